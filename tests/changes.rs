@@ -19,8 +19,10 @@ fn ask_in(
     source: Option<ChangeSource>,
     env: &[(&str, &str)],
 ) -> Result<Gathered, ChangeError> {
-    let mut vars: BTreeMap<&str, OsString> = env.iter().map(|(k, v)| (*k, OsString::from(v))).collect();
-    vars.entry("PATH").or_insert_with(|| std::env::var_os("PATH").unwrap());
+    let mut vars: BTreeMap<&str, OsString> =
+        env.iter().map(|(k, v)| (*k, OsString::from(v))).collect();
+    vars.entry("PATH")
+        .or_insert_with(|| std::env::var_os("PATH").unwrap());
     vars.insert("HOME", project.parent().join("home").into_os_string());
     let lookup = |name: &str| vars.get(name).cloned();
     let git = Git::open(&project.path(dir), &lookup);
@@ -32,7 +34,9 @@ fn ask(project: &Project, source: Option<ChangeSource>) -> Result<Gathered, Chan
 }
 
 fn base(revision: &str) -> Option<ChangeSource> {
-    Some(ChangeSource::Base(BaseRevision::Revision(revision.to_owned())))
+    Some(ChangeSource::Base(BaseRevision::Revision(
+        revision.to_owned(),
+    )))
 }
 
 /// The change set as `X:path`, with git's letters.
@@ -43,7 +47,11 @@ fn shown(changes: &ChangeSet) -> Vec<String> {
         Status::Deleted => 'D',
         Status::TypeChanged => 'T',
     };
-    changes.files().iter().map(|f| format!("{}:{}", letter(f.status), f.path)).collect()
+    changes
+        .files()
+        .iter()
+        .map(|f| format!("{}:{}", letter(f.status), f.path))
+        .collect()
 }
 
 #[track_caller]
@@ -54,7 +62,11 @@ fn expect(project: &Project, source: Option<ChangeSource>, want: &[&str]) {
 
 fn project() -> Project {
     let project = Project::git_empty();
-    project.write(".gitignore", "*.log\nout/\n").write("src/a.ts", "a\n").write("src/b.ts", "b\n").write("tool.sh", "");
+    project
+        .write(".gitignore", "*.log\nout/\n")
+        .write("src/a.ts", "a\n")
+        .write("src/b.ts", "b\n")
+        .write("tool.sh", "");
     project.commit("begin");
     project
 }
@@ -64,28 +76,49 @@ fn a_clean_work_tree() {
     let project = project();
     let gathered = ask(&project, None).unwrap();
     assert!(gathered.is_empty_by_default());
-    assert_eq!(gathered.base.unwrap().to_string(), project.git(&["rev-parse", "HEAD"]));
-    assert!(!ask(&project, Some(ChangeSource::WorkTree)).unwrap().is_empty_by_default());
+    assert_eq!(
+        gathered.base.unwrap().to_string(),
+        project.git(&["rev-parse", "HEAD"])
+    );
+    assert!(
+        !ask(&project, Some(ChangeSource::WorkTree))
+            .unwrap()
+            .is_empty_by_default()
+    );
 }
 
-/// Where nothing has moved and no file is untracked, git is not asked; of untracked files, whether this machine ignores them.
+/// Where nothing has moved and no file is untracked, git is not asked; of untracked files, whether
+/// this machine ignores them.
 #[test]
 fn git_is_asked_no_more_than_it_must() {
     let project = Project::contract("vplan 1\ncontract \"t\"\ncheck unit: true\n");
-    let (path, asked) = (std::env::var("PATH").unwrap(), project.parent().join("asked"));
-    let script = format!("#!/bin/sh\necho \"$*\" >> '{}'\nPATH='{path}' exec git \"$@\"\n", asked.display());
+    let (path, asked) = (
+        std::env::var("PATH").unwrap(),
+        project.parent().join("asked"),
+    );
+    let script = format!(
+        "#!/bin/sh\necho \"$*\" >> '{}'\nPATH='{path}' exec git \"$@\"\n",
+        asked.display()
+    );
     project.mkdir("../bin").script("../bin/git", &script);
     let path = format!("{}:{path}", project.parent().join("bin").display());
     let ask = || {
         std::fs::write(&asked, "").unwrap();
-        project.vplan(&["explain", "--format", "json"]).env("PATH", &path).run().exits(0);
+        project
+            .vplan(&["explain", "--format", "json"])
+            .env("PATH", &path)
+            .run()
+            .exits(0);
         std::fs::read_to_string(&asked).unwrap()
     };
     project.run(&["run"]).exits(0);
     assert_eq!(ask(), "");
     project.write("src/new.py", "");
     let said = ask();
-    assert!(said.contains(" check-ignore ") && said.lines().count() == 1, "{said}");
+    assert!(
+        said.contains(" check-ignore ") && said.lines().count() == 1,
+        "{said}"
+    );
 }
 
 #[test]
@@ -101,21 +134,40 @@ fn a_new_time_stamp_is_no_change() {
 fn the_same_size_and_time_stamp_hide_nothing() {
     let project = project();
     // Written in the same instant as the index, with the time stamp that the index knows.
-    let time = std::fs::metadata(project.path("src/a.ts")).unwrap().modified().unwrap();
+    let time = std::fs::metadata(project.path("src/a.ts"))
+        .unwrap()
+        .modified()
+        .unwrap();
     project.write("src/a.ts", "x\n");
-    std::fs::File::options().append(true).open(project.path("src/a.ts")).unwrap().set_modified(time).unwrap();
+    std::fs::File::options()
+        .append(true)
+        .open(project.path("src/a.ts"))
+        .unwrap()
+        .set_modified(time)
+        .unwrap();
     expect(&project, None, &["M:src/a.ts"]);
 }
 
 #[test]
 fn changes_of_every_kind() {
     let project = project();
-    project.write("gone", "").write("kind", "").write("link/x", "").write("mode", "");
+    project
+        .write("gone", "")
+        .write("kind", "")
+        .write("link/x", "")
+        .write("mode", "");
     project.commit("more");
-    project.write("src/a.ts", "new\n").remove("src/b.ts").mode("mode", 0o755);
+    project
+        .write("src/a.ts", "new\n")
+        .remove("src/b.ts")
+        .mode("mode", 0o755);
     project.remove("kind").symlink("kind", "mode");
     project.remove("link").symlink("link", "src");
-    project.write("new dir/deep/x.ts", "").write(".env", "").write("x.log", "").write("out/y", "");
+    project
+        .write("new dir/deep/x.ts", "")
+        .write(".env", "")
+        .write("x.log", "")
+        .write("out/y", "");
     project.write("staged", "").git(&["add", "staged"]);
     project.git(&["rm", "-q", "gone"]);
     project.write(".vplan/runs/x", "");
@@ -135,21 +187,36 @@ fn changes_of_every_kind() {
             "A:staged",
         ],
     );
-    expect(&project, Some(ChangeSource::Staged), &["D:gone", "A:staged"]);
+    expect(
+        &project,
+        Some(ChangeSource::Staged),
+        &["D:gone", "A:staged"],
+    );
 }
 
 #[test]
 fn names_of_every_kind() {
     let project = project();
-    for name in ["a\nb", "tab\there", "-rf", "@file", "\"quoted\"", "back\\slash", "日本/語", "\u{202e}x", "added:x"]
-    {
+    for name in [
+        "a\nb",
+        "tab\there",
+        "-rf",
+        "@file",
+        "\"quoted\"",
+        "back\\slash",
+        "日本/語",
+        "\u{202e}x",
+        "added:x",
+    ] {
         project.write(name, "");
     }
     project.write_bytes(b"raw\xff\xfe/\x1b", "");
     let changes = ask(&project, None).unwrap().changes;
     let has = |name: &[u8]| changes.contains(&RepoPath::from_exact(name).unwrap());
     assert_eq!(changes.len(), 10);
-    assert!(has(b"a\nb") && has(b"raw\xff\xfe/\x1b") && has("日本/語".as_bytes()) && has(b"\"quoted\""));
+    assert!(
+        has(b"a\nb") && has(b"raw\xff\xfe/\x1b") && has("日本/語".as_bytes()) && has(b"\"quoted\"")
+    );
     // Tracked, they go through the index and its names.
     project.commit("names");
     expect(&project, None, &[]);
@@ -173,13 +240,21 @@ fn the_index_hides_nothing() {
 #[test]
 fn staged_and_work_tree_count_together() {
     let project = project();
-    project.write("src/a.ts", "staged\n").git(&["add", "src/a.ts"]);
+    project
+        .write("src/a.ts", "staged\n")
+        .git(&["add", "src/a.ts"]);
     project.write("src/a.ts", "a\n");
     project.write("fleeting", "").git(&["add", "fleeting"]);
     project.remove("fleeting");
     expect(&project, None, &[]);
-    expect(&project, Some(ChangeSource::Staged), &["A:fleeting", "M:src/a.ts"]);
-    project.write("intended", "").git(&["add", "-N", "intended"]);
+    expect(
+        &project,
+        Some(ChangeSource::Staged),
+        &["A:fleeting", "M:src/a.ts"],
+    );
+    project
+        .write("intended", "")
+        .git(&["add", "-N", "intended"]);
     project.git(&["rm", "-q", "--cached", "src/b.ts"]);
     expect(&project, None, &["A:intended", "M:src/b.ts"]);
 }
@@ -191,10 +266,16 @@ fn a_conflict_is_a_change() {
     project.write("src/a.ts", "other\n").commit("other");
     project.git(&["checkout", "-q", "main"]);
     project.write("src/a.ts", "main\n").commit("main");
-    let merge = std::process::Command::new("git").args(["merge", "-q", "other"]).current_dir(project.root()).output();
+    let merge = std::process::Command::new("git")
+        .args(["merge", "-q", "other"])
+        .current_dir(project.root())
+        .output();
     assert!(!merge.unwrap().status.success());
     let changes = ask(&project, None).unwrap().changes;
-    assert!(shown(&changes).contains(&"M:src/a.ts".to_owned()), "{changes:?}");
+    assert!(
+        shown(&changes).contains(&"M:src/a.ts".to_owned()),
+        "{changes:?}"
+    );
 }
 
 #[test]
@@ -207,8 +288,14 @@ fn indexes_of_every_form() {
         project.commit("more");
         project.git(&["update-index", "--index-version", version]);
         project.git(&["update-index", "--skip-worktree", "tool.sh"]);
-        project.write("deep/dir1/file1.ts", "x").remove("deep/dir2/file2.ts");
-        expect(&project, None, &["M:deep/dir1/file1.ts", "D:deep/dir2/file2.ts"]);
+        project
+            .write("deep/dir1/file1.ts", "x")
+            .remove("deep/dir2/file2.ts");
+        expect(
+            &project,
+            None,
+            &["M:deep/dir1/file1.ts", "D:deep/dir2/file2.ts"],
+        );
     }
     let project = project();
     project.git(&["update-index", "--split-index"]);
@@ -216,7 +303,10 @@ fn indexes_of_every_form() {
     expect(&project, None, &["M:src/a.ts"]);
     // A damaged index is git's to complain about.
     project.write(".git/index", "DIRC nonsense");
-    assert!(matches!(ask(&project, None), Err(ChangeError::Git(GitError::Failed { .. }))));
+    assert!(matches!(
+        ask(&project, None),
+        Err(ChangeError::Git(GitError::Failed { .. }))
+    ));
 }
 
 #[test]
@@ -249,7 +339,10 @@ fn a_branch_without_commits() {
     expect(&project, None, &["A:a", "A:b"]);
     expect(&project, Some(ChangeSource::Staged), &["A:a"]);
     expect(&project, Some(ChangeSource::All), &["M:a"]);
-    assert!(matches!(ask(&project, base("HEAD")), Err(ChangeError::Git(GitError::UnknownRevision(_)))));
+    assert!(matches!(
+        ask(&project, base("HEAD")),
+        Err(ChangeError::Git(GitError::UnknownRevision(_)))
+    ));
 }
 
 #[test]
@@ -266,14 +359,34 @@ fn bases() {
     project.write("n", "");
     // `side` went on; what it did there is no change of ours.
     for revision in ["main", "side", "HEAD~2", "refs/heads/main"] {
-        expect(&project, base(revision), &["A:n", "D:tool.sh", "A:tool2.sh", "A:w"]);
+        expect(
+            &project,
+            base(revision),
+            &["A:n", "D:tool.sh", "A:tool2.sh", "A:w"],
+        );
     }
     expect(&project, base("HEAD"), &["A:n", "D:tool.sh", "A:tool2.sh"]);
     let gathered = ask(&project, base("side")).unwrap();
-    assert_eq!(gathered.base.unwrap().to_string(), project.git(&["rev-parse", "main"]));
-    for wrong in ["no-such", "--output=x", "src/a.ts", "", " ", "main..work", "^main", "HEAD:src", "a\0b"] {
+    assert_eq!(
+        gathered.base.unwrap().to_string(),
+        project.git(&["rev-parse", "main"])
+    );
+    for wrong in [
+        "no-such",
+        "--output=x",
+        "src/a.ts",
+        "",
+        " ",
+        "main..work",
+        "^main",
+        "HEAD:src",
+        "a\0b",
+    ] {
         let error = ask(&project, base(wrong)).unwrap_err();
-        assert!(matches!(&error, ChangeError::Git(GitError::UnknownRevision(r)) if r == wrong), "{wrong}: {error}");
+        assert!(
+            matches!(&error, ChangeError::Git(GitError::UnknownRevision(r)) if r == wrong),
+            "{wrong}: {error}"
+        );
     }
     assert!(!project.exists("x"));
 }
@@ -283,7 +396,11 @@ fn unrelated_histories_are_compared_from_nothing() {
     let project = project();
     project.git(&["checkout", "-q", "--orphan", "alone"]);
     project.commit("alone");
-    expect(&project, base("main"), &["A:.gitignore", "A:src/a.ts", "A:src/b.ts", "A:tool.sh"]);
+    expect(
+        &project,
+        base("main"),
+        &["A:.gitignore", "A:src/a.ts", "A:src/b.ts", "A:tool.sh"],
+    );
 }
 
 #[test]
@@ -295,12 +412,28 @@ fn a_shallow_clone_says_how_to_deepen_it() {
     origin.write("m", "").commit("main");
     let url = format!("file://{}", origin.root().display());
     let clone = Project::bare();
-    clone.git(&["clone", "-q", "--depth", "1", "--no-single-branch", "-b", "work", &url, "."]);
+    clone.git(&[
+        "clone",
+        "-q",
+        "--depth",
+        "1",
+        "--no-single-branch",
+        "-b",
+        "work",
+        &url,
+        ".",
+    ]);
     for revision in ["origin/main", "refs/remotes/origin/main", "main"] {
         let error = ask(&clone, base(revision)).unwrap_err();
-        assert!(matches!(&error, ChangeError::Lacking(lacking) if lacking.shallow), "{error}");
+        assert!(
+            matches!(&error, ChangeError::Lacking(lacking) if lacking.shallow),
+            "{error}"
+        );
         let help = error.help().unwrap();
-        assert!(help.contains("`git fetch --unshallow origin main`"), "{help}");
+        assert!(
+            help.contains("`git fetch --unshallow origin main`"),
+            "{help}"
+        );
     }
     clone.git(&["fetch", "-q", "--unshallow"]);
     expect(&clone, base("origin/main"), &["A:w"]);
@@ -319,21 +452,46 @@ fn the_base_of_a_ci_system() {
     // The local branch is stale, which is the usual state of it.
     clone.git(&["branch", "-f", "main", "work"]);
     let auto = Some(ChangeSource::Base(BaseRevision::Auto));
-    for variable in ["GITHUB_BASE_REF", "CHANGE_TARGET", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME"] {
+    for variable in [
+        "GITHUB_BASE_REF",
+        "CHANGE_TARGET",
+        "CI_MERGE_REQUEST_TARGET_BRANCH_NAME",
+    ] {
         let gathered = ask_in(&clone, "", auto.clone(), &[(variable, "main")]).unwrap();
         assert_eq!(shown(&gathered.changes), ["A:w"]);
-        assert_eq!(gathered.notes, [format!("the base is `main`, from `{variable}`")]);
+        assert_eq!(
+            gathered.notes,
+            [format!("the base is `main`, from `{variable}`")]
+        );
     }
     let id = clone.git(&["rev-parse", "HEAD~1"]);
-    let gathered = ask_in(&clone, "", auto.clone(), &[("CI_MERGE_REQUEST_DIFF_BASE_SHA", &id)]).unwrap();
+    let gathered = ask_in(
+        &clone,
+        "",
+        auto.clone(),
+        &[("CI_MERGE_REQUEST_DIFF_BASE_SHA", &id)],
+    )
+    .unwrap();
     assert_eq!(shown(&gathered.changes), ["A:w"]);
     let id = clone.git(&["rev-parse", "HEAD"]);
-    let error = ask_in(&clone, "", auto.clone(), &[("CI_MERGE_REQUEST_DIFF_BASE_SHA", &id)]).unwrap_err();
+    let error = ask_in(
+        &clone,
+        "",
+        auto.clone(),
+        &[("CI_MERGE_REQUEST_DIFF_BASE_SHA", &id)],
+    )
+    .unwrap_err();
     assert!(matches!(error, ChangeError::CiNoChange { .. }), "{error}");
     let error = ask_in(&clone, "", auto.clone(), &[]).unwrap_err();
-    assert!(matches!(error, ChangeError::NoCiBase) && error.help().unwrap().contains("`GITHUB_ACTIONS`"));
+    assert!(
+        matches!(error, ChangeError::NoCiBase)
+            && error.help().unwrap().contains("`GITHUB_ACTIONS`")
+    );
     let error = ask_in(&clone, "", auto, &[("GITHUB_BASE_REF", "gone")]).unwrap_err();
-    assert_eq!(error.help().as_deref(), Some("fetch it first: `git fetch origin gone`"));
+    assert_eq!(
+        error.help().as_deref(),
+        Some("fetch it first: `git fetch origin gone`")
+    );
 }
 
 #[test]
@@ -342,8 +500,17 @@ fn submodules_are_paths_and_what_changed_in_them() {
     let url = format!("file://{}", library.root().display());
     let project = project();
     project.git(&["submodule", "--quiet", "add", &url, "lib"]);
-    let inside = ["A:lib/.gitignore", "A:lib/src/a.ts", "A:lib/src/b.ts", "A:lib/tool.sh"];
-    expect(&project, None, &[&["A:.gitmodules", "A:lib"], &inside[..]].concat());
+    let inside = [
+        "A:lib/.gitignore",
+        "A:lib/src/a.ts",
+        "A:lib/src/b.ts",
+        "A:lib/tool.sh",
+    ];
+    expect(
+        &project,
+        None,
+        &[&["A:.gitmodules", "A:lib"], &inside[..]].concat(),
+    );
     project.commit("lib");
     expect(&project, None, &[]);
     // Something changed inside.
@@ -377,9 +544,15 @@ fn submodules_are_paths_and_what_changed_in_them() {
 #[test]
 fn a_nested_repository_hides_nothing() {
     let project = project();
-    project.write("nested/x.ts", "").write("nested/deep/y.ts", "");
+    project
+        .write("nested/x.ts", "")
+        .write("nested/deep/y.ts", "");
     project.git_in("nested", &["init", "-q"]);
-    expect(&project, None, &["A:nested", "A:nested/deep/y.ts", "A:nested/x.ts"]);
+    expect(
+        &project,
+        None,
+        &["A:nested", "A:nested/deep/y.ts", "A:nested/x.ts"],
+    );
 }
 
 #[test]
@@ -391,10 +564,18 @@ fn linked_work_trees_and_subdirectories() {
     assert_eq!(shown(&gathered.changes), ["M:src/a.ts"]);
     project.write("n", "");
     let gathered = ask_in(&project, "src", None, &[]).unwrap();
-    assert_eq!(shown(&gathered.changes), ["A:n"], "paths count from the root, and the whole tree is looked at");
+    assert_eq!(
+        shown(&gathered.changes),
+        ["A:n"],
+        "paths count from the root, and the whole tree is looked at"
+    );
     let named = Some(ChangeSource::Named(vec![b"a.ts".to_vec()]));
     let gathered = ask_in(&project, "src", named, &[]).unwrap();
-    assert_eq!(shown(&gathered.changes), ["M:a.ts"], "named paths count from the root as well");
+    assert_eq!(
+        shown(&gathered.changes),
+        ["M:a.ts"],
+        "named paths count from the root as well"
+    );
 }
 
 #[test]
@@ -415,17 +596,33 @@ fn without_git() {
     let project = Project::bare();
     let named = Some(ChangeSource::Named(vec![b"deleted:a.ts".to_vec()]));
     expect(&project, named.clone(), &["D:a.ts"]);
-    assert!(matches!(ask(&project, None), Err(ChangeError::Git(GitError::NotARepository(_)))));
+    assert!(matches!(
+        ask(&project, None),
+        Err(ChangeError::Git(GitError::NotARepository(_)))
+    ));
     // A repository, but no program.
     let project = self::project();
     for path in ["", "relative", "/nonexistent"] {
         let error = ask_in(&project, "", None, &[("PATH", path)]).unwrap_err();
-        assert!(matches!(error, ChangeError::Git(GitError::Missing)), "{error}");
-        assert_eq!(shown(&ask_in(&project, "", named.clone(), &[("PATH", path)]).unwrap().changes), ["D:a.ts"]);
+        assert!(
+            matches!(error, ChangeError::Git(GitError::Missing)),
+            "{error}"
+        );
+        assert_eq!(
+            shown(
+                &ask_in(&project, "", named.clone(), &[("PATH", path)])
+                    .unwrap()
+                    .changes
+            ),
+            ["D:a.ts"]
+        );
     }
     let bare = Project::bare();
     bare.git(&["init", "-q", "--bare", "."]);
-    assert!(matches!(ask(&bare, None), Err(ChangeError::Git(GitError::Bare(_)))));
+    assert!(matches!(
+        ask(&bare, None),
+        Err(ChangeError::Git(GitError::Bare(_)))
+    ));
 }
 
 #[test]
@@ -443,25 +640,43 @@ fn modes_count_whatever_the_configuration_says() {
 #[test]
 fn a_tracked_record_is_a_mistake() {
     let project = project();
-    project.write(".vplan/x", "").git(&["add", "-f", ".vplan/x"]);
+    project
+        .write(".vplan/x", "")
+        .git(&["add", "-f", ".vplan/x"]);
     for source in [None, Some(ChangeSource::Staged), Some(ChangeSource::All)] {
         let error = ask(&project, source).unwrap_err();
-        assert!(matches!(error, ChangeError::Git(GitError::TrackedRecord(_))), "{error}");
+        assert!(
+            matches!(error, ChangeError::Git(GitError::TrackedRecord(_))),
+            "{error}"
+        );
     }
 }
 
 #[test]
 fn lists_that_git_writes() {
     let project = project();
-    project.write("ä\n\"x", "1\n2\n3\n").write("-name", "").commit("more");
+    project
+        .write("ä\n\"x", "1\n2\n3\n")
+        .write("-name", "")
+        .commit("more");
     project.git(&["mv", "ä\n\"x", "renamed"]);
-    project.write("src/a.ts", "x").remove("-name").git(&["add", "-A"]);
+    project
+        .write("src/a.ts", "x")
+        .remove("-name")
+        .git(&["add", "-A"]);
     let want = ["D:-name", "A:renamed", "M:src/a.ts", "D:ä\\n\"x"];
     for nul in [false, true] {
-        for (flag, format) in [("--name-status", ListFormat::NameStatus), ("--raw", ListFormat::Raw)] {
+        for (flag, format) in [
+            ("--name-status", ListFormat::NameStatus),
+            ("--raw", ListFormat::Raw),
+        ] {
             let mut args = vec!["diff-index", "--cached", "-M", flag, "HEAD"];
             args.extend(nul.then_some("-z"));
-            let bytes = [project.git(&args).into_bytes(), if nul { vec![] } else { vec![b'\n'] }].concat();
+            let bytes = [
+                project.git(&args).into_bytes(),
+                if nul { vec![] } else { vec![b'\n'] },
+            ]
+            .concat();
             let files = parse(&bytes, format, nul).unwrap_or_else(|e| panic!("{e}"));
             assert_eq!(shown(&ChangeSet::new(files)), want, "{flag} {nul}");
         }
@@ -499,7 +714,12 @@ fn happening() -> impl Strategy<Value = Happening> {
 
 fn happen(project: &Project, happening: &Happening) {
     let there = |i: usize| project.exists(PATHS[i]);
-    let plain = |i: usize| project.path(PATHS[i]).symlink_metadata().is_ok_and(|m| m.is_file());
+    let plain = |i: usize| {
+        project
+            .path(PATHS[i])
+            .symlink_metadata()
+            .is_ok_and(|m| m.is_file())
+    };
     match *happening {
         Happening::Write(path, content) => {
             if there(path) {
@@ -508,7 +728,9 @@ fn happen(project: &Project, happening: &Happening) {
             project.write(PATHS[path], format!("{content}\n"));
         }
         Happening::Remove(path) if there(path) => drop(project.remove(PATHS[path])),
-        Happening::Mode(path, x) if plain(path) => drop(project.mode(PATHS[path], if x { 0o755 } else { 0o644 })),
+        Happening::Mode(path, x) if plain(path) => {
+            drop(project.mode(PATHS[path], if x { 0o755 } else { 0o644 }))
+        }
         Happening::Link(path, target) => {
             if there(path) {
                 project.remove(PATHS[path]);
@@ -516,8 +738,17 @@ fn happen(project: &Project, happening: &Happening) {
             project.symlink(PATHS[path], PATHS[target]);
         }
         Happening::Touch(path) if plain(path) => drop(project.touch(PATHS[path])),
-        Happening::Stage(path) if there(path) => drop(project.git(&["add", "-f", "--", PATHS[path]])),
-        Happening::Unstage(path) => drop(project.git(&["rm", "-q", "-f", "--cached", "--ignore-unmatch", PATHS[path]])),
+        Happening::Stage(path) if there(path) => {
+            drop(project.git(&["add", "-f", "--", PATHS[path]]))
+        }
+        Happening::Unstage(path) => drop(project.git(&[
+            "rm",
+            "-q",
+            "-f",
+            "--cached",
+            "--ignore-unmatch",
+            PATHS[path],
+        ])),
         Happening::Commit => drop(project.git(&["commit", "-q", "--allow-empty", "-m", "x"])),
         _ => {}
     }
@@ -529,7 +760,10 @@ fn oracle(project: &Project) -> ChangeSet {
     let mut files = parse(changed.as_bytes(), ListFormat::NameStatus, true).unwrap();
     let untracked = project.git(&["ls-files", "-z", "-o", "--exclude-standard"]);
     let untracked = parse(untracked.as_bytes(), ListFormat::Names, true).unwrap();
-    files.extend(untracked.into_iter().map(|f| ChangedFile { status: Status::Added, ..f }));
+    files.extend(untracked.into_iter().map(|f| ChangedFile {
+        status: Status::Added,
+        ..f
+    }));
     ChangeSet::new(files)
 }
 

@@ -2,14 +2,26 @@
 
 use crate::support::{Project, Ran};
 
-/// The messages of some kinds: the last part of the code, the line, and the message with the first label.
+/// The messages of some kinds: the last part of the code, the line, and the message with the first
+/// label.
 fn found(ran: &Ran, kinds: &[&str]) -> Vec<String> {
     let document = ran.json();
     let text = |v: &serde_json::Value| v.as_str().unwrap_or("").to_owned();
     let list = document["diagnostics"].as_array().unwrap().iter();
-    list.filter(|d| kinds.iter().any(|k| text(&d["code"]) == format!("vplan::repository::{k}")))
-        .map(|d| format!("{}: {}; {}", d["labels"][0]["line"], text(&d["message"]), text(&d["labels"][0]["text"])))
-        .collect()
+    list.filter(|d| {
+        kinds
+            .iter()
+            .any(|k| text(&d["code"]) == format!("vplan::repository::{k}"))
+    })
+    .map(|d| {
+        format!(
+            "{}: {}; {}",
+            d["labels"][0]["line"],
+            text(&d["message"]),
+            text(&d["labels"][0]["text"])
+        )
+    })
+    .collect()
 }
 
 #[test]
@@ -37,7 +49,10 @@ fn checks_that_no_request_selects() {
             "37: no request can select `e`; nothing makes `whenChangedAny` (line 36) hold",
         ]
     );
-    project.run(&["check", "--deny", "never_selected"]).exits(3).warns("`b`");
+    project
+        .run(&["check", "--deny", "never_selected"])
+        .exits(3)
+        .warns("`b`");
     // Three roles, each pair of blocks with one in common.
     let roles = "vplan 1\nbyRole tester worker {\n  byRole worker docser {\n    byRole docser tester {\n      check a: true\n    }\n  }\n}\n";
     let ran = Project::contract(roles).run(&["check", "--format", "json"]);
@@ -66,7 +81,12 @@ fn checks_that_add_nothing() {
          whenChangedAny \"docs/**\" {\n  check h: echo {changed}\n}\n\
          check i: echo {changed}\n",
     );
-    let shadowed = |p: &Project| found(p.run(&["check", "--format", "json"]).exits(0), &["shadowed"]);
+    let shadowed = |p: &Project| {
+        found(
+            p.run(&["check", "--format", "json"]).exits(0),
+            &["shadowed"],
+        )
+    };
     assert_eq!(
         shadowed(&project),
         [
@@ -95,37 +115,82 @@ fn files_that_no_condition_mentions() {
          whenChangedAny \"empty/**\" {\n}\n\
          risk r tier 1 \"deploy/*\"\n",
     );
-    for path in ["src/a", "README.md", "assets/a", "assets/b/c", "empty/x", "deploy/a", "deploy/b/c", "notes"] {
+    for path in [
+        "src/a",
+        "README.md",
+        "assets/a",
+        "assets/b/c",
+        "empty/x",
+        "deploy/a",
+        "deploy/b/c",
+        "notes",
+    ] {
         project.write(path, "");
     }
     project.commit("files");
     project.write("untracked", "");
     let ran = project.run(&["check", "--uncovered"]);
-    ran.exits(0).warns("no condition mentions 6 of the 9 tracked files").warns("assets/** (2 files)");
-    let document = project.run(&["check", "--uncovered", "--format", "json"]).exits(0).json();
-    let want = ["assets/a", "assets/b/c", "contracts/verify.vplan", "deploy/b/c", "empty/x", "notes"];
+    ran.exits(0)
+        .warns("no condition mentions 6 of the 9 tracked files")
+        .warns("assets/** (2 files)");
+    let document = project
+        .run(&["check", "--uncovered", "--format", "json"])
+        .exits(0)
+        .json();
+    let want = [
+        "assets/a",
+        "assets/b/c",
+        "contracts/verify.vplan",
+        "deploy/b/c",
+        "empty/x",
+        "notes",
+    ];
     assert_eq!(document["uncovered"], serde_json::json!(want));
     assert_eq!(document["tracked"], 9);
     let messages = document["diagnostics"].as_array().unwrap();
-    let uncovered = messages.iter().find(|d| d["code"] == "vplan::repository::uncovered").unwrap();
+    let uncovered = messages
+        .iter()
+        .find(|d| d["code"] == "vplan::repository::uncovered")
+        .unwrap();
     let groups = "assets/** (2 files), * (1 file), contracts/** (1 file), deploy/b/** (1 file), empty/** (1 file)";
     assert_eq!(uncovered["help"], groups);
-    project.run(&["check", "--uncovered", "--deny", "uncovered"]).exits(3).warns("no condition mentions");
+    project
+        .run(&["check", "--uncovered", "--deny", "uncovered"])
+        .exits(3)
+        .warns("no condition mentions");
     project.run(&["check", "--deny", "uncovered"]).exits(0);
-    project.write("contracts/verify.vplan", "vplan 1\nwhenChangedAny \"**\" {\n  check a: true\n}\n");
-    project.run(&["check", "--uncovered", "--deny", "warnings"]).exits(0);
+    project.write(
+        "contracts/verify.vplan",
+        "vplan 1\nwhenChangedAny \"**\" {\n  check a: true\n}\n",
+    );
+    project
+        .run(&["check", "--uncovered", "--deny", "warnings"])
+        .exits(0);
 }
 
 #[test]
 fn without_git_what_cannot_be_looked_at_is_said_once() {
     let project = Project::bare();
-    project.write("contracts/verify.vplan", "vplan 1\nwhenChangedAny \"a/**\" \"b/**\" {\n  check a: true\n}\n");
+    project.write(
+        "contracts/verify.vplan",
+        "vplan 1\nwhenChangedAny \"a/**\" \"b/**\" {\n  check a: true\n}\n",
+    );
     let ran = project.run(&["check", "--deny", "warnings"]);
-    ran.exits(0).warns("note: no glob was compared with the files of the repository");
+    ran.exits(0)
+        .warns("note: no glob was compared with the files of the repository");
     assert_eq!(ran.err().lines().count(), 1, "{}", ran.err());
     project.run(&["check", "-q"]).exits(0).is_quiet();
-    assert_eq!(project.run(&["check", "--format", "json"]).exits(0).json()["notes"].as_array().unwrap().len(), 1);
-    project.run(&["check", "--uncovered"]).exits(2).warns("`--uncovered` is about tracked files");
+    assert_eq!(
+        project.run(&["check", "--format", "json"]).exits(0).json()["notes"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    project
+        .run(&["check", "--uncovered"])
+        .exits(2)
+        .warns("`--uncovered` is about tracked files");
     project.write("contracts/verify.vplan", "vplan 1\ncheck a: true\n");
     project.run(&["check"]).exits(0).is_quiet();
 }
@@ -134,7 +199,10 @@ fn without_git_what_cannot_be_looked_at_is_said_once() {
 fn words_behind_deny() {
     let project = Project::contract("vplan 1\npaths unused = \"contracts/**\"\ncheck a: true\n");
     for word in ["unused_paths", "vplan::contract::unused_paths", "warnings"] {
-        project.run(&["check", "--deny", word]).exits(3).warns("unused");
+        project
+            .run(&["check", "--deny", word])
+            .exits(3)
+            .warns("unused");
     }
     for (word, help) in [
         ("unused_path", "did you mean `unused_paths`?"),

@@ -1,4 +1,5 @@
-//! What `--base auto` compares with, in clones as CI systems make them, by the variables and events that they give.
+//! What `--base auto` compares with, in clones as CI systems make them, by the variables and events
+//! that they give.
 
 use crate::support::Project;
 use serde_json::{Value, json};
@@ -9,8 +10,8 @@ use vplan::effect::changes::{BaseRevision, ChangeError, ChangeSource, Gathered, 
 use vplan::effect::git::Git;
 use vplan::plan::request::ChangedIn;
 
-/// The forge's repository. `main`: root, main1, main2; `work`: root, w1, w2; `merge`: work merged into main2, at
-/// `refs/pull/7/merge`; `train`: another change, merged before it.
+/// The forge's repository. `main`: root, main1, main2; `work`: root, w1, w2; `merge`: work merged
+/// into main2, at `refs/pull/7/merge`; `train`: another change, merged before it.
 struct Forge {
     project: Project,
     ids: BTreeMap<&'static str, String>,
@@ -56,11 +57,17 @@ impl Forge {
     /// A clone that fetches only what it is told, with a commit checked out.
     fn clone(&self, at: &str, depth: Option<u32>, references: &[&str]) -> Project {
         let clone = Project::git_empty();
-        let (url, id) = (format!("file://{}", self.project.root().display()), &self.ids[at]);
+        let (url, id) = (
+            format!("file://{}", self.project.root().display()),
+            &self.ids[at],
+        );
         clone.git(&["remote", "add", "origin", &url]);
         let depth = depth.map(|d| format!("--depth={d}"));
         let own = format!("+{id}:refs/checkout");
-        let args = ["fetch", "-q", "--no-tags"].into_iter().chain(depth.as_deref()).chain(["origin", &own]);
+        let args = ["fetch", "-q", "--no-tags"]
+            .into_iter()
+            .chain(depth.as_deref())
+            .chain(["origin", &own]);
         clone.git(&args.chain(references.iter().copied()).collect::<Vec<_>>());
         clone.git(&["checkout", "-q", "--detach", id]);
         clone
@@ -68,22 +75,39 @@ impl Forge {
 
     /// With all branches of the remote and their history.
     fn whole(&self, at: &str) -> Project {
-        self.clone(at, None, &["+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"])
+        self.clone(
+            at,
+            None,
+            &[
+                "+refs/heads/*:refs/remotes/origin/*",
+                "+refs/tags/*:refs/tags/*",
+            ],
+        )
     }
 
     /// `$name` of a text is the id of that commit.
     fn fill(&self, text: &str) -> String {
-        self.ids.iter().fold(text.to_owned(), |text, (name, id)| text.replace(&format!("${name}"), id))
+        self.ids.iter().fold(text.to_owned(), |text, (name, id)| {
+            text.replace(&format!("${name}"), id)
+        })
     }
 }
 
 fn gathered(clone: &Project, vars: &[(String, String)]) -> Result<Gathered, ChangeError> {
-    let mut all: BTreeMap<String, OsString> = vars.iter().map(|(k, v)| (k.clone(), v.into())).collect();
+    let mut all: BTreeMap<String, OsString> =
+        vars.iter().map(|(k, v)| (k.clone(), v.into())).collect();
     all.insert("PATH".to_owned(), std::env::var_os("PATH").unwrap());
-    all.insert("HOME".to_owned(), clone.parent().join("home").into_os_string());
+    all.insert(
+        "HOME".to_owned(),
+        clone.parent().join("home").into_os_string(),
+    );
     let lookup = |name: &str| all.get(name).cloned();
     let git = Git::open(&clone.root(), &lookup);
-    gather(Some(&ChangeSource::Base(BaseRevision::Auto)), git.as_ref(), &lookup)
+    gather(
+        Some(&ChangeSource::Base(BaseRevision::Auto)),
+        git.as_ref(),
+        &lookup,
+    )
 }
 
 /// A job: its variables, and its event.
@@ -97,7 +121,11 @@ impl<'a> Job<'a> {
     fn new(forge: &'a Forge, vars: &str) -> Self {
         let vars = vars.split_whitespace().map(|v| v.split_once('=').unwrap());
         let vars = vars.map(|(k, v)| (k.to_owned(), forge.fill(v))).collect();
-        Self { forge, vars, event: None }
+        Self {
+            forge,
+            vars,
+            event: None,
+        }
     }
 
     fn event(mut self, event: &Value) -> Self {
@@ -109,7 +137,10 @@ impl<'a> Job<'a> {
         let mut vars = self.vars.clone();
         if let Some(event) = &self.event {
             clone.write("../event.json", event.to_string());
-            vars.push(("GITHUB_EVENT_PATH".to_owned(), clone.path("../event.json").display().to_string()));
+            vars.push((
+                "GITHUB_EVENT_PATH".to_owned(),
+                clone.path("../event.json").display().to_string(),
+            ));
         }
         gathered(clone, &vars)
     }
@@ -117,8 +148,15 @@ impl<'a> Job<'a> {
     /// What changed, by what was found in the clone.
     #[track_caller]
     fn gives(&self, clone: &Project, want: &[&str]) -> Gathered {
-        let gathered = self.run(clone).unwrap_or_else(|e| panic!("{:?}: {e}", self.vars));
-        let changed: Vec<String> = gathered.changes.files().iter().map(|f| f.path.to_string()).collect();
+        let gathered = self
+            .run(clone)
+            .unwrap_or_else(|e| panic!("{:?}: {e}", self.vars));
+        let changed: Vec<String> = gathered
+            .changes
+            .files()
+            .iter()
+            .map(|f| f.path.to_string())
+            .collect();
         assert_eq!(changed, want, "{:?}: {}", self.vars, gathered.description);
         assert_eq!(gathered.place, Some(ChangedIn::WorkTree), "{:?}", self.vars);
         gathered
@@ -127,9 +165,17 @@ impl<'a> Job<'a> {
     /// Everything counts as changed, and that is said.
     #[track_caller]
     fn is_whole(&self, clone: &Project) {
-        let gathered = self.run(clone).unwrap_or_else(|e| panic!("{:?}: {e}", self.vars));
+        let gathered = self
+            .run(clone)
+            .unwrap_or_else(|e| panic!("{:?}: {e}", self.vars));
         let tracked = clone.git(&["ls-files"]).lines().count();
-        assert_eq!(gathered.place, Some(ChangedIn::Tracked), "{:?}: {}", self.vars, gathered.description);
+        assert_eq!(
+            gathered.place,
+            Some(ChangedIn::Tracked),
+            "{:?}: {}",
+            self.vars,
+            gathered.description
+        );
         assert_eq!(gathered.changes.len(), tracked, "{:?}", self.vars);
         assert_eq!(codes(&gathered), ["whole_tree"], "{:?}", self.vars);
     }
@@ -139,7 +185,13 @@ impl<'a> Job<'a> {
     fn wants(&self, clone: &Project, command: &str, then: &[&str]) {
         let command = self.forge.fill(command);
         let error = self.run(clone).unwrap_err();
-        assert!(error.help().is_some_and(|h| h.contains(&format!("`{command}`"))), "{error}: {:?}", error.help());
+        assert!(
+            error
+                .help()
+                .is_some_and(|h| h.contains(&format!("`{command}`"))),
+            "{error}: {:?}",
+            error.help()
+        );
         let words: Vec<&str> = command.split(' ').skip(1).collect();
         clone.git(&words);
         self.gives(clone, then);
@@ -192,11 +244,22 @@ fn a_pull_request_of_github() {
     let head = forge.clone("w2", Some(1), &[]);
     job.wants(&head, "git fetch --unshallow origin main", &["w1", "w2"]);
     // The branch is not here, and a commit of it is.
-    job.gives(&forge.clone("w2", None, &["+refs/heads/main:refs/x"]), &["w1", "w2"]);
+    job.gives(
+        &forge.clone("w2", None, &["+refs/heads/main:refs/x"]),
+        &["w1", "w2"],
+    );
     let single = forge.clone("w2", None, &[]);
-    single.git(&["config", "remote.origin.fetch", "+refs/heads/work:refs/remotes/origin/work"]);
+    single.git(&[
+        "config",
+        "remote.origin.fetch",
+        "+refs/heads/work:refs/remotes/origin/work",
+    ]);
     let plain = Job::new(&forge, PULL);
-    plain.wants(&single, "git fetch origin +refs/heads/main:refs/remotes/origin/main", &["w1", "w2"]);
+    plain.wants(
+        &single,
+        "git fetch origin +refs/heads/main:refs/remotes/origin/main",
+        &["w1", "w2"],
+    );
 }
 
 #[test]
@@ -207,11 +270,17 @@ fn a_merge_that_the_forge_did_not_make_is_no_base() {
     let clone = forge.whole("w2");
     clone.git(&["merge", "-q", "--no-ff", "-m", "own", "origin/main"]);
     let own = clone.git(&["rev-parse", "HEAD"]);
-    let vars = job.vars.iter().map(|(k, v)| (k.clone(), v.replace("$own", &own))).collect();
+    let vars = job
+        .vars
+        .iter()
+        .map(|(k, v)| (k.clone(), v.replace("$own", &own)))
+        .collect();
     let job = Job { vars, ..job };
     job.gives(&clone, &["w1", "w2"]);
     // The same where it is checked out, and the forge's is another one.
-    Job::new(&forge, PULL).event(&pull_event()).gives(&clone, &["w1", "w2"]);
+    Job::new(&forge, PULL)
+        .event(&pull_event())
+        .gives(&clone, &["w1", "w2"]);
 }
 
 #[test]
@@ -220,7 +289,10 @@ fn the_target_checked_out_is_no_change() {
     let vars = "GITHUB_ACTIONS=true GITHUB_EVENT_NAME=pull_request_target GITHUB_REF=refs/heads/main GITHUB_SHA=$main2 \
                 GITHUB_BASE_REF=main";
     for at in ["main2", "main1"] {
-        let error = Job::new(&forge, vars).event(&json!({})).run(&forge.whole(at)).unwrap_err();
+        let error = Job::new(&forge, vars)
+            .event(&json!({}))
+            .run(&forge.whole(at))
+            .unwrap_err();
         assert_eq!(error.code(), "vplan::changes::ci_no_change", "{error}");
     }
 }
@@ -236,7 +308,11 @@ fn a_merge_queue() {
     let job = Job::new(&forge, vars).event(&event);
     // What stands before it in the queue is no part of the branch yet.
     job.gives(&forge.whole("train"), &["other", "w1", "w2"]);
-    job.wants(&forge.clone("train", Some(2), &[]), "git fetch --unshallow origin main", &["other", "w1", "w2"]);
+    job.wants(
+        &forge.clone("train", Some(2), &[]),
+        "git fetch --unshallow origin main",
+        &["other", "w1", "w2"],
+    );
     let vars = "BUILDKITE=true BUILDKITE_SOURCE=webhook BUILDKITE_BRANCH=gh-readonly-queue/main/pr-7 \
                 BUILDKITE_MERGE_QUEUE_BASE_BRANCH=main BUILDKITE_MERGE_QUEUE_BASE_COMMIT=$merge";
     Job::new(&forge, vars).gives(&forge.whole("train"), &["other", "w1", "w2"]);
@@ -249,10 +325,15 @@ fn a_push_to_another_branch_of_github() {
         let job = push(&forge, "work", &push_event(before, "main", false));
         let gathered = job.gives(&forge.whole("w2"), &["w1", "w2"]);
         assert!(codes(&gathered).is_empty());
-        job.wants(&forge.clone("w2", Some(2), &[]), "git fetch --unshallow origin main", &["w1", "w2"]);
+        job.wants(
+            &forge.clone("w2", Some(2), &[]),
+            "git fetch --unshallow origin main",
+            &["w1", "w2"],
+        );
     }
     // The default branch is the event's, whatever is called so here.
-    push(&forge, "main", &push_event("$main1", "work", false)).gives(&forge.whole("main2"), &["main1", "main2"]);
+    push(&forge, "main", &push_event("$main1", "work", false))
+        .gives(&forge.whole("main2"), &["main1", "main2"]);
     // Without the event it is a guess.
     let vars = "GITHUB_ACTIONS=true GITHUB_EVENT_NAME=push GITHUB_REF=refs/heads/work";
     Job::new(&forge, vars).gives(&forge.whole("w2"), &["w1", "w2"]);
@@ -266,22 +347,49 @@ fn a_push_to_the_default_branch_of_github() {
     let clone = forge.whole("main2");
     let job = push(&forge, "main", &push_event("$main1", "main", false));
     assert_eq!(codes(&job.gives(&clone, &["main2"])), ["earlier_pushes"]);
-    assert_eq!(codes(&job.gives(&forge.clone("main2", Some(2), &[]), &["main2"])), ["earlier_pushes"]);
-    job.wants(&forge.clone("main2", Some(1), &[]), "git fetch --unshallow origin main", &["main2"]);
-    let gathered = push(&forge, "main", &push_event(ZEROS, "main", false)).gives(&clone, &["main1", "main2", "root"]);
-    assert!(gathered.changes.files().iter().all(|f| f.status == Status::Added));
+    assert_eq!(
+        codes(&job.gives(&forge.clone("main2", Some(2), &[]), &["main2"])),
+        ["earlier_pushes"]
+    );
+    job.wants(
+        &forge.clone("main2", Some(1), &[]),
+        "git fetch --unshallow origin main",
+        &["main2"],
+    );
+    let gathered = push(&forge, "main", &push_event(ZEROS, "main", false))
+        .gives(&clone, &["main1", "main2", "root"]);
+    assert!(
+        gathered
+            .changes
+            .files()
+            .iter()
+            .all(|f| f.status == Status::Added)
+    );
     // Rewritten: gone, or not below.
     push(&forge, "main", &push_event(ABSENT, "main", true)).is_whole(&clone);
-    push(&forge, "main", &push_event(ABSENT, "main", true)).is_whole(&forge.clone("main2", Some(1), &[]));
+    push(&forge, "main", &push_event(ABSENT, "main", true)).is_whole(&forge.clone(
+        "main2",
+        Some(1),
+        &[],
+    ));
     push(&forge, "main", &push_event(ABSENT, "main", false)).is_whole(&clone);
     push(&forge, "main", &push_event("$w2", "main", true)).is_whole(&clone);
     // Back to an earlier commit.
     push(&forge, "main", &push_event("$main2", "main", true)).is_whole(&forge.whole("main1"));
     // The same again.
     push(&forge, "main", &push_event("$main2", "main", false)).is_whole(&clone);
-    push(&forge, "main", &json!({"repository": {"default_branch": "main"}})).is_whole(&clone);
+    push(
+        &forge,
+        "main",
+        &json!({"repository": {"default_branch": "main"}}),
+    )
+    .is_whole(&clone);
     // No event: the default branch is a guess, and what was there before is not known.
-    Job::new(&forge, "GITHUB_ACTIONS=true GITHUB_EVENT_NAME=push GITHUB_REF=refs/heads/main").is_whole(&clone);
+    Job::new(
+        &forge,
+        "GITHUB_ACTIONS=true GITHUB_EVENT_NAME=push GITHUB_REF=refs/heads/main",
+    )
+    .is_whole(&clone);
 }
 
 #[test]
@@ -343,14 +451,21 @@ fn gitlab() {
         branch("work", before).gives(&forge.whole("w2"), &["w1", "w2"]);
         branch("work", before).wants(&few("w2"), "git fetch origin main", &["w1", "w2"]);
     }
-    assert_eq!(codes(&branch("main", "$main1").gives(&forge.whole("main2"), &["main2"])), ["earlier_pushes"]);
+    assert_eq!(
+        codes(&branch("main", "$main1").gives(&forge.whole("main2"), &["main2"])),
+        ["earlier_pushes"]
+    );
     branch("main", ZEROS).gives(&forge.whole("main2"), &["main1", "main2", "root"]);
     branch("main", ABSENT).is_whole(&forge.whole("main2"));
     // Of the request itself, of what it would be once merged, of a place in a train.
     let detached = request("detached", "CI_MERGE_REQUEST_DIFF_BASE_SHA=$root");
     detached.gives(&forge.whole("w2"), &["w1", "w2"]);
     detached.gives(&forge.clone("w2", Some(20), &[]), &["w1", "w2"]);
-    detached.wants(&forge.clone("w2", Some(1), &[]), "git fetch --unshallow origin main", &["w1", "w2"]);
+    detached.wants(
+        &forge.clone("w2", Some(1), &[]),
+        "git fetch --unshallow origin main",
+        &["w1", "w2"],
+    );
     let merged = "CI_COMMIT_SHA=$merge CI_MERGE_REQUEST_TARGET_BRANCH_SHA=$main2 CI_MERGE_REQUEST_SOURCE_BRANCH_SHA=$w2 \
                   CI_MERGE_REQUEST_DIFF_BASE_SHA=$root";
     request("merged_result", merged).gives(&forge.clone("merge", Some(2), &[]), &["w1", "w2"]);
@@ -364,7 +479,11 @@ fn other_systems() {
     let forge = Forge::new();
     let (work, main) = (forge.whole("w2"), forge.whole("main2"));
     for clone in [&work, &main] {
-        clone.git(&["symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main"]);
+        clone.git(&[
+            "symbolic-ref",
+            "refs/remotes/origin/HEAD",
+            "refs/remotes/origin/main",
+        ]);
     }
     for vars in [
         "BUILDKITE=true BUILDKITE_SOURCE=webhook BUILDKITE_BRANCH=work BUILDKITE_PULL_REQUEST_BASE_BRANCH=main",
@@ -406,7 +525,11 @@ fn other_systems() {
         "TRAVIS=true TRAVIS_EVENT_TYPE=push TRAVIS_BRANCH=main TRAVIS_PULL_REQUEST=false TRAVIS_COMMIT_RANGE=$main1...$main2",
         "SEMAPHORE=true SEMAPHORE_GIT_BRANCH=main SEMAPHORE_GIT_COMMIT_RANGE=$main1...$main2",
     ] {
-        assert_eq!(codes(&Job::new(&forge, vars).gives(&main, &["main2"])), ["earlier_pushes"], "{vars}");
+        assert_eq!(
+            codes(&Job::new(&forge, vars).gives(&main, &["main2"])),
+            ["earlier_pushes"],
+            "{vars}"
+        );
     }
     for vars in [
         "BUILDKITE=true BUILDKITE_SOURCE=webhook BUILDKITE_BRANCH=main BUILDKITE_PIPELINE_DEFAULT_BRANCH=main",
@@ -433,7 +556,10 @@ fn a_default_branch_that_nobody_names() {
     let error = job.run(&bare).unwrap_err();
     assert_eq!(error.code(), "vplan::changes::ci_default", "{error}");
     let help = error.help().unwrap();
-    assert!(help.contains("`git fetch origin && git remote set-head origin -a`"), "{help}");
+    assert!(
+        help.contains("`git fetch origin && git remote set-head origin -a`"),
+        "{help}"
+    );
     bare.git(&["fetch", "-q", "origin"]);
     bare.git(&["remote", "set-head", "origin", "-a"]);
     job.gives(&bare, &["w1", "w2"]);
@@ -447,22 +573,46 @@ fn an_event_that_cannot_be_read_is_a_mistake() {
     let forge = Forge::new();
     let clone = forge.whole("w2");
     let path = clone.path("../event.json");
-    let job = Job::new(&forge, "GITHUB_ACTIONS=true GITHUB_EVENT_NAME=push GITHUB_REF=refs/heads/work");
+    let job = Job::new(
+        &forge,
+        "GITHUB_ACTIONS=true GITHUB_EVENT_NAME=push GITHUB_REF=refs/heads/work",
+    );
     let with = |path: &std::path::Path| {
         let mut vars = job.vars.clone();
         vars.push(("GITHUB_EVENT_PATH".to_owned(), path.display().to_string()));
         gathered(&clone, &vars)
     };
-    for text in ["", "{", "[", "{\"before\": 7}", "{\"repository\": \"main\"}", "\u{0}"] {
+    for text in [
+        "",
+        "{",
+        "[",
+        "{\"before\": 7}",
+        "{\"repository\": \"main\"}",
+        "\u{0}",
+    ] {
         clone.write("../event.json", text);
-        assert_eq!(with(&path).unwrap_err().code(), "vplan::changes::ci_event", "{text:?}");
+        assert_eq!(
+            with(&path).unwrap_err().code(),
+            "vplan::changes::ci_event",
+            "{text:?}"
+        );
     }
     clone.mkdir("../folder");
-    assert_eq!(with(&clone.path("../folder")).unwrap_err().code(), "vplan::changes::ci_event");
+    assert_eq!(
+        with(&clone.path("../folder")).unwrap_err().code(),
+        "vplan::changes::ci_event"
+    );
     clone.remove("../event.json");
     assert_eq!(with(&path).unwrap().changes.len(), 2);
     // Nothing waits for who never writes.
-    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &path,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RWXU,
+        0,
+    )
+    .unwrap();
     assert_eq!(with(&path).unwrap_err().code(), "vplan::changes::ci_event");
 }
 
@@ -472,7 +622,18 @@ fn histories_that_have_nothing_in_common() {
     let clone = forge.whole("w2");
     clone.git(&["checkout", "-q", "--orphan", "alone"]);
     clone.git(&["commit", "-q", "-m", "alone"]);
-    let job = Job::new(&forge, "GITHUB_ACTIONS=true GITHUB_EVENT_NAME=pull_request GITHUB_BASE_REF=main");
+    let job = Job::new(
+        &forge,
+        "GITHUB_ACTIONS=true GITHUB_EVENT_NAME=pull_request GITHUB_BASE_REF=main",
+    );
     let gathered = job.gives(&clone, &["root", "w1", "w2"]);
-    assert!(gathered.changes.files().iter().all(|f| f.status == Status::Added), "{}", gathered.description);
+    assert!(
+        gathered
+            .changes
+            .files()
+            .iter()
+            .all(|f| f.status == Status::Added),
+        "{}",
+        gathered.description
+    );
 }

@@ -12,13 +12,20 @@ fn account(format: Format, content: &str) -> (String, Vec<String>) {
     let mut sources = Sources::default();
     let id = sources.add(Source::new("file", content));
     let mut sink = Diagnostics::default();
-    let Some(conversion) = convert(&sources, id, format, &mut sink) else { panic!("{sink:?}\n{content}") };
+    let Some(conversion) = convert(&sources, id, format, &mut sink) else {
+        panic!("{sink:?}\n{content}")
+    };
     let written = text(&conversion, &sources);
     verify(&conversion, &sources, &written).unwrap_or_else(|e| panic!("{e}\n{written}"));
-    let lines = written.lines().filter(|l| !l.trim_start().starts_with('#') && !l.trim().is_empty() && *l != "vplan 1");
+    let lines = written
+        .lines()
+        .filter(|l| !l.trim_start().starts_with('#') && !l.trim().is_empty() && *l != "vplan 1");
     let Conversion { lost, .. } = conversion;
     let line = |place| sources.position(place).line;
-    let lost = lost.iter().map(|l| format!("{} {}: {}", line(l.place), l.weight.name(), l.what)).collect();
+    let lost = lost
+        .iter()
+        .map(|l| format!("{} {}: {}", line(l.place), l.weight.name(), l.what))
+        .collect();
     (lines.map(str::trim).collect::<Vec<_>>().join("\n"), lost)
 }
 
@@ -29,7 +36,10 @@ fn keys(format: Format, table: &[Key<'_>]) {
     for (content, lines, lost) in table {
         let (written, found) = account(format, content);
         for line in *lines {
-            assert!(written.lines().any(|l| l == *line), "no line `{line}` for\n{content}\n---\n{written}");
+            assert!(
+                written.lines().any(|l| l == *line),
+                "no line `{line}` for\n{content}\n---\n{written}"
+            );
         }
         assert_eq!(&found, lost, "{content}\n---\n{written}");
     }
@@ -45,30 +55,66 @@ fn every_key_of_verify_contract_json() {
                 &["run CI=1 pnpm test", "run lint {changed}"],
                 &[],
             ),
-            (r#"{"byRole": {"tester": ["a"]}}"#, &["byRole tester {", "run a"], &[]),
-            (r#"{"byRole": {"lead": ["a"]}}"#, &["byRole lead {", "role lead {"], &["1 changed: role `lead`"]),
+            (
+                r#"{"byRole": {"tester": ["a"]}}"#,
+                &["byRole tester {", "run a"],
+                &[],
+            ),
+            (
+                r#"{"byRole": {"lead": ["a"]}}"#,
+                &["byRole lead {", "role lead {"],
+                &["1 changed: role `lead`"],
+            ),
             (
                 r#"{"rules": [{"whenChangedAny": ["a", "!b"], "whenChangedAll": ["c'\"d"], "commands": ["x"]}]}"#,
-                &["whenChangedAny \"a\" \"!b\" {", "whenChangedAll \"c'\\\"d\" {", "run x"],
+                &[
+                    "whenChangedAny \"a\" \"!b\" {",
+                    "whenChangedAll \"c'\\\"d\" {",
+                    "run x",
+                ],
                 &[],
             ),
             (r#"{"rules": [{"commands": ["x"]}]}"#, &["run x"], &[]),
-            (r#"{"rules": [{"whenChangedAny": ["a"], "commands": []}]}"#, &[], &["1 no-effect: a condition"]),
-            ("{\"visualProbes\": [],\n\"note\": 1}", &[], &["1 lost: `visualProbes`", "2 lost: `note`"]),
+            (
+                r#"{"rules": [{"whenChangedAny": ["a"], "commands": []}]}"#,
+                &[],
+                &["1 no-effect: a condition"],
+            ),
+            (
+                "{\"visualProbes\": [],\n\"note\": 1}",
+                &[],
+                &["1 lost: `visualProbes`", "2 lost: `note`"],
+            ),
             (
                 r#"{"commands": ["cd x && A=1 b && c"]}"#,
                 &["run A=1 b", "dir \"x\"", "run c", "needs cd-x-A-1-b-c-part"],
                 &["1 changed: `cd x && A=1 b && c`"],
             ),
-            (r#"{"commands": ["a | b"]}"#, &["shell a | b"], &["1 changed: `a | b`"]),
-            (r#"{"commands": ["a\nb"]}"#, &["check a-b: sh -c $'a\\x0ab'"], &["1 changed: `a\\nb`"]),
+            (
+                r#"{"commands": ["a | b"]}"#,
+                &["shell a | b"],
+                &["1 changed: `a | b`"],
+            ),
+            (
+                r#"{"commands": ["a\nb"]}"#,
+                &["check a-b: sh -c $'a\\x0ab'"],
+                &["1 changed: `a\\nb`"],
+            ),
             (
                 r#"{"commands": ["a {changed} | b"]}"#,
                 &["check a-changed-b: sh -c 'a {changed} | b'"],
                 &["1 changed: `a {changed} | b`"],
             ),
-            (r#"{"commands": ["a && cd x"]}"#, &["shell a && cd x"], &["1 changed: `a && cd x`"]),
-            (r#"{"commands": ["cd /x && a"]}"#, &["shell cd /x && a"], &["1 changed: `cd /x && a`"]),
+            (
+                r#"{"commands": ["a && cd x"]}"#,
+                &["shell a && cd x"],
+                &["1 changed: `a && cd x`"],
+            ),
+            (
+                r#"{"commands": ["cd /x && a"]}"#,
+                &["shell cd /x && a"],
+                &["1 changed: `cd /x && a`"],
+            ),
         ],
     );
 }
@@ -151,14 +197,26 @@ fn every_key_of_ralph_tui() {
         &[
             ("", &[], &["1 no-effect: `verification`"]),
             ("[verification]\nenabled = true\n", gate, &[]),
-            ("[verification]\nenabled = true\ncommands = [\"bun test\"]\n", &["check bun-test: bun test"], &[]),
-            ("[verification]\ncommands = ['a']\n", &["check a: a"], &["1 changed: `verification.enabled`"]),
+            (
+                "[verification]\nenabled = true\ncommands = [\"bun test\"]\n",
+                &["check bun-test: bun test"],
+                &[],
+            ),
+            (
+                "[verification]\ncommands = ['a']\n",
+                &["check a: a"],
+                &["1 changed: `verification.enabled`"],
+            ),
             (
                 "[verification]\nenabled = false\ncommands = ['a']\n",
                 &["check a: a"],
                 &["2 changed: `verification.enabled`"],
             ),
-            ("[verification]\nenabled = true\ncommands = ['a | b']\n", &["shell a | b"], &[]),
+            (
+                "[verification]\nenabled = true\ncommands = ['a | b']\n",
+                &["shell a | b"],
+                &[],
+            ),
             (
                 "verification = {enabled = true, timeoutMs = 90_000, maxRetries = 0}\n",
                 &["timeout 90s", "retries 0"],
@@ -169,8 +227,16 @@ fn every_key_of_ralph_tui() {
                 &["timeout 24h"],
                 &["3 changed: `verification.timeoutMs`"],
             ),
-            ("[verification]\nenabled = true\nretry = 1\n", gate, &["3 lost: `verification.retry`"]),
-            ("verify = true\n[verification]\n", &[], &["1 lost: `verify`"]),
+            (
+                "[verification]\nenabled = true\nretry = 1\n",
+                gate,
+                &["3 lost: `verification.retry`"],
+            ),
+            (
+                "verify = true\n[verification]\n",
+                &[],
+                &["1 lost: `verify`"],
+            ),
             (
                 "agent = 'a'\ntracker = 'b'\nmaxIterations = 1\nautoCommit = true\n[[agents]]\nname = 'x'\n[verification]\n",
                 &[],
@@ -195,22 +261,45 @@ fn every_key_of_acode() {
             (
                 "schema_version: '1.0.0'\nmode: {}\nmodel: x\n",
                 &[],
-                &["1 no-effect: `schema_version`", "2 no-effect: `mode`", "3 no-effect: `model`"],
+                &[
+                    "1 no-effect: `schema_version`",
+                    "2 no-effect: `mode`",
+                    "3 no-effect: `model`",
+                ],
             ),
-            ("project: {name: shop, type: node}\n", &["contract \"shop\""], &["1 no-effect: `project.type`"]),
+            (
+                "project: {name: shop, type: node}\n",
+                &["contract \"shop\""],
+                &["1 no-effect: `project.type`"],
+            ),
             (
                 "commands:\n  setup: npm ci\n  test: npm test\n",
-                &["run npm ci", "setup", "timeout 5m", "test npm test", "sequence setup -> *"],
+                &[
+                    "run npm ci",
+                    "setup",
+                    "timeout 5m",
+                    "test npm test",
+                    "sequence setup -> *",
+                ],
                 &[],
             ),
             (
                 "commands:\n  build: [make, make install]\n",
-                &["compile make", "compile make install", "sequence build -> build-2"],
+                &[
+                    "compile make",
+                    "compile make install",
+                    "sequence build -> build-2",
+                ],
                 &[],
             ),
             (
                 "commands:\n  lint: {run: eslint ., timeout: 30, retry: 2, continue_on_error: true}\n",
-                &["lint eslint .", "timeout 30s", "retries 2", "severity warning"],
+                &[
+                    "lint eslint .",
+                    "timeout 30s",
+                    "retries 2",
+                    "severity warning",
+                ],
                 &[],
             ),
             (
@@ -223,37 +312,70 @@ fn every_key_of_acode() {
                 &["test npm test"],
                 &["5 lost: `commands.test.env.X`"],
             ),
-            ("commands:\n  test: {run: x, timeout: 0}\n", &["timeout 24h"], &["2 changed: `commands.test.timeout`"]),
+            (
+                "commands:\n  test: {run: x, timeout: 0}\n",
+                &["timeout 24h"],
+                &["2 changed: `commands.test.timeout`"],
+            ),
             (
                 "commands:\n  test: {run: x, platforms: {linux: y}}\n",
                 &["test x"],
                 &["2 lost: `commands.test.platforms`"],
             ),
-            ("commands:\n  test: {run: x, shell: bash}\n", &["test x"], &["2 lost: `commands.test.shell`"]),
+            (
+                "commands:\n  test: {run: x, shell: bash}\n",
+                &["test x"],
+                &["2 lost: `commands.test.shell`"],
+            ),
             (
                 "commands:\n  format: f\n  start: s\n  deploy: d\n",
                 &[],
-                &["2 lost: `commands.format`", "3 lost: `commands.start`", "4 lost: `commands.deploy`"],
+                &[
+                    "2 lost: `commands.format`",
+                    "3 lost: `commands.start`",
+                    "4 lost: `commands.deploy`",
+                ],
             ),
             (
                 "commands:\n  test: npm run a && npm run b\n",
-                &["check npm-run-a {", "run npm run a", "test npm run b", "needs npm-run-a"],
+                &[
+                    "check npm-run-a {",
+                    "run npm run a",
+                    "test npm run b",
+                    "needs npm-run-a",
+                ],
                 &["2 changed: `npm run a && npm run b`"],
             ),
-            ("commands:\n  test: npm test | tee log\n", &["test sh -c 'npm test | tee log'"], &[]),
+            (
+                "commands:\n  test: npm test | tee log\n",
+                &["test sh -c 'npm test | tee log'"],
+                &[],
+            ),
             (
                 "commands: {test: x, build: y, lint: z}\nverifier:\n  checks: {tests: false, compilation: false, static_analysis: true}\n",
                 &["lint z"],
-                &["3 no-effect: `verifier.checks.tests`", "3 no-effect: `verifier.checks.compilation`"],
+                &[
+                    "3 no-effect: `verifier.checks.tests`",
+                    "3 no-effect: `verifier.checks.compilation`",
+                ],
             ),
             (
                 "verifier:\n  checks: {file_exists: true, file_content: false, llm_review: true}\n",
                 &[],
-                &["2 lost: `verifier.checks.file_exists`", "2 lost: `verifier.checks.llm_review`"],
+                &[
+                    "2 lost: `verifier.checks.file_exists`",
+                    "2 lost: `verifier.checks.llm_review`",
+                ],
             ),
             (
                 "verifier:\n  tools: {typescript: tsc, tests: jest, linter: eslint .}\n  thresholds: {max_errors: 1, max_warnings: 10}\n",
-                &["compile tsc", "test jest", "lint eslint .", "max-errors 1", "max-warnings 10"],
+                &[
+                    "compile tsc",
+                    "test jest",
+                    "lint eslint .",
+                    "max-errors 1",
+                    "max-warnings 10",
+                ],
                 &[],
             ),
             (
@@ -321,7 +443,11 @@ fn every_key_of_acode() {
                     "2 lost: `ci`",
                 ],
             ),
-            ("commands: {test: &t npm test, build: *t}\n", &["compile npm test", "test npm test"], &[]),
+            (
+                "commands: {test: &t npm test, build: *t}\n",
+                &["compile npm test", "test npm test"],
+                &[],
+            ),
             ("commands: {test: !!str 5}\n", &["test 5"], &[]),
         ],
     );
@@ -332,20 +458,56 @@ type Fault<'a> = (Format, &'a str, &'a [(&'a str, &'a str)]);
 
 const MALFORMED: &[Fault<'_>] = &[
     (Format::VerifyContractJson, "", &[("json::syntax", "")]),
-    (Format::VerifyContractJson, "[]", &[("json::wrong_type", "[]")]),
-    (Format::VerifyContractJson, "{\"commands\": 1}", &[("json::wrong_type", "1")]),
+    (
+        Format::VerifyContractJson,
+        "[]",
+        &[("json::wrong_type", "[]")],
+    ),
+    (
+        Format::VerifyContractJson,
+        "{\"commands\": 1}",
+        &[("json::wrong_type", "1")],
+    ),
     (
         Format::VerifyContractJson,
         "{\"commands\": [\"a\"], \"commands\": []}",
         &[("json::duplicate_key", "\"commands\"")],
     ),
-    (Format::VerifyContractJson, "{\"commands\": [\" \"]}", &[("convert::empty_command", "\" \"")]),
-    (Format::VerifyContractJson, "{\"commands\": [\"# a\"]}", &[("convert::empty_command", "\"# a\"")]),
-    (Format::VerifyContractJson, "{\"commands\": [\"A=1\"]}", &[("convert::empty_command", "\"A=1\"")]),
-    (Format::VerifyContractJson, "{\"commands\": [\"set -e\", \"a\"]}", &[("convert::shell_state", "\"set -e\"")]),
-    (Format::VerifyContractJson, "{\"commands\": [\"a\\u0000b\"]}", &[("convert::bad_command", "\"a\\u0000b\"")]),
-    (Format::VerifyContractJson, "{\"byRole\": {\"a b\": [\"x\"]}}", &[("convert::bad_value", "\"a b\"")]),
-    (Format::VerifyContractJson, "{\"rules\": [{}]}", &[("json::missing_key", "{}")]),
+    (
+        Format::VerifyContractJson,
+        "{\"commands\": [\" \"]}",
+        &[("convert::empty_command", "\" \"")],
+    ),
+    (
+        Format::VerifyContractJson,
+        "{\"commands\": [\"# a\"]}",
+        &[("convert::empty_command", "\"# a\"")],
+    ),
+    (
+        Format::VerifyContractJson,
+        "{\"commands\": [\"A=1\"]}",
+        &[("convert::empty_command", "\"A=1\"")],
+    ),
+    (
+        Format::VerifyContractJson,
+        "{\"commands\": [\"set -e\", \"a\"]}",
+        &[("convert::shell_state", "\"set -e\"")],
+    ),
+    (
+        Format::VerifyContractJson,
+        "{\"commands\": [\"a\\u0000b\"]}",
+        &[("convert::bad_command", "\"a\\u0000b\"")],
+    ),
+    (
+        Format::VerifyContractJson,
+        "{\"byRole\": {\"a b\": [\"x\"]}}",
+        &[("convert::bad_value", "\"a b\"")],
+    ),
+    (
+        Format::VerifyContractJson,
+        "{\"rules\": [{}]}",
+        &[("json::missing_key", "{}")],
+    ),
     (
         Format::VerifyContractJson,
         "{\"rules\": [{\"whenChangedAny\": [\"[a\"], \"commands\": [\"x\"]}]}",
@@ -357,20 +519,55 @@ const MALFORMED: &[Fault<'_>] = &[
         &[("contract::only_exclusions", "\"!a\"")],
     ),
     (Format::Runr, "", &[("json::syntax", "")]),
-    (Format::Runr, "{\"verification\": {},}", &[("json::syntax", ",")]),
+    (
+        Format::Runr,
+        "{\"verification\": {},}",
+        &[("json::syntax", ",")],
+    ),
     (Format::Runr, "[1]", &[("convert::wrong_type", "[1]")]),
-    (Format::Runr, "{\"verification\": []}", &[("convert::wrong_type", "[]")]),
-    (Format::Runr, "{\"verification\": {\"tier0\": \"a\"}}", &[("convert::wrong_type", "\"a\"")]),
+    (
+        Format::Runr,
+        "{\"verification\": []}",
+        &[("convert::wrong_type", "[]")],
+    ),
+    (
+        Format::Runr,
+        "{\"verification\": {\"tier0\": \"a\"}}",
+        &[("convert::wrong_type", "\"a\"")],
+    ),
     (
         Format::Runr,
         "{\"verification\": {\"tier0\": [1, null]}}",
-        &[("convert::wrong_type", "1"), ("convert::wrong_type", "null")],
+        &[
+            ("convert::wrong_type", "1"),
+            ("convert::wrong_type", "null"),
+        ],
     ),
-    (Format::Runr, "{\"verification\": {\"tier0\": [\"a\", \"cd d\"]}}", &[("convert::shell_state", "\"cd d\"")]),
-    (Format::Runr, "{\"verification\": {\"tier0\": [\"\"]}}", &[("convert::empty_command", "\"\"")]),
-    (Format::Runr, "{\"verification\": {\"cwd\": \"../x\"}}", &[("convert::bad_value", "\"../x\"")]),
-    (Format::Runr, "{\"verification\": {\"max_verify_time_per_milestone\": 0}}", &[("convert::bad_value", "0")]),
-    (Format::Runr, "{\"verification\": {\"max_verify_time_per_milestone\": 1.5}}", &[("convert::wrong_type", "1.5")]),
+    (
+        Format::Runr,
+        "{\"verification\": {\"tier0\": [\"a\", \"cd d\"]}}",
+        &[("convert::shell_state", "\"cd d\"")],
+    ),
+    (
+        Format::Runr,
+        "{\"verification\": {\"tier0\": [\"\"]}}",
+        &[("convert::empty_command", "\"\"")],
+    ),
+    (
+        Format::Runr,
+        "{\"verification\": {\"cwd\": \"../x\"}}",
+        &[("convert::bad_value", "\"../x\"")],
+    ),
+    (
+        Format::Runr,
+        "{\"verification\": {\"max_verify_time_per_milestone\": 0}}",
+        &[("convert::bad_value", "0")],
+    ),
+    (
+        Format::Runr,
+        "{\"verification\": {\"max_verify_time_per_milestone\": 1.5}}",
+        &[("convert::wrong_type", "1.5")],
+    ),
     (
         Format::Runr,
         "{\"verification\": {\"risk_triggers\": [{\"name\": \"a\", \"tier\": \"tier3\", \"patterns\": []}]}}",
@@ -384,41 +581,148 @@ const MALFORMED: &[Fault<'_>] = &[
     (
         Format::Runr,
         "{\"verification\": {\"risk_triggers\": [{}]}}",
-        &[("convert::bad_value", "{}"), ("convert::bad_value", "{}"), ("convert::bad_value", "{}")],
+        &[
+            ("convert::bad_value", "{}"),
+            ("convert::bad_value", "{}"),
+            ("convert::bad_value", "{}"),
+        ],
     ),
-    (Format::Runr, "{\"agent\": {\"name\": 5}}", &[("convert::wrong_type", "5")]),
-    (Format::RalphTui, "a = 1\na = 2\n", &[("convert::toml", "a")]),
-    (Format::RalphTui, "a = \n[b\n", &[("convert::toml", ""), ("convert::toml", "")]),
-    (Format::RalphTui, "{\"verification\": {}}", &[("convert::toml", "")]),
-    (Format::RalphTui, "[verification]\ncommands = 'a'\n", &[("convert::wrong_type", "'a'")]),
+    (
+        Format::Runr,
+        "{\"agent\": {\"name\": 5}}",
+        &[("convert::wrong_type", "5")],
+    ),
+    (
+        Format::RalphTui,
+        "a = 1\na = 2\n",
+        &[("convert::toml", "a")],
+    ),
+    (
+        Format::RalphTui,
+        "a = \n[b\n",
+        &[("convert::toml", ""), ("convert::toml", "")],
+    ),
+    (
+        Format::RalphTui,
+        "{\"verification\": {}}",
+        &[("convert::toml", "")],
+    ),
+    (
+        Format::RalphTui,
+        "[verification]\ncommands = 'a'\n",
+        &[("convert::wrong_type", "'a'")],
+    ),
     (
         Format::RalphTui,
         "[verification]\ncommands = [1, ' ']\n",
-        &[("convert::wrong_type", "1"), ("convert::empty_command", "' '")],
+        &[
+            ("convert::wrong_type", "1"),
+            ("convert::empty_command", "' '"),
+        ],
     ),
-    (Format::RalphTui, "[verification]\nenabled = 'yes'\n", &[("convert::wrong_type", "'yes'")]),
-    (Format::RalphTui, "[verification]\ntimeoutMs = -1\n", &[("convert::bad_value", "-1")]),
-    (Format::RalphTui, "[verification]\ntimeoutMs = 1.5\n", &[("convert::wrong_type", "1.5")]),
-    (Format::RalphTui, "[verification]\nmaxRetries = 1979-05-27\n", &[("convert::wrong_type", "1979-05-27")]),
-    (Format::RalphTui, "verification = 3\n", &[("convert::wrong_type", "3")]),
-    (Format::RalphTui, "[[verification]]\n", &[("convert::wrong_type", "[[verification]]")]),
+    (
+        Format::RalphTui,
+        "[verification]\nenabled = 'yes'\n",
+        &[("convert::wrong_type", "'yes'")],
+    ),
+    (
+        Format::RalphTui,
+        "[verification]\ntimeoutMs = -1\n",
+        &[("convert::bad_value", "-1")],
+    ),
+    (
+        Format::RalphTui,
+        "[verification]\ntimeoutMs = 1.5\n",
+        &[("convert::wrong_type", "1.5")],
+    ),
+    (
+        Format::RalphTui,
+        "[verification]\nmaxRetries = 1979-05-27\n",
+        &[("convert::wrong_type", "1979-05-27")],
+    ),
+    (
+        Format::RalphTui,
+        "verification = 3\n",
+        &[("convert::wrong_type", "3")],
+    ),
+    (
+        Format::RalphTui,
+        "[[verification]]\n",
+        &[("convert::wrong_type", "[[verification]]")],
+    ),
     (Format::Acode, "a: b: c\n", &[("convert::yaml", "")]),
     (Format::Acode, "- a\n", &[("convert::wrong_type", "- a\n")]),
-    (Format::Acode, "a: 1\na: 2\n", &[("convert::duplicate_key", "a")]),
-    (Format::Acode, "a: 1\n---\nb: 2\n", &[("convert::yaml", "---")]),
-    (Format::Acode, "commands: {test: !custom x}\n", &[("convert::yaml", "!custom x")]),
-    (Format::Acode, "commands: {<<: {}}\n", &[("convert::yaml", "<<")]),
+    (
+        Format::Acode,
+        "a: 1\na: 2\n",
+        &[("convert::duplicate_key", "a")],
+    ),
+    (
+        Format::Acode,
+        "a: 1\n---\nb: 2\n",
+        &[("convert::yaml", "---")],
+    ),
+    (
+        Format::Acode,
+        "commands: {test: !custom x}\n",
+        &[("convert::yaml", "!custom x")],
+    ),
+    (
+        Format::Acode,
+        "commands: {<<: {}}\n",
+        &[("convert::yaml", "<<")],
+    ),
     (Format::Acode, "? [a]\n: b\n", &[("convert::yaml", "[a]")]),
-    (Format::Acode, "commands: {test: 5}\n", &[("convert::wrong_type", "5")]),
-    (Format::Acode, "commands: {test: {cwd: x}}\n", &[("convert::bad_value", "{cwd: x}")]),
-    (Format::Acode, "commands: {test: {run: x, cwd: /x}}\n", &[("convert::bad_value", "/x")]),
-    (Format::Acode, "commands: {test: {run: x, retry: -1}}\n", &[("convert::bad_value", "-1")]),
-    (Format::Acode, "commands: {test: {run: x, env: {1x: y}}}\n", &[("convert::bad_value", "1x")]),
-    (Format::Acode, "commands: {test: {run: x, env: {X: 1}}}\n", &[("convert::wrong_type", "1")]),
-    (Format::Acode, "commands: {test: ''}\n", &[("convert::empty_command", "''")]),
-    (Format::Acode, "verifier: {steps: [{name: a, kind: nope}]}\n", &[("convert::bad_value", "nope")]),
-    (Format::Acode, "verifier: {steps: [{name: a}]}\n", &[("convert::bad_value", "{name: a}")]),
-    (Format::Acode, "verifier: {steps: [{name: a, kind: test}]}\n", &[("convert::bad_value", "a")]),
+    (
+        Format::Acode,
+        "commands: {test: 5}\n",
+        &[("convert::wrong_type", "5")],
+    ),
+    (
+        Format::Acode,
+        "commands: {test: {cwd: x}}\n",
+        &[("convert::bad_value", "{cwd: x}")],
+    ),
+    (
+        Format::Acode,
+        "commands: {test: {run: x, cwd: /x}}\n",
+        &[("convert::bad_value", "/x")],
+    ),
+    (
+        Format::Acode,
+        "commands: {test: {run: x, retry: -1}}\n",
+        &[("convert::bad_value", "-1")],
+    ),
+    (
+        Format::Acode,
+        "commands: {test: {run: x, env: {1x: y}}}\n",
+        &[("convert::bad_value", "1x")],
+    ),
+    (
+        Format::Acode,
+        "commands: {test: {run: x, env: {X: 1}}}\n",
+        &[("convert::wrong_type", "1")],
+    ),
+    (
+        Format::Acode,
+        "commands: {test: ''}\n",
+        &[("convert::empty_command", "''")],
+    ),
+    (
+        Format::Acode,
+        "verifier: {steps: [{name: a, kind: nope}]}\n",
+        &[("convert::bad_value", "nope")],
+    ),
+    (
+        Format::Acode,
+        "verifier: {steps: [{name: a}]}\n",
+        &[("convert::bad_value", "{name: a}")],
+    ),
+    (
+        Format::Acode,
+        "verifier: {steps: [{name: a, kind: test}]}\n",
+        &[("convert::bad_value", "a")],
+    ),
     (
         Format::Acode,
         "verifier: {steps: [{name: a, kind: test, run: x}, {name: A, kind: test, run: x}]}\n",
@@ -434,7 +738,11 @@ const MALFORMED: &[Fault<'_>] = &[
         "verifier: {steps: [{name: a, kind: test, run: x, depends_on: [b]}, {name: b, kind: test, run: x, depends_on: [a]}]}\n",
         &[("contract::cycle", "b")],
     ),
-    (Format::Acode, "verifier: {steps: [{name: a, kind: file, path: ../x}]}\n", &[("contract::path", "../x")]),
+    (
+        Format::Acode,
+        "verifier: {steps: [{name: a, kind: file, path: ../x}]}\n",
+        &[("contract::path", "../x")],
+    ),
     (
         Format::Acode,
         "verifier: {steps: [{name: a, kind: file, path: x, matches: '('}]}\n",
@@ -446,13 +754,25 @@ fn errors(format: Format, content: &str) -> Vec<(String, String)> {
     let mut sources = Sources::default();
     let id = sources.add(Source::new("file", content));
     let mut sink = Diagnostics::default();
-    assert!(convert(&sources, id, format, &mut sink).is_none(), "{:?}", content.get(..80));
+    assert!(
+        convert(&sources, id, format, &mut sink).is_none(),
+        "{:?}",
+        content.get(..80)
+    );
     let show = |d: vplan::base::diagnostic::Diagnostic| {
         let place = d.labels[0].place;
-        assert!(!d.message.contains('\n') && d.message.starts_with(|c: char| !c.is_uppercase()), "{}", d.message);
+        assert!(
+            !d.message.contains('\n') && d.message.starts_with(|c: char| !c.is_uppercase()),
+            "{}",
+            d.message
+        );
         (
             d.code.0.trim_start_matches("vplan::").to_owned(),
-            sources.get(place.source).unwrap().slice(place.span).to_owned(),
+            sources
+                .get(place.source)
+                .unwrap()
+                .slice(place.span)
+                .to_owned(),
         )
     };
     sink.sorted().into_iter().map(show).collect()
@@ -465,7 +785,10 @@ fn malformed() {
     for (format, content, want) in MALFORMED {
         let got = errors(*format, content);
         seen.extend(got.iter().map(|(code, _)| format!("vplan::{code}")));
-        let got: Vec<(&str, &str)> = got.iter().map(|(code, text)| (code.as_str(), text.as_str())).collect();
+        let got: Vec<(&str, &str)> = got
+            .iter()
+            .map(|(code, text)| (code.as_str(), text.as_str()))
+            .collect();
         if &got != want {
             wrong.push(format!("{content:?}\n  got  {got:?}\n  want {want:?}"));
         }
@@ -476,42 +799,81 @@ fn malformed() {
         .map(|i| {
             format!(
                 "a{i}: &a{i} [{}]\n",
-                if i == 0 { "x".to_owned() } else { vec![format!("*a{}", i - 1); 9].join(", ") }
+                if i == 0 {
+                    "x".to_owned()
+                } else {
+                    vec![format!("*a{}", i - 1); 9].join(", ")
+                }
             )
         })
         .collect();
-    let deep = |open: &str, close: &str| format!("a: {}{}", open.repeat(5_000), close.repeat(5_000));
+    let deep =
+        |open: &str, close: &str| format!("a: {}{}", open.repeat(5_000), close.repeat(5_000));
     for (format, content, code) in [
         (Format::Acode, bomb, "convert::too_large"),
         (Format::Acode, deep("[", "]"), "convert::yaml"),
         (Format::Acode, deep("{a: ", "}"), "convert::yaml"),
         (
             Format::Acode,
-            format!("a:\n{}", (1..500).map(|i| format!("{}- \n", " ".repeat(i))).collect::<String>()),
+            format!(
+                "a:\n{}",
+                (1..500)
+                    .map(|i| format!("{}- \n", " ".repeat(i)))
+                    .collect::<String>()
+            ),
             "convert::yaml",
         ),
-        (Format::RalphTui, format!("a = {}{}", "[".repeat(5_000), "]".repeat(5_000)), "convert::toml"),
-        (Format::RalphTui, format!("a = [{}]", "1,".repeat(200_000)), "convert::too_large"),
-        (Format::Runr, format!("{{\"a\": {}{}}}", "[".repeat(5_000), "]".repeat(5_000)), "json::depth"),
+        (
+            Format::RalphTui,
+            format!("a = {}{}", "[".repeat(5_000), "]".repeat(5_000)),
+            "convert::toml",
+        ),
+        (
+            Format::RalphTui,
+            format!("a = [{}]", "1,".repeat(200_000)),
+            "convert::too_large",
+        ),
+        (
+            Format::Runr,
+            format!("{{\"a\": {}{}}}", "[".repeat(5_000), "]".repeat(5_000)),
+            "json::depth",
+        ),
         (
             Format::VerifyContractJson,
             format!("{{\"commands\": [\"{}\"]}}", "a | ".repeat(5_000)),
             "convert::bad_command",
         ),
-        (Format::VerifyContractJson, format!("{{\"commands\": [\"{}\"]}}", "a ".repeat(40_000)), "convert::too_large"),
+        (
+            Format::VerifyContractJson,
+            format!("{{\"commands\": [\"{}\"]}}", "a ".repeat(40_000)),
+            "convert::too_large",
+        ),
     ] {
         let got = errors(format, &content);
-        assert_eq!(got.first().map(|(c, _)| c.as_str()), Some(code), "{format:?} {:?}", content.get(..40));
+        assert_eq!(
+            got.first().map(|(c, _)| c.as_str()),
+            Some(code),
+            "{format:?} {:?}",
+            content.get(..40)
+        );
         seen.extend(got.iter().map(|(code, _)| format!("vplan::{code}")));
     }
-    let missing: Vec<&str> = CODES.iter().map(|c| c.0).filter(|c| !seen.contains(*c)).collect();
+    let missing: Vec<&str> = CODES
+        .iter()
+        .map(|c| c.0)
+        .filter(|c| !seen.contains(*c))
+        .collect();
     assert!(missing.is_empty(), "no example for {missing:?}");
 }
 
 #[test]
 fn the_kind_of_a_file() {
     for (name, content, want) in [
-        ("verify.contract.json", "not json", Some(Format::VerifyContractJson)),
+        (
+            "verify.contract.json",
+            "not json",
+            Some(Format::VerifyContractJson),
+        ),
         (".runr/runr.config.json", "", Some(Format::Runr)),
         ("x/agent.config.json", "", Some(Format::Runr)),
         (".ralph-tui/config.toml", "", Some(Format::RalphTui)),
@@ -519,7 +881,11 @@ fn the_kind_of_a_file() {
         ("config.toml", "[verification]\n", Some(Format::RalphTui)),
         ("config.yml", "commands: {}\n", Some(Format::Acode)),
         ("config.json", "{\"verification\": {}}", Some(Format::Runr)),
-        ("config.json", "{\"byRole\": {}}", Some(Format::VerifyContractJson)),
+        (
+            "config.json",
+            "{\"byRole\": {}}",
+            Some(Format::VerifyContractJson),
+        ),
         ("config.json", "{\"a\": 1}", None),
         ("config.toml", "[package]\n", None),
         ("config.yml", "commands: [\n", None),
@@ -532,18 +898,37 @@ fn the_kind_of_a_file() {
 /// Each sample stands beside what it is converted to.
 #[test]
 fn samples() {
-    let folders = ["convert-opentiger", "convert-runr", "convert-ralph-tui", "convert-acode"];
-    let names = ["verify.contract.json", ".runr/runr.config.json", ".ralph-tui/config.toml", ".agent/config.yml"];
+    let folders = [
+        "convert-opentiger",
+        "convert-runr",
+        "convert-ralph-tui",
+        "convert-acode",
+    ];
+    let names = [
+        "verify.contract.json",
+        ".runr/runr.config.json",
+        ".ralph-tui/config.toml",
+        ".agent/config.yml",
+    ];
     for ((folder, name), (_, content)) in folders.iter().zip(names).zip(SAMPLES) {
         let project = Project::git_with(&[(name, content)]);
         let ran = project.run(&["import", name]);
-        ran.exits(0).says("lost: not in the contract").says(&format!("{name}:"));
-        let golden = format!("{}/tests/trees/{folder}/converted.vplan", env!("CARGO_MANIFEST_DIR"));
+        ran.exits(0)
+            .says("lost: not in the contract")
+            .says(&format!("{name}:"));
+        let golden = format!(
+            "{}/tests/trees/{folder}/converted.vplan",
+            env!("CARGO_MANIFEST_DIR")
+        );
         let written = project.read("contracts/verify.vplan");
         if std::env::var_os("VPLAN_TEST_BLESS").is_some() {
             std::fs::write(&golden, &written).unwrap();
         }
-        assert_eq!(written, std::fs::read_to_string(&golden).unwrap(), "{golden}");
+        assert_eq!(
+            written,
+            std::fs::read_to_string(&golden).unwrap(),
+            "{golden}"
+        );
         project.run(&["check"]).exits(0);
         project.run(&["plan", "--changed-none"]).exits(0);
     }
@@ -553,13 +938,23 @@ const SMALL: &str = "{\"commands\": [\"true\"]}";
 
 #[test]
 fn what_is_written_where() {
-    let project =
-        Project::git_with(&[("verify.contract.json", SMALL), ("lossy.json", "{\"commands\": [\"a | b\"], \"x\": 1}")]);
-    project.run(&["import", "verify.contract.json", "--stdout"]).exits(0).says("run true").warns("1 check");
+    let project = Project::git_with(&[
+        ("verify.contract.json", SMALL),
+        ("lossy.json", "{\"commands\": [\"a | b\"], \"x\": 1}"),
+    ]);
+    project
+        .run(&["import", "verify.contract.json", "--stdout"])
+        .exits(0)
+        .says("run true")
+        .warns("1 check");
     assert!(!project.exists("contracts"));
     let ran = project.run(&["import", "verify.contract.json", "-o", "mine.vplan"]);
-    ran.exits(0).says("next: `vplan check --contract mine.vplan`");
-    project.run(&["import", "verify.contract.json", "-o", "mine.vplan"]).exits(2).warns("--force");
+    ran.exits(0)
+        .says("next: `vplan check --contract mine.vplan`");
+    project
+        .run(&["import", "verify.contract.json", "-o", "mine.vplan"])
+        .exits(2)
+        .warns("--force");
     project
         .run(&["import", "verify.contract.json"])
         .exits(0)
@@ -575,19 +970,41 @@ fn what_is_written_where() {
         .warns("2 things are lost or changed")
         .warns("a | b");
     assert_eq!(project.read("contracts/verify.vplan"), first);
-    project.run(&["import", "lossy.json", "--force", "-q"]).exits(0);
-    assert!(project.read("contracts/verify.vplan").contains("shell a | b"));
-    project.run(&["import", "verify.contract.json", "--strict", "--force"]).exits(0);
-    project.run(&["import", "verify.contract.json", "-o", "contracts"]).exits(2).warns("directory");
-    project.run(&["import", "verify.contract.json", "-o", "mine.vplan/x"]).exits(5).warns("cannot be written");
-    project.run(&["import", "verify.contract.json", "-o", "x", "--stdout"]).exits(2);
-    let ran = project.vplan(&["import", "-", "--from", "runr", "--stdout"]).stdin("{}").run();
+    project
+        .run(&["import", "lossy.json", "--force", "-q"])
+        .exits(0);
+    assert!(
+        project
+            .read("contracts/verify.vplan")
+            .contains("shell a | b")
+    );
+    project
+        .run(&["import", "verify.contract.json", "--strict", "--force"])
+        .exits(0);
+    project
+        .run(&["import", "verify.contract.json", "-o", "contracts"])
+        .exits(2)
+        .warns("directory");
+    project
+        .run(&["import", "verify.contract.json", "-o", "mine.vplan/x"])
+        .exits(5)
+        .warns("cannot be written");
+    project
+        .run(&["import", "verify.contract.json", "-o", "x", "--stdout"])
+        .exits(2);
+    let ran = project
+        .vplan(&["import", "-", "--from", "runr", "--stdout"])
+        .stdin("{}")
+        .run();
     ran.exits(0).says("Converted from -");
 }
 
 #[test]
 fn the_account_for_machines() {
-    let project = Project::git_with(&[("verify.contract.json", "{\"commands\": [\"a\"],\n \"x\": 1}")]);
+    let project = Project::git_with(&[(
+        "verify.contract.json",
+        "{\"commands\": [\"a\"],\n \"x\": 1}",
+    )]);
     let ran = project.run(&["import", "verify.contract.json", "--format", "json"]);
     let json: serde_json::Value = serde_json::from_str(&ran.exits(0).out()).unwrap();
     assert_eq!(json["version"], 1);
@@ -595,19 +1012,39 @@ fn the_account_for_machines() {
     assert_eq!(json["output"], "contracts/verify.vplan");
     assert_eq!((&json["checks"], &json["triggers"]), (&1.into(), &0.into()));
     assert_eq!(json["lost"][0]["weight"], "lost");
-    assert_eq!((&json["lost"][0]["line"], &json["lost"][0]["column"]), (&2.into(), &2.into()));
-    let ran = project.run(&["import", "verify.contract.json", "--format", "json", "--stdout"]);
+    assert_eq!(
+        (&json["lost"][0]["line"], &json["lost"][0]["column"]),
+        (&2.into(), &2.into())
+    );
+    let ran = project.run(&[
+        "import",
+        "verify.contract.json",
+        "--format",
+        "json",
+        "--stdout",
+    ]);
     let json: serde_json::Value = serde_json::from_str(&ran.exits(0).out()).unwrap();
     assert!(json["text"].as_str().unwrap().contains("run a"));
-    project.run(&["import", "verify.contract.json", "--format", "dot"]).exits(2);
+    project
+        .run(&["import", "verify.contract.json", "--format", "dot"])
+        .exits(2);
 }
 
 #[test]
 fn files_that_are_none() {
-    let project = Project::git_with(&[("a.json", "{\"a\": 1}"), ("bad.json", "{\"commands\": [1]}")]);
-    project.write("latin.json", b"{\"commands\": [\"\xe9\"]}").write("large.json", "x".repeat(2 << 20)).mkdir("dir");
+    let project = Project::git_with(&[
+        ("a.json", "{\"a\": 1}"),
+        ("bad.json", "{\"commands\": [1]}"),
+    ]);
+    project
+        .write("latin.json", b"{\"commands\": [\"\xe9\"]}")
+        .write("large.json", "x".repeat(2 << 20))
+        .mkdir("dir");
     project.symlink("link.json", "a.json");
-    let made = std::process::Command::new("mkfifo").arg(project.path("pipe.json")).status().unwrap();
+    let made = std::process::Command::new("mkfifo")
+        .arg(project.path("pipe.json"))
+        .status()
+        .unwrap();
     assert!(made.success());
     let file = std::fs::File::create(project.path("huge.json")).unwrap();
     file.set_len(1 << 30).unwrap();
@@ -623,12 +1060,24 @@ fn files_that_are_none() {
         (&["import", "latin.json"], 3, "UTF-8"),
         (&["import", "large.json"], 3, "--max-file"),
         (&["import", "huge.json"], 3, "--max-file"),
-        (&["import", "bad.json"], 3, "an entry of `commands` is a string, not a number"),
-        (&["import", "a.json", "--from", "ralph-tui"], 3, "this is not TOML"),
+        (
+            &["import", "bad.json"],
+            3,
+            "an entry of `commands` is a string, not a number",
+        ),
+        (
+            &["import", "a.json", "--from", "ralph-tui"],
+            3,
+            "this is not TOML",
+        ),
     ] {
         let ran = project.run(args);
         ran.exits(exit).warns(words);
-        assert!(ran.out().is_empty() && !ran.err().contains("panicked"), "{args:?}: {}", ran.err());
+        assert!(
+            ran.out().is_empty() && !ran.err().contains("panicked"),
+            "{args:?}: {}",
+            ran.err()
+        );
     }
     assert!(!project.exists("contracts"), "nothing is written");
 }

@@ -23,14 +23,20 @@ fn find(project: &Project) -> DefaultBase {
 
 fn find_stated(project: &Project, branch: &str) -> DefaultBase {
     let contract = RepoPath::parse(b"contracts/verify.vplan").unwrap();
-    let statement = Statement { branch, contract: &contract };
+    let statement = Statement {
+        branch,
+        contract: &contract,
+    };
     default_base(&open(project), Some(statement), &Kept::nowhere()).unwrap()
 }
 
 #[track_caller]
 fn is_known(found: &DefaultBase, how: &How, reference: &str, commit: &str) {
     let id = found.commit.map(|c| c.to_string());
-    assert_eq!((&found.how, found.reference.as_deref(), id.as_deref()), (how, Some(reference), Some(commit)));
+    assert_eq!(
+        (&found.how, found.reference.as_deref(), id.as_deref()),
+        (how, Some(reference), Some(commit))
+    );
 }
 
 /// One commit on `main`, one more on `work`, which is checked out; a second one on `main`.
@@ -60,14 +66,29 @@ fn a_common_name_where_no_remote_says() {
     is_known(&find(&project), &How::CommonName, "refs/heads/trunk", &fork);
     project.git(&["branch", "-q", "master", "work"]);
     let head = project.git(&["rev-parse", "HEAD"]);
-    is_known(&find(&project), &How::CommonName, "refs/heads/master", &head);
+    is_known(
+        &find(&project),
+        &How::CommonName,
+        "refs/heads/master",
+        &head,
+    );
     // What a remote has goes first, whatever it is called.
     remote(&project, "origin");
     project.git(&["update-ref", "refs/remotes/origin/trunk", "trunk"]);
-    is_known(&find(&project), &How::CommonName, "refs/remotes/origin/trunk", &fork);
+    is_known(
+        &find(&project),
+        &How::CommonName,
+        "refs/remotes/origin/trunk",
+        &fork,
+    );
     // A detached HEAD is on no branch.
     project.git(&["checkout", "-q", "--detach"]);
-    is_known(&find(&project), &How::CommonName, "refs/remotes/origin/trunk", &fork);
+    is_known(
+        &find(&project),
+        &How::CommonName,
+        "refs/remotes/origin/trunk",
+        &fork,
+    );
 }
 
 #[test]
@@ -96,12 +117,28 @@ fn several_remotes_are_none_unless_one_is_origin() {
         project.git(&["update-ref", &format!("refs/remotes/{name}/main"), "main"]);
     }
     let found = find(&project);
-    assert_eq!(found.unknown(), Some(&Unknown::SeveralRemotes(vec!["one".into(), "two".into()])));
-    assert_eq!(found.commit.map(|c| c.to_string()), Some(project.git(&["rev-parse", "HEAD"])));
-    is_known(&find_stated(&project, "one/main"), &How::Statement, "refs/remotes/one/main", &fork);
+    assert_eq!(
+        found.unknown(),
+        Some(&Unknown::SeveralRemotes(vec!["one".into(), "two".into()]))
+    );
+    assert_eq!(
+        found.commit.map(|c| c.to_string()),
+        Some(project.git(&["rev-parse", "HEAD"]))
+    );
+    is_known(
+        &find_stated(&project, "one/main"),
+        &How::Statement,
+        "refs/remotes/one/main",
+        &fork,
+    );
     remote(&project, "origin");
     project.git(&["update-ref", "refs/remotes/origin/main", "main"]);
-    is_known(&find(&project), &How::CommonName, "refs/remotes/origin/main", &fork);
+    is_known(
+        &find(&project),
+        &How::CommonName,
+        "refs/remotes/origin/main",
+        &fork,
+    );
 }
 
 #[test]
@@ -109,8 +146,14 @@ fn the_branch_that_is_checked_out_is_no_base() {
     let project = Project::git_empty();
     assert_eq!(find(&project).how, How::Unborn);
     project.write("a", "").commit("begin");
-    assert_eq!(find(&project).unknown(), Some(&Unknown::CheckedOut("main".into())));
-    assert_eq!(find_stated(&project, "main").unknown(), Some(&Unknown::CheckedOut("main".into())));
+    assert_eq!(
+        find(&project).unknown(),
+        Some(&Unknown::CheckedOut("main".into()))
+    );
+    assert_eq!(
+        find_stated(&project, "main").unknown(),
+        Some(&Unknown::CheckedOut("main".into()))
+    );
     project.git(&["branch", "-q", "-m", "main", "topic"]);
     assert_eq!(find(&project).unknown(), Some(&Unknown::Nothing));
     project.git(&["branch", "-q", "-m", "topic", "main"]);
@@ -122,11 +165,19 @@ fn the_branch_that_is_checked_out_is_no_base() {
         shallow: false,
         follows: true,
     };
-    assert_eq!(find(&project).unknown(), Some(&Unknown::Lacking(lacking.clone())));
+    assert_eq!(
+        find(&project).unknown(),
+        Some(&Unknown::Lacking(lacking.clone()))
+    );
     assert_eq!(lacking.commands().as_deref(), Some("git fetch origin main"));
     let id = project.git(&["rev-parse", "HEAD"]);
     project.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
-    is_known(&find(&project), &How::CommonName, "refs/remotes/origin/main", &id);
+    is_known(
+        &find(&project),
+        &How::CommonName,
+        "refs/remotes/origin/main",
+        &id,
+    );
 }
 
 #[test]
@@ -134,30 +185,64 @@ fn what_the_contract_names_counts_when_its_base_names_it_too() {
     let (project, fork) = forked();
     project.git(&["branch", "-q", "release", "work"]);
     // No contract at the merge base.
-    is_known(&find_stated(&project, "main"), &How::Statement, "refs/heads/main", &fork);
+    is_known(
+        &find_stated(&project, "main"),
+        &How::Statement,
+        "refs/heads/main",
+        &fork,
+    );
     let head = project.git(&["rev-parse", "HEAD"]);
-    is_known(&find_stated(&project, "release"), &How::Statement, "refs/heads/release", &head);
+    is_known(
+        &find_stated(&project, "release"),
+        &How::Statement,
+        "refs/heads/release",
+        &head,
+    );
     // One that names nothing, another one, twice, or cannot be read.
-    for text in
-        [&b"vplan 1\n"[..], b"vplan 1\nbase \"main\"\n", b"vplan 1\nbase \"release\"\nbase \"release\"\n", b"\xff"]
-    {
-        project.write("contracts/verify.vplan", text).commit("contract");
+    for text in [
+        &b"vplan 1\n"[..],
+        b"vplan 1\nbase \"main\"\n",
+        b"vplan 1\nbase \"release\"\nbase \"release\"\n",
+        b"\xff",
+    ] {
+        project
+            .write("contracts/verify.vplan", text)
+            .commit("contract");
         project.git(&["branch", "-q", "-f", "release", "work"]);
         let found = find_stated(&project, "release");
         assert_eq!(found.ignored.as_deref(), Some("release"));
         is_known(&found, &How::CommonName, "refs/heads/main", &fork);
     }
-    project.write("contracts/verify.vplan", "vplan 1\nbase \"release\"\n").commit("contract");
+    project
+        .write("contracts/verify.vplan", "vplan 1\nbase \"release\"\n")
+        .commit("contract");
     project.git(&["branch", "-q", "-f", "release", "work"]);
     let id = project.git(&["rev-parse", "HEAD"]);
-    is_known(&find_stated(&project, "release"), &How::Statement, "refs/heads/release", &id);
-    is_known(&find_stated(&project, "refs/heads/release"), &How::CommonName, "refs/heads/main", &fork);
+    is_known(
+        &find_stated(&project, "release"),
+        &How::Statement,
+        "refs/heads/release",
+        &id,
+    );
+    is_known(
+        &find_stated(&project, "refs/heads/release"),
+        &How::CommonName,
+        "refs/heads/main",
+        &fork,
+    );
     // A remote's goes before the local one.
     remote(&project, "origin");
     project.git(&["update-ref", "refs/remotes/origin/release", "main"]);
-    is_known(&find_stated(&project, "release"), &How::Statement, "refs/remotes/origin/release", &fork);
+    is_known(
+        &find_stated(&project, "release"),
+        &How::Statement,
+        "refs/remotes/origin/release",
+        &fork,
+    );
     // A branch that is not here is no reason to guess another one.
-    let Some(Unknown::Lacking(lacking)) = find_stated(&project, "gone").unknown().cloned() else { panic!() };
+    let Some(Unknown::Lacking(lacking)) = find_stated(&project, "gone").unknown().cloned() else {
+        panic!()
+    };
     assert_eq!(lacking.commands().as_deref(), Some("git fetch origin gone"));
 }
 
@@ -167,14 +252,24 @@ fn shallow(args: &[&str]) -> (Project, Project) {
     origin.git(&["checkout", "-q", "main"]);
     let url = format!("file://{}", origin.root().display());
     let clone = Project::bare();
-    clone.git(&[&["clone", "-q", "--depth", "1", "-b", "work"], args, &[&url, "."]].concat());
+    clone.git(
+        &[
+            &["clone", "-q", "--depth", "1", "-b", "work"],
+            args,
+            &[&url, "."],
+        ]
+        .concat(),
+    );
     (origin, clone)
 }
 
 /// Runs what a person is told to run.
 fn obey(clone: &Project, commands: &str) {
     for command in commands.split(" && ") {
-        let words: Vec<String> = command.split(' ').map(|w| w.trim_matches('\'').to_owned()).collect();
+        let words: Vec<String> = command
+            .split(' ')
+            .map(|w| w.trim_matches('\'').to_owned())
+            .collect();
         assert_eq!(words[0], "git");
         clone.git(&words[1..].iter().map(String::as_str).collect::<Vec<_>>());
     }
@@ -183,25 +278,50 @@ fn obey(clone: &Project, commands: &str) {
 #[test]
 fn a_clone_that_lacks_the_branch_or_its_history_says_how_to_get_it() {
     for (args, want) in [
-        (&["--no-single-branch"][..], "git fetch --unshallow origin main"),
-        (&[], "git fetch --unshallow origin '+refs/heads/*:refs/remotes/origin/*' && git remote set-head origin -a"),
+        (
+            &["--no-single-branch"][..],
+            "git fetch --unshallow origin main",
+        ),
+        (
+            &[],
+            "git fetch --unshallow origin '+refs/heads/*:refs/remotes/origin/*' && git remote set-head origin -a",
+        ),
     ] {
         let (origin, clone) = shallow(args);
         let found = find(&clone);
-        let Some(Unknown::Lacking(lacking)) = found.unknown() else { panic!("{found:?}") };
+        let Some(Unknown::Lacking(lacking)) = found.unknown() else {
+            panic!("{found:?}")
+        };
         assert!(lacking.shallow);
-        assert_eq!(lacking.commands().as_deref(), Some(want), "{}", lacking.message());
+        assert_eq!(
+            lacking.commands().as_deref(),
+            Some(want),
+            "{}",
+            lacking.message()
+        );
         obey(&clone, want);
         let fork = origin.git(&["merge-base", "main", "work"]);
-        is_known(&find(&clone), &How::RemoteHead, "refs/remotes/origin/main", &fork);
+        is_known(
+            &find(&clone),
+            &How::RemoteHead,
+            "refs/remotes/origin/main",
+            &fork,
+        );
     }
     // The contract's line says which branch it is, which a clone of one branch does not follow.
     let (origin, clone) = shallow(&[]);
     let found = find_stated(&clone, "main");
-    let Some(Unknown::Lacking(lacking)) = found.unknown() else { panic!("{found:?}") };
+    let Some(Unknown::Lacking(lacking)) = found.unknown() else {
+        panic!("{found:?}")
+    };
     obey(&clone, &lacking.commands().unwrap());
     let fork = origin.git(&["merge-base", "main", "work"]);
-    is_known(&find_stated(&clone, "main"), &How::Statement, "refs/remotes/origin/main", &fork);
+    is_known(
+        &find_stated(&clone, "main"),
+        &How::Statement,
+        "refs/remotes/origin/main",
+        &fork,
+    );
 }
 
 #[test]
@@ -209,7 +329,12 @@ fn histories_that_have_nothing_in_common_begin_at_nothing() {
     let (project, _) = forked();
     project.git(&["checkout", "-q", "--orphan", "alone"]);
     project.commit("alone");
-    is_known(&find(&project), &How::CommonName, "refs/heads/main", "4b825dc642cb6eb9a060e54bf8d69288fbee4904");
+    is_known(
+        &find(&project),
+        &How::CommonName,
+        "refs/heads/main",
+        "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    );
 }
 
 #[test]
@@ -226,14 +351,26 @@ fn references_in_tables_are_read_by_git() {
         return;
     }
     let fork = project.write("a", "").commit("begin");
-    assert_eq!(find(&project).unknown(), Some(&Unknown::CheckedOut("main".into())));
+    assert_eq!(
+        find(&project).unknown(),
+        Some(&Unknown::CheckedOut("main".into()))
+    );
     project.git(&["checkout", "-q", "-b", "work"]);
     project.write("w", "").commit("work");
     is_known(&find(&project), &How::CommonName, "refs/heads/main", &fork);
     remote(&project, "origin");
     project.git(&["update-ref", "refs/remotes/origin/dev", "main"]);
-    project.git(&["symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/dev"]);
-    is_known(&find(&project), &How::RemoteHead, "refs/remotes/origin/dev", &fork);
+    project.git(&[
+        "symbolic-ref",
+        "refs/remotes/origin/HEAD",
+        "refs/remotes/origin/dev",
+    ]);
+    is_known(
+        &find(&project),
+        &How::RemoteHead,
+        "refs/remotes/origin/dev",
+        &fork,
+    );
 }
 
 #[test]
@@ -241,15 +378,30 @@ fn a_repository_cannot_lie_about_what_comes_before_a_commit_for_longer_than_it_d
     let (project, fork) = forked();
     let state = project.parent().join("state");
     let kept = || Kept::below(state.clone(), &project.root());
-    let ask = || default_base(&open(&project), None, &kept()).unwrap().commit.unwrap().to_string();
+    let ask = || {
+        default_base(&open(&project), None, &kept())
+            .unwrap()
+            .commit
+            .unwrap()
+            .to_string()
+    };
     // A graft says that `work` grew out of `main`.
-    let (work, main) = (project.git(&["rev-parse", "work"]), project.git(&["rev-parse", "main"]));
+    let (work, main) = (
+        project.git(&["rev-parse", "work"]),
+        project.git(&["rev-parse", "main"]),
+    );
     project.write(".git/info/grafts", format!("{work} {main}\n"));
     ask();
     project.remove(".git/info/grafts");
     assert_eq!(ask(), fork);
     // What is kept is not asked again, and one that is damaged is.
-    let file = std::fs::read_dir(&state).unwrap().next().unwrap().unwrap().path().join("commits");
+    let file = std::fs::read_dir(&state)
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path()
+        .join("commits");
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.contains(&fork));
     std::fs::write(&file, text.replace(&fork, &work)).unwrap();
@@ -261,13 +413,32 @@ fn a_repository_cannot_lie_about_what_comes_before_a_commit_for_longer_than_it_d
 fn a_line_with_the_name_of_the_remote() {
     let (project, fork) = forked();
     project.git(&["branch", "-q", "origin/main", "work"]);
-    let Some(Unknown::Lacking(lacking)) = find_stated(&project, "origin/main").unknown().cloned() else { panic!() };
-    assert_eq!((lacking.remote, lacking.branch.as_deref()), (None, Some("origin/main")));
+    let Some(Unknown::Lacking(lacking)) = find_stated(&project, "origin/main").unknown().cloned()
+    else {
+        panic!()
+    };
+    assert_eq!(
+        (lacking.remote, lacking.branch.as_deref()),
+        (None, Some("origin/main"))
+    );
     remote(&project, "origin");
-    let Some(Unknown::Lacking(lacking)) = find_stated(&project, "origin/main").unknown().cloned() else { panic!() };
+    let Some(Unknown::Lacking(lacking)) = find_stated(&project, "origin/main").unknown().cloned()
+    else {
+        panic!()
+    };
     assert_eq!(lacking.commands().as_deref(), Some("git fetch origin main"));
     project.git(&["update-ref", "refs/remotes/origin/main", "main"]);
-    is_known(&find_stated(&project, "origin/main"), &How::Statement, "refs/remotes/origin/main", &fork);
+    is_known(
+        &find_stated(&project, "origin/main"),
+        &How::Statement,
+        "refs/remotes/origin/main",
+        &fork,
+    );
     let head = project.git(&["rev-parse", "HEAD"]);
-    is_known(&find_stated(&project, "refs/heads/origin/main"), &How::Statement, "refs/heads/origin/main", &head);
+    is_known(
+        &find_stated(&project, "refs/heads/origin/main"),
+        &How::Statement,
+        "refs/heads/origin/main",
+        &head,
+    );
 }

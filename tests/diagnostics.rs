@@ -17,15 +17,27 @@ const TEST_FILE: &str = "# a.test.vplan\n";
 
 /// Reads a contract as the program does. What was found is in the order in which it is shown.
 fn read(text: &str) -> (Option<Contract>, Vec<Diagnostic>, Sources) {
-    let name = if text.starts_with(['{', '[']) { "verify.contract.json" } else { "contracts/verify.vplan" };
+    let name = if text.starts_with(['{', '[']) {
+        "verify.contract.json"
+    } else {
+        "contracts/verify.vplan"
+    };
     let mut sources = Sources::default();
     let id = sources.add(Source::new(name, text));
     let mut sink = Diagnostics::default();
     let contract = if text.contains(TEST_FILE) {
         let tests = lower_tests(&sources, id, 1 << 20, &mut sink);
         let (contract, _, _) = read("vplan 1\ncheck a: true\ncheck b: true\n");
-        let expects = validate_tests(&tests.expects, contract.as_ref().unwrap(), &sources, &mut sink);
-        assert!(sink.has_errors() || expects.len() == tests.expects.len(), "{text}");
+        let expects = validate_tests(
+            &tests.expects,
+            contract.as_ref().unwrap(),
+            &sources,
+            &mut sink,
+        );
+        assert!(
+            sink.has_errors() || expects.len() == tests.expects.len(),
+            "{text}"
+        );
         contract.filter(|_| !sink.has_errors())
     } else {
         let draft = front::lower(&sources, id, &mut sink);
@@ -40,23 +52,52 @@ fn read(text: &str) -> (Option<Contract>, Vec<Diagnostic>, Sources) {
 /// What holds of every message: the conventions, and labels inside the text.
 fn well_formed(diagnostic: &Diagnostic, sources: &Sources) {
     let text = &diagnostic.message;
-    let lines = diagnostic.labels.iter().map(|l| &l.text).chain(&diagnostic.help).chain([text]);
+    let lines = diagnostic
+        .labels
+        .iter()
+        .map(|l| &l.text)
+        .chain(&diagnostic.help)
+        .chain([text]);
     for line in lines {
-        assert!(!line.is_empty() && !line.contains('\n') && !line.ends_with('.'), "{line}");
-        assert!(!line.chars().any(vplan::base::word::is_unsafe_to_show), "{line:?}");
-        assert!(line.matches('`').count().is_multiple_of(2) || line.contains("`'`") || line.contains('$'), "{line}");
+        assert!(
+            !line.is_empty() && !line.contains('\n') && !line.ends_with('.'),
+            "{line}"
+        );
+        assert!(
+            !line.chars().any(vplan::base::word::is_unsafe_to_show),
+            "{line:?}"
+        );
+        assert!(
+            line.matches('`').count().is_multiple_of(2)
+                || line.contains("`'`")
+                || line.contains('$'),
+            "{line}"
+        );
     }
-    assert!(!text.starts_with(char::is_uppercase) || text.starts_with("JSON"), "{text}");
+    assert!(
+        !text.starts_with(char::is_uppercase) || text.starts_with("JSON"),
+        "{text}"
+    );
     for label in &diagnostic.labels {
-        let source = sources.get(label.place.source).expect("a file that was read");
-        assert!(source.text().get(label.place.span.start..label.place.span.end).is_some(), "{diagnostic:?}");
+        let source = sources
+            .get(label.place.source)
+            .expect("a file that was read");
+        assert!(
+            source
+                .text()
+                .get(label.place.span.start..label.place.span.end)
+                .is_some(),
+            "{diagnostic:?}"
+        );
     }
 }
 
 /// The code without its first part, and the text under the first label.
 fn found<'s>(diagnostic: &Diagnostic, sources: &'s Sources) -> (&'static str, &'s str) {
     let place = diagnostic.labels.first().map(|l| l.place);
-    let text = place.and_then(|p| sources.get(p.source).map(|s| s.slice(p.span))).unwrap_or_default();
+    let text = place
+        .and_then(|p| sources.get(p.source).map(|s| s.slice(p.span)))
+        .unwrap_or_default();
     (short(diagnostic.code), text)
 }
 
@@ -137,7 +178,9 @@ const EXAMPLES: &[Example] = &[
         text: "check a: true \\  \ncheck b: true\n",
         code: "lang::bad_continuation",
         message: "a backslash at the end of a line with nothing to join",
-        help: Some("a backslash joins the next line only when it is the line's very last character"),
+        help: Some(
+            "a backslash joins the next line only when it is the line's very last character",
+        ),
         labels: &[("\\  ", "blanks behind the backslash")],
     },
     Example {
@@ -151,7 +194,9 @@ const EXAMPLES: &[Example] = &[
         text: "contract \"a\\qb\"\ncheck a: true\n",
         code: "lang::bad_escape",
         message: "`\\q` is no escape",
-        help: Some("the escapes are `\\\"`, `\\\\`, `\\n`, `\\t`, `\\r` and `\\u{HEX}`; in '…' everything is literal"),
+        help: Some(
+            "the escapes are `\\\"`, `\\\\`, `\\n`, `\\t`, `\\r` and `\\u{HEX}`; in '…' everything is literal",
+        ),
         labels: &[("\\q", "unknown escape")],
     },
     Example {
@@ -187,13 +232,18 @@ const EXAMPLES: &[Example] = &[
         code: "contract::import",
         message: "`x.vplan` was not imported",
         help: None,
-        labels: &[("import \"x.vplan\"", "this text was read on its own, without other files")],
+        labels: &[(
+            "import \"x.vplan\"",
+            "this text was read on its own, without other files",
+        )],
     },
     Example {
         text: "check a: true\nexpect \"x\" {\n  role tester\n}\n",
         code: "contract::empty_expect",
         message: "the test `x` asserts nothing",
-        help: Some("`plan` with the names of all checks that run, in order; a `plan` alone says that nothing runs"),
+        help: Some(
+            "`plan` with the names of all checks that run, in order; a `plan` alone says that nothing runs",
+        ),
         labels: &[("\"x\"", "neither `plan` nor `runs` nor `skips`")],
     },
     Example {
@@ -217,14 +267,20 @@ const EXAMPLES: &[Example] = &[
         help: Some(
             "`vplan test` reads files of tests, named `NAME.test.vplan`; a contract's own tests need no `tests`",
         ),
-        labels: &[("\"verify.vplan\"", "this says that the file holds tests of another")],
+        labels: &[(
+            "\"verify.vplan\"",
+            "this says that the file holds tests of another",
+        )],
     },
     Example {
         text: "# a.test.vplan\nexpect \"x\" {\n  plan a b\n}\n",
         code: "contract::tests_missing",
         message: "the file does not say which contract it tests",
         help: Some("write `tests \"verify.vplan\"` behind `vplan 1`: a path relative to this file"),
-        labels: &[("expect", "`tests \"PATH\"` is expected before anything else")],
+        labels: &[(
+            "expect",
+            "`tests \"PATH\"` is expected before anything else",
+        )],
     },
     Example {
         text: "# a.test.vplan\ntests \"verify.vplan\"\ncheck a: true\n",
@@ -351,7 +407,9 @@ const EXAMPLES: &[Example] = &[
         text: "check a: echo $HOME\n",
         code: "lang::command_expansion",
         message: "`$HOME` would be expanded by a shell, and no shell reads this",
-        help: Some("there is no expansion: quote it with '…' for the literal text, or use the verb `shell`"),
+        help: Some(
+            "there is no expansion: quote it with '…' for the literal text, or use the verb `shell`",
+        ),
         labels: &[("$HOME", "stays as it is")],
     },
     Example {
@@ -380,7 +438,10 @@ const EXAMPLES: &[Example] = &[
         code: "lang::changed_in_word",
         message: "`{changed}` is part of a longer word",
         help: Some("write `{changed}` between blanks, or quote it with '…' for the literal text"),
-        labels: &[("--files={changed}", "only a word of its own stands for the changed files")],
+        labels: &[(
+            "--files={changed}",
+            "only a word of its own stands for the changed files",
+        )],
     },
     Example {
         text: "check a {\n  shell ls {changed}\n}\n",
@@ -491,7 +552,9 @@ const EXAMPLES: &[Example] = &[
         text: "check a {\n  run true\n  test true\n}\n",
         code: "contract::several_verbs",
         message: "check `a` does two things",
-        help: Some("a check has one verb: write two checks, and `needs` if one goes before the other"),
+        help: Some(
+            "a check has one verb: write two checks, and `needs` if one goes before the other",
+        ),
         labels: &[("test true", "a second verb"), ("run true", "the first")],
     },
     Example {
@@ -499,7 +562,10 @@ const EXAMPLES: &[Example] = &[
         code: "contract::duplicate_setting",
         message: "`timeout` is set twice",
         help: Some("keep one of them"),
-        labels: &[("timeout 6s", "set again here"), ("timeout 5s", "first set here")],
+        labels: &[
+            ("timeout 6s", "set again here"),
+            ("timeout 5s", "first set here"),
+        ],
     },
     Example {
         text: "check a {\n  run true\n  max-errors 2\n}\n",
@@ -557,7 +623,10 @@ const EXAMPLES: &[Example] = &[
         help: Some("move the check out of the block, or let its command find the files itself"),
         labels: &[
             ("eslint {changed}", "`{changed}` is in this command"),
-            ("whenChangedNone \"a\"", "this block applies when no selected file changed"),
+            (
+                "whenChangedNone \"a\"",
+                "this block applies when no selected file changed",
+            ),
         ],
     },
     Example {
@@ -592,7 +661,9 @@ const EXAMPLES: &[Example] = &[
         text: "tier 1 {\n  check a: true\n}\ncheck b: true\nsequence a -> b\n",
         code: "contract::sequence_against_tiers",
         message: "`b` of tier 0 cannot run after `a` of tier 1",
-        help: Some("tier 0 runs before tier 1, and that before tier 2: turn the sequence around or change a tier"),
+        help: Some(
+            "tier 0 runs before tier 1, and that before tier 2: turn the sequence around or change a tier",
+        ),
         labels: &[("b", "tier 0"), ("a", "tier 1")],
     },
     Example {
@@ -607,7 +678,10 @@ const EXAMPLES: &[Example] = &[
         code: "contract::sequence_rest",
         message: "`*` stands twice in a sequence",
         help: Some("keep one of them"),
-        labels: &[("*", "a second `*`"), ("*", "all other checks are here already")],
+        labels: &[
+            ("*", "a second `*`"),
+            ("*", "all other checks are here already"),
+        ],
     },
     Example {
         text: "# nothing\n",
@@ -649,7 +723,10 @@ const EXAMPLES: &[Example] = &[
         code: "contract::absent_and_more",
         message: "what is absent has no content, size or type: this can never pass",
         help: None,
-        labels: &[("absent", "nothing may be there"), ("not-empty", "something must be there")],
+        labels: &[
+            ("absent", "nothing may be there"),
+            ("not-empty", "something must be there"),
+        ],
     },
     Example {
         text: "{\"commands\": [\"a\"],}",
@@ -670,7 +747,10 @@ const EXAMPLES: &[Example] = &[
         code: "json::duplicate_key",
         message: "`commands` stands twice",
         help: Some("write all of it under one key"),
-        labels: &[("\"commands\"", "again here"), ("\"commands\"", "first here")],
+        labels: &[
+            ("\"commands\"", "again here"),
+            ("\"commands\"", "first here"),
+        ],
     },
     Example {
         text: "{\"rules\": [{}]}",
@@ -702,8 +782,8 @@ const EXAMPLES: &[Example] = &[
     },
 ];
 
-/// Codes for drafts that no front end makes today, its own reading of the text being stricter. The room keeps its promise
-/// to those that come; `contract::validate` has their tests.
+/// Codes for drafts that no front end makes today, its own reading of the text being stricter. The
+/// room keeps its promise to those that come; `contract::validate` has their tests.
 const BEYOND_THE_TEXT: &[Code] = &[
     contract::NAME_LENGTH,
     contract::UNKNOWN_WORD,
@@ -717,8 +797,13 @@ const BEYOND_THE_TEXT: &[Code] = &[
 
 /// A text as a contract; a header is put in front unless it has one, or has none on purpose.
 fn whole(text: &str) -> String {
-    let complete = text.starts_with(['{', '[']) || HEADERS.iter().any(|(header, _)| *header == text);
-    if complete { text.to_owned() } else { format!("vplan 1\n{text}") }
+    let complete =
+        text.starts_with(['{', '[']) || HEADERS.iter().any(|(header, _)| *header == text);
+    if complete {
+        text.to_owned()
+    } else {
+        format!("vplan 1\n{text}")
+    }
 }
 
 #[test]
@@ -726,7 +811,11 @@ fn each_code() {
     for example in EXAMPLES {
         let text = whole(example.text);
         let (_, all, sources) = read(&text);
-        let [only] = all.iter().filter(|d| short(d.code) == example.code).collect::<Vec<_>>()[..] else {
+        let [only] = all
+            .iter()
+            .filter(|d| short(d.code) == example.code)
+            .collect::<Vec<_>>()[..]
+        else {
             panic!("{} once in {text}: {all:?}", example.code);
         };
         assert_eq!(only.message, example.message, "{text}");
@@ -734,7 +823,12 @@ fn each_code() {
         let labels: Vec<(&str, &str)> = only
             .labels
             .iter()
-            .map(|l| (sources.get(l.place.source).unwrap().slice(l.place.span), l.text.as_str()))
+            .map(|l| {
+                (
+                    sources.get(l.place.source).unwrap().slice(l.place.span),
+                    l.text.as_str(),
+                )
+            })
             .collect();
         assert_eq!(labels, example.labels, "{text}");
     }
@@ -751,14 +845,30 @@ fn too_large() -> Vec<(String, Code, &'static str)> {
     let checks = |count: usize| "run x\n".repeat(count);
     let stars = "check a: true\n".to_owned() + &checks(9_999) + &"sequence a -> *\n".repeat(101);
     vec![
-        (format!("# {}\n", "x".repeat(100)).repeat(11_000), lang::FILE_TOO_LARGE, ""),
-        (format!("# {}\ncheck a: true\n", "x".repeat(70_000)), lang::LINE_TOO_LONG, ""),
-        (format!("check {}: true\n", "n".repeat(129)), lang::NAME_TOO_LONG, NAME),
+        (
+            format!("# {}\n", "x".repeat(100)).repeat(11_000),
+            lang::FILE_TOO_LARGE,
+            "",
+        ),
+        (
+            format!("# {}\ncheck a: true\n", "x".repeat(70_000)),
+            lang::LINE_TOO_LONG,
+            "",
+        ),
+        (
+            format!("check {}: true\n", "n".repeat(129)),
+            lang::NAME_TOO_LONG,
+            NAME,
+        ),
         (deep, lang::NESTED_TOO_DEEP, "{"),
         (nested, contract::PATHS_SIZE, "p0"),
         (checks(10_001), contract::TOO_MANY_CHECKS, "run"),
         (stars, contract::SEQUENCE_SIZE, "sequence a -> *"),
-        (format!("{{\"rules\": {}{}}}", "[".repeat(70), "]".repeat(70)), json::DEPTH, "["),
+        (
+            format!("{{\"rules\": {}{}}}", "[".repeat(70), "]".repeat(70)),
+            json::DEPTH,
+            "[",
+        ),
     ]
 }
 
@@ -769,21 +879,39 @@ fn each_cap() {
     for (text, code, marked) in too_large() {
         let text = whole(&text);
         let (_, all, sources) = read(&text);
-        let shown: Vec<_> = all.iter().map(|d| found(d, &sources)).filter(|(_, text)| text.len() < 200).collect();
+        let shown: Vec<_> = all
+            .iter()
+            .map(|d| found(d, &sources))
+            .filter(|(_, text)| text.len() < 200)
+            .collect();
         assert_eq!(shown, [(short(code), marked)]);
     }
     let (contract, all, _) = read(&whole(&"run x\n".repeat(10_000)));
-    assert_eq!((contract.map(|c| c.checks.len()), all), (Some(10_000), vec![]), "as many as there may be");
+    assert_eq!(
+        (contract.map(|c| c.checks.len()), all),
+        (Some(10_000), vec![]),
+        "as many as there may be"
+    );
 }
 
 #[test]
 fn no_code_without_an_example() {
     let large = too_large();
-    let shown: BTreeSet<&str> =
-        EXAMPLES.iter().map(|e| e.code).chain(large.iter().map(|(_, code, _)| short(*code))).collect();
+    let shown: BTreeSet<&str> = EXAMPLES
+        .iter()
+        .map(|e| e.code)
+        .chain(large.iter().map(|(_, code, _)| short(*code)))
+        .collect();
     let beyond: BTreeSet<&str> = BEYOND_THE_TEXT.iter().map(|c| short(*c)).collect();
-    let all: BTreeSet<&str> = [lang::CODES, contract::CODES, json::CODES].concat().into_iter().map(short).collect();
-    assert_eq!(shown.intersection(&beyond).collect::<Vec<_>>(), Vec::<&&str>::new());
+    let all: BTreeSet<&str> = [lang::CODES, contract::CODES, json::CODES]
+        .concat()
+        .into_iter()
+        .map(short)
+        .collect();
+    assert_eq!(
+        shown.intersection(&beyond).collect::<Vec<_>>(),
+        Vec::<&&str>::new()
+    );
     assert_eq!(shown.union(&beyond).copied().collect::<BTreeSet<_>>(), all);
 }
 
@@ -791,211 +919,710 @@ fn no_code_without_an_example() {
 const HEADERS: &[(&str, &[(&str, &str)])] = &[
     ("", &[("lang::missing_header", "")]),
     ("check a: true\n", &[("lang::missing_header", "check")]),
-    ("check a: true\nvplan 1\n", &[("lang::misplaced_header", "vplan")]),
-    ("vplan 2\ncheck a: true\n", &[("lang::unknown_version", "2")]),
-    ("vplan\ncheck a: true\n", &[("lang::missing_argument", "vplan")]),
-    ("vplan 1\nvplan 1\ncheck a: true\n", &[("lang::misplaced_header", "vplan")]),
+    (
+        "check a: true\nvplan 1\n",
+        &[("lang::misplaced_header", "vplan")],
+    ),
+    (
+        "vplan 2\ncheck a: true\n",
+        &[("lang::unknown_version", "2")],
+    ),
+    (
+        "vplan\ncheck a: true\n",
+        &[("lang::missing_argument", "vplan")],
+    ),
+    (
+        "vplan 1\nvplan 1\ncheck a: true\n",
+        &[("lang::misplaced_header", "vplan")],
+    ),
 ];
 
-/// Malformed and doubtful contracts, each with everything that is found: the code, and what is underlined.
+/// Malformed and doubtful contracts, each with everything that is found: the code, and what is
+/// underlined.
 const MALFORMED: &[(&str, &[(&str, &str)])] = &[
-    ("check a: true\rcheck b: true\n", &[("lang::lone_carriage_return", "\r")]),
-    ("paths p = \"src/\0\"\ncheck a: true\n", &[("lang::nul", "\0")]),
-    ("contract \"a\u{202e}b\"\ncheck a: true\n", &[("lang::bidi_control", "\u{202e}")]),
-    ("# a\u{202e}b\ncheck a: true\n", &[("lang::bidi_control_in_comment", "\u{202e}")]),
-    ("check a: true \\  \ncheck b: true\n", &[("lang::bad_continuation", "\\  ")]),
-    ("contract \"a\ncheck a: true\n", &[("lang::unclosed_string", "\"a")]),
-    ("contract \"a\\qb\"\ncheck a: true\n", &[("lang::bad_escape", "\\q")]),
-    ("contract 'a\ncheck a: true\n", &[("lang::unclosed_string", "'a")]),
-    ("paths p = \"a\"\"b\"\nwhenChangedAny p {\n  check a: true\n}\n", &[("lang::missing_blank", "\"b\"")]),
-    ("byrole tester {\n  check a: true\n}\n", &[("lang::unknown_statement", "byrole")]),
+    (
+        "check a: true\rcheck b: true\n",
+        &[("lang::lone_carriage_return", "\r")],
+    ),
+    (
+        "paths p = \"src/\0\"\ncheck a: true\n",
+        &[("lang::nul", "\0")],
+    ),
+    (
+        "contract \"a\u{202e}b\"\ncheck a: true\n",
+        &[("lang::bidi_control", "\u{202e}")],
+    ),
+    (
+        "# a\u{202e}b\ncheck a: true\n",
+        &[("lang::bidi_control_in_comment", "\u{202e}")],
+    ),
+    (
+        "check a: true \\  \ncheck b: true\n",
+        &[("lang::bad_continuation", "\\  ")],
+    ),
+    (
+        "contract \"a\ncheck a: true\n",
+        &[("lang::unclosed_string", "\"a")],
+    ),
+    (
+        "contract \"a\\qb\"\ncheck a: true\n",
+        &[("lang::bad_escape", "\\q")],
+    ),
+    (
+        "contract 'a\ncheck a: true\n",
+        &[("lang::unclosed_string", "'a")],
+    ),
+    (
+        "paths p = \"a\"\"b\"\nwhenChangedAny p {\n  check a: true\n}\n",
+        &[("lang::missing_blank", "\"b\"")],
+    ),
+    (
+        "byrole tester {\n  check a: true\n}\n",
+        &[("lang::unknown_statement", "byrole")],
+    ),
     ("chek a: true\n", &[("lang::unknown_statement", "chek")]),
-    ("timeout 5m\ncheck a: true\n", &[("lang::misplaced_statement", "timeout")]),
-    ("use a\ncheck a: true\n", &[("lang::misplaced_statement", "use")]),
-    ("import \"x.vplan\"\ncheck a: true\n", &[("contract::import", "import \"x.vplan\"")]),
+    (
+        "timeout 5m\ncheck a: true\n",
+        &[("lang::misplaced_statement", "timeout")],
+    ),
+    (
+        "use a\ncheck a: true\n",
+        &[("lang::misplaced_statement", "use")],
+    ),
+    (
+        "import \"x.vplan\"\ncheck a: true\n",
+        &[("contract::import", "import \"x.vplan\"")],
+    ),
     ("check a {\n  run true\n", &[("lang::unclosed_block", "{")]),
     ("check a: true\n}\n", &[("lang::unexpected_close", "}")]),
-    ("check a { run true }\n", &[("lang::block_on_one_line", " run true }")]),
-    ("byRole tester {\n  check a: true\n} check b: true\n", &[("lang::block_on_one_line", " check b: true")]),
-    ("byRole tester\ncheck a: true\n", &[("lang::missing_block", "byRole")]),
-    ("contract \"a\" {\n}\ncheck a: true\n", &[("lang::unexpected_block", "{")]),
-    ("tier 1 {\n  tier 2 {\n    check a: true\n  }\n}\n", &[("lang::nested_tier", "tier")]),
-    ("contract\ncheck a: true\n", &[("lang::missing_argument", "contract")]),
-    ("contract a\ncheck a: true\n", &[("lang::unexpected_argument", "a")]),
-    ("contract \"a\" \"b\"\ncheck a: true\n", &[("lang::unexpected_argument", "\"b\"")]),
+    (
+        "check a { run true }\n",
+        &[("lang::block_on_one_line", " run true }")],
+    ),
+    (
+        "byRole tester {\n  check a: true\n} check b: true\n",
+        &[("lang::block_on_one_line", " check b: true")],
+    ),
+    (
+        "byRole tester\ncheck a: true\n",
+        &[("lang::missing_block", "byRole")],
+    ),
+    (
+        "contract \"a\" {\n}\ncheck a: true\n",
+        &[("lang::unexpected_block", "{")],
+    ),
+    (
+        "tier 1 {\n  tier 2 {\n    check a: true\n  }\n}\n",
+        &[("lang::nested_tier", "tier")],
+    ),
+    (
+        "contract\ncheck a: true\n",
+        &[("lang::missing_argument", "contract")],
+    ),
+    (
+        "contract a\ncheck a: true\n",
+        &[("lang::unexpected_argument", "a")],
+    ),
+    (
+        "contract \"a\" \"b\"\ncheck a: true\n",
+        &[("lang::unexpected_argument", "\"b\"")],
+    ),
     ("check 1a: true\n", &[("lang::bad_name", "1a")]),
     ("check a true\n", &[("lang::unexpected_argument", "true")]),
     ("check a:true\n", &[("lang::check_colon", ":")]),
     ("check a : true\n", &[("lang::check_colon", ":")]),
     ("check a:\n", &[("lang::command_empty", "")]),
-    ("check a: {\n  run true\n}\n", &[("lang::command_operator", "{")]),
-    ("paths p \"a\"\ncheck a: true\n", &[("lang::missing_argument", "\"a\"")]),
-    ("paths p =\ncheck a: true\n", &[("lang::missing_argument", "paths")]),
-    ("paths = \"a\"\ncheck a: true\n", &[("lang::unexpected_argument", "=")]),
-    ("paths p = a/**\ncheck a: true\n", &[("lang::unquoted_glob", "a/**")]),
-    ("paths p = !\"a\"\ncheck a: true\n", &[("lang::unquoted_glob", "!\"a\"")]),
-    ("paths p = \"a\", \"b\"\ncheck a: true\n", &[("lang::unexpected_argument", ",")]),
-    ("byRole {\n  check a: true\n}\n", &[("lang::missing_argument", "{")]),
-    ("byRole \"tester\" {\n  check a: true\n}\n", &[("lang::unexpected_argument", "\"tester\"")]),
-    ("whenChangedAny {\n  check a: true\n}\n", &[("lang::missing_argument", "{")]),
-    ("whenExists Cargo.toml {\n  check a: true\n}\n", &[("lang::unexpected_argument", "Cargo.toml")]),
-    ("whenExists \"/etc/passwd\" {\n  check a: true\n}\n", &[("contract::path", "\"/etc/passwd\"")]),
-    ("whenAbsent {\n  check a: true\n}\n", &[("lang::missing_argument", "{")]),
-    ("whenAbsent \"../x\" {\n  check a: true\n}\n", &[("contract::path", "\"../x\"")]),
-    ("tier {\n  check a: true\n}\n", &[("lang::missing_argument", "{")]),
-    ("tier x {\n  check a: true\n}\n", &[("lang::bad_number", "x")]),
-    ("tier 3 {\n  check a: true\n}\n", &[("lang::bad_number", "3")]),
-    ("risk r \"a\"\ncheck a: true\n", &[("lang::missing_argument", "\"a\"")]),
-    ("risk r tier 9 \"a\"\ncheck a: true\n", &[("lang::bad_number", "9")]),
-    ("risk tier 1 \"a\"\ncheck a: true\n", &[("lang::missing_argument", "1")]),
-    ("sequence a\ncheck a: true\n", &[("lang::missing_argument", "sequence")]),
-    ("sequence a b\ncheck a: true\ncheck b: true\n", &[("lang::unexpected_argument", "b")]),
-    ("sequence a -> \ncheck a: true\n", &[("lang::missing_argument", "sequence")]),
-    ("role {\n}\ncheck a: true\n", &[("lang::missing_argument", "{")]),
-    ("role qa {\n  only\n}\ncheck a: true\n", &[("lang::missing_argument", "only")]),
-    ("role qa {\n  max-checks many\n}\ncheck a: true\n", &[("lang::bad_number", "many")]),
-    ("limits {\n  budget 10\n}\ncheck a: true\n", &[("lang::bad_duration", "10")]),
-    ("limits {\n  jobs 0\n}\ncheck a: true\n", &[("lang::bad_number", "0")]),
-    ("limits {\n  bugdet 10m\n}\ncheck a: true\n", &[("lang::unknown_statement", "bugdet")]),
-    ("defaults {\n  needs a\n}\ncheck a: true\n", &[("lang::misplaced_statement", "needs")]),
-    ("scope {\n  forbid \"a\"\n}\ncheck a: true\n", &[("lang::unknown_statement", "forbid")]),
-    ("recover {\n  on\n}\ncheck a: true\n", &[("lang::unknown_statement", "on")]),
-    ("gate {\n  on-exhausted alow\n}\ncheck a: true\n", &[("lang::unknown_word", "alow")]),
-    ("gate {\n  confirmations 0\n}\ncheck a: true\n", &[("lang::bad_number", "0")]),
-    ("gate {\n  same-failure 1\n}\ncheck a: true\n", &[("lang::bad_number", "1")]),
-    ("judge-with\ncheck a: true\n", &[("lang::command_empty", "")]),
-    ("check a: true && false\n", &[("lang::command_operator", "&&")]),
-    ("check a: cd x && make\n", &[("lang::command_operator", "&&")]),
-    ("check a: make | tee log\n", &[("lang::command_operator", "|")]),
-    ("check a: echo $HOME\n", &[("lang::command_expansion", "$HOME")]),
-    ("check a: export A=1\n", &[("lang::command_builtin", "export")]),
+    (
+        "check a: {\n  run true\n}\n",
+        &[("lang::command_operator", "{")],
+    ),
+    (
+        "paths p \"a\"\ncheck a: true\n",
+        &[("lang::missing_argument", "\"a\"")],
+    ),
+    (
+        "paths p =\ncheck a: true\n",
+        &[("lang::missing_argument", "paths")],
+    ),
+    (
+        "paths = \"a\"\ncheck a: true\n",
+        &[("lang::unexpected_argument", "=")],
+    ),
+    (
+        "paths p = a/**\ncheck a: true\n",
+        &[("lang::unquoted_glob", "a/**")],
+    ),
+    (
+        "paths p = !\"a\"\ncheck a: true\n",
+        &[("lang::unquoted_glob", "!\"a\"")],
+    ),
+    (
+        "paths p = \"a\", \"b\"\ncheck a: true\n",
+        &[("lang::unexpected_argument", ",")],
+    ),
+    (
+        "byRole {\n  check a: true\n}\n",
+        &[("lang::missing_argument", "{")],
+    ),
+    (
+        "byRole \"tester\" {\n  check a: true\n}\n",
+        &[("lang::unexpected_argument", "\"tester\"")],
+    ),
+    (
+        "whenChangedAny {\n  check a: true\n}\n",
+        &[("lang::missing_argument", "{")],
+    ),
+    (
+        "whenExists Cargo.toml {\n  check a: true\n}\n",
+        &[("lang::unexpected_argument", "Cargo.toml")],
+    ),
+    (
+        "whenExists \"/etc/passwd\" {\n  check a: true\n}\n",
+        &[("contract::path", "\"/etc/passwd\"")],
+    ),
+    (
+        "whenAbsent {\n  check a: true\n}\n",
+        &[("lang::missing_argument", "{")],
+    ),
+    (
+        "whenAbsent \"../x\" {\n  check a: true\n}\n",
+        &[("contract::path", "\"../x\"")],
+    ),
+    (
+        "tier {\n  check a: true\n}\n",
+        &[("lang::missing_argument", "{")],
+    ),
+    (
+        "tier x {\n  check a: true\n}\n",
+        &[("lang::bad_number", "x")],
+    ),
+    (
+        "tier 3 {\n  check a: true\n}\n",
+        &[("lang::bad_number", "3")],
+    ),
+    (
+        "risk r \"a\"\ncheck a: true\n",
+        &[("lang::missing_argument", "\"a\"")],
+    ),
+    (
+        "risk r tier 9 \"a\"\ncheck a: true\n",
+        &[("lang::bad_number", "9")],
+    ),
+    (
+        "risk tier 1 \"a\"\ncheck a: true\n",
+        &[("lang::missing_argument", "1")],
+    ),
+    (
+        "sequence a\ncheck a: true\n",
+        &[("lang::missing_argument", "sequence")],
+    ),
+    (
+        "sequence a b\ncheck a: true\ncheck b: true\n",
+        &[("lang::unexpected_argument", "b")],
+    ),
+    (
+        "sequence a -> \ncheck a: true\n",
+        &[("lang::missing_argument", "sequence")],
+    ),
+    (
+        "role {\n}\ncheck a: true\n",
+        &[("lang::missing_argument", "{")],
+    ),
+    (
+        "role qa {\n  only\n}\ncheck a: true\n",
+        &[("lang::missing_argument", "only")],
+    ),
+    (
+        "role qa {\n  max-checks many\n}\ncheck a: true\n",
+        &[("lang::bad_number", "many")],
+    ),
+    (
+        "limits {\n  budget 10\n}\ncheck a: true\n",
+        &[("lang::bad_duration", "10")],
+    ),
+    (
+        "limits {\n  jobs 0\n}\ncheck a: true\n",
+        &[("lang::bad_number", "0")],
+    ),
+    (
+        "limits {\n  bugdet 10m\n}\ncheck a: true\n",
+        &[("lang::unknown_statement", "bugdet")],
+    ),
+    (
+        "defaults {\n  needs a\n}\ncheck a: true\n",
+        &[("lang::misplaced_statement", "needs")],
+    ),
+    (
+        "scope {\n  forbid \"a\"\n}\ncheck a: true\n",
+        &[("lang::unknown_statement", "forbid")],
+    ),
+    (
+        "recover {\n  on\n}\ncheck a: true\n",
+        &[("lang::unknown_statement", "on")],
+    ),
+    (
+        "gate {\n  on-exhausted alow\n}\ncheck a: true\n",
+        &[("lang::unknown_word", "alow")],
+    ),
+    (
+        "gate {\n  confirmations 0\n}\ncheck a: true\n",
+        &[("lang::bad_number", "0")],
+    ),
+    (
+        "gate {\n  same-failure 1\n}\ncheck a: true\n",
+        &[("lang::bad_number", "1")],
+    ),
+    (
+        "judge-with\ncheck a: true\n",
+        &[("lang::command_empty", "")],
+    ),
+    (
+        "check a: true && false\n",
+        &[("lang::command_operator", "&&")],
+    ),
+    (
+        "check a: cd x && make\n",
+        &[("lang::command_operator", "&&")],
+    ),
+    (
+        "check a: make | tee log\n",
+        &[("lang::command_operator", "|")],
+    ),
+    (
+        "check a: echo $HOME\n",
+        &[("lang::command_expansion", "$HOME")],
+    ),
+    (
+        "check a: export A=1\n",
+        &[("lang::command_builtin", "export")],
+    ),
     ("check a: echo 'x\n", &[("lang::command_quote", "'")]),
     ("check a: -x\n", &[("lang::command_program", "-x")]),
     ("check a: FOO=1\n", &[("lang::command_empty", "")]),
     ("check a: '' x\n", &[("lang::command_empty", "''")]),
-    ("check a: lint --files={changed}\n", &[("lang::changed_in_word", "--files={changed}")]),
-    ("check a {\n  shell ls {changed}\n}\n", &[("lang::changed_in_shell", "ls {changed}")]),
-    ("check a {\n  shell\n}\n", &[("lang::command_empty", "shell")]),
+    (
+        "check a: lint --files={changed}\n",
+        &[("lang::changed_in_word", "--files={changed}")],
+    ),
+    (
+        "check a {\n  shell ls {changed}\n}\n",
+        &[("lang::changed_in_shell", "ls {changed}")],
+    ),
+    (
+        "check a {\n  shell\n}\n",
+        &[("lang::command_empty", "shell")],
+    ),
     ("check a: ls *.ts\n", &[("lang::command_glob", "*.ts")]),
-    ("check a {\n  test -f x\n}\n", &[("lang::command_program", "-f")]),
+    (
+        "check a {\n  test -f x\n}\n",
+        &[("lang::command_program", "-f")],
+    ),
     ("run\n", &[("lang::command_empty", "")]),
-    ("check a {\n  run true\n  timeot 5s\n}\n", &[("lang::unknown_statement", "timeot")]),
-    ("check a {\n  run true\n  timeout 5\n}\n", &[("lang::bad_duration", "5")]),
-    ("check a {\n  run true\n  timeout 0s\n}\n", &[("lang::bad_duration", "0s")]),
-    ("check a {\n  run true\n  timeout 99999999999999999999h\n}\n", &[("lang::bad_duration", "99999999999999999999h")]),
-    ("check a {\n  run true\n  retries -1\n}\n", &[("lang::bad_number", "-1")]),
-    ("check a {\n  run true\n  exit 256\n}\n", &[("lang::bad_number", "256")]),
-    ("check a {\n  run true\n  env A\n}\n", &[("lang::unexpected_argument", "A")]),
-    ("check a {\n  run true\n  env A-B=1\n}\n", &[("lang::unexpected_argument", "A-B=1")]),
-    ("check a {\n  run true\n  pass-env *\n}\n", &[("lang::bad_variable", "*")]),
-    ("check a {\n  run true\n  severity fatal\n}\n", &[("lang::unknown_word", "fatal")]),
-    ("check a {\n  run true\n  setup yes\n}\n", &[("lang::unexpected_argument", "yes")]),
-    ("check a {\n  run true\n  exclusive\n}\n", &[("lang::missing_argument", "exclusive")]),
-    ("check a {\n  run true\n  describe text\n}\n", &[("lang::unexpected_argument", "text")]),
-    ("check a {\n  test true\n  format jets\n}\n", &[("lang::unknown_word", "jets")]),
-    ("check a {\n  test true\n  report junt \"r.xml\"\n}\n", &[("lang::unknown_word", "junt")]),
-    ("check a {\n  test true\n  report junit r.xml\n}\n", &[("lang::unquoted_glob", "r.xml")]),
-    ("check a {\n  test true\n  min-tests many\n}\n", &[("lang::bad_number", "many")]),
-    ("check a {\n  run true\n  produces out\n}\n", &[("lang::unquoted_glob", "out")]),
-    ("check a {\n  run true\n  produces \"!out\"\n}\n", &[("lang::excluding_glob", "\"!out\"")]),
-    ("check a {\n  file \"x\" {\n    exist\n  }\n}\n", &[("lang::unknown_statement", "exist")]),
-    ("check a {\n  file \"x\" {\n    size 1..10B\n  }\n}\n", &[("lang::bad_size", "1..10B")]),
-    ("check a {\n  file \"x\" {\n    size\n  }\n}\n", &[("lang::missing_argument", "size")]),
-    ("check a {\n  file \"x\" {\n    type png\n  }\n}\n", &[("lang::unknown_word", "png")]),
-    ("check a {\n  file \"x\" {\n    contains\n  }\n}\n", &[("lang::missing_argument", "contains")]),
-    ("check a {\n  file \"x\"\n}\n", &[("lang::missing_block", "file")]),
-    ("check a {\n  file x {\n    exists\n  }\n}\n", &[("lang::unexpected_argument", "x")]),
-    ("check a {\n  judge why\n}\n", &[("lang::unexpected_argument", "why")]),
-    ("check a: true\ncheck a: false\n", &[("contract::duplicate_name", "a")]),
+    (
+        "check a {\n  run true\n  timeot 5s\n}\n",
+        &[("lang::unknown_statement", "timeot")],
+    ),
+    (
+        "check a {\n  run true\n  timeout 5\n}\n",
+        &[("lang::bad_duration", "5")],
+    ),
+    (
+        "check a {\n  run true\n  timeout 0s\n}\n",
+        &[("lang::bad_duration", "0s")],
+    ),
+    (
+        "check a {\n  run true\n  timeout 99999999999999999999h\n}\n",
+        &[("lang::bad_duration", "99999999999999999999h")],
+    ),
+    (
+        "check a {\n  run true\n  retries -1\n}\n",
+        &[("lang::bad_number", "-1")],
+    ),
+    (
+        "check a {\n  run true\n  exit 256\n}\n",
+        &[("lang::bad_number", "256")],
+    ),
+    (
+        "check a {\n  run true\n  env A\n}\n",
+        &[("lang::unexpected_argument", "A")],
+    ),
+    (
+        "check a {\n  run true\n  env A-B=1\n}\n",
+        &[("lang::unexpected_argument", "A-B=1")],
+    ),
+    (
+        "check a {\n  run true\n  pass-env *\n}\n",
+        &[("lang::bad_variable", "*")],
+    ),
+    (
+        "check a {\n  run true\n  severity fatal\n}\n",
+        &[("lang::unknown_word", "fatal")],
+    ),
+    (
+        "check a {\n  run true\n  setup yes\n}\n",
+        &[("lang::unexpected_argument", "yes")],
+    ),
+    (
+        "check a {\n  run true\n  exclusive\n}\n",
+        &[("lang::missing_argument", "exclusive")],
+    ),
+    (
+        "check a {\n  run true\n  describe text\n}\n",
+        &[("lang::unexpected_argument", "text")],
+    ),
+    (
+        "check a {\n  test true\n  format jets\n}\n",
+        &[("lang::unknown_word", "jets")],
+    ),
+    (
+        "check a {\n  test true\n  report junt \"r.xml\"\n}\n",
+        &[("lang::unknown_word", "junt")],
+    ),
+    (
+        "check a {\n  test true\n  report junit r.xml\n}\n",
+        &[("lang::unquoted_glob", "r.xml")],
+    ),
+    (
+        "check a {\n  test true\n  min-tests many\n}\n",
+        &[("lang::bad_number", "many")],
+    ),
+    (
+        "check a {\n  run true\n  produces out\n}\n",
+        &[("lang::unquoted_glob", "out")],
+    ),
+    (
+        "check a {\n  run true\n  produces \"!out\"\n}\n",
+        &[("lang::excluding_glob", "\"!out\"")],
+    ),
+    (
+        "check a {\n  file \"x\" {\n    exist\n  }\n}\n",
+        &[("lang::unknown_statement", "exist")],
+    ),
+    (
+        "check a {\n  file \"x\" {\n    size 1..10B\n  }\n}\n",
+        &[("lang::bad_size", "1..10B")],
+    ),
+    (
+        "check a {\n  file \"x\" {\n    size\n  }\n}\n",
+        &[("lang::missing_argument", "size")],
+    ),
+    (
+        "check a {\n  file \"x\" {\n    type png\n  }\n}\n",
+        &[("lang::unknown_word", "png")],
+    ),
+    (
+        "check a {\n  file \"x\" {\n    contains\n  }\n}\n",
+        &[("lang::missing_argument", "contains")],
+    ),
+    (
+        "check a {\n  file \"x\"\n}\n",
+        &[("lang::missing_block", "file")],
+    ),
+    (
+        "check a {\n  file x {\n    exists\n  }\n}\n",
+        &[("lang::unexpected_argument", "x")],
+    ),
+    (
+        "check a {\n  judge why\n}\n",
+        &[("lang::unexpected_argument", "why")],
+    ),
+    (
+        "check a: true\ncheck a: false\n",
+        &[("contract::duplicate_name", "a")],
+    ),
     (
         "paths p = \"a\"\npaths p = \"b\"\nwhenChangedAny p {\n  check a: true\n}\n",
         &[("contract::duplicate_name", "p")],
     ),
-    ("role qa {\n}\nrole qa {\n}\ncheck a: true\n", &[("contract::duplicate_name", "qa")]),
-    ("risk r tier 1 \"a\"\nrisk r tier 1 \"b\"\ncheck a: true\n", &[("contract::duplicate_name", "r")]),
-    ("check aaaa: true\ncheck b {\n  run true\n  needs aaab\n}\n", &[("contract::unknown_check", "aaab")]),
-    ("check a: true\nbyRole tester {\n  use nosuch\n}\n", &[("contract::unknown_check", "nosuch")]),
-    ("check a: true\nsequence a -> nosuch\n", &[("contract::unknown_check", "nosuch")]),
-    ("whenChangedAny apj {\n  check a: true\n}\n", &[("contract::unknown_paths", "apj")]),
-    ("paths api = \"a\"\nwhenChangedAny apj api {\n  check a: true\n}\n", &[("contract::unknown_paths", "apj")]),
-    ("byRole testr {\n  check a: true\n}\n", &[("contract::unknown_role", "testr")]),
-    ("byRole lead {\n  check a: true\n}\n", &[("contract::unknown_role", "lead")]),
-    ("recover {\n  only split-conjuncton\n}\ncheck a: true\n", &[("contract::unknown_rule", "split-conjuncton")]),
-    ("recover {\n  off\n  contract\n}\ncheck a: true\n", &[("contract::recover_conflict", "off")]),
-    ("contract \"a\"\ncontract \"b\"\ncheck a: true\n", &[("contract::duplicate_line", "\"b\"")]),
-    ("limits {\n  jobs 1\n}\nlimits {\n  jobs 2\n}\ncheck a: true\n", &[("contract::duplicate_line", "jobs 2")]),
-    ("scope {\n  allow \"a\"\n  allow \"b\"\n}\ncheck a: true\n", &[("contract::duplicate_line", "allow \"b\"")]),
-    ("gate {\n  retries 1\n  retries 2\n}\ncheck a: true\n", &[("contract::duplicate_line", "retries 2")]),
+    (
+        "role qa {\n}\nrole qa {\n}\ncheck a: true\n",
+        &[("contract::duplicate_name", "qa")],
+    ),
+    (
+        "risk r tier 1 \"a\"\nrisk r tier 1 \"b\"\ncheck a: true\n",
+        &[("contract::duplicate_name", "r")],
+    ),
+    (
+        "check aaaa: true\ncheck b {\n  run true\n  needs aaab\n}\n",
+        &[("contract::unknown_check", "aaab")],
+    ),
+    (
+        "check a: true\nbyRole tester {\n  use nosuch\n}\n",
+        &[("contract::unknown_check", "nosuch")],
+    ),
+    (
+        "check a: true\nsequence a -> nosuch\n",
+        &[("contract::unknown_check", "nosuch")],
+    ),
+    (
+        "whenChangedAny apj {\n  check a: true\n}\n",
+        &[("contract::unknown_paths", "apj")],
+    ),
+    (
+        "paths api = \"a\"\nwhenChangedAny apj api {\n  check a: true\n}\n",
+        &[("contract::unknown_paths", "apj")],
+    ),
+    (
+        "byRole testr {\n  check a: true\n}\n",
+        &[("contract::unknown_role", "testr")],
+    ),
+    (
+        "byRole lead {\n  check a: true\n}\n",
+        &[("contract::unknown_role", "lead")],
+    ),
+    (
+        "recover {\n  only split-conjuncton\n}\ncheck a: true\n",
+        &[("contract::unknown_rule", "split-conjuncton")],
+    ),
+    (
+        "recover {\n  off\n  contract\n}\ncheck a: true\n",
+        &[("contract::recover_conflict", "off")],
+    ),
+    (
+        "contract \"a\"\ncontract \"b\"\ncheck a: true\n",
+        &[("contract::duplicate_line", "\"b\"")],
+    ),
+    (
+        "limits {\n  jobs 1\n}\nlimits {\n  jobs 2\n}\ncheck a: true\n",
+        &[("contract::duplicate_line", "jobs 2")],
+    ),
+    (
+        "scope {\n  allow \"a\"\n  allow \"b\"\n}\ncheck a: true\n",
+        &[("contract::duplicate_line", "allow \"b\"")],
+    ),
+    (
+        "gate {\n  retries 1\n  retries 2\n}\ncheck a: true\n",
+        &[("contract::duplicate_line", "retries 2")],
+    ),
     (
         "role qa {\n  only x\n  only x\n}\ncheck a {\n  run true\n  tags x\n}\n",
         &[("contract::duplicate_line", "only x")],
     ),
-    ("base \"a\"\nbase \"b\"\ncheck a: true\n", &[("contract::duplicate_line", "\"b\"")]),
-    ("base \"a b\"\ncheck a: true\n", &[("contract::base_branch", "\"a b\"")]),
-    ("base \"\"\ncheck a: true\n", &[("contract::base_branch", "\"\"")]),
-    ("base \"-x\"\ncheck a: true\n", &[("contract::base_branch", "\"-x\"")]),
-    ("base \"a..b\"\ncheck a: true\n", &[("contract::base_branch", "\"a..b\"")]),
-    ("base main\ncheck a: true\n", &[("lang::unexpected_argument", "main")]),
-    ("whenChangedAny \"a\" {\n  base \"main\"\n  check a: true\n}\n", &[("lang::misplaced_statement", "base")]),
-    ("judge-with a\njudge-with b\ncheck a: true\n", &[("contract::duplicate_line", "b")]),
-    ("judge-with a {changed}\ncheck a: true\n", &[("contract::changed_misplaced", "a {changed}")]),
-    ("check a {\n  timeout 5s\n}\n", &[("contract::no_verb", "a")]),
-    ("check a {\n  run true\n  test true\n}\n", &[("contract::several_verbs", "test true")]),
-    ("check a {\n  run true\n  timeout 5s\n  timeout 6s\n}\n", &[("contract::duplicate_setting", "timeout 6s")]),
-    ("check a {\n  run true\n  env A=1\n  env B=1\n  env A=2\n}\n", &[("contract::duplicate_setting", "env A=2")]),
+    (
+        "base \"a\"\nbase \"b\"\ncheck a: true\n",
+        &[("contract::duplicate_line", "\"b\"")],
+    ),
+    (
+        "base \"a b\"\ncheck a: true\n",
+        &[("contract::base_branch", "\"a b\"")],
+    ),
+    (
+        "base \"\"\ncheck a: true\n",
+        &[("contract::base_branch", "\"\"")],
+    ),
+    (
+        "base \"-x\"\ncheck a: true\n",
+        &[("contract::base_branch", "\"-x\"")],
+    ),
+    (
+        "base \"a..b\"\ncheck a: true\n",
+        &[("contract::base_branch", "\"a..b\"")],
+    ),
+    (
+        "base main\ncheck a: true\n",
+        &[("lang::unexpected_argument", "main")],
+    ),
+    (
+        "whenChangedAny \"a\" {\n  base \"main\"\n  check a: true\n}\n",
+        &[("lang::misplaced_statement", "base")],
+    ),
+    (
+        "judge-with a\njudge-with b\ncheck a: true\n",
+        &[("contract::duplicate_line", "b")],
+    ),
+    (
+        "judge-with a {changed}\ncheck a: true\n",
+        &[("contract::changed_misplaced", "a {changed}")],
+    ),
+    (
+        "check a {\n  timeout 5s\n}\n",
+        &[("contract::no_verb", "a")],
+    ),
+    (
+        "check a {\n  run true\n  test true\n}\n",
+        &[("contract::several_verbs", "test true")],
+    ),
+    (
+        "check a {\n  run true\n  timeout 5s\n  timeout 6s\n}\n",
+        &[("contract::duplicate_setting", "timeout 6s")],
+    ),
+    (
+        "check a {\n  run true\n  env A=1\n  env B=1\n  env A=2\n}\n",
+        &[("contract::duplicate_setting", "env A=2")],
+    ),
     (
         "defaults {\n  retries 1\n}\ndefaults {\n  retries 2\n}\ncheck a: true\n",
         &[("contract::duplicate_setting", "retries 2")],
     ),
-    ("check a {\n  run true\n  max-errors 2\n}\n", &[("contract::foreign_setting", "max-errors 2")]),
-    ("check a {\n  lint true\n  min-tests 2\n}\n", &[("contract::foreign_setting", "min-tests 2")]),
-    ("check a {\n  file \"x\" {\n    exists\n  }\n  timeout 5s\n}\n", &[("contract::foreign_setting", "timeout 5s")]),
-    ("check a {\n  run true\n  context \"a\"\n}\n", &[("contract::foreign_setting", "context \"a\"")]),
-    ("tier 1 {\n  check a {\n    run true\n    tier 1\n  }\n}\n", &[("contract::tier_twice", "tier 1")]),
-    ("check a: true\ntier 1 {\n  use a\n}\n", &[("contract::tier_around_use", "use a")]),
-    ("check a {\n  run true\n  exit 0 77\n  skip-exit 77\n}\n", &[("contract::exit_overlap", "77")]),
-    ("check a {\n  run true\n  skip-exit 0\n}\n", &[("contract::exit_overlap", "0")]),
+    (
+        "check a {\n  run true\n  max-errors 2\n}\n",
+        &[("contract::foreign_setting", "max-errors 2")],
+    ),
+    (
+        "check a {\n  lint true\n  min-tests 2\n}\n",
+        &[("contract::foreign_setting", "min-tests 2")],
+    ),
+    (
+        "check a {\n  file \"x\" {\n    exists\n  }\n  timeout 5s\n}\n",
+        &[("contract::foreign_setting", "timeout 5s")],
+    ),
+    (
+        "check a {\n  run true\n  context \"a\"\n}\n",
+        &[("contract::foreign_setting", "context \"a\"")],
+    ),
+    (
+        "tier 1 {\n  check a {\n    run true\n    tier 1\n  }\n}\n",
+        &[("contract::tier_twice", "tier 1")],
+    ),
+    (
+        "check a: true\ntier 1 {\n  use a\n}\n",
+        &[("contract::tier_around_use", "use a")],
+    ),
+    (
+        "check a {\n  run true\n  exit 0 77\n  skip-exit 77\n}\n",
+        &[("contract::exit_overlap", "77")],
+    ),
+    (
+        "check a {\n  run true\n  skip-exit 0\n}\n",
+        &[("contract::exit_overlap", "0")],
+    ),
     (
         "check a {\n  test true\n  report sarif \"r.json\"\n}\n",
         &[("contract::report_format", "report sarif \"r.json\"")],
     ),
-    ("check a {\n  run true\n  dir \"/tmp\"\n}\n", &[("contract::path", "dir \"/tmp\"")]),
-    ("check a {\n  run true\n  dir \"../x\"\n}\n", &[("contract::path", "dir \"../x\"")]),
-    ("check a {\n  run true\n  tool-path \"\"\n}\n", &[("contract::path", "\"\"")]),
-    ("check a {\n  file \"../x\" {\n    exists\n  }\n}\n", &[("contract::path", "\"../x\"")]),
-    ("check a {\n  file \"x\" {\n  }\n}\n", &[("contract::empty_file", "\"x\"")]),
-    ("check a {\n  file \"x\" {\n    matches 'a(b'\n  }\n}\n", &[("contract::regex", "matches 'a(b'")]),
-    ("check a {\n  file \"x\" {\n    size 2MiB..1B\n  }\n}\n", &[("lang::bad_size", "2MiB..1B")]),
-    ("check a {\n  file \"x\" {\n    size ..\n  }\n}\n", &[("lang::bad_size", "..")]),
-    ("whenChangedNone \"a\" {\n  check a: eslint {changed}\n}\n", &[("contract::changed_in_none", "eslint {changed}")]),
-    ("check a: eslint {changed}\nwhenChangedNone \"a\" {\n  use a\n}\n", &[("contract::changed_in_none", "a")]),
-    ("whenChangedAny \"src/[a\" {\n  check a: true\n}\n", &[("contract::glob", "[")]),
-    ("whenChangedAny \"/src\" \"a\" {\n  check a: true\n}\n", &[("contract::glob", "/")]),
-    ("whenChangedAny \"!a\" {\n  check a: true\n}\n", &[("contract::only_exclusions", "\"!a\"")]),
-    ("paths p = \"a\"\nwhenChangedAny !p {\n  check a: true\n}\n", &[("contract::only_exclusions", "!p")]),
-    ("paths p = q\npaths q = \"a\" p\nwhenChangedAny p {\n  check a: true\n}\n", &[("contract::paths_cycle", "q")]),
-    ("paths p = p\nwhenChangedAny p {\n  check a: true\n}\n", &[("contract::paths_cycle", "p")]),
-    ("check a {\n  run true\n  needs b\n}\ncheck b {\n  run true\n  needs a\n}\n", &[("contract::cycle", "b")]),
-    ("check a {\n  run true\n  needs a\n}\n", &[("contract::cycle", "a")]),
+    (
+        "check a {\n  run true\n  dir \"/tmp\"\n}\n",
+        &[("contract::path", "dir \"/tmp\"")],
+    ),
+    (
+        "check a {\n  run true\n  dir \"../x\"\n}\n",
+        &[("contract::path", "dir \"../x\"")],
+    ),
+    (
+        "check a {\n  run true\n  tool-path \"\"\n}\n",
+        &[("contract::path", "\"\"")],
+    ),
+    (
+        "check a {\n  file \"../x\" {\n    exists\n  }\n}\n",
+        &[("contract::path", "\"../x\"")],
+    ),
+    (
+        "check a {\n  file \"x\" {\n  }\n}\n",
+        &[("contract::empty_file", "\"x\"")],
+    ),
+    (
+        "check a {\n  file \"x\" {\n    matches 'a(b'\n  }\n}\n",
+        &[("contract::regex", "matches 'a(b'")],
+    ),
+    (
+        "check a {\n  file \"x\" {\n    size 2MiB..1B\n  }\n}\n",
+        &[("lang::bad_size", "2MiB..1B")],
+    ),
+    (
+        "check a {\n  file \"x\" {\n    size ..\n  }\n}\n",
+        &[("lang::bad_size", "..")],
+    ),
+    (
+        "whenChangedNone \"a\" {\n  check a: eslint {changed}\n}\n",
+        &[("contract::changed_in_none", "eslint {changed}")],
+    ),
+    (
+        "check a: eslint {changed}\nwhenChangedNone \"a\" {\n  use a\n}\n",
+        &[("contract::changed_in_none", "a")],
+    ),
+    (
+        "whenChangedAny \"src/[a\" {\n  check a: true\n}\n",
+        &[("contract::glob", "[")],
+    ),
+    (
+        "whenChangedAny \"/src\" \"a\" {\n  check a: true\n}\n",
+        &[("contract::glob", "/")],
+    ),
+    (
+        "whenChangedAny \"!a\" {\n  check a: true\n}\n",
+        &[("contract::only_exclusions", "\"!a\"")],
+    ),
+    (
+        "paths p = \"a\"\nwhenChangedAny !p {\n  check a: true\n}\n",
+        &[("contract::only_exclusions", "!p")],
+    ),
+    (
+        "paths p = q\npaths q = \"a\" p\nwhenChangedAny p {\n  check a: true\n}\n",
+        &[("contract::paths_cycle", "q")],
+    ),
+    (
+        "paths p = p\nwhenChangedAny p {\n  check a: true\n}\n",
+        &[("contract::paths_cycle", "p")],
+    ),
+    (
+        "check a {\n  run true\n  needs b\n}\ncheck b {\n  run true\n  needs a\n}\n",
+        &[("contract::cycle", "b")],
+    ),
+    (
+        "check a {\n  run true\n  needs a\n}\n",
+        &[("contract::cycle", "a")],
+    ),
     (
         "check a: true\ncheck b {\n  run true\n  needs a\n}\nsequence b -> a\n",
         &[("contract::cycle", "sequence b -> a")],
     ),
-    ("check a: true\ncheck b: true\nsequence a -> b\nsequence b -> a\n", &[("contract::cycle", "sequence b -> a")]),
-    ("tier 1 {\n  check a: true\n}\ncheck b: true\nsequence a -> b\n", &[("contract::sequence_against_tiers", "b")]),
-    ("check a: true\ncheck b: true\nsequence a -> b -> a\n", &[("contract::sequence_repeats", "a")]),
-    ("check a: true\ncheck b: true\nsequence * -> a -> *\n", &[("contract::sequence_rest", "*")]),
+    (
+        "check a: true\ncheck b: true\nsequence a -> b\nsequence b -> a\n",
+        &[("contract::cycle", "sequence b -> a")],
+    ),
+    (
+        "tier 1 {\n  check a: true\n}\ncheck b: true\nsequence a -> b\n",
+        &[("contract::sequence_against_tiers", "b")],
+    ),
+    (
+        "check a: true\ncheck b: true\nsequence a -> b -> a\n",
+        &[("contract::sequence_repeats", "a")],
+    ),
+    (
+        "check a: true\ncheck b: true\nsequence * -> a -> *\n",
+        &[("contract::sequence_rest", "*")],
+    ),
     ("# nothing\n", &[("contract::no_checks", "")]),
-    ("risk r tier 2 \"a\"\ncheck a: true\n", &[("contract::risk_tier", "2")]),
-    ("paths p = \"a\"\ncheck a: true\n", &[("contract::unused_paths", "p")]),
-    ("role qa {\n  only docs\n}\ncheck a {\n  run true\n  tags doc\n}\n", &[("contract::unused_tag", "docs")]),
-    ("whenAbsent \"src/*.rs\" {\n  check a: true\n}\n", &[("contract::glob_in_path", "\"src/*.rs\"")]),
-    ("whenExists \"src/*.rs\" {\n  check a: true\n}\n", &[("contract::glob_in_path", "\"src/*.rs\"")]),
-    ("check a {\n  file \"x\" {\n    absent\n    not-empty\n  }\n}\n", &[("contract::absent_and_more", "absent")]),
-    ("check a: true\ncheck b: true\nexpect \"x\" {\n}\n", &[("contract::empty_expect", "\"x\"")]),
-    ("check a: true\ncheck b: true\nexpect \"x\" {\n  role tester\n}\n", &[("contract::empty_expect", "\"x\"")]),
-    ("check a: true\ncheck b: true\nexpect \"x\" {\n  role testr\n  plan\n}\n", &[("contract::unknown_role", "testr")]),
-    ("check a: true\ncheck b: true\nexpect \"x\" {\n  role\n  plan\n}\n", &[("lang::missing_argument", "role")]),
+    (
+        "risk r tier 2 \"a\"\ncheck a: true\n",
+        &[("contract::risk_tier", "2")],
+    ),
+    (
+        "paths p = \"a\"\ncheck a: true\n",
+        &[("contract::unused_paths", "p")],
+    ),
+    (
+        "role qa {\n  only docs\n}\ncheck a {\n  run true\n  tags doc\n}\n",
+        &[("contract::unused_tag", "docs")],
+    ),
+    (
+        "whenAbsent \"src/*.rs\" {\n  check a: true\n}\n",
+        &[("contract::glob_in_path", "\"src/*.rs\"")],
+    ),
+    (
+        "whenExists \"src/*.rs\" {\n  check a: true\n}\n",
+        &[("contract::glob_in_path", "\"src/*.rs\"")],
+    ),
+    (
+        "check a {\n  file \"x\" {\n    absent\n    not-empty\n  }\n}\n",
+        &[("contract::absent_and_more", "absent")],
+    ),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n}\n",
+        &[("contract::empty_expect", "\"x\"")],
+    ),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  role tester\n}\n",
+        &[("contract::empty_expect", "\"x\"")],
+    ),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  role testr\n  plan\n}\n",
+        &[("contract::unknown_role", "testr")],
+    ),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  role\n  plan\n}\n",
+        &[("lang::missing_argument", "role")],
+    ),
     (
         "check a: true\ncheck b: true\nexpect \"x\" {\n  role tester worker\n  plan\n}\n",
         &[("lang::unexpected_argument", "worker")],
@@ -1008,27 +1635,69 @@ const MALFORMED: &[(&str, &[(&str, &str)])] = &[
         "check a: true\ncheck b: true\nexpect \"x\" {\n  plan\n  role tester\n  role worker\n}\n",
         &[("contract::duplicate_line", "role worker")],
     ),
-    ("check a: true\ncheck b: true\nexpect \"x\" {\n  plan c\n}\n", &[("contract::unknown_check", "c")]),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  plan c\n}\n",
+        &[("contract::unknown_check", "c")],
+    ),
     (
         "check a: true\ncheck b: true\nexpect \"x\" {\n  runs a c\n  skips d\n}\n",
-        &[("contract::unknown_check", "c"), ("contract::unknown_check", "d")],
+        &[
+            ("contract::unknown_check", "c"),
+            ("contract::unknown_check", "d"),
+        ],
     ),
-    ("check a: true\ncheck b: true\nexpect \"x\" {\n  plan ns/c\n}\n", &[("contract::unknown_check", "ns/c")]),
-    ("check a: true\ncheck b: true\nexpect \"x\" {\n  plan a 1x\n}\n", &[("lang::bad_name", "1x")]),
-    ("check a: true\ncheck b: true\nexpect \"x\" {\n  plan a, b\n}\n", &[("lang::unexpected_argument", ",")]),
-    ("check a: true\ncheck b: true\nexpect \"x\" {\n  plan \"a\"\n}\n", &[("lang::unexpected_argument", "\"a\"")]),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  plan ns/c\n}\n",
+        &[("contract::unknown_check", "ns/c")],
+    ),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  plan a 1x\n}\n",
+        &[("lang::bad_name", "1x")],
+    ),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  plan a, b\n}\n",
+        &[("lang::unexpected_argument", ",")],
+    ),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  plan \"a\"\n}\n",
+        &[("lang::unexpected_argument", "\"a\"")],
+    ),
     (
         "check a: true\ncheck b: true\nexpect \"x\" {\n  plan a\n  plan b\n}\n",
         &[("contract::duplicate_line", "plan b")],
     ),
-    ("check a: true\ncheck b: true\nexpect \"x\" {\n  plan a b a\n}\n", &[("contract::expect_conflict", "a")]),
-    ("check a: true\ncheck b: true\nexpect \"x\" {\n  runs a a\n}\n", &[("contract::expect_conflict", "a")]),
-    ("check a: true\ncheck b: true\nexpect \"x\" {\n  runs a\n  skips a\n}\n", &[("contract::expect_conflict", "a")]),
-    ("check a: true\ncheck b: true\nexpect \"x\" {\n  plan a\n  runs b\n}\n", &[("contract::expect_conflict", "b")]),
-    ("check a: true\ncheck b: true\nexpect \"x\" {\n  plan\n  runs a\n}\n", &[("contract::expect_conflict", "a")]),
-    ("check a: true\ncheck b: true\nexpect \"x\" {\n  runs\n}\n", &[("lang::missing_argument", "runs")]),
-    ("check a: true\ncheck b: true\nexpect \"x\" {\n  skips\n}\n", &[("lang::missing_argument", "skips")]),
-    ("check a: true\ncheck b: true\nexpect \"x\" {\n  changed\n  plan\n}\n", &[("lang::missing_argument", "changed")]),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  plan a b a\n}\n",
+        &[("contract::expect_conflict", "a")],
+    ),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  runs a a\n}\n",
+        &[("contract::expect_conflict", "a")],
+    ),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  runs a\n  skips a\n}\n",
+        &[("contract::expect_conflict", "a")],
+    ),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  plan a\n  runs b\n}\n",
+        &[("contract::expect_conflict", "b")],
+    ),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  plan\n  runs a\n}\n",
+        &[("contract::expect_conflict", "a")],
+    ),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  runs\n}\n",
+        &[("lang::missing_argument", "runs")],
+    ),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  skips\n}\n",
+        &[("lang::missing_argument", "skips")],
+    ),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  changed\n  plan\n}\n",
+        &[("lang::missing_argument", "changed")],
+    ),
     (
         "check a: true\ncheck b: true\nexpect \"x\" {\n  changed src/a.rs\n  plan\n}\n",
         &[("lang::unexpected_argument", "src/a.rs")],
@@ -1045,7 +1714,10 @@ const MALFORMED: &[(&str, &[(&str, &str)])] = &[
         "check a: true\ncheck b: true\nexpect \"x\" {\n  changed \"deleted:\"\n  plan\n}\n",
         &[("contract::path", "\"deleted:\"")],
     ),
-    ("check a: true\ncheck b: true\nexpect \"x\" {\n  changed \".\"\n  plan\n}\n", &[("contract::path", "\".\"")]),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  changed \".\"\n  plan\n}\n",
+        &[("contract::path", "\".\"")],
+    ),
     (
         "check a: true\ncheck b: true\nexpect \"x\" {\n  changed \"src/**\"\n  plan\n}\n",
         &[("contract::glob_in_path", "\"src/**\"")],
@@ -1054,21 +1726,42 @@ const MALFORMED: &[(&str, &[(&str, &str)])] = &[
         "check a: true\ncheck b: true\nexpect \"x\" {\n  exists \"src/*\"\n  plan\n}\n",
         &[("contract::glob_in_path", "\"src/*\"")],
     ),
-    ("check a: true\ncheck b: true\nexpect \"x\" {\n  exists \"\"\n  plan\n}\n", &[("contract::path", "\"\"")]),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  exists \"\"\n  plan\n}\n",
+        &[("contract::path", "\"\"")],
+    ),
     (
         "check a: true\ncheck b: true\nexpect \"x\" {\n  exists \"a\"\n  exists \"b\"\n  plan\n}\n",
         &[("contract::duplicate_line", "exists \"b\"")],
     ),
-    ("check a: true\ncheck b: true\nexpect \"x\" {\n  exists\n  plan\n}\n", &[("lang::missing_argument", "exists")]),
-    ("check a: true\ncheck b: true\nexpect \"x\" {\n  tier 3\n  plan\n}\n", &[("lang::bad_number", "3")]),
-    ("check a: true\ncheck b: true\nexpect \"x\" {\n  tier 1 {\n  plan\n}\n", &[("lang::unexpected_block", "{")]),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  exists\n  plan\n}\n",
+        &[("lang::missing_argument", "exists")],
+    ),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  tier 3\n  plan\n}\n",
+        &[("lang::bad_number", "3")],
+    ),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  tier 1 {\n  plan\n}\n",
+        &[("lang::unexpected_block", "{")],
+    ),
     (
         "check a: true\ncheck b: true\nexpect \"x\" {\n  risk-level severe\n  plan\n}\n",
         &[("lang::unknown_word", "severe")],
     ),
-    ("check a: true\ncheck b: true\nexpect \"x\" {\n  risk-level hgih\n  plan\n}\n", &[("lang::unknown_word", "hgih")]),
-    ("check a: true\ncheck b: true\nexpect \"x\" {\n  at midnight\n  plan\n}\n", &[("lang::unknown_word", "midnight")]),
-    ("check a: true\ncheck b: true\nexpect \"x\" {\n  at\n  plan\n}\n", &[("lang::missing_argument", "at")]),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  risk-level hgih\n  plan\n}\n",
+        &[("lang::unknown_word", "hgih")],
+    ),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  at midnight\n  plan\n}\n",
+        &[("lang::unknown_word", "midnight")],
+    ),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  at\n  plan\n}\n",
+        &[("lang::missing_argument", "at")],
+    ),
     (
         "check a: true\ncheck b: true\nexpect \"x\" {\n  command true\n  plan\n}\n",
         &[("lang::unexpected_argument", "true")],
@@ -1077,19 +1770,46 @@ const MALFORMED: &[(&str, &[(&str, &str)])] = &[
         "check a: true\ncheck b: true\nexpect \"x\" {\n  command \"a\" \"b\"\n  plan\n}\n",
         &[("lang::unexpected_argument", "\"b\"")],
     ),
-    ("check a: true\ncheck b: true\nexpect \"x\" {\n  rusn a\n}\n", &[("lang::unknown_statement", "rusn")]),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  rusn a\n}\n",
+        &[("lang::unknown_statement", "rusn")],
+    ),
     (
         "check a: true\ncheck b: true\nexpect \"x\" {\n  check c: true\n  plan\n}\n",
         &[("lang::misplaced_statement", "check")],
     ),
-    ("check a: true\nplan a\n", &[("lang::misplaced_statement", "plan")]),
-    ("check a: true\nexpect {\n  plan a\n}\n", &[("lang::missing_argument", "{")]),
-    ("check a: true\nexpect x {\n  plan a\n}\n", &[("lang::unexpected_argument", "x")]),
-    ("check a: true\nexpect \"x\"\n", &[("lang::missing_block", "expect")]),
-    ("check a: true\nexpect \"x\" { plan a }\n", &[("lang::block_on_one_line", " plan a }")]),
-    ("check a: true\nexpect \"x\" {\n  plan a\n", &[("lang::unclosed_block", "{")]),
-    ("check a: true\nexpect \"x\" {\n  plan a\nexpect \"y\" {\n  plan a\n}\n", &[("lang::unclosed_block", "{")]),
-    ("check a: true\nexpect \"\" {\n  plan a\n}\n", &[("contract::expect_title", "\"\"")]),
+    (
+        "check a: true\nplan a\n",
+        &[("lang::misplaced_statement", "plan")],
+    ),
+    (
+        "check a: true\nexpect {\n  plan a\n}\n",
+        &[("lang::missing_argument", "{")],
+    ),
+    (
+        "check a: true\nexpect x {\n  plan a\n}\n",
+        &[("lang::unexpected_argument", "x")],
+    ),
+    (
+        "check a: true\nexpect \"x\"\n",
+        &[("lang::missing_block", "expect")],
+    ),
+    (
+        "check a: true\nexpect \"x\" { plan a }\n",
+        &[("lang::block_on_one_line", " plan a }")],
+    ),
+    (
+        "check a: true\nexpect \"x\" {\n  plan a\n",
+        &[("lang::unclosed_block", "{")],
+    ),
+    (
+        "check a: true\nexpect \"x\" {\n  plan a\nexpect \"y\" {\n  plan a\n}\n",
+        &[("lang::unclosed_block", "{")],
+    ),
+    (
+        "check a: true\nexpect \"\" {\n  plan a\n}\n",
+        &[("contract::expect_title", "\"\"")],
+    ),
     (
         "check a: true\nexpect \"x\" {\n  plan a\n}\nexpect \"x\" {\n  plan\n}\n",
         &[("contract::duplicate_name", "\"x\"")],
@@ -1098,7 +1818,10 @@ const MALFORMED: &[(&str, &[(&str, &str)])] = &[
         "byRole tester {\n  expect \"x\" {\n    plan a\n  }\n}\ncheck a: true\n",
         &[("lang::misplaced_statement", "expect")],
     ),
-    ("# a.test.vplan\nexpect \"x\" {\n  plan a b\n}\n", &[("contract::tests_missing", "expect")]),
+    (
+        "# a.test.vplan\nexpect \"x\" {\n  plan a b\n}\n",
+        &[("contract::tests_missing", "expect")],
+    ),
     ("# a.test.vplan\n", &[("contract::tests_missing", "")]),
     (
         "# a.test.vplan\ntests verify.vplan\nexpect \"x\" {\n  plan a b\n}\n",
@@ -1110,18 +1833,30 @@ const MALFORMED: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "# a.test.vplan\ntests \"a\"\ncheck c: true\nexpect \"x\" {\n  plan c\n}\n",
-        &[("contract::not_a_test", "check"), ("contract::unknown_check", "c")],
+        &[
+            ("contract::not_a_test", "check"),
+            ("contract::unknown_check", "c"),
+        ],
     ),
     (
         "# a.test.vplan\ntests \"a\"\nexpect \"x\" {\n  role testr\n}\n",
-        &[("contract::empty_expect", "\"x\""), ("contract::unknown_role", "testr")],
+        &[
+            ("contract::empty_expect", "\"x\""),
+            ("contract::unknown_role", "testr"),
+        ],
     ),
     (
         "# a.test.vplan\ntests \"a\"\nexpect \"x\" {\n  plan b\n}\nexpect \"x\" {\n  plan\n}\n",
         &[("contract::duplicate_name", "\"x\"")],
     ),
-    ("tests \"a\"\ncheck a: true\n", &[("contract::tests_misplaced", "\"a\"")]),
-    ("check a {\n  run true\n  tests \"a\"\n}\n", &[("lang::misplaced_statement", "tests")]),
+    (
+        "tests \"a\"\ncheck a: true\n",
+        &[("contract::tests_misplaced", "\"a\"")],
+    ),
+    (
+        "check a {\n  run true\n  tests \"a\"\n}\n",
+        &[("lang::misplaced_statement", "tests")],
+    ),
     (
         "chek a: true\ncheck b: x && y\ncheck b {\n  run true\n  needs c\n  timeout 5\n}\nbyRole testr {\n  check d: true\n}\n",
         &[
@@ -1135,13 +1870,28 @@ const MALFORMED: &[(&str, &[(&str, &str)])] = &[
     ),
     ("{\"commands\": [\"a\"],}", &[("json::syntax", ",")]),
     ("{\"comands\": []}", &[("json::unknown_key", "\"comands\"")]),
-    ("{\"commands\": [], \"commands\": []}", &[("json::duplicate_key", "\"commands\"")]),
+    (
+        "{\"commands\": [], \"commands\": []}",
+        &[("json::duplicate_key", "\"commands\"")],
+    ),
     ("{\"rules\": [{}]}", &[("json::missing_key", "{}")]),
     ("{\"commands\": 1}", &[("json::wrong_type", "1")]),
-    ("{\"rules\": [{\"whenChangedAny\": [], \"commands\": []}]}", &[("json::empty_condition", "[]")]),
-    ("{\"commands\": [\"a\"], \"visualProbes\": []}", &[("json::unsupported_key", "\"visualProbes\"")]),
-    ("{\"byRole\": {\"Tester\": [\"t\"]}}", &[("contract::unknown_role", "\"Tester\"")]),
-    ("{\"rules\": [{\"whenChangedAny\": [\"src/[a\"], \"commands\": [\"t\"]}]}", &[("contract::glob", "[")]),
+    (
+        "{\"rules\": [{\"whenChangedAny\": [], \"commands\": []}]}",
+        &[("json::empty_condition", "[]")],
+    ),
+    (
+        "{\"commands\": [\"a\"], \"visualProbes\": []}",
+        &[("json::unsupported_key", "\"visualProbes\"")],
+    ),
+    (
+        "{\"byRole\": {\"Tester\": [\"t\"]}}",
+        &[("contract::unknown_role", "\"Tester\"")],
+    ),
+    (
+        "{\"rules\": [{\"whenChangedAny\": [\"src/[a\"], \"commands\": [\"t\"]}]}",
+        &[("contract::glob", "[")],
+    ),
 ];
 
 #[test]
@@ -1165,13 +1915,23 @@ fn damaged() {
         let text = whole(text);
         for (cut, _) in text.char_indices() {
             read(&text[..cut]);
-            let rest = text[cut..].chars().next().map_or(cut, |c| cut + c.len_utf8());
+            let rest = text[cut..]
+                .chars()
+                .next()
+                .map_or(cut, |c| cut + c.len_utf8());
             read(&format!("{}{}", &text[..cut], &text[rest..]));
         }
         let lines: Vec<&str> = text.split_inclusive('\n').collect();
         for skip in 0..lines.len() {
             let but_one = |l: &(usize, &&str)| l.0 != skip;
-            read(&lines.iter().enumerate().filter(but_one).map(|(_, l)| *l).collect::<String>());
+            read(
+                &lines
+                    .iter()
+                    .enumerate()
+                    .filter(but_one)
+                    .map(|(_, l)| *l)
+                    .collect::<String>(),
+            );
         }
         read(&text.repeat(2));
     }

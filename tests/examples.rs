@@ -1,24 +1,34 @@
-//! The contracts of `contracts/examples/`, each against a small real tree with the real tools, and each recovery rule on a real
-//! failure. A tool that is missing skips its test, aloud; with `VPLAN_TEST_TOOLS=required` (as in CI) it fails it.
+//! The contracts of `contracts/examples/`, each against a small real tree with the real tools, and
+//! each recovery rule on a real failure. A tool that is missing skips its test, aloud; with
+//! `VPLAN_TEST_TOOLS=required` (as in CI) it fails it.
 
 use crate::support::tree::{copy, have, is_there};
 use crate::support::{Project, Ran};
 use std::path::Path;
 
-/// A repository with the tree and the contract of an example, committed. Words of the contract are replaced as told.
+/// A repository with the tree and the contract of an example, committed. Words of the contract are
+/// replaced as told.
 fn example(name: &str, replace: &[(&str, &str)]) -> Project {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let project = Project::git_empty();
     copy(&here.join("tests/trees").join(name), &project.root());
-    let contract = std::fs::read_to_string(here.join(format!("contracts/examples/{name}.vplan"))).unwrap();
-    let contract = replace.iter().fold(contract, |text, (old, new)| text.replace(old, new));
+    let contract =
+        std::fs::read_to_string(here.join(format!("contracts/examples/{name}.vplan"))).unwrap();
+    let contract = replace
+        .iter()
+        .fold(contract, |text, (old, new)| text.replace(old, new));
     project.write("contracts/verify.vplan", contract);
-    project.write(".gitignore", "node_modules/\nbuild/\ndist/\ntarget/\n__pycache__/\n");
+    project.write(
+        ".gitignore",
+        "node_modules/\nbuild/\ndist/\ntarget/\n__pycache__/\n",
+    );
     project.commit("begin");
     // Toolchains installed for one user find themselves by these, or below the real HOME.
     let home = std::env::var("HOME").unwrap_or_default();
     let value = |name: &str, below: &str| std::env::var(name).unwrap_or(format!("{home}/{below}"));
-    project.env("CARGO_HOME", value("CARGO_HOME", ".cargo")).env("RUSTUP_HOME", value("RUSTUP_HOME", ".rustup"))
+    project
+        .env("CARGO_HOME", value("CARGO_HOME", ".cargo"))
+        .env("RUSTUP_HOME", value("RUSTUP_HOME", ".rustup"))
 }
 
 fn run(project: &Project, args: &[&str]) -> Ran {
@@ -29,13 +39,21 @@ fn run(project: &Project, args: &[&str]) -> Ran {
 
 fn statuses(ran: &Ran) -> Vec<(String, String)> {
     let text = |v: &serde_json::Value| v.as_str().unwrap().to_owned();
-    ran.json()["steps"].as_array().unwrap().iter().map(|s| (text(&s["id"]), text(&s["status"]))).collect()
+    ran.json()["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|s| (text(&s["id"]), text(&s["status"])))
+        .collect()
 }
 
 #[track_caller]
 fn all_pass(ran: &Ran, ids: &[&str]) {
     ran.exits(0);
-    let want: Vec<(String, String)> = ids.iter().map(|id| ((*id).to_owned(), "passed".to_owned())).collect();
+    let want: Vec<(String, String)> = ids
+        .iter()
+        .map(|id| ((*id).to_owned(), "passed".to_owned()))
+        .collect();
     assert_eq!(statuses(ran), want, "{}", ran.err());
     assert_eq!(ran.json()["verdict"], "passed");
 }
@@ -53,7 +71,8 @@ fn repaired(ran: &Ran, rule: &str, coverage: &str, next: &[&str]) {
     assert_eq!(rewrites[0]["nextCommands"], serde_json::json!(next));
 }
 
-/// Without a contract of its own: explicit commands alone, so that only the rule at hand has something to say.
+/// Without a contract of its own: explicit commands alone, so that only the rule at hand has
+/// something to say.
 const NONE: &str = "vplan 1\n";
 
 #[test]
@@ -62,8 +81,14 @@ fn make() {
         return;
     }
     let project = example("make-c", &[]);
-    all_pass(&run(&project, &["--changed", "src/calc.c"]), &["build", "unit", "binary", "clean"]);
-    all_pass(&run(&project, &["--changed", "VERSION", "--risk", "high"]), &["version-header", "clean", "manual"]);
+    all_pass(
+        &run(&project, &["--changed", "src/calc.c"]),
+        &["build", "unit", "binary", "clean"],
+    );
+    all_pass(
+        &run(&project, &["--changed", "VERSION", "--risk", "high"]),
+        &["version-header", "clean", "manual"],
+    );
 
     project.write("VERSION", "1.1\n");
     let ran = run(&project, &["--keep-going"]);
@@ -83,31 +108,80 @@ fn make_repaired() {
         return;
     }
     let project = example("make-c", &[]);
-    project.write("contracts/verify.vplan", NONE).write("src/empty", "");
+    project
+        .write("contracts/verify.vplan", NONE)
+        .write("src/empty", "");
     project.commit("no checks");
-    let ran = run(&project, &["--changed-none", "--command", "make && make test"]);
+    let ran = run(
+        &project,
+        &["--changed-none", "--command", "make && make test"],
+    );
     repaired(&ran, "split-conjunction", "full", &["make", "make test"]);
 
-    let ran = run(&project, &["--changed-none", "--command", "cd tools && make"]);
+    let ran = run(
+        &project,
+        &["--changed-none", "--command", "cd tools && make"],
+    );
     repaired(&ran, "hoist-directory", "full", &["make"]);
     assert_eq!(ran.json()["steps"][0]["status"], "passed");
 
-    let order = ["--command", "make", "--command", "make clean", "--command", "test -f build/calc"];
+    let order = [
+        "--command",
+        "make",
+        "--command",
+        "make clean",
+        "--command",
+        "test -f build/calc",
+    ];
     let ran = run(&project, &[&["--changed-none"], &order[..]].concat());
-    repaired(&ran, "reorder-after-cleanup", "full", &["make", "test -f build/calc", "make clean"]);
-    run(&project, &[&["--changed-none", "--no-recover"], &order[..]].concat()).exits(40);
+    repaired(
+        &ran,
+        "reorder-after-cleanup",
+        "full",
+        &["make", "test -f build/calc", "make clean"],
+    );
+    run(
+        &project,
+        &[&["--changed-none", "--no-recover"], &order[..]].concat(),
+    )
+    .exits(40);
 
-    let ran = run(&project, &["--changed-none", "--command", "make nope", "--command", "make test"]);
+    let ran = run(
+        &project,
+        &[
+            "--changed-none",
+            "--command",
+            "make nope",
+            "--command",
+            "make test",
+        ],
+    );
     repaired(&ran, "drop-missing-make-target", "narrowed", &["make test"]);
 
-    let ran = run(&project, &["--changed-none", "--command", "ls src | wc -l", "--command", "make test"]);
+    let ran = run(
+        &project,
+        &[
+            "--changed-none",
+            "--command",
+            "ls src | wc -l",
+            "--command",
+            "make test",
+        ],
+    );
     repaired(&ran, "drop-unsupported-format", "narrowed", &["make test"]);
 
     // The target is missing because the change deleted it: that is no fault of the plan.
     project.write("Makefile", "all:\n\ttrue\n");
-    let ran = run(&project, &["--command", "make test", "--command", "make all"]);
+    let ran = run(
+        &project,
+        &["--command", "make test", "--command", "make all"],
+    );
     assert_ne!(ran.exit, Some(0), "{}", ran.out());
-    assert_eq!(ran.json()["rewrites"], serde_json::json!([]), "deleting a test is not a repair");
+    assert_eq!(
+        ran.json()["rewrites"],
+        serde_json::json!([]),
+        "deleting a test is not a repair"
+    );
 }
 
 #[test]
@@ -119,10 +193,23 @@ fn make_repaired_while_running() {
     let project = example("make-c", &[]);
     project.write("contracts/verify.vplan", NONE);
     project.commit("no checks");
-    let commands =
-        ["--changed-none", "--no-preflight", "--command", "make", "--command", "make nope", "--command", "make test"];
+    let commands = [
+        "--changed-none",
+        "--no-preflight",
+        "--command",
+        "make",
+        "--command",
+        "make nope",
+        "--command",
+        "make test",
+    ];
     let ran = run(&project, &commands);
-    repaired(&ran, "drop-missing-make-target", "narrowed", &["make", "make test"]);
+    repaired(
+        &ran,
+        "drop-missing-make-target",
+        "narrowed",
+        &["make", "make test"],
+    );
     run(&project, &[&commands[..], &["--no-recover"]].concat()).exits(40);
     let human = project.run(&[&["run"], &commands[..]].concat());
     human.exits(0).says("drop-missing-make-target");
@@ -133,10 +220,18 @@ fn node() {
     if !have(&["node", "npm"]) {
         return;
     }
-    // The contract is written for pnpm and uses nothing that npm lacks; where pnpm is missing, npm stands in for it.
-    let manager = if is_there("pnpm") { "pnpm run" } else { "npm run" };
+    // The contract is written for pnpm and uses nothing that npm lacks; where pnpm is missing, npm
+    // stands in for it.
+    let manager = if is_there("pnpm") {
+        "pnpm run"
+    } else {
+        "npm run"
+    };
     let project = example("pnpm-monorepo", &[("pnpm run", manager)]);
-    all_pass(&run(&project, &["--changed", "apps/api/src/server.js"]), &["lint", "api-tests"]);
+    all_pass(
+        &run(&project, &["--changed", "apps/api/src/server.js"]),
+        &["lint", "api-tests"],
+    );
     all_pass(
         &run(&project, &["--changed", "packages/core/src/price.js"]),
         &["lint", "core-tests", "api-tests", "web-tests"],
@@ -145,11 +240,20 @@ fn node() {
         &run(&project, &["--changed", "apps/web/src/auth/login.js"]),
         &["lint", "web-tests", "web-clean", "web-build", "web-bundle"],
     );
-    all_pass(&run(&project, &["--changed", "docs/guide.md", "--role", "docser"]), &["prose"]);
+    all_pass(
+        &run(
+            &project,
+            &["--changed", "docs/guide.md", "--role", "docser"],
+        ),
+        &["prose"],
+    );
 
     project.write("docs/guide.md", "TODO\n");
     run(&project, &["--role", "docser"]).exits(40);
-    project.write("packages/core/src/price.js", "\"use strict\";\nexports.total = () => 0;\n");
+    project.write(
+        "packages/core/src/price.js",
+        "\"use strict\";\nexports.total = () => 0;\n",
+    );
     let ran = run(&project, &["--keep-going"]);
     ran.exits(42);
     assert!(statuses(&ran).contains(&("core-tests".to_owned(), "failed".to_owned())));
@@ -163,10 +267,26 @@ fn node_repaired() {
     let project = example("pnpm-monorepo", &[]);
     project.write("contracts/verify.vplan", NONE);
     project.commit("no checks");
-    let commands = ["--changed-none", "--command", "npm run nope", "--command", "npm run lint"];
-    repaired(&run(&project, &commands), "drop-missing-script", "narrowed", &["npm run lint"]);
+    let commands = [
+        "--changed-none",
+        "--command",
+        "npm run nope",
+        "--command",
+        "npm run lint",
+    ];
+    repaired(
+        &run(&project, &commands),
+        "drop-missing-script",
+        "narrowed",
+        &["npm run lint"],
+    );
     let late = [&commands[..], &["--no-preflight"]].concat();
-    repaired(&run(&project, &late), "drop-missing-script", "narrowed", &["npm run lint"]);
+    repaired(
+        &run(&project, &late),
+        "drop-missing-script",
+        "narrowed",
+        &["npm run lint"],
+    );
     run(&project, &[&late[..], &["--require", "full"]].concat()).exits(44);
 }
 
@@ -176,15 +296,24 @@ fn cargo() {
         return;
     }
     let project = example("cargo-workspace", &[]);
-    let ran = run(&project, &["--changed", "crates/app/src/main.rs", "--jobs", "2"]);
+    let ran = run(
+        &project,
+        &["--changed", "crates/app/src/main.rs", "--jobs", "2"],
+    );
     ran.exits(0);
     let ids: Vec<String> = statuses(&ran).into_iter().map(|(id, _)| id).collect();
     assert_eq!(ids, ["compile", "format", "app-tests"]);
-    let ran = run(&project, &["--changed", "crates/parser/src/lib.rs", "--milestone-end"]);
+    let ran = run(
+        &project,
+        &["--changed", "crates/parser/src/lib.rs", "--milestone-end"],
+    );
     ran.exits(0);
     assert_eq!(statuses(&ran).len(), 5);
 
-    project.write("crates/parser/src/lib.rs", "pub fn parse(_: &str) -> Option<i64> {\n    Some(1)\n}\n");
+    project.write(
+        "crates/parser/src/lib.rs",
+        "pub fn parse(_: &str) -> Option<i64> {\n    Some(1)\n}\n",
+    );
     run(&project, &[]).exits(42);
 }
 
@@ -194,18 +323,40 @@ fn python() {
         return;
     }
     let project = example("python", &[]);
-    all_pass(&run(&project, &["--changed", "inventory/__init__.py"]), &["compile", "unit", "style"]);
-    all_pass(&run(&project, &["--changed", "README.md", "--role", "reviewer"]), &["nothing-to-test", "typed"]);
-    project.write("inventory/__init__.py", "def count(items):   \n    return 0\n");
+    all_pass(
+        &run(&project, &["--changed", "inventory/__init__.py"]),
+        &["compile", "unit", "style"],
+    );
+    all_pass(
+        &run(&project, &["--changed", "README.md", "--role", "reviewer"]),
+        &["nothing-to-test", "typed"],
+    );
+    project.write(
+        "inventory/__init__.py",
+        "def count(items):   \n    return 0\n",
+    );
     let ran = run(&project, &["--keep-going"]);
     ran.exits(42);
     assert_eq!(
         statuses(&ran),
-        [("compile", "passed"), ("unit", "failed"), ("style", "failed")].map(|(a, b)| (a.to_owned(), b.to_owned()))
+        [
+            ("compile", "passed"),
+            ("unit", "failed"),
+            ("style", "failed")
+        ]
+        .map(|(a, b)| (a.to_owned(), b.to_owned()))
     );
     let ran = run(&project, &["--changed", "inventory/vendor/x.py"]);
     ran.exits(40);
-    assert_eq!(ran.json()["steps"].as_array().unwrap().iter().filter(|s| s["status"] == "passed").count(), 0);
+    assert_eq!(
+        ran.json()["steps"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|s| s["status"] == "passed")
+            .count(),
+        0
+    );
 }
 
 #[test]
@@ -216,15 +367,31 @@ fn python_repaired() {
     let project = example("python", &[]);
     project.write("contracts/verify.vplan", NONE);
     project.commit("no checks");
-    let commands = ["--changed-none", "--command", "pytest notests", "--command", "python3 -m compileall -q inventory"];
+    let commands = [
+        "--changed-none",
+        "--command",
+        "pytest notests",
+        "--command",
+        "python3 -m compileall -q inventory",
+    ];
     let ran = run(&project, &commands);
-    repaired(&ran, "drop-no-test-files", "narrowed", &["python3 -m compileall -q inventory"]);
-    assert_eq!(ran.json()["rewrites"][0]["reason"], "verification_command_no_test_files_adjusted");
+    repaired(
+        &ran,
+        "drop-no-test-files",
+        "narrowed",
+        &["python3 -m compileall -q inventory"],
+    );
+    assert_eq!(
+        ran.json()["rewrites"][0]["reason"],
+        "verification_command_no_test_files_adjusted"
+    );
 }
 
 #[test]
 fn every_example_is_checked_and_explained() {
-    for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("contracts/examples")).unwrap() {
+    for entry in
+        std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("contracts/examples")).unwrap()
+    {
         let path = entry.unwrap().path();
         let project = Project::git_empty();
         project.write("contracts/verify.vplan", std::fs::read(&path).unwrap());

@@ -1,4 +1,5 @@
-//! `expect` and `vplan test`: what passes, what a failure shows, what is refused, what is covered; and their laws.
+//! `expect` and `vplan test`: what passes, what a failure shows, what is refused, what is covered;
+//! and their laws.
 
 use crate::support::Project;
 use proptest::prelude::*;
@@ -86,7 +87,10 @@ coverage 66%: checks 3/5 (60%), conditions 5/6 (83%), triggers 0/1 (0%), roles 2
     );
     assert_eq!(project.run(&["test", "-q"]).exits(0).is_quiet().out(), "");
     let listed = project.run(&["test", "--list", "--filter", "writer"]);
-    assert_eq!(listed.exits(0).out(), "nothing for a writer  (contracts/verify.vplan:28)\n");
+    assert_eq!(
+        listed.exits(0).out(),
+        "nothing for a writer  (contracts/verify.vplan:28)\n"
+    );
 }
 
 #[test]
@@ -102,7 +106,8 @@ fn a_test_that_fails_shows_both_plans() {
 "#,
     );
     let ran = project.run(&["test"]);
-    ran.exits(3).warns("`build` is expected to run and not to run");
+    ran.exits(3)
+        .warns("`build` is expected to run and not to run");
 
     let project = shop(
         r#"expect "an API change" {
@@ -156,17 +161,29 @@ expect "c" {
     let document = ran.exits(40).is_quiet().json();
     let differences = |i: usize| {
         let list = document["cases"][i]["differences"].as_array().unwrap();
-        let one = |d: &Value| format!("{} {} {}: {}", d["assertion"], d["kind"], d["name"], d["why"]).replace('"', "");
+        let one = |d: &Value| {
+            format!(
+                "{} {} {}: {}",
+                d["assertion"], d["kind"], d["name"], d["why"]
+            )
+            .replace('"', "")
+        };
         list.iter().map(one).collect::<Vec<_>>()
     };
-    assert_eq!(differences(0), ["runs missing build: tier 1 was not reached"]);
+    assert_eq!(
+        differences(0),
+        ["runs missing build: tier 1 was not reached"]
+    );
     assert_eq!(
         differences(1),
         [
             r"skips surplus docs: whenChangedAny api with \apps/api/**\ (line 7) selects apps/api/a.ts; whenExists docs (line 10)"
         ]
     );
-    assert_eq!(differences(2), ["skips unknown y: no check, and no command of this test, has this name"]);
+    assert_eq!(
+        differences(2),
+        ["skips unknown y: no check, and no command of this test, has this name"]
+    );
     let text = project.run(&["test"]);
     text.exits(40)
         .says("`a`: something does not run")
@@ -179,8 +196,10 @@ expect "c" {
 #[test]
 fn which_tests_run() {
     let project = shop(PASSES);
-    project
-        .write("contracts/more.test.vplan", "vplan 1\ntests \"verify.vplan\"\nexpect \"beside\" {\n  runs lint\n}\n");
+    project.write(
+        "contracts/more.test.vplan",
+        "vplan 1\ntests \"verify.vplan\"\nexpect \"beside\" {\n  runs lint\n}\n",
+    );
     project.write(
         "contracts/up.test.vplan",
         "vplan 1\ntests \"../contracts/verify.vplan\"\nexpect \"up\" {\n  runs lint\n}\n",
@@ -196,7 +215,10 @@ fn which_tests_run() {
         "vplan 1\ntests \"../verify.vplan\"\nexpect \"deep\" {\n  plan build\n}\n",
     );
     let titles = |args: &[&str]| {
-        let document = project.run(&[&["test", "--format", "json"], args].concat()).exits(0).json();
+        let document = project
+            .run(&[&["test", "--format", "json"], args].concat())
+            .exits(0)
+            .json();
         document["cases"]
             .as_array()
             .unwrap()
@@ -204,39 +226,77 @@ fn which_tests_run() {
             .map(|c| c["title"].as_str().unwrap().to_owned())
             .collect::<Vec<_>>()
     };
-    let own = ["an API change runs the API tests for a tester", "nothing for a writer"];
+    let own = [
+        "an API change runs the API tests for a tester",
+        "nothing for a writer",
+    ];
     assert_eq!(titles(&[]), [own[0], own[1], "beside", "up"]);
     assert_eq!(titles(&["--filter", "up"]), ["up"]);
     assert_eq!(titles(&["contracts/more.test.vplan"]), ["beside"]);
-    assert_eq!(titles(&["contracts/verify.vplan", "./contracts/up.test.vplan"]), ["up", own[0], own[1]]);
-    project.run(&["test", "contracts/deep/x.test.vplan"]).exits(40).says("FAILED deep");
+    assert_eq!(
+        titles(&["contracts/verify.vplan", "./contracts/up.test.vplan"]),
+        ["up", own[0], own[1]]
+    );
+    project
+        .run(&["test", "contracts/deep/x.test.vplan"])
+        .exits(40)
+        .says("FAILED deep");
     // Its own contract is as wrong as its file.
-    project.run(&["test", "--contract", "contracts/other.vplan"]).exits(3).warns("unknown statement `nonsense`");
+    project
+        .run(&["test", "--contract", "contracts/other.vplan"])
+        .exits(3)
+        .warns("unknown statement `nonsense`");
     project
         .run(&["test", "contracts/other.test.vplan"])
         .exits(2)
         .warns("`contracts/other.test.vplan` tests `contracts/other.vplan`")
         .warns("run its tests with `--contract contracts/other.vplan`");
-    for file in ["contracts/none.test.vplan", "contracts", "/etc/passwd", "../repo2/x"] {
-        project.run(&["test", file]).exits(2).warns("is no file of the repository");
+    for file in [
+        "contracts/none.test.vplan",
+        "contracts",
+        "/etc/passwd",
+        "../repo2/x",
+    ] {
+        project
+            .run(&["test", file])
+            .exits(2)
+            .warns("is no file of the repository");
     }
-    project.run(&["test", "--filter", "zz"]).exits(2).warns("no title of 4 tests contains `zz`");
-    project.run(&["test", "--filter", "a", "--min-coverage", "1"]).exits(2);
+    project
+        .run(&["test", "--filter", "zz"])
+        .exits(2)
+        .warns("no title of 4 tests contains `zz`");
+    project
+        .run(&["test", "--filter", "a", "--min-coverage", "1"])
+        .exits(2);
     project.run(&["test", "--min-coverage", "101"]).exits(2);
-    project.run(&["test", "--format", "dot"]).exits(2).warns("this command has no format `dot`");
+    project
+        .run(&["test", "--format", "dot"])
+        .exits(2)
+        .warns("this command has no format `dot`");
 }
 
 #[test]
 fn no_tests_are_no_success() {
     let project = shop("");
-    project.run(&["test"]).exits(44).warns("`contracts/verify.vplan` has no tests, so nothing was verified");
-    project.run(&["test", "-q", "--min-coverage", "0"]).exits(44);
+    project
+        .run(&["test"])
+        .exits(44)
+        .warns("`contracts/verify.vplan` has no tests, so nothing was verified");
+    project
+        .run(&["test", "-q", "--min-coverage", "0"])
+        .exits(44);
     project.run(&["test", "--filter", "x"]).exits(44);
     let ran = project.run(&["test", "--format", "json"]);
     assert_eq!(ran.exits(44).json()["cases"], json!([]));
     assert_eq!(project.run(&["test", "--list"]).exits(0).out(), "");
-    Project::bare().run(&["test"]).exits(3).warns("there is no contract");
-    Project::contract("vplan 1\ncheck a: x | y\n").run(&["test"]).exits(3);
+    Project::bare()
+        .run(&["test"])
+        .exits(3)
+        .warns("there is no contract");
+    Project::contract("vplan 1\ncheck a: x | y\n")
+        .run(&["test"])
+        .exits(3);
 }
 
 #[test]
@@ -247,38 +307,87 @@ fn files_of_tests_that_are_none() {
         project
     };
     for (text, message) in [
-        ("", "the file does not say which version of the language it is in"),
+        (
+            "",
+            "the file does not say which version of the language it is in",
+        ),
         ("vplan 1\n", "the file does not say which contract it tests"),
-        ("vplan 1\ntests \"verfy.vplan\"\n", "there is no contract at `contracts/verfy.vplan`"),
-        ("vplan 1\ntests \"../../x\"\n", "there is no contract at this path"),
+        (
+            "vplan 1\ntests \"verfy.vplan\"\n",
+            "there is no contract at `contracts/verfy.vplan`",
+        ),
+        (
+            "vplan 1\ntests \"../../x\"\n",
+            "there is no contract at this path",
+        ),
         ("vplan 1\ntests \"\"\n", "there is no contract at this path"),
-        ("vplan 1\ntests \"verify.vplan\"\ncheck a: true\n", "`check` does not stand in a file of tests"),
-        ("vplan 1\ntests \"verify.vplan\"\nexpect \"x\" {\n  plan lnit\n}\n", "unknown check `lnit`"),
-        ("vplan 1\ntests \"verify.vplan\"\nexpect \"x\" {\n  role docsre\n  plan\n}\n", "unknown role `docsre`"),
+        (
+            "vplan 1\ntests \"verify.vplan\"\ncheck a: true\n",
+            "`check` does not stand in a file of tests",
+        ),
+        (
+            "vplan 1\ntests \"verify.vplan\"\nexpect \"x\" {\n  plan lnit\n}\n",
+            "unknown check `lnit`",
+        ),
+        (
+            "vplan 1\ntests \"verify.vplan\"\nexpect \"x\" {\n  role docsre\n  plan\n}\n",
+            "unknown role `docsre`",
+        ),
     ] {
         let project = with(text);
-        project.run(&["test"]).exits(3).warns(message).warns("contracts/x.test.vplan");
-        assert_eq!(project.run(&["test"]).out(), "", "nothing is said to have passed");
+        project
+            .run(&["test"])
+            .exits(3)
+            .warns(message)
+            .warns("contracts/x.test.vplan");
+        assert_eq!(
+            project.run(&["test"]).out(),
+            "",
+            "nothing is said to have passed"
+        );
         // Plans know nothing of tests.
         project.run(&["plan", "--changed", "a"]).exits(0);
     }
     let project = shop(PASSES);
     project.write_bytes(b"contracts/x.test.vplan", b"vplan 1\n# \xff\n");
     project.run(&["test"]).exits(3).warns("is not UTF-8");
-    project.remove("contracts/x.test.vplan").mkdir("contracts/x.test.vplan");
-    project.run(&["test"]).exits(3).warns("cannot be read: it is no regular file");
-    project.remove("contracts/x.test.vplan").symlink("contracts/x.test.vplan", "/etc/passwd");
-    project.run(&["test"]).exits(3).warns("cannot be read: it leads out of the repository");
-    project.remove("contracts/x.test.vplan").symlink("contracts/x.test.vplan", "nowhere");
-    project.run(&["test"]).exits(3).warns("cannot be read: there is no such file");
-    project.remove("contracts/x.test.vplan").write("contracts/x.test.vplan", "#".repeat(3_000));
-    project.run(&["test", "--max-file", "2KiB"]).exits(3).warns("cannot be read: it is larger than 2KiB");
+    project
+        .remove("contracts/x.test.vplan")
+        .mkdir("contracts/x.test.vplan");
+    project
+        .run(&["test"])
+        .exits(3)
+        .warns("cannot be read: it is no regular file");
+    project
+        .remove("contracts/x.test.vplan")
+        .symlink("contracts/x.test.vplan", "/etc/passwd");
+    project
+        .run(&["test"])
+        .exits(3)
+        .warns("cannot be read: it leads out of the repository");
+    project
+        .remove("contracts/x.test.vplan")
+        .symlink("contracts/x.test.vplan", "nowhere");
+    project
+        .run(&["test"])
+        .exits(3)
+        .warns("cannot be read: there is no such file");
+    project
+        .remove("contracts/x.test.vplan")
+        .write("contracts/x.test.vplan", "#".repeat(3_000));
+    project
+        .run(&["test", "--max-file", "2KiB"])
+        .exits(3)
+        .warns("cannot be read: it is larger than 2KiB");
     // Doubtful is not wrong, and is said.
     project.write(
         "contracts/x.test.vplan",
         "vplan 1\ntests \"verify.vplan\"\nexpect \"x\" {\n  changed \"a/*\"\n  runs lint\n}\n",
     );
-    project.run(&["test"]).exits(0).warns("stand for themselves");
+    project
+        .run(&["test"])
+        .exits(0)
+        .warns("stand for themselves");
 }
 
 #[test]
@@ -301,7 +410,10 @@ expect "3" {
 }
 "#;
     let project = shop(all);
-    project.run(&["test", "--min-coverage", "100"]).exits(0).says("coverage 100%: checks 5/5 (100%)");
+    project
+        .run(&["test", "--min-coverage", "100"])
+        .exits(0)
+        .says("coverage 100%: checks 5/5 (100%)");
     let document = project.run(&["test", "--format", "json"]).exits(0).json();
     let full = |n: u64| json!({"covered": n, "percent": 100, "total": n});
     assert_eq!(
@@ -325,7 +437,9 @@ expect "3" {
     );
     // Inside a block that does not apply, a condition decides nothing, whatever it would say.
     let nested = "vplan 1\nbyRole tester {\n  whenChangedAny \"a\" {\n    check x: true\n  }\n}\n";
-    let project = Project::contract(&format!("{nested}expect \"t\" {{\n  changed \"a\"\n  plan\n}}\n"));
+    let project = Project::contract(&format!(
+        "{nested}expect \"t\" {{\n  changed \"a\"\n  plan\n}}\n"
+    ));
     project
         .run(&["test"])
         .exits(0)
@@ -334,7 +448,10 @@ expect "3" {
         .says(":3  whenChangedAny \"a\": never false");
     // Nothing to cover is covered.
     let project = Project::contract("vplan 1\nexpect \"t\" {\n  plan\n}\n");
-    project.run(&["test", "--min-coverage", "100"]).exits(0).says("coverage 100%\n");
+    project
+        .run(&["test", "--min-coverage", "100"])
+        .exits(0)
+        .says("coverage 100%\n");
 }
 
 #[test]
@@ -344,25 +461,54 @@ fn imported_checks_have_their_names() {
     let project = Project::git_with(&[
         ("contracts/verify.vplan", main),
         ("contracts/web.vplan", web),
-        ("contracts/b.test.vplan", "vplan 1\ntests \"verify.vplan\"\nexpect \"y\" {\n  skips web/unit\n}\n"),
+        (
+            "contracts/b.test.vplan",
+            "vplan 1\ntests \"verify.vplan\"\nexpect \"y\" {\n  skips web/unit\n}\n",
+        ),
     ]);
-    project.run(&["test", "--min-coverage", "100"]).exits(0).says("2 tests passed");
-    project.run(&["test", "contracts/b.test.vplan"]).exits(0).says("  contracts/web.vplan:3  web/unit: in no plan\n");
+    project
+        .run(&["test", "--min-coverage", "100"])
+        .exits(0)
+        .says("2 tests passed");
+    project
+        .run(&["test", "contracts/b.test.vplan"])
+        .exits(0)
+        .says("  contracts/web.vplan:3  web/unit: in no plan\n");
     // What comes from elsewhere has its tests there.
-    project.write("contracts/verify.vplan", main.replace("check all", "import \"std:docs@1\" as docs\ncheck all"));
+    project.write(
+        "contracts/verify.vplan",
+        main.replace("check all", "import \"std:docs@1\" as docs\ncheck all"),
+    );
     let ran = project.run(&["test", "--min-coverage", "100"]);
     ran.exits(0).says("coverage 100%").says("  not counted: ");
-    project.write("contracts/verify.vplan", main.replace("web/lint all", "web/lnit all"));
-    project.run(&["test"]).exits(3).warns("unknown check `web/lnit`").warns("web/lint");
-    project.write("contracts/verify.vplan", main.replace("web.vplan", "none.vplan"));
+    project.write(
+        "contracts/verify.vplan",
+        main.replace("web/lint all", "web/lnit all"),
+    );
+    project
+        .run(&["test"])
+        .exits(3)
+        .warns("unknown check `web/lnit`")
+        .warns("web/lint");
+    project.write(
+        "contracts/verify.vplan",
+        main.replace("web.vplan", "none.vplan"),
+    );
     project.run(&["test"]).exits(3).never_says("unknown check");
 }
 
-/// Whether a text is well-formed XML of elements, attributes and text: every tag closed, every character allowed.
+/// Whether a text is well-formed XML of elements, attributes and text: every tag closed, every
+/// character allowed.
 fn well_formed(text: &str) {
     let mut open: Vec<&str> = Vec::new();
-    let body = text.strip_prefix("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n").expect("a declaration");
-    assert!(body.chars().all(|c| c == '\n' || (c >= ' ' && !('\u{7f}'..='\u{9f}').contains(&c))), "{text:?}");
+    let body = text
+        .strip_prefix("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n")
+        .expect("a declaration");
+    assert!(
+        body.chars()
+            .all(|c| c == '\n' || (c >= ' ' && !('\u{7f}'..='\u{9f}').contains(&c))),
+        "{text:?}"
+    );
     for (i, part) in body.split('<').enumerate() {
         if i == 0 {
             assert_eq!(part, "");
@@ -372,7 +518,10 @@ fn well_formed(text: &str) {
         for run in [tag, after] {
             for reference in run.split('&').skip(1) {
                 let name = reference.split_once(';').expect("a reference").0;
-                assert!(["amp", "lt", "gt", "quot", "apos", "#10", "#9", "#13"].contains(&name), "{name}");
+                assert!(
+                    ["amp", "lt", "gt", "quot", "apos", "#10", "#9", "#13"].contains(&name),
+                    "{name}"
+                );
             }
         }
         if let Some(name) = tag.strip_prefix('/') {
@@ -398,34 +547,49 @@ expect "fine" {
 }
 "#,
     );
-    project.write("contracts/b.test.vplan", "vplan 1\ntests \"verify.vplan\"\nexpect \"beside\" {\n  runs lint\n}\n");
+    project.write(
+        "contracts/b.test.vplan",
+        "vplan 1\ntests \"verify.vplan\"\nexpect \"beside\" {\n  runs lint\n}\n",
+    );
     let ran = project.run(&["test", "--format", "junit"]);
     ran.exits(40).is_quiet();
     well_formed(&ran.out());
-    ran.says("<testsuites name=\"vplan test\" tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"0\">")
-        .says("<testsuite name=\"contracts/verify.vplan\" tests=\"2\" failures=\"1\"")
-        .says("<testsuite name=\"contracts/b.test.vplan\" tests=\"1\" failures=\"0\"")
-        .says("name=\"&lt;a&gt; &amp; &quot;b&quot; &apos;c&apos; ]]&gt; \\u{1b}[2J &#9; &#10; ")
-        .says("<failure type=\"expect\" message=\"plan: `lint` runs, too: always\">")
-        .says("the plan is: lint</failure>");
+    ran.says(
+        "<testsuites name=\"vplan test\" tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"0\">",
+    )
+    .says("<testsuite name=\"contracts/verify.vplan\" tests=\"2\" failures=\"1\"")
+    .says("<testsuite name=\"contracts/b.test.vplan\" tests=\"1\" failures=\"0\"")
+    .says("name=\"&lt;a&gt; &amp; &quot;b&quot; &apos;c&apos; ]]&gt; \\u{1b}[2J &#9; &#10; ")
+    .says("<failure type=\"expect\" message=\"plan: `lint` runs, too: always\">")
+    .says("the plan is: lint</failure>");
     let listed = project.run(&["test", "--format", "junit", "--list"]);
     well_formed(&listed.exits(0).out());
     listed.says("skipped=\"3\"");
     // What a title holds does not reach the terminal as it is.
-    project.run(&["test"]).exits(40).never_says("\u{1b}").never_says("\u{202e}");
+    project
+        .run(&["test"])
+        .exits(40)
+        .never_says("\u{1b}")
+        .never_says("\u{202e}");
 }
 
 #[test]
 fn a_test_is_part_of_the_contract_and_of_no_plan() {
     let digest = |project: &Project| {
-        let plan = project.run(&["plan", "--format", "json", "--changed", "a"]).exits(0).json();
+        let plan = project
+            .run(&["plan", "--format", "json", "--changed", "a"])
+            .exits(0)
+            .json();
         (plan["contract"]["digest"].clone(), plan["steps"].clone())
     };
     let (without, with) = (shop(""), shop(PASSES));
     assert_ne!(digest(&without).0, digest(&with).0);
     assert_eq!(digest(&without).1, digest(&with).1);
     let before = digest(&without).0;
-    without.write("contracts/x.test.vplan", "vplan 1\ntests \"verify.vplan\"\nexpect \"x\" {\n  runs lint\n}\n");
+    without.write(
+        "contracts/x.test.vplan",
+        "vplan 1\ntests \"verify.vplan\"\nexpect \"x\" {\n  runs lint\n}\n",
+    );
     assert_eq!(before, digest(&without).0, "a file beside it is not");
 }
 
@@ -434,7 +598,10 @@ fn nothing_of_the_repository_matters() {
     let tests = "whenExists \"there\" {\n  check t: true\n}\ncheck c: cat {changed}\nexpect \"x\" {\n  changed \"gone\"\n  plan lint c build\n  tier 1\n}\n";
     let project = shop(tests);
     project.run(&["test"]).exits(0);
-    project.write("there", "").write("package.json", "{}").remove("contracts/../.git");
+    project
+        .write("there", "")
+        .write("package.json", "{}")
+        .remove("contracts/../.git");
     project.run(&["test"]).exits(0);
 }
 
@@ -457,7 +624,10 @@ fn our_contracts_do_what_their_tests_say() {
                 project.write(&path, text);
             }
         }
-        project.run(&["test", "--contract", &contract, "--min-coverage", "100"]).exits(0).says("coverage 100%");
+        project
+            .run(&["test", "--contract", &contract, "--min-coverage", "100"])
+            .exits(0)
+            .says("coverage 100%");
     }
 }
 
@@ -478,7 +648,13 @@ fn case(request: &Request, exists: &BTreeSet<RepoPath>) -> Expect {
         ends: request
             .boundaries
             .iter()
-            .map(|b| if *b == Boundary::RunEnd { End::Run } else { End::Milestone })
+            .map(|b| {
+                if *b == Boundary::RunEnd {
+                    End::Run
+                } else {
+                    End::Milestone
+                }
+            })
             .collect(),
         commands: request.explicit.clone(),
         exists: exists.clone(),
@@ -494,7 +670,11 @@ fn some_exist(contract: &Contract, dice: &[bool]) -> BTreeSet<RepoPath> {
     });
     let other = RepoPath::parse(b"it's \"there\"").unwrap();
     let all: BTreeSet<RepoPath> = asked.flatten().chain([other]).collect();
-    all.into_iter().zip(dice.iter().cycle()).filter(|(_, d)| **d).map(|(p, _)| p).collect()
+    all.into_iter()
+        .zip(dice.iter().cycle())
+        .filter(|(_, d)| **d)
+        .map(|(p, _)| p)
+        .collect()
 }
 
 /// Reads a file of tests of a contract; there must be no error.
@@ -505,26 +685,47 @@ pub fn read(contract: &Contract, tests: &str) -> Result<Vec<Expect>, TestCaseErr
     let mut sink = Diagnostics::default();
     let tests = lower_tests(&sources, id, 1 << 20, &mut sink);
     let expects = validate_tests(&tests.expects, contract, &sources, &mut sink);
-    prop_assert!(!sink.has_errors(), "{}\n{:?}", text, sink.iter().collect::<Vec<_>>());
+    prop_assert!(
+        !sink.has_errors(),
+        "{}\n{:?}",
+        text,
+        sink.iter().collect::<Vec<_>>()
+    );
     Ok(expects)
 }
 
 /// Request without commands, commands, what exists, and what is asserted.
-type Meaning = (Request, Vec<String>, BTreeSet<RepoPath>, Vec<(AssertionKind, Vec<String>)>);
+type Meaning = (
+    Request,
+    Vec<String>,
+    BTreeSet<RepoPath>,
+    Vec<(AssertionKind, Vec<String>)>,
+);
 
 /// What a test says, without where it says it.
 fn meaning(expect: &Expect) -> Meaning {
     let names = |a: &Assertion| (a.kind, a.names.iter().map(|n| n.value.clone()).collect());
     // A command outside the grammar is known by its text alone.
     let commands = expect.commands.iter().map(|c| c.to_text()).collect();
-    let request = Request { explicit: Vec::new(), ..expectation::request(expect) };
-    (request, commands, expect.exists.clone(), expect.assertions.iter().map(names).collect())
+    let request = Request {
+        explicit: Vec::new(),
+        ..expectation::request(expect)
+    };
+    (
+        request,
+        commands,
+        expect.exists.clone(),
+        expect.assertions.iter().map(names).collect(),
+    )
 }
 
 /// Names that look like something else are read back as what they are.
 #[test]
 fn odd_paths_survive() {
-    let file = |path: &str, status| ChangedFile { path: RepoPath::from_exact(path.as_bytes()).unwrap(), status };
+    let file = |path: &str, status| ChangedFile {
+        path: RepoPath::from_exact(path.as_bytes()).unwrap(),
+        status,
+    };
     let changed = vec![
         file("added:y", Status::Modified),
         file("deleted:", Status::Added),
@@ -542,22 +743,41 @@ fn odd_paths_survive() {
         boundaries: vec![Boundary::RunEnd],
         ..Request::default()
     };
-    let exists: BTreeSet<RepoPath> =
-        ["added:y", "Cargo.toml", "\\"].iter().map(|p| RepoPath::from_exact(p.as_bytes()).unwrap()).collect();
+    let exists: BTreeSet<RepoPath> = ["added:y", "Cargo.toml", "\\"]
+        .iter()
+        .map(|p| RepoPath::from_exact(p.as_bytes()).unwrap())
+        .collect();
     let contract = plain_contract(vec![plain_check("unit"), plain_check("lint")]);
     for (kind, names) in [
-        (AssertionKind::Plan, vec!["unit".to_owned(), "lint".to_owned()]),
+        (
+            AssertionKind::Plan,
+            vec!["unit".to_owned(), "lint".to_owned()],
+        ),
         (AssertionKind::Runs, vec!["lint".to_owned()]),
         (AssertionKind::Plan, vec![]),
     ] {
         let text = write_expect("the \"title\"", &request, &exists, kind, &names).unwrap();
         let read = read(&contract, &text).unwrap();
-        let want = (request.clone(), Vec::new(), exists.clone(), vec![(kind, names)]);
+        let want = (
+            request.clone(),
+            Vec::new(),
+            exists.clone(),
+            vec![(kind, names)],
+        );
         assert_eq!(meaning(&read[0]), want, "{text}");
     }
-    let stray = ChangedFile { path: RepoPath::from_exact(b"\xff").unwrap(), status: Status::Modified };
-    let request = Request { changed: ChangeSet::new(vec![stray]), ..Request::default() };
-    assert_eq!(write_expect("x", &request, &exists, AssertionKind::Runs, &[]), None);
+    let stray = ChangedFile {
+        path: RepoPath::from_exact(b"\xff").unwrap(),
+        status: Status::Modified,
+    };
+    let request = Request {
+        changed: ChangeSet::new(vec![stray]),
+        ..Request::default()
+    };
+    assert_eq!(
+        write_expect("x", &request, &exists, AssertionKind::Runs, &[]),
+        None
+    );
 }
 
 proptest! {

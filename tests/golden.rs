@@ -1,8 +1,10 @@
-//! Plans whose digests never change: who pinned one must find the same with the next vplan, on every machine.
+//! Plans whose digests never change: who pinned one must find the same with the next vplan, on
+//! every machine.
 //!
-//! The inputs are the data sets `select` and `tier` and the contract `tests/golden/settings.vplan` under many requests; their
-//! digests stand in `tests/golden/digests.json`. `UPDATE_GOLDEN=1` adds those that are new. One that is there may only change
-//! with the version of plans (`plan::document::VERSION`), because then every digest does; those of version 1 stand in
+//! The inputs are the data sets `select` and `tier` and the contract `tests/golden/settings.vplan`
+//! under many requests; their digests stand in `tests/golden/digests.json`. `UPDATE_GOLDEN=1` adds
+//! those that are new. One that is there may only change with the version of plans
+//! (`plan::document::VERSION`), because then every digest does; those of version 1 stand in
 //! `tests/golden/version-1`, where `tests/plan_version_1.rs` reads them.
 
 use crate::support::Project;
@@ -11,7 +13,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 fn file(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests")
+        .join(name)
 }
 
 fn read(name: &str) -> Value {
@@ -25,7 +29,10 @@ fn digest(project: &Project, args: &[&str]) -> String {
     ran.exits(0);
     let digest = ran.json()["digest"].as_str().unwrap().to_owned();
     let canonical = project.run(&args("canonical"));
-    assert_eq!(vplan::base::canon::Digest::of(&canonical.stdout).to_string(), digest);
+    assert_eq!(
+        vplan::base::canon::Digest::of(&canonical.stdout).to_string(),
+        digest
+    );
     digest
 }
 
@@ -33,7 +40,8 @@ fn of_vectors() -> BTreeMap<String, String> {
     let mut digests = BTreeMap::new();
     for area in ["select", "tier"] {
         for case in read(&format!("vectors/{area}.json")).as_array().unwrap() {
-            let plans = case["expected"]["steps"].is_array() || case["expected"]["commands"].is_array();
+            let plans =
+                case["expected"]["steps"].is_array() || case["expected"]["commands"].is_array();
             if plans && case["expected"]["exit"].is_null() {
                 let id = case["id"].as_str().unwrap();
                 digests.insert(id.to_owned(), crate::vectors::plan_digest(&case["input"]));
@@ -69,8 +77,27 @@ fn of_settings() -> BTreeMap<String, String> {
         &["--role", "docser", "--last"],
         &["--risk", "high", "--keep-going", "--jobs", "2"],
         &["--last", "--no-recover"],
-        &["--run-end", "--role", "reviewer", "--command", "FOO=1 cargo test --locked", "--command", "a && b"],
-        &["--role", "lead", "--min-tier", "1", "--command", "x", "--command", "y", "--command", "z"],
+        &[
+            "--run-end",
+            "--role",
+            "reviewer",
+            "--command",
+            "FOO=1 cargo test --locked",
+            "--command",
+            "a && b",
+        ],
+        &[
+            "--role",
+            "lead",
+            "--min-tier",
+            "1",
+            "--command",
+            "x",
+            "--command",
+            "y",
+            "--command",
+            "z",
+        ],
         &["--skip", "plain", "--reason", "known", "--budget", "90s"],
     ];
     let mut digests = BTreeMap::new();
@@ -86,25 +113,38 @@ fn of_settings() -> BTreeMap<String, String> {
 #[test]
 fn hash_stable_across_versions() {
     let version = vplan::plan::document::VERSION;
-    let golden =
-        if file("golden/digests.json").exists() { read("golden/digests.json") } else { json!({"version": version}) };
+    let golden = if file("golden/digests.json").exists() {
+        read("golden/digests.json")
+    } else {
+        json!({"version": version})
+    };
     let mut known: BTreeMap<String, String> =
         serde_json::from_value(golden.get("plans").cloned().unwrap_or_else(|| json!({}))).unwrap();
     let now: BTreeMap<String, String> = of_vectors().into_iter().chain(of_settings()).collect();
     if golden["version"] != version {
         known.clear();
     }
-    let changed: Vec<&String> =
-        now.iter().filter(|(id, d)| known.get(*id).is_some_and(|k| k != *d)).map(|(id, _)| id).collect();
-    assert!(changed.is_empty(), "plans have other digests than version {version} gave them: {changed:#?}");
+    let changed: Vec<&String> = now
+        .iter()
+        .filter(|(id, d)| known.get(*id).is_some_and(|k| k != *d))
+        .map(|(id, _)| id)
+        .collect();
+    assert!(
+        changed.is_empty(),
+        "plans have other digests than version {version} gave them: {changed:#?}"
+    );
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         known.extend(now);
-        let text = serde_json::to_string_pretty(&json!({"plans": known, "version": version})).unwrap();
+        let text =
+            serde_json::to_string_pretty(&json!({"plans": known, "version": version})).unwrap();
         std::fs::write(file("golden/digests.json"), text + "\n").unwrap();
         return;
     }
     assert!(now.len() >= 100, "{} plans", now.len());
     let missing: Vec<&String> = now.keys().filter(|id| !known.contains_key(*id)).collect();
     let gone: Vec<&String> = known.keys().filter(|id| !now.contains_key(*id)).collect();
-    assert!(missing.is_empty() && gone.is_empty(), "new: {missing:?}; gone: {gone:?}");
+    assert!(
+        missing.is_empty() && gone.is_empty(),
+        "new: {missing:?}; gone: {gone:?}"
+    );
 }

@@ -37,15 +37,27 @@ fn page(foreign: &str) -> String {
         "echo 'TAP version 13'\necho 1..1\nprintf 'not ok 1 - '\ncat foreign.txt\ncat foreign.txt >&2\nexit 1\n",
     );
     project.commit("all there is");
-    project.run(&["run", "--changed", "loud.sh", "--keep-going"]).exits(42);
-    project.run(&["report", "--html", "page.html"]).exits(0).says("wrote `page.html`");
+    project
+        .run(&["run", "--changed", "loud.sh", "--keep-going"])
+        .exits(42);
+    project
+        .run(&["report", "--html", "page.html"])
+        .exits(0)
+        .says("wrote `page.html`");
     project.read("page.html")
 }
 
 #[test]
 fn nothing_foreign_changes_the_page() {
     let plain = page("x\n");
-    for part in ["<h1 class=\"bad\">failed</h1>", "timeline", "left out", "loud", "never/**", "default-src 'none'"] {
+    for part in [
+        "<h1 class=\"bad\">failed</h1>",
+        "timeline",
+        "left out",
+        "loud",
+        "never/**",
+        "default-src 'none'",
+    ] {
         assert!(plain.contains(part), "{part}: {plain}");
     }
     for foreign in ["http://", "https://", "<script", "src=", "url(", "@import"] {
@@ -70,12 +82,27 @@ fn what_cannot_be_shown_or_written() {
     let project = Project::contract("vplan 1\ncheck ok: true\n");
     project.run(&["report", "--html", "x.html"]).exits(2);
     project.run(&["run", "--changed-none"]).exits(0);
-    project.run(&["report", "--html", "no/such/place.html", "--format", "json"]).exits(2).warns("vplan::usage::html");
+    project
+        .run(&["report", "--html", "no/such/place.html", "--format", "json"])
+        .exits(2)
+        .warns("vplan::usage::html");
     project.mkdir("taken");
-    project.run(&["report", "--html", "taken"]).exits(5).warns("vplan::records::page");
-    project.run(&["report", "--html", "-"]).exits(0).says("<!DOCTYPE html>");
-    let runs: Vec<_> = std::fs::read_dir(project.path(".vplan/runs")).unwrap().map(|e| e.unwrap().path()).collect();
+    project
+        .run(&["report", "--html", "taken"])
+        .exits(5)
+        .warns("vplan::records::page");
+    project
+        .run(&["report", "--html", "-"])
+        .exits(0)
+        .says("<!DOCTYPE html>");
+    let runs: Vec<_> = std::fs::read_dir(project.path(".vplan/runs"))
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
     std::fs::remove_file(runs[0].join("report.json")).unwrap();
-    project.run(&["report", "--html", "x.html"]).exits(2).warns("vplan::records::no_page");
+    project
+        .run(&["report", "--html", "x.html"])
+        .exits(2)
+        .warns("vplan::records::no_page");
     assert!(!project.exists("x.html"));
 }

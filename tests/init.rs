@@ -1,28 +1,46 @@
-//! `vplan init`: what it proposes for real trees is valid, explains itself and fits; what a hostile tree makes of it.
+//! `vplan init`: what it proposes for real trees is valid, explains itself and fits; what a hostile
+//! tree makes of it.
 
 use crate::support::{Project, Ran};
 
-/// The proposal, which must be in the canonical layout and valid: no error, and no warning but of programs that this machine
-/// lacks. When a contract is there, it says what it would run.
+/// The proposal, which must be in the canonical layout and valid: no error, and no warning but of
+/// programs that this machine lacks. When a contract is there, it says what it would run.
 #[track_caller]
 fn proposal(project: &Project) -> String {
     let shown = project.run(&["init", "--stdout"]);
     shown.exits(0).is_quiet();
     project.run(&["init", "--force"]).exits(0).is_quiet();
-    assert_eq!(project.read("contracts/verify.vplan"), shown.out(), "what is shown is what is written");
+    assert_eq!(
+        project.read("contracts/verify.vplan"),
+        shown.out(),
+        "what is shown is what is written"
+    );
     let checked = project.run(&["check", "--format", "json"]);
     checked.exits(0);
     for diagnostic in checked.json()["diagnostics"].as_array().unwrap() {
-        assert_eq!(diagnostic["code"], "vplan::repository::program_not_found", "{diagnostic}\n{}", shown.out());
+        assert_eq!(
+            diagnostic["code"],
+            "vplan::repository::program_not_found",
+            "{diagnostic}\n{}",
+            shown.out()
+        );
     }
-    let all = if project.exists(".git") { "--all" } else { "--changed-none" };
+    let all = if project.exists(".git") {
+        "--all"
+    } else {
+        "--changed-none"
+    };
     project.run(&["explain", all, "--last"]).exits(0);
     shown.out()
 }
 
 /// The statements of a proposal, without comments, empty lines and the header.
 fn statements(text: &str) -> Vec<&str> {
-    text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#')).skip(2).collect()
+    text.lines()
+        .map(str::trim)
+        .filter(|l| !l.is_empty() && !l.starts_with('#'))
+        .skip(2)
+        .collect()
 }
 
 /// The steps of a plan for all files.
@@ -30,35 +48,68 @@ fn statements(text: &str) -> Vec<&str> {
 fn steps(project: &Project) -> Vec<String> {
     let ran = project.run(&["plan", "--format", "json", "--all"]);
     ran.exits(0);
-    ran.json()["steps"].as_array().unwrap().iter().map(|s| s["id"].as_str().unwrap().to_owned()).collect()
+    ran.json()["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|s| s["id"].as_str().unwrap().to_owned())
+        .collect()
 }
 
-const LOCKED: &[(&str, &str)] =
-    &[("Cargo.toml", "[package]\nname = \"a\"\n"), ("Cargo.lock", "version = 4\n"), ("src/lib.rs", "")];
+const LOCKED: &[(&str, &str)] = &[
+    ("Cargo.toml", "[package]\nname = \"a\"\n"),
+    ("Cargo.lock", "version = 4\n"),
+    ("src/lib.rs", ""),
+];
 
 #[test]
 fn rust() {
     let project = Project::git_with(LOCKED);
     let text = proposal(&project);
     assert_eq!(statements(&text), ["import \"std:rust@2\" as rust"]);
-    assert!(text.contains("# `Cargo.toml` makes it a Cargo package"), "{text}");
-    assert_eq!(steps(&project), ["rust/fmt", "rust/check", "rust/clippy", "rust/test", "rust/doc"]);
+    assert!(
+        text.contains("# `Cargo.toml` makes it a Cargo package"),
+        "{text}"
+    );
+    assert_eq!(
+        steps(&project),
+        [
+            "rust/fmt",
+            "rust/check",
+            "rust/clippy",
+            "rust/test",
+            "rust/doc"
+        ]
+    );
     let said = project.run(&["init", "--force"]);
-    said.exits(0).says("1 import").says("rust: std:rust@2 (`Cargo.toml` makes it").says("vplan explain --all");
+    said.exits(0)
+        .says("1 import")
+        .says("rust: std:rust@2 (`Cargo.toml` makes it")
+        .says("vplan explain --all");
 
     // Without a lock file that is checked in `--locked` would fail.
-    let project =
-        Project::git_with(&[("Cargo.toml", "[package]\n"), ("src/lib.rs", ""), (".gitignore", "Cargo.lock\n")]);
+    let project = Project::git_with(&[
+        ("Cargo.toml", "[package]\n"),
+        ("src/lib.rs", ""),
+        (".gitignore", "Cargo.lock\n"),
+    ]);
     project.write("Cargo.lock", "");
     let text = proposal(&project);
-    assert!(!text.contains("import") && text.contains("compile cargo check --workspace --all-targets\n"), "{text}");
+    assert!(
+        !text.contains("import")
+            && text.contains("compile cargo check --workspace --all-targets\n"),
+        "{text}"
+    );
     assert_eq!(steps(&project), ["fmt", "check", "test"]);
 }
 
 #[test]
 fn a_workspace_is_one_import() {
     let project = Project::git_with(&[
-        ("Cargo.toml", "[workspace]\nmembers = [\"crates/*\"]\nexclude = [\"fuzz\"]\n"),
+        (
+            "Cargo.toml",
+            "[workspace]\nmembers = [\"crates/*\"]\nexclude = [\"fuzz\"]\n",
+        ),
         ("Cargo.lock", "version = 4\n"),
         ("crates/a/Cargo.toml", "[package]\n"),
         ("crates/a/src/lib.rs", ""),
@@ -67,45 +118,98 @@ fn a_workspace_is_one_import() {
         ("fuzz/main.rs", ""),
         ("tests/trees/x/Cargo.toml", "[package]\n"),
         ("vendor/x/go.mod", "module x\n"),
-        ("web/node_modules/x/package.json", "{\"scripts\":{\"test\":\"t\"}}"),
+        (
+            "web/node_modules/x/package.json",
+            "{\"scripts\":{\"test\":\"t\"}}",
+        ),
     ]);
     let text = proposal(&project);
-    assert_eq!(statements(&text), ["import \"std:rust@2\" as rust", "import \"std:rust@2\" as fuzz at \"fuzz\""]);
+    assert_eq!(
+        statements(&text),
+        [
+            "import \"std:rust@2\" as rust",
+            "import \"std:rust@2\" as fuzz at \"fuzz\""
+        ]
+    );
 }
 
 const ALL_SCRIPTS: &str = r#"{"scripts":{"lint":"l","test":"t","build":"b"}}"#;
 
 #[test]
 fn node() {
-    let project = Project::git_with(&[("package.json", ALL_SCRIPTS), ("pnpm-lock.yaml", ""), ("index.js", "")]);
-    assert_eq!(statements(&proposal(&project)), ["import \"std:node@1\" as node"]);
-    assert_eq!(steps(&project), ["node/pnpm-lint", "node/pnpm-test", "node/pnpm-build"]);
+    let project = Project::git_with(&[
+        ("package.json", ALL_SCRIPTS),
+        ("pnpm-lock.yaml", ""),
+        ("index.js", ""),
+    ]);
+    assert_eq!(
+        statements(&proposal(&project)),
+        ["import \"std:node@1\" as node"]
+    );
+    assert_eq!(
+        steps(&project),
+        ["node/pnpm-lint", "node/pnpm-test", "node/pnpm-build"]
+    );
 
-    // A script that std:node asks for is missing: it would be dropped from each plan, and each coverage be narrowed.
+    // A script that std:node asks for is missing: it would be dropped from each plan, and each
+    // coverage be narrowed.
     let scripts = r#"{"scripts":{"lint:css":"x","format:check":"prettier --check .","format":"prettier --write .",
         "test":"npm run test:unit","test:unit":"t","test:e2e":"playwright test","test:watch":"t --watch","dev":"d",
         "type-check":"tsc","check-updates":"ncu","start":"s","prelint:css":"p"}}"#;
     let project = Project::git_with(&[("package.json", scripts), ("index.js", "")]);
     let text = proposal(&project);
-    let checks: Vec<&str> = text.lines().filter_map(|l| l.trim().strip_prefix("check ")).collect();
-    assert_eq!(checks, ["test {", "format-check {", "lint-css {", "test-e2e {", "type-check {"]);
-    assert!(text.contains("not std:node@1, which also asks for `lint` and `build`"), "{text}");
-    assert!(text.contains("compile npm run type-check\n    env CI=1"), "{text}");
+    let checks: Vec<&str> = text
+        .lines()
+        .filter_map(|l| l.trim().strip_prefix("check "))
+        .collect();
+    assert_eq!(
+        checks,
+        [
+            "test {",
+            "format-check {",
+            "lint-css {",
+            "test-e2e {",
+            "type-check {"
+        ]
+    );
+    assert!(
+        text.contains("not std:node@1, which also asks for `lint` and `build`"),
+        "{text}"
+    );
+    assert!(
+        text.contains("compile npm run type-check\n    env CI=1"),
+        "{text}"
+    );
     let plan = project.run(&["plan", "--format", "json", "--all"]);
-    assert_eq!(plan.json()["rewrites"].as_array().map_or(0, Vec::len), 0, "nothing to repair: {}", plan.out());
+    assert_eq!(
+        plan.json()["rewrites"].as_array().map_or(0, Vec::len),
+        0,
+        "nothing to repair: {}",
+        plan.out()
+    );
 
     // What it declares beyond std:node stands beside the import.
     let more = r#"{"scripts":{"lint":"l","typecheck":"t","test":"t","build":"b","verify":"v"}}"#;
-    let project = Project::git_with(&[("package.json", more), ("tsconfig.json", "{}"), ("a.ts", "")]);
+    let project = Project::git_with(&[
+        ("package.json", more),
+        ("tsconfig.json", "{}"),
+        ("a.ts", ""),
+    ]);
     let text = proposal(&project);
-    assert!(text.contains("import \"std:node@1\" as node") && text.contains("run npm run verify"), "{text}");
+    assert!(
+        text.contains("import \"std:node@1\" as node") && text.contains("run npm run verify"),
+        "{text}"
+    );
     assert_eq!(steps(&project).len(), 5);
 }
 
 #[test]
 fn packages_of_a_monorepo() {
     let project = Project::git_with(&[
-        ("package.json", r#"{"private":true,"scripts":{"test":"t"},"packageManager":"pnpm@9.0.0"}"#),
+        (
+            "package.json",
+            r#"{"private":true,"scripts":{"test":"t"},"packageManager":"pnpm@9.0.0"}"#,
+        ),
         ("pnpm-lock.yaml", ""),
         ("apps/web/package.json", ALL_SCRIPTS),
         ("apps/web/src/a.js", ""),
@@ -113,7 +217,10 @@ fn packages_of_a_monorepo() {
         ("packages/web/pnpm-lock.yaml", ""),
         ("services/api/go.mod", "module api\n"),
         ("services/api/main.go", "package main\n"),
-        ("tools/report/pyproject.toml", "[tool.pytest.ini_options]\n[tool.ruff]\n"),
+        (
+            "tools/report/pyproject.toml",
+            "[tool.pytest.ini_options]\n[tool.ruff]\n",
+        ),
         ("tools/report/main.py", ""),
         ("3d/[x]/Cargo.toml", "[package]\n"),
         ("3d/[x]/Cargo.lock", ""),
@@ -133,11 +240,30 @@ fn packages_of_a_monorepo() {
     }
     assert!(!text.contains("scratch"), "{text}");
     // The lock file above tells the package manager, which std:node at the package would not see.
-    assert!(text.contains("whenChangedAny \"apps/web/**\" \"!**/*.md\" \"pnpm-lock.yaml\" {"), "{text}");
-    assert!(text.contains("check web-lint {\n    lint pnpm run lint\n    dir \"apps/web\"\n    env CI=1\n"), "{text}");
-    assert!(text.contains("lint ruff check --force-exclude {changed}\n    dir \"tools/report\""), "{text}");
+    assert!(
+        text.contains("whenChangedAny \"apps/web/**\" \"!**/*.md\" \"pnpm-lock.yaml\" {"),
+        "{text}"
+    );
+    assert!(
+        text.contains(
+            "check web-lint {\n    lint pnpm run lint\n    dir \"apps/web\"\n    env CI=1\n"
+        ),
+        "{text}"
+    );
+    assert!(
+        text.contains("lint ruff check --force-exclude {changed}\n    dir \"tools/report\""),
+        "{text}"
+    );
     let steps = steps(&project);
-    for id in ["test", "web-test", "packages-web/pnpm-test", "api/test", "report/test", "report-ruff", "x/test"] {
+    for id in [
+        "test",
+        "web-test",
+        "packages-web/pnpm-test",
+        "api/test",
+        "report/test",
+        "report-ruff",
+        "x/test",
+    ] {
         assert!(steps.contains(&id.to_owned()), "{id} {steps:?}");
     }
 }
@@ -145,7 +271,9 @@ fn packages_of_a_monorepo() {
 #[test]
 fn packages_that_depend_on_each_other() {
     let of = |name: &str, on: &str| {
-        format!(r#"{{"name":"{name}","dependencies":{{"{on}":"*"}},"scripts":{{"lint":"l","test":"t","build":"b"}}}}"#)
+        format!(
+            r#"{{"name":"{name}","dependencies":{{"{on}":"*"}},"scripts":{{"lint":"l","test":"t","build":"b"}}}}"#
+        )
     };
     let project = Project::git_with(&[
         ("package.json", r#"{"scripts":{"test":"turbo run test"}}"#),
@@ -158,15 +286,33 @@ fn packages_that_depend_on_each_other() {
         ("packages/core/a.js", ""),
     ]);
     let text = proposal(&project);
-    assert!(text.contains("import \"std:node@1\" as core at \"packages/core\""), "{text}");
-    let web =
-        "whenChangedAny \"apps/web/**\" \"packages/core/**\" \"packages/ui/**\" \"!**/*.md\" \"package-lock.json\" {";
+    assert!(
+        text.contains("import \"std:node@1\" as core at \"packages/core\""),
+        "{text}"
+    );
+    let web = "whenChangedAny \"apps/web/**\" \"packages/core/**\" \"packages/ui/**\" \"!**/*.md\" \"package-lock.json\" {";
     assert!(text.contains(web), "{text}");
-    assert!(text.contains("which would not see a change of `packages/core`, on which this depends"), "{text}");
-    assert!(text.contains("`test`; it seems to run what is below for each package"), "{text}");
-    let ran = project.run(&["plan", "--format", "json", "--changed", "packages/core/a.js"]);
-    let ids: Vec<String> =
-        ran.json()["steps"].as_array().unwrap().iter().map(|s| s["id"].as_str().unwrap().to_owned()).collect();
+    assert!(
+        text.contains("which would not see a change of `packages/core`, on which this depends"),
+        "{text}"
+    );
+    assert!(
+        text.contains("`test`; it seems to run what is below for each package"),
+        "{text}"
+    );
+    let ran = project.run(&[
+        "plan",
+        "--format",
+        "json",
+        "--changed",
+        "packages/core/a.js",
+    ]);
+    let ids: Vec<String> = ran.json()["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|s| s["id"].as_str().unwrap().to_owned())
+        .collect();
     for id in ["web-test", "ui-test", "core/test"] {
         assert!(ids.contains(&id.to_owned()), "{ids:?}");
     }
@@ -177,26 +323,49 @@ fn packages_that_depend_on_each_other() {
 #[test]
 fn python_go_make_and_prose() {
     let project = Project::git_with(&[
-        ("pyproject.toml", "[project]\n[dependency-groups]\ndev = [\"pytest>=8\"]\n[tool.mypy]\n"),
+        (
+            "pyproject.toml",
+            "[project]\n[dependency-groups]\ndev = [\"pytest>=8\"]\n[tool.mypy]\n",
+        ),
         ("a.py", ""),
         ("README.md", "x\n"),
         (".markdownlint.json", "{}"),
         ("Makefile", "test:\n\tpytest\n"),
     ]);
     let text = proposal(&project);
-    let checks: Vec<&str> =
-        text.lines().filter(|l| l.trim().starts_with("check ") || l.starts_with("import ")).collect();
+    let checks: Vec<&str> = text
+        .lines()
+        .filter(|l| l.trim().starts_with("check ") || l.starts_with("import "))
+        .collect();
     assert_eq!(
         checks,
-        ["check test {", "import \"std:python@2\" as python", "  check mypy {", "import \"std:docs@1\" as docs",]
+        [
+            "check test {",
+            "import \"std:python@2\" as python",
+            "  check mypy {",
+            "import \"std:docs@1\" as docs",
+        ]
     );
-    assert!(text.contains("    produces \"**/.mypy_cache/**\"\n"), "{text}");
+    assert!(
+        text.contains("    produces \"**/.mypy_cache/**\"\n"),
+        "{text}"
+    );
     // Prose alone, without a tool that is set up, is no reason.
-    let project = Project::git_with(&[("README.md", "x\n"), ("go.mod", "module x\n"), ("a.go", "package a\n")]);
-    assert_eq!(statements(&proposal(&project)), ["import \"std:go@1\" as go"]);
+    let project = Project::git_with(&[
+        ("README.md", "x\n"),
+        ("go.mod", "module x\n"),
+        ("a.go", "package a\n"),
+    ]);
+    assert_eq!(
+        statements(&proposal(&project)),
+        ["import \"std:go@1\" as go"]
+    );
     let all = "lint:\n\ttrue\nall:\n\ttrue\ncheck:\n\ttrue\ntest:\n\ttrue\n";
     let project = Project::git_with(&[("Makefile", all)]);
-    assert_eq!(statements(&proposal(&project)), ["import \"std:make@1\" as make"]);
+    assert_eq!(
+        statements(&proposal(&project)),
+        ["import \"std:make@1\" as make"]
+    );
     project.run(&["run", "--all"]).exits(0);
 }
 
@@ -204,19 +373,36 @@ fn python_go_make_and_prose() {
 fn where_it_writes() {
     let project = Project::git_with(&[("Makefile", "test:\n\ttrue\n")]);
     proposal(&project);
-    project.run(&["init"]).exits(2).warns("vplan::init::exists").warns("--force");
-    project.run(&["init", "--contract", "other.vplan"]).exits(0).says("--contract other.vplan");
+    project
+        .run(&["init"])
+        .exits(2)
+        .warns("vplan::init::exists")
+        .warns("--force");
+    project
+        .run(&["init", "--contract", "other.vplan"])
+        .exits(0)
+        .says("--contract other.vplan");
     assert!(project.exists("other.vplan"));
-    project.run(&["init", "--contract", "../outside.vplan"]).exits(2);
+    project
+        .run(&["init", "--contract", "../outside.vplan"])
+        .exits(2);
     project.run(&["init", "--format", "json"]).exits(2);
-    // Not through a symlink, wherever it leads; and a symlink in the contract's own place counts as a contract.
+    // Not through a symlink, wherever it leads; and a symlink in the contract's own place counts as
+    // a contract.
     let project = Project::git_with(&[("Makefile", "test:\n\ttrue\n")]);
     std::fs::create_dir(project.parent().join("elsewhere")).unwrap();
     project.symlink("contracts", "../elsewhere");
     project.run(&["init"]).exits(5).warns("symlink");
     project.run(&["init", "--force"]).exits(5);
-    assert_eq!(std::fs::read_dir(project.parent().join("elsewhere")).unwrap().count(), 0);
-    project.remove("contracts").symlink("contracts/verify.vplan", "../gone");
+    assert_eq!(
+        std::fs::read_dir(project.parent().join("elsewhere"))
+            .unwrap()
+            .count(),
+        0
+    );
+    project
+        .remove("contracts")
+        .symlink("contracts/verify.vplan", "../gone");
     project.run(&["init"]).exits(2).warns("vplan::init::exists");
     assert!(!project.exists("gone"));
 }
@@ -224,11 +410,22 @@ fn where_it_writes() {
 #[test]
 fn without_git() {
     let project = Project::bare();
-    project.write("Makefile", "test:\n\ttrue\n").write("sub/go.mod", "module x\n");
+    project
+        .write("Makefile", "test:\n\ttrue\n")
+        .write("sub/go.mod", "module x\n");
     let text = proposal(&project);
-    assert!(text.contains("make test") && !text.contains("std:go"), "{text}");
-    assert!(text.contains("# Left out: git lists no files here: only the root was looked at"), "{text}");
-    project.run(&["init", "--force"]).exits(0).says("left out: git lists no files here");
+    assert!(
+        text.contains("make test") && !text.contains("std:go"),
+        "{text}"
+    );
+    assert!(
+        text.contains("# Left out: git lists no files here: only the root was looked at"),
+        "{text}"
+    );
+    project
+        .run(&["init", "--force"])
+        .exits(0)
+        .says("left out: git lists no files here");
 }
 
 #[test]
@@ -237,17 +434,34 @@ fn nothing_there() {
     let shown = project.run(&["init"]);
     shown.exits(0).says("0 checks");
     project.run(&["check"]).exits(0);
-    assert!(project.read("contracts/verify.vplan").contains("# Nothing was found"));
+    assert!(
+        project
+            .read("contracts/verify.vplan")
+            .contains("# Nothing was found")
+    );
 }
 
 #[test]
 fn hostile_names_and_manifests() {
-    let scripts =
-        "{\"scripts\":{\"lint:\\n\":\"a\",\"test:\\u202e\":\"b\",\"test:$(x)\":\"c\",\"-test\":\"d\",\"test\":\"e\"}}";
+    let scripts = "{\"scripts\":{\"lint:\\n\":\"a\",\"test:\\u202e\":\"b\",\"test:$(x)\":\"c\",\"-test\":\"d\",\"test\":\"e\"}}";
     let project = Project::git_with(&[("package.json", scripts), ("index.js", "")]);
-    for dir in ["a \"quote'", "new\nline", "bidi\u{202e}", "$(touch x)", "back\\slash", "a!b", "-x", "é"] {
-        project.write(format!("{dir}/go.mod"), "module x\n").write(format!("{dir}/a.go"), "package a\n");
-        project.write(format!("{dir}/package.json"), "{\"scripts\":{\"test\":\"t\"}}");
+    for dir in [
+        "a \"quote'",
+        "new\nline",
+        "bidi\u{202e}",
+        "$(touch x)",
+        "back\\slash",
+        "a!b",
+        "-x",
+        "é",
+    ] {
+        project
+            .write(format!("{dir}/go.mod"), "module x\n")
+            .write(format!("{dir}/a.go"), "package a\n");
+        project.write(
+            format!("{dir}/package.json"),
+            "{\"scripts\":{\"test\":\"t\"}}",
+        );
     }
     project.write_bytes(b"not\xffutf8/go.mod", "module x\n");
     project.write("deep/b/c/d/e/f/go.mod", "module x\n");
@@ -255,10 +469,15 @@ fn hostile_names_and_manifests() {
     project.write("wrong/package.json", "[1]");
     project.write("huge/package.json", vec![b' '; 5 << 20]);
     project.write("../outside.json", ALL_SCRIPTS);
-    project.mkdir("link").symlink("link/package.json", "../../outside.json");
+    project
+        .mkdir("link")
+        .symlink("link/package.json", "../../outside.json");
     project.commit("hostile");
     let text = proposal(&project);
-    assert!(text.chars().all(|c| !c.is_control() || c == '\n') && !text.contains('\u{202e}'), "{text}");
+    assert!(
+        text.chars().all(|c| !c.is_control() || c == '\n') && !text.contains('\u{202e}'),
+        "{text}"
+    );
     for said in [
         "scripts of `package.json` with unusual names: 4",
         "directories whose path is no plain text, or long: 3",
@@ -272,7 +491,8 @@ fn hostile_names_and_manifests() {
     }
     let steps = steps(&project);
     assert!(
-        steps.contains(&"touch-x-go/build".to_owned()) && steps.contains(&"a-quote-go/build".to_owned()),
+        steps.contains(&"touch-x-go/build".to_owned())
+            && steps.contains(&"a-quote-go/build".to_owned()),
         "{steps:?}"
     );
     assert!(!project.exists("x"));
@@ -287,7 +507,10 @@ fn ten_thousand_packages() {
     project.commit("many");
     let text = proposal(&project);
     assert_eq!(text.matches("import ").count(), 40);
-    assert!(text.contains("# Left out: 9960 more directories with a manifest"), "{text}");
+    assert!(
+        text.contains("# Left out: 9960 more directories with a manifest"),
+        "{text}"
+    );
     assert!(steps(&project).len() >= 120);
 }
 
@@ -303,5 +526,7 @@ fn a_proposal_verifies() {
     let ran: Ran = project.run(&["run", "--all", "--only", "lint", "--only", "test"]);
     ran.exits(0);
     project.remove("a");
-    project.run(&["run", "--only", "lint", "--only", "test"]).exits(42);
+    project
+        .run(&["run", "--only", "lint", "--only", "test"])
+        .exits(42);
 }

@@ -1,4 +1,5 @@
-//! Is the language's reference true? Every example is checked, laid out and run; every statement is in it, and nothing else.
+//! Is the language's reference true? Every example is checked, laid out and run; every statement is
+//! in it, and nothing else.
 
 use crate::support::Project;
 use std::collections::BTreeSet;
@@ -10,14 +11,22 @@ fn parts() -> (&'static str, &'static str) {
     GRAMMAR.split_once("\n## Grammar\n").unwrap()
 }
 
-/// The examples, each with the file that it is: its first line says so in a comment, or it is the contract.
+/// The examples, each with the file that it is: its first line says so in a comment, or it is the
+/// contract.
 fn examples() -> Vec<(&'static str, String)> {
-    let blocks = GRAMMAR.split("```vplan\n").skip(1).map(|b| b.split_once("```").expect("an end").0);
+    let blocks = GRAMMAR
+        .split("```vplan\n")
+        .skip(1)
+        .map(|b| b.split_once("```").expect("an end").0);
     let file = |example: &'static str| {
-        let named = example.strip_prefix("# ").and_then(|rest| rest.split_once('\n'));
+        let named = example
+            .strip_prefix("# ")
+            .and_then(|rest| rest.split_once('\n'));
         match named.filter(|(name, _)| name.starts_with("contracts/") && !name.contains(' ')) {
             Some((name, _)) => (name, example.to_owned()),
-            None if example.starts_with("vplan 1\n") => ("contracts/verify.vplan", example.to_owned()),
+            None if example.starts_with("vplan 1\n") => {
+                ("contracts/verify.vplan", example.to_owned())
+            }
             None => ("contracts/verify.vplan", format!("vplan 1\n{example}")),
         }
     };
@@ -39,7 +48,13 @@ fn every_example_is_checked_laid_out_and_run() {
         // No warning says that the text itself is doubtful; tools and folders are the reader's.
         let checked = project.run(&["check", "--format", "json"]);
         for warning in checked.exits(0).json()["diagnostics"].as_array().unwrap() {
-            assert!(warning["code"].as_str().unwrap().starts_with("vplan::repository::"), "{warning}\n{text}");
+            assert!(
+                warning["code"]
+                    .as_str()
+                    .unwrap()
+                    .starts_with("vplan::repository::"),
+                "{warning}\n{text}"
+            );
         }
         project.run(&["plan", "--changed-none"]).exits(0);
         if text.contains("\nexpect \"") {
@@ -56,12 +71,23 @@ fn every_statement_is_in_the_text_and_in_the_grammar() {
     let shown: String = examples().into_iter().map(|(_, text)| text).collect();
     for statement in STATEMENTS {
         let word = statement.word;
-        assert!(grammar.contains(&format!("'{word}'")), "`{word}` is not in the grammar");
-        let code = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
-        let told = code.into_iter().any(|code| code.split([' ', ',', '…']).any(|w| w == word));
+        assert!(
+            grammar.contains(&format!("'{word}'")),
+            "`{word}` is not in the grammar"
+        );
+        let code = text
+            .lines()
+            .flat_map(|line| line.split('`').skip(1).step_by(2));
+        let told = code
+            .into_iter()
+            .any(|code| code.split([' ', ',', '…']).any(|w| w == word));
         assert!(told, "`{word}` is not explained");
-        let row = text.lines().any(|l| l.starts_with('|') && l.contains(&format!("`{word}")));
-        let example = shown.lines().any(|l| l.split_whitespace().next() == Some(word));
+        let row = text
+            .lines()
+            .any(|l| l.starts_with('|') && l.contains(&format!("`{word}")));
+        let example = shown
+            .lines()
+            .any(|l| l.split_whitespace().next() == Some(word));
         assert!(row || example, "`{word}` has neither a row nor an example");
     }
 }
@@ -82,29 +108,70 @@ fn every_word_of_the_grammar_is_known() {
     }
     // The values of settings that are one of a few words: each of them is taken, and no other.
     let values: &[(&str, &str, &[&str])] = &[
-        ("check a {\n  file \"x\" {\n    type ", "\n  }\n}", &["file", "dir", "symlink", "executable", "utf8"]),
-        ("check a {\n  test x\n  report ", " \"r\"\n}", &["junit", "trx", "tap"]),
-        ("check a {\n  lint x\n  report ", " \"r\"\n}", &["junit", "sarif"]),
-        ("check a {\n  run x\n  severity ", "\n}", &["blocking", "warning"]),
-        ("gate {\n  on-exhausted ", "\n}\ncheck a: x", &["fail", "escalate", "allow"]),
-        ("gate {\n  propagate ", "\n}\ncheck a: x", &["downgrade", "reset", "off"]),
-        ("check a: x\nexpect \"e\" {\n  risk-level ", "\n  plan a\n}", &["low", "medium", "high"]),
-        ("check a: x\nexpect \"e\" {\n  at ", "\n  plan a\n}", &["milestone-end", "run-end"]),
+        (
+            "check a {\n  file \"x\" {\n    type ",
+            "\n  }\n}",
+            &["file", "dir", "symlink", "executable", "utf8"],
+        ),
+        (
+            "check a {\n  test x\n  report ",
+            " \"r\"\n}",
+            &["junit", "trx", "tap"],
+        ),
+        (
+            "check a {\n  lint x\n  report ",
+            " \"r\"\n}",
+            &["junit", "sarif"],
+        ),
+        (
+            "check a {\n  run x\n  severity ",
+            "\n}",
+            &["blocking", "warning"],
+        ),
+        (
+            "gate {\n  on-exhausted ",
+            "\n}\ncheck a: x",
+            &["fail", "escalate", "allow"],
+        ),
+        (
+            "gate {\n  propagate ",
+            "\n}\ncheck a: x",
+            &["downgrade", "reset", "off"],
+        ),
+        (
+            "check a: x\nexpect \"e\" {\n  risk-level ",
+            "\n  plan a\n}",
+            &["low", "medium", "high"],
+        ),
+        (
+            "check a: x\nexpect \"e\" {\n  at ",
+            "\n  plan a\n}",
+            &["milestone-end", "run-end"],
+        ),
     ];
     let project = Project::bare();
     for (before, after, words) in values {
         for (word, code) in words.iter().map(|w| (*w, 0)).chain([("nonsense", 3)]) {
-            project.write("contracts/verify.vplan", format!("vplan 1\n{before}{word}{after}\n"));
+            project.write(
+                "contracts/verify.vplan",
+                format!("vplan 1\n{before}{word}{after}\n"),
+            );
             project.run(&["check", "-q"]).exits(code);
         }
         known.extend(words.iter().map(|w| (*w).to_owned()));
         for word in *words {
-            assert!(statements.contains(&format!("'{word}'")), "`{word}` is not in the grammar");
+            assert!(
+                statements.contains(&format!("'{word}'")),
+                "`{word}` is not in the grammar"
+            );
         }
     }
     let quoted = statements.split('\'').skip(1).step_by(2);
     for word in quoted.filter(|w| w.starts_with(|c: char| c.is_ascii_lowercase())) {
-        assert!(known.contains(word), "`{word}` of the grammar is no word of the language");
+        assert!(
+            known.contains(word),
+            "`{word}` of the grammar is no word of the language"
+        );
     }
 }
 
@@ -114,7 +181,9 @@ fn example(usage: &str) -> String {
     ["WORD", "NAME=VALUE", "NAME", "SEL", "\"GLOB\"", "N"]
         .iter()
         .zip(["junit", "A=b", "other", "\"g\"", "\"g\"", "1"])
-        .fold(rest.to_owned(), |text, (name, value)| text.replace(name, value))
+        .fold(rest.to_owned(), |text, (name, value)| {
+            text.replace(name, value)
+        })
 }
 
 #[test]
@@ -129,7 +198,9 @@ fn a_setting_goes_with_the_verbs_that_its_row_names() {
         ("judge", "judge \"x\""),
     ];
     let (text, _) = parts();
-    let (_, table) = text.split_once("| setting | with | meaning | without it |\n").unwrap();
+    let (_, table) = text
+        .split_once("| setting | with | meaning | without it |\n")
+        .unwrap();
     let rows = table.lines().skip(1).take_while(|l| l.starts_with('|'));
     let project = Project::bare();
     let mut settings = BTreeSet::new();
@@ -151,7 +222,8 @@ fn a_setting_goes_with_the_verbs_that_its_row_names() {
             };
             settings.insert(setting.split(' ').next().unwrap().to_owned());
             for (name, verb) in verbs {
-                let contract = format!("vplan 1\ncheck other: x\ncheck a {{\n  {verb}\n  {setting}\n}}\n");
+                let contract =
+                    format!("vplan 1\ncheck other: x\ncheck a {{\n  {verb}\n  {setting}\n}}\n");
                 project.write("contracts/verify.vplan", &contract);
                 let ran = project.run(&["check", "-q"]);
                 ran.exits(if knows(name) { 0 } else { 3 });
@@ -161,10 +233,21 @@ fn a_setting_goes_with_the_verbs_that_its_row_names() {
             }
         }
     }
-    let all = STATEMENTS.iter().filter(|s| s.contexts.contains(&Context::Check)).map(|s| s.word.to_owned());
-    let all: BTreeSet<String> = all.filter(|w| !verbs.iter().any(|(verb, _)| verb == w)).collect();
+    let all = STATEMENTS
+        .iter()
+        .filter(|s| s.contexts.contains(&Context::Check))
+        .map(|s| s.word.to_owned());
+    let all: BTreeSet<String> = all
+        .filter(|w| !verbs.iter().any(|(verb, _)| verb == w))
+        .collect();
     assert_eq!(settings, all);
-    for name in vplan::check::FORMATS.iter().chain(&vplan::contract::RECOVERY_RULES) {
-        assert!(text.contains(&format!("`{name}`")), "`{name}` is not explained");
+    for name in vplan::check::FORMATS
+        .iter()
+        .chain(&vplan::contract::RECOVERY_RULES)
+    {
+        assert!(
+            text.contains(&format!("`{name}`")),
+            "`{name}` is not explained"
+        );
     }
 }

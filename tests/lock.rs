@@ -35,8 +35,16 @@ trait Tells {
 impl Tells for Ran {
     #[track_caller]
     fn tells(&self, text: &str) -> &Self {
-        let joined = |s: &str| s.chars().filter(|c| !c.is_whitespace() && *c != '│').collect::<String>();
-        assert!(joined(&self.err()).contains(&joined(text)), "no {text:?} in {}", self.err());
+        let joined = |s: &str| {
+            s.chars()
+                .filter(|c| !c.is_whitespace() && *c != '│')
+                .collect::<String>()
+        };
+        assert!(
+            joined(&self.err()).contains(&joined(text)),
+            "no {text:?} in {}",
+            self.err()
+        );
         self
     }
 }
@@ -56,7 +64,10 @@ impl Setup {
             .write("../remote/shared.vplan", SHARED)
             .write("../remote/deep/other.vplan", "vplan 1\ncheck other: true\n");
         project.symlink("../remote/link.vplan", "shared.vplan");
-        let mut setup = Self { project, revision: String::new() };
+        let mut setup = Self {
+            project,
+            revision: String::new(),
+        };
         setup.revision = setup.commit_remote();
         setup.import(&["shared.vplan"]);
         setup
@@ -64,7 +75,8 @@ impl Setup {
 
     fn commit_remote(&self) -> String {
         self.project.git_in("../remote", &["add", "-A"]);
-        self.project.git_in("../remote", &["commit", "-q", "-m", "next"]);
+        self.project
+            .git_in("../remote", &["commit", "-q", "-m", "next"]);
         self.project.git_in("../remote", &["rev-parse", "HEAD"])
     }
 
@@ -77,12 +89,19 @@ impl Setup {
     }
 
     fn import(&self, paths: &[&str]) {
-        self.import_texts(&paths.iter().map(|p| self.origin(p).to_string()).collect::<Vec<_>>());
+        self.import_texts(
+            &paths
+                .iter()
+                .map(|p| self.origin(p).to_string())
+                .collect::<Vec<_>>(),
+        );
     }
 
     fn import_texts(&self, texts: &[String]) {
         let mut text = "vplan 1\n".to_owned();
-        texts.iter().for_each(|t| text.push_str(&format!("import \"{t}\"\n")));
+        texts
+            .iter()
+            .for_each(|t| text.push_str(&format!("import \"{t}\"\n")));
         self.project.write(CONTRACT, text + "check own: true\n");
     }
 
@@ -99,7 +118,11 @@ impl Setup {
 
     fn cached(&self, content: &str) -> PathBuf {
         let hex = Digest::of(content.as_bytes()).hex();
-        self.project.parent().join("home/.cache/vplan/sha256").join(&hex[..2]).join(hex)
+        self.project
+            .parent()
+            .join("home/.cache/vplan/sha256")
+            .join(&hex[..2])
+            .join(hex)
     }
 
     fn plan(&self) -> Ran {
@@ -116,7 +139,10 @@ impl Setup {
         };
         let found = processes.map(|e| e.path()).filter(carries);
         found
-            .map(|d| String::from_utf8_lossy(&std::fs::read(d.join("cmdline")).unwrap_or_default()).into_owned())
+            .map(|d| {
+                String::from_utf8_lossy(&std::fs::read(d.join("cmdline")).unwrap_or_default())
+                    .into_owned()
+            })
             .collect()
     }
 }
@@ -124,8 +150,16 @@ impl Setup {
 #[test]
 fn pinned_then_used_then_kept() {
     let setup = Setup::new();
-    setup.plan().exits(4).tells("vplan::lock::not_pinned").tells("`vplan lock` fetches and pins it");
-    setup.lock().exits(0).says("pinned   git+file://").says("contracts/verify.lock.kdl: 1 import\n");
+    setup
+        .plan()
+        .exits(4)
+        .tells("vplan::lock::not_pinned")
+        .tells("`vplan lock` fetches and pins it");
+    setup
+        .lock()
+        .exits(0)
+        .says("pinned   git+file://")
+        .says("contracts/verify.lock.kdl: 1 import\n");
     let lock = setup.read();
     let pin = PinnedImport {
         origin: setup.origin("shared.vplan"),
@@ -134,24 +168,59 @@ fn pinned_then_used_then_kept() {
     };
     assert_eq!(lock.imports, [pin]);
     assert_eq!(setup.project.read(LOCK), encode(&lock));
-    assert_eq!(std::fs::read_to_string(setup.cached(SHARED)).unwrap(), SHARED);
+    assert_eq!(
+        std::fs::read_to_string(setup.cached(SHARED)).unwrap(),
+        SHARED
+    );
     setup.plan().exits(0).says("\"shared\"");
     setup.project.run(&["plan", "--all", "--locked"]).exits(0);
-    setup.project.run(&["lock", "--check"]).exits(0).says("1 import");
+    setup
+        .project
+        .run(&["lock", "--check"])
+        .exits(0)
+        .says("1 import");
 
     // From now on without the remote, and without writing anything.
     setup.project.remove("../remote");
-    let before = std::fs::metadata(setup.project.path(LOCK)).unwrap().modified().unwrap();
+    let before = std::fs::metadata(setup.project.path(LOCK))
+        .unwrap()
+        .modified()
+        .unwrap();
     setup.lock().exits(0).says("1 import").never_says("pinned ");
-    setup.project.run(&["lock", "--offline", "--locked"]).exits(0);
-    assert_eq!(std::fs::metadata(setup.project.path(LOCK)).unwrap().modified().unwrap(), before);
+    setup
+        .project
+        .run(&["lock", "--offline", "--locked"])
+        .exits(0);
+    assert_eq!(
+        std::fs::metadata(setup.project.path(LOCK))
+            .unwrap()
+            .modified()
+            .unwrap(),
+        before
+    );
     setup.plan().exits(0);
 
     // A cache of somebody else has nothing; one that is named is used.
-    setup.project.run(&["plan", "--all", "--cache-dir", "cache"]).exits(4).tells("vplan::lock::not_cached");
-    setup.project.run(&["lock", "--check", "--cache-dir", "cache"]).exits(4).tells("vplan::lock::not_cached");
-    setup.project.run(&["lock", "--cache-dir", "cache", "--offline"]).exits(4).tells("vplan::lock::offline");
-    setup.project.run(&["lock", "--cache-dir", "cache"]).exits(4).tells("vplan::lock::fetch_failed");
+    setup
+        .project
+        .run(&["plan", "--all", "--cache-dir", "cache"])
+        .exits(4)
+        .tells("vplan::lock::not_cached");
+    setup
+        .project
+        .run(&["lock", "--check", "--cache-dir", "cache"])
+        .exits(4)
+        .tells("vplan::lock::not_cached");
+    setup
+        .project
+        .run(&["lock", "--cache-dir", "cache", "--offline"])
+        .exits(4)
+        .tells("vplan::lock::offline");
+    setup
+        .project
+        .run(&["lock", "--cache-dir", "cache"])
+        .exits(4)
+        .tells("vplan::lock::fetch_failed");
 }
 
 #[test]
@@ -160,33 +229,75 @@ fn lock_extra_entry_is_warning_not_power() {
     setup.import(&["shared.vplan", "deep/other.vplan"]);
     setup.lock().exits(0).says("2 imports");
     let both = setup.project.read(LOCK);
-    setup.project.write(LOCK, both.replace("version 1\n", "version 1 // ours\n// about other\n"));
+    setup.project.write(
+        LOCK,
+        both.replace("version 1\n", "version 1 // ours\n// about other\n"),
+    );
     setup.import(&["shared.vplan"]);
 
     setup.plan().exits(0);
-    setup.project.run(&["plan", "--all", "--locked"]).exits(4).tells("vplan::lock::surplus").tells("other.vplan");
-    setup.project.run(&["lock", "--check"]).exits(4).says("surplus  git+").tells("1 import too many");
+    setup
+        .project
+        .run(&["plan", "--all", "--locked"])
+        .exits(4)
+        .tells("vplan::lock::surplus")
+        .tells("other.vplan");
+    setup
+        .project
+        .run(&["lock", "--check"])
+        .exits(4)
+        .says("surplus  git+")
+        .tells("1 import too many");
     let json = setup.project.run(&["lock", "--check", "--format", "json"]);
     assert_eq!(json.exits(4).json()["entries"][1]["state"], "surplus");
-    setup.project.run(&["lock", "--locked"]).exits(4).tells("vplan::lock::stale");
-    assert!(setup.project.read(LOCK).contains("other.vplan"), "nothing was written");
+    setup
+        .project
+        .run(&["lock", "--locked"])
+        .exits(4)
+        .tells("vplan::lock::stale");
+    assert!(
+        setup.project.read(LOCK).contains("other.vplan"),
+        "nothing was written"
+    );
 
     let done = setup.project.run(&["lock", "--format", "json"]);
     let json = done.exits(0).json();
-    assert_eq!((&json["written"], &json["version"], &json["lock"]), (&true.into(), &1.into(), &LOCK.into()));
-    let states: Vec<&str> = json["entries"].as_array().unwrap().iter().map(|e| e["state"].as_str().unwrap()).collect();
+    assert_eq!(
+        (&json["written"], &json["version"], &json["lock"]),
+        (&true.into(), &1.into(), &LOCK.into())
+    );
+    let states: Vec<&str> = json["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|e| e["state"].as_str().unwrap())
+        .collect();
     assert_eq!(states, ["kept", "removed"]);
     let text = setup.project.read(LOCK);
-    assert!(text.contains("version 1 // ours\n// about other\n") && !text.contains("other.vplan"), "{text}");
+    assert!(
+        text.contains("version 1 // ours\n// about other\n") && !text.contains("other.vplan"),
+        "{text}"
+    );
     setup.project.run(&["plan", "--all", "--locked"]).exits(0);
 
     // A recorded answer is nobody's import, and stays.
     let mut lock = setup.read();
-    lock.record(RecordedAnswer { question: Digest::of(b"?"), proposer: "ask".to_owned(), answer: "{}".to_owned() });
+    lock.record(RecordedAnswer {
+        question: Digest::of(b"?"),
+        proposer: "ask".to_owned(),
+        answer: "{}".to_owned(),
+    });
     setup.project.write(LOCK, encode(&lock));
     setup.import(&[]);
-    setup.lock().exits(0).says("removed").says("0 imports, 1 recorded answer");
-    assert_eq!((setup.read().imports.len(), setup.read().proposals.len()), (0, 1));
+    setup
+        .lock()
+        .exits(0)
+        .says("removed")
+        .says("0 imports, 1 recorded answer");
+    assert_eq!(
+        (setup.read().imports.len(), setup.read().proposals.len()),
+        (0, 1)
+    );
 }
 
 #[test]
@@ -208,7 +319,10 @@ fn without_imports_there_is_no_lock() {
 fn imports_of_imports_are_pinned_too() {
     let setup = Setup::new();
     let inner = setup.origin("deep/other.vplan");
-    setup.project.write("../remote/outer.vplan", format!("vplan 1\nimport \"{inner}\"\ncheck outer: true\n"));
+    setup.project.write(
+        "../remote/outer.vplan",
+        format!("vplan 1\nimport \"{inner}\"\ncheck outer: true\n"),
+    );
     let revision = setup.commit_remote();
     setup.import_texts(&[format!("git+{}?rev={revision}#outer.vplan", setup.url())]);
     setup.lock().exits(0).says("2 imports");
@@ -219,10 +333,14 @@ fn imports_of_imports_are_pinned_too() {
 fn a_server_that_gives_branches_only() {
     let setup = Setup::new();
     let old = setup.revision.clone();
-    setup.project.write("../remote/shared.vplan", "vplan 1\ncheck newer: true\n");
+    setup
+        .project
+        .write("../remote/shared.vplan", "vplan 1\ncheck newer: true\n");
     setup.commit_remote();
     // Version 0 of the protocol gives what its branches point to, and nothing behind it.
-    setup.project.write("../home/.gitconfig", "[protocol]\n\tversion = 0\n");
+    setup
+        .project
+        .write("../home/.gitconfig", "[protocol]\n\tversion = 0\n");
     setup.lock().exits(0);
     setup.plan().exits(0).says("\"shared\"");
     assert_eq!(setup.read().imports[0].origin.revision, old);
@@ -230,35 +348,70 @@ fn a_server_that_gives_branches_only() {
     // Nothing can be had of a commit that no branch reaches.
     let nowhere = "1234567890123456789012345678901234567890";
     setup.import_texts(&[format!("git+{}?rev={nowhere}#shared.vplan", setup.url())]);
-    setup.lock().exits(4).tells("vplan::lock::no_such_commit").tells("git ls-remote");
+    setup
+        .lock()
+        .exits(4)
+        .tells("vplan::lock::no_such_commit")
+        .tells("git ls-remote");
 }
 
 #[test]
 fn what_cannot_be_imported() {
     let setup = Setup::new();
-    setup.project.git_in("../remote", &["tag", "-a", "-m", "t", "v1"]);
+    setup
+        .project
+        .git_in("../remote", &["tag", "-a", "-m", "t", "v1"]);
     let tag = setup.project.git_in("../remote", &["rev-parse", "v1"]);
-    let tree = setup.project.git_in("../remote", &["rev-parse", "HEAD^{tree}"]);
-    let blob = setup.project.git_in("../remote", &["rev-parse", "HEAD:shared.vplan"]);
+    let tree = setup
+        .project
+        .git_in("../remote", &["rev-parse", "HEAD^{tree}"]);
+    let blob = setup
+        .project
+        .git_in("../remote", &["rev-parse", "HEAD:shared.vplan"]);
     let url = setup.url();
     let at = |revision: &str, path: &str| format!("git+{url}?rev={revision}#{path}");
     let here = setup.revision.as_str();
     for (import, code, words) in [
         (at(here, "link.vplan"), "not_a_file", "is a symlink"),
         (at(here, "deep"), "not_a_file", "is a directory"),
-        (at(here, "none.vplan"), "no_such_file", "there is no `none.vplan`"),
+        (
+            at(here, "none.vplan"),
+            "no_such_file",
+            "there is no `none.vplan`",
+        ),
         (at(here, "link.vplan/x"), "no_such_file", "there is no"),
         (at(here, "*.vplan"), "no_such_file", "there is no"),
         (at(&tag, "shared.vplan"), "not_a_commit", here),
         (at(&tree, "shared.vplan"), "not_a_commit", "is no commit"),
         (at(&blob, "shared.vplan"), "not_a_commit", "is no commit"),
-        (at(&"1".repeat(40), "shared.vplan"), "no_such_commit", "has no commit"),
-        (at(&"1".repeat(64), "shared.vplan"), "fetch_failed", "cannot be fetched"),
-        (format!("git+file:///nowhere/at/all?rev={here}#a"), "fetch_failed", "cannot be fetched"),
-        (format!("git+file:///etc/passwd?rev={here}#a"), "fetch_failed", "cannot be fetched"),
+        (
+            at(&"1".repeat(40), "shared.vplan"),
+            "no_such_commit",
+            "has no commit",
+        ),
+        (
+            at(&"1".repeat(64), "shared.vplan"),
+            "fetch_failed",
+            "cannot be fetched",
+        ),
+        (
+            format!("git+file:///nowhere/at/all?rev={here}#a"),
+            "fetch_failed",
+            "cannot be fetched",
+        ),
+        (
+            format!("git+file:///etc/passwd?rev={here}#a"),
+            "fetch_failed",
+            "cannot be fetched",
+        ),
     ] {
         setup.import_texts(std::slice::from_ref(&import));
-        setup.lock().exits(4).tells(&format!("vplan::lock::{code}")).tells(words).tells("vplan::lock::incomplete");
+        setup
+            .lock()
+            .exits(4)
+            .tells(&format!("vplan::lock::{code}"))
+            .tells(words)
+            .tells("vplan::lock::incomplete");
         assert!(!setup.project.exists(LOCK), "{import}");
     }
     setup.import(&["shared.vplan"]);
@@ -267,7 +420,12 @@ fn what_cannot_be_imported() {
     setup.project.write("../remote/big.vplan", "#".repeat(3000));
     let big = setup.commit_remote();
     setup.import_texts(&[at(&big, "big.vplan")]);
-    setup.project.run(&["lock", "--max-file", "2KiB"]).exits(4).tells("vplan::lock::too_large").tells("--max-file");
+    setup
+        .project
+        .run(&["lock", "--max-file", "2KiB"])
+        .exits(4)
+        .tells("vplan::lock::too_large")
+        .tells("--max-file");
 }
 
 #[test]
@@ -278,15 +436,34 @@ fn a_cache_is_not_believed() {
     for tampered in ["vplan 1\ncheck shared: false\n", "", "vplan 1\ncheck share"] {
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
         std::fs::write(&file, tampered).unwrap();
-        setup.plan().exits(4).tells("vplan::lock::cache_tampered").tells("`vplan lock` fetches it again");
-        setup.project.run(&["lock", "--check"]).exits(4).tells("cache_tampered");
-        setup.project.run(&["lock", "--offline"]).exits(4).tells("vplan::lock::offline");
+        setup
+            .plan()
+            .exits(4)
+            .tells("vplan::lock::cache_tampered")
+            .tells("`vplan lock` fetches it again");
+        setup
+            .project
+            .run(&["lock", "--check"])
+            .exits(4)
+            .tells("cache_tampered");
+        setup
+            .project
+            .run(&["lock", "--offline"])
+            .exits(4)
+            .tells("vplan::lock::offline");
         setup.lock().exits(0);
         setup.plan().exits(0);
     }
     // A pipe that nobody writes to, and a link to something that looks right.
     std::fs::remove_file(&file).unwrap();
-    rustix::fs::mknodat(rustix::fs::CWD, &file, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &file,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR,
+        0,
+    )
+    .unwrap();
     setup.plan().exits(4).tells("vplan::lock::cache");
     setup.lock().exits(0);
     setup.project.write("../same", SHARED);
@@ -312,15 +489,32 @@ fn bytes_that_change_under_their_pin() {
     });
     setup.project.write(LOCK, encode(&lock));
     setup.plan().exits(4).tells("not_cached");
-    setup.lock().exits(4).tells("vplan::lock::changed").tells("but the lock pins");
-    assert_eq!(setup.project.read(LOCK), encode(&lock), "nothing is pinned anew behind anybody's back");
+    setup
+        .lock()
+        .exits(4)
+        .tells("vplan::lock::changed")
+        .tells("but the lock pins");
+    assert_eq!(
+        setup.project.read(LOCK),
+        encode(&lock),
+        "nothing is pinned anew behind anybody's back"
+    );
 
     // By hand, without the seal: noticed without a connection and before anything is used.
     let digest = Digest::of(SHARED.as_bytes()).to_string();
     let forged = good.replace(&digest, &Digest::of(other.as_bytes()).to_string());
     setup.project.write(LOCK, &forged);
-    for args in [&["plan", "--all"][..], &["lock", "--check"], &["lock", "--locked"]] {
-        setup.project.run(args).exits(4).tells("vplan::lock::seal").tells("verify.lock.kdl:3:1");
+    for args in [
+        &["plan", "--all"][..],
+        &["lock", "--check"],
+        &["lock", "--locked"],
+    ] {
+        setup
+            .project
+            .run(args)
+            .exits(4)
+            .tells("vplan::lock::seal")
+            .tells("verify.lock.kdl:3:1");
     }
     setup.lock().exits(0).tells("vplan::lock::seal");
     assert_eq!(setup.project.read(LOCK), good);
@@ -342,18 +536,35 @@ fn locks_with_mistakes() {
         (good.replace("bytes=", "bytes=x"), "bad_value", true),
         (good.replace("?rev=", "?rev=A"), "bad_value", true),
         (good.replace("import ", "//import "), "commented", true),
-        (format!("<<<<<<< HEAD\n{entry}=======\n{entry}>>>>>>> theirs\n"), "conflict", true),
+        (
+            format!("<<<<<<< HEAD\n{entry}=======\n{entry}>>>>>>> theirs\n"),
+            "conflict",
+            true,
+        ),
         (good.replace("version 1", "version 1 {\n}"), "syntax", true),
         (format!("{good}/* no end"), "syntax", true),
         ("a{".repeat(100_000), "syntax", true),
-        (format!("{}{}", "/*".repeat(100_000), "*/".repeat(100_000)), "", true),
+        (
+            format!("{}{}", "/*".repeat(100_000), "*/".repeat(100_000)),
+            "",
+            true,
+        ),
         ("a = b\n".repeat(100_000), "too_many", true),
     ] {
         setup.project.write(LOCK, &text);
         let shown: String = text.chars().take(300).collect();
         if !code.is_empty() {
-            for args in [&["plan", "--all"][..], &["lock", "--check"], &["run", "--all"]] {
-                setup.project.run(args).exits(4).tells(&format!("vplan::lock::{code}")).tells("verify.lock.kdl");
+            for args in [
+                &["plan", "--all"][..],
+                &["lock", "--check"],
+                &["run", "--all"],
+            ] {
+                setup
+                    .project
+                    .run(args)
+                    .exits(4)
+                    .tells(&format!("vplan::lock::{code}"))
+                    .tells("verify.lock.kdl");
             }
         }
         let ran = setup.lock();
@@ -374,23 +585,45 @@ fn locks_that_are_no_files() {
     setup.lock().exits(0);
     let good = setup.project.read(LOCK);
     let refused = |words: &str| {
-        for args in [&["plan", "--all"][..], &["lock", "--check"], &["lock"], &["plan", "--all", "--locked"]] {
-            setup.project.run(args).exits(4).tells("vplan::lock::unreadable").tells(words);
+        for args in [
+            &["plan", "--all"][..],
+            &["lock", "--check"],
+            &["lock"],
+            &["plan", "--all", "--locked"],
+        ] {
+            setup
+                .project
+                .run(args)
+                .exits(4)
+                .tells("vplan::lock::unreadable")
+                .tells(words);
         }
         setup.project.remove(LOCK);
     };
     setup.project.write(LOCK, b"version 1\n// \xff\n");
     refused("not UTF-8");
-    setup.project.write(LOCK, format!("{good}{}", "\n".repeat(1 << 20)));
+    setup
+        .project
+        .write(LOCK, format!("{good}{}", "\n".repeat(1 << 20)));
     refused("larger than 1MiB");
     setup.project.remove("../home/.cache");
     for target in ["../../outside.kdl", "/dev/zero", "other.kdl", "nowhere.kdl"] {
-        setup.project.write("../outside.kdl", &good).write("contracts/other.kdl", &good);
+        setup
+            .project
+            .write("../outside.kdl", &good)
+            .write("contracts/other.kdl", &good);
         setup.project.symlink(LOCK, target);
         refused("symlink");
     }
     let path = setup.project.path(LOCK);
-    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &path,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR,
+        0,
+    )
+    .unwrap();
     refused("no regular file");
     setup.project.mkdir(LOCK);
     refused("no regular file");
@@ -403,7 +636,10 @@ fn a_lock_of_a_revision() {
     setup.project.commit("pinned");
     setup.project.remove(LOCK);
     setup.plan().exits(4);
-    setup.project.run(&["plan", "--all", "--contract-from", "HEAD"]).exits(0);
+    setup
+        .project
+        .run(&["plan", "--all", "--contract-from", "HEAD"])
+        .exits(0);
 }
 
 /// On a machine with an empty cache, what a revision pins can be had without checking it out.
@@ -419,27 +655,63 @@ fn what_a_revision_pins_is_fetched() {
     let (before, from) = (setup.project.read(LOCK), ["--contract-from", "HEAD~1"]);
     let with = |words: &[&str]| setup.project.run(&[words, &from].concat());
     for words in [&["plan", "--all"][..], &["lock", "--check"]] {
-        with(words).exits(4).tells("not_cached").tells("`vplan lock --contract-from HEAD~1` fetches it");
+        with(words)
+            .exits(4)
+            .tells("not_cached")
+            .tells("`vplan lock --contract-from HEAD~1` fetches it");
     }
-    setup.project.run(&["diff", "--base", "HEAD~1"]).exits(4).tells("vplan lock --contract-from");
+    setup
+        .project
+        .run(&["diff", "--base", "HEAD~1"])
+        .exits(4)
+        .tells("vplan lock --contract-from");
     setup.lock().exits(0);
     with(&["plan", "--all"]).exits(4);
-    with(&["lock", "--offline"]).exits(4).tells("vplan::lock::offline");
+    with(&["lock", "--offline"])
+        .exits(4)
+        .tells("vplan::lock::offline");
     let account = with(&["lock", "--format", "json"]).exits(0).json();
-    assert_eq!((&account["written"], &account["entries"][0]["state"]), (&false.into(), &"kept".into()));
+    assert_eq!(
+        (&account["written"], &account["entries"][0]["state"]),
+        (&false.into(), &"kept".into())
+    );
     with(&["lock", "--check"]).exits(0);
     with(&["plan", "--all", "--locked"]).exits(0);
     setup.project.run(&["diff", "--base", "HEAD~1"]).exits(45);
-    assert_eq!(setup.project.read(LOCK), before, "the lock of the work tree stays as it is");
-    for words in [&["lock"][..], &["lock", "--check"], &["plan", "--all", "--locked"], &["plan", "--all"]] {
-        setup.project.run(&[words, &["--contract-from", "nope"]].concat()).exits(2).tells("unknown_revision");
+    assert_eq!(
+        setup.project.read(LOCK),
+        before,
+        "the lock of the work tree stays as it is"
+    );
+    for words in [
+        &["lock"][..],
+        &["lock", "--check"],
+        &["plan", "--all", "--locked"],
+        &["plan", "--all"],
+    ] {
+        setup
+            .project
+            .run(&[words, &["--contract-from", "nope"]].concat())
+            .exits(2)
+            .tells("unknown_revision");
     }
     // A revision whose lock does not pin what it imports, has mistakes, or is none.
     setup.import(&["shared.vplan", "deep/other.vplan"]);
     setup.project.commit("imported and not pinned");
-    setup.project.run(&["lock", "--contract-from", "HEAD"]).exits(4).tells("does not pin");
-    setup.project.write(LOCK, "version 1\nnonsense\n").commit("torn");
-    setup.project.run(&["lock", "--contract-from", "HEAD"]).exits(4).tells("vplan::lock::unknown_node");
+    setup
+        .project
+        .run(&["lock", "--contract-from", "HEAD"])
+        .exits(4)
+        .tells("does not pin");
+    setup
+        .project
+        .write(LOCK, "version 1\nnonsense\n")
+        .commit("torn");
+    setup
+        .project
+        .run(&["lock", "--contract-from", "HEAD"])
+        .exits(4)
+        .tells("vplan::lock::unknown_node");
     assert_eq!(setup.project.read(LOCK), "version 1\nnonsense\n");
 }
 
@@ -449,18 +721,29 @@ fn two_at_once() {
     setup.import(&["shared.vplan", "deep/other.vplan"]);
     let start = || {
         let run = setup.project.vplan(&["lock"]);
-        run.command().stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+        run.command()
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
     };
     for _ in 0..3 {
         let _ = std::fs::remove_file(setup.project.path(LOCK));
         let running: Vec<_> = (0..4).map(|_| start()).collect();
         for child in running {
             let output = child.finished();
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            assert!(
+                output.status.success(),
+                "{}",
+                String::from_utf8_lossy(&output.stderr)
+            );
         }
         assert_eq!(setup.read().imports.len(), 2);
         assert_eq!(setup.project.read(LOCK), encode(&setup.read()));
-        let names = std::fs::read_dir(setup.project.path("contracts")).unwrap().count();
+        let names = std::fs::read_dir(setup.project.path("contracts"))
+            .unwrap()
+            .count();
         assert_eq!(names, 2, "nothing else is left");
     }
 }
@@ -472,9 +755,15 @@ fn a_remote_that_hangs() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     for scheme in ["https", "ssh"] {
-        setup.import_texts(&[format!("git+{scheme}://127.0.0.1:{port}/x.git?rev={}#a", setup.revision)]);
+        setup.import_texts(&[format!(
+            "git+{scheme}://127.0.0.1:{port}/x.git?rev={}#a",
+            setup.revision
+        )]);
         let ran = setup.project.run(&["lock", "--timeout", "1s"]);
-        ran.exits(4).tells("vplan::lock::fetch_timed_out").tells("within 1s").tells("--timeout");
+        ran.exits(4)
+            .tells("vplan::lock::fetch_timed_out")
+            .tells("within 1s")
+            .tells("--timeout");
         assert_eq!(setup.survivors(), Vec::<String>::new());
         assert!(!setup.project.exists(LOCK));
     }
@@ -485,15 +774,32 @@ fn nothing_is_left_when_vplan_is_killed() {
     let setup = Setup::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    setup.import_texts(&[format!("git+https://127.0.0.1:{port}/x.git?rev={}#a", setup.revision)]);
+    setup.import_texts(&[format!(
+        "git+https://127.0.0.1:{port}/x.git?rev={}#a",
+        setup.revision
+    )]);
     let run = setup.project.vplan(&["lock"]);
-    let mut vplan = run.command().stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut vplan = run
+        .command()
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     // Git's helper has connected.
     let (_connection, _) = listener.accept().unwrap();
-    assert!(setup.survivors().iter().any(|p| p.contains("remote-https")), "{:?}", setup.survivors());
+    assert!(
+        setup.survivors().iter().any(|p| p.contains("remote-https")),
+        "{:?}",
+        setup.survivors()
+    );
     vplan.kill().unwrap();
     vplan.ended();
-    assert!(eventually(|| setup.survivors().is_empty()), "{:?}", setup.survivors());
+    assert!(
+        eventually(|| setup.survivors().is_empty()),
+        "{:?}",
+        setup.survivors()
+    );
 }
 
 #[test]
@@ -504,8 +810,16 @@ fn a_remote_that_is_gone_or_no_git() {
         listener.local_addr().unwrap().port()
     };
     for scheme in ["https", "ssh"] {
-        setup.import_texts(&[format!("git+{scheme}://127.0.0.1:{port}/x.git?rev={}#a", setup.revision)]);
-        setup.lock().exits(4).tells("vplan::lock::fetch_failed").tells("cannot be fetched").tells("git ls-remote");
+        setup.import_texts(&[format!(
+            "git+{scheme}://127.0.0.1:{port}/x.git?rev={}#a",
+            setup.revision
+        )]);
+        setup
+            .lock()
+            .exits(4)
+            .tells("vplan::lock::fetch_failed")
+            .tells("cannot be fetched")
+            .tells("git ls-remote");
     }
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -522,11 +836,20 @@ fn a_remote_that_is_gone_or_no_git() {
         }
     });
     for scheme in ["https", "ssh"] {
-        setup.import_texts(&[format!("git+{scheme}://127.0.0.1:{port}/x.git?rev={}#a", setup.revision)]);
+        setup.import_texts(&[format!(
+            "git+{scheme}://127.0.0.1:{port}/x.git?rev={}#a",
+            setup.revision
+        )]);
         let ran = setup.project.run(&["lock", "--timeout", "30s"]);
-        ran.exits(4).tells("vplan::lock::fetch_failed").never_says("\u{1b}");
+        ran.exits(4)
+            .tells("vplan::lock::fetch_failed")
+            .never_says("\u{1b}");
     }
-    std::io::Write::write_all(&mut std::net::TcpStream::connect(("127.0.0.1", port)).unwrap(), b"!").unwrap();
+    std::io::Write::write_all(
+        &mut std::net::TcpStream::connect(("127.0.0.1", port)).unwrap(),
+        b"!",
+    )
+    .unwrap();
     garbage.join().unwrap();
     assert_eq!(setup.survivors(), Vec::<String>::new());
 }
@@ -536,17 +859,35 @@ fn nothing_of_the_repository_runs() {
     let setup = Setup::new();
     let trap = setup.project.parent().join("trapped");
     let script = format!("#!/bin/sh\ntouch '{}'\nexit 1\n", trap.display());
-    for path in ["git", "bin/git", ".git/hooks/reference-transaction", ".git/hooks/post-checkout", "askpass"] {
+    for path in [
+        "git",
+        "bin/git",
+        ".git/hooks/reference-transaction",
+        ".git/hooks/post-checkout",
+        "askpass",
+    ] {
         setup.project.script(path, &script);
     }
-    setup.project.script("../remote/.git/hooks/post-upload-pack", &script);
+    setup
+        .project
+        .script("../remote/.git/hooks/post-upload-pack", &script);
     let ask = setup.project.path("askpass").display().to_string();
     setup.project.git(&["config", "core.askPass", &ask]);
     setup.project.git(&["config", "core.sshCommand", &ask]);
-    setup.project.git(&["config", "url.ext::sh.insteadOf", "file://"]);
-    let path = format!(".:{}:{}", setup.project.path("bin").display(), std::env::var("PATH").unwrap());
-    let run =
-        setup.project.vplan(&["lock"]).env("PATH", path).env("GIT_ASKPASS", ask.clone()).env("GIT_SSH_COMMAND", ask);
+    setup
+        .project
+        .git(&["config", "url.ext::sh.insteadOf", "file://"]);
+    let path = format!(
+        ".:{}:{}",
+        setup.project.path("bin").display(),
+        std::env::var("PATH").unwrap()
+    );
+    let run = setup
+        .project
+        .vplan(&["lock"])
+        .env("PATH", path)
+        .env("GIT_ASKPASS", ask.clone())
+        .env("GIT_SSH_COMMAND", ask);
     run.run().exits(0);
     assert!(!trap.exists());
 }

@@ -1,6 +1,15 @@
 //! The one integration binary.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests are outside the pure core")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests are outside the pure core"
+)]
 
 mod changes;
 mod check;
@@ -18,27 +27,31 @@ mod fmt;
 mod frozen;
 mod gate;
 mod golden;
+mod html;
+mod imports;
+mod init;
+mod integrations;
+mod judge;
+mod judged;
+mod language;
+mod laws;
 mod lock;
 mod r#loop;
-mod imports;
-mod judged;
 mod modes;
 mod outputs;
 mod plan_files;
 mod plan_identity;
 mod plan_version_1;
 mod props;
-mod html;
-mod init;
-mod integrations;
-mod judge;
-mod language;
-mod laws;
 mod readings;
 mod readme;
-#[allow(clippy::needless_range_loop, clippy::type_complexity, reason = "naive on purpose, to be read like the rules")]
-mod reference;
 mod records;
+#[allow(
+    clippy::needless_range_loop,
+    clippy::type_complexity,
+    reason = "naive on purpose, to be read like the rules"
+)]
+mod reference;
 mod reports;
 mod reuse;
 mod runner;

@@ -1,5 +1,6 @@
-//! What do real tools print, and what is read from it? `outputs/FORMAT/CASE.txt` is what a tool wrote to standard output,
-//! `CASE.err` (optional) to standard error, `CASE.json` beside them says what it means.
+//! What do real tools print, and what is read from it? `outputs/FORMAT/CASE.txt` is what a tool
+//! wrote to standard output, `CASE.err` (optional) to standard error, `CASE.json` beside them says
+//! what it means.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -16,13 +17,16 @@ struct Case {
     #[serde(default)]
     argv: Vec<String>,
     errors: Option<u64>,
-    /// How the tool exited. An exit code of 0 goes with no failed test and no problem, unless `contradicts`.
+    /// How the tool exited. An exit code of 0 goes with no failed test and no problem, unless
+    /// `contradicts`.
     exit: i32,
     #[serde(default)]
     contradicts: bool,
-    /// All failed tests in order: names, or objects whose parts are compared, of a `message` the beginning.
+    /// All failed tests in order: names, or objects whose parts are compared, of a `message` the
+    /// beginning.
     failed_tests: Option<Vec<Value>>,
-    /// These are among the findings, in this order; only the parts given are compared, of a `message` the beginning.
+    /// These are among the findings, in this order; only the parts given are compared, of a
+    /// `message` the beginning.
     #[serde(default)]
     findings: Vec<Value>,
     kind: Kind,
@@ -58,15 +62,28 @@ fn captured() -> Vec<Captured> {
         for file in &files {
             let at = |extension| file.with_extension(extension);
             match file.extension().and_then(|e| e.to_str()) {
-                Some("txt" | "err") => assert!(at("json").exists(), "{} has no expectation", file.display()),
+                Some("txt" | "err") => {
+                    assert!(at("json").exists(), "{} has no expectation", file.display())
+                }
                 Some("json") => {
-                    assert!(at("txt").exists() || at("err").exists(), "{} has no output", file.display());
+                    assert!(
+                        at("txt").exists() || at("err").exists(),
+                        "{} has no output",
+                        file.display()
+                    );
                     let text = std::fs::read_to_string(file).unwrap();
-                    let case = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+                    let case = serde_json::from_str(&text)
+                        .unwrap_or_else(|e| panic!("{}: {e}", file.display()));
                     let stdout = std::fs::read(at("txt")).unwrap_or_default();
                     let stderr = std::fs::read(at("err")).unwrap_or_default();
                     let title = format!("{id}/{}", file.file_stem().unwrap().to_str().unwrap());
-                    all.push(Captured { id: id.clone(), title, case, stdout, stderr });
+                    all.push(Captured {
+                        id: id.clone(),
+                        title,
+                        case,
+                        stdout,
+                        stderr,
+                    });
                 }
                 _ => panic!("{}: neither output nor expectation", file.display()),
             }
@@ -76,7 +93,10 @@ fn captured() -> Vec<Captured> {
 }
 
 fn list(dir: &Path) -> Vec<PathBuf> {
-    let mut paths: Vec<_> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
+    let mut paths: Vec<_> = std::fs::read_dir(dir)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
     paths.sort();
     paths
 }
@@ -87,18 +107,26 @@ fn json(value: impl serde::Serialize) -> Value {
 
 /// Whether a finding or failed test has the parts that are wanted; a message may go on.
 fn has(got: &Value, want: &Value) -> bool {
-    let Some(parts) = want.as_object() else { return got["name"] == *want };
-    parts.iter().all(|(key, want)| match (key.as_str(), want.as_str(), got[key].as_str()) {
-        ("message", Some(want), Some(got)) => got.starts_with(want),
-        _ => got[key] == *want,
-    })
+    let Some(parts) = want.as_object() else {
+        return got["name"] == *want;
+    };
+    parts.iter().all(
+        |(key, want)| match (key.as_str(), want.as_str(), got[key].as_str()) {
+            ("message", Some(want), Some(got)) => got.starts_with(want),
+            _ => got[key] == *want,
+        },
+    )
 }
 
 /// What is wrong with a reading.
 fn disagreements(captured: &Captured, reading: Option<&Reading>) -> Vec<String> {
     let case = &captured.case;
     let Some(reading) = reading else {
-        return if case.recognised == Some(false) { Vec::new() } else { vec!["is not recognised".to_owned()] };
+        return if case.recognised == Some(false) {
+            Vec::new()
+        } else {
+            vec!["is not recognised".to_owned()]
+        };
     };
     let mut wrong = Vec::new();
     let mut compare = |what: &str, want: Option<Value>, got: Value| {
@@ -109,23 +137,51 @@ fn disagreements(captured: &Captured, reading: Option<&Reading>) -> Vec<String> 
         }
     };
     compare("recognised", case.recognised.map(Value::from), true.into());
-    compare("format", Some(captured.id.as_str().into()), reading.format.as_str().into());
-    compare("errors", case.errors.map(Value::from), reading.errors.into());
-    compare("warnings", case.warnings.map(Value::from), reading.warnings.into());
+    compare(
+        "format",
+        Some(captured.id.as_str().into()),
+        reading.format.as_str().into(),
+    );
+    compare(
+        "errors",
+        case.errors.map(Value::from),
+        reading.errors.into(),
+    );
+    compare(
+        "warnings",
+        case.warnings.map(Value::from),
+        reading.warnings.into(),
+    );
     compare("tests", case.tests.map(json), json(reading.tests));
     if case.problems != Some(!reading.problems.is_empty()) {
-        compare("problems", case.problems.map(Value::from), json(&reading.problems));
+        compare(
+            "problems",
+            case.problems.map(Value::from),
+            json(&reading.problems),
+        );
     }
     if case.exit == 0 && !case.contradicts {
-        compare("failed although it exits with 0", Some(0.into()), reading.tests.map_or(0, |t| t.failed).into());
-        compare("problems although it exits with 0", Some(Value::Array(Vec::new())), json(&reading.problems));
+        compare(
+            "failed although it exits with 0",
+            Some(0.into()),
+            reading.tests.map_or(0, |t| t.failed).into(),
+        );
+        compare(
+            "problems although it exits with 0",
+            Some(Value::Array(Vec::new())),
+            json(&reading.problems),
+        );
     }
     let failed = json(&reading.failed_tests);
     let failed = failed.as_array().unwrap();
     if let Some(want) = &case.failed_tests {
         if want.len() != failed.len() {
             let names: Vec<_> = failed.iter().map(|test| &test["name"]).collect();
-            wrong.push(format!("{} failed tests, not {}: {names:?}", failed.len(), want.len()));
+            wrong.push(format!(
+                "{} failed tests, not {}: {names:?}",
+                failed.len(),
+                want.len()
+            ));
         }
         let pair = failed.iter().zip(want).find(|(got, want)| !has(got, want));
         wrong.extend(pair.map(|(got, want)| format!("failed test {got}, not {want}")));
@@ -134,7 +190,9 @@ fn disagreements(captured: &Captured, reading: Option<&Reading>) -> Vec<String> 
     let mut rest = findings.as_array().unwrap().iter();
     for want in &case.findings {
         if !rest.any(|got| has(got, want)) {
-            wrong.push(format!("not found here or in this order: {want}\namong {findings:#}"));
+            wrong.push(format!(
+                "not found here or in this order: {want}\namong {findings:#}"
+            ));
             break;
         }
     }
@@ -145,28 +203,50 @@ fn disagreements(captured: &Captured, reading: Option<&Reading>) -> Vec<String> 
 fn every_captured_output_is_read_as_what_it_means() {
     let mut wrong = Vec::new();
     for captured in captured() {
-        let Captured { title, case, stdout, stderr, .. } = &captured;
+        let Captured {
+            title,
+            case,
+            stdout,
+            stderr,
+            ..
+        } = &captured;
         let named = format::read(&format::named(&case.name, case.kind), stdout, stderr);
-        wrong.extend(disagreements(&captured, named.as_ref()).into_iter().map(|w| format!("{title}: {w}")));
+        wrong.extend(
+            disagreements(&captured, named.as_ref())
+                .into_iter()
+                .map(|w| format!("{title}: {w}")),
+        );
         if !case.argv.is_empty() {
             let argv: Vec<&str> = case.argv.iter().map(String::as_str).collect();
             let guessed = format::read(&format::guessed(&argv, case.kind), stdout, stderr);
             if guessed != named {
-                wrong.push(format!("{title}: by its words it reads {guessed:#?}, by its name {named:#?}"));
+                wrong.push(format!(
+                    "{title}: by its words it reads {guessed:#?}, by its name {named:#?}"
+                ));
             }
         }
     }
-    assert!(wrong.is_empty(), "{} disagreements:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} disagreements:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }
 
-/// Under `format auto` a command that is not known may write any of them; no other format may claim it.
+/// Under `format auto` a command that is not known may write any of them; no other format may claim
+/// it.
 #[test]
 fn no_format_takes_the_output_of_another() {
     let mut wrong = Vec::new();
     // An empty list of findings is the same in several.
-    let telling = |c: &&Captured| c.case.recognised != Some(false) && c.stdout.trim_ascii() != b"[]";
+    let telling =
+        |c: &&Captured| c.case.recognised != Some(false) && c.stdout.trim_ascii() != b"[]";
     for captured in captured().iter().filter(telling) {
-        let of_kind: Vec<_> = format::ALL.iter().filter(|f| f.kinds.contains(&captured.case.kind)).collect();
+        let of_kind: Vec<_> = format::ALL
+            .iter()
+            .filter(|f| f.kinds.contains(&captured.case.kind))
+            .collect();
         let got = format::read(&of_kind, &captured.stdout, &captured.stderr).map(|r| r.format);
         if got.as_deref() != Some(&captured.id) {
             wrong.push(format!("{} is taken for {got:?}", captured.title));
@@ -175,34 +255,55 @@ fn no_format_takes_the_output_of_another() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Torn, in small pieces, with both ends of lines, with colours: a reading in any case, and the same one where the words are
-/// the same.
+/// Torn, in small pieces, with both ends of lines, with colours: a reading in any case, and the
+/// same one where the words are the same.
 #[test]
 fn outputs_may_come_in_pieces_torn_and_with_other_ends_of_lines() {
     for captured in captured() {
-        let Captured { title, case, stdout, stderr, .. } = &captured;
+        let Captured {
+            title,
+            case,
+            stdout,
+            stderr,
+            ..
+        } = &captured;
         let formats = format::named(&case.name, case.kind);
         let whole = format::read(&formats, stdout, stderr);
         let mut scan = Scan::new(&formats);
-        stdout.chunks(7).for_each(|piece| scan.push(Stream::Out, piece));
-        stderr.chunks(5).for_each(|piece| scan.push(Stream::Err, piece));
+        stdout
+            .chunks(7)
+            .for_each(|piece| scan.push(Stream::Out, piece));
+        stderr
+            .chunks(5)
+            .for_each(|piece| scan.push(Stream::Err, piece));
         assert_eq!(scan.finish(), whole, "{title} in pieces");
         let crlf = |bytes: &[u8]| {
             let text = String::from_utf8_lossy(bytes).replace("\r\n", "\n");
             text.replace('\n', "\r\n").into_bytes()
         };
-        assert_eq!(format::read(&formats, &crlf(stdout), &crlf(stderr)), whole, "{title} with CR LF");
+        assert_eq!(
+            format::read(&formats, &crlf(stdout), &crlf(stderr)),
+            whole,
+            "{title} with CR LF"
+        );
         for part in 0..32 {
             let cut = |bytes: &[u8]| bytes[..bytes.len() * part / 32].to_vec();
             let all: Vec<_> = format::ALL.iter().collect();
-            for torn in [format::read(&all, &cut(stdout), stderr), format::read(&all, stdout, &cut(stderr))] {
-                assert!(torn.is_none_or(|r| !r.format.is_empty()), "{title} torn at {part}/32");
+            for torn in [
+                format::read(&all, &cut(stdout), stderr),
+                format::read(&all, stdout, &cut(stderr)),
+            ] {
+                assert!(
+                    torn.is_none_or(|r| !r.format.is_empty()),
+                    "{title} torn at {part}/32"
+                );
             }
         }
     }
 }
 
-/// The data set `vectors/output.json`, for the formats that there are: what the output says, before it is judged.
+/// The data set `vectors/output.json`, for the formats that there are: what the output says, before
+/// it is judged.
 #[test]
 fn the_vectors_are_read() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/output.json");
@@ -213,34 +314,62 @@ fn the_vectors_are_read() {
         let (input, expected) = (&case["input"], &case["expected"]);
         let kind: Kind = serde_json::from_value(input["kind"].clone()).unwrap();
         let formats = format::named(input["format"].as_str().unwrap(), kind);
-        let Some(text) = input["text"].as_str().filter(|t| !formats.is_empty() && !t.is_empty()) else { continue };
+        let Some(text) = input["text"]
+            .as_str()
+            .filter(|t| !formats.is_empty() && !t.is_empty())
+        else {
+            continue;
+        };
         read += 1;
-        let (stdout, stderr) = if input["stream"] == "stderr" { ("", text) } else { (text, "") };
+        let (stdout, stderr) = if input["stream"] == "stderr" {
+            ("", text)
+        } else {
+            (text, "")
+        };
         let reading = json(format::read(&formats, stdout.as_bytes(), stderr.as_bytes()));
         for key in ["errors", "warnings"] {
             if !expected[key].is_null() && expected[key] != reading[key] {
-                wrong.push(format!("{}: {key} {} not {}", case["id"], reading[key], expected[key]));
+                wrong.push(format!(
+                    "{}: {key} {} not {}",
+                    case["id"], reading[key], expected[key]
+                ));
             }
         }
         for (key, want) in expected["tests"].as_object().into_iter().flatten() {
             if reading["tests"][key] != *want {
-                wrong.push(format!("{}: {key} {} not {want}", case["id"], reading["tests"][key]));
+                wrong.push(format!(
+                    "{}: {key} {} not {want}",
+                    case["id"], reading["tests"][key]
+                ));
             }
         }
         let none = Vec::new();
         let findings = reading["findings"].as_array().unwrap_or(&none);
         for severity in ["error", "warning"] {
-            let of = |list: &[Value]| list.iter().filter(|f| f["severity"] == severity).cloned().collect::<Vec<_>>();
+            let of = |list: &[Value]| {
+                list.iter()
+                    .filter(|f| f["severity"] == severity)
+                    .cloned()
+                    .collect::<Vec<_>>()
+            };
             let mut rest = of(findings).into_iter();
             for want in of(expected["diagnostics"].as_array().unwrap_or(&none)) {
                 let same_file = |got: &Value| {
-                    let (got, want) =
-                        (got["file"].as_str().unwrap_or_default(), want["file"].as_str().unwrap_or_default());
+                    let (got, want) = (
+                        got["file"].as_str().unwrap_or_default(),
+                        want["file"].as_str().unwrap_or_default(),
+                    );
                     got.ends_with(want) || want.ends_with(got)
                 };
-                let parts = want.as_object().unwrap().iter().filter(|(key, _)| *key != "file");
+                let parts = want
+                    .as_object()
+                    .unwrap()
+                    .iter()
+                    .filter(|(key, _)| *key != "file");
                 let parts: Vec<_> = parts.collect();
-                if !rest.any(|got| same_file(&got) && parts.iter().all(|(key, want)| got[key.as_str()] == **want)) {
+                if !rest.any(|got| {
+                    same_file(&got) && parts.iter().all(|(key, want)| got[key.as_str()] == **want)
+                }) {
                     wrong.push(format!("{}: not found: {want} in {findings:?}", case["id"]));
                 }
             }

@@ -1,6 +1,8 @@
-//! Plans of version 1, which an older vplan made: read, verified against their own digests, run; and nothing else is made of them.
+//! Plans of version 1, which an older vplan made: read, verified against their own digests, run;
+//! and nothing else is made of them.
 //!
-//! Everything in `tests/golden/version-1` was written by vplan at commit ec08b75 in the repository that [`project`] makes.
+//! Everything in `tests/golden/version-1` was written by vplan at commit ec08b75 in the repository
+//! that [`project`] makes.
 
 use crate::support::Project;
 use serde_json::Value;
@@ -15,11 +17,23 @@ use vplan::plan::facts::Facts;
 use vplan::plan::request::Request;
 use vplan::plan::{Plan, Step, canonical::FIRST};
 
-const NAMES: [&str; 10] =
-    ["all", "base", "given", "none", "only", "policy", "rewritten", "skipped", "staged", "work-tree"];
+const NAMES: [&str; 10] = [
+    "all",
+    "base",
+    "given",
+    "none",
+    "only",
+    "policy",
+    "rewritten",
+    "skipped",
+    "staged",
+    "work-tree",
+];
 
 fn file(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/version-1").join(name)
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/golden/version-1")
+        .join(name)
 }
 
 fn text(name: &str) -> String {
@@ -52,7 +66,11 @@ fn both_forms_are_read_and_have_their_digests() {
     for name in NAMES {
         let (json, kdl) = (text(&format!("{name}.json")), text(&format!("{name}.kdl")));
         let value: Value = serde_json::from_str(&json).unwrap();
-        assert_eq!((&value["version"], value["digest"].as_str()), (&1.into(), Some(stated(&kdl))), "{name}");
+        assert_eq!(
+            (&value["version"], value["digest"].as_str()),
+            (&1.into(), Some(stated(&kdl))),
+            "{name}"
+        );
         for (form, text) in [(Form::Json, &json), (Form::Kdl, &kdl)] {
             let plan = form.read(text).unwrap();
             assert_eq!(digest(&plan).to_string(), stated(&kdl), "{name}");
@@ -64,13 +82,27 @@ fn both_forms_are_read_and_have_their_digests() {
             assert_eq!(again.to_string(), stated(&kdl), "{name}");
         }
         // What was a part of the plan then is one still.
-        for (from, to) in [("\"jobs\": ", "\"jobs\": 1"), ("\"failFast\": true", "\"failFast\": false")] {
+        for (from, to) in [
+            ("\"jobs\": ", "\"jobs\": 1"),
+            ("\"failFast\": true", "\"failFast\": false"),
+        ] {
             if json.contains(from) {
-                assert!(Form::Json.read(&json.replace(from, to)).is_err(), "{name}: {from}");
+                assert!(
+                    Form::Json.read(&json.replace(from, to)).is_err(),
+                    "{name}: {from}"
+                );
             }
         }
-        assert!(Form::Json.read(&json.replace("\"version\": 1", "\"version\": 2")).is_err(), "{name}");
-        for more in ["\"base\": \"0000000000000000000000000000000000000000\",", "\"changedIn\": \"index\","] {
+        assert!(
+            Form::Json
+                .read(&json.replace("\"version\": 1", "\"version\": 2"))
+                .is_err(),
+            "{name}"
+        );
+        for more in [
+            "\"base\": \"0000000000000000000000000000000000000000\",",
+            "\"changedIn\": \"index\",",
+        ] {
             let more = json.replace("\"boundaries\"", &format!("{more} \"boundaries\""));
             assert!(Form::Json.read(&more).is_err(), "{name}");
         }
@@ -97,16 +129,29 @@ fn in_version_1(contract: &Contract, plan: &Plan) -> Plan {
         ..Request::default()
     };
     let mut facts = Facts::default();
-    plan.facts.iter().for_each(|fact| facts.add(fact.question.clone(), fact.answer.clone()));
+    plan.facts
+        .iter()
+        .for_each(|fact| facts.add(fact.question.clone(), fact.answer.clone()));
     match compile(Some(contract), &request, &facts) {
-        // Which steps there are is no matter of the version; their order and what each waits for is.
+        // Which steps there are is no matter of the version; their order and what each waits for
+        // is.
         Ok(Compiled::Plan(ordered)) => {
             let step = |s: &Step| {
                 let own = plan.steps.iter().find(|own| own.id == s.id).unwrap();
-                let (after, needs, prepared_by) = (s.after.clone(), s.needs.clone(), s.prepared_by.clone());
-                Step { after, needs, prepared_by, ..own.clone() }
+                let (after, needs, prepared_by) =
+                    (s.after.clone(), s.needs.clone(), s.prepared_by.clone());
+                Step {
+                    after,
+                    needs,
+                    prepared_by,
+                    ..own.clone()
+                }
             };
-            Plan { steps: ordered.steps.iter().map(step).collect(), version: ordered.version, ..plan.clone() }
+            Plan {
+                steps: ordered.steps.iter().map(step).collect(),
+                version: ordered.version,
+                ..plan.clone()
+            }
         }
         other => panic!("{other:?}"),
     }
@@ -117,20 +162,44 @@ fn in_version_1(contract: &Contract, plan: &Plan) -> Plan {
 fn todays_plans_in_version_1_have_the_digests_of_then() {
     let golden: Value = serde_json::from_str(&text("digests.json")).unwrap();
     let project = Project::bare();
-    project.write("contracts/verify.vplan", include_str!("golden/settings.vplan"));
+    project.write(
+        "contracts/verify.vplan",
+        include_str!("golden/settings.vplan"),
+    );
     let site = load::locate(&project.root(), None, &|_| None).unwrap();
-    let wanted = Wanted { contract: None, revision: None, base: None, max_file: 1 << 20 };
-    let contract = load::load(&site, &wanted, &mut NothingPinned).unwrap().contract.unwrap();
+    let wanted = Wanted {
+        contract: None,
+        revision: None,
+        base: None,
+        max_file: 1 << 20,
+    };
+    let contract = load::load(&site, &wanted, &mut NothingPinned)
+        .unwrap()
+        .contract
+        .unwrap();
     let mut seen = 0;
     for (request, then) in golden["plans"].as_object().unwrap() {
-        if !request.starts_with("--changed") || !request.is_ascii() || request.contains("--command") {
+        if !request.starts_with("--changed") || !request.is_ascii() || request.contains("--command")
+        {
             continue;
         }
-        let args: Vec<&str> = ["plan", "--format", "json"].into_iter().chain(request.split(' ')).collect();
+        let args: Vec<&str> = ["plan", "--format", "json"]
+            .into_iter()
+            .chain(request.split(' '))
+            .collect();
         let plan: Plan = serde_json::from_value(project.run(&args).exits(0).json()).unwrap();
-        assert!(plan.rewrites.is_empty() && plan.request.base.is_none(), "{request}");
+        assert!(
+            plan.rewrites.is_empty() && plan.request.base.is_none(),
+            "{request}"
+        );
         let plan = in_version_1(&contract, &plan);
-        assert_eq!((plan.version, plan.steps.iter().all(|s| s.prepared_by.is_empty())), (FIRST, true));
+        assert_eq!(
+            (
+                plan.version,
+                plan.steps.iter().all(|s| s.prepared_by.is_empty())
+            ),
+            (FIRST, true)
+        );
         assert_eq!(digest(&plan).to_string(), *then, "{request}");
         seen += 1;
     }
@@ -144,22 +213,39 @@ fn they_run_where_they_fit_and_keep_their_digests() {
         for ending in ["json", "kdl"] {
             let plan = file(&format!("{name}.{ending}"));
             let stated = stated(&text(&format!("{name}.kdl"))).to_owned();
-            let args = ["run", "--plan", plan.to_str().unwrap(), "--expect-digest", &stated, "--format", "json"];
+            let args = [
+                "run",
+                "--plan",
+                plan.to_str().unwrap(),
+                "--expect-digest",
+                &stated,
+                "--format",
+                "json",
+            ];
             let report = project.run(&args).exits(0).json();
             assert_eq!(report["planDigest"], stated, "{name}");
             assert!(report["savedPlan"]["drift"].is_null(), "{name}: {report:#}");
         }
     }
-    // `work-tree` is what it was: the work tree against HEAD, whatever earlier commits changed, and that is said.
+    // `work-tree` is what it was: the work tree against HEAD, whatever earlier commits changed, and
+    // that is said.
     let tree = file("work-tree.json");
-    let report = project.run(&["run", "--plan", tree.to_str().unwrap(), "--format", "json"]).exits(0).json();
+    let report = project
+        .run(&["run", "--plan", tree.to_str().unwrap(), "--format", "json"])
+        .exits(0)
+        .json();
     assert_eq!(report["caveats"][0]["code"], "base_later", "{report:#}");
-    project.run(&["run", "--plan", tree.to_str().unwrap(), "--require", "full"]).exits(44);
+    project
+        .run(&["run", "--plan", tree.to_str().unwrap(), "--require", "full"])
+        .exits(44);
     // What differs is named as before, and how it is run is a part of it.
     let base = file("base.json");
     let base = base.to_str().unwrap();
     project.write("src/c", "");
-    project.run(&["run", "--plan", base]).exits(4).warns("request.changed.src/c: (absent) -> \"added\"");
+    project
+        .run(&["run", "--plan", base])
+        .exits(4)
+        .warns("request.changed.src/c: (absent) -> \"added\"");
     project.remove("src/c");
     for flags in [&["--jobs", "3"][..], &["--keep-going"]] {
         project
@@ -168,11 +254,19 @@ fn they_run_where_they_fit_and_keep_their_digests() {
             .warns("version 1")
             .warns("make the plan again");
     }
-    project.run(&["run", "--plan", base, "--jobs", "2"]).exits(0);
-    project.run(&["diff", base, file("work-tree.kdl").to_str().unwrap()]).exits(0).says("request.changedFrom");
+    project
+        .run(&["run", "--plan", base, "--jobs", "2"])
+        .exits(0);
+    project
+        .run(&["diff", base, file("work-tree.kdl").to_str().unwrap()])
+        .exits(0)
+        .says("request.changedFrom");
     // A name means what it means today: version 1 had nothing else.
     project.git(&["branch", "-f", "main", "work"]);
-    project.run(&["run", "--plan", base]).exits(4).warns("request.changed.src/b");
+    project
+        .run(&["run", "--plan", base])
+        .exits(4)
+        .warns("request.changed.src/b");
 }
 
 #[test]
@@ -180,22 +274,59 @@ fn their_reports_are_joined_and_their_records_hold() {
     let project = project();
     let shards = [file("shard-1.report.json"), file("shard-2.report.json")];
     let [one, two] = shards.each_ref().map(|f| f.to_str().unwrap());
-    let merged = project.run(&["merge", one, two, "--format", "json"]).exits(0).json();
-    assert_eq!(merged["planDigest"].as_str(), Some(stated(&text("base.kdl"))));
+    let merged = project
+        .run(&["merge", one, two, "--format", "json"])
+        .exits(0)
+        .json();
+    assert_eq!(
+        merged["planDigest"].as_str(),
+        Some(stated(&text("base.kdl")))
+    );
     project.run(&["merge", one]).exits(44);
     // One half run by an older vplan, the other one by this one.
     let base = file("base.kdl");
-    let args = ["run", "--plan", base.to_str().unwrap(), "--shard", "2/2", "--records", "../r", "--format", "json"];
+    let args = [
+        "run",
+        "--plan",
+        base.to_str().unwrap(),
+        "--shard",
+        "2/2",
+        "--records",
+        "../r",
+        "--format",
+        "json",
+    ];
     let ran = project.run(&args).exits(0).json();
     let run = format!("../r/runs/{}", ran["runId"].as_str().unwrap());
     project.run(&["merge", one, &run]).exits(0).says("passed");
     // A plan of today is another one, whatever its steps are.
-    project.run(&["plan", "--base", "main", "-o", "../p.json"]).exits(0);
-    let args = ["run", "--plan", "../p.json", "--shard", "2/2", "--records", "../s", "--format", "json"];
+    project
+        .run(&["plan", "--base", "main", "-o", "../p.json"])
+        .exits(0);
+    let args = [
+        "run",
+        "--plan",
+        "../p.json",
+        "--shard",
+        "2/2",
+        "--records",
+        "../s",
+        "--format",
+        "json",
+    ];
     let ran = project.run(&args).exits(0).json();
     let run = format!("../s/runs/{}", ran["runId"].as_str().unwrap());
-    project.run(&["merge", one, &run]).exits(4).warns("version: 1 -> 2");
-    let verified = project.run(&["verify", file("run").to_str().unwrap(), "--format", "json"]).json();
-    let plan = verified["aspects"].as_array().unwrap().iter().find(|a| a["aspect"] == "plan");
+    project
+        .run(&["merge", one, &run])
+        .exits(4)
+        .warns("version: 1 -> 2");
+    let verified = project
+        .run(&["verify", file("run").to_str().unwrap(), "--format", "json"])
+        .json();
+    let plan = verified["aspects"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|a| a["aspect"] == "plan");
     assert!(plan.is_some_and(|a| a["holds"] == "yes"), "{verified:#}");
 }

@@ -1,4 +1,5 @@
-//! What do the vectors of `output` say about readings? Their counts and findings, without what a check makes of them.
+//! What do the vectors of `output` say about readings? Their counts and findings, without what a
+//! check makes of them.
 
 use serde_json::Value;
 use vplan::check::Kind;
@@ -11,17 +12,25 @@ fn disagreement(case: &Value) -> Option<String> {
     let formats = format::named(input["format"].as_str().unwrap(), kind);
     let bytes = match (input["text"].as_str(), input["textHex"].as_str()) {
         (Some(text), _) => text.as_bytes().to_vec(),
-        (_, Some(hex)) => (0..hex.len() / 2).map(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).unwrap()).collect(),
+        (_, Some(hex)) => (0..hex.len() / 2)
+            .map(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).unwrap())
+            .collect(),
         _ => return None,
     };
     // `auto` is for the command's words to decide.
     if formats.is_empty() {
         return None;
     }
-    let (out, err) = if input["stream"] == "stderr" { (&b""[..], &bytes[..]) } else { (&bytes[..], &b""[..]) };
+    let (out, err) = if input["stream"] == "stderr" {
+        (&b""[..], &bytes[..])
+    } else {
+        (&bytes[..], &b""[..])
+    };
     let Some(reading) = format::read(&formats, out, err) else {
         let silent = bytes.iter().all(u8::is_ascii_whitespace);
-        let counts = ["errors", "warnings"].iter().any(|key| expected[key].as_u64().is_some_and(|n| n > 0));
+        let counts = ["errors", "warnings"]
+            .iter()
+            .any(|key| expected[key].as_u64().is_some_and(|n| n > 0));
         let wanted = expected["tests"].is_object() || counts || !silent && expected["pass"] == true;
         return wanted.then(|| "is not recognised".to_owned());
     };
@@ -38,7 +47,12 @@ fn disagreement(case: &Value) -> Option<String> {
     }
     for severity in ["error", "warning"] {
         let of = |all: &Value| -> Vec<Value> {
-            all.as_array().into_iter().flatten().filter(|f| f["severity"] == severity).cloned().collect()
+            all.as_array()
+                .into_iter()
+                .flatten()
+                .filter(|f| f["severity"] == severity)
+                .cloned()
+                .collect()
         };
         let found = of(&got["findings"]);
         let mut rest = found.iter();
@@ -53,9 +67,11 @@ fn disagreement(case: &Value) -> Option<String> {
 
 /// A path may be longer or shorter by leading directories.
 fn agrees(got: &Value, want: &Value) -> bool {
-    want.as_object().unwrap().iter().all(|(key, want)| match (key.as_str(), want.as_str(), got[key].as_str()) {
-        ("file", Some(want), Some(got)) => got.ends_with(want) || want.ends_with(got),
-        _ => got[key] == *want,
+    want.as_object().unwrap().iter().all(|(key, want)| {
+        match (key.as_str(), want.as_str(), got[key].as_str()) {
+            ("file", Some(want), Some(got)) => got.ends_with(want) || want.ends_with(got),
+            _ => got[key] == *want,
+        }
     })
 }
 
@@ -65,7 +81,8 @@ fn vectors_are_read() {
     let wrong: Vec<String> = cases
         .iter()
         .filter_map(|case| {
-            disagreement(case).map(|wrong| format!("{} ({}): {wrong}", case["id"], case["input"]["format"]))
+            disagreement(case)
+                .map(|wrong| format!("{} ({}): {wrong}", case["id"], case["input"]["format"]))
         })
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -1,14 +1,17 @@
-//! The README is executed: every `console` block, in order, in one empty directory; what it prints must be what it shows.
+//! The README is executed: every `console` block, in order, in one empty directory; what it prints
+//! must be what it shows.
 //!
-//! `$ ` begins a command, `> ` goes on with it, the rest is output (standard output and error together). A line `[exit N]` behind
-//! the output is the exit code, when it is not 0. Times, ids and digests differ between runs and are compared as such.
-//! `UPDATE_README=1 cargo test readme` writes what was printed into the README.
+//! `$ ` begins a command, `> ` goes on with it, the rest is output (standard output and error
+//! together). A line `[exit N]` behind the output is the exit code, when it is not 0. Times, ids
+//! and digests differ between runs and are compared as such. `UPDATE_README=1 cargo test readme`
+//! writes what was printed into the README.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Stands for the directory around the one in which everything runs, which is also the home directory.
+/// Stands for the directory around the one in which everything runs, which is also the home
+/// directory.
 const HOME: &str = "/home/you/repos";
 
 struct Step {
@@ -27,7 +30,11 @@ fn steps(text: &str) -> Vec<Step> {
         if line.starts_with("```") {
             inside = *line == "```console";
         } else if let (true, Some(command)) = (inside, line.strip_prefix("$ ")) {
-            steps.push(Step { command: command.to_owned(), output: String::new(), lines: (i + 1, i + 1) });
+            steps.push(Step {
+                command: command.to_owned(),
+                output: String::new(),
+                lines: (i + 1, i + 1),
+            });
             in_command = true;
         } else if let (true, true, Some(more)) = (inside, in_command, line.strip_prefix('>')) {
             let step = steps.last_mut().expect("a command to go on with");
@@ -51,7 +58,10 @@ fn scrub(text: &str) -> String {
         (r"\b[0-9a-f]{12}\b", "<short commit>"),
         (r#"seal="[0-9a-f]{16}""#, "seal=<seal>"),
         (r"\b\d{8}T\d{6}[0-9A-Za-z.-]*", "<run>"),
-        (r"\b\d{4}-\d\d-\d\d([ T]\d\d:\d\d:\d\d(\.\d+)?Z?)?", "<date>"),
+        (
+            r"\b\d{4}-\d\d-\d\d([ T]\d\d:\d\d:\d\d(\.\d+)?Z?)?",
+            "<date>",
+        ),
         (r"\b[0-9a-f]{8}\b", "<short run>"),
         (r"\b\d+(\.\d+)? (B|KiB)\b", "<size>"),
         (r"\b\d+(\.\d+)? ?(ms|s|m)\b", "<time>"),
@@ -59,14 +69,20 @@ fn scrub(text: &str) -> String {
         (r"[ \t]+\n", "\n"),
     ];
     rules.iter().fold(text.to_owned(), |text, (pattern, name)| {
-        regex::Regex::new(pattern).expect("a pattern").replace_all(&text, *name).into_owned()
+        regex::Regex::new(pattern)
+            .expect("a pattern")
+            .replace_all(&text, *name)
+            .into_owned()
     })
 }
 
 fn run(command: &str, dir: &Path, home: &Path) -> String {
     let binary = PathBuf::from(env!("CARGO_BIN_EXE_vplan"));
-    let path =
-        format!("{}:{}", binary.parent().expect("a directory").display(), std::env::var("PATH").expect("a PATH"));
+    let path = format!(
+        "{}:{}",
+        binary.parent().expect("a directory").display(),
+        std::env::var("PATH").expect("a PATH")
+    );
     let output = Command::new("sh")
         .args(["-c", &format!("exec 2>&1\n{command}")])
         .current_dir(dir)
@@ -74,21 +90,28 @@ fn run(command: &str, dir: &Path, home: &Path) -> String {
         .env("PATH", path)
         .env("HOME", home)
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .envs(
-            ["AUTHOR", "COMMITTER"]
-                .iter()
-                .flat_map(|who| [(format!("GIT_{who}_NAME"), "you"), (format!("GIT_{who}_EMAIL"), "you@example.com")]),
-        )
+        .envs(["AUTHOR", "COMMITTER"].iter().flat_map(|who| {
+            [
+                (format!("GIT_{who}_NAME"), "you"),
+                (format!("GIT_{who}_EMAIL"), "you@example.com"),
+            ]
+        }))
         .stdin(Stdio::null())
         .output()
         .expect("sh runs");
-    let mut text = String::from_utf8_lossy(&output.stdout).replace(&home.display().to_string(), HOME);
+    let mut text =
+        String::from_utf8_lossy(&output.stdout).replace(&home.display().to_string(), HOME);
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
     match output.status.code() {
         Some(0) => {}
-        code => text += &format!("[exit {}]\n", code.map_or("by a signal".to_owned(), |c| c.to_string())),
+        code => {
+            text += &format!(
+                "[exit {}]\n",
+                code.map_or("by a signal".to_owned(), |c| c.to_string())
+            )
+        }
     }
     text
 }
@@ -99,16 +122,27 @@ fn every_command_prints_what_the_readme_shows() {
     let text = std::fs::read_to_string(&path).expect("a README");
     let steps = steps(&text);
     assert!(steps.len() >= 10, "the README shows a whole session");
-    // A path as long as what stands for it, because marks below a line of a message are as long as what they mark.
-    let parent = tempfile::Builder::new().prefix(".vplan").rand_bytes(4).tempdir_in("/tmp").expect("a directory");
+    // A path as long as what stands for it, because marks below a line of a message are as long as
+    // what they mark.
+    let parent = tempfile::Builder::new()
+        .prefix(".vplan")
+        .rand_bytes(4)
+        .tempdir_in("/tmp")
+        .expect("a directory");
     assert_eq!(parent.path().as_os_str().len(), HOME.len());
     let dir = parent.path().join("hello");
     std::fs::create_dir(&dir).expect("an empty directory");
-    let printed: Vec<String> = steps.iter().map(|s| run(&s.command, &dir, parent.path())).collect();
+    let printed: Vec<String> = steps
+        .iter()
+        .map(|s| run(&s.command, &dir, parent.path()))
+        .collect();
     if std::env::var_os("UPDATE_README").is_some() {
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
         for (step, output) in steps.iter().zip(&printed).rev() {
-            lines.splice(step.lines.0..step.lines.1, output.lines().map(|l| l.trim_end().to_owned()));
+            lines.splice(
+                step.lines.0..step.lines.1,
+                output.lines().map(|l| l.trim_end().to_owned()),
+            );
         }
         std::fs::write(&path, lines.join("\n") + "\n").expect("the README is written");
         return;
@@ -120,28 +154,55 @@ fn every_command_prints_what_the_readme_shows() {
 
 #[test]
 fn the_table_of_commands_has_each_of_them_and_no_other() {
-    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).expect("a README");
-    let (_, table) = text.split_once("\n| command | does |\n").expect("a table of commands");
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md"))
+        .expect("a README");
+    let (_, table) = text
+        .split_once("\n| command | does |\n")
+        .expect("a table of commands");
     let rows = table.lines().skip(1).take_while(|l| l.starts_with('|'));
     let told: BTreeSet<String> = rows
         .flat_map(|row| {
-            let cell = row.trim_start_matches('|').split('|').next().expect("a first cell");
+            let cell = row
+                .trim_start_matches('|')
+                .split('|')
+                .next()
+                .expect("a first cell");
             let code: Vec<&str> = cell.split('`').skip(1).step_by(2).collect();
-            code.into_iter().map(|c| c.split(' ').next().expect("a word").to_owned())
+            code.into_iter()
+                .map(|c| c.split(' ').next().expect("a word").to_owned())
         })
         .collect();
-    let help = Command::new(env!("CARGO_BIN_EXE_vplan")).arg("help").output().expect("vplan runs");
+    let help = Command::new(env!("CARGO_BIN_EXE_vplan"))
+        .arg("help")
+        .output()
+        .expect("vplan runs");
     let help = String::from_utf8(help.stdout).expect("text");
     let (_, commands) = help.split_once("Commands:\n").expect("a list of commands");
     let commands = commands.split("\n\n").next().expect("the end of it");
     // A command's line is indented by two blanks, the rest of what it says by more.
-    let known = commands.lines().filter_map(|l| l.strip_prefix("  ").filter(|l| !l.starts_with(' ')));
-    let known: BTreeSet<String> = known.map(|l| l.split(' ').next().expect("a word").to_owned()).collect();
+    let known = commands
+        .lines()
+        .filter_map(|l| l.strip_prefix("  ").filter(|l| !l.starts_with(' ')));
+    let known: BTreeSet<String> = known
+        .map(|l| l.split(' ').next().expect("a word").to_owned())
+        .collect();
     assert_eq!(told, known);
-    let topics = help.split_once("Topics of `vplan help TOPIC`:\n").expect("a list of topics").1;
-    let topics = topics.lines().map_while(|l| l.strip_prefix("  ")).map(|l| l.split(' ').next().expect("a word"));
+    let topics = help
+        .split_once("Topics of `vplan help TOPIC`:\n")
+        .expect("a list of topics")
+        .1;
+    let topics = topics
+        .lines()
+        .map_while(|l| l.strip_prefix("  "))
+        .map(|l| l.split(' ').next().expect("a word"));
     for topic in topics {
-        let shown = Command::new(env!("CARGO_BIN_EXE_vplan")).args(["help", topic]).output().expect("vplan runs");
-        assert!(shown.status.success() && text.contains(&format!("`{topic}`")), "{topic}");
+        let shown = Command::new(env!("CARGO_BIN_EXE_vplan"))
+            .args(["help", topic])
+            .output()
+            .expect("vplan runs");
+        assert!(
+            shown.status.success() && text.contains(&format!("`{topic}`")),
+            "{topic}"
+        );
     }
 }

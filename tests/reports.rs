@@ -17,44 +17,91 @@ pub fn is_sarif(log: &Value) -> Result<(), String> {
         }
     };
     keys(log, &["$schema", "version", "runs"], "the log")?;
-    (log["version"] == "2.1.0").then_some(()).ok_or("its version is another")?;
+    (log["version"] == "2.1.0")
+        .then_some(())
+        .ok_or("its version is another")?;
     text(&log["$schema"], "the schema")?;
-    let [run] = log["runs"].as_array().map(Vec::as_slice).unwrap_or_default() else { return Err("not one run".into()) };
-    let known = ["automationDetails", "invocations", "originalUriBaseIds", "properties", "results", "tool"];
+    let [run] = log["runs"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default()
+    else {
+        return Err("not one run".into());
+    };
+    let known = [
+        "automationDetails",
+        "invocations",
+        "originalUriBaseIds",
+        "properties",
+        "results",
+        "tool",
+    ];
     keys(run, &known, "the run")?;
     let driver = &run["tool"]["driver"];
-    keys(driver, &["name", "version", "semanticVersion", "rules"], "the driver")?;
-    (driver["name"] == "vplan").then_some(()).ok_or("the tool is another")?;
+    keys(
+        driver,
+        &["name", "version", "semanticVersion", "rules"],
+        "the driver",
+    )?;
+    (driver["name"] == "vplan")
+        .then_some(())
+        .ok_or("the tool is another")?;
     let rules = driver["rules"].as_array().ok_or("no rules")?;
     let mut ids = std::collections::BTreeSet::new();
     for rule in rules {
         keys(rule, &["id", "shortDescription"], "a rule")?;
         text(&rule["shortDescription"]["text"], "a description")?;
-        ids.insert(text(&rule["id"], "an id")?).then_some(()).ok_or("two rules of one id")?;
+        ids.insert(text(&rule["id"], "an id")?)
+            .then_some(())
+            .ok_or("two rules of one id")?;
     }
     for invocation in run["invocations"].as_array().ok_or("no invocations")? {
-        invocation["executionSuccessful"].as_bool().ok_or("no executionSuccessful")?;
+        invocation["executionSuccessful"]
+            .as_bool()
+            .ok_or("no executionSuccessful")?;
         invocation["exitCode"].as_i64().ok_or("no exitCode")?;
     }
     for result in run["results"].as_array().ok_or("no results")? {
-        keys(result, &["level", "locations", "message", "ruleId", "ruleIndex"], "a result")?;
+        keys(
+            result,
+            &["level", "locations", "message", "ruleId", "ruleIndex"],
+            "a result",
+        )?;
         text(&result["message"]["text"], "a message")?;
-        ["error", "warning"].contains(&result["level"].as_str().unwrap_or("")).then_some(()).ok_or("no level")?;
+        ["error", "warning"]
+            .contains(&result["level"].as_str().unwrap_or(""))
+            .then_some(())
+            .ok_or("no level")?;
         let index = usize::try_from(result["ruleIndex"].as_u64().ok_or("no index")?).unwrap();
-        (rules.get(index).map(|r| &r["id"]) == Some(&result["ruleId"])).then_some(()).ok_or("another rule's index")?;
-        for location in result["locations"].as_array().map(Vec::as_slice).unwrap_or_default() {
+        (rules.get(index).map(|r| &r["id"]) == Some(&result["ruleId"]))
+            .then_some(())
+            .ok_or("another rule's index")?;
+        for location in result["locations"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default()
+        {
             let physical = &location["physicalLocation"];
             keys(physical, &["artifactLocation", "region"], "a location")?;
             let uri = text(&physical["artifactLocation"]["uri"], "a uri")?;
             let plain = |c: char| c.is_ascii_alphanumeric() || "/-._~%".contains(c);
-            let relative = !uri.starts_with('/') && uri.split('/').all(|s| !["", ".", ".."].contains(&s));
-            (uri.chars().all(plain) && relative).then_some(()).ok_or(format!("no relative uri: {uri}"))?;
+            let relative =
+                !uri.starts_with('/') && uri.split('/').all(|s| !["", ".", ".."].contains(&s));
+            (uri.chars().all(plain) && relative)
+                .then_some(())
+                .ok_or(format!("no relative uri: {uri}"))?;
             let base = text(&physical["artifactLocation"]["uriBaseId"], "a base")?;
-            run["originalUriBaseIds"].get(&base).ok_or("an unknown base")?;
+            run["originalUriBaseIds"]
+                .get(&base)
+                .ok_or("an unknown base")?;
             if let Some(region) = physical.get("region") {
                 keys(region, &["startLine", "startColumn"], "a region")?;
-                (region["startLine"].as_u64() > Some(0)).then_some(()).ok_or("no line")?;
-                let column = region.get("startColumn").is_none_or(|c| c.as_u64() > Some(0));
+                (region["startLine"].as_u64() > Some(0))
+                    .then_some(())
+                    .ok_or("no line")?;
+                let column = region
+                    .get("startColumn")
+                    .is_none_or(|c| c.as_u64() > Some(0));
                 column.then_some(()).ok_or("no column")?;
             }
         }
@@ -77,7 +124,9 @@ fn hostile() -> Project {
     )]);
     project.script("bad.sh", HOSTILE);
     project.pushed(&project.commit("a script"));
-    project.write("new.txt", "").write("bad.sh", HOSTILE.replace("exit 3", "exit 4"));
+    project
+        .write("new.txt", "")
+        .write("bad.sh", HOSTILE.replace("exit 3", "exit 4"));
     project
 }
 
@@ -85,8 +134,14 @@ fn hostile() -> Project {
 #[track_caller]
 fn is_harmless(text: &str) {
     for line in text.lines() {
-        assert!(!line.trim_start().starts_with("::") && !line.contains("##["), "obeyed: {line:?}\n{text}");
-        assert!(!line.contains(['\u{7}', '\r']) && !line.contains("\u{1b}]"), "{line:?}");
+        assert!(
+            !line.trim_start().starts_with("::") && !line.contains("##["),
+            "obeyed: {line:?}\n{text}"
+        );
+        assert!(
+            !line.contains(['\u{7}', '\r']) && !line.contains("\u{1b}]"),
+            "{line:?}"
+        );
     }
 }
 
@@ -97,7 +152,10 @@ fn feedback_of_a_run() {
     is_harmless(ran.exits(40).out().as_str());
     is_harmless(&ran.err());
 
-    let told = project.run(&["feedback", "--format", "json"]).exits(0).json();
+    let told = project
+        .run(&["feedback", "--format", "json"])
+        .exits(0)
+        .json();
     assert_eq!(
         (&told["stepId"], &told["failedCommand"], &told["exitCode"]),
         (&json!("bad"), &json!("./bad.sh"), &json!(4))
@@ -107,20 +165,31 @@ fn feedback_of_a_run() {
         json!([{"path": "bad.sh", "status": "modified"}, {"path": "new.txt", "status": "added"}])
     );
     assert_eq!(told["otherFailures"][0]["id"], "later");
-    assert_eq!((&told["otherFailuresCount"], &told["version"]), (&json!(1), &json!(1)), "a warning is no failure");
+    assert_eq!(
+        (&told["otherFailuresCount"], &told["version"]),
+        (&json!(1), &json!(1)),
+        "a warning is no failure"
+    );
     assert_eq!(
         told["stdout"]["head"],
         "::error file=a::forged\n::stop-commands::x\n  ::add-mask::hunter2\n##[error]forged\n"
     );
 
     let md = project.run(&["feedback", "--format", "md"]);
-    md.exits(0).says("## Verification failed (attempt 1, 3 retries left)\n").says("- check: `bad`\n");
-    md.says("- what happened: failed `exit code 4`").says("- added `new.txt`\n").says("- modified `bad.sh`\n");
-    md.says("\n````text\n```\n# not a heading\n").says("| ::error file=a::forged\n").says("## [error]forged\n");
+    md.exits(0)
+        .says("## Verification failed (attempt 1, 3 retries left)\n")
+        .says("- check: `bad`\n");
+    md.says("- what happened: failed `exit code 4`")
+        .says("- added `new.txt`\n")
+        .says("- modified `bad.sh`\n");
+    md.says("\n````text\n```\n# not a heading\n")
+        .says("| ::error file=a::forged\n")
+        .says("## [error]forged\n");
     is_harmless(&md.out());
 
     let text = project.run(&["feedback"]);
-    text.exits(0).says("Verification failed (attempt 1, 3 retries left)\n  check: bad\n");
+    text.exits(0)
+        .says("Verification failed (attempt 1, 3 retries left)\n  check: bad\n");
     text.says("  │ ::stop-commands::x\n")
         .says("  │ ::warning::after a return\n")
         .says("later: false (failed: exit code 1)");
@@ -130,9 +199,14 @@ fn feedback_of_a_run() {
     let id = told["runId"].as_str().unwrap().to_owned();
     let folder = format!(".vplan/runs/{id}");
     for name in [&id, &id[..30], &folder, &format!("{folder}/report.json")] {
-        assert_eq!(project.run(&["feedback", name]).exits(0).out(), text.out(), "{name}");
+        assert_eq!(
+            project.run(&["feedback", name]).exits(0).out(),
+            text.out(),
+            "{name}"
+        );
     }
-    let report: Value = serde_json::from_str(&project.read(&format!("{folder}/report.json"))).unwrap();
+    let report: Value =
+        serde_json::from_str(&project.read(&format!("{folder}/report.json"))).unwrap();
     assert_eq!(report["feedback"], told);
 }
 
@@ -150,10 +224,16 @@ fn nothing_failed_nothing_said() {
 #[test]
 fn feedback_of_nothing() {
     let project = Project::contract("vplan 1\ncheck ok: true\n");
-    project.run(&["feedback"]).exits(2).warns("no run is recorded yet");
+    project
+        .run(&["feedback"])
+        .exits(2)
+        .warns("no run is recorded yet");
     project.run(&["run", "--changed-none"]).exits(0);
     project.run(&["run", "--changed-none"]).exits(0);
-    project.write("torn.json", "{\"version\":1,").write("other.json", "{\"version\":9}").write("no.json", "[]");
+    project
+        .write("torn.json", "{\"version\":1,")
+        .write("other.json", "{\"version\":9}")
+        .write("no.json", "[]");
     project.mkdir("empty");
     for (args, says) in [
         (&["feedback", "nowhere"][..], "no run is called `nowhere`"),
@@ -164,7 +244,10 @@ fn feedback_of_nothing() {
         (&["feedback", "torn.json"], "ends in the middle"),
         (&["feedback", "other.json"], "has version 9"),
         (&["feedback", "no.json"], "is no report"),
-        (&["feedback", "./empty"], "`./empty/report.json` cannot be read"),
+        (
+            &["feedback", "./empty"],
+            "`./empty/report.json` cannot be read",
+        ),
         (&["feedback", "--records", "nowhere"], "nowhere"),
         (&["feedback", "--format", "kdl"], "has no format `kdl`"),
         (&["feedback", "a", "b"], "unexpected argument"),
@@ -177,18 +260,30 @@ fn feedback_of_nothing() {
     for run in std::fs::read_dir(project.path(".vplan/runs")).unwrap() {
         std::fs::remove_file(run.unwrap().path().join("report.json")).unwrap();
     }
-    project.run(&["feedback"]).exits(2).warns("it did not come to its end");
+    project
+        .run(&["feedback"])
+        .exits(2)
+        .warns("it did not come to its end");
 }
 
 #[test]
 fn a_change_outside_the_scope() {
     let contract = "vplan 1\nscope {\n  allow \"src/**\"\n  deny \"**/*.pem\"\n}\ncheck build: cargo --version\n";
     let project = Project::contract(contract);
-    let changed = ["--changed", "src/a.rs", "added:Cargo.lock", "src/key.pem", "docs/x.md"];
+    let changed = [
+        "--changed",
+        "src/a.rs",
+        "added:Cargo.lock",
+        "src/key.pem",
+        "docs/x.md",
+    ];
     let ran = project.run(&[&["run"], &changed[..], &["--format", "json"]].concat());
     let report = ran.exits(40).json();
     let told = &report["feedback"];
-    assert_eq!((&told["failureCode"], &told["reason"]), (&json!("policy_violation"), &json!("policy")));
+    assert_eq!(
+        (&told["failureCode"], &told["reason"]),
+        (&json!("policy_violation"), &json!("policy"))
+    );
     assert_eq!(
         told["outsideScope"],
         json!([
@@ -197,19 +292,40 @@ fn a_change_outside_the_scope() {
             {"list": "allow", "path": "docs/x.md"},
         ])
     );
-    assert_eq!(told["allowedPathsNeeded"], json!([{"path": "Cargo.lock", "stepId": "build"}]), "never what is denied");
-    assert_eq!(report["steps"][0]["status"], "not_run", "and nothing is allowed by itself");
+    assert_eq!(
+        told["allowedPathsNeeded"],
+        json!([{"path": "Cargo.lock", "stepId": "build"}]),
+        "never what is denied"
+    );
+    assert_eq!(
+        report["steps"][0]["status"], "not_run",
+        "and nothing is allowed by itself"
+    );
     let md = project.run(&["feedback", "--format", "md"]);
-    md.exits(0).says("- `src/key.pem`: in `deny`\n").says("- `docs/x.md`: not in `allow`\n");
-    md.says("- `Cargo.lock`, which `build` works with\n").says("do not change the contract's `scope` yourself");
+    md.exits(0)
+        .says("- `src/key.pem`: in `deny`\n")
+        .says("- `docs/x.md`: not in `allow`\n");
+    md.says("- `Cargo.lock`, which `build` works with\n")
+        .says("do not change the contract's `scope` yourself");
     // Annotations at the files themselves, and a report in which something is red.
-    let ran = project.run(&[&["run"], &changed[..], &["--github", "on", "--junit", "j.xml"]].concat());
-    ran.exits(40).warns("::error file=src/key.pem,title=outside the scope::the contract's scope denies");
-    assert!(project.read("j.xml").contains("errors=\"1\""), "{}", project.read("j.xml"));
+    let ran = project.run(
+        &[
+            &["run"],
+            &changed[..],
+            &["--github", "on", "--junit", "j.xml"],
+        ]
+        .concat(),
+    );
+    ran.exits(40)
+        .warns("::error file=src/key.pem,title=outside the scope::the contract's scope denies");
+    assert!(
+        project.read("j.xml").contains("errors=\"1\""),
+        "{}",
+        project.read("j.xml")
+    );
 }
 
-const LINTED: &str =
-    "#!/bin/sh\nprintf 'src/a b.c:3:7: error: bad %% thing, really\\nsrc/a b.c:4:1: warning: hm\\n' >&2\nexit 1\n";
+const LINTED: &str = "#!/bin/sh\nprintf 'src/a b.c:3:7: error: bad %% thing, really\\nsrc/a b.c:4:1: warning: hm\\n' >&2\nexit 1\n";
 
 fn linted() -> Project {
     let project = Project::git_with(&[(
@@ -225,8 +341,16 @@ fn linted() -> Project {
 #[test]
 fn junit_and_sarif() {
     let project = linted();
-    let args =
-        ["run", "--changed-none", "--keep-going", "--no-recover", "--junit", "out/junit.xml", "--sarif", "out/r.sarif"];
+    let args = [
+        "run",
+        "--changed-none",
+        "--keep-going",
+        "--no-recover",
+        "--junit",
+        "out/junit.xml",
+        "--sarif",
+        "out/r.sarif",
+    ];
     project.run(&args).exits(42);
     let xml = project.read("out/junit.xml");
     let steps = "<testsuite name=\"vplan run\" tests=\"6\" failures=\"3\" errors=\"1\" skipped=\"1\" time=\"";
@@ -245,29 +369,82 @@ fn junit_and_sarif() {
     let log: Value = serde_json::from_str(&project.read("out/r.sarif")).unwrap();
     is_sarif(&log).unwrap();
     let results = log["runs"][0]["results"].as_array().unwrap();
-    let of = |rule: &str| results.iter().find(|r| r["ruleId"] == rule).unwrap_or_else(|| panic!("no {rule} in {log}"));
+    let of = |rule: &str| {
+        results
+            .iter()
+            .find(|r| r["ruleId"] == rule)
+            .unwrap_or_else(|| panic!("no {rule} in {log}"))
+    };
     let unit = &of("unit")["locations"][0]["physicalLocation"];
     assert_eq!(
-        (&unit["artifactLocation"]["uri"], &unit["region"]["startLine"]),
+        (
+            &unit["artifactLocation"]["uri"],
+            &unit["region"]["startLine"]
+        ),
         (&json!("contracts/verify.vplan"), &json!(6))
     );
-    assert_eq!((&of("unit")["level"], &of("soft")["level"]), (&json!("error"), &json!("warning")));
-    assert_eq!(log["runs"][0]["invocations"][0], json!({"executionSuccessful": false, "exitCode": 42}));
+    assert_eq!(
+        (&of("unit")["level"], &of("soft")["level"]),
+        (&json!("error"), &json!("warning"))
+    );
+    assert_eq!(
+        log["runs"][0]["invocations"][0],
+        json!({"executionSuccessful": false, "exitCode": 42})
+    );
 
     // A pass has no results, and its own JUnit.
     project
-        .run(&["run", "--changed-none", "--only", "soft", "--only", "ok", "--junit", "a.xml", "--sarif", "b"])
+        .run(&[
+            "run",
+            "--changed-none",
+            "--only",
+            "soft",
+            "--only",
+            "ok",
+            "--junit",
+            "a.xml",
+            "--sarif",
+            "b",
+        ])
         .exits(0);
     let log: Value = serde_json::from_str(&project.read("b")).unwrap();
     is_sarif(&log).unwrap();
-    assert_eq!(log["runs"][0]["results"].as_array().unwrap().len(), 1, "the warning");
-    assert!(project.read("a.xml").contains("tests=\"2\" failures=\"0\" errors=\"0\" skipped=\"1\""));
+    assert_eq!(
+        log["runs"][0]["results"].as_array().unwrap().len(),
+        1,
+        "the warning"
+    );
+    assert!(
+        project
+            .read("a.xml")
+            .contains("tests=\"2\" failures=\"0\" errors=\"0\" skipped=\"1\"")
+    );
 
     // On standard output; people read standard error then.
-    let ran = project.run(&["run", "--changed-none", "--only", "unit", "--no-recover", "--junit", "-"]);
+    let ran = project.run(&[
+        "run",
+        "--changed-none",
+        "--only",
+        "unit",
+        "--no-recover",
+        "--junit",
+        "-",
+    ]);
     ran.exits(42).warns("failed: 1 failed");
-    assert!(ran.out().starts_with("<?xml") && ran.out().ends_with("</testsuites>\n"), "{}", ran.out());
-    let ran = project.run(&["run", "--changed-none", "--only", "unit", "--no-recover", "--sarif", "-"]);
+    assert!(
+        ran.out().starts_with("<?xml") && ran.out().ends_with("</testsuites>\n"),
+        "{}",
+        ran.out()
+    );
+    let ran = project.run(&[
+        "run",
+        "--changed-none",
+        "--only",
+        "unit",
+        "--no-recover",
+        "--sarif",
+        "-",
+    ]);
     is_sarif(&serde_json::from_slice(&ran.exits(42).stdout).unwrap()).unwrap();
 }
 
@@ -277,26 +454,49 @@ fn documents_that_cannot_be_written() {
     project.mkdir("dir").write("file", "");
     let base = ["run", "--changed-none", "--keep-going", "--no-recover"];
     for (more, says) in [
-        (&["--junit", "-", "--sarif", "-"][..], "`--junit` and `--sarif` cannot both write to `-`"),
-        (&["--junit", "x", "--sarif", "x"], "cannot both write to `x`"),
-        (&["--junit", "-", "--format", "json"], "standard output is taken by `--format json`"),
-        (&["--sarif", "-", "--events", "-"], "standard output is taken by `--events -`"),
+        (
+            &["--junit", "-", "--sarif", "-"][..],
+            "`--junit` and `--sarif` cannot both write to `-`",
+        ),
+        (
+            &["--junit", "x", "--sarif", "x"],
+            "cannot both write to `x`",
+        ),
+        (
+            &["--junit", "-", "--format", "json"],
+            "standard output is taken by `--format json`",
+        ),
+        (
+            &["--sarif", "-", "--events", "-"],
+            "standard output is taken by `--events -`",
+        ),
         (&["--junit", "dir"], "`dir` is a directory"),
         (&["--sarif", ""], "a value is required"),
         (&["--github", "maybe"], "invalid value 'maybe'"),
     ] {
-        project.run(&[&base[..], more].concat()).exits(2).warns(says);
+        project
+            .run(&[&base[..], more].concat())
+            .exits(2)
+            .warns(says);
     }
     assert!(!project.exists(".vplan"), "nothing ran");
-    // The verdict is never lost: a failure stays what it is, a pass that cannot be reported is none of vplan's passes.
+    // The verdict is never lost: a failure stays what it is, a pass that cannot be reported is none
+    // of vplan's passes.
     for (only, exit) in [("bad", 42), ("ok", 1)] {
-        let ran = project.run(&[&base[..], &["--only", only, "--junit", "file/below", "--sarif", "s.json"]].concat());
-        ran.exits(exit).warns("the JUnit report cannot be written to `file/below`").says(if exit == 1 {
-            "passed"
-        } else {
-            "failed"
-        });
-        assert!(project.exists("s.json"), "the others are written all the same");
+        let ran = project.run(
+            &[
+                &base[..],
+                &["--only", only, "--junit", "file/below", "--sarif", "s.json"],
+            ]
+            .concat(),
+        );
+        ran.exits(exit)
+            .warns("the JUnit report cannot be written to `file/below`")
+            .says(if exit == 1 { "passed" } else { "failed" });
+        assert!(
+            project.exists("s.json"),
+            "the others are written all the same"
+        );
         project.remove("s.json");
     }
 }
@@ -336,9 +536,18 @@ fn annotations_and_summary() {
     assert!(order("`gone`") < order("`soft`"), "worst first");
     // It grows: other commands of the same step write there, too.
     actions(&[], "../summary").exits(42);
-    assert!(project.read("../summary").matches("## vplan: errored").count() == 2);
+    assert!(
+        project
+            .read("../summary")
+            .matches("## vplan: errored")
+            .count()
+            == 2
+    );
     // One document on standard output stays one.
-    actions(&["--format", "json"], "../summary").exits(42).warns("::error ").json();
+    actions(&["--format", "json"], "../summary")
+        .exits(42)
+        .warns("::error ")
+        .json();
     let off = actions(&["--github", "off"], "../none");
     off.exits(42);
     assert!(!off.err().contains("::error") && !project.exists("../none"));
@@ -349,25 +558,38 @@ fn annotations_and_summary() {
 
     // No room, no place: worth a word, no failure.
     project.write("../full", " ".repeat(1024 * 1024 - 10));
-    actions(&[], "../full").exits(42).warns("the limit of 1 MiB is reached");
+    actions(&[], "../full")
+        .exits(42)
+        .warns("the limit of 1 MiB is reached");
     assert_eq!(project.read("../full").len(), 1024 * 1024 - 10);
-    actions(&["--only", "ok"], "..").exits(0).warns("the step summary was not written");
+    actions(&["--only", "ok"], "..")
+        .exits(0)
+        .warns("the step summary was not written");
 }
 
 #[test]
 fn foreign_commands_are_not_obeyed() {
     let project = hostile();
-    let ran = project.vplan(&["run", "--keep-going", "--events", "-"]).env("GITHUB_ACTIONS", "true").run();
+    let ran = project
+        .vplan(&["run", "--keep-going", "--events", "-"])
+        .env("GITHUB_ACTIONS", "true")
+        .run();
     is_harmless(&ran.exits(40).out());
     let ours = ran.err();
     let (commands, rest): (Vec<&str>, Vec<&str>) = ours.lines().partition(|l| l.starts_with("::"));
     is_harmless(&rest.join("\n"));
     assert_eq!(commands.len(), 3, "{ours}");
     assert!(commands.iter().all(|c| c.contains("exit code")), "{ours}");
-    let json = project.vplan(&["run", "--keep-going", "--format", "json"]).env("GITHUB_ACTIONS", "true").run();
+    let json = project
+        .vplan(&["run", "--keep-going", "--format", "json"])
+        .env("GITHUB_ACTIONS", "true")
+        .run();
     is_harmless(&json.exits(40).out());
     assert!(
-        json.json()["steps"][1]["stdoutTail"].as_str().unwrap().contains("##[error]forged"),
+        json.json()["steps"][1]["stdoutTail"]
+            .as_str()
+            .unwrap()
+            .contains("##[error]forged"),
         "the value is the same"
     );
 }
@@ -375,15 +597,40 @@ fn foreign_commands_are_not_obeyed() {
 #[test]
 fn shards_are_reported_together() {
     let project = linted();
-    project.run(&["plan", "--changed-none", "-o", "p.json", "--keep-going", "--no-recover"]).exits(0);
+    project
+        .run(&[
+            "plan",
+            "--changed-none",
+            "-o",
+            "p.json",
+            "--keep-going",
+            "--no-recover",
+        ])
+        .exits(0);
     let mut runs = Vec::new();
     for shard in ["1/2", "2/2"] {
-        let report = project.run(&["run", "--plan", "p.json", "--shard", shard, "--format", "json"]).json();
+        let report = project
+            .run(&[
+                "run", "--plan", "p.json", "--shard", shard, "--format", "json",
+            ])
+            .json();
         runs.push(format!(".vplan/runs/{}", report["runId"].as_str().unwrap()));
     }
-    let args = ["merge", &runs[0], &runs[1], "--junit", "j.xml", "--sarif", "s.json", "--github", "on"];
-    project.run(&args).exits(42).warns("::error file=contracts/verify.vplan,line=6,col=7,title=unit failed");
-    assert!(project.read("j.xml").contains("tests=\"6\" failures=\"3\" errors=\"1\" skipped=\"1\""));
+    let args = [
+        "merge", &runs[0], &runs[1], "--junit", "j.xml", "--sarif", "s.json", "--github", "on",
+    ];
+    project
+        .run(&args)
+        .exits(42)
+        .warns("::error file=contracts/verify.vplan,line=6,col=7,title=unit failed");
+    assert!(
+        project
+            .read("j.xml")
+            .contains("tests=\"6\" failures=\"3\" errors=\"1\" skipped=\"1\"")
+    );
     is_sarif(&serde_json::from_str(&project.read("s.json")).unwrap()).unwrap();
-    project.run(&["merge", &runs[0], "--junit", "-", "--sarif", "-"]).exits(2).warns("cannot both write");
+    project
+        .run(&["merge", &runs[0], "--junit", "-", "--sarif", "-"])
+        .exits(2)
+        .warns("cannot both write");
 }

@@ -1,4 +1,5 @@
-//! Reuse of results end to end: when `vplan run` starts a step, and when an earlier pass stands for it.
+//! Reuse of results end to end: when `vplan run` starts a step, and when an earlier pass stands for
+//! it.
 
 use crate::support::Project;
 use crate::support::process::Bounded as _;
@@ -17,8 +18,13 @@ check one {
 /// A contract; globs need no quotes here.
 fn quoted(contract: &str) -> String {
     let line = |line: &str| {
-        let words =
-            line.split(' ').map(|word| if word.contains("**") { format!("\"{word}\"") } else { word.to_owned() });
+        let words = line.split(' ').map(|word| {
+            if word.contains("**") {
+                format!("\"{word}\"")
+            } else {
+                word.to_owned()
+            }
+        });
         words.collect::<Vec<_>>().join(" ") + "\n"
     };
     contract.lines().map(line).collect()
@@ -27,48 +33,90 @@ fn quoted(contract: &str) -> String {
 fn project(contract: &str) -> Project {
     let contract = quoted(contract);
     let contract = contract.as_str();
-    Project::git_with(&[("contracts/verify.vplan", contract), ("src/a", "1"), ("src/b", "1"), ("other", "1")])
+    Project::git_with(&[
+        ("contracts/verify.vplan", contract),
+        ("src/a", "1"),
+        ("src/b", "1"),
+        ("other", "1"),
+    ])
 }
 
 fn ran(project: &Project) -> usize {
-    std::fs::read(project.parent().join("ran")).unwrap_or_default().len() / 2
+    std::fs::read(project.parent().join("ran"))
+        .unwrap_or_default()
+        .len()
+        / 2
 }
 
 fn report(project: &Project, args: &[&str]) -> Value {
-    project.run(&[&["run", "--format", "json", "--changed-none"], args].concat()).json()
+    project
+        .run(&[&["run", "--format", "json", "--changed-none"], args].concat())
+        .json()
 }
 
 /// `id:status` of each step, in order.
 fn statuses(report: &Value) -> String {
-    let one = |s: &Value| format!("{}:{}", s["id"].as_str().unwrap(), s["status"].as_str().unwrap());
-    report["steps"].as_array().unwrap().iter().map(one).collect::<Vec<_>>().join(" ")
+    let one = |s: &Value| {
+        format!(
+            "{}:{}",
+            s["id"].as_str().unwrap(),
+            s["status"].as_str().unwrap()
+        )
+    };
+    report["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(one)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn step<'a>(report: &'a Value, id: &str) -> &'a Value {
-    report["steps"].as_array().unwrap().iter().find(|s| s["id"] == id).unwrap()
+    report["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|s| s["id"] == id)
+        .unwrap()
 }
 
 /// Why no earlier pass stood for a step.
 fn why(report: &Value, id: &str) -> String {
-    step(report, id)["notReused"].as_str().unwrap_or_default().to_owned()
+    step(report, id)["notReused"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 fn notes(report: &Value) -> String {
     let list = report["notes"].as_array().cloned().unwrap_or_default();
-    list.iter().map(|n| n["message"].as_str().unwrap()).collect::<Vec<_>>().join("\n")
+    list.iter()
+        .map(|n| n["message"].as_str().unwrap())
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// The folder of what is kept.
 fn store(project: &Project) -> PathBuf {
     let state = project.parent().join("home/state/vplan");
-    let of = std::fs::read_dir(&state).unwrap().next().unwrap().unwrap().path();
+    let of = std::fs::read_dir(&state)
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
     of.join("results")
 }
 
 /// The passes that are kept.
 fn kept(project: &Project) -> Vec<PathBuf> {
-    let files = std::fs::read_dir(store(project)).unwrap().map(|e| e.unwrap().path());
-    let mut files: Vec<PathBuf> = files.filter(|p| p.file_name().unwrap().len() == 64).collect();
+    let files = std::fs::read_dir(store(project))
+        .unwrap()
+        .map(|e| e.unwrap().path());
+    let mut files: Vec<PathBuf> = files
+        .filter(|p| p.file_name().unwrap().len() == 64)
+        .collect();
     files.sort();
     files
 }
@@ -84,21 +132,43 @@ fn a_preview_says_what_a_pass_may_stand_for() {
 fn a_pass_stands_for_a_step_until_its_inputs_change() {
     let project = project(ONE);
     let first = report(&project, &[]);
-    assert_eq!((statuses(&first).as_str(), ran(&project)), ("one:passed", 1), "{first}");
+    assert_eq!(
+        (statuses(&first).as_str(), ran(&project)),
+        ("one:passed", 1),
+        "{first}"
+    );
     assert_eq!(why(&first, "one"), "there is no earlier pass of it");
 
     let second = report(&project, &[]);
-    assert_eq!((statuses(&second).as_str(), ran(&project)), ("one:cached", 1), "{second}");
+    assert_eq!(
+        (statuses(&second).as_str(), ran(&project)),
+        ("one:cached", 1),
+        "{second}"
+    );
     let cached = step(&second, "one");
     assert_eq!(cached["cachedFrom"]["runId"], first["runId"]);
-    assert_eq!((&cached["reason"], &cached["tries"]), (&"same_inputs".into(), &0.into()));
+    assert_eq!(
+        (&cached["reason"], &cached["tries"]),
+        (&"same_inputs".into(), &0.into())
+    );
     assert_eq!(second["verdict"], "passed");
-    assert_eq!((&second["coverage"], &second["exitCode"]), (&"full".into(), &0.into()));
+    assert_eq!(
+        (&second["coverage"], &second["exitCode"]),
+        (&"full".into(), &0.into())
+    );
     let third = report(&project, &[]);
-    assert_eq!(step(&third, "one")["cachedFrom"]["runId"], first["runId"], "the run that proved it");
+    assert_eq!(
+        step(&third, "one")["cachedFrom"]["runId"],
+        first["runId"],
+        "the run that proved it"
+    );
 
     project.write("other", "2");
-    assert_eq!(statuses(&report(&project, &[])), "one:cached", "not an input");
+    assert_eq!(
+        statuses(&report(&project, &[])),
+        "one:cached",
+        "not an input"
+    );
     for (name, change) in [
         (
             "content",
@@ -116,7 +186,8 @@ fn a_pass_stands_for_a_step_until_its_inputs_change() {
             p.mode("src/a", 0o755);
         }),
         ("an ignored file", &|p| {
-            p.write(".gitignore", "src/ignored").write("src/ignored", "1");
+            p.write(".gitignore", "src/ignored")
+                .write("src/ignored", "1");
         }),
         ("a symlink", &|p| {
             p.symlink("src/link", "../other");
@@ -132,30 +203,66 @@ fn a_pass_stands_for_a_step_until_its_inputs_change() {
         assert!(ran(&project) == before + 1, "{name}");
         assert_eq!(statuses(&report(&project, &[])), "one:cached", "{name}");
     }
-    project.write("src/a", "1").mode("src/a", 0o644).remove("src/ignored").remove("src/link").write("src/b", "1");
+    project
+        .write("src/a", "1")
+        .mode("src/a", 0o644)
+        .remove("src/ignored")
+        .remove("src/link")
+        .write("src/b", "1");
     let back = report(&project, &[]);
-    assert_eq!(step(&back, "one")["cachedFrom"]["runId"], first["runId"], "all is as it was at first");
+    assert_eq!(
+        step(&back, "one")["cachedFrom"]["runId"],
+        first["runId"],
+        "all is as it was at first"
+    );
 }
 
 #[test]
 fn people_read_what_was_not_run() {
     let project = project(&format!("{ONE}check two: true\n"));
-    project.run(&["run", "--changed-none"]).exits(0).says("2 passed in");
+    project
+        .run(&["run", "--changed-none"])
+        .exits(0)
+        .says("2 passed in");
     let second = project.run(&["run", "--changed-none"]);
-    second.exits(0).says("2 passed, 1 of them in earlier runs").warns("passed in run ");
-    let journal = std::fs::read_dir(project.path(".vplan/runs")).unwrap().map(|e| e.unwrap().path()).max().unwrap();
+    second
+        .exits(0)
+        .says("2 passed, 1 of them in earlier runs")
+        .warns("passed in run ");
+    let journal = std::fs::read_dir(project.path(".vplan/runs"))
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .max()
+        .unwrap();
     let journal = std::fs::read_to_string(journal.join("events.jsonl")).unwrap();
-    let events: Vec<Value> = journal.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
-    let of = |kind: &str| events.iter().filter(|e| e["type"] == kind && e["id"] == "one").collect::<Vec<_>>();
-    assert_eq!(of("step.started"), Vec::<&Value>::new(), "nothing was started");
+    let events: Vec<Value> = journal
+        .lines()
+        .map(|l| serde_json::from_str(l).unwrap())
+        .collect();
+    let of = |kind: &str| {
+        events
+            .iter()
+            .filter(|e| e["type"] == kind && e["id"] == "one")
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        of("step.started"),
+        Vec::<&Value>::new(),
+        "nothing was started"
+    );
     let finished = of("step.finished");
-    assert_eq!((&finished[0]["status"], &finished[0]["attempt"]), (&"cached".into(), &0.into()));
+    assert_eq!(
+        (&finished[0]["status"], &finished[0]["attempt"]),
+        (&"cached".into(), &0.into())
+    );
     assert!(finished[0]["cachedFrom"].is_string());
 }
 
 #[test]
 fn cache_never_hides_contract_change() {
-    let contract = |more: &str| format!("vplan 1\ncheck one {{\n  run tool src/a\n  inputs src/**\n{more}}}\n");
+    let contract = |more: &str| {
+        format!("vplan 1\ncheck one {{\n  run tool src/a\n  inputs src/**\n{more}}}\n")
+    };
     let project = project(&contract("  tool-path \"bin\"\n"));
     project.script("bin/tool", "#!/bin/sh\necho x >>../ran\n");
     assert_eq!(statuses(&report(&project, &[])), "one:passed");
@@ -170,27 +277,49 @@ fn cache_never_hides_contract_change() {
     assert_eq!(statuses(&report(&project, &[])), "one:cached");
 
     let run = |name: &str, value: &str| {
-        project.vplan(&["run", "--format", "json", "--changed-none"]).env(name, value).run().json()
+        project
+            .vplan(&["run", "--format", "json", "--changed-none"])
+            .env(name, value)
+            .run()
+            .json()
     };
     let other = run("LANG", "xx");
-    assert_eq!(why(&other, "one"), "since its last pass, the variable `LANG` changed");
+    assert_eq!(
+        why(&other, "one"),
+        "since its last pass, the variable `LANG` changed"
+    );
     assert_eq!(statuses(&run("LANG", "xx")), "one:cached");
-    assert_eq!(statuses(&run("UNRELATED", "xx")), "one:cached", "what the step does not see");
+    assert_eq!(
+        statuses(&run("UNRELATED", "xx")),
+        "one:cached",
+        "what the step does not see"
+    );
 
-    project.write("contracts/verify.vplan", quoted(&contract("  tool-path \"bin\"\n  timeout 7s\n")));
-    let other = report(&project, &[]);
-    assert_eq!(why(&other, "one"), "since its last pass, its settings, the variable `LANG` changed");
     project.write(
         "contracts/verify.vplan",
-        quoted(&contract("  tool-path \"bin\"\n  timeout 7s\n  describe \"no say\"\n  tags x\n")),
+        quoted(&contract("  tool-path \"bin\"\n  timeout 7s\n")),
+    );
+    let other = report(&project, &[]);
+    assert_eq!(
+        why(&other, "one"),
+        "since its last pass, its settings, the variable `LANG` changed"
+    );
+    project.write(
+        "contracts/verify.vplan",
+        quoted(&contract(
+            "  tool-path \"bin\"\n  timeout 7s\n  describe \"no say\"\n  tags x\n",
+        )),
     );
     assert_eq!(statuses(&report(&project, &[])), "one:cached");
 }
 
 #[test]
 fn a_scripts_interpreter_counts() {
-    let project = project("vplan 1\ncheck one {\n  run tool\n  tool-path \"bin\"\n  inputs src/**\n}\n");
-    project.script("bin/reader", "#!/bin/sh\necho x >>../ran\n").script("bin/tool", "#!/usr/bin/env reader\n");
+    let project =
+        project("vplan 1\ncheck one {\n  run tool\n  tool-path \"bin\"\n  inputs src/**\n}\n");
+    project
+        .script("bin/reader", "#!/bin/sh\necho x >>../ran\n")
+        .script("bin/tool", "#!/usr/bin/env reader\n");
     assert_eq!(statuses(&report(&project, &[])), "one:passed");
     assert_eq!(statuses(&report(&project, &[])), "one:cached");
     project.script("bin/reader", "#!/bin/sh\necho y >>../ran\n");
@@ -230,12 +359,20 @@ fn products_must_be_as_they_were() {
         change(&project);
         let again = report(&project, &[]);
         assert_eq!(statuses(&again), "build:passed", "{name}");
-        assert_eq!(why(&again, "build"), "`dist/app`, which it made when it passed, is not as it was", "{name}");
+        assert_eq!(
+            why(&again, "build"),
+            "`dist/app`, which it made when it passed, is not as it was",
+            "{name}"
+        );
         assert_eq!(project.read("dist/app"), "1");
         project.mode("dist/app", 0o644);
     }
     project.write("dist/more", "of another step");
-    assert_eq!(statuses(&report(&project, &[])), "build:cached", "what it did not make has no say");
+    assert_eq!(
+        statuses(&report(&project, &[])),
+        "build:cached",
+        "what it did not make has no say"
+    );
 }
 
 #[test]
@@ -244,18 +381,29 @@ fn nothing_made_is_nothing_kept() {
     for _ in 0..2 {
         let report = report(&project, &[]);
         assert_eq!(statuses(&report), "build:passed");
-        assert!(why(&report, "build").contains("it made nothing of what it `produces`"), "{report}");
+        assert!(
+            why(&report, "build").contains("it made nothing of what it `produces`"),
+            "{report}"
+        );
     }
 }
 
 #[test]
 fn who_cleans_before_it_makes_it_run() {
-    let project = project(&format!("{BUILD}check clean {{\n  run rm -rf dist\n  cleans dist/**\n}}\n"));
+    let project = project(&format!(
+        "{BUILD}check clean {{\n  run rm -rf dist\n  cleans dist/**\n}}\n"
+    ));
     for _ in 0..2 {
-        assert_eq!(statuses(&report(&project, &[])), "clean:passed build:passed");
+        assert_eq!(
+            statuses(&report(&project, &[])),
+            "clean:passed build:passed"
+        );
     }
     let last = report(&project, &[]);
-    assert_eq!(why(&last, "build"), "`clean` before it cleans what it produces");
+    assert_eq!(
+        why(&last, "build"),
+        "`clean` before it cleans what it produces"
+    );
 }
 
 #[test]
@@ -268,26 +416,57 @@ fn a_predecessor_that_ran_makes_it_run() {
     };
     let project = project(&contract("", "gen/**"));
     for _ in 0..2 {
-        assert_eq!(statuses(&report(&project, &[])), "first:passed second:passed", "it may have made anything");
+        assert_eq!(
+            statuses(&report(&project, &[])),
+            "first:passed second:passed",
+            "it may have made anything"
+        );
     }
-    project.write("contracts/verify.vplan", quoted(&contract("  produces gen/**\n", "")));
+    project.write(
+        "contracts/verify.vplan",
+        quoted(&contract("  produces gen/**\n", "")),
+    );
     for _ in 0..2 {
-        assert_eq!(statuses(&report(&project, &[])), "first:passed second:passed", "not all of it is an input");
+        assert_eq!(
+            statuses(&report(&project, &[])),
+            "first:passed second:passed",
+            "not all of it is an input"
+        );
     }
-    project.write("contracts/verify.vplan", quoted(&contract("  produces gen/**\n", "gen/**")));
-    assert_eq!(statuses(&report(&project, &[])), "first:passed second:passed");
-    assert_eq!(statuses(&report(&project, &[])), "first:passed second:cached");
+    project.write(
+        "contracts/verify.vplan",
+        quoted(&contract("  produces gen/**\n", "gen/**")),
+    );
+    assert_eq!(
+        statuses(&report(&project, &[])),
+        "first:passed second:passed"
+    );
+    assert_eq!(
+        statuses(&report(&project, &[])),
+        "first:passed second:cached"
+    );
     project.write("src/a", "2");
-    assert_eq!(statuses(&report(&project, &[])), "first:passed second:passed");
-    project.write("contracts/verify.vplan", quoted(&contract("  produces gen/**\n  inputs src/**\n", "gen/**")));
-    assert_eq!(statuses(&report(&project, &[])), "first:passed second:passed");
-    assert_eq!(statuses(&report(&project, &[])), "first:cached second:cached");
+    assert_eq!(
+        statuses(&report(&project, &[])),
+        "first:passed second:passed"
+    );
+    project.write(
+        "contracts/verify.vplan",
+        quoted(&contract("  produces gen/**\n  inputs src/**\n", "gen/**")),
+    );
+    assert_eq!(
+        statuses(&report(&project, &[])),
+        "first:passed second:passed"
+    );
+    assert_eq!(
+        statuses(&report(&project, &[])),
+        "first:cached second:cached"
+    );
 }
 
 #[test]
 fn cache_only_clean_passes_stored() {
-    let flaky =
-        "vplan 1\ncheck one {\n  shell echo x >>../ran; test $(wc -l <../ran) -gt 1\n  inputs src/**\n  retries 1\n}\n";
+    let flaky = "vplan 1\ncheck one {\n  shell echo x >>../ran; test $(wc -l <../ran) -gt 1\n  inputs src/**\n  retries 1\n}\n";
     let project = project(flaky);
     assert_eq!(statuses(&report(&project, &[])), "one:flaky");
     assert_eq!(kept(&project).len(), 0);
@@ -300,7 +479,10 @@ fn cache_only_clean_passes_stored() {
     let project = self::project(ONE);
     project.write("../fail", "");
     for n in 1..3 {
-        assert_eq!((statuses(&report(&project, &[])).as_str(), ran(&project)), ("one:failed", n));
+        assert_eq!(
+            (statuses(&report(&project, &[])).as_str(), ran(&project)),
+            ("one:failed", n)
+        );
     }
     assert_eq!(kept(&project).len(), 0);
     project.remove("../fail");
@@ -333,7 +515,10 @@ fn an_input_that_is_written_meanwhile_voids_the_pass() {
             ("one:passed", n),
             "with the same content, but written"
         );
-        assert!(why(&report, "one").contains("`src/b`, an input, was written while it ran"), "{report}");
+        assert!(
+            why(&report, "one").contains("`src/b`, an input, was written while it ran"),
+            "{report}"
+        );
     }
     assert_eq!(kept(&project).len(), 0);
 }
@@ -344,20 +529,39 @@ fn cache_corrupt_entry_is_miss() {
     report(&project, &[]);
     let [file] = kept(&project).try_into().unwrap();
     let whole = std::fs::read(&file).unwrap();
-    let forged = String::from_utf8(whole.clone()).unwrap().replace("\"runId\":\"2", "\"runId\":\"1");
-    for (n, damaged) in
-        (2..).zip([b"".to_vec(), whole[..whole.len() / 2].to_vec(), forged.into_bytes(), vec![0xff; 100]])
-    {
+    let forged = String::from_utf8(whole.clone())
+        .unwrap()
+        .replace("\"runId\":\"2", "\"runId\":\"1");
+    for (n, damaged) in (2..).zip([
+        b"".to_vec(),
+        whole[..whole.len() / 2].to_vec(),
+        forged.into_bytes(),
+        vec![0xff; 100],
+    ]) {
         std::fs::write(&file, damaged).unwrap();
         let report = report(&project, &[]);
-        assert_eq!((statuses(&report).as_str(), ran(&project)), ("one:passed", n));
-        assert!(notes(&report).contains("what was kept of an earlier pass of `one` is damaged"), "{report}");
+        assert_eq!(
+            (statuses(&report).as_str(), ran(&project)),
+            ("one:passed", n)
+        );
+        assert!(
+            notes(&report).contains("what was kept of an earlier pass of `one` is damaged"),
+            "{report}"
+        );
     }
-    assert_eq!(statuses(&report(&project, &[])), "one:cached", "it was kept anew");
+    assert_eq!(
+        statuses(&report(&project, &[])),
+        "one:cached",
+        "it was kept anew"
+    );
     std::fs::remove_file(&file).unwrap();
     std::fs::create_dir(&file).unwrap();
     let report = report(&project, &[]);
-    assert_eq!((statuses(&report).as_str(), &report["exitCode"]), ("one:passed", &0.into()), "nor does this end a run");
+    assert_eq!(
+        (statuses(&report).as_str(), &report["exitCode"]),
+        ("one:passed", &0.into()),
+        "nor does this end a run"
+    );
 }
 
 #[test]
@@ -366,7 +570,10 @@ fn without_a_place_for_state_everything_runs() {
     project.write("file", "");
     for n in 1..3 {
         let report = report(&project, &["--state-dir", "file/x"]);
-        assert_eq!((statuses(&report).as_str(), ran(&project)), ("one:passed", n));
+        assert_eq!(
+            (statuses(&report).as_str(), ran(&project)),
+            ("one:passed", n)
+        );
         assert!(notes(&report).contains("cannot be kept"), "{report}");
     }
 }
@@ -376,18 +583,29 @@ fn two_runs_at_once() {
     let project = project(ONE);
     let runs: Vec<_> = (0..4)
         .map(|_| {
-            let mut command = project.vplan(&["run", "--format", "json", "--changed-none"]).command();
-            command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap()
+            let mut command = project
+                .vplan(&["run", "--format", "json", "--changed-none"])
+                .command();
+            command
+                .stdout(std::process::Stdio::piped())
+                .stderr(std::process::Stdio::piped())
+                .spawn()
+                .unwrap()
         })
         .collect();
     for run in runs {
         let output = run.finished();
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!((&report["verdict"], notes(&report).as_str()), (&"passed".into(), ""));
+        assert_eq!(
+            (&report["verdict"], notes(&report).as_str()),
+            (&"passed".into(), "")
+        );
     }
     assert_eq!(kept(&project).len(), 1);
     assert_eq!(statuses(&report(&project, &[])), "one:cached");
-    let litter = std::fs::read_dir(store(&project)).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
+    let litter = std::fs::read_dir(store(&project))
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap());
     assert_eq!(litter.filter(|n| n.starts_with('.')).count(), 0);
 }
 
@@ -396,10 +614,19 @@ fn cache_off_equals_on() {
     let project = project(ONE);
     for n in 1..3 {
         let report = report(&project, &["--no-cache"]);
-        assert_eq!((statuses(&report).as_str(), ran(&project)), ("one:passed", n));
+        assert_eq!(
+            (statuses(&report).as_str(), ran(&project)),
+            ("one:passed", n)
+        );
     }
-    assert_eq!(statuses(&report(&project, &[])), "one:cached", "but what passes is kept");
-    project.run(&["run", "--changed-none", "--no-cache", "--confirm"]).exits(2);
+    assert_eq!(
+        statuses(&report(&project, &[])),
+        "one:cached",
+        "but what passes is kept"
+    );
+    project
+        .run(&["run", "--changed-none", "--no-cache", "--confirm"])
+        .exits(2);
 }
 
 #[test]
@@ -408,18 +635,42 @@ fn confirming() {
     let first = report(&project, &[]);
     let same = report(&project, &["--confirm"]);
     assert_eq!((statuses(&same).as_str(), ran(&project)), ("one:passed", 2));
-    assert_eq!(step(&same, "one")["confirmation"], serde_json::json!({"runId": first["runId"]}));
+    assert_eq!(
+        step(&same, "one")["confirmation"],
+        serde_json::json!({"runId": first["runId"]})
+    );
     assert_eq!(notes(&same), "");
 
     project.write("../fail", "");
-    assert_eq!(statuses(&report(&project, &[])), "one:cached", "what no input says is not seen");
+    assert_eq!(
+        statuses(&report(&project, &[])),
+        "one:cached",
+        "what no input says is not seen"
+    );
     let other = report(&project, &["--confirm"]);
-    assert_eq!((statuses(&other).as_str(), &other["exitCode"]), ("one:failed", &40.into()), "the fresh run decides");
-    assert!(notes(&other).contains("`one` is not what it was in run"), "{other}");
-    assert!(notes(&other).contains("it passed then, now it is failed (exit code 1)"), "{other}");
+    assert_eq!(
+        (statuses(&other).as_str(), &other["exitCode"]),
+        ("one:failed", &40.into()),
+        "the fresh run decides"
+    );
+    assert!(
+        notes(&other).contains("`one` is not what it was in run"),
+        "{other}"
+    );
+    assert!(
+        notes(&other).contains("it passed then, now it is failed (exit code 1)"),
+        "{other}"
+    );
     assert!(step(&other, "one")["confirmation"]["difference"].is_string());
-    assert_eq!(statuses(&report(&project, &[])), "one:failed", "the earlier result is gone");
-    project.run(&["run", "--changed-none", "--confirm"]).exits(40).never_says("is not what it was");
+    assert_eq!(
+        statuses(&report(&project, &[])),
+        "one:failed",
+        "the earlier result is gone"
+    );
+    project
+        .run(&["run", "--changed-none", "--confirm"])
+        .exits(40)
+        .never_says("is not what it was");
 }
 
 #[test]
@@ -428,7 +679,10 @@ fn confirming_what_was_made() {
     report(&project, &[]);
     let other = report(&project, &["--confirm"]);
     assert_eq!(statuses(&other), "build:passed");
-    assert!(notes(&other).contains("it made another `dist/app`"), "{other}");
+    assert!(
+        notes(&other).contains("it made another `dist/app`"),
+        "{other}"
+    );
 }
 
 #[test]
@@ -437,32 +691,62 @@ fn secrets_are_not_kept() {
         "vplan 1\ncheck one {\n  shell echo x >>../ran; echo $MY_TOKEN\n  inputs src/**\n  pass-env MY_TOKEN\n}\n",
     );
     let run = |value: &str| {
-        let args = ["run", "--format", "json", "--changed-none", "--grant-env", "MY_TOKEN"];
+        let args = [
+            "run",
+            "--format",
+            "json",
+            "--changed-none",
+            "--grant-env",
+            "MY_TOKEN",
+        ];
         project.vplan(&args).env("MY_TOKEN", value).run().json()
     };
     assert_eq!(statuses(&run("swordfish-1")), "one:passed");
     assert_eq!(statuses(&run("swordfish-1")), "one:cached");
-    assert_eq!(statuses(&run("swordfish-2")), "one:passed", "another secret");
+    assert_eq!(
+        statuses(&run("swordfish-2")),
+        "one:passed",
+        "another secret"
+    );
     let digest = vplan::base::canon::Digest::of(b"swordfish-1").hex();
     for file in everything(&store(&project)) {
         let bytes = std::fs::read(&file).unwrap();
         for word in ["swordfish", digest.as_str()] {
-            assert!(!bytes.windows(word.len()).any(|w| w == word.as_bytes()), "{}", file.display());
+            assert!(
+                !bytes.windows(word.len()).any(|w| w == word.as_bytes()),
+                "{}",
+                file.display()
+            );
         }
-        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o077, 0, "{}", file.display());
+        assert_eq!(
+            std::fs::metadata(&file).unwrap().permissions().mode() & 0o077,
+            0,
+            "{}",
+            file.display()
+        );
     }
 }
 
 fn everything(dir: &Path) -> Vec<PathBuf> {
-    std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect()
+    std::fs::read_dir(dir)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect()
 }
 
 #[test]
 fn records_are_never_inputs() {
-    let project = project(&ONE.replace("inputs src/**", "inputs **").replace("cat src/*;", ""));
+    let project = project(
+        &ONE.replace("inputs src/**", "inputs **")
+            .replace("cat src/*;", ""),
+    );
     project.write(".gitignore", "");
     assert_eq!(statuses(&report(&project, &[])), "one:passed");
-    assert_eq!(statuses(&report(&project, &[])), "one:cached", "every run writes a record");
+    assert_eq!(
+        statuses(&report(&project, &[])),
+        "one:cached",
+        "every run writes a record"
+    );
     let project = self::project(&ONE.replace("inputs src/**", "inputs .vplan/** src/**"));
     report(&project, &[]);
     assert_eq!(statuses(&report(&project, &[])), "one:passed");
@@ -471,7 +755,11 @@ fn records_are_never_inputs() {
 #[test]
 fn what_cannot_be_pinned_runs() {
     for (inputs, prepare, said) in [
-        ("nothing/**", &(|_: &Project| {}) as &dyn Fn(&Project), "its `inputs` select no file"),
+        (
+            "nothing/**",
+            &(|_: &Project| {}) as &dyn Fn(&Project),
+            "its `inputs` select no file",
+        ),
         (
             "src/**",
             &|p| {
@@ -491,7 +779,11 @@ fn what_cannot_be_pinned_runs() {
         prepare(&project);
         for n in 1..3 {
             let report = report(&project, &[]);
-            assert_eq!((statuses(&report).as_str(), ran(&project)), ("one:passed", n), "{said}");
+            assert_eq!(
+                (statuses(&report).as_str(), ran(&project)),
+                ("one:passed", n),
+                "{said}"
+            );
             assert_eq!(why(&report, "one"), said);
         }
     }
@@ -505,7 +797,11 @@ fn what_must_stay_unchanged_is_an_input() {
     assert_eq!(statuses(&report(&project, &[])), "gen:passed");
     project.write("other", "by hand");
     let other = report(&project, &[]);
-    assert_eq!((statuses(&other).as_str(), ran(&project)), ("gen:failed", 2), "a fresh run would change it");
+    assert_eq!(
+        (statuses(&other).as_str(), ran(&project)),
+        ("gen:failed", 2),
+        "a fresh run would change it"
+    );
 }
 
 #[test]
@@ -513,21 +809,40 @@ fn a_repaired_plan_runs_what_must_run_again() {
     let project = project(
         "vplan 1\ncheck make {\n  shell mkdir -p build; cp src/a build/x; echo x >>../ran\n  inputs src/**\n}\n",
     );
-    let args = ["--command", "make all", "--command", "make clean", "--command", "test -f build/x"];
-    project.write("Makefile", "all:\n\tmkdir -p build; cp src/a build/x; echo x >>../ran\nclean:\n\trm -rf build\n");
+    let args = [
+        "--command",
+        "make all",
+        "--command",
+        "make clean",
+        "--command",
+        "test -f build/x",
+    ];
+    project.write(
+        "Makefile",
+        "all:\n\tmkdir -p build; cp src/a build/x; echo x >>../ran\nclean:\n\trm -rf build\n",
+    );
     let first = report(&project, &args);
     let second = report(&project, &args);
     assert_eq!(first["verdict"], second["verdict"]);
-    assert_eq!(first["rewrites"].as_array().unwrap().len(), second["rewrites"].as_array().unwrap().len(), "{second}");
+    assert_eq!(
+        first["rewrites"].as_array().unwrap().len(),
+        second["rewrites"].as_array().unwrap().len(),
+        "{second}"
+    );
 }
 
 #[test]
 fn no_unrelated_run_touches_the_state() {
     let project = project("vplan 1\ncheck one: true\n");
     assert_eq!(statuses(&report(&project, &[])), "one:passed");
-    let states = std::fs::read_dir(project.parent().join("home/state/vplan")).into_iter().flatten().flatten();
+    let states = std::fs::read_dir(project.parent().join("home/state/vplan"))
+        .into_iter()
+        .flatten()
+        .flatten();
     assert!(
-        states.into_iter().all(|s| !s.path().join("results").exists()),
+        states
+            .into_iter()
+            .all(|s| !s.path().join("results").exists()),
         "without `inputs` there is nothing to keep"
     );
 }

@@ -1,5 +1,6 @@
-//! The std contracts, each on a small real tree with the real tools: what is right passes, one wrong change is found. A tool that
-//! this machine lacks has a stand-in, said aloud, that insists on the exact arguments and finds the one fault the test makes.
+//! The std contracts, each on a small real tree with the real tools: what is right passes, one
+//! wrong change is found. A tool that this machine lacks has a stand-in, said aloud, that insists
+//! on the exact arguments and finds the one fault the test makes.
 
 use crate::support::tree::{copy, have, is_there};
 use crate::support::{Project, Ran};
@@ -29,13 +30,22 @@ fn text_of(name: &str, version: u32) -> String {
 /// A repository with the tree of a std contract at `at`, and the contract, committed.
 fn tree_at(name: &str, at: &str, contract: &str) -> Project {
     let project = Project::git_empty();
-    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/trees").join(format!("std-{name}")), &project.path(at));
+    copy(
+        &Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/trees")
+            .join(format!("std-{name}")),
+        &project.path(at),
+    );
     project.write("contracts/verify.vplan", contract);
-    project.write(".gitignore", "node_modules/\nbuild/\ndist/\ntarget/\n__pycache__/\n.pytest_cache/\n.mypy_cache/\n");
+    project.write(
+        ".gitignore",
+        "node_modules/\nbuild/\ndist/\ntarget/\n__pycache__/\n.pytest_cache/\n.mypy_cache/\n",
+    );
     project.commit("begin");
     let home = std::env::var("HOME").unwrap_or_default();
     let value = |name: &str, below: &str| std::env::var(name).unwrap_or(format!("{home}/{below}"));
-    // First the stand-ins, then Debian's python3, which has Debian's pytest, then the machine's own order.
+    // First the stand-ins, then Debian's python3, which has Debian's pytest, then the machine's own
+    // order.
     let path = format!(
         "{}:/usr/bin:{}",
         project.parent().join("bin").display(),
@@ -51,8 +61,8 @@ fn tree(name: &str) -> Project {
     tree_at(name, "", &text(name))
 }
 
-/// Puts a program on the PATH where the machine has none of this name: `cases` are the branches of a shell `case` over its
-/// arguments. Other arguments than those are an error.
+/// Puts a program on the PATH where the machine has none of this name: `cases` are the branches of
+/// a shell `case` over its arguments. Other arguments than those are an error.
 fn stand_in(project: &Project, program: &str, cases: &str) {
     if is_there(program) && !(program == "go" && go_is_old()) {
         return;
@@ -66,9 +76,15 @@ fn stand_in(project: &Project, program: &str, cases: &str) {
 
 /// `go mod tidy -diff` came with Go 1.23.
 fn go_is_old() -> bool {
-    let said = std::process::Command::new("go").arg("version").output().unwrap().stdout;
+    let said = std::process::Command::new("go")
+        .arg("version")
+        .output()
+        .unwrap()
+        .stdout;
     let said = String::from_utf8(said).unwrap();
-    let minor = said.split_once(" go1.").and_then(|(_, rest)| rest.split(['.', ' ']).next()?.parse::<u32>().ok());
+    let minor = said
+        .split_once(" go1.")
+        .and_then(|(_, rest)| rest.split(['.', ' ']).next()?.parse::<u32>().ok());
     minor.is_none_or(|minor| minor < 23)
 }
 
@@ -78,21 +94,46 @@ fn run(project: &Project, args: &[&str]) -> Ran {
 
 fn statuses(ran: &Ran) -> Vec<String> {
     let steps = ran.json()["steps"].as_array().unwrap().clone();
-    steps.iter().map(|s| format!("{} {}", s["id"].as_str().unwrap(), s["status"].as_str().unwrap())).collect()
+    steps
+        .iter()
+        .map(|s| {
+            format!(
+                "{} {}",
+                s["id"].as_str().unwrap(),
+                s["status"].as_str().unwrap()
+            )
+        })
+        .collect()
 }
 
 #[track_caller]
 fn all_pass(ran: &Ran, ids: &[&str]) {
     ran.exits(0);
-    assert_eq!(statuses(ran), ids.iter().map(|id| format!("{id} passed")).collect::<Vec<_>>(), "{}", ran.err());
+    assert_eq!(
+        statuses(ran),
+        ids.iter()
+            .map(|id| format!("{id} passed"))
+            .collect::<Vec<_>>(),
+        "{}",
+        ran.err()
+    );
     let report = ran.json();
-    assert_eq!((&report["verdict"], &report["coverage"]), (&"passed".into(), &"full".into()), "{report}");
+    assert_eq!(
+        (&report["verdict"], &report["coverage"]),
+        (&"passed".into(), &"full".into()),
+        "{report}"
+    );
 }
 
 #[track_caller]
 fn fails(ran: &Ran, code: i32, step: &str) {
     ran.exits(code);
-    assert!(statuses(ran).contains(&format!("{step} failed")), "{:?}\n{}", statuses(ran), ran.err());
+    assert!(
+        statuses(ran).contains(&format!("{step} failed")),
+        "{:?}\n{}",
+        statuses(ran),
+        ran.err()
+    );
 }
 
 /// What a plan runs, in order: id and words.
@@ -102,30 +143,78 @@ fn commands(project: &Project, args: &[&str]) -> Vec<String> {
     let steps = ran.json()["steps"].as_array().unwrap().clone();
     let words = |s: &serde_json::Value| {
         let argv = s["argv"].as_array().cloned().unwrap_or_default();
-        argv.iter().map(|w| w.as_str().unwrap_or("?").to_owned()).collect::<Vec<_>>().join(" ")
+        argv.iter()
+            .map(|w| w.as_str().unwrap_or("?").to_owned())
+            .collect::<Vec<_>>()
+            .join(" ")
     };
-    steps.iter().map(|s| format!("{}: {}", s["id"].as_str().unwrap(), words(s))).collect()
+    steps
+        .iter()
+        .map(|s| format!("{}: {}", s["id"].as_str().unwrap(), words(s)))
+        .collect()
 }
 
 #[test]
 fn published_versions_never_change() {
     let pinned = [
-        ("docs", 1, "sha256:736cdbf1f1d5d878106bb4dc5c5228de5163c7f7e4e15d7fbb9d2dff39170733"),
-        ("go", 1, "sha256:5fc829497a2c9271a17b7dabc4999174a674dab2a2066a9d62aa0cff3e29ee87"),
-        ("make", 1, "sha256:ca659828fcad618a72c441dfa95d1d9e9c15ef5835fbabc5a25851149631292a"),
-        ("node", 1, "sha256:711acf76e8dff739380862bbda0e5b61d86b9ac4ddadc158b176fbf4b449777a"),
-        ("python", 1, "sha256:4e50e328f8570c2e8e37275d58ef198ba9b5569780aec9028cb9787ffbe0adce"),
-        ("python", 2, "sha256:801a6ab3dfa459670d0be4562a1d94a47afe4ecd6be864a096565ae22f79a5b7"),
-        ("rust", 1, "sha256:ea0cf206ecee0cf1090cf289d30893d2e6fce06ff9d3bb887c5dba4bd9eef2bc"),
-        ("rust", 2, "sha256:99864cee455a9e45c07560df25da4fb8640f27944ad552cfb366457a1dc3269c"),
+        (
+            "docs",
+            1,
+            "sha256:736cdbf1f1d5d878106bb4dc5c5228de5163c7f7e4e15d7fbb9d2dff39170733",
+        ),
+        (
+            "go",
+            1,
+            "sha256:5fc829497a2c9271a17b7dabc4999174a674dab2a2066a9d62aa0cff3e29ee87",
+        ),
+        (
+            "make",
+            1,
+            "sha256:ca659828fcad618a72c441dfa95d1d9e9c15ef5835fbabc5a25851149631292a",
+        ),
+        (
+            "node",
+            1,
+            "sha256:711acf76e8dff739380862bbda0e5b61d86b9ac4ddadc158b176fbf4b449777a",
+        ),
+        (
+            "python",
+            1,
+            "sha256:4e50e328f8570c2e8e37275d58ef198ba9b5569780aec9028cb9787ffbe0adce",
+        ),
+        (
+            "python",
+            2,
+            "sha256:801a6ab3dfa459670d0be4562a1d94a47afe4ecd6be864a096565ae22f79a5b7",
+        ),
+        (
+            "rust",
+            1,
+            "sha256:ea0cf206ecee0cf1090cf289d30893d2e6fce06ff9d3bb887c5dba4bd9eef2bc",
+        ),
+        (
+            "rust",
+            2,
+            "sha256:99864cee455a9e45c07560df25da4fb8640f27944ad552cfb366457a1dc3269c",
+        ),
     ];
     let project = Project::git_empty();
     let mut wrong = Vec::new();
     for (name, version, want) in pinned {
         project.write("contract.vplan", text_of(name, version));
-        let ran = project.run(&["plan", "--format", "json", "--changed-none", "--contract", "contract.vplan"]);
+        let ran = project.run(&[
+            "plan",
+            "--format",
+            "json",
+            "--changed-none",
+            "--contract",
+            "contract.vplan",
+        ]);
         ran.exits(0);
-        let got = ran.json()["contract"]["digest"].as_str().unwrap().to_owned();
+        let got = ran.json()["contract"]["digest"]
+            .as_str()
+            .unwrap()
+            .to_owned();
         if got != want {
             wrong.push(format!("(\"{name}\", {version}, \"{got}\"),"));
         }
@@ -146,16 +235,32 @@ fn every_version_is_pinned_and_described() {
         .filter(|n| n.ends_with(".vplan"))
         .collect();
     names.sort();
-    let all = NAMES.iter().flat_map(|name| (1..=version(name)).map(move |version| (*name, version)));
-    let files: Vec<String> = all.clone().map(|(name, version)| format!("{name}-{version}.vplan")).collect();
+    let all = NAMES
+        .iter()
+        .flat_map(|name| (1..=version(name)).map(move |version| (*name, version)));
+    let files: Vec<String> = all
+        .clone()
+        .map(|(name, version)| format!("{name}-{version}.vplan"))
+        .collect();
     assert_eq!(names, files, "pin it in `published_versions_never_change`");
     for (name, version) in all {
         let text = text_of(name, version);
-        assert!(text.contains(&format!("contract \"std:{name}@{version}\"")), "{name}");
+        assert!(
+            text.contains(&format!("contract \"std:{name}@{version}\"")),
+            "{name}"
+        );
         let copy = format!("vplan std {name}@{version} > contracts/{name}.vplan");
         assert!(text.contains(&copy), "{name} says how to adapt it");
-        let count = |word: &str| text.lines().filter(|l| l.trim_start().starts_with(word)).count();
-        assert_eq!(count("check "), count("describe "), "each check of {name} says what it is for");
+        let count = |word: &str| {
+            text.lines()
+                .filter(|l| l.trim_start().starts_with(word))
+                .count()
+        };
+        assert_eq!(
+            count("check "),
+            count("describe "),
+            "each check of {name} says what it is for"
+        );
         assert_eq!(count("shell "), 0, "{name} needs no shell");
     }
 }
@@ -168,8 +273,12 @@ fn every_std_contract_is_valid_and_explained() {
         checked.exits(0);
         for diagnostic in checked.json()["diagnostics"].as_array().unwrap() {
             let code = diagnostic["code"].as_str().unwrap();
-            // As a file of the repository its globs may well select nothing; the machine may lack a tool.
-            let expected = ["vplan::repository::glob_selects_nothing", "vplan::repository::program_not_found"];
+            // As a file of the repository its globs may well select nothing; the machine may lack a
+            // tool.
+            let expected = [
+                "vplan::repository::glob_selects_nothing",
+                "vplan::repository::program_not_found",
+            ];
             assert!(expected.contains(&code), "{name}: {diagnostic}");
         }
         let ran = project.run(&["explain", "--all", "--last"]);
@@ -188,13 +297,22 @@ fn they_are_listed_and_printed() {
         for version in 1..=version(name) {
             listed.says(&format!("std:{name}@{version}"));
             let printed = project.run(&["std", &format!("{name}@{version}")]).out();
-            assert_eq!(printed, text_of(name, version), "a copy is the same contract");
+            assert_eq!(
+                printed,
+                text_of(name, version),
+                "a copy is the same contract"
+            );
         }
-        assert_eq!(project.run(&["std", name]).out(), text(name), "the newest one");
+        assert_eq!(
+            project.run(&["std", name]).out(),
+            text(name),
+            "the newest one"
+        );
     }
 }
 
-/// Each contract imported twice, for a directory and for the root: nothing in it is bound to the root.
+/// Each contract imported twice, for a directory and for the root: nothing in it is bound to the
+/// root.
 #[test]
 fn with_as_and_at() {
     for name in NAMES {
@@ -205,7 +323,10 @@ fn with_as_and_at() {
         let project = tree_at(name, "a/b c", &imports);
         copy(&project.path("a/b c"), &project.root());
         // Two lock files are a check more.
-        project.write("a/b c/tsconfig.json", "{}").write("tsconfig.json", "{}").commit("at the root too");
+        project
+            .write("a/b c/tsconfig.json", "{}")
+            .write("tsconfig.json", "{}")
+            .commit("at the root too");
         let checked = project.run(&["check", "--format", "json"]);
         checked.exits(0);
         let other = |d: &serde_json::Value| d["code"] != "vplan::repository::program_not_found";
@@ -216,19 +337,37 @@ fn with_as_and_at() {
         plan.exits(0);
         let of = |space: &str| -> Vec<(String, String, serde_json::Value)> {
             let steps = plan.json()["steps"].as_array().unwrap().clone();
-            let id = |s: &serde_json::Value| s["id"].as_str().unwrap().strip_prefix(space).map(str::to_owned);
+            let id = |s: &serde_json::Value| {
+                s["id"]
+                    .as_str()
+                    .unwrap()
+                    .strip_prefix(space)
+                    .map(str::to_owned)
+            };
             let dir = |s: &serde_json::Value| s["dir"].as_str().unwrap_or("-").to_owned();
-            steps.iter().filter_map(|s| Some((id(s)?, dir(s), s["argv"].clone()))).collect()
+            steps
+                .iter()
+                .filter_map(|s| Some((id(s)?, dir(s), s["argv"].clone())))
+                .collect()
         };
         let (top, low) = (of("top/"), of("low/"));
         assert!(!top.is_empty(), "{name}");
-        let ids = |list: &[(String, String, serde_json::Value)]| list.iter().map(|s| s.0.clone()).collect::<Vec<_>>();
+        let ids = |list: &[(String, String, serde_json::Value)]| {
+            list.iter().map(|s| s.0.clone()).collect::<Vec<_>>()
+        };
         assert_eq!(ids(&top), ids(&low), "{name}");
         for ((id, above, _), (_, below, argv)) in top.iter().zip(&low) {
             // A file is looked at from the root, wherever that is.
-            let want = if argv.is_null() { (".", ".") } else { (".", "a/b c") };
+            let want = if argv.is_null() {
+                (".", ".")
+            } else {
+                (".", "a/b c")
+            };
             assert_eq!((above.as_str(), below.as_str()), want, "{name} {id}");
-            assert!(!argv.to_string().contains("b c"), "files are relative to the directory: {argv}");
+            assert!(
+                !argv.to_string().contains("b c"),
+                "files are relative to the directory: {argv}"
+            );
         }
         // What changes at the root is nothing to the directory below.
         let ran = project.run(&[
@@ -245,7 +384,12 @@ fn with_as_and_at() {
         ]);
         ran.exits(0);
         let steps = ran.json()["steps"].as_array().unwrap().clone();
-        assert!(!steps.iter().any(|s| s["id"].as_str().unwrap().starts_with("low/")), "{name}: {steps:?}");
+        assert!(
+            !steps
+                .iter()
+                .any(|s| s["id"].as_str().unwrap().starts_with("low/")),
+            "{name}: {steps:?}"
+        );
     }
 }
 
@@ -256,11 +400,18 @@ fn imported_for_a_package_and_run() {
     }
     let imports = "vplan 1\nimport \"std:node@1\" as web at \"apps/web\"\nimport \"std:docs@1\"\n";
     let project = tree_at("node", "apps/web", imports);
-    all_pass(&run(&project, &["--changed", "apps/web/src/sum.js", "--last"]), &["web/lint", "web/test", "web/build"]);
+    all_pass(
+        &run(&project, &["--changed", "apps/web/src/sum.js", "--last"]),
+        &["web/lint", "web/test", "web/build"],
+    );
     project.write("apps/web/src/sum.js", "exports.sum = () => 5;\n");
     fails(&run(&project, &[]), 42, "web/test");
 
-    let project = tree_at("make", "tools", "vplan 1\nimport \"std:make@1\" as tools at \"tools\"\n");
+    let project = tree_at(
+        "make",
+        "tools",
+        "vplan 1\nimport \"std:make@1\" as tools at \"tools\"\n",
+    );
     let ids = ["tools/lint", "tools/all", "tools/check", "tools/test"];
     all_pass(&run(&project, &["--changed", "tools/src/greet.sh"]), &ids);
     project.write("tools/src/greet.sh", "echo bye\n");
@@ -273,10 +424,20 @@ fn rust() {
         return;
     }
     let project = tree("rust");
-    all_pass(&run(&project, &["--all", "--last"]), &["fmt", "check", "clippy", "test", "doc"]);
-    assert_eq!(commands(&project, &["--changed", "rustfmt.toml"]), ["fmt: cargo fmt --all --check"]);
+    all_pass(
+        &run(&project, &["--all", "--last"]),
+        &["fmt", "check", "clippy", "test", "doc"],
+    );
+    assert_eq!(
+        commands(&project, &["--changed", "rustfmt.toml"]),
+        ["fmt: cargo fmt --all --check"]
+    );
     assert_eq!(commands(&project, &["--changed", "README.md"]), [""; 0]);
-    assert_eq!(commands(&project, &["--changed", "Cargo.lock"]).len(), 4, "a risk: tier 1 too, but no layout");
+    assert_eq!(
+        commands(&project, &["--changed", "Cargo.lock"]).len(),
+        4,
+        "a risk: tier 1 too, but no layout"
+    );
 
     let source = project.read("src/lib.rs");
     project.write("src/lib.rs", source.replace("a + b", "a - b"));
@@ -288,7 +449,10 @@ fn rust() {
     project.write("src/lib.rs", source.replace("a + b", "a + c"));
     fails(&run(&project, &[]), 41, "check");
     project.write("src/lib.rs", source);
-    project.write("Cargo.toml", project.read("Cargo.toml").replace("0.1.0", "0.2.0"));
+    project.write(
+        "Cargo.toml",
+        project.read("Cargo.toml").replace("0.1.0", "0.2.0"),
+    );
     fails(&run(&project, &[]), 41, "check");
 }
 
@@ -298,9 +462,15 @@ fn node() {
         return;
     }
     let project = tree("node");
-    all_pass(&run(&project, &["--all", "--last"]), &["lint", "test", "build"]);
+    all_pass(
+        &run(&project, &["--all", "--last"]),
+        &["lint", "test", "build"],
+    );
     project.write("tsconfig.json", "{}");
-    all_pass(&run(&project, &["--changed", "src/sum.js"]), &["lint", "typecheck", "test"]);
+    all_pass(
+        &run(&project, &["--changed", "src/sum.js"]),
+        &["lint", "typecheck", "test"],
+    );
     project.write("src/sum.js", "exports.sum = (a, b) => a - b;\n");
     fails(&run(&project, &[]), 42, "test");
     project.write("src/sum.js", "exports.sum = (a, b => a - b;\n");
@@ -311,15 +481,26 @@ fn node() {
 fn node_without_a_script() {
     let project = tree("node");
     // Never declared: left out, and said.
-    project.write("package.json", "{\"scripts\":{\"test\":\"node test/sum.test.js\"}}").commit("less");
+    project
+        .write(
+            "package.json",
+            "{\"scripts\":{\"test\":\"node test/sum.test.js\"}}",
+        )
+        .commit("less");
     let ran = project.run(&["plan", "--format", "json", "--changed", "src/sum.js"]);
     ran.exits(0);
     assert_eq!(ran.json()["steps"].as_array().unwrap().len(), 1);
-    assert_eq!(ran.json()["rewrites"][0]["recoveryRule"], "drop-missing-script");
+    assert_eq!(
+        ran.json()["rewrites"][0]["recoveryRule"],
+        "drop-missing-script"
+    );
     assert_eq!(ran.json()["rewrites"][0]["coverage"], "narrowed");
     // Removed by the change: it stays, and fails.
     let project = tree("node");
-    project.write("package.json", "{\"scripts\":{\"test\":\"node test/sum.test.js\"}}");
+    project.write(
+        "package.json",
+        "{\"scripts\":{\"test\":\"node test/sum.test.js\"}}",
+    );
     assert_eq!(commands(&project, &[])[0], "lint: npm run lint");
     if have(&["npm"]) {
         let ran = run(&project, &[]);
@@ -331,7 +512,9 @@ fn node_without_a_script() {
 fn node_package_managers() {
     let managers = |locks: &[&str]| {
         let project = tree("node");
-        project.remove("package-lock.json").write("tsconfig.json", "{}");
+        project
+            .remove("package-lock.json")
+            .write("tsconfig.json", "{}");
         for lock in locks {
             project.write(lock, "");
         }
@@ -339,7 +522,9 @@ fn node_package_managers() {
         commands(&project, &["--changed", "src/sum.js", "--last"])
     };
     let plan = |manager: &str, prefix: &str| -> Vec<String> {
-        ["lint", "typecheck", "test", "build"].map(|s| format!("{prefix}{s}: {manager} run {s}")).to_vec()
+        ["lint", "typecheck", "test", "build"]
+            .map(|s| format!("{prefix}{s}: {manager} run {s}"))
+            .to_vec()
     };
     for (locks, want) in [
         (&[][..], plan("npm", "")),
@@ -350,15 +535,25 @@ fn node_package_managers() {
         (&["bun.lock"], plan("bun", "bun-")),
         (&["bun.lockb"], plan("bun", "bun-")),
         (&["bun.lock", "bun.lockb"], plan("bun", "bun-")),
-        (&["pnpm-lock.yaml", "yarn.lock", "bun.lock"], plan("pnpm", "pnpm-")),
+        (
+            &["pnpm-lock.yaml", "yarn.lock", "bun.lock"],
+            plan("pnpm", "pnpm-"),
+        ),
         (&["yarn.lock", "bun.lockb"], plan("yarn", "yarn-")),
     ] {
         assert_eq!(managers(locks), want, "{locks:?}");
     }
-    for (lock, manager) in [("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lockb", "bun")] {
+    for (lock, manager) in [
+        ("pnpm-lock.yaml", "pnpm"),
+        ("yarn.lock", "yarn"),
+        ("bun.lockb", "bun"),
+    ] {
         let got = managers(&["package-lock.json", lock]);
         assert_eq!(got.len(), 5, "{got:?}");
-        assert!(got.contains(&format!("{manager}-test: {manager} run test")), "{got:?}");
+        assert!(
+            got.contains(&format!("{manager}-test: {manager} run test")),
+            "{got:?}"
+        );
         assert!(got.iter().any(|c| c.starts_with("two-locks")), "{got:?}");
     }
 }
@@ -369,7 +564,11 @@ fn node_with_another_package_manager() {
     if !have(&["node"]) {
         return;
     }
-    for (lock, manager) in [("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun")] {
+    for (lock, manager) in [
+        ("pnpm-lock.yaml", "pnpm"),
+        ("yarn.lock", "yarn"),
+        ("bun.lock", "bun"),
+    ] {
         let project = tree("node");
         stand_in(
             &project,
@@ -380,10 +579,17 @@ fn node_with_another_package_manager() {
         // npm's lock file is still there: said, but nobody is held up by it.
         let ran = run(&project, &["--changed", "src/sum.js", "--last"]);
         ran.exits(0);
-        assert!(statuses(&ran).contains(&format!("{manager}-test passed")), "{}", ran.out());
+        assert!(
+            statuses(&ran).contains(&format!("{manager}-test passed")),
+            "{}",
+            ran.out()
+        );
         project.remove("package-lock.json").commit("one lock");
         let ids = ["lint", "test", "build"].map(|id| format!("{manager}-{id}"));
-        all_pass(&run(&project, &["--changed", "src/sum.js", "--last"]), &ids.each_ref().map(String::as_str));
+        all_pass(
+            &run(&project, &["--changed", "src/sum.js", "--last"]),
+            &ids.each_ref().map(String::as_str),
+        );
         project.write("src/sum.js", "exports.sum = () => 5;\n");
         fails(&run(&project, &[]), 42, &format!("{manager}-test"));
     }
@@ -391,7 +597,9 @@ fn node_with_another_package_manager() {
 
 #[test]
 fn python() {
-    let module = Command::new("/usr/bin/python3").args(["-c", "import pytest"]).output();
+    let module = Command::new("/usr/bin/python3")
+        .args(["-c", "import pytest"])
+        .output();
     if !have(&["/usr/bin/python3"]) || !module.is_ok_and(|m| m.status.success()) {
         eprintln!("SKIPPED: no python3 with pytest in /usr/bin");
         assert_ne!(std::env::var("VPLAN_TEST_TOOLS").as_deref(), Ok("required"));
@@ -401,14 +609,30 @@ fn python() {
     let ruff = "\"check --force-exclude \"*) shift 2; ! grep -n '^import os, sys' \"$@\";;\ncheck) ! grep -rn '^import os, sys' .;;";
     stand_in(&project, "ruff", ruff);
     stand_in(&project, "mypy", "\".\") ! grep -rn 'int = \"' shop;;");
-    all_pass(&run(&project, &["--changed", "shop/__init__.py"]), &["syntax", "ruff", "mypy", "test"]);
-    all_pass(&run(&project, &["--all", "--last"]), &["syntax", "ruff", "mypy", "test", "ruff-all"]);
-    assert_eq!(project.git(&["status", "--porcelain"]), "", "nothing is written beside the files");
+    all_pass(
+        &run(&project, &["--changed", "shop/__init__.py"]),
+        &["syntax", "ruff", "mypy", "test"],
+    );
+    all_pass(
+        &run(&project, &["--all", "--last"]),
+        &["syntax", "ruff", "mypy", "test", "ruff-all"],
+    );
+    assert_eq!(
+        project.git(&["status", "--porcelain"]),
+        "",
+        "nothing is written beside the files"
+    );
 
     let source = project.read("shop/__init__.py");
-    project.write("shop/__init__.py", source.replace("sum(prices)", "len(prices)"));
+    project.write(
+        "shop/__init__.py",
+        source.replace("sum(prices)", "len(prices)"),
+    );
     fails(&run(&project, &[]), 42, "test");
-    project.write("shop/__init__.py", source.replace("sum(prices)", "sum(prices"));
+    project.write(
+        "shop/__init__.py",
+        source.replace("sum(prices)", "sum(prices"),
+    );
     fails(&run(&project, &[]), 41, "syntax");
     project.write("shop/__init__.py", format!("import os, sys\n{source}"));
     fails(&run(&project, &[]), 40, "ruff");
@@ -425,10 +649,16 @@ fn go() {
         "\"build ./...\" | \"vet ./...\") ! grep -n 'return missing' *.go;;\n\
          \"test ./...\") ! grep -n 'return a - b' *.go;;\n\"mod tidy -diff\") ;;",
     );
-    all_pass(&run(&project, &["--all", "--last"]), &["build", "vet", "test", "tidy"]);
+    all_pass(
+        &run(&project, &["--all", "--last"]),
+        &["build", "vet", "test", "tidy"],
+    );
     project.write(".golangci.yml", "version: \"2\"\n");
     stand_in(&project, "golangci-lint", "run) ;;");
-    assert!(commands(&project, &["--changed", "sum.go"]).contains(&"golangci: golangci-lint run".to_owned()));
+    assert!(
+        commands(&project, &["--changed", "sum.go"])
+            .contains(&"golangci: golangci-lint run".to_owned())
+    );
     project.remove(".golangci.yml");
     project.write("sum.go", project.read("sum.go").replace("a + b", "a - b"));
     fails(&run(&project, &[]), 42, "test");
@@ -442,15 +672,23 @@ fn make() {
         return;
     }
     let project = tree("make");
-    all_pass(&run(&project, &["--all"]), &["lint", "all", "check", "test"]);
+    all_pass(
+        &run(&project, &["--all"]),
+        &["lint", "all", "check", "test"],
+    );
     assert_eq!(commands(&project, &["--changed", "README.md"]), [""; 0]);
     project.write("src/greet.sh", "echo bye\n");
     fails(&run(&project, &[]), 42, "test");
     project.write("src/greet.sh", "if\n");
     fails(&run(&project, &[]), 40, "lint");
     // A target that never was is left out; one that the change removes is not.
-    let without = project.read("Makefile").replace("all lint", "all").replace("\nlint:", "\nother:");
-    project.write("src/greet.sh", "echo \"hello, $1\"\n").write("Makefile", without);
+    let without = project
+        .read("Makefile")
+        .replace("all lint", "all")
+        .replace("\nlint:", "\nother:");
+    project
+        .write("src/greet.sh", "echo \"hello, $1\"\n")
+        .write("Makefile", without);
     assert_ne!(run(&project, &[]).exit, Some(0));
     project.commit("no lint");
     let ran = run(&project, &["--changed", "src/greet.sh"]);
@@ -462,9 +700,22 @@ fn make() {
 fn docs() {
     let project = tree("docs");
     stand_in(&project, "markdownlint", "*.md) ! grep -nH '\t' \"$@\";;");
-    all_pass(&run(&project, &["--all", "--last"]), &["readme", "markdownlint"]);
-    assert_eq!(commands(&project, &["--changed", "docs/guide.md"]), ["markdownlint: markdownlint docs/guide.md"]);
-    assert_eq!(commands(&project, &["--changed", "docs/guide.md", "--role", "docser"]).len(), 1);
+    all_pass(
+        &run(&project, &["--all", "--last"]),
+        &["readme", "markdownlint"],
+    );
+    assert_eq!(
+        commands(&project, &["--changed", "docs/guide.md"]),
+        ["markdownlint: markdownlint docs/guide.md"]
+    );
+    assert_eq!(
+        commands(
+            &project,
+            &["--changed", "docs/guide.md", "--role", "docser"]
+        )
+        .len(),
+        1
+    );
     project.write("docs/guide.md", "# Guide\n\nA\ttab\n");
     fails(&run(&project, &[]), 40, "markdownlint");
     project.write("README.md", "# A manual\n\n<<<<<<< ours\n");

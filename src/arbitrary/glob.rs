@@ -1,5 +1,6 @@
-//! Which globs, paths and selections are worth testing, and what is the right answer? Strategies, a reference matcher
-//! that shares nothing with the real one, and the oracle that the property tests and the fuzz target call.
+//! Which globs, paths and selections are worth testing, and what is the right answer? Strategies, a
+//! reference matcher that shares nothing with the real one, and the oracle that the property tests
+//! and the fuzz target call.
 
 use crate::base::change::{ChangeSet, ChangedFile, Status};
 use crate::base::glob::{Glob, Item, Selection, What};
@@ -9,29 +10,71 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Names that paths and globs are made of: few, so that they meet; with the characters that globs give a meaning.
-const NAMES: [&str; 14] =
-    ["a", "b", "ab", "src", "web", ".env", "a.rs", "x.test.ts", "é", "日本", "a*b", "[id]", "{x}y", "ba.rs"];
+/// Names that paths and globs are made of: few, so that they meet; with the characters that globs
+/// give a meaning.
+const NAMES: [&str; 14] = [
+    "a",
+    "b",
+    "ab",
+    "src",
+    "web",
+    ".env",
+    "a.rs",
+    "x.test.ts",
+    "é",
+    "日本",
+    "a*b",
+    "[id]",
+    "{x}y",
+    "ba.rs",
+];
 
 /// Pieces of segments, as they stand in a glob.
-const PARTS: [&str; 16] =
-    ["a", "b", "ab", ".rs", ".ts", ".", "é", "*", "*", "?", "[ab]", "[!a]", "[^é-日]", "[a-c.]", "\\*", "[]!]"];
+const PARTS: [&str; 16] = [
+    "a",
+    "b",
+    "ab",
+    ".rs",
+    ".ts",
+    ".",
+    "é",
+    "*",
+    "*",
+    "?",
+    "[ab]",
+    "[!a]",
+    "[^é-日]",
+    "[a-c.]",
+    "\\*",
+    "[]!]",
+];
 
 /// The text of one segment of a glob.
 fn segment() -> impl Strategy<Value = String> {
     let literal = prop::sample::select(&NAMES[..]).prop_map(escape);
-    let wild = prop::collection::vec(prop::sample::select(&PARTS[..]), 1..5).prop_map(|parts| parts.concat());
-    let braces = prop::collection::vec(prop::sample::select(&["", "a", "b*", ".rs", "{a,b}"][..]), 1..4)
-        .prop_map(|parts| format!("a{{{}}}", parts.join(",")));
+    let wild = prop::collection::vec(prop::sample::select(&PARTS[..]), 1..5)
+        .prop_map(|parts| parts.concat());
+    let braces = prop::collection::vec(
+        prop::sample::select(&["", "a", "b*", ".rs", "{a,b}"][..]),
+        1..4,
+    )
+    .prop_map(|parts| format!("a{{{}}}", parts.join(",")));
     prop_oneof![3 => literal, 3 => wild, 3 => Just("**".to_owned()), 1 => braces]
 }
 
 /// Texts of globs; most are right.
 pub fn glob_text() -> impl Strategy<Value = String> {
-    let plain = prop::collection::vec(segment(), 1..6).prop_map(|segments| segments.join("/")).boxed();
+    let plain = prop::collection::vec(segment(), 1..6)
+        .prop_map(|segments| segments.join("/"))
+        .boxed();
     let directory = plain.clone().prop_map(|text| format!("{text}/"));
-    let braces = prop::collection::vec(plain.clone(), 1..4).prop_map(|texts| format!("{{{}}}", texts.join(",")));
-    let middle = (plain.clone(), prop::collection::vec(segment(), 1..3), plain.clone())
+    let braces = prop::collection::vec(plain.clone(), 1..4)
+        .prop_map(|texts| format!("{{{}}}", texts.join(",")));
+    let middle = (
+        plain.clone(),
+        prop::collection::vec(segment(), 1..3),
+        plain.clone(),
+    )
         .prop_map(|(head, middle, tail)| format!("{head}/{{{}}}/{tail}", middle.join(",")));
     prop_oneof![8 => plain, 1 => directory, 1 => braces, 1 => middle]
 }
@@ -61,77 +104,120 @@ pub fn path() -> impl Strategy<Value = RepoPath> {
         2 => prop::collection::vec(prop::sample::select(&b"ab.rs\xc3\xa9\xe6"[..]), 1..6),
         1 => prop::collection::vec(1_u8.., 1..8),
     ];
-    prop::collection::vec(name, 1..6).prop_filter_map("no path", |names| RepoPath::from_exact(&names.join(&b'/')))
+    prop::collection::vec(name, 1..6)
+        .prop_filter_map("no path", |names| RepoPath::from_exact(&names.join(&b'/')))
 }
 
 /// A path made from a glob: a hit most of the time, else a near miss.
 pub fn path_like(glob: &Glob) -> impl Strategy<Value = RepoPath> + use<> {
     let text = glob.text().to_owned();
-    prop::collection::vec(any::<u8>(), 0..48).prop_filter_map("no path", move |choices| derive(&text, &choices))
+    prop::collection::vec(any::<u8>(), 0..48)
+        .prop_filter_map("no path", move |choices| derive(&text, &choices))
 }
 
 /// A glob and a path made from it.
 pub fn glob_and_path() -> impl Strategy<Value = (Glob, RepoPath)> {
-    (glob(), prop::collection::vec(any::<u8>(), 0..48)).prop_filter_map("no path", |(glob, choices)| {
-        let path = derive(glob.text(), &choices)?;
-        Some((glob, path))
-    })
+    (glob(), prop::collection::vec(any::<u8>(), 0..48)).prop_filter_map(
+        "no path",
+        |(glob, choices)| {
+            let path = derive(glob.text(), &choices)?;
+            Some((glob, path))
+        },
+    )
 }
 
 /// Selections of globs, with named ones among them that are shared.
 pub fn selections() -> impl Strategy<Value = Vec<Selection>> {
-    let item =
-        |named: usize| (prop::bool::weighted(0.3), any::<prop::sample::Index>(), prop::bool::weighted(0.2), 0..=named);
+    let item = |named: usize| {
+        (
+            prop::bool::weighted(0.3),
+            any::<prop::sample::Index>(),
+            prop::bool::weighted(0.2),
+            0..=named,
+        )
+    };
     let list = move |named| prop::collection::vec(item(named), 1..5);
-    (prop::collection::vec(glob(), 1..8), prop::collection::vec(list(0), 1..4), prop::collection::vec(list(2), 1..8))
+    (
+        prop::collection::vec(glob(), 1..8),
+        prop::collection::vec(list(0), 1..4),
+        prop::collection::vec(list(2), 1..8),
+    )
         .prop_map(|(globs, named, lists)| {
             let mut shared: Vec<Arc<Selection>> = Vec::new();
             for list in named {
                 let selection = selection(&list, &globs, &shared);
                 shared.push(Arc::new(selection));
             }
-            lists.iter().map(|list| selection(list, &globs, &shared)).collect()
+            lists
+                .iter()
+                .map(|list| selection(list, &globs, &shared))
+                .collect()
         })
 }
 
-/// An item before its names are known: whether it excludes, which glob, whether it is a named selection instead, which.
+/// An item before its names are known: whether it excludes, which glob, whether it is a named
+/// selection instead, which.
 type RawItem = (bool, prop::sample::Index, bool, usize);
 
 fn selection(list: &[RawItem], globs: &[Glob], named: &[Arc<Selection>]) -> Selection {
-    let items = list.iter().enumerate().map(|(i, (not, glob, by_name, name))| Item {
-        // The first one is positive: a list of exclusions alone is no selection.
-        not: *not && i > 0,
-        what: match named.get(*name) {
-            Some(items) if *by_name => What::Paths { items: items.clone(), name: format!("n{name}") },
-            _ => What::Glob(glob.get(globs).clone()),
-        },
-    });
-    Selection { items: items.collect() }
+    let items = list
+        .iter()
+        .enumerate()
+        .map(|(i, (not, glob, by_name, name))| Item {
+            // The first one is positive: a list of exclusions alone is no selection.
+            not: *not && i > 0,
+            what: match named.get(*name) {
+                Some(items) if *by_name => What::Paths {
+                    items: items.clone(),
+                    name: format!("n{name}"),
+                },
+                _ => What::Glob(glob.get(globs).clone()),
+            },
+        });
+    Selection {
+        items: items.collect(),
+    }
 }
 
 /// Sets of changed files, many of which the given globs select.
 pub fn changes_like(globs: Vec<Glob>) -> impl Strategy<Value = ChangeSet> {
-    let near = (any::<prop::sample::Index>(), prop::collection::vec(any::<u8>(), 0..32)).prop_filter_map(
-        "no path",
-        move |(index, choices)| {
-            let glob = if globs.is_empty() { return None } else { index.get(&globs) };
+    let near = (
+        any::<prop::sample::Index>(),
+        prop::collection::vec(any::<u8>(), 0..32),
+    )
+        .prop_filter_map("no path", move |(index, choices)| {
+            let glob = if globs.is_empty() {
+                return None;
+            } else {
+                index.get(&globs)
+            };
             derive(glob.text(), &choices)
-        },
-    );
+        });
     prop::collection::vec(prop_oneof![3 => near, 1 => path()], 0..150).prop_map(change_set)
 }
 
 /// A set of modified files.
 #[must_use]
 pub fn change_set(paths: Vec<RepoPath>) -> ChangeSet {
-    ChangeSet::new(paths.into_iter().map(|path| ChangedFile { path, status: Status::Modified }).collect())
+    ChangeSet::new(
+        paths
+            .into_iter()
+            .map(|path| ChangedFile {
+                path,
+                status: Status::Modified,
+            })
+            .collect(),
+    )
 }
 
 /// All globs of some selections.
 #[must_use]
 pub fn globs_of<'s>(selections: impl IntoIterator<Item = &'s Selection>) -> Vec<Glob> {
     let mut globs = Vec::new();
-    for item in selections.into_iter().flat_map(|selection| &selection.items) {
+    for item in selections
+        .into_iter()
+        .flat_map(|selection| &selection.items)
+    {
         match &item.what {
             What::Glob(glob) => globs.push(glob.clone()),
             What::Paths { items, .. } => globs.extend(globs_of([&**items])),
@@ -140,7 +226,8 @@ pub fn globs_of<'s>(selections: impl IntoIterator<Item = &'s Selection>) -> Vec<
     globs
 }
 
-// ---- the reference -------------------------------------------------------------------------------------------------
+// ---- the reference
+// -------------------------------------------------------------------------------------------------
 
 /// What one place of a segment asks of a character, in the reference.
 #[derive(Clone, Debug)]
@@ -151,8 +238,8 @@ enum Ask {
     Char(char),
 }
 
-/// Whether a valid glob selects a path, decided as directly as the language says it: expand the braces of the text, split
-/// at the slashes, follow all ways at once.
+/// Whether a valid glob selects a path, decided as directly as the language says it: expand the
+/// braces of the text, split at the slashes, follow all ways at once.
 #[must_use]
 pub fn reference(glob: &str, path: &[u8]) -> bool {
     let names: Vec<Vec<Option<char>>> = path.split(|b| *b == b'/').map(characters).collect();
@@ -163,13 +250,26 @@ pub fn reference(glob: &str, path: &[u8]) -> bool {
                 &segments,
                 &names,
                 |segment| matches!(segment.as_slice(), [Ask::Star, Ask::Star]),
-                |segment, name| fits(segment, name, |ask| matches!(ask, Ask::Star), |ask, c| takes(ask, *c)),
+                |segment, name| {
+                    fits(
+                        segment,
+                        name,
+                        |ask| matches!(ask, Ask::Star),
+                        |ask, c| takes(ask, *c),
+                    )
+                },
             )
     })
 }
 
-/// Whether a pattern fits all of a text, some of its parts taking any number of things, the others exactly one.
-fn fits<P, T>(pattern: &[P], text: &[T], is_star: impl Fn(&P) -> bool, takes: impl Fn(&P, &T) -> bool) -> bool {
+/// Whether a pattern fits all of a text, some of its parts taking any number of things, the others
+/// exactly one.
+fn fits<P, T>(
+    pattern: &[P],
+    text: &[T],
+    is_star: impl Fn(&P) -> bool,
+    takes: impl Fn(&P, &T) -> bool,
+) -> bool {
     let and_behind_stars = |places: BTreeSet<usize>| {
         let mut all = BTreeSet::new();
         for mut place in places {
@@ -197,7 +297,9 @@ fn takes(ask: &Ask, c: Option<char>) -> bool {
     match ask {
         Ask::Star | Ask::Any => true,
         Ask::Char(want) => c == Some(*want),
-        Ask::Set(negated, ranges) => c.is_some_and(|c| ranges.iter().any(|(a, z)| *a <= c && c <= *z)) != *negated,
+        Ask::Set(negated, ranges) => {
+            c.is_some_and(|c| ranges.iter().any(|(a, z)| *a <= c && c <= *z)) != *negated
+        }
     }
 }
 
@@ -221,7 +323,11 @@ fn units(text: &str) -> Vec<&str> {
             '[' => {
                 let body = left.strip_prefix('[').unwrap_or_default();
                 let negation = body.starts_with(['!', '^']);
-                let members = if negation { body.get(1..).unwrap_or_default() } else { body };
+                let members = if negation {
+                    body.get(1..).unwrap_or_default()
+                } else {
+                    body
+                };
                 let mut length = 1 + usize::from(negation);
                 let mut first = true;
                 let mut escaped = false;
@@ -247,7 +353,9 @@ fn units(text: &str) -> Vec<&str> {
 /// Expands braces as text.
 fn expand(text: &str) -> Vec<String> {
     let units = units(text);
-    let Some(open) = units.iter().position(|u| *u == "{") else { return vec![text.to_owned()] };
+    let Some(open) = units.iter().position(|u| *u == "{") else {
+        return vec![text.to_owned()];
+    };
     let (mut depth, mut close, mut commas) = (0, open, vec![open]);
     for (i, unit) in units.iter().enumerate().skip(open) {
         match *unit {
@@ -264,14 +372,30 @@ fn expand(text: &str) -> Vec<String> {
     commas.push(close);
     let part = |from: usize, to: usize| units.get(from..to).unwrap_or_default().concat();
     let ends = commas.iter().zip(commas.iter().skip(1));
-    ends.flat_map(|(from, to)| expand(&[part(0, open), part(from + 1, *to), part(close + 1, units.len())].concat()))
-        .collect()
+    ends.flat_map(|(from, to)| {
+        expand(
+            &[
+                part(0, open),
+                part(from + 1, *to),
+                part(close + 1, units.len()),
+            ]
+            .concat(),
+        )
+    })
+    .collect()
 }
 
 /// The segments of a text without braces.
 fn segments_of(text: &str) -> Vec<Vec<Ask>> {
-    let text = if text.ends_with('/') { format!("{text}**") } else { text.to_owned() };
-    units(&text).split(|u| *u == "/").map(|s| s.iter().map(|unit| ask(unit)).collect()).collect()
+    let text = if text.ends_with('/') {
+        format!("{text}**")
+    } else {
+        text.to_owned()
+    };
+    units(&text)
+        .split(|u| *u == "/")
+        .map(|s| s.iter().map(|unit| ask(unit)).collect())
+        .collect()
 }
 
 fn ask(unit: &str) -> Ask {
@@ -281,12 +405,19 @@ fn ask(unit: &str) -> Ask {
         ("?", _) => Ask::Any,
         (_, Some('\\')) => Ask::Char(chars.next().unwrap_or('\\')),
         (_, Some('[')) if unit.len() > 1 => {
-            let body = unit.strip_prefix('[').and_then(|b| b.strip_suffix(']')).unwrap_or_default();
+            let body = unit
+                .strip_prefix('[')
+                .and_then(|b| b.strip_suffix(']'))
+                .unwrap_or_default();
             let positive = body.strip_prefix(['!', '^']);
             let mut members: Vec<(char, bool)> = Vec::new();
             let mut chars = positive.unwrap_or(body).chars();
             while let Some(c) = chars.next() {
-                members.push(if c == '\\' { (chars.next().unwrap_or(c), false) } else { (c, c == '-') });
+                members.push(if c == '\\' {
+                    (chars.next().unwrap_or(c), false)
+                } else {
+                    (c, c == '-')
+                });
             }
             Ask::Set(positive.is_some(), ranges(&members))
         }
@@ -323,7 +454,9 @@ pub fn derive(glob: &str, choices: &[u8]) -> Option<RepoPath> {
         for ask in segment {
             let put = |name: &mut Vec<u8>, c: char| name.extend(c.encode_utf8(&mut [0; 4]).bytes());
             match ask {
-                Ask::Star => (0..choose() % 3).for_each(|_| name.extend(b"ab.\xc3".get(choose() % 4))),
+                Ask::Star => {
+                    (0..choose() % 3).for_each(|_| name.extend(b"ab.\xc3".get(choose() % 4)))
+                }
                 Ask::Any => match choose() % 6 {
                     0..3 => put(&mut name, 'a'),
                     3 => put(&mut name, '日'),
@@ -353,40 +486,64 @@ pub fn derive(glob: &str, choices: &[u8]) -> Option<RepoPath> {
     RepoPath::from_exact(&names.join(&b'/'))
 }
 
-// ---- the oracle ----------------------------------------------------------------------------------------------------
+// ---- the oracle
+// ----------------------------------------------------------------------------------------------------
 
-/// Compares the matcher of one glob with the reference, and the matcher of many with a loop over them.
+/// Compares the matcher of one glob with the reference, and the matcher of many with a loop over
+/// them.
 ///
-/// Both texts hold one thing a line: items of one list, with a `!` in front of those that exclude; paths. The same items
-/// are also given to the index one by one, so that each is told apart.
+/// Both texts hold one thing a line: items of one list, with a `!` in front of those that exclude;
+/// paths. The same items are also given to the index one by one, so that each is told apart.
 ///
 /// # Errors
 /// What differs. Also a parse error that points outside the glob, or whose help is no glob.
 pub fn oracle(globs: &[u8], paths: &[u8]) -> Result<(), String> {
-    let Ok(globs) = std::str::from_utf8(globs) else { return Ok(()) };
+    let Ok(globs) = std::str::from_utf8(globs) else {
+        return Ok(());
+    };
     let mut items = Vec::new();
     for line in globs.split('\n').take(64) {
-        let (not, text) = line.strip_prefix('!').map_or((false, line), |text| (true, text));
+        let (not, text) = line
+            .strip_prefix('!')
+            .map_or((false, line), |text| (true, text));
         match Glob::parse(text) {
-            Ok(glob) => items.push(Item { not, what: What::Glob(glob) }),
+            Ok(glob) => items.push(Item {
+                not,
+                what: What::Glob(glob),
+            }),
             Err(error) => sound(text, &error)?,
         }
     }
-    let paths: Vec<RepoPath> = paths.split(|b| *b == b'\n').take(256).filter_map(RepoPath::from_exact).collect();
-    for glob in globs_of([&Selection { items: items.clone() }]) {
+    let paths: Vec<RepoPath> = paths
+        .split(|b| *b == b'\n')
+        .take(256)
+        .filter_map(RepoPath::from_exact)
+        .collect();
+    for glob in globs_of([&Selection {
+        items: items.clone(),
+    }]) {
         for path in &paths {
             let (got, want) = (glob.matches(path), reference(glob.text(), path.as_bytes()));
             if got != want {
-                return Err(format!("`{}` on `{path}`: {got}, should be {want}", glob.text()));
+                return Err(format!(
+                    "`{}` on `{path}`: {got}, should be {want}",
+                    glob.text()
+                ));
             }
         }
     }
-    let mut selections: Vec<Selection> = items.iter().map(|i| Selection { items: vec![i.clone()] }).collect();
+    let mut selections: Vec<Selection> = items
+        .iter()
+        .map(|i| Selection {
+            items: vec![i.clone()],
+        })
+        .collect();
     selections.push(Selection { items });
     agree(&selections, &change_set(paths))
 }
 
-/// Whether a parse error is one: inside the text, on one line, and its help is a glob if it names one.
+/// Whether a parse error is one: inside the text, on one line, and its help is a glob if it names
+/// one.
 ///
 /// # Errors
 /// What is wrong with it.
@@ -397,11 +554,22 @@ pub fn sound(text: &str, error: &crate::base::glob::GlobError) -> Result<(), Str
     if error.message.contains('\n') || error.message.ends_with('.') || error.message.is_empty() {
         return Err(format!("`{text}`: bad message {:?}", error.message));
     }
-    let proposal = error.help.as_deref().and_then(|h| h.strip_prefix("write `")).and_then(|h| h.strip_suffix('`'));
+    let proposal = error
+        .help
+        .as_deref()
+        .and_then(|h| h.strip_prefix("write `"))
+        .and_then(|h| h.strip_suffix('`'));
     match proposal.map(Glob::parse) {
         // What cannot be shown as it is, is shown escaped, and then is not to be copied anyway.
-        Some(Err(_)) if text.chars().all(|c| !crate::base::word::is_unsafe_to_show(c)) => {
-            Err(format!("`{text}`: the help is no glob either: {:?}", error.help))
+        Some(Err(_))
+            if text
+                .chars()
+                .all(|c| !crate::base::word::is_unsafe_to_show(c)) =>
+        {
+            Err(format!(
+                "`{text}`: the help is no glob either: {:?}",
+                error.help
+            ))
         }
         _ => Ok(()),
     }
@@ -414,15 +582,27 @@ pub fn sound(text: &str, error: &crate::base::glob::GlobError) -> Result<(), Str
 pub fn agree(selections: &[Selection], changes: &ChangeSet) -> Result<(), String> {
     let got = match_all(&selections.iter().collect::<Vec<_>>(), changes);
     if got.len() != selections.len() {
-        return Err(format!("{} answers for {} selections", got.len(), selections.len()));
+        return Err(format!(
+            "{} answers for {} selections",
+            got.len(),
+            selections.len()
+        ));
     }
     for (selection, got) in selections.iter().zip(got) {
         let excluded = |path: &RepoPath| selection.items.iter().any(|i| i.not && i.selects(path));
-        let items =
-            selection.items.iter().map(|item| hits(changes, |path| !item.not && item.selects(path) && !excluded(path)));
-        let want = Selected { all: hits(changes, |path| selection.selects(path)), items: items.collect() };
+        let items = selection.items.iter().map(|item| {
+            hits(changes, |path| {
+                !item.not && item.selects(path) && !excluded(path)
+            })
+        });
+        let want = Selected {
+            all: hits(changes, |path| selection.selects(path)),
+            items: items.collect(),
+        };
         if got != want {
-            return Err(format!("{selection:?}\non {changes:?}:\n{got:?}, should be\n{want:?}"));
+            return Err(format!(
+                "{selection:?}\non {changes:?}:\n{got:?}, should be\n{want:?}"
+            ));
         }
     }
     Ok(())

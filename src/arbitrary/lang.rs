@@ -1,4 +1,5 @@
-//! Which values of `lang` are worth testing? Contracts as a model that can be written in many styles, and command texts.
+//! Which values of `lang` are worth testing? Contracts as a model that can be written in many
+//! styles, and command texts.
 
 use crate::base::command::{Env, quote};
 use crate::base::word::Word;
@@ -42,8 +43,8 @@ impl std::fmt::Debug for Contract {
     }
 }
 
-/// Decides how something is written: an endless sequence of small numbers, how many were taken, and how many comments of
-/// their own number were written, if such are.
+/// Decides how something is written: an endless sequence of small numbers, how many were taken, and
+/// how many comments of their own number were written, if such are.
 #[derive(Clone, Debug)]
 pub struct Style(Vec<u8>, usize, Option<usize>);
 
@@ -55,7 +56,11 @@ impl Style {
     }
 
     fn pick(&mut self, most: u8) -> u8 {
-        let byte = self.0.get(self.1 % self.0.len().max(1)).copied().unwrap_or(0);
+        let byte = self
+            .0
+            .get(self.1 % self.0.len().max(1))
+            .copied()
+            .unwrap_or(0);
         self.1 += 1;
         byte % most.max(1)
     }
@@ -75,8 +80,8 @@ impl Contract {
         out
     }
 
-    /// Writes the contract in a style, with comments, each like no other, and blank lines wherever they may stand; perhaps
-    /// with CR LF throughout and a byte-order mark.
+    /// Writes the contract in a style, with comments, each like no other, and blank lines wherever
+    /// they may stand; perhaps with CR LF throughout and a byte-order mark.
     #[must_use]
     pub fn littered(&self, mut style: Style) -> String {
         style.2 = Some(0);
@@ -110,8 +115,15 @@ fn permute<'a>(lines: &[Line], free: bool, by: &mut impl Iterator<Item = &'a Ind
     let mut out: Vec<Line> = Vec::new();
     for line in lines {
         let body = line.body.as_ref().map(|b| permute(b, line.free, by));
-        let line = Line { body, ..line.clone() };
-        let at = if free { by.next().map_or(0, |i| i.index(out.len() + 1)) } else { out.len() };
+        let line = Line {
+            body,
+            ..line.clone()
+        };
+        let at = if free {
+            by.next().map_or(0, |i| i.index(out.len() + 1))
+        } else {
+            out.len()
+        };
         out.insert(at, line);
     }
     out
@@ -163,7 +175,12 @@ fn litter(style: &mut Style, out: &mut String) {
             0 => out.push('\n'),
             1 => out.push_str("\t \n\n"),
             _ => {
-                out.push_str(["", "  ", "\t", "          "].get(usize::from(style.pick(4))).copied().unwrap_or(""));
+                out.push_str(
+                    ["", "  ", "\t", "          "]
+                        .get(usize::from(style.pick(4)))
+                        .copied()
+                        .unwrap_or(""),
+                );
                 comment(style, out);
                 out.push('\n');
             }
@@ -174,20 +191,36 @@ fn litter(style: &mut Style, out: &mut String) {
 fn comment(style: &mut Style, out: &mut String) {
     let number = style.2.map_or(0, |n| n + 1);
     style.2 = Some(number);
-    let text = ["", "# it's \"{", " é\t#x", "!}\\"].get(usize::from(style.pick(4))).copied().unwrap_or("");
-    let behind = [" ", "\t ", "", ""].get(usize::from(style.pick(4))).copied().unwrap_or("");
+    let text = ["", "# it's \"{", " é\t#x", "!}\\"]
+        .get(usize::from(style.pick(4)))
+        .copied()
+        .unwrap_or("");
+    let behind = [" ", "\t ", "", ""]
+        .get(usize::from(style.pick(4)))
+        .copied()
+        .unwrap_or("");
     out.push_str(&format!("#{text} {number}{behind}"));
 }
 
 fn blank(style: &mut Style, out: &mut String) {
-    out.push_str(["  ", "\t", " \\\n ", " "].get(usize::from(style.pick(12))).copied().unwrap_or(" "));
+    out.push_str(
+        ["  ", "\t", " \\\n ", " "]
+            .get(usize::from(style.pick(12)))
+            .copied()
+            .unwrap_or(" "),
+    );
 }
 
 fn end(style: &mut Style, raw: bool, out: &mut String) {
     if style.2.is_some() && !raw && style.pick(2) == 1 {
         // Behind a `}` nothing is joined.
         let most = if out.ends_with('}') { 3 } else { 4 };
-        out.push_str([" ", "  ", "\t", " \\\n"].get(usize::from(style.pick(most))).copied().unwrap_or(" "));
+        out.push_str(
+            [" ", "  ", "\t", " \\\n"]
+                .get(usize::from(style.pick(most)))
+                .copied()
+                .unwrap_or(" "),
+        );
         comment(style, out);
         out.push('\n');
         return;
@@ -211,7 +244,8 @@ fn write_piece(piece: &Piece, style: &mut Style, out: &mut String) {
                 1 if literal => out.push_str(&format!("'{text}'")),
                 2 => {
                     out.push('"');
-                    text.chars().for_each(|c| out.push_str(&format!("\\u{{{:x}}}", u32::from(c))));
+                    text.chars()
+                        .for_each(|c| out.push_str(&format!("\\u{{{:x}}}", u32::from(c))));
                     out.push('"');
                 }
                 _ => {
@@ -233,7 +267,9 @@ fn write_piece(piece: &Piece, style: &mut Style, out: &mut String) {
             match style.pick(3) {
                 1 if plain && !text.contains('\'') => out.push_str(&format!("'{text}'")),
                 // An escaped blank at the end of a line would read as a continuation gone wrong.
-                2 if plain && !text.ends_with([' ', '\t']) => text.chars().for_each(|c| out.extend(['\\', c])),
+                2 if plain && !text.ends_with([' ', '\t']) => {
+                    text.chars().for_each(|c| out.extend(['\\', c]))
+                }
                 _ => out.push_str(&quote(&Word::from(text.as_str()))),
             }
         }
@@ -245,8 +281,9 @@ pub fn name() -> impl Strategy<Value = String> {
     "[A-Za-z_][A-Za-z0-9_-]{0,7}"
 }
 
-/// The text of a string or an argument: words with everything in them that means something somewhere. Bidirectional
-/// controls may not stand in a contract as they are, so they are not among it.
+/// The text of a string or an argument: words with everything in them that means something
+/// somewhere. Bidirectional controls may not stand in a contract as they are, so they are not among
+/// it.
 pub fn text() -> impl Strategy<Value = String> {
     let odd = select(vec![
         "'",
@@ -282,7 +319,14 @@ pub fn text() -> impl Strategy<Value = String> {
         "\u{feff}",
         "\u{e000}",
     ]);
-    vec(prop_oneof!["[a-z0-9./_-]{1,4}".boxed(), odd.prop_map(str::to_owned).boxed()], 0..5).prop_map(|p| p.concat())
+    vec(
+        prop_oneof![
+            "[a-z0-9./_-]{1,4}".boxed(),
+            odd.prop_map(str::to_owned).boxed()
+        ],
+        0..5,
+    )
+    .prop_map(|p| p.concat())
 }
 
 fn program() -> impl Strategy<Value = String> {
@@ -293,7 +337,10 @@ fn program() -> impl Strategy<Value = String> {
 fn is_program(name: &[u8]) -> bool {
     let words = [Word::new(name)];
     let text = crate::base::command::to_text(&Env::new(), &words);
-    matches!(crate::lang::command::parse_command(&text), crate::base::command::Command::Argv { .. })
+    matches!(
+        crate::lang::command::parse_command(&text),
+        crate::base::command::Command::Argv { .. }
+    )
 }
 
 fn bare(text: impl Into<String>) -> Piece {
@@ -301,7 +348,11 @@ fn bare(text: impl Into<String>) -> Piece {
 }
 
 fn line(pieces: Vec<Piece>) -> Line {
-    Line { pieces, body: None, free: false }
+    Line {
+        pieces,
+        body: None,
+        free: false,
+    }
 }
 
 fn sel() -> impl Strategy<Value = Piece> {
@@ -314,16 +365,25 @@ fn sel() -> impl Strategy<Value = Piece> {
 
 fn command() -> impl Strategy<Value = Vec<Piece>> {
     let assignments = btree_map("[A-Z_]{1,3}", "[a-z0-9]{0,3}", 0..2);
-    let args = vec(prop_oneof![4 => text().prop_map(Piece::Arg), 1 => Just(bare("{changed}"))], 0..4);
+    let args = vec(
+        prop_oneof![4 => text().prop_map(Piece::Arg), 1 => Just(bare("{changed}"))],
+        0..4,
+    );
     (assignments, program(), args).prop_map(|(env, program, args)| {
-        let mut pieces: Vec<Piece> = env.into_iter().map(|(k, v)| bare(format!("{k}={v}"))).collect();
+        let mut pieces: Vec<Piece> = env
+            .into_iter()
+            .map(|(k, v)| bare(format!("{k}={v}")))
+            .collect();
         pieces.push(Piece::Arg(program));
         pieces.extend(args);
         pieces
     })
 }
 
-fn list(word: &'static str, items: impl Strategy<Value = Piece>) -> impl Strategy<Value = Vec<Piece>> {
+fn list(
+    word: &'static str,
+    items: impl Strategy<Value = Piece>,
+) -> impl Strategy<Value = Vec<Piece>> {
     vec(items, 1..4).prop_map(move |items| [bare(word)].into_iter().chain(items).collect())
 }
 
@@ -333,14 +393,22 @@ fn words(pieces: &[&str]) -> Vec<Piece> {
 
 fn verb() -> impl Strategy<Value = Line> {
     let assertion = prop_oneof![
-        select(vec!["exists", "absent", "not-empty", "size 1B..2KiB", "size ..3MB", "type utf8"])
-            .prop_map(|w| words(&[w])),
+        select(vec![
+            "exists",
+            "absent",
+            "not-empty",
+            "size 1B..2KiB",
+            "size ..3MB",
+            "type utf8"
+        ])
+        .prop_map(|w| words(&[w])),
         text().prop_map(|t| vec![bare("contains"), Piece::Str(t)]),
     ];
     prop_oneof![
         (select(vec!["run", "compile", "test", "lint"]), command())
             .prop_map(|(verb, command)| line([bare(verb)].into_iter().chain(command).collect())),
-        "[a-z|&;<>'\"#{}$ ]{0,8}x".prop_map(|t| line(vec![bare("shell"), Piece::Text(t.trim().to_owned())])),
+        "[a-z|&;<>'\"#{}$ ]{0,8}x"
+            .prop_map(|t| line(vec![bare("shell"), Piece::Text(t.trim().to_owned())])),
         text().prop_map(|t| line(vec![bare("judge"), Piece::Str(t)])),
         ("[a-z/.]{1,6}", vec(assertion, 1..3)).prop_map(|(path, body)| Line {
             pieces: vec![bare("file"), Piece::Str(path)],
@@ -382,11 +450,21 @@ fn setting() -> impl Strategy<Value = Vec<Piece>> {
 fn check() -> impl Strategy<Value = Line> {
     let block = (name(), verb(), vec(setting(), 0..5)).prop_map(|(name, verb, settings)| Line {
         pieces: vec![bare("check"), bare(name)],
-        body: Some([verb].into_iter().chain(settings.into_iter().map(line)).collect()),
+        body: Some(
+            [verb]
+                .into_iter()
+                .chain(settings.into_iter().map(line))
+                .collect(),
+        ),
         free: true,
     });
     let short = (name(), command()).prop_map(|(name, command)| {
-        line([bare("check"), bare(name), Piece::Glued(":")].into_iter().chain(command).collect())
+        line(
+            [bare("check"), bare(name), Piece::Glued(":")]
+                .into_iter()
+                .chain(command)
+                .collect(),
+        )
     });
     let anonymous = command().prop_map(|c| line([bare("run")].into_iter().chain(c).collect()));
     prop_oneof![block, short, anonymous]
@@ -401,7 +479,11 @@ fn entry() -> impl Strategy<Value = Line> {
             list("whenExists", text().prop_map(Piece::Str)),
             list("whenAbsent", text().prop_map(Piece::Str)),
         ];
-        let group = (head, vec(inner, 0..4)).prop_map(|(pieces, body)| Line { pieces, body: Some(body), free: false });
+        let group = (head, vec(inner, 0..4)).prop_map(|(pieces, body)| Line {
+            pieces,
+            body: Some(body),
+            free: false,
+        });
         prop_oneof![check(), group]
     })
 }
@@ -409,10 +491,19 @@ fn entry() -> impl Strategy<Value = Line> {
 fn top() -> impl Strategy<Value = Line> {
     let flat = prop_oneof![
         text().prop_map(|t| vec![bare("contract"), Piece::Str(t)]),
-        (name(), vec(sel(), 1..4))
-            .prop_map(|(n, s)| [bare("paths"), bare(n), bare("=")].into_iter().chain(s).collect()),
-        (name(), vec(sel(), 1..3))
-            .prop_map(|(n, s)| [bare("risk"), bare(n), bare("tier"), bare("1")].into_iter().chain(s).collect()),
+        (name(), vec(sel(), 1..4)).prop_map(|(n, s)| [bare("paths"), bare(n), bare("=")]
+            .into_iter()
+            .chain(s)
+            .collect()),
+        (name(), vec(sel(), 1..3)).prop_map(|(n, s)| [
+            bare("risk"),
+            bare(n),
+            bare("tier"),
+            bare("1")
+        ]
+        .into_iter()
+        .chain(s)
+        .collect()),
         (name(), name(), name()).prop_map(|(a, b, c)| vec![
             bare("sequence"),
             bare(a),
@@ -421,11 +512,17 @@ fn top() -> impl Strategy<Value = Line> {
             bare("->"),
             bare(c)
         ]),
-        command().prop_map(|c| [bare("judge-with")].into_iter().chain(c).collect::<Vec<_>>()),
+        command().prop_map(|c| [bare("judge-with")]
+            .into_iter()
+            .chain(c)
+            .collect::<Vec<_>>()),
     ];
     let policy = prop_oneof![
         Just(("limits", vec!["budget 5m", "jobs 2"])),
-        Just(("gate", vec!["confirmations 2", "retries 1", "propagate off"])),
+        Just((
+            "gate",
+            vec!["confirmations 2", "retries 1", "propagate off"]
+        )),
         Just(("defaults", vec!["timeout 3s", "tags a b", "retries 0"])),
     ];
     prop_oneof![
@@ -441,7 +538,14 @@ fn top() -> impl Strategy<Value = Line> {
 
 /// A contract without errors of syntax; what it says need not make sense.
 pub fn contract() -> impl Strategy<Value = Contract> {
-    vec(top(), 0..6).prop_map(|lines| Contract([line(words(&["vplan", "1"]))].into_iter().chain(lines).collect()))
+    vec(top(), 0..6).prop_map(|lines| {
+        Contract(
+            [line(words(&["vplan", "1"]))]
+                .into_iter()
+                .chain(lines)
+                .collect(),
+        )
+    })
 }
 
 /// A text that was a contract before somebody made a few changes to it.
@@ -458,7 +562,8 @@ pub fn damaged() -> impl Strategy<Value = String> {
     })
 }
 
-/// An environment and an argument vector of any bytes that a process could be given and the grammar can name.
+/// An environment and an argument vector of any bytes that a process could be given and the grammar
+/// can name.
 pub fn environment_and_words() -> impl Strategy<Value = (Env, Vec<Word>)> {
     let word = prop_oneof![
         text().prop_map(|t| Word::from(t.as_str())),
@@ -466,13 +571,18 @@ pub fn environment_and_words() -> impl Strategy<Value = (Env, Vec<Word>)> {
         any::<String>().prop_map(|s| Word::from(s.replace('\0', "").as_str())),
     ]
     .boxed();
-    let program = word.clone().prop_filter("a program's name", |w| is_program(w.as_bytes()));
-    (btree_map("[A-Za-z_][A-Za-z0-9_]{0,4}", word.clone(), 0..3), program, vec(word, 0..5)).prop_map(
-        |(env, program, args)| {
+    let program = word
+        .clone()
+        .prop_filter("a program's name", |w| is_program(w.as_bytes()));
+    (
+        btree_map("[A-Za-z_][A-Za-z0-9_]{0,4}", word.clone(), 0..3),
+        program,
+        vec(word, 0..5),
+    )
+        .prop_map(|(env, program, args)| {
             let words = [program].into_iter().chain(args).collect();
             (env, words)
-        },
-    )
+        })
 }
 
 /// Command text: whole words in every quoting, operators and expansions, and loose characters.

@@ -36,10 +36,26 @@ const PATHS: [&str; 12] = [
     "src",
     "contracts/verify.vplan",
 ];
-const GLOBS: [&str; 9] =
-    ["src/**", "docs/**", "**/*.md", "*", "**", "src/a.rs", "src/{a,b}.rs", "**/gen/**", "never/**"];
+const GLOBS: [&str; 9] = [
+    "src/**",
+    "docs/**",
+    "**/*.md",
+    "*",
+    "**",
+    "src/a.rs",
+    "src/{a,b}.rs",
+    "**/gen/**",
+    "never/**",
+];
 const ARTIFACTS: [&str; 5] = ["dist/**", "dist/app.js", "out/*.o", "**/*.o", "other/**"];
-const COMMANDS: [&str; 6] = ["true", "echo a", "echo b", "make test", "npm run lint", "./check.sh"];
+const COMMANDS: [&str; 6] = [
+    "true",
+    "echo a",
+    "echo b",
+    "make test",
+    "npm run lint",
+    "./check.sh",
+];
 
 fn repo_path(text: &str) -> RepoPath {
     RepoPath::parse(text.as_bytes()).unwrap_or_else(|_| RepoPath::root())
@@ -52,8 +68,17 @@ fn globs(texts: &[&str]) -> Vec<Glob> {
 /// A command of words without quotes; `{changed}` stands for itself.
 #[must_use]
 pub fn command(text: &str) -> Command {
-    let piece = |w: &str| if w == "{changed}" { Piece::Changed } else { Piece::Word(Word::from(w)) };
-    Command::Argv { env: Env::new(), pieces: text.split(' ').map(piece).collect() }
+    let piece = |w: &str| {
+        if w == "{changed}" {
+            Piece::Changed
+        } else {
+            Piece::Word(Word::from(w))
+        }
+    };
+    Command::Argv {
+        env: Env::new(),
+        pieces: text.split(' ').map(piece).collect(),
+    }
 }
 
 /// A named check `run true` with the settings of a check that says nothing else.
@@ -68,7 +93,12 @@ pub fn plain_check(id: &str) -> Check {
         column: 1,
         kind: Kind::Run,
         body: Body::Command(command("true")),
-        placements: vec![Placement { conditions: Vec::new(), line: 1, source: SourceId::default(), is_use: false }],
+        placements: vec![Placement {
+            conditions: Vec::new(),
+            line: 1,
+            source: SourceId::default(),
+            is_use: false,
+        }],
         tier: 0,
         describe: None,
         dir: RepoPath::root(),
@@ -114,28 +144,42 @@ pub fn plain_contract(checks: Vec<Check>) -> Contract {
 
 /// Selections of a few globs, some behind names, some excluding.
 pub fn selection() -> impl Strategy<Value = Selection> {
-    let glob = || prop::sample::select(&GLOBS[..]).prop_filter_map("no glob", |t| Glob::parse(t).ok());
+    let glob =
+        || prop::sample::select(&GLOBS[..]).prop_filter_map("no glob", |t| Glob::parse(t).ok());
     let plain = move || glob().prop_map(What::Glob);
     let inner = prop::collection::vec((plain(), prop::bool::weighted(0.2)), 1..3).prop_map(items);
-    let named = (prop::sample::select(&["api", "prose"][..]), inner)
-        .prop_map(|(name, items)| What::Paths { items: Arc::new(items), name: name.to_owned() });
+    let named = (prop::sample::select(&["api", "prose"][..]), inner).prop_map(|(name, items)| {
+        What::Paths {
+            items: Arc::new(items),
+            name: name.to_owned(),
+        }
+    });
     let what = prop_oneof![4 => plain(), 1 => named];
     prop::collection::vec((what, prop::bool::weighted(0.25)), 1..4).prop_map(items)
 }
 
 /// The first item is positive.
 fn items(list: Vec<(What, bool)>) -> Selection {
-    Selection { items: list.into_iter().enumerate().map(|(i, (what, not))| Item { not: not && i > 0, what }).collect() }
+    Selection {
+        items: list
+            .into_iter()
+            .enumerate()
+            .map(|(i, (what, not))| Item {
+                not: not && i > 0,
+                what,
+            })
+            .collect(),
+    }
 }
 
 /// Conditions of every kind.
 pub fn condition() -> impl Strategy<Value = Condition> {
     let roles = prop::sample::subsequence(&BUILT_IN_ROLES[..], 1..3)
         .prop_map(|r| Test::Role(r.into_iter().map(str::to_owned).collect()));
-    let exists =
-        prop::sample::subsequence(&PATHS[..4], 1..3).prop_map(|p| Test::Exists(p.into_iter().map(repo_path).collect()));
-    let absent =
-        prop::sample::subsequence(&PATHS[..4], 1..3).prop_map(|p| Test::Absent(p.into_iter().map(repo_path).collect()));
+    let exists = prop::sample::subsequence(&PATHS[..4], 1..3)
+        .prop_map(|p| Test::Exists(p.into_iter().map(repo_path).collect()));
+    let absent = prop::sample::subsequence(&PATHS[..4], 1..3)
+        .prop_map(|p| Test::Absent(p.into_iter().map(repo_path).collect()));
     let test = prop_oneof![
         2 => roles,
         4 => selection().prop_map(Test::ChangedAny),
@@ -145,16 +189,28 @@ pub fn condition() -> impl Strategy<Value = Condition> {
         1 => exists,
         1 => absent,
     ];
-    (test, 1_usize..100).prop_map(|(test, line)| Condition { line, source: SourceId::default(), test })
+    (test, 1_usize..100).prop_map(|(test, line)| Condition {
+        line,
+        source: SourceId::default(),
+        test,
+    })
 }
 
 /// What a check does: mostly commands, so that some are equal.
 fn body() -> impl Strategy<Value = (Kind, Body)> {
-    let run = prop::sample::select(&COMMANDS[..]).prop_map(|c| (Kind::Run, Body::Command(command(c))));
-    let test = prop::sample::select(&COMMANDS[..]).prop_map(|c| (Kind::Test, Body::Command(command(c))));
+    let run =
+        prop::sample::select(&COMMANDS[..]).prop_map(|c| (Kind::Run, Body::Command(command(c))));
+    let test =
+        prop::sample::select(&COMMANDS[..]).prop_map(|c| (Kind::Test, Body::Command(command(c))));
     let changed = Just((Kind::Lint, Body::Command(command("lint {changed} end"))));
     let shell = Just((Kind::Shell, Body::Shell("a | b".to_owned())));
-    let file = Just((Kind::File, Body::File { path: repo_path("dist/app.js"), assertions: vec![Assertion::Exists] }));
+    let file = Just((
+        Kind::File,
+        Body::File {
+            path: repo_path("dist/app.js"),
+            assertions: vec![Assertion::Exists],
+        },
+    ));
     let judge = Just((Kind::Judge, Body::Judge("is it good?".to_owned())));
     let unsupported = Just((Kind::Run, Body::Command(unsupported())));
     prop_oneof![8 => run, 2 => test, 2 => changed, 1 => shell, 1 => file, 1 => judge, 1 => unsupported]
@@ -170,7 +226,10 @@ pub fn unsupported() -> Command {
         reason: UnsupportedReason::Operator,
         text: "|".to_owned(),
     };
-    Command::Unsupported { text: "a | b".to_owned(), unsupported }
+    Command::Unsupported {
+        text: "a | b".to_owned(),
+        unsupported,
+    }
 }
 
 /// A check whose conditions, needs and sequences are drawn later.
@@ -184,46 +243,70 @@ fn check() -> impl Strategy<Value = Check> {
         any::<[bool; 4]>(),
     );
     let tier = prop::sample::select(&[0_u8, 0, 0, 1, 2][..]);
-    (body(), settings, tier, any::<bool>(), 0_u32..3).prop_map(|((kind, body), settings, tier, named, retries)| {
-        let (cleans, produces, requires, tags, dir, [setup, always, optional, warning]) = settings;
-        let named = named || !matches!(body, Body::Command(_));
-        let plain = plain_check("");
-        if !named {
-            return Check { kind, body, tier, named, ..plain };
-        }
-        Check {
-            named,
-            kind,
-            body,
-            tier,
-            dir: repo_path(dir),
-            retries,
-            timeout_ms: kind.default_timeout_ms(),
-            tags: tags.into_iter().map(str::to_owned).collect(),
-            cleans: globs(&cleans),
-            produces: globs(&produces),
-            requires: globs(&requires),
-            setup: setup && always,
-            always: always && optional,
-            optional,
-            severity: if warning { Severity::Warning } else { Severity::Blocking },
-            ..plain
-        }
-    })
+    (body(), settings, tier, any::<bool>(), 0_u32..3).prop_map(
+        |((kind, body), settings, tier, named, retries)| {
+            let (cleans, produces, requires, tags, dir, [setup, always, optional, warning]) =
+                settings;
+            let named = named || !matches!(body, Body::Command(_));
+            let plain = plain_check("");
+            if !named {
+                return Check {
+                    kind,
+                    body,
+                    tier,
+                    named,
+                    ..plain
+                };
+            }
+            Check {
+                named,
+                kind,
+                body,
+                tier,
+                dir: repo_path(dir),
+                retries,
+                timeout_ms: kind.default_timeout_ms(),
+                tags: tags.into_iter().map(str::to_owned).collect(),
+                cleans: globs(&cleans),
+                produces: globs(&produces),
+                requires: globs(&requires),
+                setup: setup && always,
+                always: always && optional,
+                optional,
+                severity: if warning {
+                    Severity::Warning
+                } else {
+                    Severity::Blocking
+                },
+                ..plain
+            }
+        },
+    )
 }
 
-/// Contracts that validation would accept: names that exist, no cycle, no sequence against the tiers.
+/// Contracts that validation would accept: names that exist, no cycle, no sequence against the
+/// tiers.
 pub fn contract() -> impl Strategy<Value = Contract> {
-    let placements = prop::collection::vec(prop::collection::vec(any::<prop::sample::Index>(), 0..3), 1..3);
+    let placements = prop::collection::vec(
+        prop::collection::vec(any::<prop::sample::Index>(), 0..3),
+        1..3,
+    );
     let checks = prop::collection::vec((check(), placements, any::<u8>()), 1..9);
     let conditions = prop::collection::vec(condition(), 1..6);
     let edges = prop::collection::vec(any::<(prop::sample::Index, prop::sample::Index)>(), 0..5);
     let sequences = prop::collection::vec(
-        prop::collection::vec(prop::collection::vec(any::<prop::sample::Index>(), 1..3), 2..4),
+        prop::collection::vec(
+            prop::collection::vec(any::<prop::sample::Index>(), 1..3),
+            2..4,
+        ),
         0..3,
     );
     let risks = prop::collection::vec((selection(), 0_u8..3), 0..3);
-    let limits = (prop::option::of(1_u64..4), prop::option::of(1_u32..4), any::<bool>());
+    let limits = (
+        prop::option::of(1_u64..4),
+        prop::option::of(1_u32..4),
+        any::<bool>(),
+    );
     (checks, conditions, edges, sequences, risks, limits).prop_map(
         |(checks, conditions, edges, sequences, risks, limits)| {
             let n = checks.len();
@@ -232,58 +315,102 @@ pub fn contract() -> impl Strategy<Value = Contract> {
             // Without sequences a check may need one of a later tier.
             let tiers_count = !sequences.is_empty();
             rank.sort_by_key(|i| {
-                checks.get(*i).map(|(check, _, dice)| (if tiers_count { check.tier } else { 0 }, *dice))
+                checks
+                    .get(*i)
+                    .map(|(check, _, dice)| (if tiers_count { check.tier } else { 0 }, *dice))
             });
             let position = |i: usize| rank.iter().position(|r| *r == i).unwrap_or(0);
             let mut built: Vec<Check> = Vec::new();
             for (i, (check, placements, _)) in checks.into_iter().enumerate() {
                 let placements = placements.into_iter().enumerate().map(|(p, picks)| {
-                    let mut picked: Vec<usize> = picks.into_iter().map(|c| c.index(conditions.len())).collect();
+                    let mut picked: Vec<usize> = picks
+                        .into_iter()
+                        .map(|c| c.index(conditions.len()))
+                        .collect();
                     picked.sort_unstable();
                     picked.dedup();
-                    Placement { conditions: picked, line: 10 * i + p + 1, source: SourceId::default(), is_use: p > 0 }
+                    Placement {
+                        conditions: picked,
+                        line: 10 * i + p + 1,
+                        source: SourceId::default(),
+                        is_use: p > 0,
+                    }
                 });
-                let id = if check.named { format!("check-{i}") } else { format!("anonymous-{i}") };
+                let id = if check.named {
+                    format!("check-{i}")
+                } else {
+                    format!("anonymous-{i}")
+                };
                 // Nothing can refer to an anonymous check.
                 let take = if check.named { 2 } else { 1 };
-                built.push(Check { id, line: 10 * i + 1, placements: placements.take(take).collect(), ..check });
+                built.push(Check {
+                    id,
+                    line: 10 * i + 1,
+                    placements: placements.take(take).collect(),
+                    ..check
+                });
             }
             let named: Vec<bool> = built.iter().map(|c| c.named).collect();
             let is_named = |i: &usize| named.get(*i).copied().unwrap_or(false);
             for (a, b) in edges {
                 let (a, b) = (a.index(n), b.index(n));
-                let (needed, needer) = if position(a) < position(b) { (a, b) } else { (b, a) };
+                let (needed, needer) = if position(a) < position(b) {
+                    (a, b)
+                } else {
+                    (b, a)
+                };
                 if needed != needer
                     && is_named(&needed)
-                    && let Some(check) = built.get_mut(needer).filter(|c| c.named && !c.needs.contains(&needed))
+                    && let Some(check) = built
+                        .get_mut(needer)
+                        .filter(|c| c.named && !c.needs.contains(&needed))
                 {
                     check.needs.push(needed);
                 }
             }
             let sequence = |groups: Vec<Vec<prop::sample::Index>>| {
-                let mut members: Vec<usize> = groups.iter().flatten().map(|i| i.index(n)).filter(is_named).collect();
+                let mut members: Vec<usize> = groups
+                    .iter()
+                    .flatten()
+                    .map(|i| i.index(n))
+                    .filter(is_named)
+                    .collect();
                 members.sort_by_key(|i| position(*i));
                 members.dedup();
                 let size = members.len().div_ceil(groups.len()).max(1);
-                Sequence { groups: members.chunks(size).map(<[usize]>::to_vec).collect(), line: 90 }
+                Sequence {
+                    groups: members.chunks(size).map(<[usize]>::to_vec).collect(),
+                    line: 90,
+                }
             };
-            let risks = risks.into_iter().enumerate().map(|(i, (selection, tier))| Risk {
-                name: format!("risk-{i}"),
-                tier,
-                selection,
-                line: 80 + i,
-                source: SourceId::default(),
-            });
+            let risks = risks
+                .into_iter()
+                .enumerate()
+                .map(|(i, (selection, tier))| Risk {
+                    name: format!("risk-{i}"),
+                    tier,
+                    selection,
+                    line: 80 + i,
+                    source: SourceId::default(),
+                });
             let (max_checks, jobs, restricted) = limits;
             let mut contract = Contract {
                 conditions,
                 risks: risks.collect(),
                 sequences: sequences.into_iter().map(sequence).collect(),
-                limits: Limits { budget_ms: None, max_checks, jobs },
+                limits: Limits {
+                    budget_ms: None,
+                    max_checks,
+                    jobs,
+                },
                 ..plain_contract(built)
             };
             if restricted {
-                let role = Role { only: vec!["docs-safe".to_owned()], max_checks: Some(2), line: Some(70) };
+                let role = Role {
+                    only: vec!["docs-safe".to_owned()],
+                    max_checks: Some(2),
+                    line: Some(70),
+                };
                 contract.roles.insert("docser".to_owned(), role);
             }
             contract
@@ -296,17 +423,27 @@ pub fn changes() -> impl Strategy<Value = ChangeSet> {
     let known = prop::sample::select(&PATHS[..]).prop_map(repo_path);
     let path = prop_oneof![6 => known, 1 => path()];
     let status = prop::sample::select(
-        &[Status::Added, Status::Modified, Status::Modified, Status::Deleted, Status::TypeChanged][..],
+        &[
+            Status::Added,
+            Status::Modified,
+            Status::Modified,
+            Status::Deleted,
+            Status::TypeChanged,
+        ][..],
     );
-    prop::collection::vec((path, status).prop_map(|(path, status)| ChangedFile { path, status }), 0..8)
-        .prop_map(ChangeSet::new)
+    prop::collection::vec(
+        (path, status).prop_map(|(path, status)| ChangedFile { path, status }),
+        0..8,
+    )
+    .prop_map(ChangeSet::new)
 }
 
 /// Requests without `--only` and `--skip`, which depend on a contract.
 pub fn request() -> impl Strategy<Value = Request> {
     let role = prop::option::of(prop::sample::select(&BUILT_IN_ROLES[..]).prop_map(str::to_owned));
     let risk = prop::sample::select(&[RiskLevel::Low, RiskLevel::Medium, RiskLevel::High][..]);
-    let boundaries = prop::sample::subsequence(&[Boundary::MilestoneEnd, Boundary::RunEnd][..], 0..=2);
+    let boundaries =
+        prop::sample::subsequence(&[Boundary::MilestoneEnd, Boundary::RunEnd][..], 0..=2);
     let explicit = prop::collection::vec(
         prop_oneof![
             5 => prop::sample::select(&COMMANDS[..]).prop_map(command),
@@ -315,35 +452,70 @@ pub fn request() -> impl Strategy<Value = Request> {
         ],
         0..4,
     );
-    let mode = prop::sample::select(&[Mode::Contract, Mode::Contract, Mode::Contract, Mode::Fallback, Mode::Off][..]);
+    let mode = prop::sample::select(
+        &[
+            Mode::Contract,
+            Mode::Contract,
+            Mode::Contract,
+            Mode::Fallback,
+            Mode::Off,
+        ][..],
+    );
     let source = prop::sample::select(
         &[
             (None, None),
             (Some(ChangedIn::Tracked), None),
             (Some(ChangedIn::WorkTree), None),
-            (Some(ChangedIn::WorkTree), Some("0123456789abcdef0123456789abcdef01234567")),
-            (Some(ChangedIn::Index), Some("0000000000000000000000000000000000000000000000000000000000000000")),
+            (
+                Some(ChangedIn::WorkTree),
+                Some("0123456789abcdef0123456789abcdef01234567"),
+            ),
+            (
+                Some(ChangedIn::Index),
+                Some("0000000000000000000000000000000000000000000000000000000000000000"),
+            ),
         ][..],
     );
-    (role, changes(), risk, boundaries, 0_u8..3, explicit, mode, any::<[bool; 2]>(), source).prop_map(
-        |(role, changed, risk, boundaries, min_tier, explicit, mode, [keep_going, no_recover], (changed_in, base))| {
-            Request {
+    (
+        role,
+        changes(),
+        risk,
+        boundaries,
+        0_u8..3,
+        explicit,
+        mode,
+        any::<[bool; 2]>(),
+        source,
+    )
+        .prop_map(
+            |(
                 role,
                 changed,
-                changed_in,
-                base: base.map(str::to_owned),
                 risk,
                 boundaries,
                 min_tier,
                 explicit,
                 mode,
-                keep_going,
-                no_recover,
-                inferred: vec![("inferred-test".to_owned(), command("make test"))],
-                ..Request::default()
-            }
-        },
-    )
+                [keep_going, no_recover],
+                (changed_in, base),
+            )| {
+                Request {
+                    role,
+                    changed,
+                    changed_in,
+                    base: base.map(str::to_owned),
+                    risk,
+                    boundaries,
+                    min_tier,
+                    explicit,
+                    mode,
+                    keep_going,
+                    no_recover,
+                    inferred: vec![("inferred-test".to_owned(), command("make test"))],
+                    ..Request::default()
+                }
+            },
+        )
 }
 
 /// Answers to everything that compiling may ask.
@@ -389,22 +561,44 @@ impl Compilation {
 pub fn compilation() -> impl Strategy<Value = Compilation> {
     let picks = prop::option::weighted(0.15, any::<(prop::sample::Index, bool)>());
     let skip = prop::option::weighted(0.15, any::<prop::sample::Index>());
-    (prop::option::weighted(0.95, contract()), request(), facts(), picks, skip).prop_map(
-        |(contract, mut request, facts, only, skip)| {
-            let checks = contract.as_ref().map(|c| c.checks.as_slice()).unwrap_or_default();
+    (
+        prop::option::weighted(0.95, contract()),
+        request(),
+        facts(),
+        picks,
+        skip,
+    )
+        .prop_map(|(contract, mut request, facts, only, skip)| {
+            let checks = contract
+                .as_ref()
+                .map(|c| c.checks.as_slice())
+                .unwrap_or_default();
             if let Some((pick, by_tag)) = only.filter(|_| !checks.is_empty()) {
                 let check = checks.get(pick.index(checks.len()));
-                let tag = check.and_then(|c| c.tags.first()).filter(|_| by_tag).cloned().map(Selector::Tag);
-                request.only = tag.or_else(|| check.map(|c| Selector::Name(c.id.clone()))).into_iter().collect();
+                let tag = check
+                    .and_then(|c| c.tags.first())
+                    .filter(|_| by_tag)
+                    .cloned()
+                    .map(Selector::Tag);
+                request.only = tag
+                    .or_else(|| check.map(|c| Selector::Name(c.id.clone())))
+                    .into_iter()
+                    .collect();
             }
             if let Some(pick) = skip.filter(|_| !checks.is_empty()) {
                 let check = checks.get(pick.index(checks.len()));
-                let waive = |c: &Check| Skip { name: c.id.clone(), reason: "known to be broken".to_owned() };
+                let waive = |c: &Check| Skip {
+                    name: c.id.clone(),
+                    reason: "known to be broken".to_owned(),
+                };
                 request.skip = check.map(waive).into_iter().collect();
             }
-            Compilation { contract, request, facts }
-        },
-    )
+            Compilation {
+                contract,
+                request,
+                facts,
+            }
+        })
 }
 
 /// Plans as compiling makes them.
@@ -417,42 +611,73 @@ pub fn varied() -> impl Strategy<Value = Compilation> {
     const COMMANDS: [&str; 5] = ["true", "echo a", "make test", "new one", "fmt {changed}"];
     let proposed = prop::collection::vec(prop::sample::select(&COMMANDS[..]), 0..4);
     let mode = prop::sample::select(
-        &[Mode::Contract, Mode::Contract, Mode::Contract, Mode::Fallback, Mode::Llm, Mode::Hybrid, Mode::Off][..],
+        &[
+            Mode::Contract,
+            Mode::Contract,
+            Mode::Contract,
+            Mode::Fallback,
+            Mode::Llm,
+            Mode::Hybrid,
+            Mode::Off,
+        ][..],
     );
-    (compilation(), selections(), mode, proposed, any::<u8>()).prop_flat_map(|(mut c, lists, mode, proposed, dice)| {
-        c.request.mode = mode;
-        let commands = proposed.into_iter().map(|text| (command(text), None)).collect();
-        c.request.proposal = (dice % 4 > 0).then(|| Proposal { question: "{}".into(), answer: "{}".into(), commands });
-        let mut lists = lists.into_iter().cycle();
-        let mut all = Vec::new();
-        if let Some(contract) = &mut c.contract {
-            let conditions = contract.conditions.iter_mut().filter_map(|c| selection_of(&mut c.test));
-            for (i, selection) in conditions.chain(contract.risks.iter_mut().map(|r| &mut r.selection)).enumerate() {
-                if dice >> (i % 8) & 1 == 1
-                    && let Some(other) = lists.next()
+    (compilation(), selections(), mode, proposed, any::<u8>()).prop_flat_map(
+        |(mut c, lists, mode, proposed, dice)| {
+            c.request.mode = mode;
+            let commands = proposed
+                .into_iter()
+                .map(|text| (command(text), None))
+                .collect();
+            c.request.proposal = (dice % 4 > 0).then(|| Proposal {
+                question: "{}".into(),
+                answer: "{}".into(),
+                commands,
+            });
+            let mut lists = lists.into_iter().cycle();
+            let mut all = Vec::new();
+            if let Some(contract) = &mut c.contract {
+                let conditions = contract
+                    .conditions
+                    .iter_mut()
+                    .filter_map(|c| selection_of(&mut c.test));
+                for (i, selection) in conditions
+                    .chain(contract.risks.iter_mut().map(|r| &mut r.selection))
+                    .enumerate()
                 {
-                    *selection = other;
+                    if dice >> (i % 8) & 1 == 1
+                        && let Some(other) = lists.next()
+                    {
+                        *selection = other;
+                    }
+                    all.push(selection.clone());
                 }
-                all.push(selection.clone());
             }
-        }
-        // Files whose names sort elsewhere once they have a `./` in front.
-        let odd = ["0", "@0", "docs/-1", "docs/0"]
-            .map(|path| ChangedFile { path: repo_path(path), status: Status::Modified });
-        let mut globs = globs_of(&all);
-        globs.extend(Glob::parse("src/**").ok());
-        (Just(c), changes_like(globs)).prop_map(move |(mut c, near)| {
-            let near = near.files().iter().take(12).chain(odd.iter().filter(|_| dice % 3 == 0));
-            let files = c.request.changed.files().iter().chain(near);
-            c.request.changed = ChangeSet::new(files.cloned().collect());
-            c
-        })
-    })
+            // Files whose names sort elsewhere once they have a `./` in front.
+            let odd = ["0", "@0", "docs/-1", "docs/0"].map(|path| ChangedFile {
+                path: repo_path(path),
+                status: Status::Modified,
+            });
+            let mut globs = globs_of(&all);
+            globs.extend(Glob::parse("src/**").ok());
+            (Just(c), changes_like(globs)).prop_map(move |(mut c, near)| {
+                let near = near
+                    .files()
+                    .iter()
+                    .take(12)
+                    .chain(odd.iter().filter(|_| dice % 3 == 0));
+                let files = c.request.changed.files().iter().chain(near);
+                c.request.changed = ChangeSet::new(files.cloned().collect());
+                c
+            })
+        },
+    )
 }
 
 fn selection_of(test: &mut Test) -> Option<&mut Selection> {
     match test {
-        Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => Some(s),
+        Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => {
+            Some(s)
+        }
         Test::Role(_) | Test::Exists(_) | Test::Absent(_) => None,
     }
 }

@@ -60,7 +60,13 @@ fn operator(text: &str, chain: Vec<Link>) -> Unsupported {
         link => link.is_carried(),
     };
     let changes_shell = chain.iter().any(changes) || CHANGING.contains(&text);
-    Unsupported { chain, changes_shell, offset: 0, reason: UnsupportedReason::Operator, text: text.to_owned() }
+    Unsupported {
+        chain,
+        changes_shell,
+        offset: 0,
+        reason: UnsupportedReason::Operator,
+        text: text.to_owned(),
+    }
 }
 
 /// Texts that change the shell in a way that only a shell knows.
@@ -130,7 +136,8 @@ const EARLY: &[&str] = &[
     "test -s out/c",
 ];
 
-/// A plan in which cleanups, producers and presence checks stand in any order; now and then with constraints.
+/// A plan in which cleanups, producers and presence checks stand in any order; now and then with
+/// constraints.
 pub fn early_cleanup() -> impl Strategy<Value = Plan> {
     let step = (select(EARLY), vec(any::<Index>(), 0..2), 0_u8..6);
     (vec(step, 2..9), any::<bool>(), any::<bool>()).prop_map(|(chosen, chained, sealed)| {
@@ -138,7 +145,10 @@ pub fn early_cleanup() -> impl Strategy<Value = Plan> {
         let mut plan = crate::recover::bare::plan_of_words(&words);
         let ids: Vec<String> = plan.steps.iter().map(|s| s.id.clone()).collect();
         for (i, (step, (_, predecessors, rare))) in plan.steps.iter_mut().zip(chosen).enumerate() {
-            let earlier = predecessors.iter().filter(|_| rare == 0).filter_map(|index| ids.get(index.index(i.max(1))));
+            let earlier = predecessors
+                .iter()
+                .filter(|_| rare == 0)
+                .filter_map(|index| ids.get(index.index(i.max(1))));
             step.after = earlier.filter(|id| **id != step.id).cloned().collect();
             // As the commands of a request come one behind the other.
             if chained
@@ -157,49 +167,113 @@ pub fn early_cleanup() -> impl Strategy<Value = Plan> {
 }
 
 /// Predecessors are needed, waited for, or only prepare.
-type Settings = (Command, Origin, bool, bool, bool, Vec<(Index, u8)>, u8, bool);
+type Settings = (
+    Command,
+    Origin,
+    bool,
+    bool,
+    bool,
+    Vec<(Index, u8)>,
+    u8,
+    bool,
+);
 
 fn settings() -> impl Strategy<Value = Settings> {
-    let origin = select(&[Origin::Explicit, Origin::Contract, Origin::Inferred, Origin::Proposed][..]);
+    let origin = select(
+        &[
+            Origin::Explicit,
+            Origin::Contract,
+            Origin::Inferred,
+            Origin::Proposed,
+        ][..],
+    );
     // Rare settings: one in eight.
     let rare = || (0_u8..8).prop_map(|n| n == 0);
     let predecessors = vec((any::<Index>(), 0_u8..3), 0..3);
-    (command(), origin, any::<bool>(), rare(), rare(), predecessors, 0_u8..3, any::<bool>())
+    (
+        command(),
+        origin,
+        any::<bool>(),
+        rare(),
+        rare(),
+        predecessors,
+        0_u8..3,
+        any::<bool>(),
+    )
 }
 
 /// A sealed, well-formed plan with constraints, tiers and origins, changed files and a policy.
 pub fn plan() -> impl Strategy<Value = Plan> {
-    let changed = subsequence(vec!["package.json", "Makefile", "src/d", "a.test.ts", "web/Makefile"], 0..3);
-    let rules: Vec<String> = crate::recover::rules::ALL.iter().map(|rule| rule.name.to_owned()).collect();
-    let policy = prop_oneof![3 => Just(rules.clone()), 1 => subsequence(rules.clone(), 0..rules.len())];
-    (vec(settings(), 1..8), changed, any::<bool>(), policy, any::<bool>()).prop_map(
-        |(mut settings, changed, deleted, policy, recover_contract)| {
-            settings.sort_by_key(|s| s.6);
-            let mut plan = bare_plan(&[]);
-            for (i, settings) in settings.into_iter().enumerate() {
-                let made = make_step(i, settings, &plan.steps);
-                plan.steps.push(made);
-            }
-            plan.policy.recover = policy;
-            plan.policy.recover_contract = recover_contract;
-            let status = if deleted { Status::Deleted } else { Status::Modified };
-            let file = |path: &str| RepoPath::from_exact(path.as_bytes()).map(|path| ChangedFile { path, status });
-            plan.request.changed = ChangeSet::new(changed.into_iter().filter_map(file).collect());
-            digest::seal(plan)
-        },
+    let changed = subsequence(
+        vec![
+            "package.json",
+            "Makefile",
+            "src/d",
+            "a.test.ts",
+            "web/Makefile",
+        ],
+        0..3,
+    );
+    let rules: Vec<String> = crate::recover::rules::ALL
+        .iter()
+        .map(|rule| rule.name.to_owned())
+        .collect();
+    let policy =
+        prop_oneof![3 => Just(rules.clone()), 1 => subsequence(rules.clone(), 0..rules.len())];
+    (
+        vec(settings(), 1..8),
+        changed,
+        any::<bool>(),
+        policy,
+        any::<bool>(),
     )
+        .prop_map(
+            |(mut settings, changed, deleted, policy, recover_contract)| {
+                settings.sort_by_key(|s| s.6);
+                let mut plan = bare_plan(&[]);
+                for (i, settings) in settings.into_iter().enumerate() {
+                    let made = make_step(i, settings, &plan.steps);
+                    plan.steps.push(made);
+                }
+                plan.policy.recover = policy;
+                plan.policy.recover_contract = recover_contract;
+                let status = if deleted {
+                    Status::Deleted
+                } else {
+                    Status::Modified
+                };
+                let file = |path: &str| {
+                    RepoPath::from_exact(path.as_bytes()).map(|path| ChangedFile { path, status })
+                };
+                plan.request.changed =
+                    ChangeSet::new(changed.into_iter().filter_map(file).collect());
+                digest::seal(plan)
+            },
+        )
 }
 
 fn make_step(number: usize, settings: Settings, earlier: &[Step]) -> Step {
     let (command, origin, optional, warning, setup, predecessors, tier, suffixed) = settings;
     // Ids that a split would like to give.
-    let id = if suffixed && number > 0 { format!("s{}-{number}", number - 1) } else { format!("s{number}") };
-    let mut made = Step { origin, optional, setup, tier, ..step(&id, &command) };
+    let id = if suffixed && number > 0 {
+        format!("s{}-{number}", number - 1)
+    } else {
+        format!("s{number}")
+    };
+    let mut made = Step {
+        origin,
+        optional,
+        setup,
+        tier,
+        ..step(&id, &command)
+    };
     if warning {
         made.severity = Severity::Warning;
     }
     for (index, how) in predecessors {
-        let Some(before) = earlier.get(index.index(earlier.len().max(1))).filter(|b| !made.after.contains(&b.id))
+        let Some(before) = earlier
+            .get(index.index(earlier.len().max(1)))
+            .filter(|b| !made.after.contains(&b.id))
         else {
             continue;
         };
@@ -210,7 +284,8 @@ fn make_step(number: usize, settings: Settings, earlier: &[Step]) -> Step {
             _ => {}
         }
     }
-    made.after.sort_by_key(|id| earlier.iter().position(|s| s.id == *id));
+    made.after
+        .sort_by_key(|id| earlier.iter().position(|s| s.id == *id));
     made.after.dedup();
     made
 }
@@ -218,12 +293,25 @@ fn make_step(number: usize, settings: Settings, earlier: &[Step]) -> Step {
 /// Failures of a plan's steps: most have the code that fits the command.
 pub fn failures(plan: &Plan) -> impl Strategy<Value = Vec<Failure>> + use<> {
     let plan = plan.clone();
-    vec((any::<Index>(), select(&FailureCode::ALL[..]), 0_u8..4), 0..6).prop_map(move |list| {
+    vec(
+        (any::<Index>(), select(&FailureCode::ALL[..]), 0_u8..4),
+        0..6,
+    )
+    .prop_map(move |list| {
         let failure = |(index, code, odd): (Index, FailureCode, u8)| {
             let at = index.index(plan.steps.len().max(1));
             let step = plan.steps.get(at)?;
-            let code = if odd == 0 { code } else { fitting(&plan, at).unwrap_or(code) };
-            Some(Failure { step: step.id.clone(), code, rule: "made up".to_owned(), evidence: "x".to_owned() })
+            let code = if odd == 0 {
+                code
+            } else {
+                fitting(&plan, at).unwrap_or(code)
+            };
+            Some(Failure {
+                step: step.id.clone(),
+                code,
+                rule: "made up".to_owned(),
+                evidence: "x".to_owned(),
+            })
         };
         list.into_iter().filter_map(failure).collect()
     })
@@ -246,7 +334,10 @@ fn fitting(plan: &Plan, index: usize) -> Option<FailureCode> {
 
 /// What may be known of the repository.
 pub fn facts() -> impl Strategy<Value = Facts> {
-    let names = subsequence(vec!["all", "build", "clean", "lint", "test", "x", "y"], 0..7);
+    let names = subsequence(
+        vec!["all", "build", "clean", "lint", "test", "x", "y"],
+        0..7,
+    );
     let list = names.prop_map(|names| Answer::List(names.into_iter().map(Word::from).collect()));
     let answer = || {
         prop_oneof![
@@ -254,17 +345,29 @@ pub fn facts() -> impl Strategy<Value = Facts> {
             1 => select(&[Certainty::No, Certainty::Unknown][..]).prop_map(Answer::Word),
         ]
     };
-    let word = select(&[Certainty::Yes, Certainty::No, Certainty::Unknown][..]).prop_map(Answer::Word);
+    let word =
+        select(&[Certainty::Yes, Certainty::No, Certainty::Unknown][..]).prop_map(Answer::Word);
     (vec(answer(), 8), vec(word, 8), any::<bool>()).prop_map(|(lists, words, all)| {
         let mut facts = Facts::default();
-        let dirs = [RepoPath::root(), RepoPath::from_exact(b"web").unwrap_or_else(RepoPath::root)];
-        let kinds = [Question::Scripts, Question::BaseScripts, Question::MakeTargets, Question::BaseMakeTargets];
-        let asked = kinds.iter().flat_map(|kind| dirs.iter().map(|dir| kind(dir.clone())));
+        let dirs = [
+            RepoPath::root(),
+            RepoPath::from_exact(b"web").unwrap_or_else(RepoPath::root),
+        ];
+        let kinds = [
+            Question::Scripts,
+            Question::BaseScripts,
+            Question::MakeTargets,
+            Question::BaseMakeTargets,
+        ];
+        let asked = kinds
+            .iter()
+            .flat_map(|kind| dirs.iter().map(|dir| kind(dir.clone())));
         for (question, answer) in asked.zip(lists) {
             facts.add(question, answer);
         }
-        let tracked =
-            ["package.json", "Makefile", "web/Makefile"].iter().filter_map(|p| RepoPath::from_exact(p.as_bytes()));
+        let tracked = ["package.json", "Makefile", "web/Makefile"]
+            .iter()
+            .filter_map(|p| RepoPath::from_exact(p.as_bytes()));
         for (path, answer) in tracked.zip(words) {
             facts.add(Question::Tracked(path), answer);
         }
@@ -317,21 +420,30 @@ fn output() -> impl Strategy<Value = Captured> {
         let bytes = lines.join(&b'\n');
         let (head, tail) = bytes.split_at(bytes.len() / 2);
         let total = bytes.len() as u64 + if cut { 1000 } else { 0 };
-        Captured { head: Word::new(head), tail: Word::new(tail), total }
+        Captured {
+            head: Word::new(head),
+            tail: Word::new(tail),
+            total,
+        }
     })
 }
 
 /// What may have been seen of a failed step.
 pub fn evidence() -> impl Strategy<Value = Evidence> {
-    let exit =
-        prop_oneof![select(&[1, 2, 4, 5, 101, 124, 127][..]).prop_map(Some), any::<i32>().prop_map(Some), Just(None)];
+    let exit = prop_oneof![
+        select(&[1, 2, 4, 5, 101, 124, 127][..]).prop_map(Some),
+        any::<i32>().prop_map(Some),
+        Just(None)
+    ];
     let rare = || (0_u8..10).prop_map(|n| n == 0);
     (exit, output(), output(), rare(), rare(), rare()).prop_map(
         |(exit, stdout, stderr, timed_out, killed, not_started)| Evidence {
             exit: exit.filter(|_| !killed),
             signal: killed.then(|| "SIGKILL".to_owned()),
-            spawn_error: not_started
-                .then(|| SpawnError { code: "PROGRAM_NOT_FOUND".to_owned(), message: "not found".to_owned() }),
+            spawn_error: not_started.then(|| SpawnError {
+                code: "PROGRAM_NOT_FOUND".to_owned(),
+                message: "not found".to_owned(),
+            }),
             stdout,
             stderr,
             timed_out,

@@ -1,5 +1,5 @@
-//! Which values of `run` are worth testing? Small plans, scripts of what their steps do, and a world in virtual time that
-//! plays them in any order of simultaneous events.
+//! Which values of `run` are worth testing? Small plans, scripts of what their steps do, and a
+//! world in virtual time that plays them in any order of simultaneous events.
 
 use crate::base::canon::Digest;
 use crate::base::command::{Unsupported, UnsupportedReason};
@@ -34,8 +34,11 @@ pub fn step(id: &str) -> Step {
 /// A plan of a contract with these steps: one after another, fail-fast, no budget.
 #[must_use]
 pub fn plan(steps: Vec<Step>) -> Plan {
-    let contract =
-        ContractRef { digest: Digest::of(b""), imports: Vec::new(), path: "contracts/verify.vplan".to_owned() };
+    let contract = ContractRef {
+        digest: Digest::of(b""),
+        imports: Vec::new(),
+        path: "contracts/verify.vplan".to_owned(),
+    };
     let request = RequestRecord {
         base: None,
         boundaries: Vec::new(),
@@ -52,7 +55,13 @@ pub fn plan(steps: Vec<Step>) -> Plan {
         role: "worker".to_owned(),
         skip: Vec::new(),
     };
-    let policy = Policy { budget_ms: None, fail_fast: true, jobs: 1, recover: Vec::new(), recover_contract: false };
+    let policy = Policy {
+        budget_ms: None,
+        fail_fast: true,
+        jobs: 1,
+        recover: Vec::new(),
+        recover_contract: false,
+    };
     crate::plan::digest::seal(Plan {
         caveats: Vec::new(),
         compared: None,
@@ -136,7 +145,11 @@ impl std::fmt::Debug for Case {
             }
             write!(f, " exclusive {:?}:", s.exclusive)?;
             for b in tries.iter().zip(0..=s.retries).map(|(b, _)| b) {
-                write!(f, " {:?} {}ms stop {:?};", b.finish, b.duration_ms, b.stop_ms)?;
+                write!(
+                    f,
+                    " {:?} {}ms stop {:?};",
+                    b.finish, b.duration_ms, b.stop_ms
+                )?;
             }
             writeln!(f)?;
         }
@@ -194,8 +207,10 @@ pub fn evidence(behaviour: Behaviour) -> Evidence {
         Finish::Exit(code) => evidence.exit = Some(code),
         Finish::Crash => evidence.signal = Some("SIGSEGV".to_owned()),
         Finish::NoProgram => {
-            evidence.spawn_error =
-                Some(SpawnError { code: "PROGRAM_NOT_FOUND".to_owned(), message: "no such program".to_owned() });
+            evidence.spawn_error = Some(SpawnError {
+                code: "PROGRAM_NOT_FOUND".to_owned(),
+                message: "no such program".to_owned(),
+            });
         }
         Finish::Lost => {}
     }
@@ -209,7 +224,14 @@ impl Process {
             return own;
         }
         let (signal, timed_out) = (Some(self.signal.to_owned()), self.timed_out);
-        Evidence { duration_ms: self.ends - self.started, exit: None, signal, spawn_error: None, timed_out, ..own }
+        Evidence {
+            duration_ms: self.ends - self.started,
+            exit: None,
+            signal,
+            spawn_error: None,
+            timed_out,
+            ..own
+        }
     }
 
     fn stop(&mut self, at: u64, signal: &'static str, timed_out: bool) {
@@ -226,19 +248,46 @@ impl Process {
 #[must_use]
 pub fn journal_of(case: &Case, played: &Played, report: &Report) -> String {
     let mut journal = Journal::default();
-    let steps = case.plan.steps.iter().map(|s| PlannedStep { command: s.command.clone(), id: s.id.clone() }).collect();
-    let mut text =
-        journal.line(0, Entry::RunStarted { environment: None, run_id: "r".into(), started_at: None, version: 1 });
-    text +=
-        &journal.line(0, Entry::PlanCompiled { changed_files_count: Some(1), digest: case.plan.digest.clone(), steps });
+    let steps = case
+        .plan
+        .steps
+        .iter()
+        .map(|s| PlannedStep {
+            command: s.command.clone(),
+            id: s.id.clone(),
+        })
+        .collect();
+    let mut text = journal.line(
+        0,
+        Entry::RunStarted {
+            environment: None,
+            run_id: "r".into(),
+            started_at: None,
+            version: 1,
+        },
+    );
+    text += &journal.line(
+        0,
+        Entry::PlanCompiled {
+            changed_files_count: Some(1),
+            digest: case.plan.digest.clone(),
+            steps,
+        },
+    );
     for (t, happening) in &played.trace {
-        let (Happening::Started(number, ..) | Happening::Ended(number)) = happening else { continue };
-        let Some(step) = case.plan.steps.get(*number) else { continue };
+        let (Happening::Started(number, ..) | Happening::Ended(number)) = happening else {
+            continue;
+        };
+        let Some(step) = case.plan.steps.get(*number) else {
+            continue;
+        };
         let id = step.id.clone();
         let entry = match happening {
-            Happening::Started(_, attempt, limit_ms) => {
-                Entry::StepStarted { attempt: *attempt, id, limit_ms: *limit_ms }
-            }
+            Happening::Started(_, attempt, limit_ms) => Entry::StepStarted {
+                attempt: *attempt,
+                id,
+                limit_ms: *limit_ms,
+            },
             _ => Entry::StepFinished {
                 attempt: 1,
                 cached_from: None,
@@ -265,19 +314,30 @@ pub fn journal_of(case: &Case, played: &Played, report: &Report) -> String {
         decision: Some(report.decision),
         exit_code: report.exit_code,
         retries_remaining: Some(report.retries_remaining),
-        steps: steps.map(|r| FinalStatus { id: r.id.clone(), reason: r.reason, status: r.status }).collect(),
+        steps: steps
+            .map(|r| FinalStatus {
+                id: r.id.clone(),
+                reason: r.reason,
+                status: r.status,
+            })
+            .collect(),
         verdict: report.verdict,
     };
     text + &journal.line(report.duration_ms, end)
 }
 
-/// Plays a case in virtual time. Of several events at one moment, `choose` takes one (it gets their number); it also says,
-/// by choosing 0 of 4, when an event of mere time comes in between. In every other millisecond the machine is told when all that
-/// belongs to it has been told.
+/// Plays a case in virtual time. Of several events at one moment, `choose` takes one (it gets their
+/// number); it also says, by choosing 0 of 4, when an event of mere time comes in between. In every
+/// other millisecond the machine is told when all that belongs to it has been told.
 ///
 /// # Errors
-/// When the machine asks for what makes no sense, for nothing although it is not done, or without end.
-pub fn play(case: &Case, incidents: &Incidents, choose: &mut dyn FnMut(usize) -> usize) -> Result<Played, String> {
+/// When the machine asks for what makes no sense, for nothing although it is not done, or without
+/// end.
+pub fn play(
+    case: &Case,
+    incidents: &Incidents,
+    choose: &mut dyn FnMut(usize) -> usize,
+) -> Result<Played, String> {
     let (mut state, mut actions) = RunState::new(Arc::new(case.plan.clone()), BTreeMap::new(), 0);
     let mut now = 0;
     let mut wake: Option<u64>;
@@ -287,32 +347,50 @@ pub fn play(case: &Case, incidents: &Incidents, choose: &mut dyn FnMut(usize) ->
     let mut trace = Vec::new();
     let mut untold = false;
     for _ in 0..100_000 {
-        // Only what was asked for last counts: a machine that forgets to ask again would wait for ever.
+        // Only what was asked for last counts: a machine that forgets to ask again would wait for
+        // ever.
         wake = None;
         for action in actions.drain(..) {
             match action {
-                Action::Spawn { step, attempt, limit_ms } => {
+                Action::Spawn {
+                    step,
+                    attempt,
+                    limit_ms,
+                } => {
                     trace.push((now, Happening::Started(step, attempt, limit_ms)));
                     let tries = case.script.get(step).map(Vec::as_slice).unwrap_or_default();
-                    let nth = usize::try_from(attempt).unwrap_or(usize::MAX).wrapping_sub(1);
+                    let nth = usize::try_from(attempt)
+                        .unwrap_or(usize::MAX)
+                        .wrapping_sub(1);
                     let behaviour = *tries.get(nth).ok_or("a try that nobody foresaw")?;
                     let ends = now + behaviour.duration_ms;
-                    let process =
-                        Process { attempt, started: now, behaviour, ends, own_end: true, signal: "", timed_out: false };
+                    let process = Process {
+                        attempt,
+                        started: now,
+                        behaviour,
+                        ends,
+                        own_end: true,
+                        signal: "",
+                        timed_out: false,
+                    };
                     if processes.insert(step, process).is_some() {
                         return Err("a step that runs is started".to_owned());
                     }
                 }
                 Action::Terminate { step, timed_out } => {
                     trace.push((now, Happening::Terminated(step)));
-                    let process = processes.get_mut(&step).ok_or("a step that does not run is stopped")?;
+                    let process = processes
+                        .get_mut(&step)
+                        .ok_or("a step that does not run is stopped")?;
                     if let Some(stop_ms) = process.behaviour.stop_ms {
                         process.stop(now + stop_ms, "SIGTERM", timed_out);
                     }
                 }
                 Action::Kill { step, timed_out } => {
                     trace.push((now, Happening::Killed(step)));
-                    let process = processes.get_mut(&step).ok_or("a step that does not run is killed")?;
+                    let process = processes
+                        .get_mut(&step)
+                        .ok_or("a step that does not run is killed")?;
                     process.stop(now, "SIGKILL", timed_out);
                 }
                 Action::WakeAt { at } => wake = Some(at),
@@ -320,15 +398,28 @@ pub fn play(case: &Case, incidents: &Incidents, choose: &mut dyn FnMut(usize) ->
             }
         }
         if state.is_done() {
-            return Ok(Played { records: state.records(), ending: state.ending(), trace });
+            return Ok(Played {
+                records: state.records(),
+                ending: state.ending(),
+                trace,
+            });
         }
         let next_end = processes.values().map(|p| p.ends).min();
         let next_interrupt = pending.interrupts.first().map(|(at, _)| *at);
-        let next = [next_end, next_interrupt, pending.record_fails, wake].into_iter().flatten().min();
-        let next = next.ok_or_else(|| format!("it waits for nothing: {trace:?} {state:?}"))?.max(now);
+        let next = [next_end, next_interrupt, pending.record_fails, wake]
+            .into_iter()
+            .flatten()
+            .min();
+        let next = next
+            .ok_or_else(|| format!("it waits for nothing: {trace:?} {state:?}"))?
+            .max(now);
         if choose(4) == 0 {
             // Some time passes, as far as it can without anything else happening.
-            now = if next > now + 1 { now + 1 + (next - now - 1) / 2 } else { now };
+            now = if next > now + 1 {
+                now + 1 + (next - now - 1) / 2
+            } else {
+                now
+            };
             actions = state.handle(Event::Time { at: now });
             continue;
         }
@@ -340,13 +431,28 @@ pub fn play(case: &Case, incidents: &Incidents, choose: &mut dyn FnMut(usize) ->
         let mut due: Vec<Event> = Vec::new();
         for (step, process) in processes.iter().filter(|(_, p)| p.ends == now) {
             let evidence = Box::new(process.evidence());
-            due.push(Event::Finished { step: *step, attempt: process.attempt, at: now, evidence });
+            due.push(Event::Finished {
+                step: *step,
+                attempt: process.attempt,
+                at: now,
+                evidence,
+            });
         }
         due.extend(
-            pending.interrupts.first().filter(|i| i.0 <= now).map(|i| Event::Interrupt { at: now, signal: i.1 }),
+            pending
+                .interrupts
+                .first()
+                .filter(|i| i.0 <= now)
+                .map(|i| Event::Interrupt {
+                    at: now,
+                    signal: i.1,
+                }),
         );
         if pending.record_fails.is_some_and(|at| at <= now) {
-            due.push(Event::RecordFailed { at: now, message: "no space left".to_owned() });
+            due.push(Event::RecordFailed {
+                at: now,
+                message: "no space left".to_owned(),
+            });
         }
         if wake.is_some_and(|at| at <= now) {
             due.push(Event::Time { at: now });
@@ -374,9 +480,15 @@ pub fn chooser(picks: Vec<usize>) -> impl FnMut(usize) -> usize {
     let mut position = 0;
     move |of| {
         position += 1;
-        let pick = picks.get(position % picks.len().max(1)).copied().unwrap_or(1);
+        let pick = picks
+            .get(position % picks.len().max(1))
+            .copied()
+            .unwrap_or(1);
         // Mixed with the position, so that a short list does not repeat itself.
-        pick.wrapping_mul(2_654_435_761).wrapping_add(position.wrapping_mul(40_503)).rotate_right(7) % of.max(1)
+        pick.wrapping_mul(2_654_435_761)
+            .wrapping_add(position.wrapping_mul(40_503))
+            .rotate_right(7)
+            % of.max(1)
     }
 }
 
@@ -387,54 +499,64 @@ pub fn picks() -> impl Strategy<Value = Vec<usize>> {
 
 /// Cases of one to eight steps with short times, so that much happens at one moment.
 pub fn cases() -> impl Strategy<Value = Case> {
-    let policy = (prop_oneof![Just(None), (1..80_u64).prop_map(Some)], any::<bool>(), 1..5_u32);
+    let policy = (
+        prop_oneof![Just(None), (1..80_u64).prop_map(Some)],
+        any::<bool>(),
+        1..5_u32,
+    );
     let rough = (settings(), proptest::collection::vec(behaviours(), 3));
-    (proptest::collection::vec(rough, 1..9), policy).prop_map(|(rough, (budget_ms, fail_fast, jobs))| {
-        let (mut steps, mut script): (Vec<Step>, Script) = (Vec::new(), Vec::new());
-        let mut tier = 0;
-        for (index, (settings, tries)) in rough.into_iter().enumerate() {
-            let earlier = |mask: u8| {
-                let picked = (0..index).filter(move |i| mask >> (i % 8) & 1 == 1);
-                picked.map(|i| format!("s{i}")).collect::<Vec<String>>()
-            };
-            tier = (tier + u8::from(settings.next_tier)).min(2);
-            let mut step = step(&format!("s{index}"));
-            step.after = earlier(settings.after);
-            step.needs = earlier(settings.needs);
-            step.after.extend(step.needs.clone());
-            step.after.sort();
-            step.after.dedup();
-            let prepares = |id: &&String| settings.next_tier && !step.needs.contains(id);
-            step.prepared_by = step.after.iter().filter(prepares).cloned().collect();
-            step.always = settings.always;
-            step.setup = settings.setup;
-            step.severity = if settings.warning { Severity::Warning } else { Severity::Blocking };
-            step.exclusive = settings.exclusive.map(str::to_owned);
-            step.retries = settings.retries;
-            step.timeout_ms = settings.timeout_ms;
-            step.skip_exit = vec![77];
-            step.tier = tier;
-            step.kind = settings.kind;
-            if settings.unsupported {
-                step.argv = None;
-                let reason = UnsupportedReason::Operator;
-                step.unsupported = Some(Unsupported {
-                    chain: Vec::new(),
-                    changes_shell: false,
-                    offset: 0,
-                    reason,
-                    text: "|".to_owned(),
-                });
+    (proptest::collection::vec(rough, 1..9), policy).prop_map(
+        |(rough, (budget_ms, fail_fast, jobs))| {
+            let (mut steps, mut script): (Vec<Step>, Script) = (Vec::new(), Vec::new());
+            let mut tier = 0;
+            for (index, (settings, tries)) in rough.into_iter().enumerate() {
+                let earlier = |mask: u8| {
+                    let picked = (0..index).filter(move |i| mask >> (i % 8) & 1 == 1);
+                    picked.map(|i| format!("s{i}")).collect::<Vec<String>>()
+                };
+                tier = (tier + u8::from(settings.next_tier)).min(2);
+                let mut step = step(&format!("s{index}"));
+                step.after = earlier(settings.after);
+                step.needs = earlier(settings.needs);
+                step.after.extend(step.needs.clone());
+                step.after.sort();
+                step.after.dedup();
+                let prepares = |id: &&String| settings.next_tier && !step.needs.contains(id);
+                step.prepared_by = step.after.iter().filter(prepares).cloned().collect();
+                step.always = settings.always;
+                step.setup = settings.setup;
+                step.severity = if settings.warning {
+                    Severity::Warning
+                } else {
+                    Severity::Blocking
+                };
+                step.exclusive = settings.exclusive.map(str::to_owned);
+                step.retries = settings.retries;
+                step.timeout_ms = settings.timeout_ms;
+                step.skip_exit = vec![77];
+                step.tier = tier;
+                step.kind = settings.kind;
+                if settings.unsupported {
+                    step.argv = None;
+                    let reason = UnsupportedReason::Operator;
+                    step.unsupported = Some(Unsupported {
+                        chain: Vec::new(),
+                        changes_shell: false,
+                        offset: 0,
+                        reason,
+                        text: "|".to_owned(),
+                    });
+                }
+                steps.push(step);
+                script.push(tries);
             }
-            steps.push(step);
-            script.push(tries);
-        }
-        let mut plan = plan(steps);
-        plan.policy.budget_ms = budget_ms;
-        plan.policy.fail_fast = fail_fast;
-        plan.policy.jobs = jobs;
-        Case { plan, script }
-    })
+            let mut plan = plan(steps);
+            plan.policy.budget_ms = budget_ms;
+            plan.policy.fail_fast = fail_fast;
+            plan.policy.jobs = jobs;
+            Case { plan, script }
+        },
+    )
 }
 
 #[derive(Clone, Debug)]
@@ -455,14 +577,29 @@ struct Settings {
 fn settings() -> impl Strategy<Value = Settings> {
     let seldom = || proptest::bool::weighted(0.15);
     let mask = || prop_oneof![3 => Just(0), 2 => any::<u8>().prop_map(|m| m & m.rotate_left(3))];
-    let exclusive = prop_oneof![3 => Just(None), 1 => Just(Some("port")), 1 => Just(Some("database"))];
+    let exclusive =
+        prop_oneof![3 => Just(None), 1 => Just(Some("port")), 1 => Just(Some("database"))];
     let kind = prop_oneof![
         6 => Just(Kind::Run), 1 => Just(Kind::Compile), 1 => Just(Kind::Test), 1 => Just(Kind::Lint),
         1 => Just(Kind::File), 1 => Just(Kind::Judge)
     ];
-    let flags = (seldom(), seldom(), seldom(), seldom(), proptest::bool::weighted(0.05));
+    let flags = (
+        seldom(),
+        seldom(),
+        seldom(),
+        seldom(),
+        proptest::bool::weighted(0.05),
+    );
     (mask(), mask(), flags, exclusive, 0..3_u32, 1..40_u64, kind).prop_map(
-        |(after, needs, (next_tier, always, setup, warning, unsupported), exclusive, retries, timeout_ms, kind)| {
+        |(
+            after,
+            needs,
+            (next_tier, always, setup, warning, unsupported),
+            exclusive,
+            retries,
+            timeout_ms,
+            kind,
+        )| {
             Settings {
                 after,
                 needs,
@@ -488,8 +625,16 @@ fn behaviours() -> impl Strategy<Value = Behaviour> {
     let stop_ms = prop_oneof![4 => (0..4_u64).prop_map(Some), 1 => Just(None)];
     (0..12_u64, finish, stop_ms).prop_map(|(n, finish, stop_ms)| {
         // What cannot be started takes no time.
-        let duration_ms = if finish == Finish::NoProgram { 0 } else { 3 * (n / 2) };
-        Behaviour { duration_ms, finish, stop_ms }
+        let duration_ms = if finish == Finish::NoProgram {
+            0
+        } else {
+            3 * (n / 2)
+        };
+        Behaviour {
+            duration_ms,
+            finish,
+            stop_ms,
+        }
     })
 }
 
@@ -498,7 +643,10 @@ pub fn incidents() -> impl Strategy<Value = Incidents> {
     let signal = prop_oneof![Just(Interrupt::Int), Just(Interrupt::Term)];
     let interrupts = proptest::collection::vec((0..40_u64, signal), 0..3);
     let record_fails = prop_oneof![3 => Just(None), 1 => (0..40_u64).prop_map(Some)];
-    (interrupts, record_fails).prop_map(|(interrupts, record_fails)| Incidents { interrupts, record_fails })
+    (interrupts, record_fails).prop_map(|(interrupts, record_fails)| Incidents {
+        interrupts,
+        record_fails,
+    })
 }
 
 /// Which steps run at one moment of a trace, moment by moment: after each start, all that run.

@@ -129,9 +129,10 @@ impl Write for Hasher {
 
 /// Writes a value in canonical form: no blanks, shortest escapes, keys in order, no final newline.
 ///
-/// INVARIANT (canonical): every serialised type of this crate declares its fields in the order of their JSON names and
-/// uses ordered maps with ASCII keys, and holds no number but integers below 2^53; so the compact form is the canonical one.
-/// `tests/props/plan.rs` compares it with an independent implementation of RFC 8785.
+/// INVARIANT (canonical): every serialised type of this crate declares its fields in the order of
+/// their JSON names and uses ordered maps with ASCII keys, and holds no number but integers below
+/// 2^53; so the compact form is the canonical one. `tests/props/plan.rs` compares it with an
+/// independent implementation of RFC 8785.
 ///
 /// # Errors
 /// What the writer reports.
@@ -164,11 +165,21 @@ mod tests {
     fn a_digest_has_one_spelling() {
         let digest = Digest::of(b"a");
         assert_eq!(Digest::from_bytes(*digest.as_bytes()), digest);
-        assert_eq!((format!("{digest:?}"), String::from(digest.clone())), (digest.to_string(), digest.to_string()));
+        assert_eq!(
+            (format!("{digest:?}"), String::from(digest.clone())),
+            (digest.to_string(), digest.to_string())
+        );
         let spelled = |digits: &str| format!("sha256:{digits}").parse::<Digest>().is_ok();
         assert!(spelled(&"0f".repeat(32)));
-        // Of which `from_str_radix` would take the first for a number, and the second has more than there is place for.
-        for wrong in ["+f".repeat(32), "0f".repeat(33), "0f".repeat(31), "0g".repeat(32), "0F".repeat(32)] {
+        // Of which `from_str_radix` would take the first for a number, and the second has more than
+        // there is place for.
+        for wrong in [
+            "+f".repeat(32),
+            "0f".repeat(33),
+            "0f".repeat(31),
+            "0g".repeat(32),
+            "0F".repeat(32),
+        ] {
             assert!(!spelled(&wrong), "{wrong}");
         }
         assert!("0f".repeat(32).parse::<Digest>().is_err());

@@ -14,7 +14,10 @@ pub struct Carried {
 
 impl Default for Carried {
     fn default() -> Self {
-        Self { dir: RepoPath::root(), env: Env::new() }
+        Self {
+            dir: RepoPath::root(),
+            env: Env::new(),
+        }
     }
 }
 
@@ -27,8 +30,8 @@ impl Carried {
         all
     }
 
-    /// Follows a part. `None` when it is no `cd` or `export`, leaves the repository, or goes where only a shell knows (`cd`,
-    /// `cd -`, `cd ~`, any with a `CDPATH`).
+    /// Follows a part. `None` when it is no `cd` or `export`, leaves the repository, or goes where
+    /// only a shell knows (`cd`, `cd -`, `cd ~`, any with a `CDPATH`).
     pub fn follow(&mut self, link: &Link) -> Option<()> {
         match link {
             Link::ChangeDirectory { cd } => {
@@ -44,14 +47,17 @@ impl Carried {
         Some(())
     }
 
-    /// Follows a text of a list that consists of nothing but `cd` and `export`. `None` when there is anything else in it, or
-    /// something that cannot be followed; then nothing has changed.
+    /// Follows a text of a list that consists of nothing but `cd` and `export`. `None` when there
+    /// is anything else in it, or something that cannot be followed; then nothing has changed.
     pub fn follow_all(&mut self, unsupported: &Unsupported) -> Option<()> {
         if unsupported.chain.is_empty() {
             return None;
         }
         let mut next = self.clone();
-        unsupported.chain.iter().try_for_each(|link| next.follow(link))?;
+        unsupported
+            .chain
+            .iter()
+            .try_for_each(|link| next.follow(link))?;
         *self = next;
         Some(())
     }
@@ -66,8 +72,9 @@ pub struct Listed {
     pub gone: Vec<usize>,
 }
 
-/// Carries each `cd` and `export` that is a command of its own into the commands after it. One with nothing after it is left as
-/// it is, a text that is no command, and so is one that only a shell can follow.
+/// Carries each `cd` and `export` that is a command of its own into the commands after it. One with
+/// nothing after it is left as it is, a text that is no command, and so is one that only a shell
+/// can follow.
 pub fn listed<'a>(list: impl IntoIterator<Item = &'a Command>) -> Listed {
     let mut listed = Listed::default();
     let mut carried = Carried::default();
@@ -80,7 +87,9 @@ pub fn listed<'a>(list: impl IntoIterator<Item = &'a Command>) -> Listed {
             waiting.push((index, before));
             continue;
         }
-        listed.gone.extend(waiting.drain(..).map(|(index, _)| index));
+        listed
+            .gone
+            .extend(waiting.drain(..).map(|(index, _)| index));
         listed.commands.push((index, before));
     }
     listed.commands.extend(waiting);
@@ -95,18 +104,26 @@ mod tests {
 
     fn command(text: &str) -> Command {
         let link = |part: &str| match part.split_once(' ') {
-            Some(("cd", dir)) => Link::ChangeDirectory { cd: Word::from(dir) },
+            Some(("cd", dir)) => Link::ChangeDirectory {
+                cd: Word::from(dir),
+            },
             Some(("export", pair)) => {
                 let (name, value) = pair.split_once('=').unwrap();
-                Link::Export { export: Env::from([(name.to_owned(), Word::from(value))]) }
+                Link::Export {
+                    export: Env::from([(name.to_owned(), Word::from(value))]),
+                }
             }
-            _ => Link::Run { argv: vec![Word::from(part)], env: Env::new() },
+            _ => Link::Run {
+                argv: vec![Word::from(part)],
+                env: Env::new(),
+            },
         };
         let chain: Vec<Link> = text.split(" && ").map(link).collect();
         match chain.as_slice() {
-            [Link::Run { argv, env }] => {
-                Command::Argv { env: env.clone(), pieces: argv.iter().cloned().map(Piece::Word).collect() }
-            }
+            [Link::Run { argv, env }] => Command::Argv {
+                env: env.clone(),
+                pieces: argv.iter().cloned().map(Piece::Word).collect(),
+            },
             _ => Command::Unsupported {
                 text: text.to_owned(),
                 unsupported: Unsupported {
@@ -126,7 +143,11 @@ mod tests {
             (&["a"][..], "0@.", &[][..]),
             (&["cd d", "a"], "1@d", &[0]),
             (&["a", "cd d", "b", "cd ../e", "c"], "0@. 2@d 4@e", &[1, 3]),
-            (&["export A=1", "a", "cd d", "export A=2", "b"], "1@.A=1 4@dA=2", &[0, 2, 3]),
+            (
+                &["export A=1", "a", "cd d", "export A=2", "b"],
+                "1@.A=1 4@dA=2",
+                &[0, 2, 3],
+            ),
             (&["cd a && export B=1", "c"], "1@aB=1", &[0]),
             // Nothing comes after it, or it leads outside: it is left as it is.
             (&["a", "cd d"], "0@. 1@.", &[]),
@@ -134,17 +155,29 @@ mod tests {
             (&["cd ..", "a"], "0@. 1@.", &[]),
             (&["cd d", "cd /tmp", "a"], "1@d 2@d", &[0]),
             (&["cd a && cd ../..", "b"], "0@. 1@.", &[]),
-            (&["export CDPATH=x", "cd d", "a"], "1@.CDPATH=x 2@.CDPATH=x", &[0]),
+            (
+                &["export CDPATH=x", "cd d", "a"],
+                "1@.CDPATH=x 2@.CDPATH=x",
+                &[0],
+            ),
             // A conjunction with a command is that command's own affair.
             (&["cd d && a", "b"], "0@. 1@.", &[]),
         ] {
             let commands: Vec<Command> = list.iter().map(|text| command(text)).collect();
             let got = listed(&commands);
             let shown = |(index, carried): &(usize, Carried)| {
-                let env: String = carried.env.iter().map(|(n, v)| format!("{n}={}", v.as_str().unwrap())).collect();
+                let env: String = carried
+                    .env
+                    .iter()
+                    .map(|(n, v)| format!("{n}={}", v.as_str().unwrap()))
+                    .collect();
                 format!("{index}@{}{env}", carried.dir)
             };
-            assert_eq!(got.commands.iter().map(shown).collect::<Vec<_>>().join(" "), want, "{list:?}");
+            assert_eq!(
+                got.commands.iter().map(shown).collect::<Vec<_>>().join(" "),
+                want,
+                "{list:?}"
+            );
             assert_eq!(got.gone, gone, "{list:?}");
         }
     }

@@ -5,8 +5,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// What happened to a file. A rename is its old path deleted and its new path added (language.md section 5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+/// What happened to a file. A rename is its old path deleted and its new path added (language.md
+/// section 5).
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "ChangeStatus")]
 pub enum Status {
@@ -40,10 +43,13 @@ const PREFIXES: [(&[u8], Status); 5] = [
     (b":", Status::Modified),
 ];
 
-/// Takes the status off what a person wrote: `deleted:a.ts`, `a.ts` (modified), `:added:a.ts` (the path `added:a.ts`).
+/// Takes the status off what a person wrote: `deleted:a.ts`, `a.ts` (modified), `:added:a.ts` (the
+/// path `added:a.ts`).
 #[must_use]
 pub fn split_status(text: &[u8]) -> (Status, &[u8]) {
-    let found = PREFIXES.iter().find_map(|(prefix, status)| Some((*status, text.strip_prefix(*prefix)?)));
+    let found = PREFIXES
+        .iter()
+        .find_map(|(prefix, status)| Some((*status, text.strip_prefix(*prefix)?)));
     found.unwrap_or((Status::Modified, text))
 }
 
@@ -56,7 +62,10 @@ impl ChangedFile {
         let prefix = match self.status {
             Status::Modified if !like_one => &b""[..],
             Status::Modified => b":",
-            status => PREFIXES.iter().find(|(_, s)| *s == status).map_or(&b""[..], |(prefix, _)| prefix),
+            status => PREFIXES
+                .iter()
+                .find(|(_, s)| *s == status)
+                .map_or(&b""[..], |(prefix, _)| prefix),
         };
         [prefix, plain].concat()
     }
@@ -68,8 +77,8 @@ impl ChangedFile {
 pub struct ChangeSet(Arc<Vec<ChangedFile>>);
 
 impl ChangeSet {
-    /// Sorts and removes repetitions. A path that occurs with several statuses keeps the last one given, except that
-    /// a deletion and an addition of one path make it modified.
+    /// Sorts and removes repetitions. A path that occurs with several statuses keeps the last one
+    /// given, except that a deletion and an addition of one path make it modified.
     #[must_use]
     pub fn new(mut files: Vec<ChangedFile>) -> Self {
         files.sort_by(|a, b| a.path.cmp(&b.path));
@@ -78,7 +87,9 @@ impl ChangeSet {
                 return false;
             }
             kept.status = match (kept.status, later.status) {
-                (Status::Deleted, Status::Added) | (Status::Added, Status::Deleted) => Status::Modified,
+                (Status::Deleted, Status::Added) | (Status::Added, Status::Deleted) => {
+                    Status::Modified
+                }
                 (_, last) => last,
             };
             true
@@ -119,9 +130,18 @@ impl ChangeSet {
 
     /// The changed files in a directory and below it.
     pub fn below(&self, dir: &RepoPath) -> impl Iterator<Item = &ChangedFile> {
-        let start = if dir.is_root() { Vec::new() } else { [dir.as_bytes(), b"/"].concat() };
-        let first = self.0.partition_point(|f| f.path.as_bytes() < start.as_slice());
-        self.0.iter().skip(first).take_while(move |f| f.path.as_bytes().starts_with(&start))
+        let start = if dir.is_root() {
+            Vec::new()
+        } else {
+            [dir.as_bytes(), b"/"].concat()
+        };
+        let first = self
+            .0
+            .partition_point(|f| f.path.as_bytes() < start.as_slice());
+        self.0
+            .iter()
+            .skip(first)
+            .take_while(move |f| f.path.as_bytes().starts_with(&start))
     }
 }
 

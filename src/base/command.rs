@@ -1,7 +1,7 @@
 //! What is a command, once its text has been read, and how is it written again?
 //!
-//! Unaware of the grammar: `lang/command` reads text, this file only holds the result and quotes it, so that rooms which
-//! may not see text (`plan`, `recover`) can still show commands.
+//! Unaware of the grammar: `lang/command` reads text, this file only holds the result and quotes
+//! it, so that rooms which may not see text (`plan`, `recover`) can still show commands.
 
 use super::word::{Word, is_unsafe_to_show};
 use schemars::JsonSchema;
@@ -66,13 +66,17 @@ impl Command {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Unsupported {
-    /// The parts of a conjunction `a && b && …`, when the text is nothing else; a `cd` or an `export` alone is one part. Empty for
-    /// every other text.
+    /// The parts of a conjunction `a && b && …`, when the text is nothing else; a `cd` or an
+    /// `export` alone is one part. Empty for every other text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chain: Vec<Link>,
-    /// Whether the text changes the shell that reads it (`source .env`, `set -e`), so that what comes after it would run in another
-    /// way without it.
-    #[serde(default, rename = "changesShell", skip_serializing_if = "std::ops::Not::not")]
+    /// Whether the text changes the shell that reads it (`source .env`, `set -e`), so that what
+    /// comes after it would run in another way without it.
+    #[serde(
+        default,
+        rename = "changesShell",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
     pub changes_shell: bool,
     /// Where the fault begins, in bytes from the text's beginning.
     pub offset: usize,
@@ -83,7 +87,9 @@ pub struct Unsupported {
 }
 
 /// The kinds of fault (engine.md section 13).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum UnsupportedReason {
     /// A shell operator, or a newline outside quotes.
@@ -152,7 +158,9 @@ impl Link {
 #[must_use]
 pub fn is_env_name(name: &str) -> bool {
     let mut bytes = name.bytes();
-    bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
+    bytes
+        .next()
+        .is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
         && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
@@ -163,24 +171,34 @@ pub fn to_text(env: &Env, argv: &[Word]) -> String {
 }
 
 fn join_text(env: &Env, words: impl Iterator<Item = String>) -> String {
-    let mut parts: Vec<String> =
-        env.iter()
-            .map(|(name, value)| {
-                if value.as_bytes().is_empty() { format!("{name}=") } else { format!("{name}={}", quote_value(value)) }
-            })
-            .collect();
+    let mut parts: Vec<String> = env
+        .iter()
+        .map(|(name, value)| {
+            if value.as_bytes().is_empty() {
+                format!("{name}=")
+            } else {
+                format!("{name}={}", quote_value(value))
+            }
+        })
+        .collect();
     // A program whose name reads as an assignment must not become one.
     let mut words = words.peekable();
     if let Some(first) = words.next() {
-        let assignment = first.split_once('=').is_some_and(|(name, _)| is_env_name(name));
-        parts.push(if assignment { format!("'{first}'") } else { first });
+        let assignment = first
+            .split_once('=')
+            .is_some_and(|(name, _)| is_env_name(name));
+        parts.push(if assignment {
+            format!("'{first}'")
+        } else {
+            first
+        });
     }
     parts.extend(words);
     parts.join(" ")
 }
 
-/// Quotes one word. Words of harmless characters stay bare; control characters, invisible ones and bytes that are not
-/// UTF-8 are written `$'\xHH'`, so that the text is inert wherever it is shown.
+/// Quotes one word. Words of harmless characters stay bare; control characters, invisible ones and
+/// bytes that are not UTF-8 are written `$'\xHH'`, so that the text is inert wherever it is shown.
 #[must_use]
 pub fn quote(word: &Word) -> String {
     if word.as_bytes().is_empty() {
@@ -190,7 +208,9 @@ pub fn quote(word: &Word) -> String {
 }
 
 fn quote_value(word: &Word) -> String {
-    let Some(text) = word.as_str() else { return quote_bytes(word.as_bytes()) };
+    let Some(text) = word.as_str() else {
+        return quote_bytes(word.as_bytes());
+    };
     if text.chars().any(is_unsafe_to_show) {
         return quote_bytes(word.as_bytes());
     }
@@ -219,7 +239,11 @@ fn quote_bytes(bytes: &[u8]) -> String {
         for c in chunk.valid().chars() {
             if is_unsafe_to_show(c) || matches!(c, '\'' | '\\') {
                 let mut buffer = [0; 4];
-                out.extend(c.encode_utf8(&mut buffer).bytes().map(|b| format!("\\x{b:02x}")));
+                out.extend(
+                    c.encode_utf8(&mut buffer)
+                        .bytes()
+                        .map(|b| format!("\\x{b:02x}")),
+                );
             } else {
                 out.push(c);
             }
@@ -253,7 +277,13 @@ mod tests {
             assert_eq!(quote(&Word::from(word)), text, "{word}");
         }
         assert_eq!(quote(&Word::new(b"\xff".to_vec())), "$'\\xff'");
-        let env = Env::from([("A".to_owned(), Word::from("")), ("B".to_owned(), Word::from("x y"))]);
-        assert_eq!(to_text(&env, &[Word::from("FOO=1"), Word::from("c=d")]), "A= B='x y' 'FOO=1' c=d");
+        let env = Env::from([
+            ("A".to_owned(), Word::from("")),
+            ("B".to_owned(), Word::from("x y")),
+        ]);
+        assert_eq!(
+            to_text(&env, &[Word::from("FOO=1"), Word::from("c=d")]),
+            "A= B='x y' 'FOO=1' c=d"
+        );
     }
 }

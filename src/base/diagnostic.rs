@@ -3,7 +3,8 @@
 use super::span::Place;
 use super::word::{is_unsafe_to_show, visible};
 
-/// A stable name of a kind of message, such as `vplan::lang::unknown_statement`. A code never changes its meaning.
+/// A stable name of a kind of message, such as `vplan::lang::unknown_statement`. A code never
+/// changes its meaning.
 ///
 /// Each room declares its own in its `error.rs` and lists them in `CODES` there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,19 +53,31 @@ impl Diagnostic {
     /// Makes an error.
     #[must_use]
     pub fn error(code: Code, message: impl Into<String>) -> Self {
-        Self { code, severity: Severity::Error, message: message.into(), labels: Vec::new(), help: None }
+        Self {
+            code,
+            severity: Severity::Error,
+            message: message.into(),
+            labels: Vec::new(),
+            help: None,
+        }
     }
 
     /// Makes a warning.
     #[must_use]
     pub fn warning(code: Code, message: impl Into<String>) -> Self {
-        Self { severity: Severity::Warning, ..Self::error(code, message) }
+        Self {
+            severity: Severity::Warning,
+            ..Self::error(code, message)
+        }
     }
 
     /// Adds a place with a remark.
     #[must_use]
     pub fn label(mut self, place: Place, text: impl Into<String>) -> Self {
-        self.labels.push(Label { place, text: text.into() });
+        self.labels.push(Label {
+            place,
+            text: text.into(),
+        });
         self
     }
 
@@ -84,7 +97,10 @@ impl Diagnostics {
     /// Adds one. Text of the user that it repeats is made safe to show here, whoever forgot.
     pub fn push(&mut self, mut diagnostic: Diagnostic) {
         let labels = diagnostic.labels.iter_mut().map(|l| &mut l.text);
-        for text in labels.chain(&mut diagnostic.help).chain([&mut diagnostic.message]) {
+        for text in labels
+            .chain(&mut diagnostic.help)
+            .chain([&mut diagnostic.message])
+        {
             if text.chars().any(is_unsafe_to_show) {
                 *text = visible(text.as_bytes());
             }
@@ -109,7 +125,8 @@ impl Diagnostics {
         self.0.is_empty()
     }
 
-    /// All of them in the order of their places (file, offset), which is the order in which they are shown.
+    /// All of them in the order of their places (file, offset), which is the order in which they
+    /// are shown.
     #[must_use]
     pub fn sorted(mut self) -> Vec<Diagnostic> {
         self.0.sort_by_key(|d| d.labels.first().map(|l| l.place));
@@ -135,10 +152,17 @@ mod tests {
     fn nothing_unsafe_is_kept() {
         let nasty = "a\u{202e}b\n\u{1b}[2J";
         let mut sink = Diagnostics::default();
-        sink.push(Diagnostic::error(Code("x"), nasty).label(Place::default(), nasty).help(nasty));
+        sink.push(
+            Diagnostic::error(Code("x"), nasty)
+                .label(Place::default(), nasty)
+                .help(nasty),
+        );
         let safe = "a\\u{202e}b\\n\\u{1b}[2J";
         for diagnostic in sink.iter() {
-            assert_eq!((diagnostic.message.as_str(), diagnostic.help.as_deref()), (safe, Some(safe)));
+            assert_eq!(
+                (diagnostic.message.as_str(), diagnostic.help.as_deref()),
+                (safe, Some(safe))
+            );
             assert_eq!(diagnostic.labels[0].text, safe);
         }
     }

@@ -1,10 +1,12 @@
-//! How does foreign text of several lines become harmless? For terminals, documents and programs that read them.
+//! How does foreign text of several lines become harmless? For terminals, documents and programs
+//! that read them.
 
 use super::word::is_unsafe_to_show;
 use std::borrow::Cow;
 
-/// Foreign text of several lines, made harmless: terminal sequences go, carriage returns begin a line, every other
-/// character that is unsafe to show becomes U+FFFD, as does every invalid byte. Line feeds and tabs stay.
+/// Foreign text of several lines, made harmless: terminal sequences go, carriage returns begin a
+/// line, every other character that is unsafe to show becomes U+FFFD, as does every invalid byte.
+/// Line feeds and tabs stay.
 #[must_use]
 pub fn inert(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
@@ -23,7 +25,8 @@ pub fn inert(bytes: &[u8]) -> String {
     out
 }
 
-/// A text without terminal sequences: what readers of output and of words look at. Everything else stays.
+/// A text without terminal sequences: what readers of output and of words look at. Everything else
+/// stays.
 #[must_use]
 pub fn without_escapes(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -37,15 +40,19 @@ pub fn without_escapes(text: &str) -> String {
     out
 }
 
-/// A text for people without workflow commands: what CI systems do when a line of a log asks for it. GitHub's runner obeys a
-/// line that begins with `::` behind blanks, and `##[` anywhere in a line; both comparisons overlook characters that nobody
-/// sees, and a carriage return ends a line, too. The one gets a bar in front, the other a space inside. Everything else stays,
+/// A text for people without workflow commands: what CI systems do when a line of a log asks for
+/// it. GitHub's runner obeys a line that begins with `::` behind blanks, and `##[` anywhere in a
+/// line; both comparisons overlook characters that nobody sees, and a carriage return ends a line,
+/// too. The one gets a bar in front, the other a space inside. Everything else stays,
 /// line for line.
 #[must_use]
 pub fn without_commands(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     for line in text.split_inclusive(['\n', '\r']) {
-        let mut seen = line.chars().filter(|c| !is_overlooked(*c)).skip_while(|c| c.is_whitespace());
+        let mut seen = line
+            .chars()
+            .filter(|c| !is_overlooked(*c))
+            .skip_while(|c| c.is_whitespace());
         if seen.next() == Some(':') && seen.next() == Some(':') {
             out.push_str("| ");
         }
@@ -54,8 +61,8 @@ pub fn without_commands(text: &str) -> String {
     out
 }
 
-/// A JSON document of the same value without workflow commands. No line of one begins with `::`, and `##[` stands only inside
-/// strings, where a bracket can be written otherwise.
+/// A JSON document of the same value without workflow commands. No line of one begins with `::`,
+/// and `##[` stands only inside strings, where a bracket can be written otherwise.
 #[must_use]
 pub fn json_without_commands(document: &str) -> String {
     let mut out = String::with_capacity(document.len());
@@ -63,7 +70,8 @@ pub fn json_without_commands(document: &str) -> String {
     out
 }
 
-/// The same for a document that is written piece by piece; `signs` begins at 0 and is handed from one piece to the next.
+/// The same for a document that is written piece by piece; `signs` begins at 0 and is handed from
+/// one piece to the next.
 #[must_use]
 pub fn json_piece_without_commands<'p>(piece: &'p str, signs: &mut usize) -> Cow<'p, str> {
     if !piece.contains('[') {
@@ -75,7 +83,8 @@ pub fn json_piece_without_commands<'p>(piece: &'p str, signs: &mut usize) -> Cow
     Cow::Owned(out)
 }
 
-/// A KDL document of the same value without workflow commands: as of JSON, but for how a bracket is written.
+/// A KDL document of the same value without workflow commands: as of JSON, but for how a bracket is
+/// written.
 #[must_use]
 pub fn kdl_without_commands(document: &str) -> String {
     let mut out = String::with_capacity(document.len());
@@ -83,12 +92,17 @@ pub fn kdl_without_commands(document: &str) -> String {
     out
 }
 
-/// Writes another text for each `[` behind `##`; `signs`: how many of these stood right before the text, then at its end.
+/// Writes another text for each `[` behind `##`; `signs`: how many of these stood right before the
+/// text, then at its end.
 fn break_brackets(text: &str, bracket: &str, signs: &mut usize, out: &mut String) {
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('[') {
         out.push_str(before);
-        out.push_str(if signs_at_end(before, *signs) >= 2 { bracket } else { "[" });
+        out.push_str(if signs_at_end(before, *signs) >= 2 {
+            bracket
+        } else {
+            "["
+        });
         *signs = 0;
         rest = after;
     }
@@ -96,14 +110,25 @@ fn break_brackets(text: &str, bracket: &str, signs: &mut usize, out: &mut String
     *signs = signs_at_end(rest, *signs);
 }
 
-/// How many `#` stand at the end of a text, overlooked characters aside, when so many stood right before it.
+/// How many `#` stand at the end of a text, overlooked characters aside, when so many stood right
+/// before it.
 fn signs_at_end(text: &str, before: usize) -> usize {
     let kept = text.trim_end_matches(|c| c == '#' || is_overlooked(c));
-    let end = text.strip_prefix(kept).unwrap_or_default().chars().filter(|c| *c == '#').count();
-    if kept.is_empty() { before.saturating_add(end) } else { end }
+    let end = text
+        .strip_prefix(kept)
+        .unwrap_or_default()
+        .chars()
+        .filter(|c| *c == '#')
+        .count();
+    if kept.is_empty() {
+        before.saturating_add(end)
+    } else {
+        end
+    }
 }
 
-/// Whether a comparison of texts for people overlooks a character: format characters, variation selectors, marks.
+/// Whether a comparison of texts for people overlooks a character: format characters, variation
+/// selectors, marks.
 fn is_overlooked(c: char) -> bool {
     (is_unsafe_to_show(c) && !c.is_whitespace())
         || matches!(c, '\u{300}'..='\u{36f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
@@ -111,8 +136,8 @@ fn is_overlooked(c: char) -> bool {
             | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{fe20}'..='\u{fe2f}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}')
 }
 
-/// Skips what follows ESC (ECMA-48): a control sequence up to its final byte, a string up to its terminator on the same
-/// line, or one character with the intermediates before it.
+/// Skips what follows ESC (ECMA-48): a control sequence up to its final byte, a string up to its
+/// terminator on the same line, or one character with the intermediates before it.
 fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     match chars.peek() {
         Some('[') => {
@@ -166,10 +191,16 @@ mod tests {
             ("\u{fe0f}:\u{301}:error::x", "| \u{fe0f}:\u{301}:error::x"),
             ("a\n::stop-commands::t\nb", "a\n| ::stop-commands::t\nb"),
             ("a ##[error]x ##[group]", "a ## [error]x ## [group]"),
-            ("###[x] #\u{34f}#\u{200b}[y]", "### [x] #\u{34f}#\u{200b} [y]"),
+            (
+                "###[x] #\u{34f}#\u{200b}[y]",
+                "### [x] #\u{34f}#\u{200b} [y]",
+            ),
             ("a\r::error::x\r\n::b", "a\r| ::error::x\r\n| ::b"),
             ("│ ::error::x", "│ ::error::x"),
-            ("#[test]\nstd::mem::swap\n: :a\n## [x]", "#[test]\nstd::mem::swap\n: :a\n## [x]"),
+            (
+                "#[test]\nstd::mem::swap\n: :a\n## [x]",
+                "#[test]\nstd::mem::swap\n: :a\n## [x]",
+            ),
         ] {
             assert_eq!(without_commands(from), to, "{from:?}");
             assert_eq!(without_commands(to), to, "once is enough: {to:?}");
@@ -182,18 +213,29 @@ mod tests {
         for cut in (0..=document.len()).filter(|at| document.is_char_boundary(*at)) {
             let mut signs = 0;
             let (before, behind) = document.split_at(cut);
-            let pieces = [before, behind].map(|piece| json_piece_without_commands(piece, &mut signs).into_owned());
+            let pieces = [before, behind]
+                .map(|piece| json_piece_without_commands(piece, &mut signs).into_owned());
             assert_eq!(pieces.concat(), whole, "{cut}");
         }
-        assert_eq!(kdl_without_commands("a \"##[x]\" #true"), "a \"##\\u{5b}x]\" #true");
-        assert_eq!(serde_json::from_str::<Vec<String>>(&json).unwrap(), ["a\\##[x]", "#[y]"]);
+        assert_eq!(
+            kdl_without_commands("a \"##[x]\" #true"),
+            "a \"##\\u{5b}x]\" #true"
+        );
+        assert_eq!(
+            serde_json::from_str::<Vec<String>>(&json).unwrap(),
+            ["a\\##[x]", "#[y]"]
+        );
     }
 
     /// Character by character: what [`break_brackets`] does, said otherwise.
     fn one_by_one(text: &str) -> String {
         let (mut signs, mut out) = (0, String::new());
         for c in text.chars() {
-            out.push_str(&if c == '[' && signs >= 2 { " [".to_owned() } else { c.to_string() });
+            out.push_str(&if c == '[' && signs >= 2 {
+                " [".to_owned()
+            } else {
+                c.to_string()
+            });
             if !is_overlooked(c) {
                 signs = if c == '#' { signs + 1 } else { 0 };
             }

@@ -2,15 +2,16 @@
 
 use std::cell::Cell;
 
-/// The known word nearest to a misspelt one, if one is near enough: equal but for case, or within a third of its length, and three,
-/// of insertions, deletions, changes and swaps. Of very short words each is near to any other, so they count when they are equal
-/// but for case. The first of equally near ones.
+/// The known word nearest to a misspelt one, if one is near enough: equal but for case, or within a
+/// third of its length, and three, of insertions, deletions, changes and swaps. Of very short words
+/// each is near to any other, so they count when they are equal but for case. The first of equally
+/// near ones.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     nearest_within(word, known, &Cell::new(usize::MAX))
 }
 
-/// The same, for texts that may be made of misspelt words: `budget` is how many comparisons may still be made, of all calls
-/// together. None when it is used up.
+/// The same, for texts that may be made of misspelt words: `budget` is how many comparisons may
+/// still be made, of all calls together. None when it is used up.
 pub fn nearest_within<'a>(
     word: &str,
     known: impl IntoIterator<Item = &'a str>,
@@ -23,7 +24,10 @@ pub fn nearest_within<'a>(
     }
     let lower = word.to_lowercase();
     let mut best: Option<(usize, &str)> = None;
-    for name in known.into_iter().filter(|name| name.len().abs_diff(word.len()) <= most(name)) {
+    for name in known
+        .into_iter()
+        .filter(|name| name.len().abs_diff(word.len()) <= most(name))
+    {
         budget.set(budget.get().checked_sub(1)?);
         let distance = strsim::osa_distance(&name.to_lowercase(), &lower);
         let is_near = distance == 0 || (distance <= most(name) && name.len() > 2);
@@ -62,7 +66,10 @@ mod tests {
     fn comparisons_are_counted() {
         let budget = Cell::new(2);
         // Names of quite another length cost nothing.
-        assert_eq!(nearest_within("testr", ["abcdefghijk", "tests", "tester"], &budget), Some("tests"));
+        assert_eq!(
+            nearest_within("testr", ["abcdefghijk", "tests", "tester"], &budget),
+            Some("tests")
+        );
         assert_eq!(budget.get(), 0);
         assert_eq!(nearest_within("testr", ["tester"], &budget), None);
     }

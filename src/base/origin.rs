@@ -36,35 +36,60 @@ const SHAPE: &str = "write `git+https://HOST/REPOSITORY?rev=OBJECTID#path/to/fil
 const PROTOCOLS: &str = "a repository is fetched by `https://`, `ssh://` or `file://`";
 
 impl GitOrigin {
-    /// Reads `git+URL?rev=OBJECTID#path`. Each origin has one spelling: what this accepts, `Display` gives back.
+    /// Reads `git+URL?rev=OBJECTID#path`. Each origin has one spelling: what this accepts,
+    /// `Display` gives back.
     ///
     /// # Errors
-    /// Any other shape or protocol; a URL with a password or with characters that URLs do not have; a revision that is no
-    /// full object id; a path that is not in its plain form.
+    /// Any other shape or protocol; a URL with a password or with characters that URLs do not have;
+    /// a revision that is no full object id; a path that is not in its plain form.
     pub fn parse(text: &str) -> Result<Self, OriginError> {
         if let Some((at, c)) = text.char_indices().find(|(_, c)| is_unsafe_to_show(*c)) {
-            let message = format!("a git import cannot hold the character `{}`", visible(c.to_string().as_bytes()));
+            let message = format!(
+                "a git import cannot hold the character `{}`",
+                visible(c.to_string().as_bytes())
+            );
             return Err(fault(at, c.len_utf8(), message));
         }
         let Some(rest) = text.strip_prefix(GIT_PREFIX) else {
             return Err(fault(0, 0, "a git import begins with `git+`").help(SHAPE));
         };
         let Some((head, path)) = rest.split_once('#') else {
-            return Err(fault(text.len(), 0, "a git import ends with `#` and the path of the file").help(SHAPE));
+            return Err(fault(
+                text.len(),
+                0,
+                "a git import ends with `#` and the path of the file",
+            )
+            .help(SHAPE));
         };
-        let (url, query) = head.split_once('?').map_or((head, None), |(url, query)| (url, Some(query)));
+        let (url, query) = head
+            .split_once('?')
+            .map_or((head, None), |(url, query)| (url, Some(query)));
         let url_at = GIT_PREFIX.len();
         check_url(url).map_err(|e| e.shifted(url_at))?;
         let query_at = url_at + url.len();
         let Some(query) = query else {
-            return Err(fault(query_at, 0, "a git import names its commit with `?rev=OBJECTID`").help(ls_remote(url)));
+            return Err(fault(
+                query_at,
+                0,
+                "a git import names its commit with `?rev=OBJECTID`",
+            )
+            .help(ls_remote(url)));
         };
-        let revision = query
-            .strip_prefix("rev=")
-            .ok_or_else(|| fault(query_at + 1, query.len(), "a git import has the one parameter `rev`").help(SHAPE))?;
+        let revision = query.strip_prefix("rev=").ok_or_else(|| {
+            fault(
+                query_at + 1,
+                query.len(),
+                "a git import has the one parameter `rev`",
+            )
+            .help(SHAPE)
+        })?;
         check_revision(revision, url).map_err(|e| e.shifted(query_at + "?rev=".len()))?;
         let path = check_path(path).map_err(|e| e.shifted(url_at + head.len() + 1))?;
-        Ok(Self { url: url.to_owned(), revision: revision.to_owned(), path })
+        Ok(Self {
+            url: url.to_owned(),
+            revision: revision.to_owned(),
+            path,
+        })
     }
 }
 
@@ -87,7 +112,12 @@ impl OriginError {
 }
 
 fn fault(at: usize, length: usize, message: impl Into<String>) -> OriginError {
-    OriginError { at, length, message: message.into(), help: None }
+    OriginError {
+        at,
+        length,
+        message: message.into(),
+        help: None,
+    }
 }
 
 fn ls_remote(url: &str) -> String {
@@ -112,7 +142,12 @@ fn check_url(url: &str) -> Result<(), OriginError> {
     let (authority, path) = rest.split_at(authority_len);
     check_authority(scheme, authority).map_err(|e| e.shifted(rest_at))?;
     if path.len() < 2 {
-        return Err(fault(rest_at + authority_len, path.len(), "the URL names no repository").help(SHAPE));
+        return Err(fault(
+            rest_at + authority_len,
+            path.len(),
+            "the URL names no repository",
+        )
+        .help(SHAPE));
     }
     Ok(())
 }
@@ -126,9 +161,11 @@ fn no_protocol(url: &str) -> OriginError {
     let whole = fault(0, url.len(), "the repository is no URL");
     match url.split_once(':') {
         // `git@host:path` has no room for a `?`, and git reads it by rules of its own.
-        Some((host, path)) if !host.contains('/') && !host.is_empty() && !path.is_empty() => {
-            whole.help(format!("write it as `ssh://{host}/{}`", path.trim_start_matches('/')))
-        }
+        Some((host, path)) if !host.contains('/') && !host.is_empty() && !path.is_empty() => whole
+            .help(format!(
+                "write it as `ssh://{host}/{}`",
+                path.trim_start_matches('/')
+            )),
         _ if url.starts_with('/') => whole.help(format!("write it as `file://{url}`")),
         _ => whole.help(PROTOCOLS),
     }
@@ -139,16 +176,21 @@ fn check_characters(text: &str) -> Result<(), OriginError> {
     for (at, c) in text.char_indices() {
         if !(c.is_ascii_alphanumeric() || "-._~:/[]@!$&'()*+,;=%".contains(c)) {
             let message = format!("a URL cannot hold the character `{c}`");
-            return Err(
-                fault(at, c.len_utf8(), message).help("write it as `%` and two hexadecimal digits for each byte")
-            );
+            return Err(fault(at, c.len_utf8(), message)
+                .help("write it as `%` and two hexadecimal digits for each byte"));
         }
         if c != '%' {
             continue;
         }
-        let digits = text.get(at + 1..at + 3).filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()));
+        let digits = text
+            .get(at + 1..at + 3)
+            .filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()));
         let Some(byte) = digits.and_then(|d| u8::from_str_radix(d, 16).ok()) else {
-            return Err(fault(at, 1, "`%` stands before two hexadecimal digits in a URL"));
+            return Err(fault(
+                at,
+                1,
+                "`%` stands before two hexadecimal digits in a URL",
+            ));
         };
         if byte.is_ascii_control() {
             return Err(fault(at, 3, "a URL cannot hold control characters"));
@@ -166,7 +208,9 @@ fn check_authority(scheme: &str, authority: &str) -> Result<(), OriginError> {
             Err(fault(0, authority.len(), "a `file://` URL has no host").help(help))
         };
     }
-    let (user, host) = authority.rsplit_once('@').map_or((None, authority), |(user, host)| (Some(user), host));
+    let (user, host) = authority
+        .rsplit_once('@')
+        .map_or((None, authority), |(user, host)| (Some(user), host));
     let host_at = authority.len() - host.len();
     if let Some(user) = user {
         if scheme == "https" {
@@ -187,8 +231,17 @@ fn check_authority(scheme: &str, authority: &str) -> Result<(), OriginError> {
     let (name, port) = split_port(host);
     let in_brackets = name.strip_prefix('[').and_then(|n| n.strip_suffix(']'));
     let good = match in_brackets {
-        Some(address) => !address.is_empty() && address.chars().all(|c| c.is_ascii_hexdigit() || ":.".contains(c)),
-        None => name.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c)) && !name.starts_with('-'),
+        Some(address) => {
+            !address.is_empty()
+                && address
+                    .chars()
+                    .all(|c| c.is_ascii_hexdigit() || ":.".contains(c))
+        }
+        None => {
+            name.chars()
+                .all(|c| c.is_ascii_alphanumeric() || "-._".contains(c))
+                && !name.starts_with('-')
+        }
     };
     if name.is_empty() || !good {
         return Err(fault(host_at, name.len(), "this is no name of a host").help(SHAPE));
@@ -209,7 +262,10 @@ fn check_authority(scheme: &str, authority: &str) -> Result<(), OriginError> {
 fn split_port(host: &str) -> (&str, Option<&str>) {
     let from = host.rfind(']').unwrap_or(0);
     match host.get(from..).and_then(|tail| tail.rfind(':')) {
-        Some(at) => (host.get(..from + at).unwrap_or(host), host.get(from + at + 1..)),
+        Some(at) => (
+            host.get(..from + at).unwrap_or(host),
+            host.get(from + at + 1..),
+        ),
         None => (host, None),
     }
 }
@@ -221,7 +277,12 @@ fn check_revision(text: &str, url: &str) -> Result<(), OriginError> {
         return Err(whole("the revision is missing").help(ls_remote(url)));
     }
     if let Some(at) = text.find('&') {
-        return Err(fault(at, text.len() - at, "a git import has the one parameter `rev`").help(SHAPE));
+        return Err(fault(
+            at,
+            text.len() - at,
+            "a git import has the one parameter `rev`",
+        )
+        .help(SHAPE));
     }
     if !text.bytes().all(hex) {
         let message = "a revision is a full object id: branches and tags move";
@@ -232,7 +293,10 @@ fn check_revision(text: &str, url: &str) -> Result<(), OriginError> {
         return Err(fault(at, 1, "an object id is written in lower case").help(help));
     }
     if !matches!(text.len(), 40 | 64) {
-        let message = format!("a full object id has 40 or 64 digits, this has {}", text.len());
+        let message = format!(
+            "a full object id has 40 or 64 digits, this has {}",
+            text.len()
+        );
         let help = "in a clone of it, `git rev-parse ID` shows the full one";
         return Err(whole(&message).help(help));
     }
@@ -254,7 +318,10 @@ fn check_path(text: &str) -> Result<RepoPath, OriginError> {
         Err(PathError::Empty) => Err(whole("after `#` comes the path of the file").help(SHAPE)),
         Err(PathError::Absolute) => {
             let plain = text.trim_start_matches('/');
-            Err(whole("the path begins at the repository's root, without `/`").help(format!("write `{plain}`")))
+            Err(
+                whole("the path begins at the repository's root, without `/`")
+                    .help(format!("write `{plain}`")),
+            )
         }
         Err(PathError::Outside) => Err(whole("the path leaves the repository")),
         Err(PathError::Nul) => Err(whole("the path holds a NUL byte")),
@@ -272,14 +339,21 @@ mod tests {
         let long = "ab".repeat(32);
         for (url, revision, path) in [
             ("https://example.org/x.git", ID, "verify.vplan"),
-            ("https://example.org:8443/a/b%20c", &long, "contracts/a b#c?d.vplan"),
+            (
+                "https://example.org:8443/a/b%20c",
+                &long,
+                "contracts/a b#c?d.vplan",
+            ),
             ("ssh://git@example.org/x.git", ID, "-x"),
             ("ssh://[::1]:22/~me/x", ID, "a"),
             ("file:///srv/x.git", ID, "ä"),
         ] {
             let text = format!("git+{url}?rev={revision}#{path}");
             let origin = GitOrigin::parse(&text).unwrap();
-            assert_eq!((origin.url.as_str(), origin.revision.as_str()), (url, revision));
+            assert_eq!(
+                (origin.url.as_str(), origin.revision.as_str()),
+                (url, revision)
+            );
             assert_eq!(origin.path.as_bytes(), path.as_bytes());
             assert_eq!(origin.to_string(), text);
         }
@@ -290,26 +364,106 @@ mod tests {
         let with = |url: &str| format!("git+{url}?rev={ID}#a");
         // Each text with what is wrong in it, and a word of the help.
         for (text, wrong, message, help) in [
-            ("https://x/y".to_owned(), "", "begins with `git+`", "write `git+"),
-            (format!("git+https://x/y?rev={ID}"), "", "ends with `#`", "write `git+"),
-            ("git+https://x/y#a".to_owned(), "", "`?rev=OBJECTID`", "git ls-remote https://x/y"),
-            (format!("git+https://x/y?ref={ID}#a"), &*format!("ref={ID}"), "one parameter", "write"),
-            (format!("git+https://x/y?rev={ID}&b=c#a"), "&b=c", "one parameter", "write"),
-            ("git+https://x/y?rev=main#a".to_owned(), "main", "branches and tags move", "git ls-remote https://x/y"),
-            ("git+https://x/y?rev=abc#a".to_owned(), "abc", "this has 3", "git rev-parse"),
-            ("git+https://x/y?rev=#a".to_owned(), "", "missing", "git ls-remote"),
-            (format!("git+https://x/y?rev={}#a", ID.to_uppercase()), "A", "lower case", ID),
-            (format!("git+https://x/y?rev={}#a", "0".repeat(40)), &"0".repeat(40), "names nothing", "ls-remote"),
+            (
+                "https://x/y".to_owned(),
+                "",
+                "begins with `git+`",
+                "write `git+",
+            ),
+            (
+                format!("git+https://x/y?rev={ID}"),
+                "",
+                "ends with `#`",
+                "write `git+",
+            ),
+            (
+                "git+https://x/y#a".to_owned(),
+                "",
+                "`?rev=OBJECTID`",
+                "git ls-remote https://x/y",
+            ),
+            (
+                format!("git+https://x/y?ref={ID}#a"),
+                &*format!("ref={ID}"),
+                "one parameter",
+                "write",
+            ),
+            (
+                format!("git+https://x/y?rev={ID}&b=c#a"),
+                "&b=c",
+                "one parameter",
+                "write",
+            ),
+            (
+                "git+https://x/y?rev=main#a".to_owned(),
+                "main",
+                "branches and tags move",
+                "git ls-remote https://x/y",
+            ),
+            (
+                "git+https://x/y?rev=abc#a".to_owned(),
+                "abc",
+                "this has 3",
+                "git rev-parse",
+            ),
+            (
+                "git+https://x/y?rev=#a".to_owned(),
+                "",
+                "missing",
+                "git ls-remote",
+            ),
+            (
+                format!("git+https://x/y?rev={}#a", ID.to_uppercase()),
+                "A",
+                "lower case",
+                ID,
+            ),
+            (
+                format!("git+https://x/y?rev={}#a", "0".repeat(40)),
+                &"0".repeat(40),
+                "names nothing",
+                "ls-remote",
+            ),
             (with("http://x/y"), "http", "no protocol", "`https://`"),
             (with("HTTPS://x/y"), "HTTPS", "no protocol", "lower case"),
-            (with("ext::sh -c x"), "ext::", "remote helpers", "`https://`"),
-            (with("git@host:me/x.git"), "git@host:me/x.git", "no URL", "ssh://git@host/me/x.git"),
+            (
+                with("ext::sh -c x"),
+                "ext::",
+                "remote helpers",
+                "`https://`",
+            ),
+            (
+                with("git@host:me/x.git"),
+                "git@host:me/x.git",
+                "no URL",
+                "ssh://git@host/me/x.git",
+            ),
             (with("/srv/x"), "/srv/x", "no URL", "file:///srv/x"),
-            (with("--upload-pack=x"), "--upload-pack=x", "no URL", "`https://`"),
-            (with("https://me:secret@x/y"), "me:secret", "password", "leave out"),
+            (
+                with("--upload-pack=x"),
+                "--upload-pack=x",
+                "no URL",
+                "`https://`",
+            ),
+            (
+                with("https://me:secret@x/y"),
+                "me:secret",
+                "password",
+                "leave out",
+            ),
             (with("https://token@x/y"), "token", "password", "leave out"),
-            (with("ssh://me:secret@x/y"), ":secret", "password", "leave out"),
-            (with("ssh://-oProxyCommand=x/y"), "-oProxyCommand=x", "no name of a host", "write"),
+            (
+                with("ssh://me:secret@x/y"),
+                ":secret",
+                "password",
+                "leave out",
+            ),
+            (
+                with("ssh://-oProxyCommand=x/y"),
+                "-oProxyCommand=x",
+                "no name of a host",
+                "write",
+            ),
             (with("ssh://-l@x/y"), "-l", "no user name", ""),
             (with("ssh://host:me/x"), "me", "no port", "comes `/`"),
             (with("https://x:70000/y"), "70000", "no port", "number"),
@@ -322,17 +476,54 @@ mod tests {
             (with("https://x/%0a"), "%0a", "control characters", ""),
             (with("https://x/%4"), "%", "two hexadecimal", ""),
             (with("https://x/\n"), "\n", "cannot hold", ""),
-            (format!("git+https://x/y?rev={ID}#\u{202e}"), "\u{202e}", "cannot hold", ""),
-            (format!("git+https://x/y?rev={ID}#/a"), "/a", "without `/`", "write `a`"),
-            (format!("git+https://x/y?rev={ID}#../a"), "../a", "leaves", ""),
-            (format!("git+https://x/y?rev={ID}#./a"), "./a", "plain form", "write `a`"),
-            (format!("git+https://x/y?rev={ID}#."), ".", "no file", "write"),
-            (format!("git+https://x/y?rev={ID}#"), "", "comes the path", "write"),
+            (
+                format!("git+https://x/y?rev={ID}#\u{202e}"),
+                "\u{202e}",
+                "cannot hold",
+                "",
+            ),
+            (
+                format!("git+https://x/y?rev={ID}#/a"),
+                "/a",
+                "without `/`",
+                "write `a`",
+            ),
+            (
+                format!("git+https://x/y?rev={ID}#../a"),
+                "../a",
+                "leaves",
+                "",
+            ),
+            (
+                format!("git+https://x/y?rev={ID}#./a"),
+                "./a",
+                "plain form",
+                "write `a`",
+            ),
+            (
+                format!("git+https://x/y?rev={ID}#."),
+                ".",
+                "no file",
+                "write",
+            ),
+            (
+                format!("git+https://x/y?rev={ID}#"),
+                "",
+                "comes the path",
+                "write",
+            ),
         ] {
             let error = GitOrigin::parse(&text).unwrap_err();
-            assert_eq!(text.get(error.at..error.at + error.length), Some(wrong), "{text}: {error:?}");
+            assert_eq!(
+                text.get(error.at..error.at + error.length),
+                Some(wrong),
+                "{text}: {error:?}"
+            );
             assert!(error.message.contains(message), "{text}: {error:?}");
-            assert!(!error.message.contains("secret") && !error.message.contains("token"), "{error:?}");
+            assert!(
+                !error.message.contains("secret") && !error.message.contains("token"),
+                "{error:?}"
+            );
             assert!(error.help.unwrap_or_default().contains(help), "{text}");
         }
     }

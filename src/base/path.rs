@@ -6,7 +6,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// A path below the repository's root: bytes, `/` between segments, no `.`, `..` or empty segment. The root is `.`.
+/// A path below the repository's root: bytes, `/` between segments, no `.`, `..` or empty segment.
+/// The root is `.`.
 ///
 /// Shared, because thousands of reasons name the same changed files.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,16 +33,20 @@ impl RepoPath {
         Self(Arc::from(*b"."))
     }
 
-    /// Takes a name exactly as git or a directory entry gives it. `None` for what can be no path of a repository.
+    /// Takes a name exactly as git or a directory entry gives it. `None` for what can be no path of
+    /// a repository.
     #[must_use]
     pub fn from_exact(bytes: &[u8]) -> Option<Self> {
         let ok = !bytes.is_empty()
             && !bytes.contains(&0)
-            && bytes.split(|b| *b == b'/').all(|s| !matches!(s, b"" | b"." | b".."));
+            && bytes
+                .split(|b| *b == b'/')
+                .all(|s| !matches!(s, b"" | b"." | b".."));
         ok.then(|| Self(Arc::from(bytes)))
     }
 
-    /// Reads what a person wrote: `.` segments, doubled and trailing slashes go, `..` takes a segment away.
+    /// Reads what a person wrote: `.` segments, doubled and trailing slashes go, `..` takes a
+    /// segment away.
     ///
     /// # Errors
     /// Empty, absolute and escaping paths, and NUL bytes.
@@ -66,7 +71,11 @@ impl RepoPath {
             _ if bytes.contains(&0) => return Err(PathError::Nul),
             _ => {}
         }
-        let mut segments: Vec<&[u8]> = if self.is_root() { Vec::new() } else { self.segments().collect() };
+        let mut segments: Vec<&[u8]> = if self.is_root() {
+            Vec::new()
+        } else {
+            self.segments().collect()
+        };
         for segment in bytes.split(|b| *b == b'/') {
             match segment {
                 b"" | b"." => {}
@@ -102,9 +111,17 @@ impl RepoPath {
     /// The directories that it lies in, the outermost first, and itself last; none of the root.
     #[must_use]
     pub fn ancestors(&self) -> Vec<RepoPath> {
-        let ends = self.0.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(at, _)| at);
+        let ends = self
+            .0
+            .iter()
+            .enumerate()
+            .filter(|(_, b)| **b == b'/')
+            .map(|(at, _)| at);
         let part = |end: usize| self.0.get(..end).and_then(RepoPath::from_exact);
-        ends.chain([self.0.len()]).filter_map(part).filter(|p| !p.is_root()).collect()
+        ends.chain([self.0.len()])
+            .filter_map(part)
+            .filter(|p| !p.is_root())
+            .collect()
     }
 
     /// What is left of `self` below `dir`, if it lies there.
@@ -122,8 +139,8 @@ impl RepoPath {
         self.0.rsplit(|b| *b == b'/').next().unwrap_or(&self.0)
     }
 
-    /// The path with another ending in the place of its last segment's: `a/b.x` with `.lock.kdl` is `a/b.lock.kdl`. A leading
-    /// dot begins no ending.
+    /// The path with another ending in the place of its last segment's: `a/b.x` with `.lock.kdl` is
+    /// `a/b.lock.kdl`. A leading dot begins no ending.
     #[must_use]
     pub fn with_ending(&self, ending: &[u8]) -> Self {
         let own = match self.name().iter().rposition(|b| *b == b'.') {
@@ -179,7 +196,8 @@ impl<'de> Deserialize<'de> for RepoPath {
         if bytes == b"." {
             return Ok(Self::root());
         }
-        Self::from_exact(&bytes).ok_or_else(|| serde::de::Error::custom("not a path of the repository"))
+        Self::from_exact(&bytes)
+            .ok_or_else(|| serde::de::Error::custom("not a path of the repository"))
     }
 }
 
@@ -201,10 +219,17 @@ mod tests {
             ("", Err(PathError::Empty)),
         ] {
             let got = RepoPath::parse(text.as_bytes());
-            assert_eq!(got.map(|p| p.to_string()), want.map(str::to_owned), "{text}");
+            assert_eq!(
+                got.map(|p| p.to_string()),
+                want.map(str::to_owned),
+                "{text}"
+            );
         }
         let dir = RepoPath::parse(b"apps/web").unwrap();
-        assert_eq!(RepoPath::parse(b"apps/web/a").unwrap().below(&dir), Some(&b"a"[..]));
+        assert_eq!(
+            RepoPath::parse(b"apps/web/a").unwrap().below(&dir),
+            Some(&b"a"[..])
+        );
         assert_eq!(RepoPath::parse(b"apps/web2").unwrap().below(&dir), None);
     }
 }

@@ -4,8 +4,8 @@ use super::span::{Place, SourceId, Span};
 
 /// One text with the name that diagnostics show for it.
 ///
-/// The text is normalised once, before anything else sees it: a byte-order mark is dropped and CR LF becomes LF
-/// (language.md section 2), so all spans are offsets in the normalised text.
+/// The text is normalised once, before anything else sees it: a byte-order mark is dropped and CR
+/// LF becomes LF (language.md section 2), so all spans are offsets in the normalised text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
     name: String,
@@ -28,10 +28,23 @@ impl Source {
     #[must_use]
     pub fn new(name: impl Into<String>, text: &str) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let text = if text.contains('\r') { text.replace("\r\n", "\n") } else { text.to_owned() };
+        let text = if text.contains('\r') {
+            text.replace("\r\n", "\n")
+        } else {
+            text.to_owned()
+        };
         let mut lines = vec![0];
-        lines.extend(text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i + 1));
-        Self { name: name.into(), text, lines }
+        lines.extend(
+            text.bytes()
+                .enumerate()
+                .filter(|(_, b)| *b == b'\n')
+                .map(|(i, _)| i + 1),
+        );
+        Self {
+            name: name.into(),
+            text,
+            lines,
+        }
     }
 
     /// The name, as a repository path or `-`.
@@ -57,7 +70,10 @@ impl Source {
     pub fn position(&self, offset: usize) -> Position {
         let line = self.lines.partition_point(|start| *start <= offset).max(1);
         let start = self.lines.get(line - 1).copied().unwrap_or(0);
-        Position { line, column: offset.saturating_sub(start) + 1 }
+        Position {
+            line,
+            column: offset.saturating_sub(start) + 1,
+        }
     }
 }
 
@@ -81,11 +97,17 @@ impl Sources {
     /// Line and column of a place's beginning; (1, 1) when the file is unknown.
     #[must_use]
     pub fn position(&self, place: Place) -> Position {
-        self.get(place.source).map_or(Position { line: 1, column: 1 }, |s| s.position(place.span.start))
+        self.get(place.source)
+            .map_or(Position { line: 1, column: 1 }, |s| {
+                s.position(place.span.start)
+            })
     }
 
     /// All files.
     pub fn iter(&self) -> impl Iterator<Item = (SourceId, &Source)> {
-        self.0.iter().enumerate().map(|(i, s)| (SourceId(u16::try_from(i).unwrap_or(u16::MAX)), s))
+        self.0
+            .iter()
+            .enumerate()
+            .map(|(i, s)| (SourceId(u16::try_from(i).unwrap_or(u16::MAX)), s))
     }
 }

@@ -13,7 +13,10 @@ impl Span {
     /// Makes a span; an `end` before `start` is raised to `start`.
     #[must_use]
     pub fn new(start: usize, end: usize) -> Self {
-        Self { start, end: end.max(start) }
+        Self {
+            start,
+            end: end.max(start),
+        }
     }
 
     /// The length in bytes.

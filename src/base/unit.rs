@@ -38,7 +38,11 @@ fn parse(text: &str, units: &[(&str, u64)]) -> Result<u64, UnitError> {
     if unit.is_empty() {
         return Err(UnitError::NoUnit);
     }
-    let factor = units.iter().find(|(name, _)| *name == unit).ok_or(UnitError::UnknownUnit)?.1;
+    let factor = units
+        .iter()
+        .find(|(name, _)| *name == unit)
+        .ok_or(UnitError::UnknownUnit)?
+        .1;
     let number: u64 = number.parse().map_err(|_| UnitError::Overflow)?;
     match number.checked_mul(factor) {
         Some(0) => Err(UnitError::Zero),

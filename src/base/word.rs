@@ -72,7 +72,9 @@ impl JsonSchema for Word {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        bytes_schema("A word of a command: a string, or its bytes in base64 when they are not UTF-8.")
+        bytes_schema(
+            "A word of a command: a string, or its bytes in base64 when they are not UTF-8.",
+        )
     }
 }
 
@@ -98,15 +100,23 @@ struct B64 {
 }
 
 /// Writes bytes as a string or as `{"b64": …}`.
-pub(super) fn serialize_bytes<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn serialize_bytes<S: Serializer>(
+    bytes: &[u8],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     match std::str::from_utf8(bytes) {
         Ok(text) => serializer.serialize_str(text),
-        Err(_) => B64 { b64: encode_base64(bytes) }.serialize(serializer),
+        Err(_) => B64 {
+            b64: encode_base64(bytes),
+        }
+        .serialize(serializer),
     }
 }
 
 /// Reads what [`serialize_bytes`] wrote.
-pub(super) fn deserialize_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+pub(super) fn deserialize_bytes<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<u8>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum Form {
@@ -116,9 +126,12 @@ pub(super) fn deserialize_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> R
     match Form::deserialize(deserializer)? {
         Form::Text(text) => Ok(text.into_bytes()),
         Form::Bytes(b64) => {
-            let bytes = decode_base64(&b64.b64).ok_or_else(|| de::Error::custom("`b64` is not base64"))?;
+            let bytes =
+                decode_base64(&b64.b64).ok_or_else(|| de::Error::custom("`b64` is not base64"))?;
             if std::str::from_utf8(&bytes).is_ok() {
-                return Err(de::Error::custom("`b64` is for bytes that are not UTF-8 only"));
+                return Err(de::Error::custom(
+                    "`b64` is for bytes that are not UTF-8 only",
+                ));
             }
             Ok(bytes)
         }
@@ -131,11 +144,16 @@ const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 fn encode_base64(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
-        let group = chunk.iter().fold(0_u32, |g, b| (g << 8) | u32::from(*b)) << (8 * (3 - chunk.len()));
+        let group =
+            chunk.iter().fold(0_u32, |g, b| (g << 8) | u32::from(*b)) << (8 * (3 - chunk.len()));
         for i in 0..4 {
             let index = usize::try_from((group >> (18 - 6 * i)) & 63).unwrap_or(0);
             let symbol = ALPHABET.get(index).copied().unwrap_or(b'=');
-            out.push(if i > chunk.len() { '=' } else { char::from(symbol) });
+            out.push(if i > chunk.len() {
+                '='
+            } else {
+                char::from(symbol)
+            });
         }
     }
     out
@@ -160,8 +178,8 @@ fn decode_base64(text: &str) -> Option<Vec<u8>> {
     (encode_base64(&out) == text).then_some(out)
 }
 
-/// Whether a character may not reach a terminal or a log as it is: controls, bidirectional and other invisible format
-/// characters, line and paragraph separators, private use.
+/// Whether a character may not reach a terminal or a log as it is: controls, bidirectional and
+/// other invisible format characters, line and paragraph separators, private use.
 #[must_use]
 pub fn is_unsafe_to_show(c: char) -> bool {
     if c.is_ascii() {
@@ -173,14 +191,16 @@ pub fn is_unsafe_to_show(c: char) -> bool {
             | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e000}'..='\u{f8ff}' | '\u{e0000}'..='\u{e0fff}' | '\u{f0000}'..='\u{10ffff}')
 }
 
-/// Whether a character changes the direction of the text around it (Unicode Standard Annex 9, section 2).
+/// Whether a character changes the direction of the text around it (Unicode Standard Annex 9,
+/// section 2).
 #[must_use]
 pub fn is_bidi_control(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Makes foreign bytes safe to show on one line: what [`is_unsafe_to_show`] becomes `\n`, `\t`, `\u{…}`, an invalid byte
-/// becomes `\xHH`. Everything that vplan prints and did not write itself goes through here.
+/// Makes foreign bytes safe to show on one line: what [`is_unsafe_to_show`] becomes `\n`, `\t`,
+/// `\u{…}`, an invalid byte becomes `\xHH`. Everything that vplan prints and did not write itself
+/// goes through here.
 #[must_use]
 pub fn visible(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
@@ -207,7 +227,8 @@ pub fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
-/// Writes a string of the contract language in the shorter of the two quotings; with `"` when both are equally long or only that can hold it.
+/// Writes a string of the contract language in the shorter of the two quotings; with `"` when both
+/// are equally long or only that can hold it.
 #[must_use]
 pub fn quote_string(text: &str) -> Cow<'_, str> {
     let hidden = text.chars().any(is_unsafe_to_show);
@@ -238,9 +259,14 @@ mod tests {
     #[test]
     fn base64_as_in_the_standard() {
         // RFC 4648 section 10.
-        for (plain, coded) in
-            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("foobar", "Zm9vYmFy")]
-        {
+        for (plain, coded) in [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foob", "Zm9vYg=="),
+            ("foobar", "Zm9vYmFy"),
+        ] {
             assert_eq!(encode_base64(plain.as_bytes()), coded);
             assert_eq!(decode_base64(coded).as_deref(), Some(plain.as_bytes()));
         }
@@ -252,11 +278,15 @@ mod tests {
 
     #[test]
     fn words_as_json() {
-        let json = serde_json::to_string(&[Word::from("a\n"), Word::new(b"\xff\xfe".to_vec())]).unwrap();
+        let json =
+            serde_json::to_string(&[Word::from("a\n"), Word::new(b"\xff\xfe".to_vec())]).unwrap();
         assert_eq!(json, r#"["a\n",{"b64":"//4="}]"#);
         let back: Vec<Word> = serde_json::from_str(&json).unwrap();
         assert_eq!(back, [Word::from("a\n"), Word::new(b"\xff\xfe".to_vec())]);
-        assert!(serde_json::from_str::<Word>(r#"{"b64":"Zg=="}"#).is_err(), "one value has one form");
+        assert!(
+            serde_json::from_str::<Word>(r#"{"b64":"Zg=="}"#).is_err(),
+            "one value has one form"
+        );
     }
 
     #[test]

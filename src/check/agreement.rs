@@ -1,8 +1,10 @@
-//! Do exit code and output say the same? What a `compile`, `test` or `lint` check comes to, in every combination of both.
+//! Do exit code and output say the same? What a `compile`, `test` or `lint` check comes to, in
+//! every combination of both.
 //!
-//! INVARIANT (no pass against the evidence): neither of the two makes up for the other. A pass needs an accepted exit code,
-//! and nothing in the output that speaks against it; and where the contract says how its evidence looks (`format`, `report`,
-//! `min-tests`), that evidence. Only under `format auto` may output be unknown, which is then said.
+//! INVARIANT (no pass against the evidence): neither of the two makes up for the other. A pass
+//! needs an accepted exit code, and nothing in the output that speaks against it; and where the
+//! contract says how its evidence looks (`format`, `report`, `min-tests`), that evidence. Only
+//! under `format auto` may output be unknown, which is then said.
 
 use super::Kind;
 use super::evidence::{Captured, Evidence};
@@ -31,34 +33,50 @@ pub(super) fn judge(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Outcom
     let reading = evidence.reading.as_deref();
     let missing = missing(terms, evidence, exit);
     match (terms.accepts(exit), reading.and_then(|r| fault(terms, r))) {
-        (true, Some(fault)) if exit == 0 && fault.contradicts_success => {
-            failed(Cause::Contradiction, format!("exit code 0, but {}", fault.text))
-        }
+        (true, Some(fault)) if exit == 0 && fault.contradicts_success => failed(
+            Cause::Contradiction,
+            format!("exit code 0, but {}", fault.text),
+        ),
         (true, Some(fault)) => failed(fault.cause, fault.text),
         (true, None) => match missing {
             Some(missing) => failed(Cause::NoEvidence, missing),
             None => pass(terms, evidence, exit),
         },
         (false, Some(fault)) if fault.explains_exit => failed(fault.cause, fault.text),
-        (false, Some(fault)) => failed(Cause::ExitCode, format!("{}; {}", wrong_exit(exit, terms.exit), fault.text)),
+        (false, Some(fault)) => failed(
+            Cause::ExitCode,
+            format!("{}; {}", wrong_exit(exit, terms.exit), fault.text),
+        ),
         (false, None) => {
             let code = wrong_exit(exit, terms.exit);
             match (reading, missing) {
                 (_, Some(missing)) => failed(Cause::ExitCode, format!("{code}; {missing}")),
                 (Some(reading), None) if reading.errors > 0 => {
                     let said = said(reading).unwrap_or_default();
-                    failed(Cause::ExitCode, format!("{code}, although {said} would be within the limits"))
+                    failed(
+                        Cause::ExitCode,
+                        format!("{code}, although {said} would be within the limits"),
+                    )
                 }
                 // Linters may be told to fail for warnings, and for nothing else.
                 (Some(reading), None) if terms.kind == Kind::Lint && reading.warnings > 0 => {
-                    let text = format!("{}{}", many(reading.warnings, "warning"), first(reading, Level::Warning));
+                    let text = format!(
+                        "{}{}",
+                        many(reading.warnings, "warning"),
+                        first(reading, Level::Warning)
+                    );
                     failed(Cause::Warnings, format!("{code}, with {text}"))
                 }
                 (Some(reading), None) if terms.kind != Kind::Test || reading.tests.is_some() => {
                     let said = said(reading).map_or_else(String::new, |said| format!(": {said}"));
-                    failed(Cause::Contradiction, format!("{code}, but its output shows no failure{said}"))
+                    failed(
+                        Cause::Contradiction,
+                        format!("{code}, but its output shows no failure{said}"),
+                    )
                 }
-                (_, None) if is_silent(evidence) => failed(Cause::ExitCode, format!("{code}, and it wrote nothing")),
+                (_, None) if is_silent(evidence) => {
+                    failed(Cause::ExitCode, format!("{code}, and it wrote nothing"))
+                }
                 (_, None) => failed(Cause::ExitCode, code),
             }
         }
@@ -78,34 +96,55 @@ pub fn silence(format: &str, kind: Kind, evidence: &Evidence) -> Option<Reading>
     (kind != Kind::Test && ended_well && is_silent(evidence)).then(|| Reading::of(format))
 }
 
-/// Whether it wrote nothing; what a package manager says before a script is no word of the tool that the script runs.
+/// Whether it wrote nothing; what a package manager says before a script is no word of the tool
+/// that the script runs.
 fn is_silent(evidence: &Evidence) -> bool {
-    [&evidence.stdout, &evidence.stderr].into_iter().all(|stream| stream.is_blank() || is_announcement(stream))
+    [&evidence.stdout, &evidence.stderr]
+        .into_iter()
+        .all(|stream| stream.is_blank() || is_announcement(stream))
 }
 
-/// Whether there is nothing in it but `> name@1.0.0 script`, `> command` and what npm says of itself.
+/// Whether there is nothing in it but `> name@1.0.0 script`, `> command` and what npm says of
+/// itself.
 fn is_announcement(stream: &Captured) -> bool {
     let (bytes, whole) = (stream.head.as_bytes(), stream.tail.as_bytes().is_empty());
     let mut announced = false;
     whole
-        && bytes.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).all(|line| {
-            let is_script = line.starts_with(b"> ");
-            let is_first = is_script && !announced;
-            announced |= is_script;
-            line.is_empty()
-                || (is_script && (!is_first || line.contains(&b'@')))
-                || [&b"npm warn "[..], b"npm WARN ", b"npm notice"].iter().any(|words| line.starts_with(words))
-        })
+        && bytes
+            .split(|b| *b == b'\n')
+            .map(<[u8]>::trim_ascii)
+            .all(|line| {
+                let is_script = line.starts_with(b"> ");
+                let is_first = is_script && !announced;
+                announced |= is_script;
+                line.is_empty()
+                    || (is_script && (!is_first || line.contains(&b'@')))
+                    || [&b"npm warn "[..], b"npm WARN ", b"npm notice"]
+                        .iter()
+                        .any(|words| line.starts_with(words))
+            })
 }
 
 /// What is worst in a reading.
 fn fault(terms: &Terms<'_>, reading: &Reading) -> Option<Fault> {
-    let fault = |cause, text| Some(Fault { cause, explains_exit: true, contradicts_success: true, text });
+    let fault = |cause, text| {
+        Some(Fault {
+            cause,
+            explains_exit: true,
+            contradicts_success: true,
+            text,
+        })
+    };
     let output = &terms.output;
     let tests = reading.tests.filter(|_| terms.kind == Kind::Test);
     if let Some(tests) = tests.filter(|t| t.failed > 0) {
         let names = reading.failed_tests.iter().map(|t| short(&t.name));
-        let text = format!("{} of {} failed{}", tests.failed, many(tests.ran(), "test"), list(names, tests.failed));
+        let text = format!(
+            "{} of {} failed{}",
+            tests.failed,
+            many(tests.ran(), "test"),
+            list(names, tests.failed)
+        );
         return fault(Cause::TestsFailed, text);
     }
     if reading.errors > output.max_errors {
@@ -114,7 +153,12 @@ fn fault(terms: &Terms<'_>, reading: &Reading) -> Option<Fault> {
         let text = format!("{}{limit}{first}", many(reading.errors, "error"));
         // That a linter's exit code takes no notice of what it finds is how some are set up.
         let contradicts_success = terms.kind != Kind::Lint;
-        return Some(Fault { cause: Cause::Errors, explains_exit: true, contradicts_success, text });
+        return Some(Fault {
+            cause: Cause::Errors,
+            explains_exit: true,
+            contradicts_success,
+            text,
+        });
     }
     if let Some(problem) = reading.problems.first() {
         let more = match reading.problems.len() {
@@ -122,13 +166,32 @@ fn fault(terms: &Terms<'_>, reading: &Reading) -> Option<Fault> {
             n => format!(" (and {} more)", n - 1),
         };
         let problem = Some(short(problem)).filter(|text| !text.is_empty());
-        let text = format!("{}{more}", problem.as_deref().unwrap_or("its output says that it failed"));
-        return Some(Fault { cause: Cause::Contradiction, explains_exit: false, contradicts_success: true, text });
+        let text = format!(
+            "{}{more}",
+            problem
+                .as_deref()
+                .unwrap_or("its output says that it failed")
+        );
+        return Some(Fault {
+            cause: Cause::Contradiction,
+            explains_exit: false,
+            contradicts_success: true,
+            text,
+        });
     }
     if let Some(most) = output.max_warnings.filter(|most| reading.warnings > *most) {
-        let text =
-            format!("{}{}{}", many(reading.warnings, "warning"), limit(most, true), first(reading, Level::Warning));
-        return Some(Fault { cause: Cause::Warnings, explains_exit: true, contradicts_success: false, text });
+        let text = format!(
+            "{}{}{}",
+            many(reading.warnings, "warning"),
+            limit(most, true),
+            first(reading, Level::Warning)
+        );
+        return Some(Fault {
+            cause: Cause::Warnings,
+            explains_exit: true,
+            contradicts_success: false,
+            text,
+        });
     }
     let least = output.min_tests.unwrap_or(1);
     tests.filter(|tests| tests.ran() < least).map(|tests| {
@@ -142,9 +205,18 @@ fn fault(terms: &Terms<'_>, reading: &Reading) -> Option<Fault> {
             1 => " (1 was skipped)".to_owned(),
             n => format!(" ({n} were skipped)"),
         };
-        let least = if output.min_tests.is_some() { format!("; at least {least} must") } else { String::new() };
+        let least = if output.min_tests.is_some() {
+            format!("; at least {least} must")
+        } else {
+            String::new()
+        };
         let text = format!("{ran}{skipped}{least}");
-        Fault { cause: Cause::TooFewTests, explains_exit: tests.ran() == 0, contradicts_success: false, text }
+        Fault {
+            cause: Cause::TooFewTests,
+            explains_exit: tests.ran() == 0,
+            contradicts_success: false,
+            text,
+        }
     })
 }
 
@@ -152,9 +224,14 @@ fn fault(terms: &Terms<'_>, reading: &Reading) -> Option<Fault> {
 fn missing(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Option<String> {
     let output = &terms.output;
     let reading = evidence.reading.as_deref();
-    if let Some(glob) = output.report.filter(|_| evidence.report_missing || reading.is_none()) {
+    if let Some(glob) = output
+        .report
+        .filter(|_| evidence.report_missing || reading.is_none())
+    {
         let glob = visible(glob.as_bytes());
-        return Some(format!("it wrote no report that `{glob}` selects; what was there before does not count"));
+        return Some(format!(
+            "it wrote no report that `{glob}` selects; what was there before does not count"
+        ));
     }
     let tests = terms.kind == Kind::Test;
     let least = output.min_tests;
@@ -164,15 +241,18 @@ fn missing(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Option<String> 
         }
         (Some(_), None) if exit == 0 && is_silent(evidence) => None,
         (Some(_), None) if is_silent(evidence) => Some("it wrote nothing".to_owned()),
-        (Some(format), None) => {
-            Some(format!("nothing in its output is of the format `{}`", visible(format.as_bytes())))
-        }
+        (Some(format), None) => Some(format!(
+            "nothing in its output is of the format `{}`",
+            visible(format.as_bytes())
+        )),
         (Some(_), Some(reading)) if tests && reading.tests.is_none() && least != Some(0) => {
             Some("nothing in its output shows that tests ran".to_owned())
         }
         (None, reading) if tests && reading.is_none_or(|r| r.tests.is_none()) => {
             let least = least.filter(|n| *n > 0)?;
-            Some(format!("nothing in its output shows how many tests ran; at least {least} must"))
+            Some(format!(
+                "nothing in its output shows how many tests ran; at least {least} must"
+            ))
         }
         _ => None,
     }
@@ -188,10 +268,14 @@ fn pass(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Outcome {
     let Some(reading) = evidence.reading.as_deref() else {
         return match (is_silent(evidence), tests) {
             (true, true) => unread("it wrote nothing that shows that tests ran".to_owned()),
-            // There is no output that could have been read, and none is what compilers say when all is well.
+            // There is no output that could have been read, and none is what compilers say when all
+            // is well.
             (true, false) if exit == 0 => Outcome::PASSED,
             (true, false) => unread(format!("exit code {exit}, and it wrote nothing")),
-            (false, _) => unread(format!("its output is in no format that is known{}", unchecked(terms))),
+            (false, _) => unread(format!(
+                "its output is in no format that is known{}",
+                unchecked(terms)
+            )),
         };
     };
     if tests && reading.tests.is_none() && terms.output.min_tests != Some(0) {
@@ -204,13 +288,24 @@ fn pass(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Outcome {
     let within = limit(terms.output.max_errors, true);
     let errors = (reading.errors > 0).then(|| format!("{}{within}", many(reading.errors, "error")));
     let warnings = (reading.warnings > 0).then(|| many(reading.warnings, "warning"));
-    let detail = [errors, warnings].into_iter().flatten().collect::<Vec<_>>().join(", ");
-    Outcome { cause: None, detail: Some(detail), status: Status::PassedWithWarnings }
+    let detail = [errors, warnings]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(", ");
+    Outcome {
+        cause: None,
+        detail: Some(detail),
+        status: Status::PassedWithWarnings,
+    }
 }
 
 /// The thresholds that a reading would have been held against.
 fn unchecked(terms: &Terms<'_>) -> String {
-    match (terms.output.max_errors > 0, terms.output.max_warnings.is_some()) {
+    match (
+        terms.output.max_errors > 0,
+        terms.output.max_warnings.is_some(),
+    ) {
         (false, false) => String::new(),
         (true, true) => ", so `max-errors` and `max-warnings` were not checked".to_owned(),
         (true, false) => ", so `max-errors` was not checked".to_owned(),
@@ -220,7 +315,10 @@ fn unchecked(terms: &Terms<'_>) -> String {
 
 /// What a reading counts.
 fn said(reading: &Reading) -> Option<String> {
-    let passed = reading.tests.filter(|t| t.ran() > 0).map(|t| format!("{} passed", many(t.passed, "test")));
+    let passed = reading
+        .tests
+        .filter(|t| t.ran() > 0)
+        .map(|t| format!("{} passed", many(t.passed, "test")));
     let errors = (reading.errors > 0).then(|| many(reading.errors, "error"));
     let warnings = (reading.warnings > 0).then(|| many(reading.warnings, "warning"));
     let said: Vec<String> = [passed, errors, warnings].into_iter().flatten().collect();
@@ -247,14 +345,30 @@ fn list(names: impl Iterator<Item = String>, total: u64) -> String {
         return String::new();
     }
     let more = total.saturating_sub(names.len() as u64);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
     format!(": {}{more}", names.join(", "))
 }
 
 /// The first finding of a severity.
 fn first(reading: &Reading, severity: Level) -> String {
-    let Some(finding) = reading.findings.iter().find(|f| f.severity == severity) else { return String::new() };
-    let word = if reading.findings.iter().filter(|f| f.severity == severity).count() > 1 { ", first " } else { ": " };
+    let Some(finding) = reading.findings.iter().find(|f| f.severity == severity) else {
+        return String::new();
+    };
+    let word = if reading
+        .findings
+        .iter()
+        .filter(|f| f.severity == severity)
+        .count()
+        > 1
+    {
+        ", first "
+    } else {
+        ": "
+    };
     format!("{word}{}", located(finding))
 }
 
@@ -263,19 +377,38 @@ fn first(reading: &Reading, severity: Level) -> String {
 pub fn located(finding: &Finding) -> String {
     let mut place = finding.file.as_deref().map(short).unwrap_or_default();
     if !place.is_empty() {
-        let numbers = finding.line.into_iter().chain(finding.column.filter(|_| finding.line.is_some()));
+        let numbers = finding
+            .line
+            .into_iter()
+            .chain(finding.column.filter(|_| finding.line.is_some()));
         numbers.for_each(|n| place.push_str(&format!(":{n}")));
     }
-    let parts = [Some(place), finding.code.as_deref().map(short), Some(short(&finding.message))];
-    parts.into_iter().flatten().filter(|p| !p.is_empty()).collect::<Vec<_>>().join(": ")
+    let parts = [
+        Some(place),
+        finding.code.as_deref().map(short),
+        Some(short(&finding.message)),
+    ];
+    parts
+        .into_iter()
+        .flatten()
+        .filter(|p| !p.is_empty())
+        .collect::<Vec<_>>()
+        .join(": ")
 }
 
 /// The first line of a foreign text, bounded and safe to show.
 #[must_use]
 pub fn short(text: &str) -> String {
-    let line = text.lines().map(str::trim).find(|l| !l.is_empty()).unwrap_or_default();
+    let line = text
+        .lines()
+        .map(str::trim)
+        .find(|l| !l.is_empty())
+        .unwrap_or_default();
     match line.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", visible(line.get(..end).unwrap_or_default().as_bytes())),
+        Some((end, _)) => format!(
+            "{}…",
+            visible(line.get(..end).unwrap_or_default().as_bytes())
+        ),
         None => visible(line.as_bytes()),
     }
 }
@@ -287,20 +420,53 @@ mod tests {
     use super::*;
 
     fn reading(word: &str) -> Option<Reading> {
-        let tests = |passed, failed, skipped| Some(TestCounts { failed, passed, skipped });
+        let tests = |passed, failed, skipped| {
+            Some(TestCounts {
+                failed,
+                passed,
+                skipped,
+            })
+        };
         let base = Reading::of("words");
         Some(match word {
             "silent" | "unread" => return None,
             "clean" => base,
-            "ran" => Reading { tests: tests(3, 0, 1), ..base },
-            "warned" => Reading { tests: tests(3, 0, 0), warnings: 2, ..base },
-            "failed" => Reading { tests: tests(3, 1, 0), ..base },
-            "none" => Reading { tests: tests(0, 0, 2), ..base },
-            "problem" => Reading { tests: tests(3, 0, 0), problems: vec!["bail out".into()], ..base },
-            "within" => Reading { errors: 1, warnings: 2, ..base },
+            "ran" => Reading {
+                tests: tests(3, 0, 1),
+                ..base
+            },
+            "warned" => Reading {
+                tests: tests(3, 0, 0),
+                warnings: 2,
+                ..base
+            },
+            "failed" => Reading {
+                tests: tests(3, 1, 0),
+                ..base
+            },
+            "none" => Reading {
+                tests: tests(0, 0, 2),
+                ..base
+            },
+            "problem" => Reading {
+                tests: tests(3, 0, 0),
+                problems: vec!["bail out".into()],
+                ..base
+            },
+            "within" => Reading {
+                errors: 1,
+                warnings: 2,
+                ..base
+            },
             "errors" => Reading { errors: 2, ..base },
-            "warnings" => Reading { warnings: 3, ..base },
-            "trouble" => Reading { problems: vec!["torn".into()], ..base },
+            "warnings" => Reading {
+                warnings: 3,
+                ..base
+            },
+            "trouble" => Reading {
+                problems: vec!["torn".into()],
+                ..base
+            },
             other => panic!("{other}"),
         })
     }
@@ -316,7 +482,8 @@ mod tests {
         }
     }
 
-    /// Each row: the exit (`0`; `1` that is accepted; `bad`), what the output says, and what comes of it by column.
+    /// Each row: the exit (`0`; `1` that is accepted; `bad`), what the output says, and what comes
+    /// of it by column.
     fn check(kind: Kind, columns: &[(&str, Output<'_>)], table: &str) {
         let mut rows = 0;
         for row in table.lines().map(str::trim).filter(|l| !l.is_empty()) {
@@ -330,17 +497,32 @@ mod tests {
             let cells: Vec<&str> = cells.collect();
             assert_eq!(cells.len(), columns.len(), "{row}");
             for ((name, output), want) in columns.iter().zip(cells) {
-                let terms =
-                    Terms { by_budget: false, exit: accepted, kind, limit_ms: 1000, output: *output, skip_exit: &[] };
+                let terms = Terms {
+                    by_budget: false,
+                    exit: accepted,
+                    kind,
+                    limit_ms: 1000,
+                    output: *output,
+                    skip_exit: &[],
+                };
                 let evidence = Evidence {
                     exit: Some(code),
                     reading: reading(said).map(Box::new),
                     report_missing: *name == "missing",
-                    stdout: Captured::from(if said == "silent" { &b" \n"[..] } else { b"text\n" }),
+                    stdout: Captured::from(if said == "silent" {
+                        &b" \n"[..]
+                    } else {
+                        b"text\n"
+                    }),
                     ..Evidence::default()
                 };
                 let outcome = super::super::outcome::judge(&terms, &evidence);
-                assert_eq!(word(&outcome), want, "{kind:?} {name}: {row}: {:?}", outcome.detail);
+                assert_eq!(
+                    word(&outcome),
+                    want,
+                    "{kind:?} {name}: {row}: {:?}",
+                    outcome.detail
+                );
                 assert_eq!(outcome.detail.is_none(), want == "passed", "{row}");
                 rows += 1;
             }
@@ -350,9 +532,18 @@ mod tests {
 
     #[test]
     fn every_combination_for_tests() {
-        let named = Output { format: Some("tap"), ..Output::default() };
-        let report = Output { report: Some("r.xml"), ..Output::default() };
-        let least = |min_tests, output| Output { min_tests: Some(min_tests), ..output };
+        let named = Output {
+            format: Some("tap"),
+            ..Output::default()
+        };
+        let report = Output {
+            report: Some("r.xml"),
+            ..Output::default()
+        };
+        let least = |min_tests, output| Output {
+            min_tests: Some(min_tests),
+            ..output
+        };
         let columns = [
             ("auto", Output::default()),
             ("auto, min-tests 1", least(1, Output::default())),
@@ -400,14 +591,36 @@ mod tests {
 
     #[test]
     fn every_combination_for_findings() {
-        let limits = Output { max_errors: 1, max_warnings: Some(2), ..Output::default() };
+        let limits = Output {
+            max_errors: 1,
+            max_warnings: Some(2),
+            ..Output::default()
+        };
         let none = Output::default();
         let columns = |output: Output<'static>| {
             [
                 ("auto", output),
-                ("named", Output { format: Some("gcc"), ..output }),
-                ("report", Output { report: Some("r.sarif"), ..output }),
-                ("missing", Output { report: Some("r.sarif"), ..output }),
+                (
+                    "named",
+                    Output {
+                        format: Some("gcc"),
+                        ..output
+                    },
+                ),
+                (
+                    "report",
+                    Output {
+                        report: Some("r.sarif"),
+                        ..output
+                    },
+                ),
+                (
+                    "missing",
+                    Output {
+                        report: Some("r.sarif"),
+                        ..output
+                    },
+                ),
             ]
         };
         for kind in [Kind::Compile, Kind::Lint] {
@@ -434,7 +647,11 @@ mod tests {
             bad warnings warnings      warnings      warnings      warnings
             bad trouble  exit_code     exit_code     exit_code     exit_code
             ";
-            let over = if kind == Kind::Lint { "errors" } else { "contradiction" };
+            let over = if kind == Kind::Lint {
+                "errors"
+            } else {
+                "contradiction"
+            };
             check(kind, &columns(limits), &table.replace("OVER", over));
             // By default no error may be, and any number of warnings.
             let table = "
@@ -444,8 +661,16 @@ mod tests {
             bad within   errors        errors        errors        errors
             bad warnings WARNED        WARNED        WARNED        exit_code
             ";
-            let warned = if kind == Kind::Lint { "warnings" } else { "contradiction" };
-            check(kind, &columns(none), &table.replace("OVER", over).replace("WARNED", warned));
+            let warned = if kind == Kind::Lint {
+                "warnings"
+            } else {
+                "contradiction"
+            };
+            check(
+                kind,
+                &columns(none),
+                &table.replace("OVER", over).replace("WARNED", warned),
+            );
         }
     }
 
@@ -453,10 +678,18 @@ mod tests {
     fn what_a_package_manager_announces_is_no_output() {
         for (stdout, stderr, silent) in [
             ("", "", true),
-            ("\n> q@1.0.0 tsc\n> tsc --noEmit\n\n", "npm warn Unknown user config\n", true),
+            (
+                "\n> q@1.0.0 tsc\n> tsc --noEmit\n\n",
+                "npm warn Unknown user config\n",
+                true,
+            ),
             ("\n> q@1.0.0 tsc /r\r\n> tsc --noEmit\r\n", "", true),
             ("> quoted\n", "", false),
-            ("\n> q@1.0.0 tsc\n> tsc --noEmit\n\nall is well\n", "", false),
+            (
+                "\n> q@1.0.0 tsc\n> tsc --noEmit\n\nall is well\n",
+                "",
+                false,
+            ),
             ("", "npm error missing script\n", false),
         ] {
             let evidence = Evidence {
@@ -470,18 +703,52 @@ mod tests {
 
     #[test]
     fn silence_says_that_all_is_well_where_tools_say_so() {
-        let quiet = Evidence { exit: Some(0), ..Evidence::default() };
-        let spoken = Evidence { stdout: Captured::from(&b"text"[..]), ..quiet.clone() };
+        let quiet = Evidence {
+            exit: Some(0),
+            ..Evidence::default()
+        };
+        let spoken = Evidence {
+            stdout: Captured::from(&b"text"[..]),
+            ..quiet.clone()
+        };
         for (name, kind, evidence, counts) in [
             ("a compiler", Kind::Compile, quiet.clone(), true),
             ("a linter", Kind::Lint, quiet.clone(), true),
             ("a test runner", Kind::Test, quiet.clone(), false),
-            ("one that failed", Kind::Compile, Evidence { exit: Some(1), ..quiet.clone() }, false),
-            ("one that did not end", Kind::Compile, Evidence { exit: None, ..quiet.clone() }, false),
-            ("one that was stopped", Kind::Compile, Evidence { timed_out: true, ..quiet }, false),
+            (
+                "one that failed",
+                Kind::Compile,
+                Evidence {
+                    exit: Some(1),
+                    ..quiet.clone()
+                },
+                false,
+            ),
+            (
+                "one that did not end",
+                Kind::Compile,
+                Evidence {
+                    exit: None,
+                    ..quiet.clone()
+                },
+                false,
+            ),
+            (
+                "one that was stopped",
+                Kind::Compile,
+                Evidence {
+                    timed_out: true,
+                    ..quiet
+                },
+                false,
+            ),
             ("one that spoke", Kind::Compile, spoken, false),
         ] {
-            assert_eq!(silence("gcc", kind, &evidence), counts.then(|| Reading::of("gcc")), "{name}");
+            assert_eq!(
+                silence("gcc", kind, &evidence),
+                counts.then(|| Reading::of("gcc")),
+                "{name}"
+            );
         }
     }
 
@@ -494,18 +761,44 @@ mod tests {
             ("failed", Status::Failed),
             ("errors", Status::Failed),
         ] {
-            let output = Output { format: Some("tap"), ..Output::default() };
-            let terms =
-                Terms { by_budget: false, exit: &[], kind: Kind::Test, limit_ms: 1000, output, skip_exit: &[77] };
-            let evidence = Evidence { exit: Some(77), reading: reading(said).map(Box::new), ..Evidence::default() };
-            assert_eq!(super::super::outcome::judge(&terms, &evidence).status, status, "{said}");
+            let output = Output {
+                format: Some("tap"),
+                ..Output::default()
+            };
+            let terms = Terms {
+                by_budget: false,
+                exit: &[],
+                kind: Kind::Test,
+                limit_ms: 1000,
+                output,
+                skip_exit: &[77],
+            };
+            let evidence = Evidence {
+                exit: Some(77),
+                reading: reading(said).map(Box::new),
+                ..Evidence::default()
+            };
+            assert_eq!(
+                super::super::outcome::judge(&terms, &evidence).status,
+                status,
+                "{said}"
+            );
         }
     }
 
     #[test]
     fn what_people_read() {
-        let failed = |name: &str| FailedTest { name: name.to_owned(), ..FailedTest::default() };
-        let counts = |passed, failed| Some(TestCounts { failed, passed, skipped: 0 });
+        let failed = |name: &str| FailedTest {
+            name: name.to_owned(),
+            ..FailedTest::default()
+        };
+        let counts = |passed, failed| {
+            Some(TestCounts {
+                failed,
+                passed,
+                skipped: 0,
+            })
+        };
         let find = |file: &str, message: &str| Finding {
             code: Some("E1".into()),
             column: Some(5),
@@ -549,7 +842,11 @@ mod tests {
             (
                 Kind::Lint,
                 0,
-                Reading { errors: 1, findings: vec![find(&long, "no")], ..Reading::default() },
+                Reading {
+                    errors: 1,
+                    findings: vec![find(&long, "no")],
+                    ..Reading::default()
+                },
                 format!("1 error: {}…:3:5: E1: no", "x".repeat(SHOWN)),
             ),
             (
@@ -557,7 +854,10 @@ mod tests {
                 1,
                 Reading {
                     warnings: 1,
-                    findings: vec![Finding { severity: Level::Warning, ..find("a", "no") }],
+                    findings: vec![Finding {
+                        severity: Level::Warning,
+                        ..find("a", "no")
+                    }],
                     ..Reading::default()
                 },
                 "exit code 1, with 1 warning: a:3:5: E1: no".to_owned(),
@@ -565,47 +865,126 @@ mod tests {
             (
                 Kind::Test,
                 1,
-                Reading { tests: counts(3, 0), problems: vec!["a".into(), "b".into()], ..Reading::default() },
+                Reading {
+                    tests: counts(3, 0),
+                    problems: vec!["a".into(), "b".into()],
+                    ..Reading::default()
+                },
                 "exit code 1; a (and 1 more)".to_owned(),
             ),
             (
                 Kind::Test,
                 1,
-                Reading { tests: counts(3, 0), ..Reading::default() },
+                Reading {
+                    tests: counts(3, 0),
+                    ..Reading::default()
+                },
                 "exit code 1, but its output shows no failure: 3 tests passed".to_owned(),
             ),
             // That none ran is no good news.
             (
                 Kind::Lint,
                 1,
-                Reading { tests: counts(0, 0), ..Reading::default() },
+                Reading {
+                    tests: counts(0, 0),
+                    ..Reading::default()
+                },
                 "exit code 1, but its output shows no failure".to_owned(),
             ),
         ] {
-            let terms =
-                Terms { by_budget: false, exit: &[], kind, limit_ms: 1000, output: Output::default(), skip_exit: &[] };
-            let evidence = Evidence { exit: Some(exit), reading: Some(Box::new(reading)), ..Evidence::default() };
-            assert_eq!(super::super::outcome::judge(&terms, &evidence).detail, Some(want));
+            let terms = Terms {
+                by_budget: false,
+                exit: &[],
+                kind,
+                limit_ms: 1000,
+                output: Output::default(),
+                skip_exit: &[],
+            };
+            let evidence = Evidence {
+                exit: Some(exit),
+                reading: Some(Box::new(reading)),
+                ..Evidence::default()
+            };
+            assert_eq!(
+                super::super::outcome::judge(&terms, &evidence).detail,
+                Some(want)
+            );
         }
     }
 
-    /// What is said of a try, by kind, limits, exit code, the word of a reading, and whether it wrote anything.
+    /// What is said of a try, by kind, limits, exit code, the word of a reading, and whether it
+    /// wrote anything.
     #[test]
     fn what_people_read_of_every_combination() {
         let auto = Output::default();
-        let named = Output { format: Some("gcc"), ..auto };
-        let errors = Output { max_errors: 2, ..auto };
-        let both = Output { max_errors: 1, max_warnings: Some(2), ..auto };
-        let most = Output { max_warnings: Some(2), ..auto };
+        let named = Output {
+            format: Some("gcc"),
+            ..auto
+        };
+        let errors = Output {
+            max_errors: 2,
+            ..auto
+        };
+        let both = Output {
+            max_errors: 1,
+            max_warnings: Some(2),
+            ..auto
+        };
+        let most = Output {
+            max_warnings: Some(2),
+            ..auto
+        };
         for (kind, output, exit, accepted, said, want) in [
-            (Kind::Compile, auto, 1, false, "silent", "exit code 1, and it wrote nothing"),
+            (
+                Kind::Compile,
+                auto,
+                1,
+                false,
+                "silent",
+                "exit code 1, and it wrote nothing",
+            ),
             (Kind::Compile, auto, 1, false, "unread", "exit code 1"),
             (Kind::Test, auto, 1, false, "clean", "exit code 1"),
-            (Kind::Compile, named, 1, false, "silent", "exit code 1; it wrote nothing"),
-            (Kind::Compile, named, 1, false, "unread", "exit code 1; nothing in its output is of the format `gcc`"),
-            (Kind::Test, named, 1, false, "silent", "exit code 1; it wrote nothing that would show that tests ran"),
-            (Kind::Test, named, 0, true, "unread", "nothing in its output is of the format `gcc`"),
-            (Kind::Test, named, 0, true, "clean", "nothing in its output shows that tests ran"),
+            (
+                Kind::Compile,
+                named,
+                1,
+                false,
+                "silent",
+                "exit code 1; it wrote nothing",
+            ),
+            (
+                Kind::Compile,
+                named,
+                1,
+                false,
+                "unread",
+                "exit code 1; nothing in its output is of the format `gcc`",
+            ),
+            (
+                Kind::Test,
+                named,
+                1,
+                false,
+                "silent",
+                "exit code 1; it wrote nothing that would show that tests ran",
+            ),
+            (
+                Kind::Test,
+                named,
+                0,
+                true,
+                "unread",
+                "nothing in its output is of the format `gcc`",
+            ),
+            (
+                Kind::Test,
+                named,
+                0,
+                true,
+                "clean",
+                "nothing in its output shows that tests ran",
+            ),
             (Kind::Compile, named, 1, true, "silent", "it wrote nothing"),
             (
                 Kind::Compile,
@@ -615,37 +994,126 @@ mod tests {
                 "within",
                 "exit code 1, although 1 error, 2 warnings would be within the limits",
             ),
-            (Kind::Compile, errors, 1, false, "errors", "exit code 1, although 2 errors would be within the limits"),
-            (Kind::Lint, auto, 1, false, "warnings", "exit code 1, with 3 warnings"),
-            (Kind::Compile, auto, 1, false, "warnings", "exit code 1, but its output shows no failure: 3 warnings"),
-            (Kind::Compile, auto, 1, false, "clean", "exit code 1, but its output shows no failure"),
-            (Kind::Compile, auto, 0, true, "errors", "exit code 0, but 2 errors"),
-            (Kind::Compile, both, 1, true, "errors", "2 errors (1 is allowed)"),
             (
                 Kind::Compile,
-                Output { max_errors: 1, ..auto },
+                errors,
+                1,
+                false,
+                "errors",
+                "exit code 1, although 2 errors would be within the limits",
+            ),
+            (
+                Kind::Lint,
+                auto,
+                1,
+                false,
+                "warnings",
+                "exit code 1, with 3 warnings",
+            ),
+            (
+                Kind::Compile,
+                auto,
+                1,
+                false,
+                "warnings",
+                "exit code 1, but its output shows no failure: 3 warnings",
+            ),
+            (
+                Kind::Compile,
+                auto,
+                1,
+                false,
+                "clean",
+                "exit code 1, but its output shows no failure",
+            ),
+            (
+                Kind::Compile,
+                auto,
+                0,
+                true,
+                "errors",
+                "exit code 0, but 2 errors",
+            ),
+            (
+                Kind::Compile,
+                both,
+                1,
+                true,
+                "errors",
+                "2 errors (1 is allowed)",
+            ),
+            (
+                Kind::Compile,
+                Output {
+                    max_errors: 1,
+                    ..auto
+                },
                 0,
                 true,
                 "errors",
                 "exit code 0, but 2 errors (1 is allowed)",
             ),
-            (Kind::Compile, most, 0, true, "warnings", "3 warnings (2 are allowed)"),
             (
                 Kind::Compile,
-                Output { max_warnings: Some(0), ..auto },
+                most,
+                0,
+                true,
+                "warnings",
+                "3 warnings (2 are allowed)",
+            ),
+            (
+                Kind::Compile,
+                Output {
+                    max_warnings: Some(0),
+                    ..auto
+                },
                 0,
                 true,
                 "warnings",
                 "3 warnings (none is allowed)",
             ),
-            (Kind::Compile, Output { max_warnings: Some(1), ..auto }, 0, true, "warnings", "3 warnings (1 is allowed)"),
-            (Kind::Compile, both, 0, true, "within", "1 error (1 is allowed), 2 warnings"),
-            (Kind::Compile, errors, 0, true, "errors", "2 errors (2 are allowed)"),
+            (
+                Kind::Compile,
+                Output {
+                    max_warnings: Some(1),
+                    ..auto
+                },
+                0,
+                true,
+                "warnings",
+                "3 warnings (1 is allowed)",
+            ),
+            (
+                Kind::Compile,
+                both,
+                0,
+                true,
+                "within",
+                "1 error (1 is allowed), 2 warnings",
+            ),
+            (
+                Kind::Compile,
+                errors,
+                0,
+                true,
+                "errors",
+                "2 errors (2 are allowed)",
+            ),
             (Kind::Compile, errors, 0, true, "warnings", "3 warnings"),
-            (Kind::Test, auto, 0, true, "none", "no tests ran (2 were skipped)"),
             (
                 Kind::Test,
-                Output { min_tests: Some(4), ..auto },
+                auto,
+                0,
+                true,
+                "none",
+                "no tests ran (2 were skipped)",
+            ),
+            (
+                Kind::Test,
+                Output {
+                    min_tests: Some(4),
+                    ..auto
+                },
                 0,
                 true,
                 "ran",
@@ -653,13 +1121,23 @@ mod tests {
             ),
             (
                 Kind::Test,
-                Output { min_tests: Some(4), ..auto },
+                Output {
+                    min_tests: Some(4),
+                    ..auto
+                },
                 1,
                 true,
                 "clean",
                 "nothing in its output shows how many tests ran; at least 4 must",
             ),
-            (Kind::Test, auto, 0, true, "clean", "passed by exit code alone: its output shows nothing, and no tests"),
+            (
+                Kind::Test,
+                auto,
+                0,
+                true,
+                "clean",
+                "passed by exit code alone: its output shows nothing, and no tests",
+            ),
             (
                 Kind::Test,
                 errors,
@@ -676,7 +1154,14 @@ mod tests {
                 "silent",
                 "passed by exit code alone: it wrote nothing that shows that tests ran",
             ),
-            (Kind::Compile, auto, 1, true, "silent", "passed by exit code alone: exit code 1, and it wrote nothing"),
+            (
+                Kind::Compile,
+                auto,
+                1,
+                true,
+                "silent",
+                "passed by exit code alone: exit code 1, and it wrote nothing",
+            ),
             (
                 Kind::Compile,
                 auto,
@@ -711,16 +1196,31 @@ mod tests {
             ),
         ] {
             let accepted: &[i32] = if accepted { &[0, 1] } else { &[0] };
-            let terms = Terms { by_budget: false, exit: accepted, kind, limit_ms: 1000, output, skip_exit: &[] };
+            let terms = Terms {
+                by_budget: false,
+                exit: accepted,
+                kind,
+                limit_ms: 1000,
+                output,
+                skip_exit: &[],
+            };
             let evidence = Evidence {
                 exit: Some(exit),
                 reading: reading(said).map(Box::new),
-                stdout: Captured::from(if said == "silent" { &b" \n"[..] } else { b"text\n" }),
+                stdout: Captured::from(if said == "silent" {
+                    &b" \n"[..]
+                } else {
+                    b"text\n"
+                }),
                 ..Evidence::default()
             };
             let got = super::super::outcome::judge(&terms, &evidence).detail;
             // Which codes are accepted is said by `wrong_exit`, and tested there.
-            assert_eq!(got.as_deref(), Some(want), "{kind:?} {output:?} {exit} {said}");
+            assert_eq!(
+                got.as_deref(),
+                Some(want),
+                "{kind:?} {output:?} {exit} {said}"
+            );
         }
     }
 }

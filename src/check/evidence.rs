@@ -1,4 +1,5 @@
-//! What was seen of one try of a step? Bounded, plain data, made by the shell (`effect`) and judged by pure rooms.
+//! What was seen of one try of a step? Bounded, plain data, made by the shell (`effect`) and judged
+//! by pure rooms.
 
 use crate::base::canon::Digest;
 use serde::{Deserialize, Serialize};
@@ -7,7 +8,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Evidence {
-    /// The first assertion of a `file` check that does not hold, or the first that cannot be decided.
+    /// The first assertion of a `file` check that does not hold, or the first that cannot be
+    /// decided.
     pub assertion: Option<String>,
     /// How long it took, by the monotonic clock, in milliseconds.
     pub duration_ms: u64,
@@ -23,7 +25,8 @@ pub struct Evidence {
     /// Which question a judge was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<Digest>,
-    /// What its output, or the report that it wrote, says; absent when it is in no format that is known.
+    /// What its output, or the report that it wrote, says; absent when it is in no format that is
+    /// known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reading: Option<Box<super::reading::Reading>>,
     /// It was to write a report and wrote none: what `reading` holds comes from its output.
@@ -82,7 +85,8 @@ pub struct EarlierPass {
 pub struct Captured {
     /// The first bytes.
     pub head: crate::base::word::Word,
-    /// The last bytes that are not in `head`; both together are everything when nothing was left out between them.
+    /// The last bytes that are not in `head`; both together are everything when nothing was left
+    /// out between them.
     pub tail: crate::base::word::Word,
     /// How many bytes the step wrote.
     pub total: u64,
@@ -105,13 +109,21 @@ impl Captured {
 
 impl From<&[u8]> for Captured {
     fn from(bytes: &[u8]) -> Self {
-        Self { head: crate::base::word::Word::new(bytes), tail: Default::default(), total: bytes.len() as u64 }
+        Self {
+            head: crate::base::word::Word::new(bytes),
+            tail: Default::default(),
+            total: bytes.len() as u64,
+        }
     }
 }
 
 impl std::fmt::Debug for Captured {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Captured({} bytes, {:?} … {:?})", self.total, self.head, self.tail)
+        write!(
+            f,
+            "Captured({} bytes, {:?} … {:?})",
+            self.total, self.head, self.tail
+        )
     }
 }
 
@@ -119,8 +131,9 @@ impl std::fmt::Debug for Captured {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SpawnError {
-    /// The system's name for it, such as `ENOENT`, or vplan's own: `PROGRAM_NOT_FOUND`, `PROGRAM_IN_REPOSITORY` (only an
-    /// entry of PATH that was left out has it), `NO_SUCH_DIRECTORY`, `DIRECTORY_OUTSIDE`.
+    /// The system's name for it, such as `ENOENT`, or vplan's own: `PROGRAM_NOT_FOUND`,
+    /// `PROGRAM_IN_REPOSITORY` (only an entry of PATH that was left out has it),
+    /// `NO_SUCH_DIRECTORY`, `DIRECTORY_OUTSIDE`.
     pub code: String,
     /// One line for people, with the way out.
     pub message: String,

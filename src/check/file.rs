@@ -7,8 +7,8 @@ use crate::base::unit::show_size;
 use crate::base::word::{quote_string, visible};
 use regex::bytes::{Regex, RegexBuilder};
 
-/// The most bytes of a file that an assertion about its content looks at: 64 MiB. What a larger file holds behind them
-/// is not known, and an assertion that would have to know it does not hold.
+/// The most bytes of a file that an assertion about its content looks at: 64 MiB. What a larger
+/// file holds behind them is not known, and an assertion that would have to know it does not hold.
 pub const CONTENT_CAP: u64 = 64 << 20;
 
 /// What is there under a path, gathered once for all assertions of a check.
@@ -22,7 +22,8 @@ pub struct FileFacts {
     pub size: u64,
     /// Whether somebody may execute the target.
     pub executable: bool,
-    /// The first [`CONTENT_CAP`] bytes, when [`needs_content`] said so and a regular file could be read.
+    /// The first [`CONTENT_CAP`] bytes, when [`needs_content`] said so and a regular file could be
+    /// read.
     pub content: Option<Vec<u8>>,
 }
 
@@ -45,7 +46,13 @@ impl FileFacts {
     /// Nothing is there.
     #[must_use]
     pub fn missing() -> Self {
-        Self { symlink: false, target: Target::Missing, size: 0, executable: false, content: None }
+        Self {
+            symlink: false,
+            target: Target::Missing,
+            size: 0,
+            executable: false,
+            content: None,
+        }
     }
 }
 
@@ -55,21 +62,26 @@ pub fn needs_content(assertions: &[Assertion]) -> bool {
     assertions.iter().any(|a| {
         matches!(
             a,
-            Assertion::Contains(_) | Assertion::Lacks(_) | Assertion::Matches(_) | Assertion::Type(FileType::Utf8)
+            Assertion::Contains(_)
+                | Assertion::Lacks(_)
+                | Assertion::Matches(_)
+                | Assertion::Type(FileType::Utf8)
         )
     })
 }
 
 /// Whether all assertions hold.
 ///
-/// A missing file holds nothing: only `absent` is true of it, `lacks` is not. A symlink to nothing neither `exists` nor is
-/// `absent`: the link is there, what it promises is not. Only `absent` and `type symlink` look at a link itself.
+/// A missing file holds nothing: only `absent` is true of it, `lacks` is not. A symlink to nothing
+/// neither `exists` nor is `absent`: the link is there, what it promises is not. Only `absent` and
+/// `type symlink` look at a link itself.
 ///
 /// # Errors
 /// The first assertion that does not hold, or that cannot be decided, and why: one line for people.
 pub fn judge(assertions: &[Assertion], facts: &FileFacts) -> Result<(), String> {
     for assertion in assertions {
-        holds(assertion, facts).map_err(|why| format!("`{}` does not hold: {why}", show(assertion)))?;
+        holds(assertion, facts)
+            .map_err(|why| format!("`{}` does not hold: {why}", show(assertion)))?;
     }
     Ok(())
 }
@@ -92,15 +104,19 @@ pub fn show(assertion: &Assertion) -> String {
     }
 }
 
-/// Compiles the pattern of `matches`, with bounds on its size. It matches bytes; `^` and `$` are the ends of the file
-/// unless `(?m)` says otherwise.
+/// Compiles the pattern of `matches`, with bounds on its size. It matches bytes; `^` and `$` are
+/// the ends of the file unless `(?m)` says otherwise.
 ///
 /// # Errors
 /// What is wrong with it, in one line.
 pub fn regex(pattern: &str) -> Result<Regex, String> {
     const SIZE_LIMIT: usize = 1 << 20;
-    RegexBuilder::new(pattern).size_limit(SIZE_LIMIT).dfa_size_limit(8 * SIZE_LIMIT).nest_limit(100).build().map_err(
-        |e| match e {
+    RegexBuilder::new(pattern)
+        .size_limit(SIZE_LIMIT)
+        .dfa_size_limit(8 * SIZE_LIMIT)
+        .nest_limit(100)
+        .build()
+        .map_err(|e| match e {
             regex::Error::CompiledTooBig(_) => "it becomes too large".to_owned(),
             // The crate draws the pattern with a mark below it; the last line says what is wrong.
             other => {
@@ -108,8 +124,7 @@ pub fn regex(pattern: &str) -> Result<Regex, String> {
                 let last = text.lines().last().unwrap_or_default().trim();
                 visible(last.strip_prefix("error: ").unwrap_or(last).as_bytes())
             }
-        },
-    )
+        })
 }
 
 fn holds(assertion: &Assertion, facts: &FileFacts) -> Result<(), String> {
@@ -117,11 +132,17 @@ fn holds(assertion: &Assertion, facts: &FileFacts) -> Result<(), String> {
         return Err(visible(why.as_bytes()));
     }
     match assertion {
-        Assertion::Absent if facts.target != Target::Missing => Err(format!("{} is there", noun(facts))),
-        Assertion::Absent if facts.symlink => Err("a symlink is there, though it leads to nothing".to_owned()),
+        Assertion::Absent if facts.target != Target::Missing => {
+            Err(format!("{} is there", noun(facts)))
+        }
+        Assertion::Absent if facts.symlink => {
+            Err("a symlink is there, though it leads to nothing".to_owned())
+        }
         Assertion::Absent => Ok(()),
         Assertion::Type(FileType::Symlink) if facts.symlink => Ok(()),
-        _ if facts.target == Target::Missing && facts.symlink => Err("it is a symlink to nothing".to_owned()),
+        _ if facts.target == Target::Missing && facts.symlink => {
+            Err("it is a symlink to nothing".to_owned())
+        }
         _ if facts.target == Target::Missing => Err("nothing is there".to_owned()),
         Assertion::Exists => Ok(()),
         Assertion::Type(kind) => is_type(*kind, facts),
@@ -130,14 +151,21 @@ fn holds(assertion: &Assertion, facts: &FileFacts) -> Result<(), String> {
         Assertion::NotEmpty => Ok(()),
         Assertion::Size { min, max } => {
             let size = facts.size;
-            let inside = min.is_none_or(|least| size >= least) && max.is_none_or(|most| size <= most);
-            if inside { Ok(()) } else { Err(format!("the file has {size} bytes")) }
+            let inside =
+                min.is_none_or(|least| size >= least) && max.is_none_or(|most| size <= most);
+            if inside {
+                Ok(())
+            } else {
+                Err(format!("the file has {size} bytes"))
+            }
         }
-        Assertion::Contains(text) => match (find(content(facts)?, text.as_bytes()), is_cut(facts)) {
-            (true, _) => Ok(()),
-            (false, false) => Err("the text is not in the file".to_owned()),
-            (false, true) => Err(undecided()),
-        },
+        Assertion::Contains(text) => {
+            match (find(content(facts)?, text.as_bytes()), is_cut(facts)) {
+                (true, _) => Ok(()),
+                (false, false) => Err("the text is not in the file".to_owned()),
+                (false, true) => Err(undecided()),
+            }
+        }
         Assertion::Lacks(text) => match (find(content(facts)?, text.as_bytes()), is_cut(facts)) {
             (true, _) => Err("the text is in the file".to_owned()),
             (false, false) => Ok(()),
@@ -160,7 +188,9 @@ fn is_type(kind: FileType, facts: &FileFacts) -> Result<(), String> {
     let is_file = facts.target == Target::File;
     match kind {
         FileType::Dir if facts.target == Target::Dir => Ok(()),
-        FileType::File | FileType::Executable | FileType::Utf8 if !is_file => Err(format!("it is {}", noun(facts))),
+        FileType::File | FileType::Executable | FileType::Utf8 if !is_file => {
+            Err(format!("it is {}", noun(facts)))
+        }
         FileType::File => Ok(()),
         FileType::Executable if facts.executable => Ok(()),
         FileType::Executable => Err("nobody may execute the file".to_owned()),
@@ -177,22 +207,34 @@ fn is_type(kind: FileType, facts: &FileFacts) -> Result<(), String> {
 }
 
 fn content(facts: &FileFacts) -> Result<&[u8], String> {
-    facts.content.as_deref().ok_or_else(|| "the file cannot be read".to_owned())
+    facts
+        .content
+        .as_deref()
+        .ok_or_else(|| "the file cannot be read".to_owned())
 }
 
 fn is_cut(facts: &FileFacts) -> bool {
-    facts.content.as_ref().is_some_and(|c| (c.len() as u64) < facts.size)
+    facts
+        .content
+        .as_ref()
+        .is_some_and(|c| (c.len() as u64) < facts.size)
 }
 
 fn undecided() -> String {
-    format!("the file is too large to tell, {} is the most", show_size(CONTENT_CAP))
+    format!(
+        "the file is too large to tell, {} is the most",
+        show_size(CONTENT_CAP)
+    )
 }
 
 fn find(haystack: &[u8], needle: &[u8]) -> bool {
     // The engine behind a literal pattern searches in linear time, which `windows` does not.
     needle.is_empty()
         || std::str::from_utf8(needle).is_ok_and(|text| {
-            RegexBuilder::new(&regex::escape(text)).size_limit(usize::MAX).build().is_ok_and(|r| r.is_match(haystack))
+            RegexBuilder::new(&regex::escape(text))
+                .size_limit(usize::MAX)
+                .build()
+                .is_ok_and(|r| r.is_match(haystack))
         })
 }
 
@@ -229,7 +271,12 @@ mod tests {
     }
 
     fn dir() -> FileFacts {
-        FileFacts { target: Target::Dir, size: 4096, executable: true, ..FileFacts::missing() }
+        FileFacts {
+            target: Target::Dir,
+            size: 4096,
+            executable: true,
+            ..FileFacts::missing()
+        }
     }
 
     fn contains(text: &str) -> Assertion {
@@ -252,12 +299,30 @@ mod tests {
     #[test]
     fn table() {
         use Assertion::{Absent, Exists, NotEmpty, Type};
-        let broken = FileFacts { symlink: true, ..FileFacts::missing() };
-        let link = FileFacts { symlink: true, ..file(b"x") };
-        let script = FileFacts { executable: true, ..file(b"#!/bin/sh\n") };
-        let socket = FileFacts { target: Target::Other, ..FileFacts::missing() };
-        let closed = FileFacts { target: Target::Unknown("permission denied".to_owned()), ..FileFacts::missing() };
-        let unreadable = FileFacts { content: None, ..file(b"x") };
+        let broken = FileFacts {
+            symlink: true,
+            ..FileFacts::missing()
+        };
+        let link = FileFacts {
+            symlink: true,
+            ..file(b"x")
+        };
+        let script = FileFacts {
+            executable: true,
+            ..file(b"#!/bin/sh\n")
+        };
+        let socket = FileFacts {
+            target: Target::Other,
+            ..FileFacts::missing()
+        };
+        let closed = FileFacts {
+            target: Target::Unknown("permission denied".to_owned()),
+            ..FileFacts::missing()
+        };
+        let unreadable = FileFacts {
+            content: None,
+            ..file(b"x")
+        };
         let latin = file(b"gr\xf6\xdfe");
         let missing = FileFacts::missing();
         let cases: &[(&FileFacts, &[(Assertion, bool)])] = &[
@@ -322,15 +387,43 @@ mod tests {
             ),
             (
                 &script,
-                &[(Type(FileType::Executable), true), (Type(FileType::File), true), (Type(FileType::Symlink), false)],
+                &[
+                    (Type(FileType::Executable), true),
+                    (Type(FileType::File), true),
+                    (Type(FileType::Symlink), false),
+                ],
             ),
             (&file(b"x"), &[(Type(FileType::Executable), false)]),
-            (&latin, &[(Type(FileType::Utf8), false), (lacks("ö"), true), (matches(r"gr(?-u:\xf6)"), true)]),
-            (&socket, &[(Exists, true), (Absent, false), (Type(FileType::File), false), (NotEmpty, false)]),
-            (&closed, &[(Exists, false), (Absent, false), (lacks("a"), false)]),
+            (
+                &latin,
+                &[
+                    (Type(FileType::Utf8), false),
+                    (lacks("ö"), true),
+                    (matches(r"gr(?-u:\xf6)"), true),
+                ],
+            ),
+            (
+                &socket,
+                &[
+                    (Exists, true),
+                    (Absent, false),
+                    (Type(FileType::File), false),
+                    (NotEmpty, false),
+                ],
+            ),
+            (
+                &closed,
+                &[(Exists, false), (Absent, false), (lacks("a"), false)],
+            ),
             (
                 &unreadable,
-                &[(Exists, true), (NotEmpty, true), (contains("x"), false), (lacks("y"), false), (matches("x"), false)],
+                &[
+                    (Exists, true),
+                    (NotEmpty, true),
+                    (contains("x"), false),
+                    (lacks("y"), false),
+                    (matches("x"), false),
+                ],
             ),
             (
                 &file(b"a\nb"),
@@ -348,14 +441,21 @@ mod tests {
         ];
         for (facts, assertions) in cases {
             for (assertion, want) in *assertions {
-                assert_eq!(judge(std::slice::from_ref(assertion), facts).is_ok(), *want, "{assertion:?} {facts:?}");
+                assert_eq!(
+                    judge(std::slice::from_ref(assertion), facts).is_ok(),
+                    *want,
+                    "{assertion:?} {facts:?}"
+                );
             }
         }
     }
 
     #[test]
     fn beyond_the_cap_nothing_is_claimed() {
-        let large = FileFacts { size: CONTENT_CAP + 1, ..file(b"begin") };
+        let large = FileFacts {
+            size: CONTENT_CAP + 1,
+            ..file(b"begin")
+        };
         for (assertion, want) in [
             (contains("begin"), true),
             (contains("end"), false),
@@ -371,18 +471,34 @@ mod tests {
 
     #[test]
     fn the_first_that_fails_is_named() {
-        let all = [Assertion::Exists, size(Some(1), Some(2 << 20)), contains("use \"strict\"\u{1b}")];
-        assert_eq!(judge(&all, &file(b"")).unwrap_err(), "`size 1B..2MiB` does not hold: the file has 0 bytes");
-        let want = "`contains \"use \\\"strict\\\"\\u{1b}\"` does not hold: the text is not in the file";
+        let all = [
+            Assertion::Exists,
+            size(Some(1), Some(2 << 20)),
+            contains("use \"strict\"\u{1b}"),
+        ];
+        assert_eq!(
+            judge(&all, &file(b"")).unwrap_err(),
+            "`size 1B..2MiB` does not hold: the file has 0 bytes"
+        );
+        let want =
+            "`contains \"use \\\"strict\\\"\\u{1b}\"` does not hold: the text is not in the file";
         assert_eq!(judge(&all, &file(b"x")).unwrap_err(), want);
         assert_eq!(judge(&[], &FileFacts::missing()), Ok(()));
     }
 
     #[test]
     fn patterns() {
-        assert!(regex("a(b").is_err_and(|e| e == "unclosed group"), "{:?}", regex("a(b").err());
+        assert!(
+            regex("a(b").is_err_and(|e| e == "unclosed group"),
+            "{:?}",
+            regex("a(b").err()
+        );
         assert!(regex(r"\w{1000}{1000}").is_err_and(|e| e == "it becomes too large"));
-        assert!(!needs_content(&[Assertion::Exists, Assertion::NotEmpty, size(Some(1), None)]));
+        assert!(!needs_content(&[
+            Assertion::Exists,
+            Assertion::NotEmpty,
+            size(Some(1), None)
+        ]));
         assert!(needs_content(&[Assertion::Exists, lacks("a")]));
     }
 }

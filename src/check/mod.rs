@@ -1,4 +1,5 @@
-//! What kinds of checks are there, and when does one pass? One file per kind; a kind turns evidence into an outcome.
+//! What kinds of checks are there, and when does one pass? One file per kind; a kind turns evidence
+//! into an outcome.
 
 pub mod agreement;
 pub mod evidence;
@@ -13,7 +14,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The verb of a check (language.md section 6).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Passes when the command exits with an accepted code.
@@ -34,7 +37,15 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, in the order of language.md.
-    pub const ALL: [Kind; 7] = [Kind::Run, Kind::Compile, Kind::Test, Kind::Lint, Kind::Shell, Kind::File, Kind::Judge];
+    pub const ALL: [Kind; 7] = [
+        Kind::Run,
+        Kind::Compile,
+        Kind::Test,
+        Kind::Lint,
+        Kind::Shell,
+        Kind::File,
+        Kind::Judge,
+    ];
 
     /// The verb in the language.
     #[must_use]
@@ -50,7 +61,8 @@ impl Kind {
         }
     }
 
-    /// The time limit of a try when the contract gives none, in milliseconds (language.md section 6).
+    /// The time limit of a try when the contract gives none, in milliseconds (language.md section
+    /// 6).
     #[must_use]
     pub fn default_timeout_ms(self) -> u64 {
         match self {
@@ -93,7 +105,9 @@ pub const FORMATS: &[&str] = &[
 ];
 
 /// Whether a failure fails the plan.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
     /// It does.

@@ -1,7 +1,7 @@
 //! What does the output of a step say: how many tests, which findings?
 //!
-//! Made by `format` from output or from a report file; judged in `outcome`. Bounded, whatever the output: counts are
-//! complete, lists hold the first of them.
+//! Made by `format` from output or from a report file; judged in `outcome`. Bounded, whatever the
+//! output: counts are complete, lists hold the first of them.
 
 use super::Kind;
 use schemars::JsonSchema;
@@ -28,8 +28,9 @@ pub struct Reading {
     pub findings: Vec<Finding>,
     /// The id of the format that recognised it.
     pub format: String,
-    /// What the output itself says against a pass beside its counts: a plan that is not kept, a suite that could not run, a
-    /// bail-out, a summary that says "failed", a report that is torn. One line each, for people.
+    /// What the output itself says against a pass beside its counts: a plan that is not kept, a
+    /// suite that could not run, a bail-out, a summary that says "failed", a report that is
+    /// torn. One line each, for people.
     pub problems: Vec<String>,
     /// How many tests; only where tests are what the format counts.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,7 +40,9 @@ pub struct Reading {
 }
 
 /// A finding of a compiler or linter (engine.md section 14).
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Finding {
     /// The tool's code for it.
@@ -61,7 +64,20 @@ pub struct Finding {
 }
 
 /// How bad a finding is. What a tool calls note, hint, help or info is no finding.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "FindingLevel")]
 pub enum Level {
@@ -72,7 +88,8 @@ pub enum Level {
     Warning,
 }
 
-/// Counts of tests (engine.md section 14): errors count as failed, xfail and todo as skipped, an unexpected pass as failed.
+/// Counts of tests (engine.md section 14): errors count as failed, xfail and todo as skipped, an
+/// unexpected pass as failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TestCounts {
@@ -113,7 +130,10 @@ impl Reading {
     /// An empty reading of a format.
     #[must_use]
     pub fn of(format: &str) -> Self {
-        Self { format: format.to_owned(), ..Self::default() }
+        Self {
+            format: format.to_owned(),
+            ..Self::default()
+        }
     }
 
     /// Counts a finding, and keeps it while there is room.
@@ -143,7 +163,15 @@ impl Reading {
 
     /// Adds what another file or part of the same step says.
     pub fn add(&mut self, other: Reading) {
-        let Reading { errors, failed_tests, findings, format, problems, tests, warnings } = other;
+        let Reading {
+            errors,
+            failed_tests,
+            findings,
+            format,
+            problems,
+            tests,
+            warnings,
+        } = other;
         if self.format.is_empty() {
             self.format = format;
         }
@@ -156,22 +184,36 @@ impl Reading {
             sum.skipped = sum.skipped.saturating_add(more.skipped);
         }
         for severity in [Level::Error, Level::Warning] {
-            let kept = self.findings.iter().filter(|f| f.severity == severity).count();
+            let kept = self
+                .findings
+                .iter()
+                .filter(|f| f.severity == severity)
+                .count();
             let room = FINDINGS_KEPT.saturating_sub(kept);
-            self.findings.extend(findings.iter().filter(|f| f.severity == severity).take(room).cloned());
+            self.findings.extend(
+                findings
+                    .iter()
+                    .filter(|f| f.severity == severity)
+                    .take(room)
+                    .cloned(),
+            );
         }
         failed_tests.into_iter().for_each(|test| self.fail(test));
-        problems.into_iter().for_each(|problem| self.object(problem));
+        problems
+            .into_iter()
+            .for_each(|problem| self.object(problem));
     }
 
-    /// What it says to a check of a kind: a compiler or a linter that writes a report of tests means one finding by each
-    /// failed one, and a report without any is a clean one.
+    /// What it says to a check of a kind: a compiler or a linter that writes a report of tests
+    /// means one finding by each failed one, and a report without any is a clean one.
     #[must_use]
     pub fn counted_by(mut self, kind: Kind) -> Self {
         if kind == Kind::Test {
             return self;
         }
-        let Some(tests) = self.tests.take() else { return self };
+        let Some(tests) = self.tests.take() else {
+            return self;
+        };
         if tests.failed > self.errors {
             self.errors = tests.failed;
             let finding = |test: FailedTest| Finding {
@@ -181,7 +223,11 @@ impl Reading {
                 message: test.message.unwrap_or_default(),
                 ..Finding::default()
             };
-            self.findings.extend(std::mem::take(&mut self.failed_tests).into_iter().map(finding));
+            self.findings.extend(
+                std::mem::take(&mut self.failed_tests)
+                    .into_iter()
+                    .map(finding),
+            );
         }
         self
     }
@@ -189,12 +235,30 @@ impl Reading {
     /// Every text that is not vplan's own.
     pub fn for_each_text(&mut self, mut change: impl FnMut(&mut String)) {
         for finding in &mut self.findings {
-            let Finding { code, column: _, file, line: _, message, severity: _ } = finding;
-            code.iter_mut().chain(file).chain([message]).for_each(&mut change);
+            let Finding {
+                code,
+                column: _,
+                file,
+                line: _,
+                message,
+                severity: _,
+            } = finding;
+            code.iter_mut()
+                .chain(file)
+                .chain([message])
+                .for_each(&mut change);
         }
         for test in &mut self.failed_tests {
-            let FailedTest { file, line: _, message, name } = test;
-            file.iter_mut().chain(message).chain([name]).for_each(&mut change);
+            let FailedTest {
+                file,
+                line: _,
+                message,
+                name,
+            } = test;
+            file.iter_mut()
+                .chain(message)
+                .chain([name])
+                .for_each(&mut change);
         }
         self.problems.iter_mut().for_each(change);
     }
@@ -212,7 +276,10 @@ impl Reading {
 /// Cuts foreign text to what is kept, at a character, with a mark.
 pub fn clip(text: &mut String) {
     if text.len() > TEXT_KEPT {
-        let end = (0..=TEXT_KEPT).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
+        let end = (0..=TEXT_KEPT)
+            .rev()
+            .find(|i| text.is_char_boundary(*i))
+            .unwrap_or(0);
         text.truncate(end);
         text.push('…');
         // What was cut off may have been large.

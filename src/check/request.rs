@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One assertion about one path (language.md sections 6 and 11). `exists` follows symlinks; a broken one does not exist.
+/// One assertion about one path (language.md sections 6 and 11). `exists` follows symlinks; a
+/// broken one does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Assertion {
@@ -17,7 +18,8 @@ pub enum Assertion {
     Contains(String),
     /// It exists and its content does not hold this text.
     Lacks(String),
-    /// Its content matches this regular expression (of the `regex` crate; `^` is the beginning of the file).
+    /// Its content matches this regular expression (of the `regex` crate; `^` is the beginning of
+    /// the file).
     Matches(String),
     /// Its size in bytes lies in the range, both ends included.
     Size {
@@ -33,7 +35,9 @@ pub enum Assertion {
 }
 
 /// What a path can be asked to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum FileType {
     /// A regular file, through symlinks.

@@ -64,16 +64,22 @@ impl CommandLine {
     ///
     /// # Errors
     /// What clap has to say: also help and version, which are none.
-    pub fn read(words: Vec<OsString>, color: fn(&[OsString]) -> clap::ColorChoice) -> Result<Self, clap::Error> {
+    pub fn read(
+        words: Vec<OsString>,
+        color: fn(&[OsString]) -> clap::ColorChoice,
+    ) -> Result<Self, clap::Error> {
         if let Some(line) = Self::read_directly(&words) {
             return Ok(line);
         }
-        let matches = Self::command().color(color(&words)).try_get_matches_from(&words)?;
+        let matches = Self::command()
+            .color(color(&words))
+            .try_get_matches_from(&words)?;
         Self::from_arg_matches(&matches)
     }
 
-    /// Reads a command line that begins with a subcommand and has nothing wrong with it. Only that subcommand is built, a
-    /// tenth of all words that there are; whatever is not plain is read, and answered, by all of them.
+    /// Reads a command line that begins with a subcommand and has nothing wrong with it. Only that
+    /// subcommand is built, a tenth of all words that there are; whatever is not plain is read,
+    /// and answered, by all of them.
     fn read_directly(words: &[OsString]) -> Option<Self> {
         let name = words.get(1)?.to_str()?;
         let augment: fn(clap::Command) -> clap::Command = match name {
@@ -93,7 +99,8 @@ impl CommandLine {
         let subcommand = augment(clap::Command::new(name.to_owned()));
         let mut all = Global::augment_args(clap::Command::new("vplan")).subcommand(subcommand);
         let read = all.try_get_matches_from_mut(words).ok()?;
-        // The process lives shortly; to give back hundreds of small pieces of memory would only take time.
+        // The process lives shortly; to give back hundreds of small pieces of memory would only
+        // take time.
         std::mem::forget(all);
         Self::from_arg_matches(&read).ok()
     }
@@ -103,7 +110,8 @@ impl CommandLine {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Everywhere")]
 pub struct Global {
-    /// Work in this directory, as if started there: files that the command line names are relative to it.
+    /// Work in this directory, as if started there: files that the command line names are relative
+    /// to it.
     #[arg(short = 'C', value_name = "DIR", global = true)]
     pub directory: Option<PathBuf>,
     /// The contract, relative to the repository's root.
@@ -133,8 +141,8 @@ pub struct Global {
     /// Where fetched imports are kept; `$XDG_CACHE_HOME/vplan` or `~/.cache/vplan` otherwise.
     #[arg(long, value_name = "DIR", global = true)]
     pub cache_dir: Option<PathBuf>,
-    /// Where vplan keeps what decides things: rounds, reusable results, what it wrote of each run; `$XDG_STATE_HOME/vplan` or
-    /// `~/.local/state/vplan` otherwise.
+    /// Where vplan keeps what decides things: rounds, reusable results, what it wrote of each run;
+    /// `$XDG_STATE_HOME/vplan` or `~/.local/state/vplan` otherwise.
     #[arg(long, value_name = "DIR", global = true)]
     pub state_dir: Option<PathBuf>,
 }
@@ -173,12 +181,14 @@ pub enum When {
     Never,
 }
 
-/// Subcommands, in the order of the help: of the contract, of the plan, of runs, of records, of rounds; tools.
+/// Subcommands, in the order of the help: of the contract, of the plan, of runs, of records, of
+/// rounds; tools.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Write a contract from what the repository declares.
     Init(Init),
-    /// Convert another tool's configuration into a contract: verify.contract.json, runr, ralph-tui, acode.
+    /// Convert another tool's configuration into a contract: verify.contract.json, runr, ralph-tui,
+    /// acode.
     Import(super::command::import::Import),
     /// Validate the contract and show everything that is wrong with it.
     Check(Check),
@@ -188,9 +198,11 @@ pub enum Command {
     Test(super::command::test::Test),
     /// Compare two plans, or two contracts: what differs, and what of it weakens.
     Diff(Diff),
-    /// Fetch the contract's git imports, pin them in the lock, and take out what is not imported any more.
+    /// Fetch the contract's git imports, pin them in the lock, and take out what is not imported
+    /// any more.
     Lock(super::command::lock::Lock),
-    /// List the contracts shipped with vplan, which `import "std:NAME@VERSION"` names, or print one.
+    /// List the contracts shipped with vplan, which `import "std:NAME@VERSION"` names, or print
+    /// one.
     Std(super::command::std::Std),
     /// Show what would run for this change, and why, and what would not, and why not.
     Explain(Explain),
@@ -222,7 +234,8 @@ pub enum Command {
     Gc(super::command::gc::Gc),
     /// Record rounds of work by hand, and show how subjects stand.
     Gate(super::command::gate::Gate),
-    /// Answer a coding agent's hooks: an agent that stops is sent back until its change is verified.
+    /// Answer a coding agent's hooks: an agent that stops is sent back until its change is
+    /// verified.
     Hook(super::command::hook::Hook),
     /// Repair a list of commands, or a plan, of which one failed because the plan was wrong.
     Recover(Recover),
@@ -236,7 +249,8 @@ pub enum Command {
     Completions(Completions),
     /// Print the manual page.
     Man(Man),
-    /// Help on a command, or on a topic: `language`, `environment`, `events`, `integrations`, `judge`, `proposer`, `rounds`, `security`.
+    /// Help on a command, or on a topic: `language`, `environment`, `events`, `integrations`,
+    /// `judge`, `proposer`, `rounds`, `security`.
     Help(Help),
 }
 
@@ -262,7 +276,8 @@ pub struct Request {
     /// The least tier.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=2))]
     pub min_tier: u8,
-    /// A command to run first (repeatable). A `cd DIR` or `export NAME=VALUE` alone holds for the commands after it.
+    /// A command to run first (repeatable). A `cd DIR` or `export NAME=VALUE` alone holds for the
+    /// commands after it.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub command: Vec<OsString>,
     /// Commands to run first: one a line, or a JSON array of strings; `-` is standard input.
@@ -271,8 +286,9 @@ pub struct Request {
     /// Where checks come from.
     #[arg(long, value_name = "MODE", default_value = "contract")]
     pub mode: Mode,
-    /// The program that proposes commands (modes `llm` and `hybrid`): it reads a JSON question from standard input and writes a
-    /// JSON answer. Only `run` and `lock --record` start it; the others use recorded answers.
+    /// The program that proposes commands (modes `llm` and `hybrid`): it reads a JSON question
+    /// from standard input and writes a JSON answer. Only `run` and `lock --record` start it;
+    /// the others use recorded answers.
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
     pub proposer: Option<OsString>,
     /// How long the proposer may take.
@@ -319,12 +335,14 @@ impl Request {
     /// # Errors
     /// None, unless a flag has become one that must be given.
     pub fn plain() -> Result<Self, clap::Error> {
-        let matches = Self::augment_args(clap::Command::new("vplan")).try_get_matches_from(["vplan"])?;
+        let matches =
+            Self::augment_args(clap::Command::new("vplan")).try_get_matches_from(["vplan"])?;
         Self::from_arg_matches(&matches)
     }
 }
 
-/// Which files changed. Without any of these: the work tree since the merge base with the default branch.
+/// Which files changed. Without any of these: the work tree since the merge base with the default
+/// branch.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Changed files (default: everything since the default branch)")]
 #[group(skip)]
@@ -348,7 +366,12 @@ pub struct Changes {
     #[arg(long, group = "source")]
     pub changed_none: bool,
     /// The form of `--changed-from`.
-    #[arg(long, value_name = "FORM", default_value = "names", requires = "changed_from")]
+    #[arg(
+        long,
+        value_name = "FORM",
+        default_value = "names",
+        requires = "changed_from"
+    )]
     pub changed_format: ListFormat,
     /// `--changed-from` is separated by NUL.
     #[arg(short = 'z', long = "null", requires = "changed_from")]
@@ -407,7 +430,8 @@ pub enum Mode {
     Fallback,
     /// The contract, and always what `--proposer` adds.
     Llm,
-    /// The contract; where it asks for nothing, `--proposer`; where that knows nothing, what the repository declares.
+    /// The contract; where it asks for nothing, `--proposer`; where that knows nothing, what the
+    /// repository declares.
     Hybrid,
 }
 
@@ -433,8 +457,9 @@ pub struct Check {
     /// Take these for errors: `warnings`, `shell`, or a code or its last part (repeatable).
     #[arg(long, value_name = "WHAT")]
     pub deny: Vec<String>,
-    /// List the tracked files that no condition mentions: that neither the list of a `whenChanged…` around a check nor a `risk`
-    /// selects. A check without such a condition mentions no file, although it runs for every one.
+    /// List the tracked files that no condition mentions: that neither the list of a
+    /// `whenChanged…` around a check nor a `risk` selects. A check without such a condition
+    /// mentions no file, although it runs for every one.
     #[arg(long)]
     pub uncovered: bool,
 }
@@ -466,8 +491,8 @@ pub struct PlanArgs {
 #[derive(Clone, Debug, Args)]
 #[command(after_help = verdicts!())]
 pub struct Run {
-    /// Run these checks, or those with `tag:NAME`, whatever their conditions and tiers say, and what they need. Such a run is
-    /// narrowed.
+    /// Run these checks, or those with `tag:NAME`, whatever their conditions and tiers say, and
+    /// what they need. Such a run is narrowed.
     #[arg(value_name = "NAME", conflicts_with = "only")]
     pub names: Vec<String>,
     /// The request.
@@ -485,14 +510,15 @@ pub struct Run {
     /// Let this variable through to the checks that ask for it (repeatable).
     #[arg(long, value_name = "NAME", help_heading = RUN)]
     pub grant_env: Vec<String>,
-    /// The program that answers `judge` checks, instead of the contract's `judge-with`: it reads a JSON question from standard
-    /// input and writes a JSON answer (`vplan help judge`).
+    /// The program that answers `judge` checks, instead of the contract's `judge-with`: it reads a
+    /// JSON question from standard input and writes a JSON answer (`vplan help judge`).
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true, help_heading = RUN)]
     pub judge: Option<OsString>,
     /// Give every step vplan's whole environment; recorded.
     #[arg(long, help_heading = RUN)]
     pub inherit_env: bool,
-    /// Let steps keep the capability to trace processes that are not their own, where vplan has it; recorded.
+    /// Let steps keep the capability to trace processes that are not their own, where vplan has
+    /// it; recorded.
     #[arg(long, help_heading = RUN)]
     pub keep_capabilities: bool,
     /// How much output of a step is kept.
@@ -516,8 +542,9 @@ pub struct Run {
     /// Whose round this is.
     #[command(flatten)]
     pub round: super::round::Round,
-    /// Accept the contract with this digest although it asks for less than the one at the base; the answer still says so. In `loop`,
-    /// without a digest: go on when a fixer changes the contract, what it imports, or its lock; one that asks for less is no pass.
+    /// Accept the contract with this digest although it asks for less than the one at the base;
+    /// the answer still says so. In `loop`, without a digest: go on when a fixer changes the
+    /// contract, what it imports, or its lock; one that asks for less is no pass.
     #[arg(
         long, value_name = "sha256:…", num_args = 0..=1, require_equals = true, default_missing_value = "", value_parser = allowed,
         help_heading = RUN
@@ -541,8 +568,9 @@ pub enum Allowed {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Plan")]
 pub struct Saved {
-    /// Run this plan file, if its request still gives the same plan here. Its digest says which plan it is, not that it may
-    /// do what the contract does not allow. `--jobs` and `--keep-going` say how it is run, whatever the file says.
+    /// Run this plan file, if its request still gives the same plan here. Its digest says which
+    /// plan it is, not that it may do what the contract does not allow. `--jobs` and
+    /// `--keep-going` say how it is run, whatever the file says.
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "role", "risk", "milestone_end", "run_end", "last", "min_tier", "command", "commands_from", "mode", "only", "skip",
         "reason", "budget", "no_recover", "no_preflight", "source",
@@ -558,7 +586,8 @@ pub struct Saved {
     /// Refuse every plan but the one with this digest.
     #[arg(long, value_name = "sha256:…", value_parser = digest)]
     pub expect_digest: Option<Digest>,
-    /// Run a share of the plan's steps, with all that they need: the I-th of N. `vplan merge` joins the reports.
+    /// Run a share of the plan's steps, with all that they need: the I-th of N. `vplan merge`
+    /// joins the reports.
     #[arg(long, value_name = "I/N", value_parser = shard)]
     pub shard: Option<Shard>,
 }
@@ -623,7 +652,12 @@ pub struct Evidence {
 #[command(after_help = "Exit codes: 0 repaired; 2 usage; 44 there is no repair.")]
 pub struct Recover {
     /// A command of a bare list, in order (repeatable).
-    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "plan")]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        allow_hyphen_values = true,
+        conflicts_with = "plan"
+    )]
     pub command: Vec<OsString>,
     /// Which of them failed, from 1 (repeatable).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "plan")]
@@ -635,10 +669,20 @@ pub struct Recover {
     #[command(flatten)]
     pub evidence: Evidence,
     /// A plan file, `.kdl` or as `vplan plan --format json` prints it.
-    #[arg(long, value_name = "FILE", requires = "failure", help_heading = "A plan instead of a list")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "failure",
+        help_heading = "A plan instead of a list"
+    )]
     pub plan: Option<PathBuf>,
     /// A failure in JSON, `{"step":"NAME","code":"…"}`, or a list of them.
-    #[arg(long, value_name = "FILE", requires = "plan", help_heading = "A plan instead of a list")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "plan",
+        help_heading = "A plan instead of a list"
+    )]
     pub failure: Option<PathBuf>,
 }
 
@@ -686,7 +730,8 @@ pub struct Man {
 #[derive(Debug, Args)]
 #[command(after_help = "Exit codes: 0 printed; 2 usage.")]
 pub struct Help {
-    /// A command, or one of `language`, `environment`, `events`, `integrations`, `judge`, `proposer`, `rounds`, `security`.
+    /// A command, or one of `language`, `environment`, `events`, `integrations`, `judge`,
+    /// `proposer`, `rounds`, `security`.
     pub topic: Option<String>,
 }
 
@@ -695,11 +740,16 @@ fn size(text: &str) -> Result<u64, String> {
 }
 
 pub(super) fn digest(text: &str) -> Result<Digest, String> {
-    Digest::try_from(text.to_owned()).map_err(|_| "expected `sha256:` and 64 hexadecimal digits".to_owned())
+    Digest::try_from(text.to_owned())
+        .map_err(|_| "expected `sha256:` and 64 hexadecimal digits".to_owned())
 }
 
 fn allowed(text: &str) -> Result<Allowed, String> {
-    if text.is_empty() { Ok(Allowed::Any) } else { digest(text).map(Allowed::Contract) }
+    if text.is_empty() {
+        Ok(Allowed::Any)
+    } else {
+        digest(text).map(Allowed::Contract)
+    }
 }
 
 fn shard(text: &str) -> Result<Shard, String> {
@@ -707,7 +757,8 @@ fn shard(text: &str) -> Result<Shard, String> {
 }
 
 pub(super) fn duration(text: &str) -> Result<u64, String> {
-    crate::base::unit::parse_duration(text).map_err(|_| "expected a duration such as `10m`".to_owned())
+    crate::base::unit::parse_duration(text)
+        .map_err(|_| "expected a duration such as `10m`".to_owned())
 }
 
 #[cfg(test)]
@@ -719,10 +770,22 @@ mod tests {
         for (line, direct) in [
             ("explain --changed a b", true),
             ("explain lint --changed a -q", true),
-            ("plan --format json --changed-from list -z --max-file 2MiB", true),
-            ("plan -C dir --contract c --color never -vv --risk high --min-tier 2 --last", true),
-            ("run --all --jobs 2 --keep-going --skip a --reason b --skip c --reason d --only tag:x", true),
-            ("run --grant-env A --grant-env B --max-output 1GiB --events - --attempt 2", true),
+            (
+                "plan --format json --changed-from list -z --max-file 2MiB",
+                true,
+            ),
+            (
+                "plan -C dir --contract c --color never -vv --risk high --min-tier 2 --last",
+                true,
+            ),
+            (
+                "run --all --jobs 2 --keep-going --skip a --reason b --skip c --reason d --only tag:x",
+                true,
+            ),
+            (
+                "run --grant-env A --grant-env B --max-output 1GiB --events - --attempt 2",
+                true,
+            ),
             ("argv -x", true),
             ("check --deny warnings", true),
             ("check --uncovered --deny never_selected", true),
@@ -750,13 +813,19 @@ mod tests {
             ("run --jobs 0", false),
             ("explian", false),
         ] {
-            let words: Vec<OsString> =
-                std::iter::once("vplan").chain(line.split_whitespace()).map(Into::into).collect();
+            let words: Vec<OsString> = std::iter::once("vplan")
+                .chain(line.split_whitespace())
+                .map(Into::into)
+                .collect();
             let short = CommandLine::read_directly(&words);
             assert_eq!(short.is_some(), direct, "{line}");
             let long = CommandLine::try_parse_from(&words);
             if let Some(short) = short {
-                assert_eq!(format!("{short:?}"), format!("{:?}", long.unwrap()), "{line}");
+                assert_eq!(
+                    format!("{short:?}"),
+                    format!("{:?}", long.unwrap()),
+                    "{line}"
+                );
             }
         }
     }

@@ -1,4 +1,5 @@
-//! Does the contract ask for less than the one at the base of the change? A change does not choose its own judge.
+//! Does the contract ask for less than the one at the base of the change? A change does not choose
+//! its own judge.
 
 use super::args::{Allowed, Global, Run};
 use super::error::Failure;
@@ -38,15 +39,18 @@ const NAMED: usize = 20;
 pub struct Terms<'a> {
     /// The base; `None` where there is none.
     pub base: Option<&'a Oid>,
-    /// The merge base of now, where the base is an older one: for saying that others changed the contract.
+    /// The merge base of now, where the base is an older one: for saying that others changed the
+    /// contract.
     pub present: Option<&'a Oid>,
-    /// What a weaker contract does: `Narrows` for a plain run, `Incomplete` where a round is recorded or believed.
+    /// What a weaker contract does: `Narrows` for a plain run, `Incomplete` where a round is
+    /// recorded or believed.
     pub effect: Effect,
     /// The contracts that a person has accepted (`Contract::identity`).
     pub accepted: &'a [Digest],
     /// Whose round it is: for the way out.
     pub subject: Option<&'a str>,
-    /// Whether git may be asked where the changed files do not say whether the contract is among them.
+    /// Whether git may be asked where the changed files do not say whether the contract is among
+    /// them.
     pub may_ask: bool,
 }
 
@@ -54,7 +58,14 @@ impl<'a> Terms<'a> {
     /// Those of a plain run.
     #[must_use]
     pub fn plain(base: Option<&'a Oid>) -> Self {
-        Self { base, present: None, effect: Effect::Narrows, accepted: &[], subject: None, may_ask: true }
+        Self {
+            base,
+            present: None,
+            effect: Effect::Narrows,
+            accepted: &[],
+            subject: None,
+            may_ask: true,
+        }
     }
 }
 
@@ -62,24 +73,48 @@ impl<'a> Terms<'a> {
 #[must_use]
 pub fn of_look(session: &Session, global: &Global) -> Vec<Caveat> {
     let base = judged_since(session, global);
-    caveats(session, global, &Terms { may_ask: false, ..Terms::plain(base.as_ref()) })
+    caveats(
+        session,
+        global,
+        &Terms {
+            may_ask: false,
+            ..Terms::plain(base.as_ref())
+        },
+    )
 }
 
-/// What is to be said of the contract beside that of the base. Where neither the contract nor what it imports nor its lock has changed
-/// since, nothing is read and git is not asked.
+/// What is to be said of the contract beside that of the base. Where neither the contract nor what
+/// it imports nor its lock has changed since, nothing is read and git is not asked.
 #[must_use]
 pub fn caveats(session: &Session, global: &Global, terms: &Terms<'_>) -> Vec<Caveat> {
-    let (Some(base), Some(git)) = (terms.base, session.git()) else { return Vec::new() };
+    let (Some(base), Some(git)) = (terms.base, session.git()) else {
+        return Vec::new();
+    };
     if session.request.mode == Mode::Off {
         return Vec::new();
     }
-    let court = Court { session, global, terms, base, git };
-    let default = RepoPath::from_exact(DEFAULT_CONTRACT.as_bytes()).filter(|path| *path != session.contract_path);
+    let court = Court {
+        session,
+        global,
+        terms,
+        base,
+        git,
+    };
+    let default = RepoPath::from_exact(DEFAULT_CONTRACT.as_bytes())
+        .filter(|path| *path != session.contract_path);
     let (own, mut found) = court.own(default.is_some());
     if let Some(default) = default {
-        // A contract that the base has at this very path was chosen by whoever asks, who may have several.
+        // A contract that the base has at this very path was chosen by whoever asks, who may have
+        // several.
         let by_choice = own != Own::Missing && terms.effect < Effect::Incomplete;
-        found.extend(court.default(&default, if by_choice { Effect::Note } else { terms.effect }));
+        found.extend(court.default(
+            &default,
+            if by_choice {
+                Effect::Note
+            } else {
+                terms.effect
+            },
+        ));
     }
     found
 }
@@ -87,7 +122,8 @@ pub fn caveats(session: &Session, global: &Global, terms: &Terms<'_>) -> Vec<Cav
 /// Those of a run: with a subject or in a loop, a pass of a weaker contract is none.
 ///
 /// # Errors
-/// A ledger that cannot be used (exit 5); `--allow-contract-change` that names no contract (exit 2).
+/// A ledger that cannot be used (exit 5); `--allow-contract-change` that names no contract (exit
+/// 2).
 pub fn of_run(
     session: &Session,
     global: &Global,
@@ -100,8 +136,11 @@ pub fn of_run(
         Some(Allowed::Contract(digest)) => accepted.push(digest.clone()),
         Some(Allowed::Any) if !is_loop => {
             let message = "`--allow-contract-change` names no contract";
-            return Err(Failure::usage("vplan::usage::contract_change", message)
-                .help("`--allow-contract-change=sha256:…`, with the digest that `vplan check` prints"));
+            return Err(
+                Failure::usage("vplan::usage::contract_change", message).help(
+                    "`--allow-contract-change=sha256:…`, with the digest that `vplan check` prints",
+                ),
+            );
         }
         Some(Allowed::Any) | None => {}
     }
@@ -113,38 +152,61 @@ pub fn of_run(
         }
     }
     let is_round = subject.is_some() || is_loop;
-    let effect = if is_round { Effect::Incomplete } else { Effect::Narrows };
+    let effect = if is_round {
+        Effect::Incomplete
+    } else {
+        Effect::Narrows
+    };
     let base = judged_since(session, global);
-    let plain = Terms { effect, accepted: &accepted, subject, ..Terms::plain(base.as_ref()) };
+    let plain = Terms {
+        effect,
+        accepted: &accepted,
+        subject,
+        ..Terms::plain(base.as_ref())
+    };
     let terms = match held {
-        Some(held) => Terms { base: held.base.as_ref(), present: held.present.as_ref(), ..plain },
+        Some(held) => Terms {
+            base: held.base.as_ref(),
+            present: held.present.as_ref(),
+            ..plain
+        },
         None => plain,
     };
     Ok(caveats(session, global, &terms))
 }
 
-/// The commit whose contract judges. Who names a base has chosen it; who names files, or takes all of them, is judged by the
-/// contract before the whole change.
+/// The commit whose contract judges. Who names a base has chosen it; who names files, or takes all
+/// of them, is judged by the contract before the whole change.
 #[must_use]
 pub fn judged_since(session: &Session, global: &Global) -> Option<Oid> {
     let gathered = &session.gathered;
     if gathered.place == Some(ChangedIn::WorkTree) {
         return gathered.base;
     }
-    let whole = by_default(global, &session.site, session.loaded.as_ref()).ok().flatten();
-    whole.filter(|place| !place.assumed).map_or(gathered.base, |place| Some(place.commit))
+    let whole = by_default(global, &session.site, session.loaded.as_ref())
+        .ok()
+        .flatten();
+    whole
+        .filter(|place| !place.assumed)
+        .map_or(gathered.base, |place| Some(place.commit))
 }
 
 /// The contracts that a person has accepted for a subject.
 #[must_use]
 pub fn accepted_for(ledger: &Ledger, subject: &str) -> Vec<Digest> {
-    ledger.entry(subject).map(|e| e.accepted.iter().map(|a| a.contract.clone()).collect()).unwrap_or_default()
+    ledger
+        .entry(subject)
+        .map(|e| e.accepted.iter().map(|a| a.contract.clone()).collect())
+        .unwrap_or_default()
 }
 
 /// Puts what was found into a plan, in place of what an earlier comparison found.
 pub fn attach(plan: &mut Plan, found: Vec<Caveat>) {
     plan.caveats.retain(|c| {
-        !matches!(c.code, Code::BaseContractMissing | Code::BaseContractUnreadable | Code::ContractWeakened)
+        !matches!(
+            c.code,
+            Code::BaseContractMissing | Code::BaseContractUnreadable | Code::ContractWeakened
+        )
     });
     plan.caveats.extend(found);
 }
@@ -180,28 +242,49 @@ impl Court<'_> {
             return (Own::There, Vec::new());
         }
         match self.then(self.global.contract.as_deref()) {
-            Then::Contract(contract, sources) => {
-                (Own::There, self.compare(&contract, &sources, None, self.terms.effect).into_iter().collect())
-            }
+            Then::Contract(contract, sources) => (
+                Own::There,
+                self.compare(&contract, &sources, None, self.terms.effect)
+                    .into_iter()
+                    .collect(),
+            ),
             Then::Unreadable(why) => (Own::There, vec![self.unreadable(&why, self.terms.effect)]),
             Then::Missing if is_chosen || self.terms.effect == Effect::Incomplete => {
                 let path = &self.session.contract_path;
-                let message =
-                    format!("the base {} has no contract `{path}` to compare this one with", self.base.short());
-                (Own::Missing, vec![Caveat::new(Code::BaseContractMissing, Effect::Note, message)])
+                let message = format!(
+                    "the base {} has no contract `{path}` to compare this one with",
+                    self.base.short()
+                );
+                (
+                    Own::Missing,
+                    vec![Caveat::new(
+                        Code::BaseContractMissing,
+                        Effect::Note,
+                        message,
+                    )],
+                )
             }
             Then::Missing => (Own::Missing, Vec::new()),
         }
     }
 
-    /// Compares with the base's contract at the usual path, which is the one that this request would be judged by without `--contract`.
+    /// Compares with the base's contract at the usual path, which is the one that this request
+    /// would be judged by without `--contract`.
     fn default(&self, path: &RepoPath, effect: Effect) -> Option<Caveat> {
-        let is_here = self.session.site.root.join(path.to_os()).symlink_metadata().is_ok();
+        let is_here = self
+            .session
+            .site
+            .root
+            .join(path.to_os())
+            .symlink_metadata()
+            .is_ok();
         if !is_here && self.is_unchanged(std::slice::from_ref(path)) == Some(true) {
             return None;
         }
         match self.then(None) {
-            Then::Contract(contract, sources) => self.compare(&contract, &sources, Some(path), effect),
+            Then::Contract(contract, sources) => {
+                self.compare(&contract, &sources, Some(path), effect)
+            }
             Then::Unreadable(why) => Some(self.unreadable(&why, effect)),
             Then::Missing => None,
         }
@@ -209,8 +292,14 @@ impl Court<'_> {
 
     /// Whether the contract is the one of the base, as far as can be told without reading that.
     fn is_same(&self) -> bool {
-        if let Some(revision) = self.session.loaded.as_ref().and_then(|l| l.revision.as_ref()) {
-            return *revision == *self.base || (self.terms.effect < Effect::Incomplete && self.is_foreign(revision));
+        if let Some(revision) = self
+            .session
+            .loaded
+            .as_ref()
+            .and_then(|l| l.revision.as_ref())
+        {
+            return *revision == *self.base
+                || (self.terms.effect < Effect::Incomplete && self.is_foreign(revision));
         }
         let mut paths = vec![self.session.contract_path.clone()];
         if let Some(contract) = self.session.contract() {
@@ -224,18 +313,36 @@ impl Court<'_> {
     /// Whether a revision has nothing of the change: who asks took the contract from elsewhere.
     fn is_foreign(&self, revision: &Oid) -> bool {
         let head = self.git.head().ok().flatten();
-        head.is_some_and(|head| self.git.merge_base("", revision, &head).is_ok_and(|found| found == *self.base))
+        head.is_some_and(|head| {
+            self.git
+                .merge_base("", revision, &head)
+                .is_ok_and(|found| found == *self.base)
+        })
     }
 
     fn is_unchanged(&self, paths: &[RepoPath]) -> Option<bool> {
         let gathered = &self.session.gathered;
-        let is_whole = gathered.place == Some(ChangedIn::WorkTree) && gathered.base.as_ref() == Some(self.base);
+        let is_whole = gathered.place == Some(ChangedIn::WorkTree)
+            && gathered.base.as_ref() == Some(self.base);
         let changes = is_whole.then_some(&gathered.changes);
         // A list of names that holds the contract says enough to look.
-        let is_named = || paths.iter().any(|path| self.session.gathered.changes.contains(path));
-        let state = if changes.is_none() { kept_state(self.global, &self.session.site).ok().flatten() } else { None };
-        let since =
-            Since { root: &self.session.site.root, git: self.git, commit: self.base, changes, state: state.as_ref() };
+        let is_named = || {
+            paths
+                .iter()
+                .any(|path| self.session.gathered.changes.contains(path))
+        };
+        let state = if changes.is_none() {
+            kept_state(self.global, &self.session.site).ok().flatten()
+        } else {
+            None
+        };
+        let since = Since {
+            root: &self.session.site.root,
+            git: self.git,
+            commit: self.base,
+            changes,
+            state: state.as_ref(),
+        };
         since.is_same(paths, self.terms.may_ask || is_named())
     }
 
@@ -251,17 +358,29 @@ impl Court<'_> {
         }
         let revision = commit.to_string();
         let (base, max_file) = (Some(commit), self.global.max_file);
-        let wanted = Wanted { contract, revision: Some(&revision), base, max_file };
+        let wanted = Wanted {
+            contract,
+            revision: Some(&revision),
+            base,
+            max_file,
+        };
         let failed = |failure: Failure| Then::Unreadable(reason(failure));
         match pinning::load(&self.session.site, self.global, &wanted) {
             Err(failure) => failed(failure),
-            Ok(Err(LoadError::MissingIn { path, .. })) => match self.git.submodule_around(commit, &path) {
+            Ok(Err(LoadError::MissingIn { path, .. })) => match self
+                .git
+                .submodule_around(commit, &path)
+            {
                 Ok(None) => Then::Missing,
                 Ok(Some(module)) => Then::Unreadable(format!("`{module}` is a submodule there")),
                 Err(error) => Then::Unreadable(error.to_string()),
             },
             Ok(Err(error)) => Then::Unreadable(error.to_string()),
-            Ok(Ok(Loaded { contract: Some(contract), sources, .. })) => Then::Contract(Box::new(contract), sources),
+            Ok(Ok(Loaded {
+                contract: Some(contract),
+                sources,
+                ..
+            })) => Then::Contract(Box::new(contract), sources),
             Ok(Ok(loaded)) => failed(invalid(loaded)),
         }
     }
@@ -275,12 +394,23 @@ impl Court<'_> {
         effect: Effect,
     ) -> Option<Caveat> {
         let session = self.session;
-        if session.contract().is_some_and(|now| now.identity() == then.identity()) {
+        if session
+            .contract()
+            .is_some_and(|now| now.identity() == then.identity())
+        {
             return None;
         }
-        let (nothing, none) =
-            (Contract { path: session.contract_path.to_string(), ..without_contract() }, Sources::default());
-        let old = Side { contract: then, sources };
+        let (nothing, none) = (
+            Contract {
+                path: session.contract_path.to_string(),
+                ..without_contract()
+            },
+            Sources::default(),
+        );
+        let old = Side {
+            contract: then,
+            sources,
+        };
         let new = Side {
             contract: session.contract().unwrap_or(&nothing),
             sources: session.loaded.as_ref().map_or(&none, |l| &l.sources),
@@ -297,11 +427,27 @@ impl Court<'_> {
             Ok(plans) => plans,
             // The request fits today's contract, or there would be no plan to speak of.
             Err(failure) => {
-                return Some(self.unreadable(&format!("it cannot be asked the same: {}", reason(failure)), effect));
+                return Some(self.unreadable(
+                    &format!("it cannot be asked the same: {}", reason(failure)),
+                    effect,
+                ));
             }
         };
-        let found = weaker(&Asked { side: old, plan: &before }, &Asked { side: new, plan: &now });
-        if found.is_empty() { None } else { Some(self.weakened(&found, default, effect)) }
+        let found = weaker(
+            &Asked {
+                side: old,
+                plan: &before,
+            },
+            &Asked {
+                side: new,
+                plan: &now,
+            },
+        );
+        if found.is_empty() {
+            None
+        } else {
+            Some(self.weakened(&found, default, effect))
+        }
     }
 
     fn weakened(&self, found: &[Weaker], default: Option<&RepoPath>, effect: Effect) -> Caveat {
@@ -310,29 +456,51 @@ impl Court<'_> {
         checks.truncate(NAMED);
         let said: Vec<String> = found.iter().take(SAID).map(Weaker::line).collect();
         let more = found.len().saturating_sub(SAID);
-        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+        let more = if more > 0 {
+            format!("; and {more} more")
+        } else {
+            String::new()
+        };
         let what = match default {
-            Some(path) => format!("`{}` asks for less than `{path}`", self.session.contract_path),
+            Some(path) => format!(
+                "`{}` asks for less than `{path}`",
+                self.session.contract_path
+            ),
             None => "the contract asks for less than it did".to_owned(),
         };
-        let others = if self.is_of_others() { ", as it does at the present merge base: others changed it" } else { "" };
-        let message = format!("{what} at the base {}{others}: {}{more}", self.base.short(), said.join("; "));
+        let others = if self.is_of_others() {
+            ", as it does at the present merge base: others changed it"
+        } else {
+            ""
+        };
+        let message = format!(
+            "{what} at the base {}{others}: {}{more}",
+            self.base.short(),
+            said.join("; ")
+        );
         self.settled(Caveat::new(Code::ContractWeakened, effect, message).of_checks(checks))
     }
 
     fn unreadable(&self, why: &str, effect: Effect) -> Caveat {
         let base = self.base.short();
-        let message =
-            format!("what the contract at the base {base} asked for is not known, for it cannot be read: {why}");
+        let message = format!(
+            "what the contract at the base {base} asked for is not known, for it cannot be read: {why}"
+        );
         self.settled(Caveat::new(Code::BaseContractUnreadable, effect, message))
     }
 
     /// What a person has accepted is only said; else the way to accept it is for people to read.
     fn settled(&self, caveat: Caveat) -> Caveat {
-        let Some(now) = self.session.contract().map(Contract::identity) else { return caveat };
+        let Some(now) = self.session.contract().map(Contract::identity) else {
+            return caveat;
+        };
         if self.terms.accepted.contains(&now) {
             let message = format!("{} (accepted)", caveat.message);
-            return Caveat { effect: Effect::Note, message, ..caveat };
+            return Caveat {
+                effect: Effect::Note,
+                message,
+                ..caveat
+            };
         }
         caveat.way_out(match self.terms.subject {
             Some(subject) => {
@@ -343,10 +511,15 @@ impl Court<'_> {
         })
     }
 
-    /// Whether the contract is that of the present merge base: then it is not this change that weakened it.
+    /// Whether the contract is that of the present merge base: then it is not this change that
+    /// weakened it.
     fn is_of_others(&self) -> bool {
-        let Some(present) = self.terms.present.filter(|present| *present != self.base) else { return false };
-        let Some(now) = self.session.contract() else { return false };
+        let Some(present) = self.terms.present.filter(|present| *present != self.base) else {
+            return false;
+        };
+        let Some(now) = self.session.contract() else {
+            return false;
+        };
         let then = self.at(present, self.global.contract.as_deref());
         matches!(then, Then::Contract(then, _) if then.identity() == now.identity())
     }
@@ -356,10 +529,16 @@ impl Court<'_> {
 fn reason(failure: Failure) -> String {
     let first = failure.diagnostics.as_ref().and_then(|found| {
         let (sources, list) = found.as_ref();
-        let error = list.iter().find(|d| d.severity == crate::base::diagnostic::Severity::Error)?;
+        let error = list
+            .iter()
+            .find(|d| d.severity == crate::base::diagnostic::Severity::Error)?;
         let place = error.labels.first().map(|label| {
             let name = sources.get(label.place.source).map_or("", |s| s.name());
-            format!(" ({}:{})", visible(name.as_bytes()), sources.position(label.place).line)
+            format!(
+                " ({}:{})",
+                visible(name.as_bytes()),
+                sources.position(label.place).line
+            )
         });
         Some(format!("{}{}", error.message, place.unwrap_or_default()))
     });

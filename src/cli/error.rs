@@ -23,7 +23,13 @@ impl Failure {
     /// Makes one.
     #[must_use]
     pub fn new(exit: u8, code: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { exit, code: code.into(), message: message.into(), help: None, diagnostics: None }
+        Self {
+            exit,
+            code: code.into(),
+            message: message.into(),
+            help: None,
+            diagnostics: None,
+        }
     }
 
     /// A usage error: exit 2.
@@ -42,12 +48,18 @@ impl Failure {
     /// The way out, where one is known.
     #[must_use]
     pub fn helped(self, help: Option<impl Into<String>>) -> Self {
-        Self { help: help.map(Into::into).or(self.help), ..self }
+        Self {
+            help: help.map(Into::into).or(self.help),
+            ..self
+        }
     }
 }
 
 impl From<crate::plan::error::PlanError> for Failure {
     fn from(error: crate::plan::error::PlanError) -> Self {
-        Self { help: error.help, ..Self::usage(error.code, error.message) }
+        Self {
+            help: error.help,
+            ..Self::usage(error.code, error.message)
+        }
     }
 }

@@ -21,8 +21,7 @@ pub struct Records {
 }
 
 /// What can be said instead of a run's name stands behind the help of each command that takes one.
-pub const NAMES: &str =
-    "RUN is `latest`, `latest~1` for the one before, and so on, or the beginning of a name that `vplan runs` lists.";
+pub const NAMES: &str = "RUN is `latest`, `latest~1` for the one before, and so on, or the beginning of a name that `vplan runs` lists.";
 
 /// Finds the records.
 ///
@@ -31,8 +30,15 @@ pub const NAMES: &str =
 pub fn open(global: &Global, records: &Records) -> Result<(Site, History), Failure> {
     let site = locate(global)?;
     let history = History::open(&site.root, records.records.as_deref()).map_err(|error| {
-        let exit = if records.records.is_some() { Exit::Usage } else { Exit::Setup };
-        Failure { exit: exit.code(), ..unreadable(&error) }
+        let exit = if records.records.is_some() {
+            Exit::Usage
+        } else {
+            Exit::Setup
+        };
+        Failure {
+            exit: exit.code(),
+            ..unreadable(&error)
+        }
     })?;
     Ok((site, history))
 }
@@ -47,8 +53,12 @@ pub fn ids(history: &History) -> Result<Vec<String>, Failure> {
 
 /// The failure of records that cannot be looked at.
 pub fn unreadable(error: &HistoryError) -> Failure {
-    Failure::new(Exit::Setup.code(), "vplan::records::unreadable", error.to_string())
-        .help("`--records DIR` looks in another place")
+    Failure::new(
+        Exit::Setup.code(),
+        "vplan::records::unreadable",
+        error.to_string(),
+    )
+    .help("`--records DIR` looks in another place")
 }
 
 /// Finds the run that the user names.
@@ -78,7 +88,9 @@ pub fn mark(run: &Summary, color: bool) -> String {
 /// When a run began, for people: `2026-01-02 03:04:05 UTC`.
 #[must_use]
 pub fn when(run: &Summary) -> String {
-    let Some(text) = &run.started_at else { return "at an unknown time".to_owned() };
+    let Some(text) = &run.started_at else {
+        return "at an unknown time".to_owned();
+    };
     let plain = text.replacen('T', " ", 1);
     match plain.split_once('.') {
         Some((seconds, _)) => format!("{} UTC", visible(seconds.as_bytes())),
@@ -100,13 +112,33 @@ pub fn headline(run: &Summary, color: bool, columns: Option<usize>) -> String {
         1 => format!("{} of 1 step passed", run.passed),
         n => format!("{} of {n} steps passed", run.passed),
     };
-    let narrowed = if run.coverage == Some(crate::plan::Coverage::Narrowed) { ", narrowed coverage" } else { "" };
+    let narrowed = if run.coverage == Some(crate::plan::Coverage::Narrowed) {
+        ", narrowed coverage"
+    } else {
+        ""
+    };
     let time = duration(run.duration_ms);
-    let mut text = format!("{} {}{narrowed}: {steps} in {time}\n", mark(run, color), paint(color, tone, &word));
-    text.push_str(&format!("  run {}, {}\n", paint(color, Tone::Strong, short(&run.run_id)), when(run)));
+    let mut text = format!(
+        "{} {}{narrowed}: {steps} in {time}\n",
+        mark(run, color),
+        paint(color, tone, &word)
+    );
+    text.push_str(&format!(
+        "  run {}, {}\n",
+        paint(color, Tone::Strong, short(&run.run_id)),
+        when(run)
+    ));
     if !run.failed.is_empty() {
-        let names = run.failed.iter().map(|id| visible(id.as_bytes())).collect::<Vec<_>>().join(", ");
-        text.push_str(&format!("  {}\n", fit(&format!("failed: {names}"), columns, 2)));
+        let names = run
+            .failed
+            .iter()
+            .map(|id| visible(id.as_bytes()))
+            .collect::<Vec<_>>()
+            .join(", ");
+        text.push_str(&format!(
+            "  {}\n",
+            fit(&format!("failed: {names}"), columns, 2)
+        ));
     }
     match run.state {
         State::Interrupted => text.push_str("  its end is not recorded: it was killed\n"),
@@ -119,5 +151,8 @@ pub fn headline(run: &Summary, color: bool, columns: Option<usize>) -> String {
 /// A text of one line that fits behind so many columns.
 #[must_use]
 pub fn fit(text: &str, columns: Option<usize>, used: usize) -> String {
-    columns.map_or_else(|| text.to_owned(), |columns| cut(text, columns.saturating_sub(used).max(10)))
+    columns.map_or_else(
+        || text.to_owned(),
+        |columns| cut(text, columns.saturating_sub(used).max(10)),
+    )
 }

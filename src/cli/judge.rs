@@ -34,39 +34,70 @@ pub struct Program {
 }
 
 impl Session {
-    /// The judge: `--judge`, else the contract's `judge-with`. None where no step of the plan asks one.
+    /// The judge: `--judge`, else the contract's `judge-with`. None where no step of the plan asks
+    /// one.
     ///
     /// # Errors
-    /// A command that cannot be started without a shell: exit 2 for the operator's, 3 for the contract's.
-    pub fn judge(&self, operators: Option<&OsStr>, plan: &Plan) -> Result<Option<Program>, Failure> {
+    /// A command that cannot be started without a shell: exit 2 for the operator's, 3 for the
+    /// contract's.
+    pub fn judge(
+        &self,
+        operators: Option<&OsStr>,
+        plan: &Plan,
+    ) -> Result<Option<Program>, Failure> {
         if let Some(text) = operators {
             // Also where nobody asks: a mistake in it is not to be found out later.
             let (argv, env) = words("--judge", super::command::command(text)?)?;
-            return Ok(Some(Program { shown: visible(text.as_encoded_bytes()), argv, env }));
+            return Ok(Some(Program {
+                shown: visible(text.as_encoded_bytes()),
+                argv,
+                env,
+            }));
         }
         let asks = plan.steps.iter().any(|s| s.kind == Kind::Judge);
-        let Some(command) = self.contract().and_then(|c| c.judge_with.clone()).filter(|_| asks) else {
+        let Some(command) = self
+            .contract()
+            .and_then(|c| c.judge_with.clone())
+            .filter(|_| asks)
+        else {
             return Ok(None);
         };
         let shown = command.to_text();
-        let wrong = |failure: Failure| Failure { exit: Exit::Contract.code(), ..failure };
+        let wrong = |failure: Failure| Failure {
+            exit: Exit::Contract.code(),
+            ..failure
+        };
         let (argv, env) = words("judge-with", command).map_err(wrong)?;
         Ok(Some(Program { shown, argv, env }))
     }
 
-    /// The changed files as a judge is told them: without the lock, because an answer that was recorded just now would be the
-    /// answer to another question.
+    /// The changed files as a judge is told them: without the lock, because an answer that was
+    /// recorded just now would be the answer to another question.
     fn told(&self) -> ChangeSet {
         let lock = lockfile::beside(&self.contract_path);
-        let others = self.request.changed.files().iter().filter(|f| f.path != lock).cloned();
+        let others = self
+            .request
+            .changed
+            .files()
+            .iter()
+            .filter(|f| f.path != lock)
+            .cloned();
         ChangeSet::new(others.collect())
     }
 
     /// Makes the questions of a plan's steps, and finds their answers in the lock.
-    pub fn questions<'a>(&'a self, beneath: &'a Beneath, locked: bool) -> impl Fn(&Step) -> Asked + Sync + 'a {
+    pub fn questions<'a>(
+        &'a self,
+        beneath: &'a Beneath,
+        locked: bool,
+    ) -> impl Fn(&Step) -> Asked + Sync + 'a {
         let changed = self.told();
         move |step| {
-            let ground = Ground { root: &self.site.root, beneath, git: self.git() };
+            let ground = Ground {
+                root: &self.site.root,
+                beneath,
+                git: self.git(),
+            };
             let (text, digest) = match question(&ground, step, &changed) {
                 Ok(asked) => asked,
                 Err(error) => return Asked::Refused(error),
@@ -75,7 +106,9 @@ impl Session {
                 Ok(Some(answer)) => Asked::Recorded { answer, digest },
                 Ok(None) if locked => Asked::refused(
                     "NOT_RECORDED",
-                    format!("the judge's answer to {digest} is not recorded, and with `--locked` nobody is asked"),
+                    format!(
+                        "the judge's answer to {digest} is not recorded, and with `--locked` nobody is asked"
+                    ),
                 ),
                 Ok(None) => Asked::Question { digest, text },
                 Err(failure) => Asked::refused("LOCK", failure.message),
@@ -88,13 +121,21 @@ impl Session {
     /// # Errors
     /// A question that cannot be made, or no answer that can be used: exit 5.
     pub fn judge_now(&self, judge: &Program, plan: &Plan) -> Result<Vec<RecordedAnswer>, Failure> {
-        let setup =
-            |code: &str, message: String| Failure::new(Exit::Setup.code(), format!("vplan::judge::{code}"), message);
-        let opened = Beneath::open(&self.site.root).and_then(|b| Ok((b, Root::open(&self.site.root)?)));
-        let (beneath, root) = opened.map_err(|e| setup("root", format!("the repository cannot be opened: {e}")))?;
-        let environment = Environment::of_this_process(&root, Grants::default()).of_judge(&root, &judge.env);
+        let setup = |code: &str, message: String| {
+            Failure::new(Exit::Setup.code(), format!("vplan::judge::{code}"), message)
+        };
+        let opened =
+            Beneath::open(&self.site.root).and_then(|b| Ok((b, Root::open(&self.site.root)?)));
+        let (beneath, root) =
+            opened.map_err(|e| setup("root", format!("the repository cannot be opened: {e}")))?;
+        let environment =
+            Environment::of_this_process(&root, Grants::default()).of_judge(&root, &judge.env);
         let (pool, changed) = (Pool::new(None), self.told());
-        let ground = Ground { root: &self.site.root, beneath: &beneath, git: self.git() };
+        let ground = Ground {
+            root: &self.site.root,
+            beneath: &beneath,
+            git: self.git(),
+        };
         let mut answers = Vec::new();
         for step in plan.steps.iter().filter(|s| s.kind == Kind::Judge) {
             let (text, digest): (String, Digest) = question(&ground, step, &changed)
@@ -108,12 +149,20 @@ impl Session {
                 limit: Duration::from_millis(step.timeout_ms),
                 most: crate::check::judge::MAX_ANSWER,
             };
-            let no_answer =
-                |why: String| setup("no_answer", format!("the judge `{}` on `{}`: {why}", judge.shown, step.id));
+            let no_answer = |why: String| {
+                setup(
+                    "no_answer",
+                    format!("the judge `{}` on `{}`: {why}", judge.shown, step.id),
+                )
+            };
             let said = ask(&pool, &what).map_err(|e| no_answer(e.to_string()))?;
             let answer = Answer::read(&said).map_err(|e| no_answer(e.0))?;
             let answer = crate::base::canon::to_canonical(&answer);
-            answers.push(RecordedAnswer { question: digest, proposer: judge.shown.clone(), answer });
+            answers.push(RecordedAnswer {
+                question: digest,
+                proposer: judge.shown.clone(),
+                answer,
+            });
         }
         Ok(answers)
     }

@@ -1,4 +1,5 @@
-//! What does the user say, and what is said to the user? The only room of clap, the terminal and miette's fancy handler.
+//! What does the user say, and what is said to the user? The only room of clap, the terminal and
+//! miette's fancy handler.
 
 pub mod args;
 pub mod base_contract;
@@ -44,14 +45,19 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Err(error) => {
             // A closed pipe is no reason to fail: `vplan --help | head -1`.
             let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { Exit::Usage.code() } else { Exit::Success.code() });
+            return ExitCode::from(if error.use_stderr() {
+                Exit::Usage.code()
+            } else {
+                Exit::Success.code()
+            });
         }
     };
     own_up_to_faults();
     survive_file_limits();
     let terminal = Terminal::new(&line.global);
     trace(line.global.verbose);
-    // As with git and make: whatever the command line names is then relative to it, files to read and to write too.
+    // As with git and make: whatever the command line names is then relative to it, files to read
+    // and to write too.
     if let Some(dir) = &line.global.directory
         && let Err(error) = load::enter(dir)
     {
@@ -99,11 +105,12 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     ExitCode::from(terminal.close(code))
 }
 
-/// A fault of vplan is exit 1 whatever it was, never a code that says something about the change. Steps that run are stopped by
-/// their supervisors when this process is gone.
+/// A fault of vplan is exit 1 whatever it was, never a code that says something about the change.
+/// Steps that run are stopped by their supervisors when this process is gone.
 fn own_up_to_faults() {
     std::panic::set_hook(Box::new(|fault| {
-        let text = format!("error[vplan::internal]: this is a fault of vplan, please report it: {fault}");
+        let text =
+            format!("error[vplan::internal]: this is a fault of vplan, please report it: {fault}");
         // Nobody is left to tell if standard error is gone too.
         let _ = std::io::Write::write_all(
             &mut std::io::stderr(),
@@ -113,11 +120,23 @@ fn own_up_to_faults() {
     }));
 }
 
-/// Whether what clap says is coloured: it says most of it when the command line cannot be read, `--color` included.
+/// Whether what clap says is coloured: it says most of it when the command line cannot be read,
+/// `--color` included.
 fn help_color(arguments: &[OsString]) -> ColorChoice {
-    let words: Vec<&str> = arguments.iter().filter_map(|a| a.to_str()).take_while(|a| *a != "--").collect();
-    let joined = words.iter().filter_map(|w| w.strip_prefix("--color=")).next_back();
-    let mut apart = words.iter().zip(words.iter().skip(1)).filter(|(w, _)| **w == "--color").map(|(_, value)| *value);
+    let words: Vec<&str> = arguments
+        .iter()
+        .filter_map(|a| a.to_str())
+        .take_while(|a| *a != "--")
+        .collect();
+    let joined = words
+        .iter()
+        .filter_map(|w| w.strip_prefix("--color="))
+        .next_back();
+    let mut apart = words
+        .iter()
+        .zip(words.iter().skip(1))
+        .filter(|(w, _)| **w == "--color")
+        .map(|(_, value)| *value);
     let seen = crate::effect::terminal::look();
     match joined.or(apart.next_back()) {
         Some("always") => ColorChoice::Always,

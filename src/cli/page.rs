@@ -14,21 +14,35 @@ use std::path::Path;
 /// Writes the page of a run to a file; `-` is for the caller to print. Gives the page.
 ///
 /// # Errors
-/// A run without a report (interrupted, still going on, damaged): exit 2. A file that cannot be written: exit 5.
+/// A run without a report (interrupted, still going on, damaged): exit 2. A file that cannot be
+/// written: exit 5.
 pub fn write(history: &History, id: &str, to: &Path) -> Result<String, Failure> {
     let cannot = |what: &str, why: String| {
-        Failure::usage("vplan::records::no_page", format!("there is no page for the run `{id}`: its {what} {why}"))
-            .help("`vplan details` and `vplan report` show what is left of it")
+        Failure::usage(
+            "vplan::records::no_page",
+            format!("there is no page for the run `{id}`: its {what} {why}"),
+        )
+        .help("`vplan details` and `vplan report` show what is left of it")
     };
     let absent = || "is not there, so the run did not come to its end".to_owned();
-    let report = history.report(id).and_then(|r| r.ok_or_else(absent)).map_err(|why| cannot("report", why))?;
-    let plan = history.plan(id).and_then(|p| p.ok_or_else(absent)).map_err(|why| cannot("plan", why))?;
+    let report = history
+        .report(id)
+        .and_then(|r| r.ok_or_else(absent))
+        .map_err(|why| cannot("report", why))?;
+    let plan = history
+        .plan(id)
+        .and_then(|p| p.ok_or_else(absent))
+        .map_err(|why| cannot("plan", why))?;
     let record = record(history, id, &report);
     let page = page(&report, &plan, &record);
     if to != Path::new("-") {
         files::publish(to, page.as_bytes()).map_err(|e| {
             let shown = crate::base::word::visible(to.as_os_str().as_encoded_bytes());
-            Failure::new(Exit::Setup.code(), "vplan::records::page", format!("`{shown}` cannot be written: {e}"))
+            Failure::new(
+                Exit::Setup.code(),
+                "vplan::records::page",
+                format!("`{shown}` cannot be written: {e}"),
+            )
         })?;
     }
     Ok(page)
@@ -40,11 +54,25 @@ fn record(history: &History, id: &str, report: &Report) -> Record {
         match line.entry {
             Entry::RunStarted { started_at, .. } => record.started_at = started_at,
             Entry::StepStarted { attempt, id, .. } => {
-                record.tries.push(Try { id, attempt, from: line.t, to: None, status: None });
+                record.tries.push(Try {
+                    id,
+                    attempt,
+                    from: line.t,
+                    to: None,
+                    status: None,
+                });
             }
-            Entry::StepFinished { attempt, id, status, .. } => {
-                let begun =
-                    record.tries.iter_mut().rev().find(|t| t.id == id && t.attempt == attempt && t.to.is_none());
+            Entry::StepFinished {
+                attempt,
+                id,
+                status,
+                ..
+            } => {
+                let begun = record
+                    .tries
+                    .iter_mut()
+                    .rev()
+                    .find(|t| t.id == id && t.attempt == attempt && t.to.is_none());
                 if let Some(begun) = begun {
                     begun.to = Some(line.t);
                     begun.status = Some(status);
@@ -55,7 +83,10 @@ fn record(history: &History, id: &str, report: &Report) -> Record {
     }
     for step in &report.steps {
         // A log that is gone leaves the ends in the report.
-        let log = step.log.as_ref().and_then(|path| ends(history.log(id, path).ok()?).ok());
+        let log = step
+            .log
+            .as_ref()
+            .and_then(|path| ends(history.log(id, path).ok()?).ok());
         record.logs.extend(log.map(|log| (step.id.clone(), log)));
     }
     record
@@ -68,10 +99,18 @@ fn ends(mut file: File) -> io::Result<Log> {
     let (mut head, mut tail) = (Vec::new(), Vec::new());
     if length <= most {
         file.take(most).read_to_end(&mut head)?;
-        return Ok(Log { head, omitted: 0, tail });
+        return Ok(Log {
+            head,
+            omitted: 0,
+            tail,
+        });
     }
     (&mut file).take(half).read_to_end(&mut head)?;
     file.seek(SeekFrom::Start(length - half))?;
     file.take(half).read_to_end(&mut tail)?;
-    Ok(Log { head, omitted: length - most, tail })
+    Ok(Log {
+        head,
+        omitted: length - most,
+        tail,
+    })
 }

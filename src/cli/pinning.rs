@@ -10,18 +10,29 @@ use crate::effect::pinned::Held;
 use crate::effect::store::Store;
 use crate::run::verdict::Exit;
 
-/// Reads a contract with pinned imports only. With `--locked`, what is pinned must also be what is imported.
+/// Reads a contract with pinned imports only. With `--locked`, what is pinned must also be what is
+/// imported.
 ///
 /// # Errors
-/// A lock that is there and cannot be read, has mistakes, or with `--locked` pins what nothing imports: exit 4. Inside: what
-/// is wrong with finding the contract.
-pub fn load(site: &Site, global: &Global, wanted: &Wanted<'_>) -> Result<Result<Loaded, LoadError>, Failure> {
+/// A lock that is there and cannot be read, has mistakes, or with `--locked` pins what nothing
+/// imports: exit 4. Inside: what is wrong with finding the contract.
+pub fn load(
+    site: &Site,
+    global: &Global,
+    wanted: &Wanted<'_>,
+) -> Result<Result<Loaded, LoadError>, Failure> {
     let store = store(global);
     let path = match load::contract_path(site, wanted.contract) {
         Ok(path) => lockfile::beside(&path),
         Err(e) => return Ok(Err(e)),
     };
-    let mut pins = Held::new(site, path.clone(), wanted.revision, store.as_ref(), wanted.max_file);
+    let mut pins = Held::new(
+        site,
+        path.clone(),
+        wanted.revision,
+        store.as_ref(),
+        wanted.max_file,
+    );
     if global.locked {
         pins.look();
     }
@@ -35,12 +46,26 @@ pub fn load(site: &Site, global: &Global, wanted: &Wanted<'_>) -> Result<Result<
         return Err(invalid(&path, found));
     }
     let complete = matches!(&loaded, Ok(loaded) if loaded.contract.is_some());
-    let mut surplus = found.lock.imports.iter().filter(|i| !asked.contains(&i.origin));
+    let mut surplus = found
+        .lock
+        .imports
+        .iter()
+        .filter(|i| !asked.contains(&i.origin));
     if let Some(import) = surplus.next().filter(|_| global.locked && complete) {
         let more = surplus.count();
-        let also = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let message = format!("the lock `{path}` pins `{}`{also}, which nothing imports", import.origin);
-        return Err(Failure::new(Exit::Drift.code(), "vplan::lock::surplus", message).help("`vplan lock` takes it out"));
+        let also = if more > 0 {
+            format!(" and {more} more")
+        } else {
+            String::new()
+        };
+        let message = format!(
+            "the lock `{path}` pins `{}`{also}, which nothing imports",
+            import.origin
+        );
+        return Err(
+            Failure::new(Exit::Drift.code(), "vplan::lock::surplus", message)
+                .help("`vplan lock` takes it out"),
+        );
     }
     Ok(loaded)
 }
@@ -49,7 +74,9 @@ pub fn load(site: &Site, global: &Global, wanted: &Wanted<'_>) -> Result<Result<
 #[must_use]
 pub fn store(global: &Global) -> Option<Store> {
     match &global.cache_dir {
-        Some(dir) => Some(Store::at(std::path::absolute(dir).unwrap_or_else(|_| dir.clone()))),
+        Some(dir) => Some(Store::at(
+            std::path::absolute(dir).unwrap_or_else(|_| dir.clone()),
+        )),
         None => Store::of_user(environment),
     }
 }
@@ -58,15 +85,30 @@ pub fn store(global: &Global) -> Option<Store> {
 #[must_use]
 pub fn invalid(path: &RepoPath, found: LockFile) -> Failure {
     let count = super::render::style::count(found.diagnostics.len(), "error");
-    let failure = Failure::new(Exit::Drift.code(), "vplan::lock::invalid", format!("the lock `{path}` has {count}"));
-    let failure = if found.is_newer() { failure } else { failure.help("`vplan lock` mends it") };
-    Failure { diagnostics: Some(Box::new((found.sources, found.diagnostics))), ..failure }
+    let failure = Failure::new(
+        Exit::Drift.code(),
+        "vplan::lock::invalid",
+        format!("the lock `{path}` has {count}"),
+    );
+    let failure = if found.is_newer() {
+        failure
+    } else {
+        failure.help("`vplan lock` mends it")
+    };
+    Failure {
+        diagnostics: Some(Box::new((found.sources, found.diagnostics))),
+        ..failure
+    }
 }
 
 impl From<LockFileError> for Failure {
     fn from(error: LockFileError) -> Self {
         // A revision that cannot be looked into is not a lock that does not fit.
-        let exit = if matches!(error, LockFileError::Git(_)) { Exit::Usage } else { Exit::Drift };
+        let exit = if matches!(error, LockFileError::Git(_)) {
+            Exit::Usage
+        } else {
+            Exit::Drift
+        };
         Failure::new(exit.code(), error.code(), error.to_string()).helped(error.help())
     }
 }
@@ -75,5 +117,6 @@ impl From<LockFileError> for Failure {
 #[must_use]
 pub fn no_cache() -> Failure {
     let message = "there is no cache: neither `XDG_CACHE_HOME` nor `HOME` says where";
-    Failure::new(Exit::Setup.code(), "vplan::lock::cache", message).help("name a directory with `--cache-dir`")
+    Failure::new(Exit::Setup.code(), "vplan::lock::cache", message)
+        .help("name a directory with `--cache-dir`")
 }

@@ -1,4 +1,5 @@
-//! What does a person see while a run goes on? A live view on a terminal, a line as each step ends without one.
+//! What does a person see while a run goes on? A live view on a terminal, a line as each step ends
+//! without one.
 
 use super::args;
 use super::render::report::Rows;
@@ -15,8 +16,9 @@ use std::time::Duration;
 
 /// Running steps that have a line of their own in the live view.
 const SHOWN: usize = 8;
-/// With more steps than these, a plain pass has no line of its own without a terminal: a log of thousands of passes hides the
-/// failure in it. A line each tenth of the way says that the run goes on.
+/// With more steps than these, a plain pass has no line of its own without a terminal: a log of
+/// thousands of passes hides the failure in it. A line each tenth of the way says that the run goes
+/// on.
 pub const MANY: usize = 100;
 /// How often the live view is drawn.
 const TICK: Duration = Duration::from_millis(100);
@@ -57,7 +59,8 @@ pub struct Live {
 }
 
 impl Progress {
-    /// Chooses the view: `auto` is live on a terminal, plain without one, nothing when vplan is told to be quiet.
+    /// Chooses the view: `auto` is live on a terminal, plain without one, nothing when vplan is
+    /// told to be quiet.
     #[must_use]
     pub fn new(how: args::Progress, terminal: &Terminal, plan: &Plan) -> Self {
         let color = terminal.color_stderr;
@@ -69,7 +72,12 @@ impl Progress {
             args::Progress::Auto if terminal.live => Self::live(terminal, plan, rows),
             args::Progress::Plain | args::Progress::Auto => {
                 let counts = [plan.steps.len(), 0, 0];
-                Self::Plain(Plain { color, rows, counts, seen: BTreeMap::new() })
+                Self::Plain(Plain {
+                    color,
+                    rows,
+                    counts,
+                    seen: BTreeMap::new(),
+                })
             }
         }
     }
@@ -81,7 +89,8 @@ impl Progress {
         let width = if terminal.width < 80 { 12 } else { 24 };
         let style = if color { ".green/dim" } else { "" };
         let template = format!("  {{bar:{width}{style}}} {{pos}}/{{len}}{{wide_msg}}");
-        // A template that indicatif does not know shows its default, which is no reason to fail a run.
+        // A template that indicatif does not know shows its default, which is no reason to fail a
+        // run.
         bar.set_style(
             ProgressStyle::with_template(&template)
                 .unwrap_or_else(|_| ProgressStyle::default_bar())
@@ -100,8 +109,8 @@ impl Progress {
         }))
     }
 
-    /// Steps whose line has been printed and stays, and the status that it gave: a step before it may fail later on, and
-    /// then it counts for nothing.
+    /// Steps whose line has been printed and stays, and the status that it gave: a step before it
+    /// may fail later on, and then it counts for nothing.
     #[must_use]
     pub fn seen(&self) -> BTreeMap<String, Status> {
         match self {
@@ -118,9 +127,14 @@ impl Progress {
             live.row(at, step);
         }
         let hidden = running.len().saturating_sub(live.running.len());
-        let failed = (live.failed > 0).then(|| paint(live.color, Tone::Bad, &format!("{} failed", live.failed)));
+        let failed = (live.failed > 0)
+            .then(|| paint(live.color, Tone::Bad, &format!("{} failed", live.failed)));
         let hidden = (hidden > 0).then(|| format!("{hidden} more running"));
-        let parts: Vec<String> = [elapsed(at)].into_iter().chain(failed).chain(hidden).collect();
+        let parts: Vec<String> = [elapsed(at)]
+            .into_iter()
+            .chain(failed)
+            .chain(hidden)
+            .collect();
         live.bar.set_message(format!("  {}", parts.join(", ")));
     }
 
@@ -144,7 +158,10 @@ impl Progress {
     pub fn rewritten(&mut self, rule: &str, plan: &Plan, kept: usize, terminal: &Terminal) {
         let say = |color| {
             let steps = count(plan.steps.len(), "step");
-            let what = format!("↻ plan repaired by {}, now {steps}", visible(rule.as_bytes()));
+            let what = format!(
+                "↻ plan repaired by {}, now {steps}",
+                visible(rule.as_bytes())
+            );
             format!("  {}\n", paint(color, Tone::Warn, &what))
         };
         match self {
@@ -168,7 +185,9 @@ impl Progress {
     /// The run has ended: the live view goes.
     pub fn close(self) {
         if let Self::Live(live) = self {
-            live.running.values().for_each(ProgressBar::finish_and_clear);
+            live.running
+                .values()
+                .for_each(ProgressBar::finish_and_clear);
             live.bar.finish_and_clear();
         }
     }
@@ -187,10 +206,18 @@ impl Plain {
         }
         let tenths = |over: usize| over * 10 / (*all).max(1);
         if *all > MANY && tenths(*over) > tenths(*over - 1) {
-            let bad = if *failed > 0 { format!(", {failed} failed") } else { String::new() };
+            let bad = if *failed > 0 {
+                format!(", {failed} failed")
+            } else {
+                String::new()
+            };
             text.push_str(&format!(
                 "  {}\n",
-                paint(self.color, Tone::Faint, &format!("{over}/{all}  {}{bad}", elapsed(at)))
+                paint(
+                    self.color,
+                    Tone::Faint,
+                    &format!("{over}/{all}  {}{bad}", elapsed(at))
+                )
             ));
         }
         text
@@ -213,29 +240,53 @@ impl Live {
 
     /// Shows a running step and the last line that it wrote, if there is a place.
     fn row(&mut self, at: u64, step: &Running<'_>) {
-        let Some(id) = self.ids.get(step.step) else { return };
+        let Some(id) = self.ids.get(step.step) else {
+            return;
+        };
         if !self.running.contains_key(&step.step) {
             if self.running.len() >= SHOWN {
                 return;
             }
-            let row = self.all.insert_before(&self.bar, ProgressBar::new_spinner());
+            let row = self
+                .all
+                .insert_before(&self.bar, ProgressBar::new_spinner());
             let style = ProgressStyle::with_template("  {spinner} {wide_msg}");
             row.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
             row.enable_steady_tick(TICK);
             self.running.insert(step.step, row);
         }
-        let Some(row) = self.running.get(&step.step) else { return };
-        let again = if step.attempt > 1 { format!("try {}: ", step.attempt) } else { String::new() };
+        let Some(row) = self.running.get(&step.step) else {
+            return;
+        };
+        let again = if step.attempt > 1 {
+            format!("try {}: ", step.attempt)
+        } else {
+            String::new()
+        };
         let tail = step.live.tail();
-        let last = tail.split(|b| *b == b'\n' || *b == b'\r').rev().find(|l| !l.trim_ascii().is_empty());
-        let head = format!("{}  {:>7}  ", self.rows.id(id), elapsed(at.saturating_sub(step.since)));
+        let last = tail
+            .split(|b| *b == b'\n' || *b == b'\r')
+            .rev()
+            .find(|l| !l.trim_ascii().is_empty());
+        let head = format!(
+            "{}  {:>7}  ",
+            self.rows.id(id),
+            elapsed(at.saturating_sub(step.since))
+        );
         let room = self.columns.saturating_sub(head.chars().count() + 6);
-        let what = cut(&format!("{again}{}", visible(last.unwrap_or_default().trim_ascii())), room);
+        let what = cut(
+            &format!("{again}{}", visible(last.unwrap_or_default().trim_ascii())),
+            room,
+        );
         row.set_message(format!("{head}{}", paint(self.color, Tone::Faint, &what)));
     }
 }
 
 /// Whole seconds: tenths would only flicker.
 fn elapsed(ms: u64) -> String {
-    if ms < 60_000 { format!("{}s", ms / 1_000) } else { duration(ms) }
+    if ms < 60_000 {
+        format!("{}s", ms / 1_000)
+    } else {
+        duration(ms)
+    }
 }

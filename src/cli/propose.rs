@@ -35,12 +35,21 @@ pub enum Asking {
 }
 
 impl Session {
-    /// What is asked. The lock is left out of the changed files: an answer that was recorded just now would be the answer to
-    /// another question.
+    /// What is asked. The lock is left out of the changed files: an answer that was recorded just
+    /// now would be the answer to another question.
     fn question(&self) -> Question {
         let lock = lockfile::beside(&self.contract_path);
-        let others = self.request.changed.files().iter().filter(|f| f.path != lock).cloned();
-        let request = Request { changed: ChangeSet::new(others.collect()), ..self.request.clone() };
+        let others = self
+            .request
+            .changed
+            .files()
+            .iter()
+            .filter(|f| f.path != lock)
+            .cloned();
+        let request = Request {
+            changed: ChangeSet::new(others.collect()),
+            ..self.request.clone()
+        };
         Question::of(self.contract(), &request)
     }
 
@@ -55,7 +64,8 @@ impl Session {
         Ok(found.lock.answer(question).map(|a| a.answer.clone()))
     }
 
-    /// The same for a run, which a proposer that fails does not keep from what the contract asks for: `failed` is then what to say.
+    /// The same for a run, which a proposer that fails does not keep from what the contract asks
+    /// for: `failed` is then what to say.
     pub(super) fn proposal(
         &self,
         asked: &Asked,
@@ -65,7 +75,9 @@ impl Session {
     ) -> Result<Option<Proposal>, Failure> {
         match self.propose(asked, asking, demanded) {
             Err(why)
-                if asking == Asking::Now && why.exit == Exit::Setup.code() && why.code.starts_with(OF_PROPOSER) =>
+                if asking == Asking::Now
+                    && why.exit == Exit::Setup.code()
+                    && why.code.starts_with(OF_PROPOSER) =>
             {
                 let mut caveat = Caveat::new(Code::ProposerFailed, Effect::Incomplete, why.message);
                 caveat.way_out = why.help;
@@ -76,29 +88,42 @@ impl Session {
         }
     }
 
-    /// What the proposer says to this request: its recorded answer, or, if it may be asked, a new one. `None` when there is
-    /// neither an answer nor a proposer, and none was demanded.
-    pub(super) fn propose(&self, asked: &Asked, asking: Asking, demanded: bool) -> Result<Option<Proposal>, Failure> {
+    /// What the proposer says to this request: its recorded answer, or, if it may be asked, a new
+    /// one. `None` when there is neither an answer nor a proposer, and none was demanded.
+    pub(super) fn propose(
+        &self,
+        asked: &Asked,
+        asking: Asking,
+        demanded: bool,
+    ) -> Result<Option<Proposal>, Failure> {
         // An answer may take long and cost money: not for a request that no plan can be made for.
         let none = without_contract();
         known_role(self.contract().unwrap_or(&none), &self.request)?;
         let question = self.question().text();
         let digest = Digest::of(question.as_bytes());
         tracing::debug!(%digest, bytes = question.len(), "a question for the proposer");
-        let recorded = if asking == Asking::Anew { None } else { self.recorded(&digest)? };
+        let recorded = if asking == Asking::Anew {
+            None
+        } else {
+            self.recorded(&digest)?
+        };
         if let Some(recorded) = recorded {
-            return understand(question, recorded.as_bytes()).map(Some).map_err(|why| {
-                let message = format!("the recorded answer to {digest} cannot be used: {why}");
-                Failure::new(Exit::Drift.code(), "vplan::proposer::bad_record", message)
-                    .help("`vplan lock --record --proposer COMMAND` records it anew")
-            });
+            return understand(question, recorded.as_bytes())
+                .map(Some)
+                .map_err(|why| {
+                    let message = format!("the recorded answer to {digest} cannot be used: {why}");
+                    Failure::new(Exit::Drift.code(), "vplan::proposer::bad_record", message)
+                        .help("`vplan lock --record --proposer COMMAND` records it anew")
+                });
         }
         if asked.proposer.is_none() && !demanded {
             return Ok(None);
         }
         // Whether a proposer is named makes no difference to a command that may not ask it.
         if asking == Asking::Recorded {
-            let message = format!("the proposer's answer to {digest} is not recorded, and nobody may be asked now");
+            let message = format!(
+                "the proposer's answer to {digest} is not recorded, and nobody may be asked now"
+            );
             return Err(Failure::new(Exit::Drift.code(), "vplan::proposer::not_recorded", message).help(
                 "`vplan lock --record` with the same request and `--proposer` records it; `vplan run` without \
                  `--locked` asks by itself",
@@ -110,38 +135,56 @@ impl Session {
             } else {
                 "mode `llm` needs a proposer, and no recorded answer fits this request"
             };
-            return Err(Failure::usage("vplan::usage::no_proposer", message).help("name one with `--proposer COMMAND`"));
+            return Err(Failure::usage("vplan::usage::no_proposer", message)
+                .help("name one with `--proposer COMMAND`"));
         };
         let (argv, env) = words("--proposer", command(text)?)?;
         let limit = Duration::from_millis(asked.proposer_timeout);
-        let said = propose(&self.site.root, &argv, &env, &question, limit).map_err(|why| no_answer(text, &why))?;
+        let said = propose(&self.site.root, &argv, &env, &question, limit)
+            .map_err(|why| no_answer(text, &why))?;
         understand(question, &said).map(Some).map_err(|why| {
             let shown = visible(text.as_encoded_bytes());
-            Failure::new(Exit::Setup.code(), "vplan::proposer::bad_answer", format!("the proposer `{shown}`: {why}"))
-                .help("it writes one JSON object and nothing else: {\"commands\":[\"make test\"]}")
+            Failure::new(
+                Exit::Setup.code(),
+                "vplan::proposer::bad_answer",
+                format!("the proposer `{shown}`: {why}"),
+            )
+            .help("it writes one JSON object and nothing else: {\"commands\":[\"make test\"]}")
         })
     }
 }
 
 fn understand(question: String, answer: &[u8]) -> Result<Proposal, String> {
     let answer = Answer::read(answer).map_err(|bad| bad.0)?;
-    let commands = answer.commands.iter().map(|s| (parse_command(&s.command), s.why.clone())).collect();
-    Ok(Proposal { question, answer: answer.text(), commands })
+    let commands = answer
+        .commands
+        .iter()
+        .map(|s| (parse_command(&s.command), s.why.clone()))
+        .collect();
+    Ok(Proposal {
+        question,
+        answer: answer.text(),
+        commands,
+    })
 }
 
 /// The words of a program that is asked: a flag's, or a statement's.
 pub(super) fn words(of: &str, command: Command) -> Result<(Vec<Word>, Env), Failure> {
     let wrong = |why: String| {
         Err(Failure::usage(
-            format!("vplan::usage::{}", of.trim_start_matches('-').replace('-', "_")),
+            format!(
+                "vplan::usage::{}",
+                of.trim_start_matches('-').replace('-', "_")
+            ),
             format!("`{of}`: {why}"),
         )
         .help("a command without shell operators; `sh -c '…'` if it needs them"))
     };
     match command {
-        Command::Unsupported { unsupported, .. } => {
-            wrong(format!("`{}` cannot be started without a shell", visible(unsupported.text.as_bytes())))
-        }
+        Command::Unsupported { unsupported, .. } => wrong(format!(
+            "`{}` cannot be started without a shell",
+            visible(unsupported.text.as_bytes())
+        )),
         Command::Argv { env, pieces } => {
             let words = pieces.into_iter().map(|p| match p {
                 Piece::Word(word) => Some(word),
@@ -149,7 +192,10 @@ pub(super) fn words(of: &str, command: Command) -> Result<(Vec<Word>, Env), Fail
             });
             match words.collect::<Option<Vec<Word>>>() {
                 Some(words) => Ok((words, env)),
-                None => wrong("`{changed}` means nothing here: the changed files are in the question".to_owned()),
+                None => wrong(
+                    "`{changed}` means nothing here: the changed files are in the question"
+                        .to_owned(),
+                ),
             }
         }
     }
@@ -163,7 +209,11 @@ fn no_answer(text: &std::ffi::OsStr, why: &NoAnswer) -> Failure {
         NoAnswer::Failed { .. } => "vplan::proposer::failed",
     };
     let shown = visible(text.as_encoded_bytes());
-    let failure = Failure::new(Exit::Setup.code(), code, format!("the proposer `{shown}` gave no answer: {why}"));
+    let failure = Failure::new(
+        Exit::Setup.code(),
+        code,
+        format!("the proposer `{shown}` gave no answer: {why}"),
+    );
     match why {
         NoAnswer::Failed { stderr, .. } if !stderr.is_empty() => {
             let last: Vec<String> = stderr
@@ -173,7 +223,10 @@ fn no_answer(text: &std::ffi::OsStr, why: &NoAnswer) -> Failure {
                 .map(visible)
                 .map(|l| l.to_string())
                 .collect();
-            failure.help(format!("it said: {}", last.into_iter().rev().collect::<Vec<_>>().join(" | ")))
+            failure.help(format!(
+                "it said: {}",
+                last.into_iter().rev().collect::<Vec<_>>().join(" | ")
+            ))
         }
         NoAnswer::TimedOut => failure.help("`--proposer-timeout` gives it longer"),
         _ => failure,

@@ -29,7 +29,8 @@ pub(super) struct Taken<'a> {
 }
 
 impl Taken<'_> {
-    /// Takes the change again. `first`: the plan that was executed first; `wrote`: what checks wrote as they may.
+    /// Takes the change again. `first`: the plan that was executed first; `wrote`: what checks
+    /// wrote as they may.
     pub fn again(&self, first: &Plan, wrote: &[RepoPath]) -> Option<Caveat> {
         if self.args.saved.shard.is_some() {
             let message = "checks wrote files, which those of other shards do not see";
@@ -42,28 +43,40 @@ impl Taken<'_> {
         let asks_others = self.args.saved.plan.is_some() || self.session.request.proposal.is_some();
         if asks_others {
             // What a plan file or a proposer would say of the change as it is now cannot be known.
-            let more: Vec<RepoPath> =
-                wrote.iter().filter(|path| !first.request.changed.contains(path)).cloned().collect();
+            let more: Vec<RepoPath> = wrote
+                .iter()
+                .filter(|path| !first.request.changed.contains(path))
+                .cloned()
+                .collect();
             let message = "checks wrote files that were not part of the change";
             return (!more.is_empty()).then(|| grew(message.to_owned()).about(more));
         }
-        let made =
-            Session::open_since(self.global, &self.args.request, self.terminal, self.since).and_then(|mut now| {
+        let made = Session::open_since(self.global, &self.args.request, self.terminal, self.since)
+            .and_then(|mut now| {
                 now.request.names.clone_from(&self.session.request.names);
                 now.plan(&self.args.request, Asking::Recorded)
             });
         match made {
             Ok((plan, _)) => {
-                let mut checks: Vec<String> = missing(&plan, first).iter().map(|s| s.check().to_owned()).collect();
+                let mut checks: Vec<String> = missing(&plan, first)
+                    .iter()
+                    .map(|s| s.check().to_owned())
+                    .collect();
                 checks.dedup();
                 checks.truncate(FILES_SHOWN);
                 let message = "checks wrote files, and the change that came of it asks for more than what ran";
-                let caveat = || grew(message.to_owned()).of_checks(checks.clone()).about(wrote.to_vec());
+                let caveat = || {
+                    grew(message.to_owned())
+                        .of_checks(checks.clone())
+                        .about(wrote.to_vec())
+                };
                 (!checks.is_empty()).then(caveat)
             }
             Err(failure) => {
                 let why = visible(failure.message.as_bytes());
-                Some(grew(format!("checks wrote files, and what the change is now cannot be said: {why}")))
+                Some(grew(format!(
+                    "checks wrote files, and what the change is now cannot be said: {why}"
+                )))
             }
         }
     }
@@ -77,6 +90,13 @@ fn grew(message: String) -> Caveat {
 #[must_use]
 pub(super) fn only_grew(report: &Report) -> bool {
     let blocks = |c: &&Caveat| c.effect == Effect::Incomplete;
-    let mut blocking = report.caveats.iter().filter(blocks).map(|c| c.code).peekable();
-    report.verdict == Verdict::Incomplete && blocking.peek().is_some() && blocking.all(|code| code == Code::ChangeGrew)
+    let mut blocking = report
+        .caveats
+        .iter()
+        .filter(blocks)
+        .map(|c| c.code)
+        .peekable();
+    report.verdict == Verdict::Incomplete
+        && blocking.peek().is_some()
+        && blocking.all(|code| code == Code::ChangeGrew)
 }

@@ -1,6 +1,8 @@
-//! Which documents does a run leave beside its report? JUnit, SARIF, GitHub annotations and step summary.
+//! Which documents does a run leave beside its report? JUnit, SARIF, GitHub annotations and step
+//! summary.
 //!
-//! The verdict is never lost to them: what cannot be written is said, and makes a pass, and nothing else, exit 1.
+//! The verdict is never lost to them: what cannot be written is said, and makes a pass, and nothing
+//! else, exit 1.
 
 use super::error::Failure;
 use super::render::{github, junit, sarif};
@@ -28,7 +30,8 @@ pub struct Reports {
     /// Write what was found as SARIF 2.1.0 to this file; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub sarif: Option<PathBuf>,
-    /// Annotate the change and summarise the step on GitHub Actions: `auto` does when `GITHUB_ACTIONS` is `true`.
+    /// Annotate the change and summarise the step on GitHub Actions: `auto` does when
+    /// `GITHUB_ACTIONS` is `true`.
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub github: When,
 }
@@ -46,16 +49,22 @@ pub enum When {
 
 impl Reports {
     fn files(&self) -> [(&'static str, Option<&Path>); 2] {
-        [("--junit", self.junit.as_deref()), ("--sarif", self.sarif.as_deref())]
+        [
+            ("--junit", self.junit.as_deref()),
+            ("--sarif", self.sarif.as_deref()),
+        ]
     }
 
     /// Whether one of the documents goes to standard output, which is then for a program.
     #[must_use]
     pub fn take_stdout(&self) -> bool {
-        self.files().iter().any(|(_, file)| *file == Some(Path::new("-")))
+        self.files()
+            .iter()
+            .any(|(_, file)| *file == Some(Path::new("-")))
     }
 
-    /// Looks at the flags before anything runs. `stdout` is what standard output holds already, if it is for a program.
+    /// Looks at the flags before anything runs. `stdout` is what standard output holds already, if
+    /// it is for a program.
     ///
     /// # Errors
     /// Two documents in one place, and places that cannot hold one.
@@ -67,29 +76,48 @@ impl Reports {
             let name = visible(file.as_os_str().as_bytes());
             if file == Path::new("-") {
                 if let Some(holder) = stdout {
-                    return wrong(format!("standard output is taken by `{holder}`, so `{flag} -` has no place"));
+                    return wrong(format!(
+                        "standard output is taken by `{holder}`, so `{flag} -` has no place"
+                    ));
                 }
             } else if file.is_dir() {
-                return wrong(format!("`{flag}` needs a file, and `{name}` is a directory"));
+                return wrong(format!(
+                    "`{flag}` needs a file, and `{name}` is a directory"
+                ));
             }
             if let Some((other, _)) = taken.iter().find(|(_, path)| *path == file) {
-                return wrong(format!("`{other}` and `{flag}` cannot both write to `{name}`"));
+                return wrong(format!(
+                    "`{other}` and `{flag}` cannot both write to `{name}`"
+                ));
             }
             taken.push((flag, file));
         }
         Ok(())
     }
 
-    /// Writes all that is asked for, and gives the exit code of the run: its verdict's, or 1 for a pass that could not be
-    /// reported. `root` is the repository, if it is here.
+    /// Writes all that is asked for, and gives the exit code of the run: its verdict's, or 1 for a
+    /// pass that could not be reported. `root` is the repository, if it is here.
     #[must_use]
-    pub fn write(&self, report: &Report, plan: &Plan, root: Option<&Path>, terminal: &Terminal) -> u8 {
+    pub fn write(
+        &self,
+        report: &Report,
+        plan: &Plan,
+        root: Option<&Path>,
+        terminal: &Terminal,
+    ) -> u8 {
         let mut complete = true;
         let mut failed = |what: &str, path: &Path, error: &io::Error| {
             complete = false;
             let path = visible(path.as_os_str().as_bytes());
-            let message = format!("{what} cannot be written to `{path}`: {}", visible(error.to_string().as_bytes()));
-            terminal.failure(&Failure::new(Exit::Internal.code(), "vplan::run::report", message));
+            let message = format!(
+                "{what} cannot be written to `{path}`: {}",
+                visible(error.to_string().as_bytes())
+            );
+            terminal.failure(&Failure::new(
+                Exit::Internal.code(),
+                "vplan::run::report",
+                message,
+            ));
         };
         if let Some(path) = &self.junit
             && let Err(error) = publish(path, &junit::run(report, plan), terminal)
@@ -107,9 +135,11 @@ impl Reports {
             let way = root.map(|root| job.way_to(root)).unwrap_or_default();
             terminal.command(&github::annotations(report, plan, root, &way));
             if let Some(path) = &job.summary
-                && let Err(error) = append(path, &github::summary(report, plan), github::SUMMARY_BYTES)
+                && let Err(error) =
+                    append(path, &github::summary(report, plan), github::SUMMARY_BYTES)
             {
-                // A courtesy of the service, not a document that somebody asked for: worth a word, no failure.
+                // A courtesy of the service, not a document that somebody asked for: worth a word,
+                // no failure.
                 let why = match error.kind() {
                     io::ErrorKind::FileTooLarge => "the limit of 1 MiB is reached".to_owned(),
                     _ => visible(error.to_string().as_bytes()),
@@ -117,7 +147,11 @@ impl Reports {
                 terminal.note(&format!("  ! the step summary was not written: {why}\n"));
             }
         }
-        if complete || report.exit_code != Exit::Success.code() { report.exit_code } else { Exit::Internal.code() }
+        if complete || report.exit_code != Exit::Success.code() {
+            report.exit_code
+        } else {
+            Exit::Internal.code()
+        }
     }
 }
 

@@ -14,17 +14,19 @@ use clap::Args;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Reuse")]
 pub struct Reuse {
-    /// Run every step, also those with `inputs` that passed before on the same ones; what passes now is kept for later runs.
+    /// Run every step, also those with `inputs` that passed before on the same ones; what passes
+    /// now is kept for later runs.
     #[arg(long, conflicts_with = "confirm")]
     pub no_cache: bool,
-    /// Run every step, and say where it does not do what it did in an earlier run on the same inputs; that result is forgotten.
+    /// Run every step, and say where it does not do what it did in an earlier run on the same
+    /// inputs; that result is forgotten.
     #[arg(long)]
     pub confirm: bool,
 }
 
 impl Reuse {
-    /// How earlier results are used. `counts` says that the round counts towards more than one confirmation: then each must be won
-    /// anew, so nothing earlier stands for a step.
+    /// How earlier results are used. `counts` says that the round counts towards more than one
+    /// confirmation: then each must be won anew, so nothing earlier stands for a step.
     #[must_use]
     pub fn how(&self, counts: bool) -> Use {
         if self.confirm {
@@ -36,7 +38,8 @@ impl Reuse {
         }
     }
 
-    /// What earlier runs have left, where a step of the plan may use it. That there is no place for it is no reason not to run.
+    /// What earlier runs have left, where a step of the plan may use it. That there is no place for
+    /// it is no reason not to run.
     pub fn recall<'a>(
         &self,
         global: &Global,
@@ -49,14 +52,30 @@ impl Reuse {
         if !plan.steps.iter().any(|step| eligible(step).is_ok()) {
             return (None, Vec::new());
         }
-        let opened = state(global, &session.site).map_err(|failure| failure.message).and_then(|state| {
-            let results = Results::open(&state).map_err(|e| unavailable(&e))?;
-            Recall::new(of.0, session.git().cloned(), of.1, results, self.how(counts), run_id)
+        let opened = state(global, &session.site)
+            .map_err(|failure| failure.message)
+            .and_then(|state| {
+                let results = Results::open(&state).map_err(|e| unavailable(&e))?;
+                Recall::new(
+                    of.0,
+                    session.git().cloned(),
+                    of.1,
+                    results,
+                    self.how(counts),
+                    run_id,
+                )
                 .map_err(|e| unavailable(&e))
-        });
+            });
         match opened {
             Ok(recall) => (Some(recall), Vec::new()),
-            Err(message) => (None, vec![Note { kind: "reuse".to_owned(), message, path: None }]),
+            Err(message) => (
+                None,
+                vec![Note {
+                    kind: "reuse".to_owned(),
+                    message,
+                    path: None,
+                }],
+            ),
         }
     }
 }

@@ -24,8 +24,8 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Round")]
 pub struct Round {
-    /// Whose work this verifies: a task, a milestone. The round is recorded, and the decision is about all rounds so far; see `vplan
-    /// help rounds`.
+    /// Whose work this verifies: a task, a milestone. The round is recorded, and the decision is
+    /// about all rounds so far; see `vplan help rounds`.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["attempt", "shard"])]
     pub subject: Option<String>,
     /// What the caller says of the round. Without it a pass says that the work is done.
@@ -68,7 +68,9 @@ impl From<LedgerError> for Failure {
 /// # Errors
 /// Exit 2.
 pub fn named(subject: &str) -> Result<(), Failure> {
-    let Some(why) = wrong_name(subject) else { return Ok(()) };
+    let Some(why) = wrong_name(subject) else {
+        return Ok(());
+    };
     let message = format!("the subject `{}` {why}", visible(subject.as_bytes()));
     Err(Failure::usage("vplan::usage::subject", message)
         .help("a subject is a short name of one line, such as `M1` or `specs/login.md`"))
@@ -76,8 +78,18 @@ pub fn named(subject: &str) -> Result<(), Failure> {
 
 /// What of a work tree counts as a change.
 #[must_use]
-pub fn tree<'a>(site: &'a Site, contract: Option<&Contract>, global: &Global, own: &[PathBuf]) -> Tree<'a> {
-    let produces = contract.map(|c| c.checks.iter().flat_map(|check| check.produces.iter().cloned()).collect());
+pub fn tree<'a>(
+    site: &'a Site,
+    contract: Option<&Contract>,
+    global: &Global,
+    own: &[PathBuf],
+) -> Tree<'a> {
+    let produces = contract.map(|c| {
+        c.checks
+            .iter()
+            .flat_map(|check| check.produces.iter().cloned())
+            .collect()
+    });
     Tree {
         root: &site.root,
         git: site.git.as_ref().ok().filter(|git| git.available().is_ok()),
@@ -113,8 +125,8 @@ pub struct Keeper<'k> {
 }
 
 impl<'k> Keeper<'k> {
-    /// Reads the ledger, so that nothing runs that could not be recorded. None where there is no subject, and nobody keeps rounds
-    /// without one.
+    /// Reads the ledger, so that nothing runs that could not be recorded. None where there is no
+    /// subject, and nobody keeps rounds without one.
     ///
     /// # Errors
     /// A name that is none (exit 2), a ledger that cannot be used (exit 5).
@@ -127,7 +139,10 @@ impl<'k> Keeper<'k> {
         scope: Scope,
     ) -> Result<Option<Self>, Failure> {
         let today = || Terms::of(session.contract().map(|c| &c.gate));
-        let own = || About { scope, ..About::default() };
+        let own = || About {
+            scope,
+            ..About::default()
+        };
         let (terms, about) = held.map_or_else(|| (today(), own()), |held| (held.terms, held.about));
         let (keeping, attempt, subject) = match (&round.subject, memory) {
             (Some(subject), _) => {
@@ -136,11 +151,23 @@ impl<'k> Keeper<'k> {
                 let attempt = file.read()?.attempt(subject);
                 (Keeping::File(file), attempt, subject.clone())
             }
-            (None, Some(ledger)) => (Keeping::Memory(ledger), ledger.borrow().attempt(""), String::new()),
+            (None, Some(ledger)) => (
+                Keeping::Memory(ledger),
+                ledger.borrow().attempt(""),
+                String::new(),
+            ),
             (None, None) => return Ok(None),
         };
         let status = round.status.map(Status::from);
-        Ok(Some(Self { keeping, subject, status, terms, attempt, about, fault: RefCell::default() }))
+        Ok(Some(Self {
+            keeping,
+            subject,
+            status,
+            terms,
+            attempt,
+            about,
+            fault: RefCell::default(),
+        }))
     }
 
     /// Which attempt this is, and how many rounds may follow the first one.
@@ -149,14 +176,15 @@ impl<'k> Keeper<'k> {
         (self.attempt, self.terms.retries)
     }
 
-    /// Whether a pass has to be seen more than once: results of earlier runs must not stand for it then.
+    /// Whether a pass has to be seen more than once: results of earlier runs must not stand for it
+    /// then.
     #[must_use]
     pub fn confirms(&self) -> bool {
         self.terms.confirmations > 1
     }
 
-    /// Records the round and puts the decision into the report. A run that was interrupted is no round: nothing is recorded, and
-    /// the same attempt comes again.
+    /// Records the round and puts the decision into the report. A run that was interrupted is no
+    /// round: nothing is recorded, and the same attempt comes again.
     pub fn conclude(&self, report: &mut Report, tree: &Tree<'_>) {
         let has_subject = matches!(self.keeping, Keeping::File(_));
         if has_subject {
@@ -201,7 +229,11 @@ impl<'k> Keeper<'k> {
         }
         let advance = !has_subject && recorded.decision == Decision::Complete;
         report.attempt = recorded.attempt;
-        report.decision = if advance { Decision::Advance } else { recorded.decision };
+        report.decision = if advance {
+            Decision::Advance
+        } else {
+            recorded.decision
+        };
         report.decision_reason = recorded.reason.map(|r| r.word().to_owned());
         report.no_change = Some(recorded.no_change);
         report.retries_remaining = recorded.retries_remaining;
@@ -217,8 +249,11 @@ impl<'k> Keeper<'k> {
     /// The files cannot be looked at, or the ledger cannot be used (exit 5).
     pub fn note(&self, changed: Change, said: Said, tree: &Tree<'_>) -> Result<Recorded, Failure> {
         match &self.keeping {
-            // The files are looked at while nobody else can record: what is compared and what is stored belong together.
-            Keeping::File(file) => file.change(PATIENCE, |ledger| self.made(ledger, changed, said, tree)),
+            // The files are looked at while nobody else can record: what is compared and what is
+            // stored belong together.
+            Keeping::File(file) => {
+                file.change(PATIENCE, |ledger| self.made(ledger, changed, said, tree))
+            }
             Keeping::Memory(kept) => {
                 let (next, recorded) = self.made(&kept.borrow(), changed, said, tree)?;
                 kept.replace(next);
@@ -239,16 +274,32 @@ impl<'k> Keeper<'k> {
             Failure::new(Exit::Setup.code(), "vplan::ledger::contents", message)
         })?;
         let entry = ledger.entry(&self.subject);
-        let weaker = entry.and_then(|e| e.began.as_ref()).map(|b| self.terms.weaker_than(&b.gate)).unwrap_or_default();
+        let weaker = entry
+            .and_then(|e| e.began.as_ref())
+            .map(|b| self.terms.weaker_than(&b.gate))
+            .unwrap_or_default();
         if said == Said::ByHand(Status::Done) && !weaker.is_empty() {
-            let message =
-                format!("the gate asks for less than the one that the subject began with: {}", weaker.join(", "));
-            return Err(Failure::new(Exit::Incomplete.code(), "vplan::ledger::gate_weakened", message)
-                .help("`vplan gate reset` begins anew, under today's gate"));
+            let message = format!(
+                "the gate asks for less than the one that the subject began with: {}",
+                weaker.join(", ")
+            );
+            return Err(Failure::new(
+                Exit::Incomplete.code(),
+                "vplan::ledger::gate_weakened",
+                message,
+            )
+            .help("`vplan gate reset` begins anew, under today's gate"));
         }
         let ended_at = wall_clock();
         let about = self.about.clone();
-        let round = Ended { about, changed, contents, ended_at: &ended_at, said, subject: &self.subject };
+        let round = Ended {
+            about,
+            changed,
+            contents,
+            ended_at: &ended_at,
+            said,
+            subject: &self.subject,
+        };
         Ok(record(ledger, &self.terms, &round))
     }
 
@@ -256,15 +307,36 @@ impl<'k> Keeper<'k> {
     ///
     /// # Errors
     /// As [`Keeper::open`].
-    pub fn by_hand(global: &Global, subject: &str, site: &Site, contract: Option<&Contract>) -> Result<Self, Failure> {
+    pub fn by_hand(
+        global: &Global,
+        subject: &str,
+        site: &Site,
+        contract: Option<&Contract>,
+    ) -> Result<Self, Failure> {
         named(subject)?;
         let keeping = Keeping::File(LedgerFile::new(state(global, site)?));
         let terms = Terms::of(contract.map(|c| &c.gate));
         let contract = contract.map(|c| c.digest.clone());
-        let began = Began { assumed: false, base: None, contract, gate: terms };
-        let about = About { began: Some(began), ..About::default() };
+        let began = Began {
+            assumed: false,
+            base: None,
+            contract,
+            gate: terms,
+        };
+        let about = About {
+            began: Some(began),
+            ..About::default()
+        };
         let subject = subject.to_owned();
-        Ok(Self { keeping, subject, status: None, terms, attempt: 1, about, fault: RefCell::default() })
+        Ok(Self {
+            keeping,
+            subject,
+            status: None,
+            terms,
+            attempt: 1,
+            about,
+            fault: RefCell::default(),
+        })
     }
 
     /// Who records that work which has passed was looked at again.

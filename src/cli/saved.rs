@@ -1,4 +1,5 @@
-//! Is a plan from a file still the plan for this repository? Read, checked, made again, compared field by field.
+//! Is a plan from a file still the plan for this repository? Read, checked, made again, compared
+//! field by field.
 
 use super::args::{Global, Request as Asked, Run};
 use super::error::Failure;
@@ -39,7 +40,8 @@ const LINES: usize = 20;
 /// Reads a plan file, in the form that its ending says.
 ///
 /// # Errors
-/// No such ending, no such file, no plan (exit 2); a plan that was changed after it was made (exit 4).
+/// No such ending, no such file, no plan (exit 2); a plan that was changed after it was made (exit
+/// 4).
 pub fn read_plan(path: &Path) -> Result<Plan, Failure> {
     let name = path.as_os_str().as_bytes();
     let form = Form::of_name(name).ok_or_else(|| {
@@ -60,15 +62,28 @@ pub fn read_plan_as(path: &Path, form: Form) -> Result<Plan, Failure> {
         std::io::ErrorKind::FileTooLarge => wrong("is larger than 64MiB, which no plan is"),
         _ => wrong(&format!("cannot be read: {e}")),
     })?;
-    let text = String::from_utf8(bytes)
-        .map_err(|e| wrong(&format!("is not UTF-8 at byte {}", e.utf8_error().valid_up_to())))?;
+    let text = String::from_utf8(bytes).map_err(|e| {
+        wrong(&format!(
+            "is not UTF-8 at byte {}",
+            e.utf8_error().valid_up_to()
+        ))
+    })?;
     let source = Source::new(path.to_string_lossy(), &text);
     let plan = form.read(source.text()).map_err(|e| {
-        let exit = if e.error.code == TAMPERED { Exit::Drift } else { Exit::Usage };
-        let mut failure = Failure::new(exit.code(), e.error.code, format!("`{shown}` is no plan that can be used"));
+        let exit = if e.error.code == TAMPERED {
+            Exit::Drift
+        } else {
+            Exit::Usage
+        };
+        let mut failure = Failure::new(
+            exit.code(),
+            e.error.code,
+            format!("`{shown}` is no plan that can be used"),
+        );
         let mut sources = Sources::default();
         let id = sources.add(source.clone());
-        let mut diagnostic = Diagnostic::error(Code(e.error.code), visible(e.error.message.as_bytes()));
+        let mut diagnostic =
+            Diagnostic::error(Code(e.error.code), visible(e.error.message.as_bytes()));
         if let Some(span) = e.span {
             diagnostic = diagnostic.label(Place::new(id, span), "here");
         } else {
@@ -82,13 +97,16 @@ pub fn read_plan_as(path: &Path, form: Form) -> Result<Plan, Failure> {
         failure.diagnostics = Some(Box::new((sources, vec![diagnostic])));
         failure
     })?;
-    // What a text outside the grammar consists of must be what the grammar says, or recovery would run something else.
+    // What a text outside the grammar consists of must be what the grammar says, or recovery would
+    // run something else.
     for step in &plan.steps {
         if let Some(unsupported) = &step.unsupported
             && !matches!(parse_command(&step.command), Command::Unsupported { unsupported: own, .. } if own == *unsupported)
         {
             let id = visible(step.id.as_bytes());
-            return Err(wrong(&format!("says of the step `{id}` what its command does not say")));
+            return Err(wrong(&format!(
+                "says of the step `{id}` what its command does not say"
+            )));
         }
     }
     Ok(plan)
@@ -107,15 +125,22 @@ pub struct Opened {
 /// Reads the plan of `--plan`, makes it again, and compares.
 ///
 /// # Errors
-/// A file that is none, a contract that is missing or invalid, a plan that would be another one today (exit 4).
-pub fn open(global: &Global, args: &Run, path: &Path, terminal: &Terminal) -> Result<Opened, Failure> {
+/// A file that is none, a contract that is missing or invalid, a plan that would be another one
+/// today (exit 4).
+pub fn open(
+    global: &Global,
+    args: &Run,
+    path: &Path,
+    terminal: &Terminal,
+) -> Result<Opened, Failure> {
     let mut plan = read_plan(path)?;
     let site = locate(global)?;
     let mut session = gather(global, args, site, &plan)?;
     session.leave_out(path);
     let as_is = session.loaded.is_none() && plan.contract.is_some();
     let differences = if as_is {
-        plan.caveats.extend(session.gathered.caveats.iter().cloned());
+        plan.caveats
+            .extend(session.gathered.caveats.iter().cloned());
         Vec::new()
     } else {
         compare(&mut session, &args.request, &mut plan)
@@ -123,7 +148,11 @@ pub fn open(global: &Global, args: &Run, path: &Path, terminal: &Terminal) -> Re
     session::deny(&plan, &args.request.deny)?;
     if !differences.is_empty() && !args.saved.allow_drift {
         terminal.note(&account(&differences));
-        let differ = if differences.len() == 1 { "differs" } else { "differ" };
+        let differ = if differences.len() == 1 {
+            "differs"
+        } else {
+            "differ"
+        };
         let message = format!(
             "the saved plan is not the one that is planned here now: {} {differ}",
             count(differences.len(), "field")
@@ -132,16 +161,28 @@ pub fn open(global: &Global, args: &Run, path: &Path, terminal: &Terminal) -> Re
         return Err(Failure::new(Exit::Drift.code(), "vplan::plan::drift", message).help(help));
     }
     schedule(&mut plan, &args.request)?;
-    Ok(Opened { session, plan, saved: SavedPlan { as_is, drift: differences } })
+    Ok(Opened {
+        session,
+        plan,
+        saved: SavedPlan {
+            as_is,
+            drift: differences,
+        },
+    })
 }
 
-/// How the plan is run: as the command line says, where it does. In version 1 that is a part of the plan.
+/// How the plan is run: as the command line says, where it does. In version 1 that is a part of the
+/// plan.
 fn schedule(plan: &mut Plan, asked: &Asked) -> Result<(), Failure> {
     let policy = &plan.policy;
-    let (jobs, fail_fast) = (asked.jobs.unwrap_or(policy.jobs), policy.fail_fast && !asked.keep_going);
+    let (jobs, fail_fast) = (
+        asked.jobs.unwrap_or(policy.jobs),
+        policy.fail_fast && !asked.keep_going,
+    );
     if plan.version == FIRST && (jobs, fail_fast) != (policy.jobs, policy.fail_fast) {
         let message = "in a plan of version 1, `--jobs` and `--keep-going` are part of the plan";
-        return Err(Failure::usage("vplan::usage::plan", message).help("make the plan again: then it is of version 2"));
+        return Err(Failure::usage("vplan::usage::plan", message)
+            .help("make the plan again: then it is of version 2"));
     }
     (plan.policy.jobs, plan.policy.fail_fast) = (jobs, fail_fast);
     Ok(())
@@ -150,25 +191,45 @@ fn schedule(plan: &mut Plan, asked: &Asked) -> Result<(), Failure> {
 /// One line a field, and how many more there are.
 #[must_use]
 pub fn account(differences: &[Difference]) -> String {
-    let mut text: String = differences.iter().take(LINES).map(|d| format!("  {d}\n")).collect();
+    let mut text: String = differences
+        .iter()
+        .take(LINES)
+        .map(|d| format!("  {d}\n"))
+        .collect();
     if differences.len() > LINES {
         text.push_str(&format!("  and {} more\n", differences.len() - LINES));
     }
     text
 }
 
-/// In what the plan would be another one today. What is to be said of today's plan is said of it too: a file can leave that out.
+/// In what the plan would be another one today. What is to be said of today's plan is said of it
+/// too: a file can leave that out.
 fn compare(session: &mut Session, asked: &Asked, plan: &mut Plan) -> Vec<Difference> {
     // What kept the plan from being made again, and first the likely reason for it.
     let misfit = |session: &Session, plan: &Plan, failure: Failure| {
         let digest = |found: Option<&Digest>| found.map(ToString::to_string);
         let saved = digest(plan.contract.as_ref().map(|c| &c.digest));
         let present = digest(session.contract().map(|c| &c.digest));
-        let contract = Difference { path: "contract.digest".to_owned(), present, saved };
-        let fits = if plan.request.proposal.is_some() { "has a recorded answer" } else { "fits the contract" };
-        let request =
-            Difference { path: "request".to_owned(), present: Some(failure.message), saved: Some(fits.to_owned()) };
-        if contract.present == contract.saved { vec![request] } else { vec![contract, request] }
+        let contract = Difference {
+            path: "contract.digest".to_owned(),
+            present,
+            saved,
+        };
+        let fits = if plan.request.proposal.is_some() {
+            "has a recorded answer"
+        } else {
+            "fits the contract"
+        };
+        let request = Difference {
+            path: "request".to_owned(),
+            present: Some(failure.message),
+            saved: Some(fits.to_owned()),
+        };
+        if contract.present == contract.saved {
+            vec![request]
+        } else {
+            vec![contract, request]
+        }
     };
     // Whether it was asked for without preflight is not in a plan: either way of making it will do.
     let preflight = !plan.policy.recover.is_empty();
@@ -177,9 +238,16 @@ fn compare(session: &mut Session, asked: &Asked, plan: &mut Plan) -> Vec<Differe
         Err(failure) => return misfit(session, plan, failure),
     };
     // Of the base, what is said today takes the place of what the file says.
-    let of_base = |c: &Caveat| matches!(c.code, caveat::Code::BaseLater | caveat::Code::BaseUnknown);
-    plan.caveats.retain(|own| !of_base(own) || present.caveats.iter().all(|c| c.code != own.code));
-    let more: Vec<Caveat> = present.caveats.iter().filter(|c| !plan.caveats.contains(c)).cloned().collect();
+    let of_base =
+        |c: &Caveat| matches!(c.code, caveat::Code::BaseLater | caveat::Code::BaseUnknown);
+    plan.caveats
+        .retain(|own| !of_base(own) || present.caveats.iter().all(|c| c.code != own.code));
+    let more: Vec<Caveat> = present
+        .caveats
+        .iter()
+        .filter(|c| !plan.caveats.contains(c))
+        .cloned()
+        .collect();
     plan.caveats.extend(more);
     if present.digest == plan.digest {
         return Vec::new();
@@ -190,11 +258,15 @@ fn compare(session: &mut Session, asked: &Asked, plan: &mut Plan) -> Vec<Differe
     }
 }
 
-/// Where the changes are looked for: in version 2 where the plan says, against the commit that it names; version 1 knew names only.
+/// Where the changes are looked for: in version 2 where the plan says, against the commit that it
+/// names; version 1 knew names only.
 fn source(plan: &Plan) -> ChangeSource {
     let record = &plan.request;
     if plan.version != FIRST {
-        let recorded = |place| ChangeSource::Recorded { place, base: record.base.clone() };
+        let recorded = |place| ChangeSource::Recorded {
+            place,
+            base: record.base.clone(),
+        };
         return record.changed_in.map_or(ChangeSource::None, recorded);
     }
     match &record.changed_from {
@@ -208,12 +280,16 @@ fn source(plan: &Plan) -> ChangeSource {
     }
 }
 
-/// The changes as they are now; what the caller named, and what cannot be compared in another repository, as the plan has it.
+/// The changes as they are now; what the caller named, and what cannot be compared in another
+/// repository, as the plan has it.
 fn gathered(site: &Site, args: &Run, plan: &Plan) -> Result<Gathered, Failure> {
     let git = site.git.as_ref();
     let named = || {
         let none = session::gather_from(site, Some(&ChangeSource::None))?;
-        Ok(Gathered { changes: plan.request.changed.clone(), ..none })
+        Ok(Gathered {
+            changes: plan.request.changed.clone(),
+            ..none
+        })
     };
     match source(plan) {
         ChangeSource::None => named(),
@@ -235,7 +311,9 @@ fn gather(global: &Global, args: &Run, site: Site, plan: &Plan) -> Result<Sessio
         max_file: global.max_file,
     };
     let loaded = contract(&site, global, &wanted, args, plan)?;
-    gathered.caveats.extend(of_base(global, &site, &gathered, loaded.as_ref())?);
+    gathered
+        .caveats
+        .extend(of_base(global, &site, &gathered, loaded.as_ref())?);
     let mut request = Request {
         role: Some(record.role.clone()),
         changed: gathered.changes.clone(),
@@ -246,14 +324,19 @@ fn gather(global: &Global, args: &Run, site: Site, plan: &Plan) -> Result<Sessio
         risk: record.risk,
         boundaries: record.boundaries.clone(),
         min_tier: record.min_tier,
-        explicit: record.explicit.iter().map(|text| parse_command(text)).collect(),
+        explicit: record
+            .explicit
+            .iter()
+            .map(|text| parse_command(text))
+            .collect(),
         inferred: Vec::new(),
         proposal: None,
         mode: record.mode,
         names: record.names.iter().map(|o| session::selector(o)).collect(),
         only: record.only.iter().map(|o| session::selector(o)).collect(),
         skip: record.skip.clone(),
-        // The contract is the same or it is drift; all of these then say the same as when the plan was made.
+        // The contract is the same or it is drift; all of these then say the same as when the plan
+        // was made.
         jobs: Some(plan.policy.jobs),
         budget_ms: plan.policy.budget_ms,
         keep_going: !plan.policy.fail_fast,
@@ -262,14 +345,28 @@ fn gather(global: &Global, args: &Run, site: Site, plan: &Plan) -> Result<Sessio
     if record.mode == Mode::Fallback && loaded.is_none() {
         request.inferred = session::inferred(&site)?;
     }
-    let contract_path = load::contract_path(&site, global.contract.as_deref()).map_err(load_failed)?;
-    Ok(Session { site, contract_path, gathered, loaded, request })
+    let contract_path =
+        load::contract_path(&site, global.contract.as_deref()).map_err(load_failed)?;
+    Ok(Session {
+        site,
+        contract_path,
+        gathered,
+        loaded,
+        request,
+    })
 }
 
 /// What is to be said of the commit that the plan compares with: a file can leave that out.
-fn of_base(global: &Global, site: &Site, gathered: &Gathered, loaded: Option<&Loaded>) -> Result<Vec<Caveat>, Failure> {
+fn of_base(
+    global: &Global,
+    site: &Site,
+    gathered: &Gathered,
+    loaded: Option<&Loaded>,
+) -> Result<Vec<Caveat>, Failure> {
     let is_tree = gathered.place == Some(ChangedIn::WorkTree);
-    let (Ok(git), Some(base)) = (&site.git, gathered.base.filter(|_| is_tree)) else { return Ok(Vec::new()) };
+    let (Ok(git), Some(base)) = (&site.git, gathered.base.filter(|_| is_tree)) else {
+        return Ok(Vec::new());
+    };
     let unknown = |e| session::changes_unknown(ChangeError::Git(e));
     let kept = session::kept(global, site);
     let line = loaded.and_then(|l| Some((l.contract.as_ref()?.base.as_ref()?, &l.path)));
@@ -294,15 +391,17 @@ fn contract(
     match pinning::load(site, global, wanted)? {
         Ok(loaded) if loaded.contract.is_none() => Err(invalid(loaded)),
         Ok(loaded) if args.saved.plan_as_is => {
-            let message = format!("there is a contract at `{}`, so the plan is not run as it is", loaded.path);
+            let message = format!(
+                "there is a contract at `{}`, so the plan is not run as it is",
+                loaded.path
+            );
             Err(Failure::usage("vplan::usage::plan_as_is", message)
                 .help("`--allow-drift` runs a plan that it does not give"))
         }
         Ok(loaded) => Ok(Some(loaded)),
         Err(LoadError::Missing(_)) if args.saved.plan_as_is || plan.contract.is_none() => Ok(None),
         Err(error @ LoadError::Missing(_)) => {
-            let help =
-                "`--contract` says where it is; `--plan-as-is` runs the plan without one, and the report says so";
+            let help = "`--contract` says where it is; `--plan-as-is` runs the plan without one, and the report says so";
             Err(load_failed(error).help(help))
         }
         Err(error) => Err(load_failed(error)),

@@ -38,7 +38,8 @@ use std::path::{Path, PathBuf};
 
 /// The largest list of changed files or commands that is read, in bytes.
 const MAX_LIST: u64 = 256 << 20;
-/// Compiling asks for facts, gets them, and asks for what they made it ask: a bounded number of times.
+/// Compiling asks for facts, gets them, and asks for what they made it ask: a bounded number of
+/// times.
 const ROUNDS: usize = 8;
 
 /// Everything up to the plan.
@@ -72,12 +73,16 @@ pub fn kept_state(global: &Global, site: &Site) -> Result<Option<StateDir>, Fail
     StateDir::find(&state_base(global)?, &site.root).map_err(|e| state_failed(&e))
 }
 
-/// Where it is remembered how runs ended. That there is no place for it is no reason not to run: it is one not to believe the
-/// record later.
+/// Where it is remembered how runs ended. That there is no place for it is no reason not to run: it
+/// is one not to believe the record later.
 #[must_use]
 pub fn vault(global: &Global, site: &Site) -> Option<Vault> {
-    let state = state(global, site).inspect_err(|failure| tracing::debug!(why = failure.message, "no vault")).ok()?;
-    Vault::open(&state).inspect_err(|error| tracing::debug!(%error, "no vault")).ok()
+    let state = state(global, site)
+        .inspect_err(|failure| tracing::debug!(why = failure.message, "no vault"))
+        .ok()?;
+    Vault::open(&state)
+        .inspect_err(|error| tracing::debug!(%error, "no vault"))
+        .ok()
 }
 
 /// The same for who only looks: `None` where nothing was ever remembered.
@@ -85,7 +90,9 @@ pub fn vault(global: &Global, site: &Site) -> Option<Vault> {
 /// # Errors
 /// A place that cannot be entered: exit 5.
 pub fn kept_vault(global: &Global, site: &Site) -> Result<Option<Vault>, Failure> {
-    let Some(state) = kept_state(global, site)? else { return Ok(None) };
+    let Some(state) = kept_state(global, site)? else {
+        return Ok(None);
+    };
     let failed = |e| StateError::Io(state.path.join(vault::FOLDER), e);
     Vault::find(&state).map_err(|e| state_failed(&failed(e)))
 }
@@ -119,13 +126,24 @@ impl Session {
     ) -> Result<Self, Failure> {
         let site = locate(global)?;
         let early = early(&site, global, asked);
-        let gathered = gather(&site, global, asked, early.as_ref().and_then(base_line), since)?;
+        let gathered = gather(
+            &site,
+            global,
+            asked,
+            early.as_ref().and_then(base_line),
+            since,
+        )?;
         for note in gathered.notes.iter().filter(|_| !terminal.quiet) {
             terminal.note(&format!("note: {note}\n"));
         }
         let explicit = explicit(asked)?;
-        let read = early.unwrap_or_else(|| read_contract(&site, global, asked, gathered.base.as_ref()));
-        let loaded = contract(read, asked, !explicit.is_empty() || proposes(&site, global, asked))?;
+        let read =
+            early.unwrap_or_else(|| read_contract(&site, global, asked, gathered.base.as_ref()));
+        let loaded = contract(
+            read,
+            asked,
+            !explicit.is_empty() || proposes(&site, global, asked),
+        )?;
         let mut request = Request {
             role: asked.role.clone(),
             changed: gathered.changes.clone(),
@@ -157,8 +175,15 @@ impl Session {
         if asked.mode == Mode::Fallback && loaded.is_none() {
             request.inferred = inferred(&site)?;
         }
-        let contract_path = load::contract_path(&site, global.contract.as_deref()).map_err(load_failed)?;
-        Ok(Self { site, contract_path, gathered, loaded, request })
+        let contract_path =
+            load::contract_path(&site, global.contract.as_deref()).map_err(load_failed)?;
+        Ok(Self {
+            site,
+            contract_path,
+            gathered,
+            loaded,
+            request,
+        })
     }
 
     /// The contract, if there is one.
@@ -167,11 +192,13 @@ impl Session {
         self.loaded.as_ref().and_then(|l| l.contract.as_ref())
     }
 
-    /// Compiles the plan, asks the proposer where the mode says so, and repairs what is known for certain to break.
+    /// Compiles the plan, asks the proposer where the mode says so, and repairs what is known for
+    /// certain to break.
     ///
     /// # Errors
-    /// A request that does not fit the contract (exit 2), a step that `--deny` refuses (exit 40), a proposer that may not be
-    /// asked (exit 4). One that fails leaves what the contract asks for, with a caveat.
+    /// A request that does not fit the contract (exit 2), a step that `--deny` refuses (exit 40), a
+    /// proposer that may not be asked (exit 4). One that fails leaves what the contract asks
+    /// for, with a caveat.
     pub fn plan(&mut self, asked: &Asked, asking: Asking) -> Result<(Plan, Facts), Failure> {
         let made = self.make(asked, asking, !asked.no_preflight && !asked.no_recover)?;
         deny(&made.0, &asked.deny)?;
@@ -182,19 +209,32 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::plan`], but for what is refused.
-    pub(super) fn make(&mut self, asked: &Asked, asking: Asking, preflight: bool) -> Result<(Plan, Facts), Failure> {
+    pub(super) fn make(
+        &mut self,
+        asked: &Asked,
+        asking: Asking,
+        preflight: bool,
+    ) -> Result<(Plan, Facts), Failure> {
         let mut facts = Facts::default();
         let mode = self.request.mode;
         let mut failed = None;
-        self.request.proposal =
-            if mode == PlanMode::Llm { self.proposal(asked, asking, true, &mut failed)? } else { None };
+        self.request.proposal = if mode == PlanMode::Llm {
+            self.proposal(asked, asking, true, &mut failed)?
+        } else {
+            None
+        };
         if mode == PlanMode::Hybrid {
             self.request.inferred.clear();
         }
         let mut plan = self.compile(&mut facts)?;
         if mode == PlanMode::Hybrid && plan.steps.is_empty() {
             self.request.proposal = self.proposal(asked, asking, false, &mut failed)?;
-            if self.request.proposal.as_ref().is_none_or(|p| p.commands.is_empty()) {
+            if self
+                .request
+                .proposal
+                .as_ref()
+                .is_none_or(|p| p.commands.is_empty())
+            {
                 self.request.inferred = inferred(&self.site)?;
             }
             plan = self.compile(&mut facts)?;
@@ -206,7 +246,10 @@ impl Session {
                 if questions.is_empty() {
                     break;
                 }
-                tracing::debug!(questions = questions.len(), "looking for steps that are known to break");
+                tracing::debug!(
+                    questions = questions.len(),
+                    "looking for steps that are known to break"
+                );
                 facts.0.extend(self.answer(&questions).0);
             }
             plan = recover::preflight(plan, &facts);
@@ -250,12 +293,22 @@ impl Session {
                 }
             }
         }
-        Err(Failure::new(Exit::Internal.code(), "vplan::internal", "compiling asks for facts without end"))
+        Err(Failure::new(
+            Exit::Internal.code(),
+            "vplan::internal",
+            "compiling asks for facts without end",
+        ))
     }
 
     /// Says what was compared, and what keeps that from being all that changed.
     fn annotate(&self, plan: &mut Plan, facts: &Facts) {
-        let Gathered { changes, description, default, caveats, .. } = &self.gathered;
+        let Gathered {
+            changes,
+            description,
+            default,
+            caveats,
+            ..
+        } = &self.gathered;
         plan.compared = Some(Compared {
             base: self.gathered.compared_with().map(ToString::to_string),
             branch: default.as_ref().and_then(|d| d.reference.clone()),
@@ -264,13 +317,17 @@ impl Session {
             what: description.clone(),
         });
         let nothing = changes.is_empty() || plan.steps.is_empty();
-        plan.caveats.extend(caveats.iter().cloned().map(|mut caveat| {
-            // Commits that were not looked at could hold all there is to verify.
-            if caveat.code == caveat::Code::BaseUnknown && nothing && self.request.mode != PlanMode::Off {
-                caveat.effect = caveat::Effect::Incomplete;
-            }
-            caveat
-        }));
+        plan.caveats
+            .extend(caveats.iter().cloned().map(|mut caveat| {
+                // Commits that were not looked at could hold all there is to verify.
+                if caveat.code == caveat::Code::BaseUnknown
+                    && nothing
+                    && self.request.mode != PlanMode::Off
+                {
+                    caveat.effect = caveat::Effect::Incomplete;
+                }
+                caveat
+            }));
     }
 
     /// How many steps are in the plan because of files that only earlier commits changed.
@@ -279,32 +336,63 @@ impl Session {
         if earlier.is_empty() {
             return Some(0);
         }
-        let others = self.request.changed.files().iter().filter(|f| !earlier.contains(&f.path)).cloned().collect();
-        let request = Request { changed: ChangeSet::new(others), ..self.request.clone() };
-        let without = self.compiled(self.contract(), &request, &mut facts.clone()).ok()?;
+        let others = self
+            .request
+            .changed
+            .files()
+            .iter()
+            .filter(|f| !earlier.contains(&f.path))
+            .cloned()
+            .collect();
+        let request = Request {
+            changed: ChangeSet::new(others),
+            ..self.request.clone()
+        };
+        let without = self
+            .compiled(self.contract(), &request, &mut facts.clone())
+            .ok()?;
         fn checks(plan: &Plan) -> BTreeSet<&str> {
-            plan.steps.iter().map(|s| s.batch_of.as_ref().unwrap_or(&s.id).as_str()).collect()
+            plan.steps
+                .iter()
+                .map(|s| s.batch_of.as_ref().unwrap_or(&s.id).as_str())
+                .collect()
         }
         Some(checks(plan).difference(&checks(&without)).count())
     }
 
-    /// Leaves a file out of the changes that git found: a plan in the work tree is no part of the change that it is about.
+    /// Leaves a file out of the changes that git found: a plan in the work tree is no part of the
+    /// change that it is about.
     pub(super) fn leave_out(&mut self, file: &Path) {
-        let inside = file.parent().map(|p| if p.as_os_str().is_empty() { Path::new(".") } else { p });
-        let Some(real) = inside.and_then(|p| p.canonicalize().ok()).zip(file.file_name()).map(|(p, n)| p.join(n))
+        let inside = file.parent().map(|p| {
+            if p.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                p
+            }
+        });
+        let Some(real) = inside
+            .and_then(|p| p.canonicalize().ok())
+            .zip(file.file_name())
+            .map(|(p, n)| p.join(n))
         else {
             return;
         };
-        let Ok(below) = real.strip_prefix(&self.site.root) else { return };
+        let Ok(below) = real.strip_prefix(&self.site.root) else {
+            return;
+        };
         if self.request.changed_in.is_some() {
             let files = self.request.changed.files().iter();
-            let others = files.filter(|f| f.path.as_bytes() != below.as_os_str().as_bytes()).cloned().collect();
+            let others = files
+                .filter(|f| f.path.as_bytes() != below.as_os_str().as_bytes())
+                .cloned()
+                .collect();
             self.request.changed = ChangeSet::new(others);
             self.gathered.changes = self.request.changed.clone();
         }
     }
 
-    /// Answers questions about the repository; what cannot be looked at is "unknown", and then decides nothing.
+    /// Answers questions about the repository; what cannot be looked at is "unknown", and then
+    /// decides nothing.
     #[must_use]
     pub fn answer(&self, questions: &BTreeSet<Question>) -> Facts {
         let ground = Ground {
@@ -319,7 +407,11 @@ impl Session {
     /// Git, if this is a repository of it.
     #[must_use]
     pub fn git(&self) -> Option<&Git> {
-        self.site.git.as_ref().ok().filter(|git| git.available().is_ok())
+        self.site
+            .git
+            .as_ref()
+            .ok()
+            .filter(|git| git.available().is_ok())
     }
 }
 
@@ -328,7 +420,12 @@ impl Session {
 /// # Errors
 /// A directory that cannot be entered.
 pub fn locate(global: &Global) -> Result<Site, Failure> {
-    let mut site = load::locate(Path::new("."), global.contract.as_deref(), &git::environment).map_err(load_failed)?;
+    let mut site = load::locate(
+        Path::new("."),
+        global.contract.as_deref(),
+        &git::environment,
+    )
+    .map_err(load_failed)?;
     // Where there is no such place, everything is read again.
     if let Ok(states) = state_base(global) {
         site.git = site.git.map(|git| git.with_memory(&states));
@@ -341,7 +438,12 @@ pub fn locate(global: &Global) -> Result<Site, Failure> {
 /// # Errors
 /// There is none, or it cannot be read. An invalid one is no error here.
 pub fn load_contract(site: &Site, global: &Global) -> Result<Loaded, Failure> {
-    let wanted = Wanted { contract: global.contract.as_deref(), revision: None, base: None, max_file: global.max_file };
+    let wanted = Wanted {
+        contract: global.contract.as_deref(),
+        revision: None,
+        base: None,
+        max_file: global.max_file,
+    };
     pinning::load(site, global, &wanted)?.map_err(load_failed)
 }
 
@@ -352,24 +454,45 @@ fn gather(
     line: Option<(String, RepoPath)>,
     since: Option<Oid>,
 ) -> Result<Gathered, Failure> {
-    let statement = line.as_ref().map(|(branch, contract)| Statement { branch, contract });
+    let statement = line
+        .as_ref()
+        .map(|(branch, contract)| Statement { branch, contract });
     let kept = kept(global, site);
     let own = source(asked)?;
     let begun = since.filter(|_| own.is_none());
-    let recorded = |commit: Oid| ChangeSource::Recorded { place: ChangedIn::WorkTree, base: Some(commit.to_string()) };
+    let recorded = |commit: Oid| ChangeSource::Recorded {
+        place: ChangedIn::WorkTree,
+        base: Some(commit.to_string()),
+    };
     let source = own.or(begun.map(recorded));
     let ci = crate::effect::terminal::look().ci;
     let mut gathered = match &source {
-        Some(source) => changes::gather_stated(Some(source), site.git.as_ref(), &git::environment, statement)
-            .map_err(changes_unknown)?,
-        None => changes::by_default(site.git.as_ref(), statement, &kept).map_err(changes_unknown)?,
+        Some(source) => changes::gather_stated(
+            Some(source),
+            site.git.as_ref(),
+            &git::environment,
+            statement,
+        )
+        .map_err(changes_unknown)?,
+        None => {
+            changes::by_default(site.git.as_ref(), statement, &kept).map_err(changes_unknown)?
+        }
     };
     if let Some(commit) = begun {
-        gathered.description =
-            format!("the work tree against the commit at which the subject began ({})", commit.short());
+        gathered.description = format!(
+            "the work tree against the commit at which the subject began ({})",
+            commit.short()
+        );
     }
-    if let Some(lacking) = gathered.default.as_ref().and_then(|d| d.lacking()).filter(|_| ci) {
-        return Err(changes_unknown(ChangeError::Lacking(Box::new(lacking.clone()))));
+    if let Some(lacking) = gathered
+        .default
+        .as_ref()
+        .and_then(|d| d.lacking())
+        .filter(|_| ci)
+    {
+        return Err(changes_unknown(ChangeError::Lacking(Box::new(
+            lacking.clone(),
+        ))));
     }
     if let (Ok(git), Some(base)) = (&site.git, gathered.base) {
         let unknown = |e| changes_unknown(ChangeError::Git(e));
@@ -408,14 +531,24 @@ pub(super) fn gather_from(site: &Site, source: Option<&ChangeSource>) -> Result<
 
 /// The failure of a change that nobody can tell.
 pub(super) fn changes_unknown(error: ChangeError) -> Failure {
-    let exit = if matches!(error, ChangeError::NotFetched { .. }) { Exit::Drift } else { Exit::Usage };
+    let exit = if matches!(error, ChangeError::NotFetched { .. }) {
+        Exit::Drift
+    } else {
+        Exit::Usage
+    };
     Failure::new(exit.code(), error.code(), error.to_string()).helped(error.help())
 }
 
 fn source(asked: &Asked) -> Result<Option<ChangeSource>, Failure> {
     let changes = &asked.changes;
     Ok(if !changes.changed.is_empty() {
-        Some(ChangeSource::Named(changes.changed.iter().map(|p| p.as_bytes().to_vec()).collect()))
+        Some(ChangeSource::Named(
+            changes
+                .changed
+                .iter()
+                .map(|p| p.as_bytes().to_vec())
+                .collect(),
+        ))
     } else if let Some(path) = &changes.changed_from {
         Some(ChangeSource::From {
             bytes: read(path)?,
@@ -428,7 +561,11 @@ fn source(asked: &Asked) -> Result<Option<ChangeSource>, Failure> {
         })
     } else if let Some(base) = &changes.base {
         let auto = base == "auto";
-        Some(ChangeSource::Base(if auto { BaseRevision::Auto } else { BaseRevision::Revision(base.clone()) }))
+        Some(ChangeSource::Base(if auto {
+            BaseRevision::Auto
+        } else {
+            BaseRevision::Revision(base.clone())
+        }))
     } else if changes.staged {
         Some(ChangeSource::Staged)
     } else if changes.all {
@@ -442,13 +579,16 @@ fn source(asked: &Asked) -> Result<Option<ChangeSource>, Failure> {
 
 fn changed_from(asked: &Asked, since: Option<Oid>) -> Option<ChangedFrom> {
     let changes = &asked.changes;
-    let named = !changes.changed.is_empty() || changes.changed_from.is_some() || changes.changed_none;
+    let named =
+        !changes.changed.is_empty() || changes.changed_from.is_some() || changes.changed_none;
     match &changes.base {
         Some(base) => Some(ChangedFrom::Base(base.clone())),
         None if changes.staged => Some(ChangedFrom::Staged),
         None if changes.all => Some(ChangedFrom::All),
         None if named => None,
-        None => Some(since.map_or(ChangedFrom::WorkTree, |commit| ChangedFrom::Base(commit.to_string()))),
+        None => Some(since.map_or(ChangedFrom::WorkTree, |commit| {
+            ChangedFrom::Base(commit.to_string())
+        })),
     }
 }
 
@@ -457,15 +597,26 @@ fn changed_from(asked: &Asked, since: Option<Oid>) -> Option<ChangedFrom> {
 /// # Errors
 /// A file that cannot be read is a usage error.
 pub fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    let read = if path == Path::new("-") { input::standard(MAX_LIST) } else { files::read_plain(path, MAX_LIST) };
+    let read = if path == Path::new("-") {
+        input::standard(MAX_LIST)
+    } else {
+        files::read_plain(path, MAX_LIST)
+    };
     read.map_err(|e| {
         let shown = visible(path.as_os_str().as_bytes());
-        Failure::usage("vplan::usage::unreadable", format!("`{shown}` cannot be read: {e}"))
+        Failure::usage(
+            "vplan::usage::unreadable",
+            format!("`{shown}` cannot be read: {e}"),
+        )
     })
 }
 
 fn explicit(asked: &Asked) -> Result<Vec<Command>, Failure> {
-    let mut commands = asked.command.iter().map(|text| command(text)).collect::<Result<Vec<_>, _>>()?;
+    let mut commands = asked
+        .command
+        .iter()
+        .map(|text| command(text))
+        .collect::<Result<Vec<_>, _>>()?;
     if let Some(path) = &asked.commands_from {
         let wrong = |why: &str| {
             let shown = visible(path.as_os_str().as_bytes());
@@ -474,11 +625,18 @@ fn explicit(asked: &Asked) -> Result<Vec<Command>, Failure> {
         };
         let text = String::from_utf8(read(path)?).map_err(|_| wrong("is not UTF-8"))?;
         let list: Vec<String> = if text.trim_start().starts_with('[') {
-            serde_json::from_str(&text).map_err(|e| wrong(&format!("is no JSON array of strings: {e}")))?
+            serde_json::from_str(&text)
+                .map_err(|e| wrong(&format!("is no JSON array of strings: {e}")))?
         } else {
-            text.lines().map(str::to_owned).filter(|l| !l.trim().is_empty()).collect()
+            text.lines()
+                .map(str::to_owned)
+                .filter(|l| !l.trim().is_empty())
+                .collect()
         };
-        commands.extend(list.iter().map(|text| crate::lang::command::parse_command(text)));
+        commands.extend(
+            list.iter()
+                .map(|text| crate::lang::command::parse_command(text)),
+        );
     }
     Ok(commands)
 }
@@ -507,12 +665,17 @@ fn skips(asked: &Asked) -> Result<Vec<Skip>, Failure> {
         (many, count) if many.len() == count => many.to_vec(),
         (many, count) => {
             let message = format!("{count} `--skip` and {} `--reason`", many.len());
-            return Err(
-                Failure::usage("vplan::usage::skip_reason", message).help("one reason for each, or one for all")
-            );
+            return Err(Failure::usage("vplan::usage::skip_reason", message)
+                .help("one reason for each, or one for all"));
         }
     };
-    Ok(asked.skip.iter().cloned().zip(reasons).map(|(name, reason)| Skip { name, reason }).collect())
+    Ok(asked
+        .skip
+        .iter()
+        .cloned()
+        .zip(reasons)
+        .map(|(name, reason)| Skip { name, reason })
+        .collect())
 }
 
 /// What reading the contract gave.
@@ -528,8 +691,8 @@ fn read_contract(site: &Site, global: &Global, asked: &Asked, base: Option<&Oid>
     pinning::load(site, global, &wanted)
 }
 
-/// Reads the contract before the changes are known, because it says what they are compared with. Whether one that is not there was
-/// deleted by the change is only known afterwards.
+/// Reads the contract before the changes are known, because it says what they are compared with.
+/// Whether one that is not there was deleted by the change is only known afterwards.
 fn early(site: &Site, global: &Global, asked: &Asked) -> Option<Read> {
     let path = load::contract_path(site, global.contract.as_deref()).ok()?;
     let is_there = || site.root.join(path.to_os()).symlink_metadata().is_ok();
@@ -546,36 +709,56 @@ fn contract(read: Read, asked: &Asked, brought: bool) -> Result<Option<Loaded>, 
     match read? {
         Ok(loaded) if loaded.contract.is_some() => Ok(Some(loaded)),
         Ok(loaded) => Err(invalid(loaded)),
-        // Mode `off` verifies nothing and says so; it needs no contract, and passes no broken one over.
-        Err(LoadError::Missing(_) | LoadError::Deleted { .. }) if asked.mode == Mode::Off => Ok(None),
+        // Mode `off` verifies nothing and says so; it needs no contract, and passes no broken one
+        // over.
+        Err(LoadError::Missing(_) | LoadError::Deleted { .. }) if asked.mode == Mode::Off => {
+            Ok(None)
+        }
         Err(LoadError::Missing(_)) if brought || asked.mode == Mode::Fallback => Ok(None),
         Err(error) => Err(load_failed(error)),
     }
 }
 
-/// Whether somebody can say what to verify where there is no contract: a proposer, or a lock with answers of one.
+/// Whether somebody can say what to verify where there is no contract: a proposer, or a lock with
+/// answers of one.
 fn proposes(site: &Site, global: &Global, asked: &Asked) -> bool {
     let recorded = || {
         let path = load::contract_path(site, global.contract.as_deref()).ok()?;
-        let lock = site.root.join(std::ffi::OsStr::from_bytes(lockfile::beside(&path).as_bytes()));
+        let lock = site.root.join(std::ffi::OsStr::from_bytes(
+            lockfile::beside(&path).as_bytes(),
+        ));
         lock.symlink_metadata().ok()
     };
-    matches!(asked.mode, Mode::Llm | Mode::Hybrid) && (asked.proposer.is_some() || recorded().is_some())
+    matches!(asked.mode, Mode::Llm | Mode::Hybrid)
+        && (asked.proposer.is_some() || recorded().is_some())
 }
 
 /// The failure of a contract with errors: exit 3, or 4 when only pinned imports are not to be had.
 #[must_use]
 pub fn invalid(loaded: Loaded) -> Failure {
     let list = loaded.diagnostics.sorted();
-    let errors = list.iter().filter(|d| d.severity == Severity::Error).count();
+    let errors = list
+        .iter()
+        .filter(|d| d.severity == Severity::Error)
+        .count();
     let failure = if loaded.drift {
-        let message = format!("the contract `{}` imports what its lock and the cache do not give", loaded.path);
+        let message = format!(
+            "the contract `{}` imports what its lock and the cache do not give",
+            loaded.path
+        );
         Failure::new(Exit::Drift.code(), "vplan::contract::drift", message)
     } else {
-        let message = format!("the contract `{}` has {}", loaded.path, super::render::style::count(errors, "error"));
+        let message = format!(
+            "the contract `{}` has {}",
+            loaded.path,
+            super::render::style::count(errors, "error")
+        );
         Failure::new(Exit::Contract.code(), "vplan::contract::invalid", message)
     };
-    Failure { diagnostics: Some(Box::new((loaded.sources, list))), ..failure }
+    Failure {
+        diagnostics: Some(Box::new((loaded.sources, list))),
+        ..failure
+    }
 }
 
 /// The failure of a contract that is not there, or cannot be read.
@@ -599,28 +782,46 @@ pub(super) fn inferred(site: &Site) -> Result<Vec<(String, Command)>, Failure> {
 
 pub(super) fn root_failed(root: &Path, error: &std::io::Error) -> Failure {
     let shown = visible(root.as_os_str().as_bytes());
-    Failure::usage("vplan::usage::unreadable", format!("`{shown}` cannot be read: {error}"))
+    Failure::usage(
+        "vplan::usage::unreadable",
+        format!("`{shown}` cannot be read: {error}"),
+    )
 }
 
 pub(super) fn deny(plan: &Plan, what: &[Deny]) -> Result<(), Failure> {
-    let refuse =
-        |code: &str, message: String, help: &str| Err(Failure::new(Exit::Failed.code(), code, message).help(help));
+    let refuse = |code: &str, message: String, help: &str| {
+        Err(Failure::new(Exit::Failed.code(), code, message).help(help))
+    };
     if what.contains(&Deny::DefinitionChanged)
         && let Some((step, reason)) = changed_definitions(plan).next()
     {
-        let files = reason.matched.iter().map(ToString::to_string).collect::<Vec<_>>().join("`, `");
-        let message =
-            format!("the change touches `{files}`, which defines what `{}` runs", visible(step.id.as_bytes()));
+        let files = reason
+            .matched
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join("`, `");
+        let message = format!(
+            "the change touches `{files}`, which defines what `{}` runs",
+            visible(step.id.as_bytes())
+        );
         return refuse(
             "vplan::deny::definition_changed",
             message,
             "have a person look at the change, then run without `--deny`",
         );
     }
-    let shell = plan.steps.iter().find(|s| s.kind == crate::check::Kind::Shell);
+    let shell = plan
+        .steps
+        .iter()
+        .find(|s| s.kind == crate::check::Kind::Shell);
     if let Some(step) = shell.filter(|_| what.contains(&Deny::Shell)) {
         let message = format!("`{}` goes through a shell", visible(step.id.as_bytes()));
-        return refuse("vplan::deny::shell", message, "write it as one command, without the verb `shell`");
+        return refuse(
+            "vplan::deny::shell",
+            message,
+            "write it as one command, without the verb `shell`",
+        );
     }
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! Is what is here verified? The plan that is asked for now, held against the runs that vplan remembers.
+//! Is what is here verified? The plan that is asked for now, held against the runs that vplan
+//! remembers.
 
 use super::args::{Global, Request as Flags, Risk, digest};
 use super::base_contract::{Terms, accepted_for, attach, caveats, judged_since};
@@ -55,23 +56,29 @@ pub struct Wanted {
     /// Read the contract from this revision, not from the work tree.
     #[arg(long, value_name = "REV", allow_hyphen_values = true)]
     pub contract_from: Option<String>,
-    /// All changes since the merge base with this revision, not what is compared by default; `auto` asks the CI system.
+    /// All changes since the merge base with this revision, not what is compared by default;
+    /// `auto` asks the CI system.
     #[arg(long, value_name = "REV", allow_hyphen_values = true, group = "wanted")]
     pub base: Option<String>,
     /// Every tracked file.
     #[arg(long, group = "wanted")]
     pub all: bool,
-    /// Whose work it is: what it began with is compared, and the contracts count that a person has accepted for it.
+    /// Whose work it is: what it began with is compared, and the contracts count that a person has
+    /// accepted for it.
     #[arg(long, value_name = "NAME")]
     pub subject: Option<String>,
-    /// Accept the contract with this digest although it asks for less than the one at the base; the answer still says so.
+    /// Accept the contract with this digest although it asks for less than the one at the base;
+    /// the answer still says so.
     #[arg(long, value_name = "sha256:…", require_equals = true, value_parser = digest)]
     pub allow_contract_change: Option<Digest>,
 }
 
 impl Wanted {
     fn is_said(&self) -> bool {
-        self.role.is_some() || self.contract_from.is_some() || self.base.is_some() || self.subject.is_some()
+        self.role.is_some()
+            || self.contract_from.is_some()
+            || self.base.is_some()
+            || self.subject.is_some()
     }
 }
 
@@ -107,21 +114,37 @@ pub struct Found<'a> {
 ///
 /// # Errors
 /// Records that cannot be listed; flags of the request that fit nothing (exit 2).
-pub fn standing(global: &Global, wanted: &Wanted, found: &Found<'_>, terminal: &Terminal) -> Result<Standing, Failure> {
+pub fn standing(
+    global: &Global,
+    wanted: &Wanted,
+    found: &Found<'_>,
+    terminal: &Terminal,
+) -> Result<Standing, Failure> {
     let mut asker = match Asker::open(global, wanted, found.site, terminal) {
         Ok(asker) => asker,
-        Err(failure) if failure.exit == Exit::Usage.code() && wanted.is_said() => return Err(failure),
+        Err(failure) if failure.exit == Exit::Usage.code() && wanted.is_said() => {
+            return Err(failure);
+        }
         Err(failure) => return Ok(Standing::not(None, cannot_plan(&failure))),
     };
     let compared = Some(asker.compared.clone());
     let plan = match asker.plan(None) {
         Ok(made) => made.plan.clone(),
-        Err(failure) if failure.exit == Exit::Usage.code() && wanted.is_said() => return Err(failure),
+        Err(failure) if failure.exit == Exit::Usage.code() && wanted.is_said() => {
+            return Err(failure);
+        }
         Err(failure) => return Ok(Standing::not(compared, cannot_plan(&failure))),
     };
-    let mut standing = Standing { caveats: plan.caveats.clone(), ..Standing::not(compared, WhyNot::not("")) };
+    let mut standing = Standing {
+        caveats: plan.caveats.clone(),
+        ..Standing::not(compared, WhyNot::not(""))
+    };
     if let Err(why) = whole(&plan) {
-        return Ok(Standing { answer: why.answer, why_not: Some(why.message), ..standing });
+        return Ok(Standing {
+            answer: why.answer,
+            why_not: Some(why.message),
+            ..standing
+        });
     }
     let answer = if plan.steps.is_empty() {
         let nothing = asker.nothing_applies();
@@ -131,29 +154,54 @@ pub fn standing(global: &Global, wanted: &Wanted, found: &Found<'_>, terminal: &
         search(&mut asker, found, global)?.map(Some)
     };
     Ok(match answer {
-        Ok(by) => Standing { answer: Answer::Verified, by, why_not: None, ..standing },
-        Err(why) => Standing { answer: why.answer, why_not: Some(why.message), ..standing },
+        Ok(by) => Standing {
+            answer: Answer::Verified,
+            by,
+            why_not: None,
+            ..standing
+        },
+        Err(why) => Standing {
+            answer: why.answer,
+            why_not: Some(why.message),
+            ..standing
+        },
     })
 }
 
 impl Standing {
     fn not(compared: Option<String>, why: WhyNot) -> Self {
         let (caveats, why_not) = (Vec::new(), Some(why.message));
-        Self { answer: why.answer, by: None, caveats, compared, nothing_applies: false, why_not }
+        Self {
+            answer: why.answer,
+            by: None,
+            caveats,
+            compared,
+            nothing_applies: false,
+            why_not,
+        }
     }
 }
 
 fn cannot_plan(failure: &Failure) -> WhyNot {
-    WhyNot::not(format!("what is asked for cannot be planned: {}", visible(failure.message.as_bytes())))
+    WhyNot::not(format!(
+        "what is asked for cannot be planned: {}",
+        visible(failure.message.as_bytes())
+    ))
 }
 
 /// Whether a pass of a plan would mean all that is asked.
 fn whole(plan: &Plan) -> Result<(), WhyNot> {
-    let first = caveat::sorted(&plan.caveats).first().copied().filter(|_| caveat::narrows(&plan.caveats));
-    first.map_or(Ok(()), |caveat| Err(WhyNot::not(visible(caveat.message.as_bytes()))))
+    let first = caveat::sorted(&plan.caveats)
+        .first()
+        .copied()
+        .filter(|_| caveat::narrows(&plan.caveats));
+    first.map_or(Ok(()), |caveat| {
+        Err(WhyNot::not(visible(caveat.message.as_bytes())))
+    })
 }
 
-/// Makes the plans that are asked for: of one change, under one contract, for the request of each run that is looked at.
+/// Makes the plans that are asked for: of one change, under one contract, for the request of each
+/// run that is looked at.
 struct Asker<'a> {
     global: &'a Global,
     /// The contracts that a person has accepted.
@@ -184,24 +232,51 @@ struct Made {
 }
 
 impl<'a> Asker<'a> {
-    fn open(global: &'a Global, wanted: &'a Wanted, site: &Site, terminal: &Terminal) -> Result<Self, Failure> {
-        let mut flags =
-            Flags::plain().map_err(|e| Failure::new(Exit::Internal.code(), "vplan::internal", e.to_string()))?;
-        // Without a contract, what the repository declares is all that can be asked for; with one, it never is.
+    fn open(
+        global: &'a Global,
+        wanted: &'a Wanted,
+        site: &Site,
+        terminal: &Terminal,
+    ) -> Result<Self, Failure> {
+        let mut flags = Flags::plain()
+            .map_err(|e| Failure::new(Exit::Internal.code(), "vplan::internal", e.to_string()))?;
+        // Without a contract, what the repository declares is all that can be asked for; with one,
+        // it never is.
         flags.mode = super::args::Mode::Fallback;
         flags.contract_from.clone_from(&wanted.contract_from);
         let (accepted, began) = of_subject(global, wanted, site)?;
-        flags.changes.base = wanted.base.clone().or_else(|| began.filter(|_| !wanted.all));
+        flags.changes.base = wanted
+            .base
+            .clone()
+            .or_else(|| began.filter(|_| !wanted.all));
         flags.changes.all = wanted.all;
         let session = Session::open(global, &flags, terminal)?;
         let compared = session.gathered.description.clone();
-        let mut asker = Self { global, accepted, wanted, flags, session, compared, made: BTreeMap::new() };
+        let mut asker = Self {
+            global,
+            accepted,
+            wanted,
+            flags,
+            session,
+            compared,
+            made: BTreeMap::new(),
+        };
         let by_default = !wanted.all && asker.flags.changes.base.is_none();
-        if by_default && asker.plan(None)?.plan.caveats.iter().any(|c| c.code == Code::BaseUnknown) {
+        if by_default
+            && asker
+                .plan(None)?
+                .plan
+                .caveats
+                .iter()
+                .any(|c| c.code == Code::BaseUnknown)
+        {
             // What the whole change is cannot be said: whatever there is must have been verified.
             asker.flags.changes.all = true;
             asker.session = Session::open(global, &asker.flags, terminal)?;
-            asker.compared = format!("{}, because no base is known", asker.session.gathered.description);
+            asker.compared = format!(
+                "{}, because no base is known",
+                asker.session.gathered.description
+            );
             asker.made.clear();
         }
         Ok(asker)
@@ -212,19 +287,28 @@ impl<'a> Asker<'a> {
         let mut boundaries = of.map(|r| r.boundaries.clone()).unwrap_or_default();
         if asked.milestone_end || asked.run_end || asked.last {
             boundaries.clear();
-            boundaries.extend((asked.milestone_end || asked.last).then_some(Boundary::MilestoneEnd));
+            boundaries
+                .extend((asked.milestone_end || asked.last).then_some(Boundary::MilestoneEnd));
             boundaries.extend((asked.run_end || asked.last).then_some(Boundary::RunEnd));
         }
         Key {
             role: asked.role.clone().or_else(|| of.map(|r| r.role.clone())),
-            risk: asked.risk.map(Level::from).or_else(|| of.map(|r| r.risk)).unwrap_or_default(),
+            risk: asked
+                .risk
+                .map(Level::from)
+                .or_else(|| of.map(|r| r.risk))
+                .unwrap_or_default(),
             boundaries,
-            min_tier: asked.min_tier.or_else(|| of.map(|r| r.min_tier)).unwrap_or(0),
+            min_tier: asked
+                .min_tier
+                .or_else(|| of.map(|r| r.min_tier))
+                .unwrap_or(0),
             fallback: of.is_some_and(|r| r.mode == Mode::Fallback),
         }
     }
 
-    /// The plan that is asked for now; `of`: the request of a run, from which comes what the command line does not say.
+    /// The plan that is asked for now; `of`: the request of a run, from which comes what the
+    /// command line does not say.
     fn plan(&mut self, of: Option<&RequestRecord>) -> Result<&Made, Failure> {
         let key = self.key(of);
         if !self.made.contains_key(&key) {
@@ -234,55 +318,102 @@ impl<'a> Asker<'a> {
             request.boundaries.clone_from(&key.boundaries);
             request.min_tier = key.min_tier;
             let contract = self.session.loaded.is_some();
-            self.session.request.mode = if contract || !key.fallback { Mode::Contract } else { Mode::Fallback };
+            self.session.request.mode = if contract || !key.fallback {
+                Mode::Contract
+            } else {
+                Mode::Fallback
+            };
             let (mut plan, _) = self.session.make(&self.flags, Asking::Recorded, false)?;
             let (repaired, _) = self.session.make(&self.flags, Asking::Recorded, true)?;
             let (effect, accepted) = (Effect::Incomplete, self.accepted.as_slice());
             let subject = self.wanted.subject.as_deref();
             let base = judged_since(&self.session, self.global);
-            let terms = Terms { effect, accepted, subject, ..Terms::plain(base.as_ref()) };
+            let terms = Terms {
+                effect,
+                accepted,
+                subject,
+                ..Terms::plain(base.as_ref())
+            };
             attach(&mut plan, caveats(&self.session, self.global, &terms));
             self.made.insert(key.clone(), Made { plan, repaired });
         }
-        let internal = || Failure::new(Exit::Internal.code(), "vplan::internal", "a plan was made and is not there");
+        let internal = || {
+            Failure::new(
+                Exit::Internal.code(),
+                "vplan::internal",
+                "a plan was made and is not there",
+            )
+        };
         self.made.get(&key).ok_or_else(internal)
     }
 
     /// Whether a plan without steps means that nothing has to be verified.
     fn nothing_applies(&self) -> Result<(), WhyNot> {
         match self.session.contract() {
-            Some(contract) if contract.checks.is_empty() => Err(WhyNot::not("the contract has no check")),
+            Some(contract) if contract.checks.is_empty() => {
+                Err(WhyNot::not("the contract has no check"))
+            }
             Some(_) => Ok(()),
             None => Err(WhyNot::not("there is no contract")),
         }
     }
 }
 
-/// The contracts that a person has accepted, and the commit that the subject began with, if it is known.
-fn of_subject(global: &Global, wanted: &Wanted, site: &Site) -> Result<(Vec<Digest>, Option<String>), Failure> {
+/// The contracts that a person has accepted, and the commit that the subject began with, if it is
+/// known.
+fn of_subject(
+    global: &Global,
+    wanted: &Wanted,
+    site: &Site,
+) -> Result<(Vec<Digest>, Option<String>), Failure> {
     let mut accepted: Vec<Digest> = wanted.allow_contract_change.iter().cloned().collect();
-    let Some(subject) = &wanted.subject else { return Ok((accepted, None)) };
+    let Some(subject) = &wanted.subject else {
+        return Ok((accepted, None));
+    };
     named(subject)?;
-    let Some(place) = kept_state(global, site)? else { return Ok((accepted, None)) };
+    let Some(place) = kept_state(global, site)? else {
+        return Ok((accepted, None));
+    };
     let ledger = LedgerFile::new(place).read()?;
     accepted.extend(accepted_for(&ledger, subject));
-    let began = ledger.entry(subject).and_then(|e| e.began.as_ref()).filter(|b| !b.assumed);
+    let began = ledger
+        .entry(subject)
+        .and_then(|e| e.began.as_ref())
+        .filter(|b| !b.assumed);
     Ok((accepted, began.and_then(|b| b.base.clone())))
 }
 
 /// The newest run that stands for what is asked, or why the newest of all does not.
-fn search(asker: &mut Asker<'_>, found: &Found<'_>, global: &Global) -> Result<Result<String, WhyNot>, Failure> {
-    let Found { history, present, site } = *found;
+fn search(
+    asker: &mut Asker<'_>,
+    found: &Found<'_>,
+    global: &Global,
+) -> Result<Result<String, WhyNot>, Failure> {
+    let Found {
+        history,
+        present,
+        site,
+    } = *found;
     let vault = match kept_vault(global, site) {
         Ok(vault) => vault,
         Err(failure) => return Ok(Err(WhyNot::unknown(visible(failure.message.as_bytes())))),
     };
     let recorded = ids(history)?;
-    let mut all = vault.as_ref().map_or_else(|| Ok(Vec::new()), Vault::ids).unwrap_or_default();
+    let mut all = vault
+        .as_ref()
+        .map_or_else(|| Ok(Vec::new()), Vault::ids)
+        .unwrap_or_default();
     all.extend(recorded.iter().cloned());
     all.sort_unstable_by(|a, b| b.cmp(a));
     all.dedup();
-    let mut search = Search { asker, history, present, first: None, against: Vec::new(), read: 0 };
+    let mut search = Search {
+        asker,
+        history,
+        present,
+        first: None,
+        against: Vec::new(),
+        read: 0,
+    };
     for id in all.iter().take(LOOKED_AT) {
         let known = vault.as_ref().and_then(|vault| vault.get(id));
         if let Some(answer) = search.look(id, known.as_ref(), recorded.contains(id)) {
@@ -292,7 +423,9 @@ fn search(asker: &mut Asker<'_>, found: &Found<'_>, global: &Global) -> Result<R
             break;
         }
     }
-    Ok(Err(search.first.unwrap_or_else(|| WhyNot::not("no run has come to its end"))))
+    Ok(Err(search.first.unwrap_or_else(|| {
+        WhyNot::not("no run has come to its end")
+    })))
 }
 
 struct Search<'s, 'a> {
@@ -308,11 +441,20 @@ struct Search<'s, 'a> {
 
 impl Search<'_, '_> {
     /// Looks at a run; gives the answer if that is the last one to be looked at.
-    fn look(&mut self, id: &str, known: Option<&Ended>, is_recorded: bool) -> Option<Result<String, WhyNot>> {
+    fn look(
+        &mut self,
+        id: &str,
+        known: Option<&Ended>,
+        is_recorded: bool,
+    ) -> Option<Result<String, WhyNot>> {
         let Some(ended) = known else {
-            let is_news = self.first.is_none() && self.history.past(id).summary().state == State::Finished;
+            let is_news =
+                self.first.is_none() && self.history.past(id).summary().state == State::Finished;
             let why = "vplan has not kept that it ran here, so that its record is not believed";
-            self.first = self.first.take().or_else(|| is_news.then(|| WhyNot::unknown(why)));
+            self.first = self
+                .first
+                .take()
+                .or_else(|| is_news.then(|| WhyNot::unknown(why)));
             return None;
         };
         let read = if is_recorded {
@@ -321,7 +463,14 @@ impl Search<'_, '_> {
                 if self.history.past(id).summary().state != State::Finished {
                     return Err(WhyNot::unknown("its journal does not say how it ended"));
                 }
-                believed(&Recorded { bytes: &bytes, plan: &plan, report: &report }, ended)?;
+                believed(
+                    &Recorded {
+                        bytes: &bytes,
+                        plan: &plan,
+                        report: &report,
+                    },
+                    ended,
+                )?;
                 Ok((report, plan, bytes))
             })
         } else {
@@ -337,7 +486,11 @@ impl Search<'_, '_> {
                 return None;
             }
         };
-        match self.hold(&Recorded { bytes: &bytes, plan: &plan, report: &report }) {
+        match self.hold(&Recorded {
+            bytes: &bytes,
+            plan: &plan,
+            report: &report,
+        }) {
             Held::Stands => Some(Ok(id.to_owned())),
             Held::Against(why) => Some(Err(why)),
             Held::Not(why) => {
@@ -348,7 +501,9 @@ impl Search<'_, '_> {
     }
 
     fn hold(&mut self, recorded: &Recorded<'_>) -> Held {
-        let present = self.present.and_then(|present| present.digest(recorded.plan, &recorded.report.new_files));
+        let present = self
+            .present
+            .and_then(|present| present.digest(recorded.plan, &recorded.report.new_files));
         let made = match self.asker.plan(Some(&recorded.plan.request)) {
             Ok(made) => made,
             Err(failure) => return Held::Not(cannot_plan(&failure)),
@@ -366,10 +521,16 @@ impl Search<'_, '_> {
                 None => Held::Not(why),
             };
         }
-        match self.against.iter().find(|(_, tree)| Some(tree) == recorded.report.tree.as_ref()) {
+        match self
+            .against
+            .iter()
+            .find(|(_, tree)| Some(tree) == recorded.report.tree.as_ref())
+        {
             Some((id, _)) => {
                 let id = short(id);
-                Held::Against(WhyNot::unknown(format!("the run {id} failed on this tree, and its record is not there")))
+                Held::Against(WhyNot::unknown(format!(
+                    "the run {id} failed on this tree, and its record is not there"
+                )))
             }
             None => Held::Stands,
         }
@@ -385,10 +546,16 @@ enum Held {
 }
 
 fn read(history: &History, id: &str) -> Result<(Report, Plan, Digest), WhyNot> {
-    let cannot = |what: &str, why: String| WhyNot::unknown(format!("its {what} cannot be used: {why}"));
+    let cannot =
+        |what: &str, why: String| WhyNot::unknown(format!("its {what} cannot be used: {why}"));
     let missing = |what: &str| WhyNot::unknown(format!("its {what} is not there"));
-    let report = history.report_and_digest(id).map_err(|why| cannot("report", why))?;
+    let report = history
+        .report_and_digest(id)
+        .map_err(|why| cannot("report", why))?;
     let (report, bytes) = report.ok_or_else(|| missing("report"))?;
-    let plan = history.plan(id).map_err(|why| cannot("plan", why))?.ok_or_else(|| missing("plan"))?;
+    let plan = history
+        .plan(id)
+        .map_err(|why| cannot("plan", why))?
+        .ok_or_else(|| missing("plan"))?;
     Ok((report, plan, bytes))
 }

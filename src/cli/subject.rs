@@ -1,10 +1,13 @@
-//! What is a round of a subject about? The whole change since the commit at which the subject began, under the gate that it began with.
+//! What is a round of a subject about? The whole change since the commit at which the subject
+//! began, under the gate that it began with.
 
 use super::args::{Global, Request as Asked};
 use super::error::Failure;
 use super::pinning;
 use super::round::{Round, named};
-use super::session::{Session, changes_unknown, gather_from, kept, kept_state, load_contract, locate};
+use super::session::{
+    Session, changes_unknown, gather_from, kept, kept_state, load_contract, locate,
+};
 use crate::base::canon::Digest;
 use crate::base::change::ChangeSet;
 use crate::base::path::RepoPath;
@@ -39,7 +42,8 @@ const NAMED: usize = 3;
 pub struct Subject {
     name: String,
     entry: Option<Entry>,
-    /// The commit at which it began, or begins now; `None` without git, and before the first commit.
+    /// The commit at which it began, or begins now; `None` without git, and before the first
+    /// commit.
     begin: Option<Place>,
 }
 
@@ -93,7 +97,9 @@ impl Subject {
     /// # Errors
     /// A name that is none (exit 2), a ledger that cannot be used (exit 5).
     pub fn of(global: &Global, round: &Round) -> Result<Option<Self>, Failure> {
-        let Some(name) = &round.subject else { return Ok(None) };
+        let Some(name) = &round.subject else {
+            return Ok(None);
+        };
         named(name)?;
         let site = locate(global)?;
         let entry = match kept_state(global, &site)? {
@@ -101,13 +107,21 @@ impl Subject {
             None => None,
         };
         let began = entry.as_ref().and_then(|e| e.began.as_ref());
-        let kept =
-            began.and_then(|b| Some(Place { commit: Oid::parse(b.base.as_ref()?.as_bytes())?, assumed: b.assumed }));
+        let kept = began.and_then(|b| {
+            Some(Place {
+                commit: Oid::parse(b.base.as_ref()?.as_bytes())?,
+                assumed: b.assumed,
+            })
+        });
         let begin = match kept {
             Some(kept) => Some(kept),
             None => by_default(global, &site, load_contract(&site, global).ok().as_ref())?,
         };
-        Ok(Some(Self { name: name.clone(), entry, begin }))
+        Ok(Some(Self {
+            name: name.clone(),
+            entry,
+            begin,
+        }))
     }
 
     /// The commit at which it began, or begins now.
@@ -123,7 +137,8 @@ impl Subject {
     /// Holds a plan against the whole change. `saved`: it comes from a file.
     ///
     /// # Errors
-    /// `--base` names a commit that is not behind the subject's base (exit 2), or the whole change cannot be known.
+    /// `--base` names a commit that is not behind the subject's base (exit 2), or the whole change
+    /// cannot be known.
     pub fn hold(
         &self,
         global: &Global,
@@ -141,32 +156,64 @@ impl Subject {
             caveats.push(self.part(plan, whole.plan.as_ref()));
         }
         if place.is_some_and(|p| p.assumed) && !asked.changes.all {
-            caveats.push(unknown_base(whole.changes.is_empty() || plan.steps.is_empty()));
+            caveats.push(unknown_base(
+                whole.changes.is_empty() || plan.steps.is_empty(),
+            ));
         }
         let head = session.git().and_then(|git| git.head().ok().flatten());
-        let (contained, left_behind) = self.look(session, head.as_ref(), &whole.changes, &mut caveats);
+        let (contained, left_behind) =
+            self.look(session, head.as_ref(), &whole.changes, &mut caveats);
         let touched = whole.changes.contains(&session.contract_path);
-        let present = if touched { by_default(global, &session.site, session.loaded.as_ref())? } else { None };
-        let present = present.map(|p| p.commit).filter(|commit| Some(*commit) != base);
-        let court = Court { global, session, base: base.as_ref().filter(|_| touched), present: present.as_ref() };
+        let present = if touched {
+            by_default(global, &session.site, session.loaded.as_ref())?
+        } else {
+            None
+        };
+        let present = present
+            .map(|p| p.commit)
+            .filter(|commit| Some(*commit) != base);
+        let court = Court {
+            global,
+            session,
+            base: base.as_ref().filter(|_| touched),
+            present: present.as_ref(),
+        };
         let terms = self.gate(&court, &mut caveats);
         let trace = head.map(|id| trace(&session.site.root, id.to_string(), &whole.changes));
         let about = self.about(session, place, terms);
-        let about = About { contained, left_behind, scope, trace, ..about };
-        Ok(Held { about, base, caveats, present, terms })
+        let about = About {
+            contained,
+            left_behind,
+            scope,
+            trace,
+            ..about
+        };
+        Ok(Held {
+            about,
+            base,
+            caveats,
+            present,
+            terms,
+        })
     }
 
     /// What the ledger is told of the subject's base and of what is asked for.
     fn about(&self, session: &Session, place: Option<Place>, gate: Terms) -> About {
         let base = place.map(|p| p.commit.to_string());
         let known = self.began().and_then(|b| b.base.clone());
-        let contract =
-            self.began().map_or_else(|| session.contract().map(|c| c.digest.clone()), |b| b.contract.clone());
+        let contract = self.began().map_or_else(
+            || session.contract().map(|c| c.digest.clone()),
+            |b| b.contract.clone(),
+        );
         let request = &session.request;
         let same = Same {
             base: base.as_deref(),
             boundaries: &request.boundaries,
-            explicit: request.explicit.iter().map(crate::base::command::Command::to_text).collect(),
+            explicit: request
+                .explicit
+                .iter()
+                .map(crate::base::command::Command::to_text)
+                .collect(),
             min_tier: request.min_tier,
             mode: request.mode,
             risk: request.risk,
@@ -174,19 +221,42 @@ impl Subject {
         };
         let asked = Some(Digest::of_value(&same));
         let assumed = place.is_some_and(|p| p.assumed);
-        About { asked, began: Some(Began { assumed, base, contract, gate }), known, ..About::default() }
+        About {
+            asked,
+            began: Some(Began {
+                assumed,
+                base,
+                contract,
+                gate,
+            }),
+            known,
+            ..About::default()
+        }
     }
 
     /// The commit that its rounds compare with from now on.
-    fn place(&self, session: &Session, asked: &Asked, saved: bool) -> Result<Option<Place>, Failure> {
-        let Some(git) = session.git() else { return Ok(None) };
-        let found = session.gathered.base.filter(|_| asked.changes.base.is_some() && !saved);
+    fn place(
+        &self,
+        session: &Session,
+        asked: &Asked,
+        saved: bool,
+    ) -> Result<Option<Place>, Failure> {
+        let Some(git) = session.git() else {
+            return Ok(None);
+        };
+        let found = session
+            .gathered
+            .base
+            .filter(|_| asked.changes.base.is_some() && !saved);
         Ok(match (self.begin, found) {
             (Some(begin), Some(found)) if begin.commit != found => {
                 if !is_behind(git, &found, &begin.commit) {
                     return Err(self.other_base(&begin.commit, &found));
                 }
-                Some(Place { commit: found, assumed: false })
+                Some(Place {
+                    commit: found,
+                    assumed: false,
+                })
             }
             (begin, _) => begin,
         })
@@ -205,20 +275,39 @@ impl Subject {
     }
 
     fn part(&self, plan: &Plan, whole: Option<&Plan>) -> Caveat {
-        let mut checks: Vec<String> =
-            whole.map(|whole| missing(whole, plan)).unwrap_or_default().iter().map(|s| s.check().to_owned()).collect();
+        let mut checks: Vec<String> = whole
+            .map(|whole| missing(whole, plan))
+            .unwrap_or_default()
+            .iter()
+            .map(|s| s.check().to_owned())
+            .collect();
         checks.sort();
         checks.dedup();
-        let named: Vec<String> = checks.iter().take(NAMED).map(|c| format!("`{}`", visible(c.as_bytes()))).collect();
+        let named: Vec<String> = checks
+            .iter()
+            .take(NAMED)
+            .map(|c| format!("`{}`", visible(c.as_bytes())))
+            .collect();
         let more = checks.len().saturating_sub(NAMED);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let lacks = if named.is_empty() { String::new() } else { format!(": {}{more}", named.join(", ")) };
+        let more = if more > 0 {
+            format!(" and {more} more")
+        } else {
+            String::new()
+        };
+        let lacks = if named.is_empty() {
+            String::new()
+        } else {
+            format!(": {}{more}", named.join(", "))
+        };
         let name = visible(self.name.as_bytes());
-        let message = format!("not all of what the whole change of `{name}` asks for, so the round is not done{lacks}");
+        let message = format!(
+            "not all of what the whole change of `{name}` asks for, so the round is not done{lacks}"
+        );
         Caveat::new(Code::PartOfChange, Effect::Narrows, message).of_checks(checks)
     }
 
-    /// Whether the work of earlier rounds is there: the commits of theirs that HEAD contains, and whether all was left behind.
+    /// Whether the work of earlier rounds is there: the commits of theirs that HEAD contains, and
+    /// whether all was left behind.
     fn look(
         &self,
         session: &Session,
@@ -227,7 +316,9 @@ impl Subject {
         caveats: &mut Vec<Caveat>,
     ) -> (Vec<String>, bool) {
         let traces = self.entry.as_ref().map_or(&[][..], |e| &e.traces);
-        let (Some(git), Some(head)) = (session.git(), head) else { return (Vec::new(), false) };
+        let (Some(git), Some(head)) = (session.git(), head) else {
+            return (Vec::new(), false);
+        };
         let (mut here, mut contained, mut elsewhere) = (Vec::new(), Vec::new(), Vec::new());
         for trace in traces {
             match Oid::parse(trace.head.as_bytes()) {
@@ -236,25 +327,41 @@ impl Subject {
                 _ => elsewhere.push(trace),
             }
         }
-        let moved = moved(traces, |path| changes.contains(path), || now(&session.site.root, changes));
+        let moved = moved(
+            traces,
+            |path| changes.contains(path),
+            || now(&session.site.root, changes),
+        );
         let differs = |path: &_| changes.contains(path) || moved.contains(path);
         let behind = undone(elsewhere, differs);
         if let Some(behind) = behind.as_ref().filter(|b| b.all) {
             let name = visible(self.name.as_bytes());
-            let known = if behind.more { ", as far as they are known" } else { "" };
+            let known = if behind.more {
+                ", as far as they are known"
+            } else {
+                ""
+            };
             let message = format!(
                 "the work of earlier rounds of `{name}` is not in `HEAD`: all of its files are as at the base{known}"
             );
-            caveats.push(Caveat::new(Code::LeftBehind, Effect::Incomplete, message).about(behind.files.clone()));
+            caveats.push(
+                Caveat::new(Code::LeftBehind, Effect::Incomplete, message)
+                    .about(behind.files.clone()),
+            );
             return (contained, true);
         }
         let here = undone(here, differs);
         let tests = [&behind, &here].into_iter().flatten().any(|u| u.tests);
-        let files: Vec<_> = [behind, here].into_iter().flatten().flat_map(|u| u.files).collect();
+        let files: Vec<_> = [behind, here]
+            .into_iter()
+            .flatten()
+            .flat_map(|u| u.files)
+            .collect();
         if !files.is_empty() {
             let effect = if tests { Effect::Narrows } else { Effect::Note };
             let what = if tests { ", test files among them" } else { "" };
-            let message = format!("files that an earlier round changed are as at the base again{what}");
+            let message =
+                format!("files that an earlier round changed are as at the base again{what}");
             caveats.push(Caveat::new(Code::Undone, effect, message).about(files));
         }
         (contained, false)
@@ -265,12 +372,21 @@ impl Subject {
         let contract = court.session.contract();
         let today = Terms::of(contract.map(|c| &c.gate));
         let own = contract.map(Contract::identity);
-        if self.entry.iter().flat_map(|e| &e.accepted).any(|a| Some(&a.contract) == own.as_ref()) {
+        if self
+            .entry
+            .iter()
+            .flat_map(|e| &e.accepted)
+            .any(|a| Some(&a.contract) == own.as_ref())
+        {
             return today;
         }
         let began = self.began().map(|b| b.gate);
         let held = match self.began() {
-            Some(Began { base: Some(_), gate, .. }) => *gate,
+            Some(Began {
+                base: Some(_),
+                gate,
+                ..
+            }) => *gate,
             // A contract that the change does not touch is the one at the base.
             _ => match (court.base.and_then(|base| court.gate_at(base)), began) {
                 (Some(first), Some(by_hand)) if !first.weaker_than(&by_hand).is_empty() => by_hand,
@@ -284,12 +400,18 @@ impl Subject {
         // Who merged it into the default branch has answered for it.
         let there = court.present.filter(|id| court.gate_at(id) == Some(today));
         let others = there.map_or(String::new(), |id| {
-            format!("; the contract at the present merge base ({}) says the same, so others changed it", id.short())
+            format!(
+                "; the contract at the present merge base ({}) says the same, so others changed it",
+                id.short()
+            )
         });
         let name = visible(self.name.as_bytes());
-        let message =
-            format!("the gate asks for less than the one that `{name}` began with: {}{others}", weaker.join(", "));
-        let way_out = format!("`vplan gate reset --subject '{name}'` begins anew, under today's gate");
+        let message = format!(
+            "the gate asks for less than the one that `{name}` began with: {}{others}",
+            weaker.join(", ")
+        );
+        let way_out =
+            format!("`vplan gate reset --subject '{name}'` begins anew, under today's gate");
         caveats.push(Caveat::new(Code::GateWeakened, Effect::Incomplete, message).way_out(way_out));
         held
     }
@@ -314,7 +436,9 @@ impl Court<'_> {
             base: Some(commit),
             max_file: self.global.max_file,
         };
-        let loaded = pinning::load(&self.session.site, self.global, &wanted).ok()?.ok()?;
+        let loaded = pinning::load(&self.session.site, self.global, &wanted)
+            .ok()?
+            .ok()?;
         loaded.contract.map(|c| Terms::of(Some(&c.gate)))
     }
 }
@@ -333,13 +457,25 @@ fn names_changes(asked: &Asked) -> bool {
 ///
 /// # Errors
 /// What git says (exit 2).
-pub fn by_default(global: &Global, site: &Site, loaded: Option<&Loaded>) -> Result<Option<Place>, Failure> {
-    let Some(git) = site.git.as_ref().ok().filter(|git| git.available().is_ok()) else { return Ok(None) };
+pub fn by_default(
+    global: &Global,
+    site: &Site,
+    loaded: Option<&Loaded>,
+) -> Result<Option<Place>, Failure> {
+    let Some(git) = site.git.as_ref().ok().filter(|git| git.available().is_ok()) else {
+        return Ok(None);
+    };
     let line = loaded.and_then(|l| Some((l.contract.as_ref()?.base.as_ref()?, &l.path)));
     let statement = line.map(|(branch, contract)| Statement { branch, contract });
-    let found = default_base(git, statement, &kept(global, site)).map_err(|e| changes_unknown(ChangeError::Git(e)))?;
-    if let Some(lacking) = found.lacking().filter(|_| crate::effect::terminal::look().ci) {
-        return Err(changes_unknown(ChangeError::Lacking(Box::new(lacking.clone()))));
+    let found = default_base(git, statement, &kept(global, site))
+        .map_err(|e| changes_unknown(ChangeError::Git(e)))?;
+    if let Some(lacking) = found
+        .lacking()
+        .filter(|_| crate::effect::terminal::look().ci)
+    {
+        return Err(changes_unknown(ChangeError::Lacking(Box::new(
+            lacking.clone(),
+        ))));
     }
     let assumed = found.unknown().is_some();
     Ok(found.commit.map(|commit| Place { commit, assumed }))
@@ -347,11 +483,18 @@ pub fn by_default(global: &Global, site: &Site, loaded: Option<&Loaded>) -> Resu
 
 /// Whether a commit is an ancestor of another one, or the same.
 fn is_behind(git: &Git, commit: &Oid, later: &Oid) -> bool {
-    commit == later || git.merge_base(&commit.to_string(), commit, later).is_ok_and(|base| base == *commit)
+    commit == later
+        || git
+            .merge_base(&commit.to_string(), commit, later)
+            .is_ok_and(|base| base == *commit)
 }
 
 fn unknown_base(empty: bool) -> Caveat {
-    let effect = if empty { Effect::Incomplete } else { Effect::Narrows };
+    let effect = if empty {
+        Effect::Incomplete
+    } else {
+        Effect::Narrows
+    };
     let message = "commits before HEAD were not looked at: no default branch was known when the subject began";
     Caveat::new(Code::BaseUnknown, effect, message).way_out(
         "`--base REV` widens the subject; a line `base \"BRANCH\"` in the contract says what changes are made for",
@@ -359,10 +502,19 @@ fn unknown_base(empty: bool) -> Caveat {
 }
 
 /// The change since the base, and the plan for it where the request is about something else.
-fn whole(session: &Session, asked: &Asked, base: Option<&Oid>, saved: bool) -> Result<Whole, Failure> {
+fn whole(
+    session: &Session,
+    asked: &Asked,
+    base: Option<&Oid>,
+    saved: bool,
+) -> Result<Whole, Failure> {
     let Some(base) = base else {
-        // Without git, or before the first commit, there is nothing to begin at: what was asked is all.
-        return Ok(Whole { changes: session.request.changed.clone(), plan: None });
+        // Without git, or before the first commit, there is nothing to begin at: what was asked is
+        // all.
+        return Ok(Whole {
+            changes: session.request.changed.clone(),
+            plan: None,
+        });
     };
     let elsewhere = saved || names_changes(asked);
     let changes = if elsewhere {
@@ -372,31 +524,48 @@ fn whole(session: &Session, asked: &Asked, base: Option<&Oid>, saved: bool) -> R
     };
     let mut request = session.request.whole();
     if !elsewhere && request == session.request {
-        return Ok(Whole { changes, plan: None });
+        return Ok(Whole {
+            changes,
+            plan: None,
+        });
     }
     request.changed = changes.clone();
     request.changed_in = Some(ChangedIn::WorkTree);
     request.base = Some(base.to_string());
     let plan = session.compiled(session.contract(), &request, &mut Facts::default())?;
-    Ok(Whole { changes, plan: Some(plan) })
+    Ok(Whole {
+        changes,
+        plan: Some(plan),
+    })
 }
 
 /// What is kept of a change, to know later whether it is still there.
 pub fn trace(root: &Path, head: String, changes: &ChangeSet) -> Trace {
     let paths = changes.files().iter().map(|f| &f.path);
     let mut files = in_short(root, paths.clone().take(PATHS));
-    files.extend(paths.skip(PATHS).take(1).map(|path| (path.clone(), String::new())));
+    files.extend(
+        paths
+            .skip(PATHS)
+            .take(1)
+            .map(|path| (path.clone(), String::new())),
+    );
     Trace::new(head, files)
 }
 
 /// Files that differ from the base, with what they contain.
 pub fn now(root: &Path, changes: &ChangeSet) -> Vec<(RepoPath, String)> {
-    in_short(root, changes.files().iter().map(|f| &f.path).take(LOOKED_AT))
+    in_short(
+        root,
+        changes.files().iter().map(|f| &f.path).take(LOOKED_AT),
+    )
 }
 
 /// The work tree against a commit.
 fn since(base: &Oid) -> ChangeSource {
-    ChangeSource::Recorded { place: ChangedIn::WorkTree, base: Some(base.to_string()) }
+    ChangeSource::Recorded {
+        place: ChangedIn::WorkTree,
+        base: Some(base.to_string()),
+    }
 }
 
 fn scope(plan: &Plan, whole: Option<&Plan>) -> Scope {

@@ -49,13 +49,14 @@ impl Terminal {
         }
     }
 
-    /// Writes to standard output. A reader that went away ends the output silently; any other fault (a full disk) makes
-    /// vplan fail in the end.
+    /// Writes to standard output. A reader that went away ends the output silently; any other fault
+    /// (a full disk) makes vplan fail in the end.
     pub fn print(&self, text: &str) {
         self.print_with(|out| out.write_all(text.as_bytes()));
     }
 
-    /// Writes to standard output what `write` writes, piece by piece: a document of many megabytes need not be in memory.
+    /// Writes to standard output what `write` writes, piece by piece: a document of many megabytes
+    /// need not be in memory.
     pub fn print_with(&self, write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) {
         let mut out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
         let result = write(&mut out).and_then(|()| out.flush());
@@ -64,7 +65,8 @@ impl Terminal {
         }
     }
 
-    /// Writes text for people to standard output: whatever foreign text is in it, no line is a workflow command.
+    /// Writes text for people to standard output: whatever foreign text is in it, no line is a
+    /// workflow command.
     pub fn say(&self, text: &str) {
         self.print(&without_commands(text));
     }
@@ -76,28 +78,39 @@ impl Terminal {
         self.print(&text);
     }
 
-    /// Writes a JSON document that is written in pieces, none of which cuts a character, and a line end; nothing in it is a
-    /// workflow command.
+    /// Writes a JSON document that is written in pieces, none of which cuts a character, and a line
+    /// end; nothing in it is a workflow command.
     pub fn print_json_with(&self, write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) {
         self.print_with(|out| {
-            write(&mut JsonPieces { out: &mut *out, signs: 0 })?;
+            write(&mut JsonPieces {
+                out: &mut *out,
+                signs: 0,
+            })?;
             out.write_all(b"\n")
         });
     }
 
-    /// Writes to standard error, which people read: no line is a workflow command. Nobody is left to tell if that fails.
+    /// Writes to standard error, which people read: no line is a workflow command. Nobody is left
+    /// to tell if that fails.
     pub fn note(&self, text: &str) {
-        let _ = std::io::stderr().lock().write_all(without_commands(text).as_bytes());
+        let _ = std::io::stderr()
+            .lock()
+            .write_all(without_commands(text).as_bytes());
     }
 
-    /// Writes workflow commands of vplan's own to standard error: standard output may hold a document.
+    /// Writes workflow commands of vplan's own to standard error: standard output may hold a
+    /// document.
     pub fn command(&self, lines: &str) {
         let _ = std::io::stderr().lock().write_all(lines.as_bytes());
     }
 
     /// Shows why vplan stopped.
     pub fn failure(&self, failure: &Failure) {
-        self.note(&render::diagnostic::failure(failure, self.color_stderr, self.width));
+        self.note(&render::diagnostic::failure(
+            failure,
+            self.color_stderr,
+            self.width,
+        ));
     }
 
     /// The exit code, once everything is written.
@@ -120,7 +133,9 @@ struct JsonPieces<'o> {
 impl Write for JsonPieces<'_> {
     fn write(&mut self, piece: &[u8]) -> std::io::Result<usize> {
         match std::str::from_utf8(piece) {
-            Ok(text) => self.out.write_all(json_piece_without_commands(text, &mut self.signs).as_bytes())?,
+            Ok(text) => self
+                .out
+                .write_all(json_piece_without_commands(text, &mut self.signs).as_bytes())?,
             Err(_) => self.out.write_all(piece)?,
         }
         Ok(piece.len())
@@ -131,7 +146,8 @@ impl Write for JsonPieces<'_> {
     }
 }
 
-/// Standard output for lines of JSON, each written in one go: nothing in them is a workflow command.
+/// Standard output for lines of JSON, each written in one go: nothing in them is a workflow
+/// command.
 #[derive(Debug)]
 pub struct JsonLines;
 

@@ -23,8 +23,14 @@ impl Session {
     /// Compiling fails.
     pub(super) fn unseen(&self, plan: &Plan, facts: &Facts) -> Result<Vec<Caveat>, Failure> {
         // Who names the changed files has no comparison, and no questions about it.
-        let Some(git) = self.git().filter(|_| self.request.changed_in.is_some()) else { return Ok(Vec::new()) };
-        let Unseen { hidden, left_out, line_ends } = git.unseen();
+        let Some(git) = self.git().filter(|_| self.request.changed_in.is_some()) else {
+            return Ok(Vec::new());
+        };
+        let Unseen {
+            hidden,
+            left_out,
+            line_ends,
+        } = git.unseen();
         let mut caveats = Vec::new();
         caveats.extend(self.switched_off(&hidden, plan, facts)?);
         if !hidden.is_empty() {
@@ -41,18 +47,29 @@ impl Session {
         Ok(caveats)
     }
 
-    /// Checks that the change keeps from applying by what it adds or removes: with the files of the base they would be asked for.
-    fn switched_off(&self, hidden: &[RepoPath], plan: &Plan, facts: &Facts) -> Result<Option<Caveat>, Failure> {
+    /// Checks that the change keeps from applying by what it adds or removes: with the files of the
+    /// base they would be asked for.
+    fn switched_off(
+        &self,
+        hidden: &[RepoPath],
+        plan: &Plan,
+        facts: &Facts,
+    ) -> Result<Option<Caveat>, Failure> {
         let changed = &self.request.changed;
-        let appeared =
-            |path: &RepoPath| hidden.binary_search(path).is_ok() || changed.status(path) == Some(Status::Added);
+        let appeared = |path: &RepoPath| {
+            hidden.binary_search(path).is_ok() || changed.status(path) == Some(Status::Added)
+        };
         let vanished = |path: &RepoPath| {
             changed.status(path) == Some(Status::Deleted)
-                || changed.below(path).any(|file| file.status == Status::Deleted)
+                || changed
+                    .below(path)
+                    .any(|file| file.status == Status::Deleted)
         };
         let (mut then, mut about) = (facts.clone(), Vec::new());
         for (question, answer) in &mut then.0 {
-            let Question::Exists(path) = question else { continue };
+            let Question::Exists(path) = question else {
+                continue;
+            };
             let other = match answer {
                 Answer::Word(Certainty::Yes) if appeared(path) => Certainty::No,
                 Answer::Word(Certainty::No) if vanished(path) => Certainty::Yes,
@@ -66,85 +83,189 @@ impl Session {
         }
         let before = self.compiled(self.contract(), &self.request, &mut then)?;
         let is_there = |step: &Step| plan.steps.iter().any(|s| s.check() == step.check());
-        let blocking = before.steps.iter().filter(|s| s.severity == Severity::Blocking && s.origin == Origin::Contract);
+        let blocking = before
+            .steps
+            .iter()
+            .filter(|s| s.severity == Severity::Blocking && s.origin == Origin::Contract);
         let lost: Vec<&Step> = blocking.filter(|step| !is_there(step)).collect();
         if lost.is_empty() {
             return Ok(None);
         }
-        let message = "checks do not apply any more because of files that the change adds or removes";
-        Ok(Some(Caveat::new(Code::SwitchedOff, Effect::Note, message).of_checks(names(&lost)).about(about)))
+        let message =
+            "checks do not apply any more because of files that the change adds or removes";
+        Ok(Some(
+            Caveat::new(Code::SwitchedOff, Effect::Note, message)
+                .of_checks(names(&lost))
+                .about(about),
+        ))
     }
 
-    fn hidden(&self, hidden: Vec<RepoPath>, plan: &Plan, facts: &Facts) -> Result<Option<Caveat>, Failure> {
-        let added = hidden.iter().map(|path| ChangedFile { path: path.clone(), status: Status::Added });
-        let with = self.plan_of(self.request.changed.files().iter().cloned().chain(added).collect(), facts)?;
-        let is_there = |step: &Step| plan.steps.iter().any(|s| (&s.id, &s.argv) == (&step.id, &step.argv));
+    fn hidden(
+        &self,
+        hidden: Vec<RepoPath>,
+        plan: &Plan,
+        facts: &Facts,
+    ) -> Result<Option<Caveat>, Failure> {
+        let added = hidden.iter().map(|path| ChangedFile {
+            path: path.clone(),
+            status: Status::Added,
+        });
+        let with = self.plan_of(
+            self.request
+                .changed
+                .files()
+                .iter()
+                .cloned()
+                .chain(added)
+                .collect(),
+            facts,
+        )?;
+        let is_there = |step: &Step| {
+            plan.steps
+                .iter()
+                .any(|s| (&s.id, &s.argv) == (&step.id, &step.argv))
+        };
         let more: Vec<&Step> = with.steps.iter().filter(|step| !is_there(step)).collect();
         if more.is_empty() {
             return Ok(None);
         }
-        let matched: BTreeSet<&RepoPath> =
-            more.iter().flat_map(|step| &step.reasons).flat_map(|reason| &reason.matched).collect();
-        let of_checks: Vec<RepoPath> = hidden.iter().filter(|path| matched.contains(path)).cloned().collect();
-        let message =
-            "files that only ignore rules of this machine hide are not part of the change, and checks select them";
-        let way_out = "add them to git, name them with `--changed`, or ignore them in a tracked `.gitignore`";
-        let caveat = Caveat::new(Code::HiddenFiles, Effect::Narrows, message).of_checks(names(&more)).way_out(way_out);
-        Ok(Some(caveat.about(if of_checks.is_empty() { hidden } else { of_checks })))
+        let matched: BTreeSet<&RepoPath> = more
+            .iter()
+            .flat_map(|step| &step.reasons)
+            .flat_map(|reason| &reason.matched)
+            .collect();
+        let of_checks: Vec<RepoPath> = hidden
+            .iter()
+            .filter(|path| matched.contains(path))
+            .cloned()
+            .collect();
+        let message = "files that only ignore rules of this machine hide are not part of the change, and checks select them";
+        let way_out =
+            "add them to git, name them with `--changed`, or ignore them in a tracked `.gitignore`";
+        let caveat = Caveat::new(Code::HiddenFiles, Effect::Narrows, message)
+            .of_checks(names(&more))
+            .way_out(way_out);
+        Ok(Some(caveat.about(if of_checks.is_empty() {
+            hidden
+        } else {
+            of_checks
+        })))
     }
 
     /// What the change itself hides, where it touches a `.gitignore`.
     fn newly_ignored(&self, git: &Git, facts: &Facts) -> Result<Option<Caveat>, Failure> {
         let changed = self.request.changed.files().iter().map(|file| &file.path);
-        let rules: Vec<RepoPath> = changed.filter(|path| path.name() == b".gitignore").cloned().collect();
-        let Some(base) = self.gathered.compared_with().filter(|_| !rules.is_empty()) else { return Ok(None) };
+        let rules: Vec<RepoPath> = changed
+            .filter(|path| path.name() == b".gitignore")
+            .cloned()
+            .collect();
+        let Some(base) = self.gathered.compared_with().filter(|_| !rules.is_empty()) else {
+            return Ok(None);
+        };
         let ignored = match git.newly_ignored(base, &rules) {
             Ok(ignored) => ignored,
             Err(error) => {
-                let message = format!("which files the changed `.gitignore` hides is not known: {error}");
+                let message =
+                    format!("which files the changed `.gitignore` hides is not known: {error}");
                 return Ok(Some(Caveat::new(Code::NewlyIgnored, Effect::Note, message)));
             }
         };
         if ignored.is_empty() {
             return Ok(None);
         }
-        let added = ignored.iter().map(|file| ChangedFile { path: file.path.clone(), status: Status::Added });
-        let with = self.plan_of(self.request.changed.files().iter().cloned().chain(added).collect(), facts)?;
-        let matched: BTreeSet<&RepoPath> =
-            with.steps.iter().flat_map(|step| &step.reasons).flat_map(|reason| &reason.matched).collect();
-        let selects = |step: &Step, path| step.inputs.as_ref().is_some_and(|inputs| inputs.selects(path));
-        let is_selected = |path| matched.contains(path) || with.steps.iter().any(|step| selects(step, path));
-        let selected: Vec<_> = ignored.iter().filter(|file| is_selected(&file.path)).collect();
+        let added = ignored.iter().map(|file| ChangedFile {
+            path: file.path.clone(),
+            status: Status::Added,
+        });
+        let with = self.plan_of(
+            self.request
+                .changed
+                .files()
+                .iter()
+                .cloned()
+                .chain(added)
+                .collect(),
+            facts,
+        )?;
+        let matched: BTreeSet<&RepoPath> = with
+            .steps
+            .iter()
+            .flat_map(|step| &step.reasons)
+            .flat_map(|reason| &reason.matched)
+            .collect();
+        let selects = |step: &Step, path| {
+            step.inputs
+                .as_ref()
+                .is_some_and(|inputs| inputs.selects(path))
+        };
+        let is_selected =
+            |path| matched.contains(path) || with.steps.iter().any(|step| selects(step, path));
+        let selected: Vec<_> = ignored
+            .iter()
+            .filter(|file| is_selected(&file.path))
+            .collect();
         if selected.is_empty() {
             return Ok(None);
         }
         let lines: BTreeSet<&str> = selected.iter().map(|file| &*file.by).collect();
-        let named: Vec<String> = lines.iter().take(LINES).map(|line| format!("`{line}`")).collect();
+        let named: Vec<String> = lines
+            .iter()
+            .take(LINES)
+            .map(|line| format!("`{line}`"))
+            .collect();
         let more = lines.len().saturating_sub(LINES);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let message = format!("the change hides files that checks select, by {}{more}", named.join(", "));
+        let more = if more > 0 {
+            format!(" and {more} more")
+        } else {
+            String::new()
+        };
+        let message = format!(
+            "the change hides files that checks select, by {}{more}",
+            named.join(", ")
+        );
         let of_checks: Vec<&Step> = with
             .steps
             .iter()
             .filter(|step| {
-                let own: BTreeSet<&RepoPath> = step.reasons.iter().flat_map(|reason| &reason.matched).collect();
-                selected.iter().any(|file| own.contains(&file.path) || selects(step, &file.path))
+                let own: BTreeSet<&RepoPath> = step
+                    .reasons
+                    .iter()
+                    .flat_map(|reason| &reason.matched)
+                    .collect();
+                selected
+                    .iter()
+                    .any(|file| own.contains(&file.path) || selects(step, &file.path))
             })
             .collect();
         let files = selected.iter().map(|file| file.path.clone()).collect();
-        let caveat = Caveat::new(Code::NewlyIgnored, Effect::Note, message).of_checks(names(&of_checks));
+        let caveat =
+            Caveat::new(Code::NewlyIgnored, Effect::Note, message).of_checks(names(&of_checks));
         Ok(Some(caveat.about(files)))
     }
 
     fn left_out(&self, left_out: Vec<RepoPath>, plan: &Plan) -> Caveat {
         let count = left_out.len();
-        let about = |step: &&Step| left_out.iter().any(|path| is_about(self.contract(), step, path));
+        let about = |step: &&Step| {
+            left_out
+                .iter()
+                .any(|path| is_about(self.contract(), step, path))
+        };
         let selecting: Vec<&Step> = plan.steps.iter().filter(about).collect();
-        let files = if count == 1 { "1 file is".to_owned() } else { format!("{count} files are") };
-        if selecting.is_empty() {
-            Caveat::new(Code::Sparse, Effect::Note, format!("{files} outside the sparse checkout"))
+        let files = if count == 1 {
+            "1 file is".to_owned()
         } else {
-            let message = format!("{files} outside the sparse checkout, and checks in the plan select some of them");
+            format!("{count} files are")
+        };
+        if selecting.is_empty() {
+            Caveat::new(
+                Code::Sparse,
+                Effect::Note,
+                format!("{files} outside the sparse checkout"),
+            )
+        } else {
+            let message = format!(
+                "{files} outside the sparse checkout, and checks in the plan select some of them"
+            );
             Caveat::new(Code::Sparse, Effect::Narrows, message)
                 .of_checks(names(&selecting))
                 .way_out("check them out: `git sparse-checkout disable`")
@@ -154,7 +275,10 @@ impl Session {
 
     /// The plan for other changed files, before anything is repaired.
     fn plan_of(&self, files: Vec<ChangedFile>, facts: &Facts) -> Result<Plan, Failure> {
-        let request = Request { changed: ChangeSet::new(files), ..self.request.clone() };
+        let request = Request {
+            changed: ChangeSet::new(files),
+            ..self.request.clone()
+        };
         self.compiled(self.contract(), &request, &mut facts.clone())
     }
 }

@@ -2,7 +2,9 @@
 
 use super::Body;
 use super::draft::{self, At, Verb};
-use super::error::{ABSENT_AND_MORE, CHANGED_MISPLACED, EMPTY_FILE, NO_VERB, REGEX, SEVERAL_VERBS, SIZE_RANGE};
+use super::error::{
+    ABSENT_AND_MORE, CHANGED_MISPLACED, EMPTY_FILE, NO_VERB, REGEX, SEVERAL_VERBS, SIZE_RANGE,
+};
 use super::validate::Checker;
 use crate::base::command::{Command, Env};
 use crate::base::diagnostic::Diagnostic;
@@ -12,7 +14,8 @@ use crate::check::file;
 use crate::check::request::Assertion;
 
 impl Checker<'_> {
-    /// The kind of a check, its body, and the assignments in front of its command. `None` after an error.
+    /// The kind of a check, its body, and the assignments in front of its command. `None` after an
+    /// error.
     pub(super) fn body(&mut self, check: &draft::Check) -> Option<(Kind, Body, Env)> {
         let Some((first, further)) = check.verbs.split_first() else {
             let name = check.name.as_ref().map_or("", |n| n.value.as_str());
@@ -37,7 +40,8 @@ impl Checker<'_> {
         Some((first.value.kind(), body.0, body.1))
     }
 
-    /// Whether the verb is one that the front end could not read, and said so: its kind may be a guess.
+    /// Whether the verb is one that the front end could not read, and said so: its kind may be a
+    /// guess.
     pub(super) fn is_broken(&self, verb: &At<Verb>) -> bool {
         self.incomplete && matches!(verb.value, Verb::Command(_, Command::Unsupported { .. }))
     }
@@ -45,16 +49,22 @@ impl Checker<'_> {
     fn verb(&mut self, verb: &At<Verb>) -> Option<(Body, Env)> {
         match &verb.value {
             Verb::Command(_, Command::Argv { env, pieces }) => {
-                let bare = Command::Argv { env: Env::new(), pieces: pieces.clone() };
+                let bare = Command::Argv {
+                    env: Env::new(),
+                    pieces: pieces.clone(),
+                };
                 Some((Body::Command(bare), env.clone()))
             }
             Verb::Command(_, unsupported) => Some((Body::Command(unsupported.clone()), Env::new())),
             Verb::Shell(text) => {
                 if text.contains("{changed}") && !self.incomplete {
                     self.sink.push(
-                        Diagnostic::error(CHANGED_MISPLACED, "`{changed}` has no meaning for a shell")
-                            .label(verb.place, "names of files would become part of a program")
-                            .help("use `run`, which hands each file over as one argument"),
+                        Diagnostic::error(
+                            CHANGED_MISPLACED,
+                            "`{changed}` has no meaning for a shell",
+                        )
+                        .label(verb.place, "names of files would become part of a program")
+                        .help("use `run`, which hands each file over as one argument"),
                     );
                 }
                 Some((Body::Shell(text.clone()), Env::new()))
@@ -64,7 +74,13 @@ impl Checker<'_> {
                 let read = self.path("the path", &path.value, path.place);
                 self.assertions(path, assertions);
                 let assertions = assertions.iter().map(|a| a.value.clone()).collect();
-                Some((Body::File { path: read?, assertions }, Env::new()))
+                Some((
+                    Body::File {
+                        path: read?,
+                        assertions,
+                    },
+                    Env::new(),
+                ))
             }
             Verb::Judge(question) => Some((Body::Judge(question.clone()), Env::new())),
         }
@@ -83,18 +99,30 @@ impl Checker<'_> {
                 Assertion::Matches(pattern) => {
                     if let Err(fault) = file::regex(pattern) {
                         let message = format!("the regular expression cannot be read: {fault}");
-                        self.sink.push(Diagnostic::error(REGEX, message).label(assertion.place, "in this expression"));
+                        self.sink.push(
+                            Diagnostic::error(REGEX, message)
+                                .label(assertion.place, "in this expression"),
+                        );
                     }
                 }
-                Assertion::Size { min: Some(min), max: Some(max) } if min > max => {
+                Assertion::Size {
+                    min: Some(min),
+                    max: Some(max),
+                } if min > max => {
                     let (min, max) = (show_size(*min), show_size(*max));
                     self.sink.push(
-                        Diagnostic::error(SIZE_RANGE, format!("no size lies between {min} and {max}"))
-                            .label(assertion.place, "the ends are the wrong way round")
-                            .help(format!("write `size {max}..{min}`")),
+                        Diagnostic::error(
+                            SIZE_RANGE,
+                            format!("no size lies between {min} and {max}"),
+                        )
+                        .label(assertion.place, "the ends are the wrong way round")
+                        .help(format!("write `size {max}..{min}`")),
                     );
                 }
-                Assertion::Size { min: None, max: None } => {
+                Assertion::Size {
+                    min: None,
+                    max: None,
+                } => {
                     self.sink.push(
                         Diagnostic::error(SIZE_RANGE, "a range of sizes has at least one end")
                             .label(assertion.place, "every size lies in it")

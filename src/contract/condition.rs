@@ -1,7 +1,7 @@
 //! When does a condition hold?
 //!
-//! The obviously right answer, one file and one glob at a time. The planner matches all selections in one pass
-//! (`base::matching`); tests hold it against this.
+//! The obviously right answer, one file and one glob at a time. The planner matches all selections
+//! in one pass (`base::matching`); tests hold it against this.
 
 use super::Test;
 use crate::base::change::ChangeSet;
@@ -9,8 +9,19 @@ use crate::base::glob::Selection;
 use crate::base::path::RepoPath;
 
 /// Whether a condition holds for a role and a change. `exists` answers whether a path exists.
-pub fn holds(test: &Test, role: &str, changes: &ChangeSet, exists: impl Fn(&RepoPath) -> bool) -> bool {
-    let selected = |selection: &Selection| changes.files().iter().filter(|f| selection.selects(&f.path)).count();
+pub fn holds(
+    test: &Test,
+    role: &str,
+    changes: &ChangeSet,
+    exists: impl Fn(&RepoPath) -> bool,
+) -> bool {
+    let selected = |selection: &Selection| {
+        changes
+            .files()
+            .iter()
+            .filter(|f| selection.selects(&f.path))
+            .count()
+    };
     match test {
         Test::Role(roles) => roles.iter().any(|r| r == role),
         Test::ChangedAny(selection) => selected(selection) > 0,
@@ -25,11 +36,12 @@ pub fn holds(test: &Test, role: &str, changes: &ChangeSet, exists: impl Fn(&Repo
 /// Whether every positive item selects a changed file that the list does not exclude.
 fn all_items(selection: &Selection, changes: &ChangeSet) -> bool {
     let excluded = |path: &RepoPath| selection.items.iter().any(|i| i.not && i.selects(path));
-    selection
-        .items
-        .iter()
-        .filter(|item| !item.not)
-        .all(|item| changes.files().iter().any(|f| item.selects(&f.path) && !excluded(&f.path)))
+    selection.items.iter().filter(|item| !item.not).all(|item| {
+        changes
+            .files()
+            .iter()
+            .any(|f| item.selects(&f.path) && !excluded(&f.path))
+    })
 }
 
 #[cfg(test)]
@@ -41,14 +53,24 @@ mod tests {
 
     fn selection(items: &[&str]) -> Selection {
         let item = |text: &&str| {
-            let (not, glob) = text.strip_prefix('!').map_or((false, *text), |glob| (true, glob));
-            Item { not, what: What::Glob(Glob::parse(glob).unwrap()) }
+            let (not, glob) = text
+                .strip_prefix('!')
+                .map_or((false, *text), |glob| (true, glob));
+            Item {
+                not,
+                what: What::Glob(Glob::parse(glob).unwrap()),
+            }
         };
-        Selection { items: items.iter().map(item).collect() }
+        Selection {
+            items: items.iter().map(item).collect(),
+        }
     }
 
     fn changes(paths: &[&str]) -> ChangeSet {
-        let file = |p: &&str| ChangedFile { path: RepoPath::parse(p.as_bytes()).unwrap(), status: Status::Deleted };
+        let file = |p: &&str| ChangedFile {
+            path: RepoPath::parse(p.as_bytes()).unwrap(),
+            status: Status::Deleted,
+        };
         ChangeSet::new(paths.iter().map(file).collect())
     }
 
@@ -58,31 +80,71 @@ mod tests {
         for (items, paths, want) in [
             (&["src/**"][..], &[][..], [false, false, false, true]),
             (&["src/**"], &["src/a"], [true, true, true, false]),
-            (&["src/**"], &["src/a", "docs/b"], [true, true, false, false]),
+            (
+                &["src/**"],
+                &["src/a", "docs/b"],
+                [true, true, false, false],
+            ),
             (&["src/**"], &["docs/b"], [false, false, false, true]),
-            (&["src/**", "docs/**"], &["src/a"], [true, false, true, false]),
-            (&["src/**", "**/*.ts"], &["src/a.ts"], [true, true, true, false]),
-            (&["src/**", "!**/gen/**"], &["src/gen/a"], [false, false, false, true]),
-            (&["src/**", "!**/gen/**"], &["src/gen/a", "src/b"], [true, true, false, false]),
-            (&["src/**", "lib/**", "!lib/x"], &["src/a", "lib/x"], [true, false, false, false]),
+            (
+                &["src/**", "docs/**"],
+                &["src/a"],
+                [true, false, true, false],
+            ),
+            (
+                &["src/**", "**/*.ts"],
+                &["src/a.ts"],
+                [true, true, true, false],
+            ),
+            (
+                &["src/**", "!**/gen/**"],
+                &["src/gen/a"],
+                [false, false, false, true],
+            ),
+            (
+                &["src/**", "!**/gen/**"],
+                &["src/gen/a", "src/b"],
+                [true, true, false, false],
+            ),
+            (
+                &["src/**", "lib/**", "!lib/x"],
+                &["src/a", "lib/x"],
+                [true, false, false, false],
+            ),
         ] {
             let (selection, changes) = (selection(items), changes(paths));
-            let tests: [fn(Selection) -> Test; 4] =
-                [Test::ChangedAny, Test::ChangedAll, Test::ChangedOnly, Test::ChangedNone];
-            let got = tests.map(|make| holds(&make(selection.clone()), "worker", &changes, |_| false));
+            let tests: [fn(Selection) -> Test; 4] = [
+                Test::ChangedAny,
+                Test::ChangedAll,
+                Test::ChangedOnly,
+                Test::ChangedNone,
+            ];
+            let got =
+                tests.map(|make| holds(&make(selection.clone()), "worker", &changes, |_| false));
             assert_eq!(got, want, "{items:?} {paths:?}");
         }
     }
 
     #[test]
     fn a_name_excludes_inside_itself_only() {
-        let inner = What::Paths { items: Arc::new(selection(&["src/**", "!src/gen/**"])), name: "code".to_owned() };
+        let inner = What::Paths {
+            items: Arc::new(selection(&["src/**", "!src/gen/**"])),
+            name: "code".to_owned(),
+        };
         let mut outer = selection(&["src/gen/a"]);
-        outer.items.push(Item { not: false, what: inner });
+        outer.items.push(Item {
+            not: false,
+            what: inner,
+        });
         let any = Test::ChangedAny(outer.clone());
         assert!(holds(&any, "worker", &changes(&["src/gen/a"]), |_| false));
         assert!(!holds(&any, "worker", &changes(&["src/gen/b"]), |_| false));
-        assert!(holds(&Test::ChangedAll(outer), "worker", &changes(&["src/gen/a", "src/b"]), |_| false));
+        assert!(holds(
+            &Test::ChangedAll(outer),
+            "worker",
+            &changes(&["src/gen/a", "src/b"]),
+            |_| false
+        ));
     }
 
     #[test]

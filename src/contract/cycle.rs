@@ -1,25 +1,30 @@
 //! Which nodes of a graph wait for each other, and what is the shortest way around?
 //!
-//! Knows numbers only. Linear while there is no cycle; the search for the shortest one starts when there is.
+//! Knows numbers only. Linear while there is no cycle; the search for the shortest one starts when
+//! there is.
 
 use std::collections::VecDeque;
 
-/// A directed graph. Nodes from `real` on are joints: they stand for a product of edges (every member of a group behind
-/// every member of another) and count nothing in a cycle's length.
+/// A directed graph. Nodes from `real` on are joints: they stand for a product of edges (every
+/// member of a group behind every member of another) and count nothing in a cycle's length.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Graph {
     out: Vec<Vec<usize>>,
     real: usize,
 }
 
-/// How many edges the search for a shortest cycle may follow before it is content with the best one found. A contract of
-/// a megabyte that people wrote stays far below; one that was made to be slow does not.
+/// How many edges the search for a shortest cycle may follow before it is content with the best one
+/// found. A contract of a megabyte that people wrote stays far below; one that was made to be slow
+/// does not.
 const EDGE_BUDGET: usize = 20_000_000;
 
 impl Graph {
     /// A graph of nodes without edges.
     pub(super) fn new(real: usize) -> Self {
-        Self { out: vec![Vec::new(); real], real }
+        Self {
+            out: vec![Vec::new(); real],
+            real,
+        }
     }
 
     /// Adds a joint.
@@ -44,17 +49,22 @@ impl Graph {
         self.out.get(node).map_or(&[], Vec::as_slice)
     }
 
-    /// One shortest cycle of each knot of nodes that reach each other, joints included, the smallest real node first;
-    /// in the order of those nodes. Empty when the graph has no cycle.
+    /// One shortest cycle of each knot of nodes that reach each other, joints included, the
+    /// smallest real node first; in the order of those nodes. Empty when the graph has no
+    /// cycle.
     pub(super) fn shortest_cycles(&self) -> Vec<Vec<usize>> {
         let mut budget = EDGE_BUDGET;
-        let mut cycles: Vec<Vec<usize>> =
-            self.knots().into_iter().filter_map(|knot| self.shortest_within(&knot, &mut budget)).collect();
+        let mut cycles: Vec<Vec<usize>> = self
+            .knots()
+            .into_iter()
+            .filter_map(|knot| self.shortest_within(&knot, &mut budget))
+            .collect();
         cycles.sort();
         cycles
     }
 
-    /// The nodes in an order in which each comes behind all its successors. Nodes on a cycle, and those that reach one, are left out.
+    /// The nodes in an order in which each comes behind all its successors. Nodes on a cycle, and
+    /// those that reach one, are left out.
     pub(super) fn bottom_up(&self) -> Vec<usize> {
         let mut waiting: Vec<usize> = self.out.iter().map(Vec::len).collect();
         let mut into = vec![Vec::new(); self.out.len()];
@@ -65,8 +75,12 @@ impl Graph {
                 }
             }
         }
-        let mut order: Vec<usize> =
-            waiting.iter().enumerate().filter(|(_, count)| **count == 0).map(|(node, _)| node).collect();
+        let mut order: Vec<usize> = waiting
+            .iter()
+            .enumerate()
+            .filter(|(_, count)| **count == 0)
+            .map(|(node, _)| node)
+            .collect();
         let mut next = 0;
         while let Some(node) = order.get(next).copied() {
             next += 1;
@@ -82,11 +96,13 @@ impl Graph {
         order
     }
 
-    /// Strongly connected components that hold a cycle (Tarjan 1972, with a stack of its own instead of recursion).
+    /// Strongly connected components that hold a cycle (Tarjan 1972, with a stack of its own
+    /// instead of recursion).
     fn knots(&self) -> Vec<Vec<usize>> {
         const UNSEEN: usize = usize::MAX;
         let count = self.out.len();
-        let (mut index, mut low, mut on_stack) = (vec![UNSEEN; count], vec![0; count], vec![false; count]);
+        let (mut index, mut low, mut on_stack) =
+            (vec![UNSEEN; count], vec![0; count], vec![false; count]);
         let (mut stack, mut knots, mut clock) = (Vec::new(), Vec::new(), 0_usize);
         for root in 0..count {
             if index.get(root) != Some(&UNSEEN) {
@@ -134,8 +150,8 @@ impl Graph {
         knots
     }
 
-    /// The shortest cycle within a knot: a search from each real node, which is taken out afterwards, since a cycle that
-    /// was not found through it does not need it.
+    /// The shortest cycle within a knot: a search from each real node, which is taken out
+    /// afterwards, since a cycle that was not found through it does not need it.
     fn shortest_within(&self, knot: &[usize], budget: &mut usize) -> Option<Vec<usize>> {
         let mut inside = vec![false; self.out.len()];
         for node in knot {
@@ -158,8 +174,8 @@ impl Graph {
         best.map(|(_, cycle)| cycle)
     }
 
-    /// A shortest cycle through a node that has fewer than `limit` real nodes, with that number. Steps that lead to a
-    /// joint are free, so they go to the front of the queue.
+    /// A shortest cycle through a node that has fewer than `limit` real nodes, with that number.
+    /// Steps that lead to a joint are free, so they go to the front of the queue.
     fn cycle_through(
         &self,
         start: usize,
@@ -175,7 +191,12 @@ impl Graph {
             if node != start && get(&distance, node) < length {
                 continue;
             }
-            for next in self.successors(node).iter().copied().filter(|n| get(inside, *n)) {
+            for next in self
+                .successors(node)
+                .iter()
+                .copied()
+                .filter(|n| get(inside, *n))
+            {
                 *budget = budget.saturating_sub(1);
                 let length = length + usize::from(!self.is_joint(next));
                 if length >= limit {
@@ -211,7 +232,12 @@ impl Graph {
         let mut dead = Vec::new();
         for from in knot.iter().copied().filter(|n| get(inside, *n)) {
             let mut count = 0;
-            for to in self.successors(from).iter().copied().filter(|n| get(inside, *n)) {
+            for to in self
+                .successors(from)
+                .iter()
+                .copied()
+                .filter(|n| get(inside, *n))
+            {
                 into.entry(to).or_default().push(from);
                 *budget = budget.saturating_sub(1);
                 count += 1;
@@ -264,7 +290,10 @@ mod tests {
             (vec![(0, 1), (1, 2), (0, 2)], vec![]),
             (vec![(0, 0)], vec![vec![0]]),
             (vec![(0, 1), (1, 2), (2, 0), (2, 1)], vec![vec![1, 2]]),
-            (vec![(3, 2), (2, 3), (0, 1), (1, 0), (1, 2)], vec![vec![0, 1], vec![2, 3]]),
+            (
+                vec![(3, 2), (2, 3), (0, 1), (1, 0), (1, 2)],
+                vec![vec![0, 1], vec![2, 3]],
+            ),
             (vec![(0, 1), (1, 2), (2, 3), (3, 0), (2, 2)], vec![vec![2]]),
         ] {
             assert_eq!(graph(4, &edges).shortest_cycles(), want, "{edges:?}");
@@ -276,7 +305,17 @@ mod tests {
         // 0 -> J -> J' -> 1 -> 0 counts two; 2 -> 3 -> 4 -> 2, reached from it, counts three.
         let mut graph = Graph::new(5);
         let (j, k) = (graph.joint(), graph.joint());
-        for (from, to) in [(0, j), (j, k), (k, 1), (1, 0), (1, 2), (2, 3), (3, 4), (4, 2), (4, 0)] {
+        for (from, to) in [
+            (0, j),
+            (j, k),
+            (k, 1),
+            (1, 0),
+            (1, 2),
+            (2, 3),
+            (3, 4),
+            (4, 2),
+            (4, 0),
+        ] {
             graph.edge(from, to);
         }
         assert_eq!(graph.shortest_cycles(), [vec![0, j, k, 1]]);
@@ -285,7 +324,10 @@ mod tests {
     #[test]
     fn bottom_up_leaves_cycles_out() {
         assert_eq!(graph(4, &[(0, 1), (1, 2), (3, 3)]).bottom_up(), [2, 1, 0]);
-        assert_eq!(graph(3, &[(0, 1), (1, 0), (2, 0)]).bottom_up(), Vec::<usize>::new());
+        assert_eq!(
+            graph(3, &[(0, 1), (1, 0), (2, 0)]).bottom_up(),
+            Vec::<usize>::new()
+        );
     }
 
     /// Length of the shortest cycle by Floyd and Warshall.
@@ -302,7 +344,10 @@ mod tests {
                 }
             }
         }
-        (0..nodes).map(|i| d[i][i]).min().filter(|length| *length < FAR)
+        (0..nodes)
+            .map(|i| d[i][i])
+            .min()
+            .filter(|length| *length < FAR)
     }
 
     proptest! {

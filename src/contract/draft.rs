@@ -1,7 +1,8 @@
 //! What did the author write, before anybody checked it?
 //!
-//! A front end lowers its syntax to this; `validate` turns it into a [`Contract`](super::Contract). Values are typed, but
-//! names are unresolved, globs unread, and nothing has been compared with anything else.
+//! A front end lowers its syntax to this; `validate` turns it into a [`Contract`](super::Contract).
+//! Values are typed, but names are unresolved, globs unread, and nothing has been compared with
+//! anything else.
 
 use crate::base::canon::Digest;
 use crate::base::command::Command;
@@ -38,13 +39,15 @@ pub struct Draft {
     pub names: Vec<At<String>>,
     /// `base` statements (a second one is an error).
     pub bases: Vec<At<String>>,
-    /// `import` statements that are still to be resolved: `contract::import` puts what they bring into their place.
+    /// `import` statements that are still to be resolved: `contract::import` puts what they bring
+    /// into their place.
     pub imports: Vec<Import>,
     /// The uses of other files whose content stands in this draft.
     pub inclusions: Vec<Inclusion>,
     /// The other files that were read, in the order of their sources.
     pub imported: Vec<Imported>,
-    /// How the names begin that files would have brought which could not be read: what is missing there is no news.
+    /// How the names begin that files would have brought which could not be read: what is missing
+    /// there is no news.
     pub absent: Vec<String>,
     /// `paths` statements.
     pub paths: Vec<Paths>,
@@ -104,8 +107,8 @@ pub struct Extent {
     pub sequences: usize,
 }
 
-/// One use of an imported file. What it brought says which it was by the number of the inclusion, counted from 1; 0 is the
-/// contract itself.
+/// One use of an imported file. What it brought says which it was by the number of the inclusion,
+/// counted from 1; 0 is the contract itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inclusion {
     /// The file.
@@ -151,8 +154,8 @@ pub struct Sel {
     pub not: bool,
     /// A glob or a name; the place covers the `!` too.
     pub what: At<SelKind>,
-    /// Where the glob's own first byte stands when the text between the quotes has no escapes, so that faults inside the
-    /// glob can be pointed at.
+    /// Where the glob's own first byte stands when the text between the quotes has no escapes, so
+    /// that faults inside the glob can be pointed at.
     pub inner: Option<usize>,
 }
 
@@ -446,7 +449,8 @@ pub struct Expect {
 pub enum ExpectLine {
     /// `role NAME`
     Role(At<String>),
-    /// `changed STR…`: each a path, perhaps behind `added:`, `modified:`, `deleted:`, `type-changed:` or `:`.
+    /// `changed STR…`: each a path, perhaps behind `added:`, `modified:`, `deleted:`,
+    /// `type-changed:` or `:`.
     Changed(Vec<At<String>>),
     /// `tier N`
     Tier(u8),

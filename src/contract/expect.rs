@@ -1,9 +1,10 @@
-//! What does a contract say about itself? Its tests, checked: every name exists, and no two assertions exclude each other.
+//! What does a contract say about itself? Its tests, checked: every name exists, and no two
+//! assertions exclude each other.
 
 use super::draft::{self, At, ExpectLine};
 use super::error::{
-    DUPLICATE_LINE, DUPLICATE_NAME, EMPTY_EXPECT, EXPECT_CONFLICT, EXPECT_TITLE, PATH, TESTS_MISPLACED, UNKNOWN_CHECK,
-    UNKNOWN_ROLE,
+    DUPLICATE_LINE, DUPLICATE_NAME, EMPTY_EXPECT, EXPECT_CONFLICT, EXPECT_TITLE, PATH,
+    TESTS_MISPLACED, UNKNOWN_CHECK, UNKNOWN_ROLE,
 };
 use super::resolve::{Names, line};
 use super::selection::{repo_path, warn_of_glob};
@@ -99,8 +100,8 @@ impl AssertionKind {
     }
 }
 
-/// Checks the tests that stand in a file of their own, against the contract that they are about. Those with an error are
-/// left out.
+/// Checks the tests that stand in a file of their own, against the contract that they are about.
+/// Those with an error are left out.
 #[must_use]
 pub fn validate_tests(
     drafts: &[draft::Expect],
@@ -127,11 +128,21 @@ impl Checker<'_> {
             );
         }
         let known = Known {
-            checks: self.names.defined.iter().filter_map(|c| Some(c.name.as_ref()?.value.as_str())).collect(),
+            checks: self
+                .names
+                .defined
+                .iter()
+                .filter_map(|c| Some(c.name.as_ref()?.value.as_str()))
+                .collect(),
             roles: self.names.roles.clone(),
             names: &self.names,
         };
-        let checks = known.checks.iter().copied().chain(self.ids.iter().map(String::as_str)).collect();
+        let checks = known
+            .checks
+            .iter()
+            .copied()
+            .chain(self.ids.iter().map(String::as_str))
+            .collect();
         Known { checks, ..known }.expects(&self.draft.expects, self.sources, self.sink)
     }
 }
@@ -145,14 +156,19 @@ struct Known<'k> {
 }
 
 impl Known<'_> {
-    fn expects(&self, drafts: &[draft::Expect], sources: &Sources, sink: &mut Diagnostics) -> Vec<Expect> {
+    fn expects(
+        &self,
+        drafts: &[draft::Expect],
+        sources: &Sources,
+        sink: &mut Diagnostics,
+    ) -> Vec<Expect> {
         let mut titles: BTreeMap<&str, Place> = BTreeMap::new();
         let mut all = Vec::with_capacity(drafts.len());
         for draft in drafts {
             let title = &draft.title;
             if title.value.trim().is_empty() {
-                let error =
-                    Diagnostic::error(EXPECT_TITLE, "a test has no title").label(title.place, "nothing is said");
+                let error = Diagnostic::error(EXPECT_TITLE, "a test has no title")
+                    .label(title.place, "nothing is said");
                 sink.push(error.help("say what is expected: it is what a failure shows"));
             } else if let Some(first) = titles.get(title.value.as_str()) {
                 let message = format!("two tests are called `{}`", visible(title.value.as_bytes()));
@@ -170,7 +186,12 @@ impl Known<'_> {
         all
     }
 
-    fn expect(&self, draft: &draft::Expect, sources: &Sources, sink: &mut Diagnostics) -> Option<Expect> {
+    fn expect(
+        &self,
+        draft: &draft::Expect,
+        sources: &Sources,
+        sink: &mut Diagnostics,
+    ) -> Option<Expect> {
         let mut wrong = Diagnostics::default();
         let mut expect = Expect {
             title: draft.title.value.clone(),
@@ -188,7 +209,10 @@ impl Known<'_> {
         let mut seen: BTreeMap<&str, Place> = BTreeMap::new();
         let mut files = Vec::new();
         // The steps of commands have names that no contract knows.
-        let closed = !draft.lines.iter().any(|l| matches!(l.value, ExpectLine::Command(_)));
+        let closed = !draft
+            .lines
+            .iter()
+            .any(|l| matches!(l.value, ExpectLine::Command(_)));
         for entry in &draft.lines {
             let keyword = entry.value.keyword();
             let repeatable = matches!(entry.value, ExpectLine::Changed(_) | ExpectLine::Command(_));
@@ -204,7 +228,9 @@ impl Known<'_> {
             }
             match &entry.value {
                 ExpectLine::Role(role) => expect.role = self.role(role, &mut wrong),
-                ExpectLine::Changed(list) => files.extend(list.iter().filter_map(|f| changed_file(f, &mut wrong))),
+                ExpectLine::Changed(list) => {
+                    files.extend(list.iter().filter_map(|f| changed_file(f, &mut wrong)))
+                }
                 ExpectLine::Tier(tier) => expect.min_tier = *tier,
                 ExpectLine::RiskLevel(level) => expect.risk = Some(*level),
                 ExpectLine::At(ends) => expect.ends = ends.iter().copied().collect(),
@@ -212,7 +238,12 @@ impl Known<'_> {
                 ExpectLine::Exists(paths) => {
                     for path in paths {
                         warn_of_glob("what `exists` names", &path.value, path.place, &mut wrong);
-                        expect.exists.extend(repo_path("the path", &path.value, path.place, &mut wrong));
+                        expect.exists.extend(repo_path(
+                            "the path",
+                            &path.value,
+                            path.place,
+                            &mut wrong,
+                        ));
                     }
                 }
                 ExpectLine::Plan(names) => {
@@ -245,12 +276,17 @@ impl Known<'_> {
             }
         }
         expect.changed = ChangeSet::new(files);
-        let asserted = draft
-            .lines
-            .iter()
-            .any(|l| matches!(l.value, ExpectLine::Plan(_) | ExpectLine::Runs(_) | ExpectLine::Skips(_)));
+        let asserted = draft.lines.iter().any(|l| {
+            matches!(
+                l.value,
+                ExpectLine::Plan(_) | ExpectLine::Runs(_) | ExpectLine::Skips(_)
+            )
+        });
         if !asserted && !draft.broken {
-            let message = format!("the test `{}` asserts nothing", visible(expect.title.as_bytes()));
+            let message = format!(
+                "the test `{}` asserts nothing",
+                visible(expect.title.as_bytes())
+            );
             wrong.push(
                 Diagnostic::error(EMPTY_EXPECT, message)
                     .label(expect.place, "neither `plan` nor `runs` nor `skips`")
@@ -267,11 +303,25 @@ impl Known<'_> {
 
     fn role(&self, role: &At<String>, sink: &mut Diagnostics) -> Option<String> {
         if !self.roles.contains(role.value.as_str()) {
-            let mut error = self.names.unknown(UNKNOWN_ROLE, "role", role.as_ref(), self.roles.iter().copied());
+            let mut error = self.names.unknown(
+                UNKNOWN_ROLE,
+                "role",
+                role.as_ref(),
+                self.roles.iter().copied(),
+            );
             if error.help.is_none() {
-                let own: Vec<&str> = self.roles.iter().copied().filter(|r| !BUILT_IN_ROLES.contains(r)).collect();
-                let list =
-                    BUILT_IN_ROLES.into_iter().chain(own).map(|r| format!("`{r}`")).collect::<Vec<_>>().join(", ");
+                let own: Vec<&str> = self
+                    .roles
+                    .iter()
+                    .copied()
+                    .filter(|r| !BUILT_IN_ROLES.contains(r))
+                    .collect();
+                let list = BUILT_IN_ROLES
+                    .into_iter()
+                    .chain(own)
+                    .map(|r| format!("`{r}`"))
+                    .collect::<Vec<_>>()
+                    .join(", ");
                 error = error.help(format!("known are {list}"));
             }
             sink.push(error);
@@ -290,9 +340,18 @@ impl Known<'_> {
     ) -> Option<Assertion> {
         let known = |name: &str| self.checks.contains(name) || self.names.is_absent(name);
         for name in names.iter().filter(|n| closed && !known(&n.value)) {
-            sink.push(self.names.unknown(UNKNOWN_CHECK, "check", name.as_ref(), self.checks.iter().copied()));
+            sink.push(self.names.unknown(
+                UNKNOWN_CHECK,
+                "check",
+                name.as_ref(),
+                self.checks.iter().copied(),
+            ));
         }
-        Some(Assertion { kind, names: names.to_vec(), place })
+        Some(Assertion {
+            kind,
+            names: names.to_vec(),
+            place,
+        })
     }
 }
 
@@ -311,7 +370,8 @@ fn changed_file(text: &At<String>, sink: &mut Diagnostics) -> Option<ChangedFile
     Some(ChangedFile { path, status })
 }
 
-/// Reports what cannot hold together: a name that runs and does not, or that stands twice where each stands once.
+/// Reports what cannot hold together: a name that runs and does not, or that stands twice where
+/// each stands once.
 fn conflicts(assertions: &[Assertion], sink: &mut Diagnostics) {
     let of = |kind| assertions.iter().find(|a| a.kind == kind);
     let mut report = |name: &At<String>, other: Place, message: &str, text: &str, label: &str| {
@@ -327,22 +387,42 @@ fn conflicts(assertions: &[Assertion], sink: &mut Diagnostics) {
         let mut first: BTreeMap<&str, Place> = BTreeMap::new();
         for name in &assertion.names {
             if let Some(first) = first.insert(&name.value, name.place) {
-                report(name, first, "is named twice, and a plan has each check once", "again here", "first here");
+                report(
+                    name,
+                    first,
+                    "is named twice, and a plan has each check once",
+                    "again here",
+                    "first here",
+                );
             }
         }
     }
-    let find = |list: &'_ Assertion, name: &str| list.names.iter().find(|n| n.value == name).map(|n| n.place);
+    let find = |list: &'_ Assertion, name: &str| {
+        list.names.iter().find(|n| n.value == name).map(|n| n.place)
+    };
     for skipped in of(AssertionKind::Skips).into_iter().flat_map(|s| &s.names) {
         for kind in [AssertionKind::Plan, AssertionKind::Runs] {
             if let Some(place) = of(kind).and_then(|a| find(a, &skipped.value)) {
-                report(skipped, place, "is expected to run and not to run", "not to run here", "to run here");
+                report(
+                    skipped,
+                    place,
+                    "is expected to run and not to run",
+                    "not to run here",
+                    "to run here",
+                );
                 break;
             }
         }
     }
     if let (Some(plan), Some(runs)) = (of(AssertionKind::Plan), of(AssertionKind::Runs)) {
         for name in runs.names.iter().filter(|n| find(plan, &n.value).is_none()) {
-            report(name, plan.place, "is expected to run, but is not in the plan", "to run here", "not among these");
+            report(
+                name,
+                plan.place,
+                "is expected to run, but is not in the plan",
+                "to run here",
+                "not among these",
+            );
         }
     }
 }

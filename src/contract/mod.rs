@@ -37,7 +37,8 @@ pub struct Contract {
     pub digest: Digest,
     /// The other files that it is made of, in the order in which they were read.
     pub imports: Vec<Imported>,
-    /// Of each use of an imported file, from 1, the number of the one that imports it; 0 is the contract itself.
+    /// Of each use of an imported file, from 1, the number of the one that imports it; 0 is the
+    /// contract itself.
     pub importers: Vec<usize>,
     /// The checks, in base order (the order of the file, an import's where it stands).
     pub checks: Vec<Check>,
@@ -64,13 +65,18 @@ pub struct Contract {
 }
 
 impl Contract {
-    /// What identifies it with all that it imports: its digest, or the digest of the digests of all files. What a person accepts.
+    /// What identifies it with all that it imports: its digest, or the digest of the digests of all
+    /// files. What a person accepts.
     #[must_use]
     pub fn identity(&self) -> Digest {
         if self.imports.is_empty() {
             return self.digest.clone();
         }
-        let mut imports: Vec<(&str, &Digest)> = self.imports.iter().map(|i| (i.name.as_str(), &i.digest)).collect();
+        let mut imports: Vec<(&str, &Digest)> = self
+            .imports
+            .iter()
+            .map(|i| (i.name.as_str(), &i.digest))
+            .collect();
         imports.sort();
         Digest::of_value(&(&self.digest, imports))
     }
@@ -78,7 +84,10 @@ impl Contract {
     /// The name of an imported file; none for the contract's own.
     #[must_use]
     pub fn imported(&self, source: SourceId) -> Option<&str> {
-        let at = self.imports.binary_search_by_key(&source, |i| i.source).ok()?;
+        let at = self
+            .imports
+            .binary_search_by_key(&source, |i| i.source)
+            .ok()?;
         self.imports.get(at).map(|i| i.name.as_str())
     }
 }
@@ -95,7 +104,8 @@ pub struct Check {
     pub id: String,
     /// Whether it has a name of its own (anonymous ones may be merged).
     pub named: bool,
-    /// Which use of which file defines it: 0 is the contract itself, an import counts from 1 (see `Contract::importers`).
+    /// Which use of which file defines it: 0 is the contract itself, an import counts from 1 (see
+    /// `Contract::importers`).
     pub inclusion: usize,
     /// Where it is defined: its name, or its `run`.
     pub place: Place,
@@ -107,8 +117,8 @@ pub struct Check {
     pub kind: Kind,
     /// What it does.
     pub body: Body,
-    /// The places where it applies: its definition first, then each `use`. It is selected when all conditions of one of
-    /// them hold.
+    /// The places where it applies: its definition first, then each `use`. It is selected when all
+    /// conditions of one of them hold.
     pub placements: Vec<Placement>,
     /// 0, 1 or 2.
     pub tier: u8,
@@ -173,7 +183,8 @@ pub struct Check {
 /// What a check does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// `run`, `compile`, `test`, `lint`. The assignments in front are in [`Check::env`] already; `Command::Argv::env` is empty.
+    /// `run`, `compile`, `test`, `lint`. The assignments in front are in [`Check::env`] already;
+    /// `Command::Argv::env` is empty.
     Command(Command),
     /// `shell`: the text for `sh -c`.
     Shell(String),
@@ -219,7 +230,8 @@ pub enum Test {
     Role(Vec<String>),
     /// `whenChangedAny`: at least one changed file is selected.
     ChangedAny(Selection),
-    /// `whenChangedAll`: every positive item selects at least one changed file that the list does not exclude.
+    /// `whenChangedAll`: every positive item selects at least one changed file that the list does
+    /// not exclude.
     ChangedAll(Selection),
     /// `whenChangedOnly`: files changed and every one is selected.
     ChangedOnly(Selection),
@@ -315,7 +327,8 @@ pub struct RecoverPolicy {
 
 /// The names of all rewrite rules, in the order in which they are tried (engine.md section 6).
 ///
-/// They stand here because a contract may name them; `recover::rules::ALL` is checked against this list by a test.
+/// They stand here because a contract may name them; `recover::rules::ALL` is checked against this
+/// list by a test.
 pub const RECOVERY_RULES: [&str; 7] = [
     "split-conjunction",
     "hoist-directory",
@@ -328,7 +341,10 @@ pub const RECOVERY_RULES: [&str; 7] = [
 
 impl Default for RecoverPolicy {
     fn default() -> Self {
-        Self { rules: RECOVERY_RULES.iter().map(|r| (*r).to_owned()).collect(), contract: false }
+        Self {
+            rules: RECOVERY_RULES.iter().map(|r| (*r).to_owned()).collect(),
+            contract: false,
+        }
     }
 }
 

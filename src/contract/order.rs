@@ -1,8 +1,11 @@
-//! In which order may the checks run? `sequence`, `needs` and tiers, compared with each other without any request.
+//! In which order may the checks run? `sequence`, `needs` and tiers, compared with each other
+//! without any request.
 
 use super::cycle::Graph;
 use super::draft::{self, Group};
-use super::error::{CYCLE, SEQUENCE_AGAINST_TIERS, SEQUENCE_REPEATS, SEQUENCE_REST, SEQUENCE_SHORT, SEQUENCE_SIZE};
+use super::error::{
+    CYCLE, SEQUENCE_AGAINST_TIERS, SEQUENCE_REPEATS, SEQUENCE_REST, SEQUENCE_SHORT, SEQUENCE_SIZE,
+};
 use super::resolve::line;
 use super::validate::{Checker, Reference};
 use super::{CheckIndex, Sequence};
@@ -28,8 +31,9 @@ enum Known {
 impl Checker<'_> {
     /// The sequences with `*` replaced; reports what no order of the checks can satisfy.
     ///
-    /// `*` stands for the other checks of the same file in the same tier. A sequence that names checks of several tiers becomes one of
-    /// its named checks and one for each of these tiers, in which `*` has that tier's checks: between tiers there is an order already.
+    /// `*` stands for the other checks of the same file in the same tier. A sequence that names
+    /// checks of several tiers becomes one of its named checks and one for each of these tiers,
+    /// in which `*` has that tier's checks: between tiers there is an order already.
     pub(super) fn order(&mut self, edges: &Edges<'_>) -> Vec<Sequence> {
         let mut by_tier: BTreeMap<(usize, u8), Vec<CheckIndex>> = BTreeMap::new();
         for (index, tier) in edges.tiers.iter().enumerate() {
@@ -46,14 +50,23 @@ impl Checker<'_> {
                 if members > self.caps.sequence_members {
                     break;
                 }
-                made.push((Sequence { groups, line: line(self.sources, sequence.place) }, sequence.place));
+                made.push((
+                    Sequence {
+                        groups,
+                        line: line(self.sources, sequence.place),
+                    },
+                    sequence.place,
+                ));
             }
             if members > self.caps.sequence_members {
                 let most = self.caps.sequence_members;
                 self.sink.push(
-                    Diagnostic::error(SEQUENCE_SIZE, format!("the sequences have more than {most} members in all"))
-                        .label(sequence.place, "too many with `*` replaced")
-                        .help("say what comes before or behind all others in one `sequence`"),
+                    Diagnostic::error(
+                        SEQUENCE_SIZE,
+                        format!("the sequences have more than {most} members in all"),
+                    )
+                    .label(sequence.place, "too many with `*` replaced")
+                    .help("say what comes before or behind all others in one `sequence`"),
                 );
                 break;
             }
@@ -94,13 +107,18 @@ impl Checker<'_> {
             };
             let mut known = Vec::with_capacity(names.len());
             for name in names {
-                let Some(index) = self.names.check(name, self.sink) else { continue };
+                let Some(index) = self.names.check(name, self.sink) else {
+                    continue;
+                };
                 match seen.get(&index) {
                     Some(first) => self.sink.push(
-                        Diagnostic::error(SEQUENCE_REPEATS, format!("`{}` stands twice in a sequence", name.value))
-                            .label(name.place, "again here")
-                            .label(*first, "first here")
-                            .help("a check runs once; keep one of the two"),
+                        Diagnostic::error(
+                            SEQUENCE_REPEATS,
+                            format!("`{}` stands twice in a sequence", name.value),
+                        )
+                        .label(name.place, "again here")
+                        .label(*first, "first here")
+                        .help("a check runs once; keep one of the two"),
                     ),
                     None => {
                         seen.insert(index, name.place);
@@ -116,9 +134,18 @@ impl Checker<'_> {
     fn report_against_tiers(&mut self, groups: &[Known], tiers: &[u8]) {
         let tier_of = |check: CheckIndex| tiers.get(check).copied().unwrap_or(0);
         let mut last: Option<(u8, &Reference)> = None;
-        for names in groups.iter().filter_map(|g| if let Known::Names(names) = g { Some(names) } else { None }) {
+        for names in groups.iter().filter_map(|g| {
+            if let Known::Names(names) = g {
+                Some(names)
+            } else {
+                None
+            }
+        }) {
             for name in names {
-                let Some((tier, earlier)) = last.filter(|(tier, _)| tier_of(name.value) < *tier) else { continue };
+                let Some((tier, earlier)) = last.filter(|(tier, _)| tier_of(name.value) < *tier)
+                else {
+                    continue;
+                };
                 let (id, before) = (self.id(name.value), self.id(earlier.value));
                 let own = tier_of(name.value);
                 self.sink.push(
@@ -133,7 +160,10 @@ impl Checker<'_> {
                     ),
                 );
             }
-            let highest = names.iter().map(|n| (tier_of(n.value), n)).max_by_key(|(tier, _)| *tier);
+            let highest = names
+                .iter()
+                .map(|n| (tier_of(n.value), n))
+                .max_by_key(|(tier, _)| *tier);
             if let Some((tier, name)) = highest
                 && last.is_none_or(|(before, _)| tier > before)
             {
@@ -142,7 +172,8 @@ impl Checker<'_> {
         }
     }
 
-    /// A graph of who waits for whom. Between two groups of a sequence stands a joint, so that it stays as large as the text.
+    /// A graph of who waits for whom. Between two groups of a sequence stands a joint, so that it
+    /// stays as large as the text.
     fn report_cycles(&mut self, sequences: &[(Sequence, Place)], edges: &Edges<'_>) {
         let mut graph = Graph::new(edges.tiers.len());
         let mut from_sequence: BTreeMap<usize, Place> = BTreeMap::new();
@@ -181,7 +212,9 @@ impl Checker<'_> {
         edges: &Edges<'_>,
     ) {
         let mut chain: Vec<(String, Place)> = Vec::new();
-        let Some(first) = cycle.first().copied() else { return };
+        let Some(first) = cycle.first().copied() else {
+            return;
+        };
         let (mut from, mut joint) = (first, None);
         for node in cycle.iter().skip(1).copied().chain([first]) {
             if graph.is_joint(node) {
@@ -191,27 +224,59 @@ impl Checker<'_> {
             let (after, before) = (self.id(from), self.id(node));
             match joint.take() {
                 Some(place) => chain.push((
-                    format!("`{after}` runs after `{before}` (sequence, line {})", line(self.sources, place)),
+                    format!(
+                        "`{after}` runs after `{before}` (sequence, line {})",
+                        line(self.sources, place)
+                    ),
                     place,
                 )),
                 None => {
                     let needs = edges.needs.get(from).copied().unwrap_or_default();
-                    let place = needs.iter().find(|n| n.value == node).map(|n| n.place).unwrap_or_default();
-                    let what = if from == node { "itself".to_owned() } else { format!("`{before}`") };
-                    chain.push((format!("`{after}` needs {what} (line {})", line(self.sources, place)), place));
+                    let place = needs
+                        .iter()
+                        .find(|n| n.value == node)
+                        .map(|n| n.place)
+                        .unwrap_or_default();
+                    let what = if from == node {
+                        "itself".to_owned()
+                    } else {
+                        format!("`{before}`")
+                    };
+                    chain.push((
+                        format!(
+                            "`{after}` needs {what} (line {})",
+                            line(self.sources, place)
+                        ),
+                        place,
+                    ));
                 }
             }
             from = node;
         }
         let hidden = chain.len().saturating_sub(SHOWN_EDGES);
-        let shown: Vec<&str> = chain.iter().take(SHOWN_EDGES).map(|(text, _)| text.as_str()).collect();
-        let more = if hidden > 0 { format!(", and {hidden} more") } else { String::new() };
-        let mut error =
-            Diagnostic::error(CYCLE, format!("checks that wait for each other: {}{more}", shown.join(", ")));
+        let shown: Vec<&str> = chain
+            .iter()
+            .take(SHOWN_EDGES)
+            .map(|(text, _)| text.as_str())
+            .collect();
+        let more = if hidden > 0 {
+            format!(", and {hidden} more")
+        } else {
+            String::new()
+        };
+        let mut error = Diagnostic::error(
+            CYCLE,
+            format!(
+                "checks that wait for each other: {}{more}",
+                shown.join(", ")
+            ),
+        );
         let mut labelled = BTreeSet::new();
         for (text, place) in chain.iter().take(SHOWN_EDGES) {
             if labelled.insert(*place) {
-                let text = text.rsplit_once(" (").map_or(text.as_str(), |(text, _)| text);
+                let text = text
+                    .rsplit_once(" (")
+                    .map_or(text.as_str(), |(text, _)| text);
                 error = error.label(*place, text);
             }
         }
@@ -234,7 +299,13 @@ fn expand(
     let tier_of = |check: CheckIndex| tiers.get(check).copied().unwrap_or(0);
     let named: BTreeSet<CheckIndex> = groups
         .iter()
-        .flat_map(|g| if let Known::Names(names) = g { names.as_slice() } else { &[] })
+        .flat_map(|g| {
+            if let Known::Names(names) = g {
+                names.as_slice()
+            } else {
+                &[]
+            }
+        })
         .map(|n| n.value)
         .collect();
     let named_tiers: BTreeSet<u8> = named.iter().map(|c| tier_of(*c)).collect();
@@ -244,7 +315,13 @@ fn expand(
         all.push(
             groups
                 .iter()
-                .map(|g| if let Known::Names(names) = g { names.iter().map(|n| n.value).collect() } else { Vec::new() })
+                .map(|g| {
+                    if let Known::Names(names) = g {
+                        names.iter().map(|n| n.value).collect()
+                    } else {
+                        Vec::new()
+                    }
+                })
                 .collect(),
         );
     }
@@ -257,13 +334,22 @@ fn expand(
             .filter(|c| !named.contains(c))
             .collect::<Vec<_>>();
         let of_tier = groups.iter().map(|group| match group {
-            Known::Names(names) => names.iter().map(|n| n.value).filter(|c| tier_of(*c) == *tier).collect(),
+            Known::Names(names) => names
+                .iter()
+                .map(|n| n.value)
+                .filter(|c| tier_of(*c) == *tier)
+                .collect(),
             Known::Rest => rest.clone(),
         });
         all.push(of_tier.collect());
     }
     all.into_iter()
-        .map(|groups: Vec<Vec<CheckIndex>>| groups.into_iter().filter(|g| !g.is_empty()).collect::<Vec<_>>())
+        .map(|groups: Vec<Vec<CheckIndex>>| {
+            groups
+                .into_iter()
+                .filter(|g| !g.is_empty())
+                .collect::<Vec<_>>()
+        })
         .filter(|groups| groups.len() > 1)
         .collect()
 }
@@ -274,17 +360,37 @@ mod tests {
 
     #[test]
     fn what_a_star_stands_for() {
-        let names =
-            |checks: &[usize]| Known::Names(checks.iter().map(|c| Reference::new(*c, Place::default())).collect());
+        let names = |checks: &[usize]| {
+            Known::Names(
+                checks
+                    .iter()
+                    .map(|c| Reference::new(*c, Place::default()))
+                    .collect(),
+            )
+        };
         // Checks 0 to 3 are of tier 0, 4 and 5 of tier 1, 6 is alone in tier 2.
         let tiers = [0, 0, 0, 0, 1, 1, 2];
-        let by_tier = BTreeMap::from([((0, 0), vec![0, 1, 2, 3]), ((0, 1), vec![4, 5]), ((0, 2), vec![6])]);
+        let by_tier = BTreeMap::from([
+            ((0, 0), vec![0, 1, 2, 3]),
+            ((0, 1), vec![4, 5]),
+            ((0, 2), vec![6]),
+        ]);
         for (groups, want) in [
-            (vec![names(&[0]), names(&[4, 5])], vec![vec![vec![0], vec![4, 5]]]),
-            (vec![names(&[0]), Known::Rest, names(&[2])], vec![vec![vec![0], vec![1, 3], vec![2]]]),
+            (
+                vec![names(&[0]), names(&[4, 5])],
+                vec![vec![vec![0], vec![4, 5]]],
+            ),
+            (
+                vec![names(&[0]), Known::Rest, names(&[2])],
+                vec![vec![vec![0], vec![1, 3], vec![2]]],
+            ),
             (
                 vec![names(&[0]), Known::Rest, names(&[5])],
-                vec![vec![vec![0], vec![5]], vec![vec![0], vec![1, 2, 3]], vec![vec![4], vec![5]]],
+                vec![
+                    vec![vec![0], vec![5]],
+                    vec![vec![0], vec![1, 2, 3]],
+                    vec![vec![4], vec![5]],
+                ],
             ),
             (vec![Known::Rest, names(&[6])], vec![]),
             (vec![names(&[0]), names(&[])], vec![]),

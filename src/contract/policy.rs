@@ -1,13 +1,17 @@
-//! What does a contract say about the whole run? Its name, roles, triggers, limits, scope, and what recovery may do.
+//! What does a contract say about the whole run? Its name, roles, triggers, limits, scope, and what
+//! recovery may do.
 
 use super::draft::{self, At};
 use super::error::{
-    BASE_BRANCH, CHANGED_MISPLACED, DUPLICATE_LINE, NUMBER, RECOVER_CONFLICT, RISK_TIER, UNKNOWN_RULE, UNUSED_TAG,
+    BASE_BRANCH, CHANGED_MISPLACED, DUPLICATE_LINE, NUMBER, RECOVER_CONFLICT, RISK_TIER,
+    UNKNOWN_RULE, UNUSED_TAG,
 };
 use super::resolve::line;
 use super::settings::quoted_list;
 use super::validate::Checker;
-use super::{BUILT_IN_ROLES, Check, Gate, Limits, RECOVERY_RULES, RecoverPolicy, Risk, Role, Scope};
+use super::{
+    BUILT_IN_ROLES, Check, Gate, Limits, RECOVERY_RULES, RecoverPolicy, Risk, Role, Scope,
+};
 use crate::base::command::Command;
 use crate::base::diagnostic::Diagnostic;
 use crate::base::span::Place;
@@ -16,11 +20,14 @@ use std::collections::{BTreeMap, BTreeSet};
 const ON_EXHAUSTED: &[&str] = &["fail", "escalate", "allow"];
 const PROPAGATE: &[&str] = &["downgrade", "reset", "off"];
 
-/// Whether a text can be the name of a branch, or of its reference: what git allows, without what a shell or a revision takes for
-/// something else.
+/// Whether a text can be the name of a branch, or of its reference: what git allows, without what a
+/// shell or a revision takes for something else.
 fn is_branch(text: &str) -> bool {
-    let part = |p: &str| !p.is_empty() && !p.starts_with('.') && !p.ends_with('.') && !p.ends_with(".lock");
-    let odd = |c: char| c.is_control() || c.is_whitespace() || "~^:?*[\\\"'$`|&;<>(){}!#".contains(c);
+    let part = |p: &str| {
+        !p.is_empty() && !p.starts_with('.') && !p.ends_with('.') && !p.ends_with(".lock")
+    };
+    let odd =
+        |c: char| c.is_control() || c.is_whitespace() || "~^:?*[\\\"'$`|&;<>(){}!#".contains(c);
     !text.starts_with('-')
         && !matches!(text, "@" | "HEAD")
         && !text.contains("..")
@@ -122,8 +129,16 @@ impl Checker<'_> {
                 }
                 draft::Recover::Only(rules) => {
                     self.once(&mut seen, "only", entry.place);
-                    for rule in rules.iter().filter(|r| !RECOVERY_RULES.contains(&r.value.as_str())) {
-                        let error = self.names.unknown(UNKNOWN_RULE, "rule", rule.as_ref(), RECOVERY_RULES.into_iter());
+                    for rule in rules
+                        .iter()
+                        .filter(|r| !RECOVERY_RULES.contains(&r.value.as_str()))
+                    {
+                        let error = self.names.unknown(
+                            UNKNOWN_RULE,
+                            "rule",
+                            rule.as_ref(),
+                            RECOVERY_RULES.into_iter(),
+                        );
                         let error = if error.help.is_none() {
                             error.help(format!("the rules are {}", quoted_list(RECOVERY_RULES)))
                         } else {
@@ -131,14 +146,17 @@ impl Checker<'_> {
                         };
                         self.sink.push(error);
                     }
-                    policy.rules.retain(|known| rules.iter().any(|r| r.value == *known));
+                    policy
+                        .rules
+                        .retain(|known| rules.iter().any(|r| r.value == *known));
                 }
             }
         }
         if let (Some(off), true) = (seen.get("off"), seen.len() > 1) {
             let other = seen.iter().find(|(word, _)| **word != "off");
             let mut error =
-                Diagnostic::error(RECOVER_CONFLICT, "recovery that is off allows nothing else").label(*off, "off here");
+                Diagnostic::error(RECOVER_CONFLICT, "recovery that is off allows nothing else")
+                    .label(*off, "off here");
             if let Some((word, place)) = other {
                 error = error.label(*place, format!("but `{word}` here"));
             }
@@ -164,8 +182,10 @@ impl Checker<'_> {
                 draft::Gate::SameFailure(count) => {
                     self.once(&mut seen, "same-failure", place);
                     if *count < 2 {
-                        let error = Diagnostic::error(NUMBER, "`same-failure` cannot be less than 2");
-                        self.sink.push(error.label(place, "one failure is no repetition"));
+                        let error =
+                            Diagnostic::error(NUMBER, "`same-failure` cannot be less than 2");
+                        self.sink
+                            .push(error.label(place, "one failure is no repetition"));
                     }
                     gate.same_failure = Some(*count);
                 }
@@ -199,7 +219,13 @@ impl Checker<'_> {
             if let Some(selection) = self.selection(&risk.items) {
                 let line = line(self.sources, risk.name.place);
                 let source = risk.name.place.source;
-                risks.push(Risk { name: risk.name.value.clone(), tier, selection, line, source });
+                risks.push(Risk {
+                    name: risk.name.value.clone(),
+                    tier,
+                    selection,
+                    line,
+                    source,
+                });
             }
         }
         risks
@@ -207,9 +233,16 @@ impl Checker<'_> {
 
     /// All roles. Of two blocks for one role, which is an error, the first counts.
     pub(super) fn roles(&mut self, checks: &[Option<Check>]) -> BTreeMap<String, Role> {
-        let mut roles: BTreeMap<String, Role> =
-            BUILT_IN_ROLES.iter().map(|r| ((*r).to_owned(), Role::default())).collect();
-        let tags: BTreeSet<&str> = checks.iter().flatten().flat_map(|c| &c.tags).map(String::as_str).collect();
+        let mut roles: BTreeMap<String, Role> = BUILT_IN_ROLES
+            .iter()
+            .map(|r| ((*r).to_owned(), Role::default()))
+            .collect();
+        let tags: BTreeSet<&str> = checks
+            .iter()
+            .flatten()
+            .flat_map(|c| &c.tags)
+            .map(String::as_str)
+            .collect();
         let all_known = checks.iter().all(Option::is_some);
         for block in &self.draft.roles {
             let mut seen = BTreeMap::new();
@@ -219,10 +252,18 @@ impl Checker<'_> {
             for most in &block.max_checks {
                 self.once(&mut seen, "max-checks", most.place);
             }
-            let only: Vec<&At<String>> = block.only.first().map(|o| o.value.iter().collect()).unwrap_or_default();
-            for tag in only.iter().filter(|t| all_known && !self.incomplete && !tags.contains(t.value.as_str())) {
+            let only: Vec<&At<String>> = block
+                .only
+                .first()
+                .map(|o| o.value.iter().collect())
+                .unwrap_or_default();
+            for tag in only
+                .iter()
+                .filter(|t| all_known && !self.incomplete && !tags.contains(t.value.as_str()))
+            {
                 let message = format!("no check has the tag `{}`", tag.value);
-                let mut warning = Diagnostic::warning(UNUSED_TAG, message).label(tag.place, "selects no check");
+                let mut warning =
+                    Diagnostic::warning(UNUSED_TAG, message).label(tag.place, "selects no check");
                 if let Some(near) = self.names.nearest(&tag.value, tags.iter().copied()) {
                     warning = warning.help(format!("did you mean `{near}`?"));
                 }
@@ -230,7 +271,10 @@ impl Checker<'_> {
             }
             let role = Role {
                 only: only.iter().map(|t| t.value.clone()).collect(),
-                max_checks: block.max_checks.first().map(|m| self.limit(m.value, m.place)),
+                max_checks: block
+                    .max_checks
+                    .first()
+                    .map(|m| self.limit(m.value, m.place)),
                 line: Some(line(self.sources, block.name.place)),
             };
             let known = roles.entry(block.name.value.clone()).or_default();

@@ -32,7 +32,8 @@ pub(super) struct Names<'d> {
     comparisons: Cell<usize>,
 }
 
-/// Enough for hundreds of misspelt names in a contract of ordinary size, little enough for a contract made of them.
+/// Enough for hundreds of misspelt names in a contract of ordinary size, little enough for a
+/// contract made of them.
 const COMPARISONS: usize = 200_000;
 
 impl<'d> Names<'d> {
@@ -40,38 +41,80 @@ impl<'d> Names<'d> {
     pub(super) fn none() -> Self {
         let (defined, checks, paths, roles) = Default::default();
         let (absent, inclusions) = Default::default();
-        Self { defined, checks, paths, roles, absent, inclusions, comparisons: Cell::new(COMPARISONS) }
+        Self {
+            defined,
+            checks,
+            paths,
+            roles,
+            absent,
+            inclusions,
+            comparisons: Cell::new(COMPARISONS),
+        }
     }
 
     /// Collects the names; reports those that are defined twice or too long.
-    pub(super) fn collect(draft: &'d Draft, caps: &Caps, incomplete: bool, sink: &mut Diagnostics) -> Self {
+    pub(super) fn collect(
+        draft: &'d Draft,
+        caps: &Caps,
+        incomplete: bool,
+        sink: &mut Diagnostics,
+    ) -> Self {
         let defined: Vec<&Check> = draft
             .entries
             .iter()
-            .filter_map(|e| if let Entry::Check(check) = e { Some(&**check) } else { None })
+            .filter_map(|e| {
+                if let Entry::Check(check) = e {
+                    Some(&**check)
+                } else {
+                    None
+                }
+            })
             .collect();
         // A front end with errors of its own has spoken of the names that are too long.
-        let name_bytes = if incomplete { usize::MAX } else { caps.name_bytes };
+        let name_bytes = if incomplete {
+            usize::MAX
+        } else {
+            caps.name_bytes
+        };
         let chains = draft.inclusions.as_slice();
-        let named = defined.iter().enumerate().filter_map(|(i, c)| c.name.as_ref().map(|n| (n, i, c.inclusion)));
+        let named = defined
+            .iter()
+            .enumerate()
+            .filter_map(|(i, c)| c.name.as_ref().map(|n| (n, i, c.inclusion)));
         let checks = unique("check", named, name_bytes, chains, sink);
         let paths = unique(
             "named selection",
-            draft.paths.iter().enumerate().map(|(i, p)| (&p.name, i, p.inclusion)),
+            draft
+                .paths
+                .iter()
+                .enumerate()
+                .map(|(i, p)| (&p.name, i, p.inclusion)),
             name_bytes,
             chains,
             sink,
         );
-        let roles =
-            unique("role", draft.roles.iter().enumerate().map(|(i, r)| (&r.name, i, 0)), name_bytes, chains, sink);
+        let roles = unique(
+            "role",
+            draft.roles.iter().enumerate().map(|(i, r)| (&r.name, i, 0)),
+            name_bytes,
+            chains,
+            sink,
+        );
         unique(
             "trigger",
-            draft.risks.iter().enumerate().map(|(i, r)| (&r.name, i, r.inclusion)),
+            draft
+                .risks
+                .iter()
+                .enumerate()
+                .map(|(i, r)| (&r.name, i, r.inclusion)),
             name_bytes,
             chains,
             sink,
         );
-        let roles = BUILT_IN_ROLES.into_iter().chain(roles.into_keys()).collect();
+        let roles = BUILT_IN_ROLES
+            .into_iter()
+            .chain(roles.into_keys())
+            .collect();
         Self {
             defined,
             checks,
@@ -101,7 +144,9 @@ impl<'d> Names<'d> {
     /// The part of a name that an import put in front of what the file says.
     pub(super) fn namespace(&self, name: &str, place: Place) -> &'d str {
         let same = self.inclusions.iter().filter(|i| i.source == place.source);
-        let fits = same.map(|i| i.namespace.as_str()).filter(|n| name.starts_with(n));
+        let fits = same
+            .map(|i| i.namespace.as_str())
+            .filter(|n| name.starts_with(n));
         fits.max_by_key(|n| n.len()).unwrap_or_default()
     }
 
@@ -131,7 +176,11 @@ impl<'d> Names<'d> {
     }
 
     /// The known word that was probably meant.
-    pub(super) fn nearest<'a>(&self, word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    pub(super) fn nearest<'a>(
+        &self,
+        word: &str,
+        known: impl Iterator<Item = &'a str>,
+    ) -> Option<&'a str> {
         nearest_within(word, known, &self.comparisons)
     }
 }
@@ -152,16 +201,26 @@ fn unique<'d>(
     sink: &mut Diagnostics,
 ) -> BTreeMap<&'d str, usize> {
     let mut seen: BTreeMap<&str, (usize, Place, usize)> = BTreeMap::new();
-    let chain =
-        |inclusion: usize| inclusion.checked_sub(1).and_then(|i| inclusions.get(i)).map_or(&[][..], |i| &i.chain);
+    let chain = |inclusion: usize| {
+        inclusion
+            .checked_sub(1)
+            .and_then(|i| inclusions.get(i))
+            .map_or(&[][..], |i| &i.chain)
+    };
     for (name, index, inclusion) in names {
         if name.value.len() > name_bytes {
-            let message = format!("a name has {} bytes, {name_bytes} are the most", name.value.len());
+            let message = format!(
+                "a name has {} bytes, {name_bytes} are the most",
+                name.value.len()
+            );
             sink.push(Diagnostic::error(NAME_LENGTH, message).label(name.place, "too long"));
         }
         match seen.get(name.value.as_str()) {
             Some((_, first, before)) => {
-                let message = format!("{what} `{}` is defined twice", visible(name.value.as_bytes()));
+                let message = format!(
+                    "{what} `{}` is defined twice",
+                    visible(name.value.as_bytes())
+                );
                 let mut error = Diagnostic::error(DUPLICATE_NAME, message)
                     .label(name.place, "defined again here")
                     .label(*first, "first defined here");
@@ -184,11 +243,13 @@ fn unique<'d>(
             }
         }
     }
-    seen.into_iter().map(|(name, (index, ..))| (name, index)).collect()
+    seen.into_iter()
+        .map(|(name, (index, ..))| (name, index))
+        .collect()
 }
 
-/// Ids for the checks that have no name: their words joined by `-`, made unique by `-2`, `-3`…, none of them a name that
-/// a check has.
+/// Ids for the checks that have no name: their words joined by `-`, made unique by `-2`, `-3`…,
+/// none of them a name that a check has.
 pub(super) fn derive_ids(names: &Names<'_>) -> Vec<String> {
     let mut taken: BTreeSet<String> = BTreeSet::new();
     let mut next: BTreeMap<String, usize> = BTreeMap::new();
@@ -198,11 +259,19 @@ pub(super) fn derive_ids(names: &Names<'_>) -> Vec<String> {
             ids.push(name.value.clone());
             continue;
         }
-        let namespace = check.inclusion.checked_sub(1).and_then(|i| names.inclusions.get(i)).map(|i| &i.namespace);
+        let namespace = check
+            .inclusion
+            .checked_sub(1)
+            .and_then(|i| names.inclusions.get(i))
+            .map(|i| &i.namespace);
         let base = namespace.map_or(String::new(), String::clone) + &base_id(check);
         let counter = next.entry(base.clone()).or_insert(1);
         let id = loop {
-            let id = if *counter == 1 { base.clone() } else { format!("{base}-{counter}") };
+            let id = if *counter == 1 {
+                base.clone()
+            } else {
+                format!("{base}-{counter}")
+            };
             *counter += 1;
             if !names.has_check(&id) && taken.insert(id.clone()) {
                 break id;
@@ -267,7 +336,10 @@ mod tests {
         let env = Env::from([("CI".to_owned(), Word::from("1"))]);
         Entry::Check(Box::new(Check {
             name: name.map(|n| At::new(n.to_owned(), Place::default())),
-            verbs: vec![At::new(Verb::Command(Kind::Run, Command::Argv { env, pieces }), Place::default())],
+            verbs: vec![At::new(
+                Verb::Command(Kind::Run, Command::Argv { env, pieces }),
+                Place::default(),
+            )],
             settings: Vec::new(),
             conditions: Vec::new(),
             tier_block: None,
@@ -288,7 +360,10 @@ mod tests {
             check(None, &["é"]),
             check(None, &["x".repeat(500).as_str()]),
         ];
-        let draft = Draft { entries, ..Draft::default() };
+        let draft = Draft {
+            entries,
+            ..Draft::default()
+        };
         let mut sink = Diagnostics::default();
         let names = Names::collect(&draft, &Caps::default(), false, &mut sink);
         let ids = derive_ids(&names);
@@ -327,6 +402,10 @@ mod tests {
         for _ in 0..COMPARISONS {
             names.nearest("aaaaaa", ["bbbbbb"].into_iter());
         }
-        assert_eq!(names.nearest("testr", known.into_iter()), None, "a text made of unknown names stays cheap");
+        assert_eq!(
+            names.nearest("testr", known.into_iter()),
+            None,
+            "a text made of unknown names stays cheap"
+        );
     }
 }

@@ -1,8 +1,11 @@
-//! Which files do the lists of a draft select? Globs are read, names replaced by what they stand for.
+//! Which files do the lists of a draft select? Globs are read, names replaced by what they stand
+//! for.
 
 use super::cycle::Graph;
 use super::draft::{At, Sel, SelKind};
-use super::error::{GLOB, NOT_A_GLOB, ONLY_EXCLUSIONS, PATHS_CYCLE, PATHS_SIZE, UNKNOWN_PATHS, UNUSED_PATHS};
+use super::error::{
+    GLOB, NOT_A_GLOB, ONLY_EXCLUSIONS, PATHS_CYCLE, PATHS_SIZE, UNKNOWN_PATHS, UNUSED_PATHS,
+};
 use super::resolve::Names;
 use super::validate::{Caps, Checker};
 use crate::base::diagnostic::{Diagnostic, Diagnostics};
@@ -41,7 +44,9 @@ impl Checker<'_> {
         self.paths.selections = vec![None; draft.paths.len()];
         let mut sizes = vec![Size::default(); draft.paths.len()];
         for index in graph.bottom_up() {
-            let Some(paths) = draft.paths.get(index) else { continue };
+            let Some(paths) = draft.paths.get(index) else {
+                continue;
+            };
             let size = self.size(&paths.items, &sizes);
             if let Some(slot) = sizes.get_mut(index) {
                 *slot = size;
@@ -55,9 +60,15 @@ impl Checker<'_> {
                 *slot = selection.map(Arc::new);
             }
         }
-        // Definitions on a cycle, and those made of one, are not resolved, but their other faults are.
+        // Definitions on a cycle, and those made of one, are not resolved, but their other faults
+        // are.
         let done: BTreeSet<usize> = graph.bottom_up().into_iter().collect();
-        for (_, paths) in draft.paths.iter().enumerate().filter(|(index, _)| !done.contains(index)) {
+        for (_, paths) in draft
+            .paths
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| !done.contains(index))
+        {
             self.selection(&paths.items);
         }
     }
@@ -65,37 +76,60 @@ impl Checker<'_> {
     /// Warns of `paths` definitions that nothing referred to.
     pub(super) fn report_unused_paths(&mut self) {
         // A list that could not be read may have been the one that uses it.
-        for (index, paths) in self.draft.paths.iter().enumerate().filter(|_| !self.incomplete) {
+        for (index, paths) in self
+            .draft
+            .paths
+            .iter()
+            .enumerate()
+            .filter(|_| !self.incomplete)
+        {
             let first = self.names.paths.get(paths.name.value.as_str()) == Some(&index);
             // What is imported may bring more than is used.
             if first && paths.inclusion == 0 && !self.paths.used.contains(&index) {
                 self.sink.push(
-                    Diagnostic::warning(UNUSED_PATHS, format!("`paths {}` is never used", paths.name.value))
-                        .label(paths.name.place, "nothing refers to it")
-                        .help("remove it, or name it in a selection"),
+                    Diagnostic::warning(
+                        UNUSED_PATHS,
+                        format!("`paths {}` is never used", paths.name.value),
+                    )
+                    .label(paths.name.place, "nothing refers to it")
+                    .help("remove it, or name it in a selection"),
                 );
             }
         }
     }
 
-    /// The selection that a list means. `None` when an item has an error, all of which are reported.
+    /// The selection that a list means. `None` when an item has an error, all of which are
+    /// reported.
     pub(super) fn selection(&mut self, items: &[Sel]) -> Option<Selection> {
         if let (Some(first), Some(last)) = (items.first(), items.last())
             && items.iter().all(|i| i.not)
         {
-            let place = Place::new(first.what.place.source, first.what.place.span.to(last.what.place.span));
-            let what = if items.len() == 1 { "this list excludes only" } else { "these items exclude only" };
+            let place = Place::new(
+                first.what.place.source,
+                first.what.place.span.to(last.what.place.span),
+            );
+            let what = if items.len() == 1 {
+                "this list excludes only"
+            } else {
+                "these items exclude only"
+            };
             self.sink.push(
-                Diagnostic::error(ONLY_EXCLUSIONS, "a selection that only excludes selects nothing")
-                    .label(place, what)
-                    .help("put what it excludes from in front, such as `\"**\"` for all files"),
+                Diagnostic::error(
+                    ONLY_EXCLUSIONS,
+                    "a selection that only excludes selects nothing",
+                )
+                .label(place, what)
+                .help("put what it excludes from in front, such as `\"**\"` for all files"),
             );
         }
         let mut all = Vec::with_capacity(items.len());
         let mut complete = items.iter().any(|i| !i.not);
         for item in items {
             match self.what(item) {
-                Some(what) => all.push(Item { not: item.not, what }),
+                Some(what) => all.push(Item {
+                    not: item.not,
+                    what,
+                }),
                 None => complete = false,
             }
         }
@@ -104,7 +138,10 @@ impl Checker<'_> {
 
     /// The globs of a setting that takes neither names nor exclusions.
     pub(super) fn globs(&mut self, setting: &str, items: &[Sel]) -> Vec<Glob> {
-        items.iter().filter_map(|item| self.single_glob(setting, item)).collect()
+        items
+            .iter()
+            .filter_map(|item| self.single_glob(setting, item))
+            .collect()
     }
 
     /// The one glob of a setting.
@@ -155,7 +192,10 @@ impl Checker<'_> {
                 };
                 self.paths.used.insert(index);
                 let items = self.paths.selections.get(index).cloned().flatten()?;
-                Some(What::Paths { items, name: name.clone() })
+                Some(What::Paths {
+                    items,
+                    name: name.clone(),
+                })
             }
         }
     }
@@ -175,9 +215,13 @@ impl Checker<'_> {
         for item in items {
             let inner = match &item.what.value {
                 SelKind::Glob(_) => Size { depth: 0, globs: 1 },
-                SelKind::Name(name) => {
-                    self.names.paths.get(name.as_str()).and_then(|i| sizes.get(*i)).copied().unwrap_or_default()
-                }
+                SelKind::Name(name) => self
+                    .names
+                    .paths
+                    .get(name.as_str())
+                    .and_then(|i| sizes.get(*i))
+                    .copied()
+                    .unwrap_or_default(),
             };
             sum.depth = sum.depth.max(inner.depth.saturating_add(1));
             sum.globs = sum.globs.saturating_add(inner.globs);
@@ -188,18 +232,39 @@ impl Checker<'_> {
     fn report_paths_cycle(&mut self, cycle: &[usize]) {
         let draft = self.draft;
         let define = |index: usize| draft.paths.get(index);
-        let names: Vec<&str> = cycle.iter().filter_map(|i| define(*i)).map(|p| p.name.value.as_str()).collect();
-        let chain = names.iter().chain(names.first()).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(" -> ");
-        let mut error = Diagnostic::error(PATHS_CYCLE, format!("paths that contain themselves: {chain}"));
+        let names: Vec<&str> = cycle
+            .iter()
+            .filter_map(|i| define(*i))
+            .map(|p| p.name.value.as_str())
+            .collect();
+        let chain = names
+            .iter()
+            .chain(names.first())
+            .map(|n| format!("`{n}`"))
+            .collect::<Vec<_>>()
+            .join(" -> ");
+        let mut error = Diagnostic::error(
+            PATHS_CYCLE,
+            format!("paths that contain themselves: {chain}"),
+        );
         for (position, index) in cycle.iter().enumerate() {
             let next = cycle.get((position + 1) % cycle.len()).copied();
-            let Some((paths, next)) = define(*index).zip(next.and_then(define)) else { continue };
-            let edge = paths.items.iter().find(|i| matches!(&i.what.value, SelKind::Name(n) if *n == next.name.value));
+            let Some((paths, next)) = define(*index).zip(next.and_then(define)) else {
+                continue;
+            };
+            let edge = paths
+                .items
+                .iter()
+                .find(|i| matches!(&i.what.value, SelKind::Name(n) if *n == next.name.value));
             if let Some(edge) = edge {
-                error = error.label(edge.what.place, format!("`{}` contains `{}`", paths.name.value, next.name.value));
+                error = error.label(
+                    edge.what.place,
+                    format!("`{}` contains `{}`", paths.name.value, next.name.value),
+                );
             }
         }
-        self.sink.push(error.help("write the globs that they share into a `paths` of their own"));
+        self.sink
+            .push(error.help("write the globs that they share into a `paths` of their own"));
     }
 }
 
@@ -212,18 +277,31 @@ struct Size {
 
 fn too_large(name: &At<String>, size: Size, caps: &Caps) -> Diagnostic {
     let message = if size.depth > caps.paths_depth {
-        format!("`paths {}` nests {} deep, {} is the most", name.value, size.depth, caps.paths_depth)
+        format!(
+            "`paths {}` nests {} deep, {} is the most",
+            name.value, size.depth, caps.paths_depth
+        )
     } else {
-        format!("`paths {}` has {} globs in all, {} are the most", name.value, size.globs, caps.paths_globs)
+        format!(
+            "`paths {}` has {} globs in all, {} are the most",
+            name.value, size.globs, caps.paths_globs
+        )
     };
     Diagnostic::error(PATHS_SIZE, message).label(name.place, "too large with all names replaced")
 }
 
 fn unknown_paths(names: &Names<'_>, name: &str, item: &Sel) -> Diagnostic {
     let known = names.paths.keys().copied();
-    let mut error = names.unknown(UNKNOWN_PATHS, "named selection", At::new(name, item.what.place), known);
+    let mut error = names.unknown(
+        UNKNOWN_PATHS,
+        "named selection",
+        At::new(name, item.what.place),
+        known,
+    );
     if error.help.is_none() {
-        let written = name.strip_prefix(names.namespace(name, item.what.place)).unwrap_or(name);
+        let written = name
+            .strip_prefix(names.namespace(name, item.what.place))
+            .unwrap_or(name);
         error = error.help(format!("a glob stands in quotes: `\"{written}\"`"));
     }
     error
@@ -232,9 +310,10 @@ fn unknown_paths(names: &Names<'_>, name: &str, item: &Sel) -> Diagnostic {
 /// Points at the fault inside the quotes where that is possible, otherwise at the whole item.
 fn glob_error(text: &str, fault: GlobError, item: &Sel) -> Diagnostic {
     let place = match item.inner {
-        Some(start) if fault.span.end <= text.len() => {
-            Place::new(item.what.place.source, Span::new(start + fault.span.start, start + fault.span.end))
-        }
+        Some(start) if fault.span.end <= text.len() => Place::new(
+            item.what.place.source,
+            Span::new(start + fault.span.start, start + fault.span.end),
+        ),
         _ => item.what.place,
     };
     let mut error = Diagnostic::error(GLOB, fault.message).label(place, "in this glob");
@@ -243,26 +322,44 @@ fn glob_error(text: &str, fault: GlobError, item: &Sel) -> Diagnostic {
 }
 
 /// A path that somebody wrote; reports what can be none of the repository's.
-pub(super) fn repo_path(what: &str, text: &str, place: Place, sink: &mut Diagnostics) -> Option<RepoPath> {
+pub(super) fn repo_path(
+    what: &str,
+    text: &str,
+    place: Place,
+    sink: &mut Diagnostics,
+) -> Option<RepoPath> {
     let fault = match RepoPath::parse(text.as_bytes()) {
         Ok(path) => return Some(path),
         Err(fault) => fault,
     };
     let text = visible(text.as_bytes());
     let (message, help) = match fault {
-        PathError::Empty => (format!("{what} is empty"), Some("the repository's root is `.`".to_owned())),
+        PathError::Empty => (
+            format!("{what} is empty"),
+            Some("the repository's root is `.`".to_owned()),
+        ),
         PathError::Absolute => {
             let relative = text.trim_start_matches('/');
-            let help = if relative.is_empty() { ".".to_owned() } else { relative.to_owned() };
-            (format!("{what} `{text}` is absolute"), Some(format!("paths begin at the repository's root: `{help}`")))
+            let help = if relative.is_empty() {
+                ".".to_owned()
+            } else {
+                relative.to_owned()
+            };
+            (
+                format!("{what} `{text}` is absolute"),
+                Some(format!("paths begin at the repository's root: `{help}`")),
+            )
         }
         PathError::Outside => (
             format!("{what} `{text}` leaves the repository"),
-            Some("paths begin at the repository's root, not at the contract's directory".to_owned()),
+            Some(
+                "paths begin at the repository's root, not at the contract's directory".to_owned(),
+            ),
         ),
         PathError::Nul => (format!("{what} holds a NUL character"), None),
     };
-    let mut error = Diagnostic::error(super::error::PATH, message).label(place, "not a path of the repository");
+    let mut error =
+        Diagnostic::error(super::error::PATH, message).label(place, "not a path of the repository");
     error.help = help;
     sink.push(error);
     None
@@ -276,7 +373,13 @@ pub(super) fn looks_like_glob(text: &str) -> bool {
 /// Warns of a path that was probably meant as a glob.
 pub(super) fn warn_of_glob(what: &str, text: &str, place: Place, sink: &mut Diagnostics) {
     if looks_like_glob(text) {
-        let message = format!("{what} is a path: `*` and `?` in `{}` stand for themselves", visible(text.as_bytes()));
-        sink.push(Diagnostic::warning(super::error::GLOB_IN_PATH, message).label(place, "not a glob here"));
+        let message = format!(
+            "{what} is a path: `*` and `?` in `{}` stand for themselves",
+            visible(text.as_bytes())
+        );
+        sink.push(
+            Diagnostic::warning(super::error::GLOB_IN_PATH, message)
+                .label(place, "not a glob here"),
+        );
     }
 }

@@ -2,8 +2,8 @@
 
 use super::draft::{self, At, Setting};
 use super::error::{
-    DEFAULTS_SETTING, DUPLICATE_SETTING, ENV_NAME, EXIT_OVERLAP, FOREIGN_SETTING, NUMBER, REPORT_FORMAT, TIER_TWICE,
-    UNKNOWN_WORD,
+    DEFAULTS_SETTING, DUPLICATE_SETTING, ENV_NAME, EXIT_OVERLAP, FOREIGN_SETTING, NUMBER,
+    REPORT_FORMAT, TIER_TWICE, UNKNOWN_WORD,
 };
 use super::validate::{Checker, Reference};
 use super::{Body, Check};
@@ -18,32 +18,60 @@ use std::collections::BTreeMap;
 
 const COMPILE_LINT: &[Kind] = &[Kind::Compile, Kind::Lint];
 const READ: &[Kind] = &[Kind::Compile, Kind::Test, Kind::Lint];
-const PROCESS: &[Kind] = &[Kind::Run, Kind::Compile, Kind::Test, Kind::Lint, Kind::Shell];
-const TRIED: &[Kind] = &[Kind::Run, Kind::Compile, Kind::Test, Kind::Lint, Kind::Shell, Kind::Judge];
+const PROCESS: &[Kind] = &[
+    Kind::Run,
+    Kind::Compile,
+    Kind::Test,
+    Kind::Lint,
+    Kind::Shell,
+];
+const TRIED: &[Kind] = &[
+    Kind::Run,
+    Kind::Compile,
+    Kind::Test,
+    Kind::Lint,
+    Kind::Shell,
+    Kind::Judge,
+];
 
-/// Which verbs know a setting. What starts no process has no environment, no exit code and no time limit; what writes no
-/// output that is read has no format; and a `file` check tried again at once would see the same file.
+/// Which verbs know a setting. What starts no process has no environment, no exit code and no time
+/// limit; what writes no output that is read has no format; and a `file` check tried again at once
+/// would see the same file.
 fn known_by(keyword: &str) -> &'static [Kind] {
     match keyword {
         "max-errors" | "max-warnings" => COMPILE_LINT,
         "min-tests" => &[Kind::Test],
         "context" => &[Kind::Judge],
         "format" | "report" => READ,
-        "dir" | "env" | "pass-env" | "tool-path" | "exit" | "skip-exit" | "produces" | "cleans" | "unchanged"
-        | "writes" | "optional" => PROCESS,
+        "dir" | "env" | "pass-env" | "tool-path" | "exit" | "skip-exit" | "produces" | "cleans"
+        | "unchanged" | "writes" | "optional" => PROCESS,
         "timeout" | "retries" | "inputs" => TRIED,
         _ => &Kind::ALL,
     }
 }
 
 /// What `defaults` may hold (language.md section 4).
-const IN_DEFAULTS: &[&str] =
-    &["dir", "env", "pass-env", "tool-path", "timeout", "retries", "format", "severity", "tags", "inputs"];
+const IN_DEFAULTS: &[&str] = &[
+    "dir",
+    "env",
+    "pass-env",
+    "tool-path",
+    "timeout",
+    "retries",
+    "format",
+    "severity",
+    "tags",
+    "inputs",
+];
 
-/// The formats of report files, and the verbs that count what they hold: SARIF has findings and no tests, TRX and TAP
-/// have tests and no findings, and linters write JUnit too.
-const REPORTS: &[(&str, &[Kind])] =
-    &[("junit", READ), ("trx", &[Kind::Test]), ("tap", &[Kind::Test]), ("sarif", COMPILE_LINT)];
+/// The formats of report files, and the verbs that count what they hold: SARIF has findings and no
+/// tests, TRX and TAP have tests and no findings, and linters write JUnit too.
+const REPORTS: &[(&str, &[Kind])] = &[
+    ("junit", READ),
+    ("trx", &[Kind::Test]),
+    ("tap", &[Kind::Test]),
+    ("sarif", COMPILE_LINT),
+];
 
 /// The settings of one check, or those of `defaults`, each read once.
 #[derive(Clone, Debug, Default)]
@@ -85,13 +113,21 @@ impl Values {
         self.tier.or(block.map(|b| b.value)).unwrap_or(0)
     }
 
-    /// A check with these settings, the defaults filled in as far as its verb knows them. `env`, `tags` and `tool-path`
-    /// add up: the check's own value of a variable wins, its own folders are searched first. Place, placements and tier
-    /// are the caller's.
+    /// A check with these settings, the defaults filled in as far as its verb knows them. `env`,
+    /// `tags` and `tool-path` add up: the check's own value of a variable wins, its own folders
+    /// are searched first. Place, placements and tier are the caller's.
     pub(super) fn into_check(self, id: String, kind: Kind, body: Body, defaults: &Values) -> Check {
         let knows = |keyword: &str| known_by(keyword).contains(&kind);
-        let default_env = if knows("env") { defaults.env.clone() } else { Env::new() };
-        let default_folders = if knows("tool-path") { defaults.tool_path.as_slice() } else { &[] };
+        let default_env = if knows("env") {
+            defaults.env.clone()
+        } else {
+            Env::new()
+        };
+        let default_folders = if knows("tool-path") {
+            defaults.tool_path.as_slice()
+        } else {
+            &[]
+        };
         let default_dir = defaults.dir.clone().filter(|_| knows("dir"));
         let default_exit = self.exit.unwrap_or_else(|| vec![0]);
         Check {
@@ -117,7 +153,10 @@ impl Values {
                 .timeout
                 .or(defaults.timeout.filter(|_| knows("timeout")))
                 .unwrap_or_else(|| kind.default_timeout_ms()),
-            retries: self.retries.or(defaults.retries.filter(|_| knows("retries"))).unwrap_or(0),
+            retries: self
+                .retries
+                .or(defaults.retries.filter(|_| knows("retries")))
+                .unwrap_or(0),
             exit: default_exit,
             skip_exit: self.skip_exit,
             tags: each_once(defaults.tags.iter().chain(&self.tags)),
@@ -126,7 +165,9 @@ impl Values {
             cleans: self.cleans,
             requires: self.requires,
             unchanged: self.unchanged,
-            inputs: self.inputs.or_else(|| defaults.inputs.clone().filter(|_| knows("inputs"))),
+            inputs: self
+                .inputs
+                .or_else(|| defaults.inputs.clone().filter(|_| knows("inputs"))),
             writes: self.writes,
             setup: self.setup,
             always: self.always,
@@ -158,15 +199,21 @@ impl Checker<'_> {
             let keyword = setting.value.keyword();
             if !IN_DEFAULTS.contains(&keyword) {
                 self.sink.push(
-                    Diagnostic::error(DEFAULTS_SETTING, format!("`defaults` cannot hold `{keyword}`"))
-                        .label(setting.place, "belongs to a check")
-                        .help(format!("defaults are {}", quoted_list(IN_DEFAULTS))),
+                    Diagnostic::error(
+                        DEFAULTS_SETTING,
+                        format!("`defaults` cannot hold `{keyword}`"),
+                    )
+                    .label(setting.place, "belongs to a check")
+                    .help(format!("defaults are {}", quoted_list(IN_DEFAULTS))),
                 );
             }
         }
         self.report_duplicates(settings);
         let mut values = Values::default();
-        for setting in settings.iter().filter(|s| IN_DEFAULTS.contains(&s.value.keyword())) {
+        for setting in settings
+            .iter()
+            .filter(|s| IN_DEFAULTS.contains(&s.value.keyword()))
+        {
             self.read(setting, &mut values);
         }
         values
@@ -174,7 +221,11 @@ impl Checker<'_> {
 
     /// Reads the settings of a check.
     pub(super) fn read_check(&mut self, check: &draft::Check) -> Values {
-        let kind = check.verbs.first().filter(|v| !self.is_broken(v)).map(|v| v.value.kind());
+        let kind = check
+            .verbs
+            .first()
+            .filter(|v| !self.is_broken(v))
+            .map(|v| v.value.kind());
         self.report_duplicates(&check.settings);
         let mut values = Values::default();
         for setting in &check.settings {
@@ -182,12 +233,15 @@ impl Checker<'_> {
             let keyword = setting.value.keyword();
             if let Some(kind) = kind.filter(|kind| !known_by(keyword).contains(kind)) {
                 self.sink.push(
-                    Diagnostic::error(FOREIGN_SETTING, format!("`{}` does not know `{keyword}`", kind.verb()))
-                        .label(setting.place, format!("not a setting of `{}`", kind.verb()))
-                        .help(format!(
-                            "it is a setting of {}",
-                            quoted_list(known_by(keyword).iter().map(|k| k.verb()))
-                        )),
+                    Diagnostic::error(
+                        FOREIGN_SETTING,
+                        format!("`{}` does not know `{keyword}`", kind.verb()),
+                    )
+                    .label(setting.place, format!("not a setting of `{}`", kind.verb()))
+                    .help(format!(
+                        "it is a setting of {}",
+                        quoted_list(known_by(keyword).iter().map(|k| k.verb()))
+                    )),
                 );
             }
             self.report_setting(setting, check, kind);
@@ -200,20 +254,35 @@ impl Checker<'_> {
     fn report_setting(&mut self, setting: &At<Setting>, check: &draft::Check, kind: Option<Kind>) {
         match (&setting.value, &check.tier_block) {
             (Setting::Tier(_), Some(block)) => self.sink.push(
-                Diagnostic::error(TIER_TWICE, "a check inside a `tier` block has the block's tier")
-                    .label(setting.place, "a second tier")
-                    .label(block.place, "this block")
-                    .help("take the setting away, or the check out of the block"),
+                Diagnostic::error(
+                    TIER_TWICE,
+                    "a check inside a `tier` block has the block's tier",
+                )
+                .label(setting.place, "a second tier")
+                .label(block.place, "this block")
+                .help("take the setting away, or the check out of the block"),
             ),
             (Setting::Report(format, _), _) => {
-                let verbs = REPORTS.iter().find(|(name, _)| name == format).map(|(_, verbs)| *verbs);
+                let verbs = REPORTS
+                    .iter()
+                    .find(|(name, _)| name == format)
+                    .map(|(_, verbs)| *verbs);
                 if let (Some(verbs), Some(kind)) = (verbs, kind.filter(|k| READ.contains(k)))
                     && !verbs.contains(&kind)
                 {
-                    let message = format!("a `{format}` report holds nothing that `{}` counts", kind.verb());
-                    let help = format!("it is a report for {}", quoted_list(verbs.iter().map(|k| k.verb())));
-                    self.sink
-                        .push(Diagnostic::error(REPORT_FORMAT, message).label(setting.place, "not counted").help(help));
+                    let message = format!(
+                        "a `{format}` report holds nothing that `{}` counts",
+                        kind.verb()
+                    );
+                    let help = format!(
+                        "it is a report for {}",
+                        quoted_list(verbs.iter().map(|k| k.verb()))
+                    );
+                    self.sink.push(
+                        Diagnostic::error(REPORT_FORMAT, message)
+                            .label(setting.place, "not counted")
+                            .help(help),
+                    );
                 }
             }
             _ => {}
@@ -224,11 +293,19 @@ impl Checker<'_> {
     fn report_duplicates(&mut self, settings: &[At<Setting>]) {
         let mut seen: BTreeMap<(&str, &str), Place> = BTreeMap::new();
         for setting in settings {
-            let name = if let Setting::Env(name, _) = &setting.value { name.as_str() } else { "" };
+            let name = if let Setting::Env(name, _) = &setting.value {
+                name.as_str()
+            } else {
+                ""
+            };
             let keyword = setting.value.keyword();
             match seen.get(&(keyword, name)) {
                 Some(first) => {
-                    let what = if name.is_empty() { format!("`{keyword}`") } else { format!("the variable `{name}`") };
+                    let what = if name.is_empty() {
+                        format!("`{keyword}`")
+                    } else {
+                        format!("the variable `{name}`")
+                    };
                     self.sink.push(
                         Diagnostic::error(DUPLICATE_SETTING, format!("{what} is set twice"))
                             .label(setting.place, "set again here")
@@ -248,20 +325,38 @@ impl Checker<'_> {
     }
 
     fn report_exit_overlap(&mut self, settings: &[At<Setting>]) {
-        let accepted =
-            settings.iter().find_map(|s| if let Setting::Exit(codes) = &s.value { Some(codes) } else { None });
-        let skip =
-            settings.iter().find_map(|s| if let Setting::SkipExit(codes) = &s.value { Some(codes) } else { None });
+        let accepted = settings.iter().find_map(|s| {
+            if let Setting::Exit(codes) = &s.value {
+                Some(codes)
+            } else {
+                None
+            }
+        });
+        let skip = settings.iter().find_map(|s| {
+            if let Setting::SkipExit(codes) = &s.value {
+                Some(codes)
+            } else {
+                None
+            }
+        });
         for code in skip.into_iter().flatten() {
             let error = |place: Place, text: &str| {
-                Diagnostic::error(EXIT_OVERLAP, format!("exit code {} cannot mean both passed and skipped", code.value))
-                    .label(code.place, "means skipped here")
-                    .label(place, text)
+                Diagnostic::error(
+                    EXIT_OVERLAP,
+                    format!(
+                        "exit code {} cannot mean both passed and skipped",
+                        code.value
+                    ),
+                )
+                .label(code.place, "means skipped here")
+                .label(place, text)
             };
             match accepted {
                 Some(codes) => {
                     if let Some(same) = codes.iter().find(|c| c.value == code.value) {
-                        self.sink.push(error(same.place, "means passed here").help("keep it in one of them"));
+                        self.sink.push(
+                            error(same.place, "means passed here").help("keep it in one of them"),
+                        );
                     }
                 }
                 None if code.value == 0 => {
@@ -275,7 +370,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Reads one value. After an error the value stays away; the error keeps the contract from being used.
+    /// Reads one value. After an error the value stays away; the error keeps the contract from
+    /// being used.
     fn read(&mut self, setting: &At<Setting>, into: &mut Values) {
         let place = setting.place;
         match &setting.value {
@@ -297,7 +393,8 @@ impl Checker<'_> {
             Setting::ToolPath(folders) => {
                 for folder in folders {
                     self.warn_of_path("`tool-path`", &folder.value, folder.place);
-                    into.tool_path.extend(self.path("the folder", &folder.value, folder.place));
+                    into.tool_path
+                        .extend(self.path("the folder", &folder.value, folder.place));
                 }
             }
             Setting::Timeout(ms) => into.timeout = Some(*ms),
@@ -308,7 +405,11 @@ impl Checker<'_> {
             Setting::Tags(tags) => into.tags = tags.iter().map(|t| t.value.clone()).collect(),
             Setting::Needs(names) => {
                 for name in names {
-                    into.needs.extend(self.names.check(name, self.sink).map(|index| At::new(index, name.place)));
+                    into.needs.extend(
+                        self.names
+                            .check(name, self.sink)
+                            .map(|index| At::new(index, name.place)),
+                    );
                 }
             }
             Setting::Produces(items) => into.produces = self.globs("produces", items),
@@ -329,7 +430,10 @@ impl Checker<'_> {
             Setting::Report(format, item) => {
                 let formats: Vec<&str> = REPORTS.iter().map(|(name, _)| *name).collect();
                 self.check_word("report format", format, place, &formats);
-                into.report = self.single_glob("report", item).map(|glob| Report { format: format.clone(), glob });
+                into.report = self.single_glob("report", item).map(|glob| Report {
+                    format: format.clone(),
+                    glob,
+                });
             }
             Setting::MaxErrors(limit) => into.max_errors = Some(self.limit(*limit, place)),
             Setting::MaxWarnings(limit) => into.max_warnings = Some(self.limit(*limit, place)),
@@ -364,7 +468,8 @@ impl Checker<'_> {
     pub(super) fn limit(&mut self, value: u64, place: Place) -> u64 {
         if value > MAX_INTEGER {
             let error = Diagnostic::error(NUMBER, format!("{value} is too large"));
-            self.sink.push(error.label(place, format!("{MAX_INTEGER} is the greatest number")));
+            self.sink
+                .push(error.label(place, format!("{MAX_INTEGER} is the greatest number")));
         }
         value
     }
@@ -372,15 +477,27 @@ impl Checker<'_> {
     /// Reports a word that is none of the known ones.
     pub(super) fn check_word(&mut self, what: &str, word: &str, place: Place, known: &[&str]) {
         if !known.contains(&word) {
-            let error = self.names.unknown(UNKNOWN_WORD, what, At::new(word, place), known.iter().copied());
-            let error =
-                if error.help.is_none() { error.help(format!("known are {}", quoted_list(known))) } else { error };
+            let error = self.names.unknown(
+                UNKNOWN_WORD,
+                what,
+                At::new(word, place),
+                known.iter().copied(),
+            );
+            let error = if error.help.is_none() {
+                error.help(format!("known are {}", quoted_list(known)))
+            } else {
+                error
+            };
             self.sink.push(error);
         }
     }
 
     fn check_env_name(&mut self, name: &str, place: Place, star: bool) {
-        let stem = if star { name.strip_suffix('*').unwrap_or(name) } else { name };
+        let stem = if star {
+            name.strip_suffix('*').unwrap_or(name)
+        } else {
+            name
+        };
         // `*` alone would let everything through; that is the operator's to say (`--inherit-env`).
         if self.incomplete || is_env_name(stem) {
             return;
@@ -417,7 +534,11 @@ fn takes_a_list(keyword: &str) -> bool {
 
 /// `a`, `b`, `c`
 pub(super) fn quoted_list<S: AsRef<str>>(words: impl IntoIterator<Item = S>) -> String {
-    words.into_iter().map(|w| format!("`{}`", w.as_ref())).collect::<Vec<_>>().join(", ")
+    words
+        .into_iter()
+        .map(|w| format!("`{}`", w.as_ref()))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 impl draft::Verb {

@@ -1,10 +1,13 @@
 //! Is a draft a contract? All errors at once.
 //!
-//! This file walks the draft; what its parts mean is decided beside it: `resolve` (names), `selection` (globs), `settings`
-//! and `body` (checks), `order` (`needs`, `sequence`, tiers), `policy` (everything about the whole contract).
+//! This file walks the draft; what its parts mean is decided beside it: `resolve` (names),
+//! `selection` (globs), `settings` and `body` (checks), `order` (`needs`, `sequence`, tiers),
+//! `policy` (everything about the whole contract).
 
 use super::draft::{self, At, Draft, Entry};
-use super::error::{CHANGED_IN_NONE, IMPORT, NO_CHECKS, TIER_AROUND_USE, TOO_MANY_CHECKS, UNKNOWN_ROLE};
+use super::error::{
+    CHANGED_IN_NONE, IMPORT, NO_CHECKS, TIER_AROUND_USE, TOO_MANY_CHECKS, UNKNOWN_ROLE,
+};
 use super::import;
 use super::order::Edges;
 use super::resolve::{Names, derive_ids, line};
@@ -19,7 +22,8 @@ use crate::base::span::Place;
 use crate::base::word::visible;
 use std::collections::BTreeMap;
 
-/// What a contract may not exceed (language.md section 2). An operator may raise the limits, a contract may not.
+/// What a contract may not exceed (language.md section 2). An operator may raise the limits, a
+/// contract may not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caps {
     /// Checks.
@@ -36,35 +40,60 @@ pub struct Caps {
 
 impl Default for Caps {
     fn default() -> Self {
-        Self { checks: 10_000, name_bytes: 128, paths_depth: 64, paths_globs: 100_000, sequence_members: 1_000_000 }
+        Self {
+            checks: 10_000,
+            name_bytes: 128,
+            paths_depth: 64,
+            paths_globs: 100_000,
+            sequence_members: 1_000_000,
+        }
     }
 }
 
-/// Checks a draft. The sink receives errors and warnings; `None` means that it holds an error now, be it from here or
-/// from the front end.
+/// Checks a draft. The sink receives errors and warnings; `None` means that it holds an error now,
+/// be it from here or from the front end.
 pub fn validate(draft: &Draft, sources: &Sources, sink: &mut Diagnostics) -> Option<Contract> {
     validate_within(draft, sources, &Caps::default(), sink)
 }
 
 /// The same under other limits.
-pub fn validate_within(draft: &Draft, sources: &Sources, caps: &Caps, sink: &mut Diagnostics) -> Option<Contract> {
-    let count = draft.entries.iter().filter(|e| matches!(e, Entry::Check(_))).count();
+pub fn validate_within(
+    draft: &Draft,
+    sources: &Sources,
+    caps: &Caps,
+    sink: &mut Diagnostics,
+) -> Option<Contract> {
+    let count = draft
+        .entries
+        .iter()
+        .filter(|e| matches!(e, Entry::Check(_)))
+        .count();
     if count > caps.checks {
         let last = draft
             .entries
             .iter()
-            .filter_map(|e| if let Entry::Check(c) = e { Some(c.place) } else { None })
+            .filter_map(|e| {
+                if let Entry::Check(c) = e {
+                    Some(c.place)
+                } else {
+                    None
+                }
+            })
             .nth(caps.checks);
         sink.push(
             Diagnostic::error(
                 TOO_MANY_CHECKS,
-                format!("the contract has {count} checks, {} are the most", caps.checks),
+                format!(
+                    "the contract has {count} checks, {} are the most",
+                    caps.checks
+                ),
             )
             .label(last.unwrap_or_default(), "the first one too many"),
         );
         return None;
     }
-    // Where the text itself had faults, a missing part is most likely one of them and has been reported.
+    // Where the text itself had faults, a missing part is most likely one of them and has been
+    // reported.
     let incomplete = sink.has_errors();
     let mut own = Diagnostics::default();
     let names = Names::collect(draft, caps, incomplete, &mut own);
@@ -86,7 +115,8 @@ pub fn validate_within(draft: &Draft, sources: &Sources, caps: &Caps, sink: &mut
     if sink.has_errors() { None } else { contract }
 }
 
-/// A draft under examination. Its methods live in the files beside this one, each of which says what it decides.
+/// A draft under examination. Its methods live in the files beside this one, each of which says
+/// what it decides.
 pub(super) struct Checker<'d> {
     pub(super) draft: &'d Draft,
     pub(super) sources: &'d Sources,
@@ -105,22 +135,33 @@ impl<'d> Checker<'d> {
         self.report_imports();
         self.report_tier_blocks();
         if self.names.defined.is_empty() && !self.incomplete {
-            self.sink.push(Diagnostic::warning(NO_CHECKS, "the contract has no checks, so it verifies nothing"));
+            self.sink.push(Diagnostic::warning(
+                NO_CHECKS,
+                "the contract has no checks, so it verifies nothing",
+            ));
         }
         self.resolve_paths();
         let conditions = self.conditions();
         let draft = self.draft;
-        let all = std::iter::once(&draft.defaults).chain(draft.inclusions.iter().map(|i| &i.defaults));
+        let all =
+            std::iter::once(&draft.defaults).chain(draft.inclusions.iter().map(|i| &i.defaults));
         let defaults: Vec<Values> = all.map(|settings| self.read_defaults(settings)).collect();
         let placements = self.placements();
         let mut values = Vec::with_capacity(self.names.defined.len());
         for check in self.names.defined.clone() {
             values.push(self.read_check(check));
         }
-        let tiers: Vec<u8> =
-            self.names.defined.iter().zip(&values).map(|(check, own)| own.tier_in(check.tier_block.as_ref())).collect();
-        let sequences =
-            self.order(&Edges { tiers: &tiers, needs: values.iter().map(|v| v.needs.as_slice()).collect() });
+        let tiers: Vec<u8> = self
+            .names
+            .defined
+            .iter()
+            .zip(&values)
+            .map(|(check, own)| own.tier_in(check.tier_block.as_ref()))
+            .collect();
+        let sequences = self.order(&Edges {
+            tiers: &tiers,
+            needs: values.iter().map(|v| v.needs.as_slice()).collect(),
+        });
         let checks = self.checks(values, placements, &tiers, &defaults);
         let risks = self.risks();
         let roles = self.roles(&checks);
@@ -137,8 +178,14 @@ impl<'d> Checker<'d> {
             gate: self.gate(),
             judge_with: self.judge_with(),
             expects: self.expects(),
-            checks: checks.into_iter().collect::<Option<_>>().unwrap_or_default(),
-            conditions: conditions.into_iter().collect::<Option<_>>().unwrap_or_default(),
+            checks: checks
+                .into_iter()
+                .collect::<Option<_>>()
+                .unwrap_or_default(),
+            conditions: conditions
+                .into_iter()
+                .collect::<Option<_>>()
+                .unwrap_or_default(),
             risks,
             sequences,
             roles,
@@ -150,8 +197,13 @@ impl<'d> Checker<'d> {
 
     /// Reports `tier` blocks of a tier that does not exist, each once.
     fn report_tier_blocks(&mut self) {
-        let blocks: BTreeMap<Place, u8> =
-            self.names.defined.iter().filter_map(|c| c.tier_block.as_ref()).map(|b| (b.place, b.value)).collect();
+        let blocks: BTreeMap<Place, u8> = self
+            .names
+            .defined
+            .iter()
+            .filter_map(|c| c.tier_block.as_ref())
+            .map(|b| (b.place, b.value))
+            .collect();
         for (place, tier) in blocks {
             self.tier(tier, place);
         }
@@ -159,17 +211,24 @@ impl<'d> Checker<'d> {
 
     fn report_imports(&mut self) {
         for import in self.draft.imports.iter().filter(|_| !self.incomplete) {
-            let message = format!("`{}` was not imported", visible(import.source.value.as_bytes()));
-            self.sink.push(
-                Diagnostic::error(IMPORT, message)
-                    .label(import.place, "this text was read on its own, without other files"),
+            let message = format!(
+                "`{}` was not imported",
+                visible(import.source.value.as_bytes())
             );
+            self.sink.push(Diagnostic::error(IMPORT, message).label(
+                import.place,
+                "this text was read on its own, without other files",
+            ));
         }
     }
 
     fn conditions(&mut self) -> Vec<Option<Condition>> {
         let draft = self.draft;
-        draft.conditions.iter().map(|head| self.condition(head)).collect()
+        draft
+            .conditions
+            .iter()
+            .map(|head| self.condition(head))
+            .collect()
     }
 
     fn condition(&mut self, head: &draft::At<draft::Condition>) -> Option<Condition> {
@@ -179,14 +238,27 @@ impl<'d> Checker<'d> {
                 for role in roles {
                     if !self.names.roles.contains(role.value.as_str()) {
                         let roles = self.names.roles.iter().copied();
-                        let mut error = self.names.unknown(UNKNOWN_ROLE, "role", role.as_ref(), roles);
+                        let mut error =
+                            self.names
+                                .unknown(UNKNOWN_ROLE, "role", role.as_ref(), roles);
                         if let Some(block) = self.left_behind(role) {
                             error = error.label(block, "this block stays with its file");
-                            error.help = Some(format!("write a block `role {}` into the contract too", role.value));
+                            error.help = Some(format!(
+                                "write a block `role {}` into the contract too",
+                                role.value
+                            ));
                         }
                         if error.help.is_none() {
-                            let list = self.names.roles.iter().map(|r| format!("`{r}`")).collect::<Vec<_>>().join(", ");
-                            error = error.help(format!("known are {list}; a `role` block makes another one known"));
+                            let list = self
+                                .names
+                                .roles
+                                .iter()
+                                .map(|r| format!("`{r}`"))
+                                .collect::<Vec<_>>()
+                                .join(", ");
+                            error = error.help(format!(
+                                "known are {list}; a `role` block makes another one known"
+                            ));
                         }
                         self.sink.push(error);
                     }
@@ -203,20 +275,33 @@ impl<'d> Checker<'d> {
             draft::Condition::Exists(paths) => Test::Exists(self.paths_asked("whenExists", paths)?),
             draft::Condition::Absent(paths) => Test::Absent(self.paths_asked("whenAbsent", paths)?),
         };
-        Some(Condition { line: line(self.sources, head.place), source: head.place.source, test })
+        Some(Condition {
+            line: line(self.sources, head.place),
+            source: head.place.source,
+            test,
+        })
     }
 
     /// The block that makes a role known in the imported file that names it, but not here.
     fn left_behind(&self, role: &draft::At<String>) -> Option<Place> {
-        let mut same = self.draft.inclusions.iter().filter(|i| i.source == role.place.source);
-        same.find_map(|i| i.roles.iter().find(|r| r.value == role.value)).map(|r| r.place)
+        let mut same = self
+            .draft
+            .inclusions
+            .iter()
+            .filter(|i| i.source == role.place.source);
+        same.find_map(|i| i.roles.iter().find(|r| r.value == role.value))
+            .map(|r| r.place)
     }
 
     /// The paths of `whenExists` and `whenAbsent`, all looked at before one is refused.
     fn paths_asked(&mut self, keyword: &str, paths: &[At<String>]) -> Option<Vec<RepoPath>> {
         let mut known = Vec::with_capacity(paths.len());
         for path in paths {
-            self.warn_of_path(&format!("what `{keyword}` asks for"), &path.value, path.place);
+            self.warn_of_path(
+                &format!("what `{keyword}` asks for"),
+                &path.value,
+                path.place,
+            );
             known.push(self.path("the path", &path.value, path.place));
         }
         known.into_iter().collect()
@@ -229,10 +314,23 @@ impl<'d> Checker<'d> {
             self.report_changed_in_none(check, &check.conditions, None);
             let conditions = check.conditions.clone();
             let (line, source) = (line(self.sources, check.place), check.place.source);
-            all.push(vec![Placement { conditions, line, source, is_use: false }]);
+            all.push(vec![Placement {
+                conditions,
+                line,
+                source,
+                is_use: false,
+            }]);
         }
         for entry in &self.draft.entries {
-            let Entry::Use { names, conditions, tier_block, place } = entry else { continue };
+            let Entry::Use {
+                names,
+                conditions,
+                tier_block,
+                place,
+            } = entry
+            else {
+                continue;
+            };
             if let Some(tier) = tier_block {
                 self.sink.push(
                     Diagnostic::error(TIER_AROUND_USE, "`use` does not change a check's tier")
@@ -242,14 +340,21 @@ impl<'d> Checker<'d> {
                 );
             }
             for name in names {
-                let Some(index) = self.names.check(name, self.sink) else { continue };
+                let Some(index) = self.names.check(name, self.sink) else {
+                    continue;
+                };
                 if let Some(check) = self.names.defined.get(index).copied() {
                     self.report_changed_in_none(check, conditions, Some(name.place));
                 }
                 if let Some(list) = all.get_mut(index) {
                     let line = line(self.sources, *place);
                     let source = place.source;
-                    list.push(Placement { conditions: conditions.clone(), line, source, is_use: true });
+                    list.push(Placement {
+                        conditions: conditions.clone(),
+                        line,
+                        source,
+                        is_use: true,
+                    });
                 }
             }
         }
@@ -257,21 +362,39 @@ impl<'d> Checker<'d> {
     }
 
     /// `{changed}` needs files that are selected; where none is, it could only ever be empty.
-    fn report_changed_in_none(&mut self, check: &draft::Check, conditions: &[usize], used: Option<Place>) {
-        let changed = check.verbs.iter().find(|v| matches!(&v.value, draft::Verb::Command(_, c) if c.has_changed()));
+    fn report_changed_in_none(
+        &mut self,
+        check: &draft::Check,
+        conditions: &[usize],
+        used: Option<Place>,
+    ) {
+        let changed = check
+            .verbs
+            .iter()
+            .find(|v| matches!(&v.value, draft::Verb::Command(_, c) if c.has_changed()));
         let none = conditions
             .iter()
             .filter_map(|c| self.draft.conditions.get(*c))
             .find(|c| matches!(c.value, draft::Condition::ChangedNone(_)));
-        let (Some(verb), Some(none)) = (changed, none) else { return };
-        let error = Diagnostic::error(CHANGED_IN_NONE, "`{changed}` stands for no file inside `whenChangedNone`");
+        let (Some(verb), Some(none)) = (changed, none) else {
+            return;
+        };
+        let error = Diagnostic::error(
+            CHANGED_IN_NONE,
+            "`{changed}` stands for no file inside `whenChangedNone`",
+        );
         let error = match used {
-            Some(place) => error.label(place, "used here").label(verb.place, "`{changed}` is in this command"),
+            Some(place) => error
+                .label(place, "used here")
+                .label(verb.place, "`{changed}` is in this command"),
             None => error.label(verb.place, "`{changed}` is in this command"),
         };
         self.sink.push(
             error
-                .label(none.place, "this block applies when no selected file changed")
+                .label(
+                    none.place,
+                    "this block applies when no selected file changed",
+                )
                 .help("move the check out of the block, or let its command find the files itself"),
         );
     }
@@ -286,14 +409,23 @@ impl<'d> Checker<'d> {
     ) -> Vec<Option<Check>> {
         let ids = std::mem::take(&mut self.ids);
         let defined = self.names.defined.clone();
-        let parts = defined.into_iter().zip(ids).zip(values.into_iter().zip(placements)).zip(tiers);
+        let parts = defined
+            .into_iter()
+            .zip(ids)
+            .zip(values.into_iter().zip(placements))
+            .zip(tiers);
         parts
             .map(|(((check, id), (own, placements)), tier)| {
                 let (kind, body, assignments) = self.body(check)?;
                 let position = self.sources.position(check.place);
                 let named = check.name.is_some();
                 let none = Values::default();
-                let mut made = own.into_check(id, kind, body, defaults.get(check.inclusion).unwrap_or(&none));
+                let mut made = own.into_check(
+                    id,
+                    kind,
+                    body,
+                    defaults.get(check.inclusion).unwrap_or(&none),
+                );
                 made.env.extend(assignments);
                 Some(Check {
                     named,
@@ -310,12 +442,19 @@ impl<'d> Checker<'d> {
     }
 }
 
-/// Of each use of a file, which one imports it: the one that the same `import` statements lead to, but for the last.
+/// Of each use of a file, which one imports it: the one that the same `import` statements lead to,
+/// but for the last.
 fn importers(inclusions: &[draft::Inclusion]) -> Vec<usize> {
-    let numbers: BTreeMap<&[Place], usize> =
-        inclusions.iter().enumerate().map(|(i, used)| (used.chain.as_slice(), i + 1)).collect();
+    let numbers: BTreeMap<&[Place], usize> = inclusions
+        .iter()
+        .enumerate()
+        .map(|(i, used)| (used.chain.as_slice(), i + 1))
+        .collect();
     let importer = |used: &draft::Inclusion| {
-        let chain = used.chain.split_last().map_or(&[][..], |(_, before)| before);
+        let chain = used
+            .chain
+            .split_last()
+            .map_or(&[][..], |(_, before)| before);
         numbers.get(chain).copied().unwrap_or(0)
     };
     inclusions.iter().map(importer).collect()
@@ -326,8 +465,8 @@ pub(super) type Reference = draft::At<CheckIndex>;
 
 #[cfg(test)]
 mod tests {
-    //! What the language of its own cannot even express, its parser having found fault with it; other front ends can.
-    //! The rest is in `tests/diagnostics.rs`, from the text on.
+    //! What the language of its own cannot even express, its parser having found fault with it;
+    //! other front ends can. The rest is in `tests/diagnostics.rs`, from the text on.
 
     use super::super::draft::{At, Gate, Limit, Sel, SelKind, Setting, Verb};
     use super::*;
@@ -343,7 +482,13 @@ mod tests {
         let pieces = vec![Piece::Word(Word::from("true"))];
         Entry::Check(Box::new(draft::Check {
             name: Some(at(name.to_owned())),
-            verbs: vec![at(Verb::Command(Kind::Run, Command::Argv { env: Env::new(), pieces }))],
+            verbs: vec![at(Verb::Command(
+                Kind::Run,
+                Command::Argv {
+                    env: Env::new(),
+                    pieces,
+                },
+            ))],
             settings: settings.into_iter().map(at).collect(),
             conditions: Vec::new(),
             tier_block: None,
@@ -356,17 +501,30 @@ mod tests {
         let mut sink = Diagnostics::default();
         let contract = validate_within(draft, &Sources::default(), caps, &mut sink);
         assert_eq!(contract.is_none(), sink.has_errors());
-        sink.iter().map(|d| d.code.0.trim_start_matches("vplan::contract::")).collect()
+        sink.iter()
+            .map(|d| d.code.0.trim_start_matches("vplan::contract::"))
+            .collect()
     }
 
     fn with(settings: Vec<Setting>) -> Draft {
-        Draft { entries: vec![check("a", settings)], ..Draft::default() }
+        Draft {
+            entries: vec![check("a", settings)],
+            ..Draft::default()
+        }
     }
 
     #[test]
     fn beyond_the_language() {
-        let glob = |not| Sel { not, what: at(SelKind::Glob("a".to_owned())), inner: None };
-        let name = Sel { not: false, what: at(SelKind::Name("p".to_owned())), inner: None };
+        let glob = |not| Sel {
+            not,
+            what: at(SelKind::Glob("a".to_owned())),
+            inner: None,
+        };
+        let name = Sel {
+            not: false,
+            what: at(SelKind::Name("p".to_owned())),
+            inner: None,
+        };
         let words = || vec![at("1x".to_owned())];
         let block = |entry: Entry| match entry {
             Entry::Check(mut check) => {
@@ -376,25 +534,65 @@ mod tests {
             other => other,
         };
         for (draft, want) in [
-            (Draft { defaults: vec![at(Setting::Setup)], ..with(vec![]) }, vec!["defaults_setting"]),
             (
-                Draft { limits: vec![at(Limit::Jobs(0)), at(Limit::MaxChecks(u64::MAX))], ..with(vec![]) },
+                Draft {
+                    defaults: vec![at(Setting::Setup)],
+                    ..with(vec![])
+                },
+                vec!["defaults_setting"],
+            ),
+            (
+                Draft {
+                    limits: vec![at(Limit::Jobs(0)), at(Limit::MaxChecks(u64::MAX))],
+                    ..with(vec![])
+                },
                 vec!["number", "number"],
             ),
-            (Draft { gate: vec![at(Gate::Confirmations(0))], ..with(vec![]) }, vec!["number"]),
-            (Draft { gate: vec![at(Gate::OnExhausted("alow".to_owned()))], ..with(vec![]) }, vec!["unknown_word"]),
             (
-                Draft { entries: vec![block(check("a", vec![])), block(check("b", vec![]))], ..Draft::default() },
+                Draft {
+                    gate: vec![at(Gate::Confirmations(0))],
+                    ..with(vec![])
+                },
+                vec!["number"],
+            ),
+            (
+                Draft {
+                    gate: vec![at(Gate::OnExhausted("alow".to_owned()))],
+                    ..with(vec![])
+                },
+                vec!["unknown_word"],
+            ),
+            (
+                Draft {
+                    entries: vec![block(check("a", vec![])), block(check("b", vec![]))],
+                    ..Draft::default()
+                },
                 vec!["number"],
             ),
             (with(vec![Setting::Tier(3)]), vec!["number"]),
-            (with(vec![Setting::Exit(vec![at(256), at(-1), at(0)])]), vec!["number", "number"]),
-            (with(vec![Setting::Env("1x".to_owned(), Word::default())]), vec!["env_name"]),
-            (with(vec![Setting::PassEnv(words())]), vec!["env_name"]),
-            (with(vec![Setting::PassEnv(vec![at("*".to_owned())])]), vec!["env_name"]),
-            (with(vec![Setting::PassEnv(vec![at("CARGO_*".to_owned())])]), vec![]),
             (
-                with(vec![Setting::Produces(vec![name.clone(), glob(true), glob(false)])]),
+                with(vec![Setting::Exit(vec![at(256), at(-1), at(0)])]),
+                vec!["number", "number"],
+            ),
+            (
+                with(vec![Setting::Env("1x".to_owned(), Word::default())]),
+                vec!["env_name"],
+            ),
+            (with(vec![Setting::PassEnv(words())]), vec!["env_name"]),
+            (
+                with(vec![Setting::PassEnv(vec![at("*".to_owned())])]),
+                vec!["env_name"],
+            ),
+            (
+                with(vec![Setting::PassEnv(vec![at("CARGO_*".to_owned())])]),
+                vec![],
+            ),
+            (
+                with(vec![Setting::Produces(vec![
+                    name.clone(),
+                    glob(true),
+                    glob(false),
+                ])]),
                 vec!["not_a_glob", "not_a_glob"],
             ),
         ] {
@@ -404,7 +602,13 @@ mod tests {
 
     #[test]
     fn caps() {
-        let caps = Caps { checks: 2, name_bytes: 3, paths_depth: 2, paths_globs: 3, sequence_members: 4 };
+        let caps = Caps {
+            checks: 2,
+            name_bytes: 3,
+            paths_depth: 2,
+            paths_globs: 3,
+            sequence_members: 4,
+        };
         let checks = |names: &[&str]| names.iter().map(|n| check(n, vec![])).collect::<Vec<_>>();
         let paths = |name: &str, items: &[&str]| draft::Paths {
             inclusion: 0,
@@ -413,56 +617,131 @@ mod tests {
                 .iter()
                 .map(|i| {
                     let glob = i.contains('.');
-                    let what = if glob { SelKind::Glob((*i).to_owned()) } else { SelKind::Name((*i).to_owned()) };
-                    Sel { not: false, what: at(what), inner: None }
+                    let what = if glob {
+                        SelKind::Glob((*i).to_owned())
+                    } else {
+                        SelKind::Name((*i).to_owned())
+                    };
+                    Sel {
+                        not: false,
+                        what: at(what),
+                        inner: None,
+                    }
                 })
                 .collect(),
         };
         let sequence = || draft::Sequence {
-            groups: vec![at(draft::Group::Names(vec![at("a".to_owned())])), at(draft::Group::Rest)],
+            groups: vec![
+                at(draft::Group::Names(vec![at("a".to_owned())])),
+                at(draft::Group::Rest),
+            ],
             place: Place::default(),
             inclusion: 0,
         };
         let errors = |draft: Draft| {
             let unused = |code: &&str| *code != "unused_paths";
-            codes(&draft, &caps).into_iter().filter(unused).collect::<Vec<_>>()
+            codes(&draft, &caps)
+                .into_iter()
+                .filter(unused)
+                .collect::<Vec<_>>()
         };
-        let two = || Draft { entries: checks(&["a", "b"]), ..Draft::default() };
+        let two = || Draft {
+            entries: checks(&["a", "b"]),
+            ..Draft::default()
+        };
         assert_eq!(errors(two()), Vec::<&str>::new());
-        assert_eq!(errors(Draft { entries: checks(&["a", "b", "c"]), ..Draft::default() }), ["too_many_checks"]);
-        assert_eq!(errors(Draft { entries: checks(&["abcd"]), ..Draft::default() }), ["name_length"]);
-        let nested = vec![paths("a", &["b"]), paths("b", &["c"]), paths("c", &["x.rs"])];
-        assert_eq!(errors(Draft { paths: nested, ..two() }), ["paths_size"]);
+        assert_eq!(
+            errors(Draft {
+                entries: checks(&["a", "b", "c"]),
+                ..Draft::default()
+            }),
+            ["too_many_checks"]
+        );
+        assert_eq!(
+            errors(Draft {
+                entries: checks(&["abcd"]),
+                ..Draft::default()
+            }),
+            ["name_length"]
+        );
+        let nested = vec![
+            paths("a", &["b"]),
+            paths("b", &["c"]),
+            paths("c", &["x.rs"]),
+        ];
+        assert_eq!(
+            errors(Draft {
+                paths: nested,
+                ..two()
+            }),
+            ["paths_size"]
+        );
         let doubled = vec![paths("a", &["b", "b"]), paths("b", &["x.rs", "y.rs"])];
-        assert_eq!(errors(Draft { paths: doubled, ..two() }), ["paths_size"]);
-        assert_eq!(errors(Draft { sequences: vec![sequence(), sequence()], ..two() }), Vec::<&str>::new());
-        assert_eq!(errors(Draft { sequences: vec![sequence(), sequence(), sequence()], ..two() }), ["sequence_size"]);
+        assert_eq!(
+            errors(Draft {
+                paths: doubled,
+                ..two()
+            }),
+            ["paths_size"]
+        );
+        assert_eq!(
+            errors(Draft {
+                sequences: vec![sequence(), sequence()],
+                ..two()
+            }),
+            Vec::<&str>::new()
+        );
+        assert_eq!(
+            errors(Draft {
+                sequences: vec![sequence(), sequence(), sequence()],
+                ..two()
+            }),
+            ["sequence_size"]
+        );
     }
 
-    /// A chain of needs through all checks, a sequence through all of them, and the same with the ends joined.
+    /// A chain of needs through all checks, a sequence through all of them, and the same with the
+    /// ends joined.
     #[test]
     fn as_many_checks_as_there_may_be() {
         let count = Caps::default().checks;
         let name = |i: usize| at(format!("check-{i}"));
         let entries = (0..count)
             .map(|i| {
-                let glob = Sel { not: false, what: at(SelKind::Glob(format!("out/{i}/**"))), inner: None };
-                let mut settings = vec![Setting::Produces(vec![glob.clone()]), Setting::Requires(vec![glob])];
+                let glob = Sel {
+                    not: false,
+                    what: at(SelKind::Glob(format!("out/{i}/**"))),
+                    inner: None,
+                };
+                let mut settings = vec![
+                    Setting::Produces(vec![glob.clone()]),
+                    Setting::Requires(vec![glob]),
+                ];
                 if i > 0 {
                     settings.push(Setting::Needs(vec![name(i - 1)]));
                 }
                 check(&format!("check-{i}"), settings)
             })
             .collect();
-        let groups = (0..count).map(|i| at(draft::Group::Names(vec![name(i)]))).collect();
+        let groups = (0..count)
+            .map(|i| at(draft::Group::Names(vec![name(i)])))
+            .collect();
         let mut draft = Draft {
             entries,
-            sequences: vec![draft::Sequence { groups, place: Place::default(), inclusion: 0 }],
+            sequences: vec![draft::Sequence {
+                groups,
+                place: Place::default(),
+                inclusion: 0,
+            }],
             ..Draft::default()
         };
         assert_eq!(codes(&draft, &Caps::default()), Vec::<&str>::new());
         let ends = [count - 1, 0].map(|i| at(draft::Group::Names(vec![name(i)])));
-        draft.sequences = vec![draft::Sequence { groups: ends.to_vec(), place: Place::default(), inclusion: 0 }];
+        draft.sequences = vec![draft::Sequence {
+            groups: ends.to_vec(),
+            place: Place::default(),
+            inclusion: 0,
+        }];
         assert_eq!(codes(&draft, &Caps::default()), ["cycle"]);
     }
 }

@@ -1,5 +1,5 @@
-//! Is what lies there under a temporary name still somebody's? Whoever makes a file or a folder under one holds a lock on it, so
-//! that without a lock it was left by somebody who was killed.
+//! Is what lies there under a temporary name still somebody's? Whoever makes a file or a folder
+//! under one holds a lock on it, so that without a lock it was left by somebody who was killed.
 //!
 //! Where there are no such locks, nothing is removed.
 
@@ -9,8 +9,8 @@ use rustix::fs::{FlockOperation, fstat};
 use rustix::io::Errno;
 use std::io;
 
-/// Locks what was made a moment ago. `false` when somebody has taken it for abandoned before that: has locked it to remove it,
-/// or has removed it.
+/// Locks what was made a moment ago. `false` when somebody has taken it for abandoned before that:
+/// has locked it to remove it, or has removed it.
 ///
 /// # Errors
 /// What the system reports.
@@ -19,8 +19,8 @@ pub(super) fn claim(made: impl AsFd) -> io::Result<bool> {
     Ok(!taken && fstat(&made)?.st_nlink > 0)
 }
 
-/// Removes what nobody holds a lock on. It is locked until it is removed: whoever has made it and not claimed it yet must find it
-/// locked or gone.
+/// Removes what nobody holds a lock on. It is locked until it is removed: whoever has made it and
+/// not claimed it yet must find it locked or gone.
 pub(super) fn reap(found: impl AsFd, remove: impl FnOnce() -> io::Result<()>) {
     if flock(&found, FlockOperation::NonBlockingLockExclusive).is_ok() {
         // What cannot be removed is in nobody's way.
@@ -44,7 +44,11 @@ mod tests {
             let made = File::open(path).unwrap();
             reap(File::open(path).unwrap(), || {
                 assert!(!claim(&made)?, "locked until it is removed");
-                if path.is_dir() { std::fs::remove_dir(path) } else { std::fs::remove_file(path) }
+                if path.is_dir() {
+                    std::fs::remove_dir(path)
+                } else {
+                    std::fs::remove_file(path)
+                }
             });
             assert!(!path.exists());
             assert!(!claim(&made).unwrap(), "gone");
@@ -55,7 +59,9 @@ mod tests {
     fn what_is_claimed_stays() {
         let file = tempfile::NamedTempFile::new().unwrap();
         assert!(claim(&file).unwrap());
-        reap(File::open(file.path()).unwrap(), || panic!("it is somebody's"));
+        reap(File::open(file.path()).unwrap(), || {
+            panic!("it is somebody's")
+        });
         assert!(!claim(File::open(file.path()).unwrap()).unwrap());
     }
 }

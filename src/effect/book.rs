@@ -1,4 +1,5 @@
-//! What is written down of a run, when is it safe, and who is told? The record first, then whoever reads along.
+//! What is written down of a run, when is it safe, and who is told? The record first, then whoever
+//! reads along.
 
 use super::process::program::{Program, say};
 use super::records::{REPORT, RunRecord};
@@ -23,19 +24,23 @@ pub(super) struct Book<'e> {
     report: Option<Digest>,
     /// Why the record could not be written, the first time.
     pub fault: Option<String>,
-    /// The run has begun or a step has ended, and nobody has been asked yet to make that survive a loss of power. The next step
-    /// starts meanwhile.
+    /// The run has begun or a step has ended, and nobody has been asked yet to make that survive a
+    /// loss of power. The next step starts meanwhile.
     pub unsynced: bool,
     /// How many bytes of the events were to be made safe, at last, and how many are.
     asked: u64,
     safe: u64,
-    /// Lines that the second reader has not been told, with the length of the events then: what it knows of an end survives a
-    /// loss of power.
+    /// Lines that the second reader has not been told, with the length of the events then: what it
+    /// knows of an end survives a loss of power.
     untold: Vec<(u64, String)>,
 }
 
 impl<'e> Book<'e> {
-    pub(super) fn new(record: RunRecord, events: Option<Box<dyn Write + 'e>>, vault: Option<&'e Vault>) -> Self {
+    pub(super) fn new(
+        record: RunRecord,
+        events: Option<Box<dyn Write + 'e>>,
+        vault: Option<&'e Vault>,
+    ) -> Self {
         let journal = Journal::default();
         Self {
             record,
@@ -55,22 +60,44 @@ impl<'e> Book<'e> {
     pub(super) fn begin(&mut self, plan: &Plan, environment: &EnvironmentUse) -> io::Result<()> {
         let started_at = Some(super::records::wall_clock());
         let environment = Some(environment.clone()).filter(|e| *e != EnvironmentUse::default());
-        self.write(0, Entry::RunStarted { environment, run_id: self.record.id().to_owned(), started_at, version: 1 });
+        self.write(
+            0,
+            Entry::RunStarted {
+                environment,
+                run_id: self.record.id().to_owned(),
+                started_at,
+                version: 1,
+            },
+        );
         self.plan(0, plan);
         let synced = self.record.sync();
         self.unsynced = false;
         self.tell_all();
         self.note(synced);
-        self.fault.take().map_or(Ok(()), |message| Err(io::Error::other(message)))
+        self.fault
+            .take()
+            .map_or(Ok(()), |message| Err(io::Error::other(message)))
     }
 
     /// A plan is about to be executed.
     pub(super) fn plan(&mut self, at: u64, plan: &Plan) {
-        let step = |s: &Step| PlannedStep { command: s.command.clone(), id: s.id.clone() };
+        let step = |s: &Step| PlannedStep {
+            command: s.command.clone(),
+            id: s.id.clone(),
+        };
         let steps = plan.steps.iter().map(step).collect();
         let changed_files_count = u64::try_from(plan.request.changed.len()).ok();
-        self.write(at, Entry::PlanCompiled { changed_files_count, digest: plan.digest.clone(), steps });
-        let written = self.record.write("plan.json", to_canonical(plan).as_bytes());
+        self.write(
+            at,
+            Entry::PlanCompiled {
+                changed_files_count,
+                digest: plan.digest.clone(),
+                steps,
+            },
+        );
+        let written = self
+            .record
+            .write("plan.json", to_canonical(plan).as_bytes());
         self.note(written);
     }
 
@@ -86,7 +113,8 @@ impl<'e> Book<'e> {
         self.note(written)
     }
 
-    /// What can be done aside: to sync the events if a step has ended, and to read the programs that steps have started.
+    /// What can be done aside: to sync the events if a step has ended, and to read the programs
+    /// that steps have started.
     pub(super) fn work(&mut self, programs: Vec<Program>) -> Option<Work> {
         let unsynced = std::mem::take(&mut self.unsynced);
         if !unsynced && programs.is_empty() {
@@ -96,7 +124,11 @@ impl<'e> Book<'e> {
             self.asked = self.record.length();
         }
         let record = unsynced.then(|| (self.record.events(), self.asked));
-        Some(Work { programs, record, answer: self.events.is_some() })
+        Some(Work {
+            programs,
+            record,
+            answer: self.events.is_some(),
+        })
     }
 
     /// It has been done.
@@ -110,9 +142,9 @@ impl<'e> Book<'e> {
         self.note(fault.map_or(Ok(()), Err))
     }
 
-    /// The last lines. A pass that cannot be recorded is none: the report says so then, and so does the exit code, and the report
-    /// of a pass does not stay behind. Of anything else as much is kept as can be; whoever reads a record without its end calls
-    /// the run interrupted.
+    /// The last lines. A pass that cannot be recorded is none: the report says so then, and so does
+    /// the exit code, and the report of a pass does not stay behind. Of anything else as much
+    /// is kept as can be; whoever reads a record without its end calls the run interrupted.
     pub(super) fn end(mut self, report: &mut Report) {
         // That is what it was set aside for: a report that fits is no fault.
         self.record.release();
@@ -134,8 +166,9 @@ impl<'e> Book<'e> {
         self.tell_all();
     }
 
-    /// Only what is whole is remembered, so that a run is never believed before its record is. Where that is not possible, the
-    /// record is not believed later, and whoever asks is told so.
+    /// Only what is whole is remembered, so that a run is never believed before its record is.
+    /// Where that is not possible, the record is not believed later, and whoever asks is told
+    /// so.
     fn remember(&self, report: &Report) {
         let Some(vault) = self.vault else { return };
         let ended = Ended {
@@ -160,7 +193,9 @@ impl<'e> Book<'e> {
 
     fn write_files(&mut self, report: &Report) -> io::Result<()> {
         if matches!(report.decision, Decision::Fail | Decision::Escalate) {
-            let _ = self.record.write(stop::FILE, stop::stop_memo(report).as_bytes());
+            let _ = self
+                .record
+                .write(stop::FILE, stop::stop_memo(report).as_bytes());
         }
         let text = to_canonical(report);
         self.record.write(REPORT, text.as_bytes())?;
@@ -168,7 +203,11 @@ impl<'e> Book<'e> {
         Ok(())
     }
 
-    fn write_end(&mut self, report: &Report, add: fn(&mut RunRecord, &str) -> io::Result<()>) -> io::Result<()> {
+    fn write_end(
+        &mut self,
+        report: &Report,
+        add: fn(&mut RunRecord, &str) -> io::Result<()>,
+    ) -> io::Result<()> {
         let line = self.journal.line(report.duration_ms, last(report));
         add(&mut self.record, &line)?;
         self.untold.push((self.record.length(), line));
@@ -191,13 +230,20 @@ impl<'e> Book<'e> {
         if !self.unsynced && self.safe >= self.asked {
             return self.tell_all();
         }
-        let known = self.untold.iter().take_while(|(length, _)| *length <= self.safe).count();
+        let known = self
+            .untold
+            .iter()
+            .take_while(|(length, _)| *length <= self.safe)
+            .count();
         let lines: String = self.untold.drain(..known).map(|(_, line)| line).collect();
         self.pass_on(&lines);
     }
 
     fn tell_all(&mut self) {
-        let lines: String = std::mem::take(&mut self.untold).into_iter().map(|(_, line)| line).collect();
+        let lines: String = std::mem::take(&mut self.untold)
+            .into_iter()
+            .map(|(_, line)| line)
+            .collect();
         self.pass_on(&lines);
     }
 
@@ -205,7 +251,10 @@ impl<'e> Book<'e> {
     fn pass_on(&mut self, lines: &str) {
         if !lines.is_empty()
             && let Some(events) = &mut self.events
-            && events.write_all(lines.as_bytes()).and_then(|()| events.flush()).is_err()
+            && events
+                .write_all(lines.as_bytes())
+                .and_then(|()| events.flush())
+                .is_err()
         {
             self.events = None;
         }
@@ -213,7 +262,11 @@ impl<'e> Book<'e> {
 }
 
 fn last(report: &Report) -> Entry {
-    let steps = report.steps.iter().map(|s| FinalStatus { id: s.id.clone(), reason: s.reason, status: s.status });
+    let steps = report.steps.iter().map(|s| FinalStatus {
+        id: s.id.clone(),
+        reason: s.reason,
+        status: s.status,
+    });
     Entry::RunFinished {
         attempt: Some(report.attempt),
         coverage: report.coverage,

@@ -59,13 +59,19 @@ pub struct Shelf<'s> {
 }
 
 impl Shelf<'_> {
-    /// The tests in the files `*.test.vplan` in the contract's directory, those of other contracts left out.
+    /// The tests in the files `*.test.vplan` in the contract's directory, those of other contracts
+    /// left out.
     #[must_use]
     pub fn beside(&self, sources: &mut Sources) -> Cases {
         let dir = self.path.join(b"..").unwrap_or_else(|_| RepoPath::root());
         // A directory that cannot be listed held the contract a moment ago.
-        let entries = std::fs::read_dir(self.site.root.join(dir.to_os())).into_iter().flatten().flatten();
-        let names = entries.map(|e| e.file_name()).filter(|n| n.as_bytes().ends_with(SUFFIX.as_bytes()));
+        let entries = std::fs::read_dir(self.site.root.join(dir.to_os()))
+            .into_iter()
+            .flatten()
+            .flatten();
+        let names = entries
+            .map(|e| e.file_name())
+            .filter(|n| n.as_bytes().ends_with(SUFFIX.as_bytes()));
         let mut paths: Vec<RepoPath> = names.filter_map(|n| dir.join(n.as_bytes()).ok()).collect();
         paths.sort();
         let mut cases = Cases::default();
@@ -81,7 +87,10 @@ impl Shelf<'_> {
     /// # Errors
     /// A file outside the repository, or one that tests another contract.
     pub fn named(&self, files: &[PathBuf], sources: &mut Sources) -> Result<Cases, CaseError> {
-        let mut paths = files.iter().map(|f| self.locate(f)).collect::<Result<Vec<RepoPath>, _>>()?;
+        let mut paths = files
+            .iter()
+            .map(|f| self.locate(f))
+            .collect::<Result<Vec<RepoPath>, _>>()?;
         paths.sort();
         paths.dedup();
         let mut cases = Cases::default();
@@ -91,7 +100,10 @@ impl Shelf<'_> {
                 continue;
             }
             self.read(path, sources, &mut cases)
-                .map_err(|contract| CaseError::Other { file: path.clone(), contract })?;
+                .map_err(|contract| CaseError::Other {
+                    file: path.clone(),
+                    contract,
+                })?;
         }
         Ok(cases)
     }
@@ -112,7 +124,12 @@ impl Shelf<'_> {
     }
 
     /// Reads one file. `Err` is another contract that it tests; then nothing of it is kept.
-    fn read(&self, path: &RepoPath, sources: &mut Sources, cases: &mut Cases) -> Result<(), RepoPath> {
+    fn read(
+        &self,
+        path: &RepoPath,
+        sources: &mut Sources,
+        cases: &mut Cases,
+    ) -> Result<(), RepoPath> {
         let read = Beneath::open(&self.site.root)
             .map_err(|e| ReadError::System(e.to_string()))
             .and_then(|beneath| Ok((beneath.read(path, self.max_file)?, beneath)));
@@ -122,7 +139,9 @@ impl Shelf<'_> {
                 let id = sources.add(Source::new(path.to_string(), ""));
                 let place = crate::base::span::Place::new(id, crate::base::span::Span::new(0, 0));
                 let message = format!("`{path}` cannot be read: {error}");
-                cases.diagnostics.push(Diagnostic::error(UNREADABLE, message).label(place, "it may hold tests"));
+                cases
+                    .diagnostics
+                    .push(Diagnostic::error(UNREADABLE, message).label(place, "it may hold tests"));
                 return Ok(());
             }
         };

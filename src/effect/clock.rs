@@ -1,9 +1,11 @@
-//! How long has a run been going on? A monotonic clock that stands still while the run is suspended.
+//! How long has a run been going on? A monotonic clock that stands still while the run is
+//! suspended.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Time since a run's start. Time in which the machine slept does not count either (clock_gettime(2), `CLOCK_MONOTONIC`).
+/// Time since a run's start. Time in which the machine slept does not count either
+/// (clock_gettime(2), `CLOCK_MONOTONIC`).
 #[derive(Debug)]
 pub struct Clock {
     start: Instant,
@@ -20,14 +22,20 @@ impl Clock {
     /// Begins now.
     #[must_use]
     pub fn start() -> Self {
-        Self { start: Instant::now(), pauses: Mutex::default() }
+        Self {
+            start: Instant::now(),
+            pauses: Mutex::default(),
+        }
     }
 
     /// How much time has passed.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         let Pauses { total, since } = *self.pauses.lock().unwrap_or_else(PoisonError::into_inner);
-        since.unwrap_or_else(Instant::now).saturating_duration_since(self.start).saturating_sub(total)
+        since
+            .unwrap_or_else(Instant::now)
+            .saturating_duration_since(self.start)
+            .saturating_sub(total)
     }
 
     /// Whole milliseconds.

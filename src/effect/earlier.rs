@@ -1,5 +1,5 @@
-//! What did the checks of this run do when they last passed on this machine? Kept in the state directory, for notes only: what is not
-//! there, or cannot be read, is not known.
+//! What did the checks of this run do when they last passed on this machine? Kept in the state
+//! directory, for notes only: what is not there, or cannot be read, is not known.
 
 use super::files::{read_plain, replace};
 use super::git::Git;
@@ -45,30 +45,48 @@ impl<'a> Earlier<'a> {
         request: &Request,
         state: &StateDir,
     ) -> Option<Self> {
-        let proposed = request.proposal.iter().flat_map(|p| &p.commands).map(|(command, _)| command);
+        let proposed = request
+            .proposal
+            .iter()
+            .flat_map(|p| &p.commands)
+            .map(|(command, _)| command);
         Some(Self {
             git,
             root: git.root().to_owned(),
             base: *base?,
             head: git.head().ok()??,
             contract,
-            changed: request.explicit.iter().chain(proposed).any(crate::base::command::Command::has_changed),
+            changed: request
+                .explicit
+                .iter()
+                .chain(proposed)
+                .any(crate::base::command::Command::has_changed),
             place: state.path.join(NAME),
         })
     }
 
     fn read(&self) -> Passes {
-        read_plain(&self.place, MOST).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+        read_plain(&self.place, MOST)
+            .ok()
+            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+            .unwrap_or_default()
     }
 
-    /// The passes of this run that can be compared: a check with `{changed}` has other words each time.
-    fn passes<'p>(&'p self, plan: &'p Plan, records: &'p [StepRecord]) -> impl Iterator<Item = (&'p Step, Pass)> {
+    /// The passes of this run that can be compared: a check with `{changed}` has other words each
+    /// time.
+    fn passes<'p>(
+        &'p self,
+        plan: &'p Plan,
+        records: &'p [StepRecord],
+    ) -> impl Iterator<Item = (&'p Step, Pass)> {
         let below = |path: &[u8]| Path::new(OsStr::from_bytes(path)).starts_with(&self.root);
         let head = self.head.to_string();
         plan.steps
             .iter()
             .zip(records)
-            .filter(|(step, record)| record.status.is_pass() && step.argv.is_some() && self.compares(step))
+            .filter(|(step, record)| {
+                record.status.is_pass() && step.argv.is_some() && self.compares(step)
+            })
             .map(move |(step, record)| (step, Pass::of(step, record, &head, below)))
     }
 
@@ -79,7 +97,9 @@ impl<'a> Earlier<'a> {
         if step.origin != Origin::Contract {
             return !self.changed;
         }
-        let check = self.contract.and_then(|c| c.checks.iter().find(|check| check.id == step.id));
+        let check = self
+            .contract
+            .and_then(|c| c.checks.iter().find(|check| check.id == step.id));
         check.is_some_and(|c| !matches!(&c.body, Body::Command(command) if command.has_changed()))
     }
 
@@ -96,17 +116,25 @@ impl<'a> Earlier<'a> {
             .collect()
     }
 
-    /// Whether a commit is the base, or lies between it and HEAD: what is on other branches is no measure.
+    /// Whether a commit is the base, or lies between it and HEAD: what is on other branches is no
+    /// measure.
     fn is_later(&self, commit: &str) -> bool {
-        let Some(commit) = Oid::parse(commit.as_bytes()) else { return false };
+        let Some(commit) = Oid::parse(commit.as_bytes()) else {
+            return false;
+        };
         let within = |one: &Oid, other: &Oid| {
-            one == other || self.git.merge_base("HEAD", one, other).is_ok_and(|found| found == *one)
+            one == other
+                || self
+                    .git
+                    .merge_base("HEAD", one, other)
+                    .is_ok_and(|found| found == *one)
         };
         commit == self.base || (within(&commit, &self.head) && within(&self.base, &commit))
     }
 
-    /// Keeps the passes of a run that passed, but for those of which there was something to say: the earlier ones count for as long
-    /// as the base is the same, or to run twice would be enough.
+    /// Keeps the passes of a run that passed, but for those of which there was something to say:
+    /// the earlier ones count for as long as the base is the same, or to run twice would be
+    /// enough.
     pub fn keep(&self, plan: &Plan, records: &[StepRecord], said: &[Caveat]) {
         let mut known = self.read();
         let before = known.clone();

@@ -1,4 +1,5 @@
-//! How is a fixer run, and what came of it? As a step is: supervised, with a time limit, and nothing of it is left behind.
+//! How is a fixer run, and what came of it? As a step is: supervised, with a time limit, and
+//! nothing of it is left behind.
 
 use super::drive::{Context, DriveError, Driver, Message};
 use super::environment::Environment;
@@ -108,7 +109,8 @@ pub fn fix(fixer: Fixer<'_>) -> Result<Fixed, DriveError> {
     }
     let plan = Arc::new(plan(&fixer));
     let mut driver = Driver::new(None, fixer.environment.granted().capabilities_kept)?;
-    let (mut state, first) = RunState::new(Arc::clone(&plan), BTreeMap::new(), driver.clock().now());
+    let (mut state, first) =
+        RunState::new(Arc::clone(&plan), BTreeMap::new(), driver.clock().now());
     let context = Context {
         root: fixer.root,
         environment: fixer.environment,
@@ -125,11 +127,16 @@ pub fn fix(fixer: Fixer<'_>) -> Result<Fixed, DriveError> {
     let mut fixed = Fixed::default();
     let mut interrupted = None;
     driver.drive(&plan, &context, first, &mut |message| {
-        let Message::Event(event, finished) = message else { return Vec::new() };
+        let Message::Event(event, finished) = message else {
+            return Vec::new();
+        };
         match &event {
             Event::Interrupt { signal, .. } => interrupted = interrupted.or(Some(*signal)),
             Event::Finished { evidence, .. } => fixed = seen(evidence),
-            Event::Began { .. } | Event::Time { .. } | Event::Told { .. } | Event::RecordFailed { .. } => {}
+            Event::Began { .. }
+            | Event::Time { .. }
+            | Event::Told { .. }
+            | Event::RecordFailed { .. } => {}
         }
         fixed.log = finished.and_then(|f| f.log.clone()).or(fixed.log.take());
         state.handle(event)
@@ -138,10 +145,17 @@ pub fn fix(fixer: Fixer<'_>) -> Result<Fixed, DriveError> {
         fixed.how = How::Interrupted(signal);
     }
     if let Some(text) = written(fixer.stuck) {
-        let secrets = plan.steps.first().map(|step| fixer.environment.of_step(fixer.root, step).secrets);
+        let secrets = plan
+            .steps
+            .first()
+            .map(|step| fixer.environment.of_step(fixer.root, step).secrets);
         let masked = secrets.map_or(text.clone(), |secrets| secrets.mask(&text));
         let lines = String::from_utf8_lossy(&masked).into_owned();
-        let first = lines.lines().find(|l| !l.trim().is_empty()).unwrap_or_default().trim();
+        let first = lines
+            .lines()
+            .find(|l| !l.trim().is_empty())
+            .unwrap_or_default()
+            .trim();
         fixed.stuck = Some(reason(first.strip_prefix(STUCK).unwrap_or(first)));
     }
     Ok(fixed)
@@ -149,22 +163,47 @@ pub fn fix(fixer: Fixer<'_>) -> Result<Fixed, DriveError> {
 
 fn seen(evidence: &Evidence) -> Fixed {
     let how = match evidence {
-        Evidence { spawn_error: Some(error), .. } => How::NotStarted(error.message.clone()),
-        Evidence { timed_out: true, .. } => How::TimedOut,
-        Evidence { signal: Some(signal), .. } => How::Signalled(signal.clone()),
-        Evidence { exit: Some(exit), .. } => How::Exited(*exit),
+        Evidence {
+            spawn_error: Some(error),
+            ..
+        } => How::NotStarted(error.message.clone()),
+        Evidence {
+            timed_out: true, ..
+        } => How::TimedOut,
+        Evidence {
+            signal: Some(signal),
+            ..
+        } => How::Signalled(signal.clone()),
+        Evidence {
+            exit: Some(exit), ..
+        } => How::Exited(*exit),
         _ => How::Lost,
     };
-    let stream = if evidence.stderr.is_blank() { &evidence.stdout } else { &evidence.stderr };
+    let stream = if evidence.stderr.is_blank() {
+        &evidence.stdout
+    } else {
+        &evidence.stderr
+    };
     let said = tail(stream, SAID);
     let stuck = last_word(&evidence.stdout).or_else(|| last_word(&evidence.stderr));
-    Fixed { duration_ms: evidence.duration_ms, how, leaked: evidence.leaked, log: None, said, stuck }
+    Fixed {
+        duration_ms: evidence.duration_ms,
+        how,
+        leaked: evidence.leaked,
+        log: None,
+        said,
+        stuck,
+    }
 }
 
 /// What the last line of a stream says after `STUCK:`, if it begins so.
 fn last_word(stream: &Captured) -> Option<String> {
     let text = inert(&stream.text());
-    let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
+    let last = text
+        .lines()
+        .rev()
+        .map(str::trim)
+        .find(|line| !line.is_empty())?;
     last.strip_prefix(STUCK).map(reason)
 }
 
@@ -172,10 +211,15 @@ fn last_word(stream: &Captured) -> Option<String> {
 fn reason(text: &str) -> String {
     let kept: String = text.trim().chars().take(REASON).collect();
     let shown = visible(inert(kept.as_bytes()).trim().as_bytes());
-    if shown.is_empty() { "it gave no reason".to_owned() } else { shown }
+    if shown.is_empty() {
+        "it gave no reason".to_owned()
+    } else {
+        shown
+    }
 }
 
-/// What it wrote to say that it does not go on. Whatever lies there says so, even if it cannot be read.
+/// What it wrote to say that it does not go on. Whatever lies there says so, even if it cannot be
+/// read.
 fn written(path: &Path) -> Option<Vec<u8>> {
     match read_plain(path, WRITTEN) {
         Ok(bytes) => Some(bytes),
@@ -204,7 +248,13 @@ fn plan(fixer: &Fixer<'_>) -> Plan {
         facts: Vec::new(),
         notes: Vec::new(),
         omitted: Vec::new(),
-        policy: Policy { budget_ms: None, fail_fast: true, jobs: 1, recover: Vec::new(), recover_contract: false },
+        policy: Policy {
+            budget_ms: None,
+            fail_fast: true,
+            jobs: 1,
+            recover: Vec::new(),
+            recover_contract: false,
+        },
         request: RequestRecord {
             base: None,
             boundaries: Vec::new(),

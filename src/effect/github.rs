@@ -19,7 +19,11 @@ impl Job {
     /// Looks at the environment.
     #[must_use]
     pub fn look() -> Self {
-        let path = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+        let path = |name: &str| {
+            std::env::var_os(name)
+                .filter(|v| !v.is_empty())
+                .map(PathBuf::from)
+        };
         Self {
             is_one: std::env::var_os("GITHUB_ACTIONS").is_some_and(|v| v == "true"),
             summary: path("GITHUB_STEP_SUMMARY"),
@@ -27,11 +31,17 @@ impl Job {
         }
     }
 
-    /// The way from the workspace to a repository in it; empty when it is the workspace, or elsewhere.
+    /// The way from the workspace to a repository in it; empty when it is the workspace, or
+    /// elsewhere.
     #[must_use]
     pub fn way_to(&self, root: &Path) -> PathBuf {
-        let workspace = self.workspace.as_ref().map(|w| w.canonicalize().unwrap_or_else(|_| w.clone()));
-        workspace.and_then(|w| root.strip_prefix(w).ok().map(Path::to_owned)).unwrap_or_default()
+        let workspace = self
+            .workspace
+            .as_ref()
+            .map(|w| w.canonicalize().unwrap_or_else(|_| w.clone()));
+        workspace
+            .and_then(|w| root.strip_prefix(w).ok().map(Path::to_owned))
+            .unwrap_or_default()
     }
 }
 
@@ -58,7 +68,10 @@ mod tests {
         let path = dir.path().join("summary");
         append(&path, "12345", 10).unwrap();
         append(&path, "12345", 10).unwrap();
-        assert_eq!(append(&path, "1", 10).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(
+            append(&path, "1", 10).unwrap_err().kind(),
+            io::ErrorKind::FileTooLarge
+        );
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "1234512345");
         assert!(append(dir.path(), "x", 10).is_err());
     }
@@ -67,7 +80,10 @@ mod tests {
     fn the_way_to_a_repository() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
-        let job = Job { workspace: Some(dir.path().to_owned()), ..Job::default() };
+        let job = Job {
+            workspace: Some(dir.path().to_owned()),
+            ..Job::default()
+        };
         assert_eq!(job.way_to(&root.join("a/b")), Path::new("a/b"));
         assert_eq!(job.way_to(&root), Path::new(""));
         assert_eq!(job.way_to(Path::new("/elsewhere")), Path::new(""));

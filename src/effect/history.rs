@@ -1,7 +1,9 @@
-//! Which runs are recorded, and what is left of each? Newest first, one at a time, nothing held in memory that is not asked for.
+//! Which runs are recorded, and what is left of each? Newest first, one at a time, nothing held in
+//! memory that is not asked for.
 //!
-//! The folder of the runs is held open, no symlink below it is followed, and only regular files are read, up to a cap: a step
-//! could have put anything there. What is no record of vplan's is passed over.
+//! The folder of the runs is held open, no symlink below it is followed, and only regular files are
+//! read, up to a cap: a step could have put anything there. What is no record of vplan's is passed
+//! over.
 
 use super::beside;
 use super::process::program::say;
@@ -17,7 +19,9 @@ use crate::run::merge;
 use crate::run::past::{Summary, Tally, is_run_id};
 use crate::run::report::Report;
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, renameat, statat, unlinkat};
+use rustix::fs::{
+    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, renameat, statat, unlinkat,
+};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -105,8 +109,8 @@ impl History {
     /// Opens the records at a repository's root, or those in another directory.
     ///
     /// # Errors
-    /// When something else is in their place, or they cannot be entered. That there are none is no error, but for a directory
-    /// that was named.
+    /// When something else is in their place, or they cannot be entered. That there are none is no
+    /// error, but for a directory that was named.
     pub fn open(root: &Path, elsewhere: Option<&Path>) -> Result<Self, HistoryError> {
         let follow = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
         let (base, base_path) = match elsewhere {
@@ -117,7 +121,10 @@ impl History {
             None => {
                 let path = root.join(FOLDER);
                 let root = openat(CWD, root, follow, Mode::empty()).map_err(|e| failed(root, e))?;
-                (enter(root.as_fd(), FOLDER).map_err(|e| failed(&path, e))?, path)
+                (
+                    enter(root.as_fd(), FOLDER).map_err(|e| failed(&path, e))?,
+                    path,
+                )
             }
         };
         let path = base_path.join(RUNS);
@@ -145,7 +152,9 @@ impl History {
     }
 
     fn names(&self, wanted: impl Fn(&str) -> bool) -> Result<Vec<String>, HistoryError> {
-        let Some(runs) = &self.runs else { return Ok(Vec::new()) };
+        let Some(runs) = &self.runs else {
+            return Ok(Vec::new());
+        };
         let io = |e: Errno| HistoryError::Io(self.path.clone(), e.into());
         let mut names = Vec::new();
         for entry in read_dir(runs).map_err(io)? {
@@ -162,7 +171,9 @@ impl History {
     }
 
     fn folder(&self, id: &str) -> Result<OwnedFd, String> {
-        let Some(runs) = &self.runs else { return Err("there is no such run".to_owned()) };
+        let Some(runs) = &self.runs else {
+            return Err("there is no such run".to_owned());
+        };
         match enter(runs.as_fd(), id) {
             Ok(Some(folder)) if is_run_id(id) => Ok(folder),
             Ok(_) => Err("there is no such run".to_owned()),
@@ -174,7 +185,12 @@ impl History {
     /// Reads the journal of a run. Whatever is there, something is known of it.
     #[must_use]
     pub fn past(&self, id: &str) -> Past {
-        let mut past = Past { id: id.to_owned(), run: ReplayedRun::default(), trouble: None, writing: false };
+        let mut past = Past {
+            id: id.to_owned(),
+            run: ReplayedRun::default(),
+            trouble: None,
+            writing: false,
+        };
         match self.events_and_writer(id) {
             Ok((bytes, writing)) => {
                 past.run = replay(&bytes);
@@ -182,7 +198,9 @@ impl History {
                 let torn = bytes.len() - past.run.bytes;
                 // A line that is being written is not torn.
                 if torn > 0 && !writing {
-                    past.trouble = Some(format!("the last {torn} bytes of its journal are torn or foreign"));
+                    past.trouble = Some(format!(
+                        "the last {torn} bytes of its journal are torn or foreign"
+                    ));
                 }
             }
             Err(why) => past.trouble = Some(format!("its journal {why}")),
@@ -219,7 +237,9 @@ impl History {
     /// # Errors
     /// As [`History::report`].
     pub fn report_and_digest(&self, id: &str) -> Result<Option<(Report, Digest)>, String> {
-        let Some(bytes) = self.file(id, REPORT)? else { return Ok(None) };
+        let Some(bytes) = self.file(id, REPORT)? else {
+            return Ok(None);
+        };
         let part = merge::read(REPORT, &bytes).map_err(|e| e.message)?;
         Ok(Some((part.report, Digest::of(&bytes))))
     }
@@ -229,9 +249,14 @@ impl History {
     /// # Errors
     /// Why it cannot be read, for people; also that its content is not what its digest says.
     pub fn plan(&self, id: &str) -> Result<Option<Plan>, String> {
-        let Some(bytes) = self.file(id, "plan.json")? else { return Ok(None) };
-        let text = std::str::from_utf8(&bytes).map_err(|_| "`plan.json` is not UTF-8".to_owned())?;
-        document::from_json(text).map(Some).map_err(|e| format!("`plan.json`: {}", e.message))
+        let Some(bytes) = self.file(id, "plan.json")? else {
+            return Ok(None);
+        };
+        let text =
+            std::str::from_utf8(&bytes).map_err(|_| "`plan.json` is not UTF-8".to_owned())?;
+        document::from_json(text)
+            .map(Some)
+            .map_err(|e| format!("`plan.json`: {}", e.message))
     }
 
     fn file(&self, id: &str, name: &str) -> Result<Option<Vec<u8>>, String> {
@@ -249,7 +274,10 @@ impl History {
     pub fn log(&self, id: &str, path: &str) -> Result<File, String> {
         let plain = |name: &&str| !name.is_empty() && !name.starts_with('.') && !name.contains('/');
         let Some(name) = path.strip_prefix("logs/").filter(plain) else {
-            return Err(format!("`{}` is no place of a log", visible(path.as_bytes())));
+            return Err(format!(
+                "`{}` is no place of a log",
+                visible(path.as_bytes())
+            ));
         };
         let folder = match enter(self.folder(id)?.as_fd(), "logs") {
             Ok(Some(folder)) => folder,
@@ -259,7 +287,8 @@ impl History {
         open(folder.as_fd(), name).map_err(cannot)
     }
 
-    /// The tries of a run, by its journal. One that has not ended has a log where it would be; it may not be there yet.
+    /// The tries of a run, by its journal. One that has not ended has a log where it would be; it
+    /// may not be there yet.
     #[must_use]
     pub fn tries(&self, id: &str) -> Tries {
         let mut found = Tries::default();
@@ -274,8 +303,14 @@ impl History {
                     let log = Some(format!("logs/{}", log_name(&id, attempt, round)));
                     found.tries.push(Logged { attempt, id, log });
                 }
-                Entry::StepFinished { attempt, id, log, .. } => {
-                    let of = found.tries.iter_mut().rev().find(|t| t.id == id && t.attempt == attempt);
+                Entry::StepFinished {
+                    attempt, id, log, ..
+                } => {
+                    let of = found
+                        .tries
+                        .iter_mut()
+                        .rev()
+                        .find(|t| t.id == id && t.attempt == attempt);
                     of.into_iter().for_each(|t| t.log.clone_from(&log));
                 }
                 _ => {}
@@ -306,18 +341,22 @@ impl History {
         let mut all = Tally::default();
         // In their order: the newest failure is the last one.
         let parts = ids.chunks(ids.len().div_ceil(threads)).collect();
-        beside::each(parts, count).into_iter().for_each(|part| all.merge(part));
+        beside::each(parts, count)
+            .into_iter()
+            .for_each(|part| all.merge(part));
         all
     }
 
-    /// Removes all but the newest runs. `dry`: only says what it would remove. A run that is being written stays, whatever
-    /// its age.
+    /// Removes all but the newest runs. `dry`: only says what it would remove. A run that is being
+    /// written stays, whatever its age.
     ///
     /// # Errors
     /// What the system says; what was removed before stays removed.
     pub fn collect(&self, keep: usize, dry: bool) -> Result<Collected, HistoryError> {
         let mut collected = Collected::default();
-        let Some(runs) = &self.runs else { return Ok(collected) };
+        let Some(runs) = &self.runs else {
+            return Ok(collected);
+        };
         let io = |e: io::Error| HistoryError::Io(self.path.clone(), e);
         if !dry {
             // What a collection before this one was killed over.
@@ -340,13 +379,16 @@ impl History {
         Ok(collected)
     }
 
-    /// Takes a run out of sight, unless somebody writes it. Who begins a record shares the lock of the folder until the
-    /// record's own is held, so that none is mistaken for a run that nobody writes.
+    /// Takes a run out of sight, unless somebody writes it. Who begins a record shares the lock of
+    /// the folder until the record's own is held, so that none is mistaken for a run that
+    /// nobody writes.
     fn take(&self, runs: BorrowedFd<'_>, id: &str, dry: bool) -> io::Result<Taken> {
         let alone = flock(runs, FlockOperation::LockExclusive).is_ok();
         let taken = (|| {
             // Another collection may have been faster, here and below.
-            let Some(folder) = enter(runs, id)? else { return Ok(Taken::Gone) };
+            let Some(folder) = enter(runs, id)? else {
+                return Ok(Taken::Gone);
+            };
             let written = match open(folder.as_fd(), EVENTS) {
                 Ok(events) => match flock(&events, FlockOperation::NonBlockingLockExclusive) {
                     Ok(()) => false,
@@ -409,13 +451,18 @@ fn enter(parent: BorrowedFd<'_>, name: &str) -> Result<Option<OwnedFd>, Errno> {
 
 /// Opens a regular file that is no symlink; does not wait for anybody, as a pipe would.
 fn open(folder: BorrowedFd<'_>, name: &str) -> io::Result<File> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let flags =
+        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = match openat(folder, name, flags, Mode::empty()) {
         Ok(fd) => File::from(fd),
         Err(Errno::LOOP) => return Err(io::ErrorKind::InvalidInput.into()),
         Err(error) => return Err(error.into()),
     };
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::ErrorKind::InvalidInput.into())
+    }
 }
 
 fn read(file: &File, cap: u64) -> io::Result<Vec<u8>> {
@@ -425,12 +472,18 @@ fn read(file: &File, cap: u64) -> io::Result<Vec<u8>> {
     }
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
     file.take(cap.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > cap { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
+    if bytes.len() as u64 > cap {
+        Err(io::ErrorKind::FileTooLarge.into())
+    } else {
+        Ok(bytes)
+    }
 }
 
 /// Removes a folder with all that is in it, symlinks as themselves. Gives the bytes of its files.
 fn remove(parent: BorrowedFd<'_>, name: &str) -> io::Result<u64> {
-    let Some(folder) = enter(parent, name)? else { return Ok(0) };
+    let Some(folder) = enter(parent, name)? else {
+        return Ok(0);
+    };
     let bytes = clear(folder.as_fd(), false, 0)?;
     if_there(unlinkat(parent, name, AtFlags::REMOVEDIR))?;
     Ok(bytes)
@@ -457,10 +510,14 @@ fn clear(folder: BorrowedFd<'_>, dry: bool, depth: usize) -> io::Result<u64> {
         if matches!(name.to_bytes(), b"." | b"..") {
             continue;
         }
-        let Some(stat) = if_there(statat(folder, name, AtFlags::SYMLINK_NOFOLLOW))? else { continue };
+        let Some(stat) = if_there(statat(folder, name, AtFlags::SYMLINK_NOFOLLOW))? else {
+            continue;
+        };
         if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
             let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let Some(inner) = if_there(openat(folder, name, flags, Mode::empty()))? else { continue };
+            let Some(inner) = if_there(openat(folder, name, flags, Mode::empty()))? else {
+                continue;
+            };
             bytes += clear(inner.as_fd(), dry, depth + 1)?;
             if !dry {
                 if_there(unlinkat(folder, name, AtFlags::REMOVEDIR))?;
@@ -494,7 +551,8 @@ mod tests {
         History::open(dir, None).unwrap()
     }
 
-    const BEGIN: &str = "{\"runId\":\"r\",\"seq\":0,\"t\":0,\"type\":\"run.started\",\"version\":1}\n";
+    const BEGIN: &str =
+        "{\"runId\":\"r\",\"seq\":0,\"t\":0,\"type\":\"run.started\",\"version\":1}\n";
 
     #[test]
     fn nothing_is_no_error() {
@@ -502,12 +560,21 @@ mod tests {
         assert!(history(dir.path()).ids().unwrap().is_empty());
         fs::create_dir(dir.path().join(".vplan")).unwrap();
         assert!(history(dir.path()).ids().unwrap().is_empty());
-        assert!(history(dir.path()).collect(0, false).unwrap().removed.is_empty());
+        assert!(
+            history(dir.path())
+                .collect(0, false)
+                .unwrap()
+                .removed
+                .is_empty()
+        );
         let missing = History::open(dir.path(), Some(&dir.path().join("none"))).unwrap_err();
         assert!(matches!(missing, HistoryError::Io(..)), "{missing}");
         fs::remove_dir(dir.path().join(".vplan")).unwrap();
         symlink("/tmp", dir.path().join(".vplan")).unwrap();
-        assert!(matches!(History::open(dir.path(), None), Err(HistoryError::NotADirectory(_))));
+        assert!(matches!(
+            History::open(dir.path(), None),
+            Err(HistoryError::NotADirectory(_))
+        ));
     }
 
     #[test]
@@ -541,12 +608,31 @@ mod tests {
         symlink(&secret, run.join("logs/a.1.log")).unwrap();
         let mode = Mode::RUSR | Mode::WUSR;
         rustix::fs::mknodat(CWD, run.join("report.json"), FileType::Fifo, mode, 0).unwrap();
-        fs::File::create(run.join("plan.json")).unwrap().set_len(MAX_FILE + 1).unwrap();
+        fs::File::create(run.join("plan.json"))
+            .unwrap()
+            .set_len(MAX_FILE + 1)
+            .unwrap();
         let history = history(dir.path());
-        assert_eq!(history.past(&id(1)).trouble.unwrap(), "its journal is no regular file");
-        assert_eq!(history.report(&id(1)).unwrap_err(), "`report.json` is no regular file");
-        assert_eq!(history.plan(&id(1)).unwrap_err(), "`plan.json` is larger than 256MiB");
-        for wrong in ["logs/a.1.log", "logs/../plan.json", "plan.json", "logs/", "logs/.hidden", "/etc/passwd"] {
+        assert_eq!(
+            history.past(&id(1)).trouble.unwrap(),
+            "its journal is no regular file"
+        );
+        assert_eq!(
+            history.report(&id(1)).unwrap_err(),
+            "`report.json` is no regular file"
+        );
+        assert_eq!(
+            history.plan(&id(1)).unwrap_err(),
+            "`plan.json` is larger than 256MiB"
+        );
+        for wrong in [
+            "logs/a.1.log",
+            "logs/../plan.json",
+            "plan.json",
+            "logs/",
+            "logs/.hidden",
+            "/etc/passwd",
+        ] {
             assert!(history.log(&id(1), wrong).is_err(), "{wrong}");
         }
         fs::write(run.join("logs/b.1.log"), "b").unwrap();
@@ -565,7 +651,11 @@ mod tests {
         let collected = history.collect(0, false).unwrap();
         assert_eq!((collected.removed.len(), collected.kept.len()), (0, 1));
         record.append("{\"se").unwrap();
-        assert_eq!(history.past(&id).trouble, None, "the end of a line may still come");
+        assert_eq!(
+            history.past(&id).trouble,
+            None,
+            "the end of a line may still come"
+        );
         drop(record);
         let past = history.past(&id);
         assert_eq!(past.summary().state, State::Interrupted);
@@ -600,9 +690,15 @@ mod tests {
         let collected = history.collect(2, false).unwrap();
         assert_eq!(collected.removed, [(id(2), bytes), (id(1), bytes)]);
         assert_eq!(history.ids().unwrap(), [id(4), id(3)]);
-        let mut left: Vec<_> = fs::read_dir(&runs).unwrap().map(|e| e.unwrap().file_name()).collect();
+        let mut left: Vec<_> = fs::read_dir(&runs)
+            .unwrap()
+            .map(|e| e.unwrap().file_name())
+            .collect();
         left.sort();
-        assert_eq!(left, [id(0).as_str(), id(3).as_str(), id(4).as_str(), "notes"]);
+        assert_eq!(
+            left,
+            [id(0).as_str(), id(3).as_str(), id(4).as_str(), "notes"]
+        );
         assert_eq!(fs::read_to_string(outside.join("kept")).unwrap(), "kept");
     }
 }

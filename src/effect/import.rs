@@ -1,7 +1,8 @@
 //! Which files does a contract import, and what do they say?
 //!
-//! Files are read in the order in which a reader meets them: a file, then what it imports, before its next import. Each is
-//! read once, however often it is imported; where and how often its content stands is decided by `contract::import`.
+//! Files are read in the order in which a reader meets them: a file, then what it imports, before
+//! its next import. Each is read once, however often it is imported; where and how often its
+//! content stands is decided by `contract::import`.
 
 use super::files::beneath::{Beneath, Kind, ReadError};
 use super::git::error::GitError;
@@ -56,7 +57,8 @@ pub(super) struct Followed {
     pub(super) unpinned: usize,
 }
 
-/// Reads everything that the contract imports, and puts it in its place. What is wrong with a file is said at its import.
+/// Reads everything that the contract imports, and puts it in its place. What is wrong with a file
+/// is said at its import.
 pub(super) fn follow(
     main: Draft,
     path: &RepoPath,
@@ -66,7 +68,12 @@ pub(super) fn follow(
 ) -> Followed {
     let caps = Caps::default();
     let known = BTreeMap::from([(Source::Local(path.clone()), Ok(0))]);
-    let first = File { draft: main, name: path.to_string(), path: Some(path.clone()), ..File::default() };
+    let first = File {
+        draft: main,
+        name: path.to_string(),
+        path: Some(path.clone()),
+        ..File::default()
+    };
     let mut reader = Reader {
         from,
         caps,
@@ -80,10 +87,23 @@ pub(super) fn follow(
         full: false,
     };
     reader.imports_of(0, &Source::Local(path.clone()), 0);
-    let Reader { files, origins, unpinned, .. } = reader;
-    tracing::debug!(files = files.len() - 1, git = origins.len(), "read the imports");
+    let Reader {
+        files,
+        origins,
+        unpinned,
+        ..
+    } = reader;
+    tracing::debug!(
+        files = files.len() - 1,
+        git = origins.len(),
+        "read the imports"
+    );
     let draft = expand(files, &caps, sources, sink);
-    Followed { draft, origins, unpinned }
+    Followed {
+        draft,
+        origins,
+        unpinned,
+    }
 }
 
 struct Reader<'a, 's> {
@@ -104,7 +124,11 @@ struct Reader<'a, 's> {
 impl Reader<'_, '_> {
     /// Follows the imports of a file. Recursion is bounded by the cap on depth.
     fn imports_of(&mut self, file: usize, source: &Source, depth: usize) {
-        let imports: Vec<Import> = self.files.get(file).map(|f| f.draft.imports.clone()).unwrap_or_default();
+        let imports: Vec<Import> = self
+            .files
+            .get(file)
+            .map(|f| f.draft.imports.clone())
+            .unwrap_or_default();
         for import in &imports {
             let target = self.target(import, source, depth);
             if let Some(file) = self.files.get_mut(file) {
@@ -156,9 +180,20 @@ impl Reader<'_, '_> {
         let id: SourceId = self.sources.add(Text::new(name.clone(), &text));
         // What was read is as large as it may be.
         let draft = front::lower_within(self.sources, id, usize::MAX, self.sink);
-        let path = if let Source::Local(path) = &source { Some(path.clone()) } else { None };
+        let path = if let Source::Local(path) = &source {
+            Some(path.clone())
+        } else {
+            None
+        };
         let index = self.files.len();
-        self.files.push(File { draft, name, path, source: id, bytes: text.len(), imports: Vec::new() });
+        self.files.push(File {
+            draft,
+            name,
+            path,
+            source: id,
+            bytes: text.len(),
+            imports: Vec::new(),
+        });
         self.known.insert(source.clone(), Ok(index));
         self.imports_of(index, &source, depth + 1);
         Some(index)
@@ -170,14 +205,22 @@ impl Reader<'_, '_> {
         let bytes = match source {
             Source::Local(path) => self.local(path).map_err(|f| (f, false))?,
             Source::Std { name, version } => {
-                let shipped = front::std::find(name, *version).ok_or_else(|| (unknown_std(name, &shown), false))?;
+                let shipped = front::std::find(name, *version)
+                    .ok_or_else(|| (unknown_std(name, &shown), false))?;
                 return Ok(shipped.text.to_owned());
             }
             Source::Git(origin) => {
                 self.origins.push(origin.clone());
                 let pinned = self.from.pins.read(origin);
-                let bytes = pinned
-                    .map_err(|e| (Fault { help: e.help, ..Fault::new(e.code, e.message, "imported here") }, true))?;
+                let bytes = pinned.map_err(|e| {
+                    (
+                        Fault {
+                            help: e.help,
+                            ..Fault::new(e.code, e.message, "imported here")
+                        },
+                        true,
+                    )
+                })?;
                 if bytes.len() as u64 > self.from.max_file {
                     return Err((too_large(&shown, self.from.max_file), false));
                 }
@@ -188,14 +231,22 @@ impl Reader<'_, '_> {
             let at = e.utf8_error().valid_up_to();
             let byte = e.as_bytes().get(at).copied().unwrap_or(0);
             let message = format!("`{shown}` is not UTF-8: byte 0x{byte:02x} at offset {at}");
-            (Fault::new(NOT_UTF8, message, "imported here").help("save the file as UTF-8"), false)
+            (
+                Fault::new(NOT_UTF8, message, "imported here").help("save the file as UTF-8"),
+                false,
+            )
         })
     }
 
     fn local(&mut self, path: &RepoPath) -> Result<Vec<u8>, Fault> {
         let max = self.from.max_file;
         if let Some(commit) = self.from.revision {
-            let git = self.from.site.git.as_ref().map_err(|e| unreadable(path, &e.to_string()))?;
+            let git = self
+                .from
+                .site
+                .git
+                .as_ref()
+                .map_err(|e| unreadable(path, &e.to_string()))?;
             return match git.file_at(commit, path, max) {
                 Ok(Some(bytes)) => Ok(bytes),
                 Ok(None) => {
@@ -207,9 +258,14 @@ impl Reader<'_, '_> {
             };
         }
         if self.beneath.is_none() {
-            self.beneath = Some(Beneath::open(&self.from.site.root).map_err(|e| unreadable(path, &e.to_string()))?);
+            self.beneath = Some(
+                Beneath::open(&self.from.site.root)
+                    .map_err(|e| unreadable(path, &e.to_string()))?,
+            );
         }
-        let Some(beneath) = &self.beneath else { return Err(unreadable(path, "the root cannot be opened")) };
+        let Some(beneath) = &self.beneath else {
+            return Err(unreadable(path, "the root cannot be opened"));
+        };
         beneath.read(path, max).map_err(|e| match e {
             ReadError::Missing => missing(beneath, path),
             ReadError::Outside => {
@@ -234,25 +290,50 @@ impl Reader<'_, '_> {
 }
 
 fn unreadable(path: &RepoPath, message: &str) -> Fault {
-    Fault::new(UNREADABLE, format!("`{path}` cannot be read: {message}"), "imported here")
+    Fault::new(
+        UNREADABLE,
+        format!("`{path}` cannot be read: {message}"),
+        "imported here",
+    )
 }
 
 fn too_large(shown: &str, max: u64) -> Fault {
-    Fault::new(TOO_LARGE, format!("`{shown}` is larger than {}", show_size(max)), "imported here")
-        .help("split it, or raise the limit with `--max-file`")
+    Fault::new(
+        TOO_LARGE,
+        format!("`{shown}` is larger than {}", show_size(max)),
+        "imported here",
+    )
+    .help("split it, or raise the limit with `--max-file`")
 }
 
 fn missing(beneath: &Beneath, path: &RepoPath) -> Fault {
     if beneath.link(path).is_some() {
-        return Fault::new(MISSING, format!("`{path}` is a symlink to nothing"), "imported here");
+        return Fault::new(
+            MISSING,
+            format!("`{path}` is a symlink to nothing"),
+            "imported here",
+        );
     }
-    let fault = Fault::new(MISSING, format!("there is no file `{path}`"), "imported here");
+    let fault = Fault::new(
+        MISSING,
+        format!("there is no file `{path}`"),
+        "imported here",
+    );
     let slash = path.as_bytes().iter().rposition(|b| *b == b'/');
-    let dir = slash.and_then(|at| RepoPath::from_exact(path.as_bytes().get(..at)?)).unwrap_or_else(RepoPath::root);
+    let dir = slash
+        .and_then(|at| RepoPath::from_exact(path.as_bytes().get(..at)?))
+        .unwrap_or_else(RepoPath::root);
     // Only a readable name helps, and only one that may be a contract.
-    let names: Vec<String> = beneath.names(&dir).into_iter().filter_map(|n| String::from_utf8(n).ok()).collect();
+    let names: Vec<String> = beneath
+        .names(&dir)
+        .into_iter()
+        .filter_map(|n| String::from_utf8(n).ok())
+        .collect();
     let wanted = String::from_utf8_lossy(path.name()).into_owned();
-    let contracts = names.iter().map(String::as_str).filter(|n| n.ends_with(".vplan") || n.ends_with(".json"));
+    let contracts = names
+        .iter()
+        .map(String::as_str)
+        .filter(|n| n.ends_with(".vplan") || n.ends_with(".json"));
     match crate::base::nearest::nearest(&wanted, contracts) {
         Some(near) => fault.help(format!("did you mean `{}`?", visible(near.as_bytes()))),
         None => fault.help("the path is relative to the importing file"),
@@ -260,14 +341,21 @@ fn missing(beneath: &Beneath, path: &RepoPath) -> Fault {
 }
 
 fn unknown_std(name: &str, shown: &str) -> Fault {
-    let fault =
-        Fault::new(UNKNOWN_STD, format!("`{shown}` is not shipped with this version of vplan"), "imported here");
+    let fault = Fault::new(
+        UNKNOWN_STD,
+        format!("`{shown}` is not shipped with this version of vplan"),
+        "imported here",
+    );
     if let Some(newest) = front::std::newest(name) {
         let version = newest.version;
-        return fault.help(format!("the newest is `std:{name}@{version}`; a newer vplan may have more"));
+        return fault.help(format!(
+            "the newest is `std:{name}@{version}`; a newer vplan may have more"
+        ));
     }
     match crate::base::nearest::nearest(name, front::std::SHIPPED.iter().map(|s| s.name)) {
-        Some(near) => fault.help(format!("did you mean `std:{near}`? `vplan std` lists what there is")),
+        Some(near) => fault.help(format!(
+            "did you mean `std:{near}`? `vplan std` lists what there is"
+        )),
         None => fault.help("`vplan std` lists what there is"),
     }
 }

@@ -1,7 +1,7 @@
 //! Which checks does a repository declare without a contract?
 //!
-//! For mode `fallback`, and for `vplan init`. Only what stands at the root, only what the repository itself declares, in
-//! a fixed order; a file that cannot be read declares nothing.
+//! For mode `fallback`, and for `vplan init`. Only what stands at the root, only what the
+//! repository itself declares, in a fixed order; a file that cannot be read declares nothing.
 
 pub mod propose;
 mod scripts;
@@ -38,7 +38,10 @@ pub struct Inferred {
 /// # Errors
 /// The root cannot be opened.
 pub fn infer(root: &Path) -> std::io::Result<Vec<Inferred>> {
-    let mut reader = Reader { beneath: Beneath::open(root)?, found: Vec::new() };
+    let mut reader = Reader {
+        beneath: Beneath::open(root)?,
+        found: Vec::new(),
+    };
     reader.node();
     reader.cargo();
     reader.make();
@@ -75,14 +78,22 @@ impl Reader {
             id = format!("{name}-{number}");
         }
         let command = parse_command(command);
-        self.found.push(Inferred { id, kind, command, declared_in: path(declared_in), why: why.to_owned() });
+        self.found.push(Inferred {
+            id,
+            kind,
+            command,
+            declared_in: path(declared_in),
+            why: why.to_owned(),
+        });
     }
 
     fn node(&mut self) {
         const FILE: &str = "package.json";
         // What `npm init` writes where there is no test.
         const NO_TEST: &str = "no test specified";
-        let Some(manifest) = self.read(FILE).and_then(|bytes| package::read(&bytes)) else { return };
+        let Some(manifest) = self.read(FILE).and_then(|bytes| package::read(&bytes)) else {
+            return;
+        };
         let manager = self.package_manager(manifest.package_manager.as_deref());
         for (script, kind) in [
             ("check", Kind::Run),
@@ -91,7 +102,11 @@ impl Reader {
             ("test", Kind::Test),
             ("build", Kind::Compile),
         ] {
-            if manifest.scripts.get(script).is_some_and(|text| !text.trim().is_empty() && !text.contains(NO_TEST)) {
+            if manifest
+                .scripts
+                .get(script)
+                .is_some_and(|text| !text.trim().is_empty() && !text.contains(NO_TEST))
+            {
                 let why = format!("`{FILE}` declares the script `{script}`");
                 self.add(script, kind, &format!("{manager} run {script}"), FILE, &why);
             }
@@ -111,21 +126,46 @@ impl Reader {
         ];
         let named = declared.and_then(|d| d.split('@').next());
         let named = MANAGERS.into_iter().find(|m| Some(*m) == named);
-        named.or_else(|| LOCKS.iter().find(|(file, _)| self.has(file)).map(|(_, m)| *m)).unwrap_or("npm")
+        named
+            .or_else(|| {
+                LOCKS
+                    .iter()
+                    .find(|(file, _)| self.has(file))
+                    .map(|(_, m)| *m)
+            })
+            .unwrap_or("npm")
     }
 
     fn cargo(&mut self) {
         const FILE: &str = "Cargo.toml";
         if self.has(FILE) {
-            self.add("check", Kind::Compile, "cargo check", FILE, "`Cargo.toml` makes it a Cargo package or workspace");
-            self.add("test", Kind::Test, "cargo test", FILE, "`Cargo.toml` makes it a Cargo package or workspace");
+            self.add(
+                "check",
+                Kind::Compile,
+                "cargo check",
+                FILE,
+                "`Cargo.toml` makes it a Cargo package or workspace",
+            );
+            self.add(
+                "test",
+                Kind::Test,
+                "cargo test",
+                FILE,
+                "`Cargo.toml` makes it a Cargo package or workspace",
+            );
         }
     }
 
     fn make(&mut self) {
-        let Some(file) = makefile::NAMES.into_iter().find(|name| self.has(name)) else { return };
+        let Some(file) = makefile::NAMES.into_iter().find(|name| self.has(name)) else {
+            return;
+        };
         let Some(bytes) = self.read(file) else { return };
-        for (target, kind) in [("check", Kind::Run), ("test", Kind::Test), ("lint", Kind::Lint)] {
+        for (target, kind) in [
+            ("check", Kind::Run),
+            ("test", Kind::Test),
+            ("lint", Kind::Lint),
+        ] {
             // A makefile that only make understands may still name these plainly.
             let certain = makefile::targets(&bytes).map(|t| t.contains(target.as_bytes()));
             if certain.unwrap_or_else(|| names_plainly(&bytes, target)) {
@@ -137,19 +177,40 @@ impl Reader {
 
     fn python(&mut self) {
         const FILE: &str = "pyproject.toml";
-        let text = self.read(FILE).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+        let text = self
+            .read(FILE)
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .unwrap_or_default();
         let configures = |tool: &str| text.lines().any(|line| is_table_of(line, tool));
         let first = |files: &[&'static str]| files.iter().copied().find(|file| self.has(file));
-        let pytest = if configures("pytest") { Some(FILE) } else { first(&["pytest.ini"]) };
-        let ruff = if configures("ruff") { Some(FILE) } else { first(&["ruff.toml", ".ruff.toml"]) };
-        let mypy = if configures("mypy") { Some(FILE) } else { first(&["mypy.ini", ".mypy.ini"]) };
+        let pytest = if configures("pytest") {
+            Some(FILE)
+        } else {
+            first(&["pytest.ini"])
+        };
+        let ruff = if configures("ruff") {
+            Some(FILE)
+        } else {
+            first(&["ruff.toml", ".ruff.toml"])
+        };
+        let mypy = if configures("mypy") {
+            Some(FILE)
+        } else {
+            first(&["mypy.ini", ".mypy.ini"])
+        };
         for (id, kind, command, tool, file) in [
             ("lint", Kind::Lint, "ruff check", "ruff", ruff),
             ("typecheck", Kind::Compile, "mypy .", "mypy", mypy),
             ("test", Kind::Test, "python -m pytest", "pytest", pytest),
         ] {
             if let Some(file) = file {
-                self.add(id, kind, command, file, &format!("`{file}` configures `{tool}`"));
+                self.add(
+                    id,
+                    kind,
+                    command,
+                    file,
+                    &format!("`{file}` configures `{tool}`"),
+                );
             }
         }
     }
@@ -157,8 +218,20 @@ impl Reader {
     fn go(&mut self) {
         const FILE: &str = "go.mod";
         if self.has(FILE) {
-            self.add("vet", Kind::Lint, "go vet ./...", FILE, "`go.mod` makes it a Go module");
-            self.add("test", Kind::Test, "go test ./...", FILE, "`go.mod` makes it a Go module");
+            self.add(
+                "vet",
+                Kind::Lint,
+                "go vet ./...",
+                FILE,
+                "`go.mod` makes it a Go module",
+            );
+            self.add(
+                "test",
+                Kind::Test,
+                "go test ./...",
+                FILE,
+                "`go.mod` makes it a Go module",
+            );
         }
     }
 }
@@ -170,14 +243,24 @@ fn path(name: &str) -> RepoPath {
 /// Whether a line of TOML opens the table `[tool.NAME]` or one below it.
 fn is_table_of(line: &str, tool: &str) -> bool {
     let name = line.trim_start().trim_start_matches('[').trim_start();
-    let rest = name.strip_prefix("tool.").and_then(|n| n.strip_prefix(tool));
-    line.trim_start().starts_with('[') && rest.is_some_and(|r| r.trim_start().starts_with(['.', ']']))
+    let rest = name
+        .strip_prefix("tool.")
+        .and_then(|n| n.strip_prefix(tool));
+    line.trim_start().starts_with('[')
+        && rest.is_some_and(|r| r.trim_start().starts_with(['.', ']']))
 }
 
-/// Whether a line of a makefile begins with `NAME:` and sets no variable. Enough to offer a check, not to deny one.
+/// Whether a line of a makefile begins with `NAME:` and sets no variable. Enough to offer a check,
+/// not to deny one.
 fn names_plainly(makefile: &[u8], target: &str) -> bool {
-    let rest = |line: &[u8]| line.strip_prefix(target.as_bytes()).map(|r| r.trim_ascii_start().to_vec());
-    makefile.split(|b| *b == b'\n').filter_map(rest).any(|r| r.starts_with(b":") && !r.contains(&b'='))
+    let rest = |line: &[u8]| {
+        line.strip_prefix(target.as_bytes())
+            .map(|r| r.trim_ascii_start().to_vec())
+    };
+    makefile
+        .split(|b| *b == b'\n')
+        .filter_map(rest)
+        .any(|r| r.starts_with(b":") && !r.contains(&b'='))
 }
 
 #[cfg(test)]
@@ -189,18 +272,28 @@ mod tests {
         for (name, text) in files {
             std::fs::write(dir.path().join(name), text).unwrap();
         }
-        let show = |i: Inferred| format!("{} {}: {} <- {}", i.kind.verb(), i.id, i.command.to_text(), i.declared_in);
+        let show = |i: Inferred| {
+            format!(
+                "{} {}: {} <- {}",
+                i.kind.verb(),
+                i.id,
+                i.command.to_text(),
+                i.declared_in
+            )
+        };
         infer(dir.path()).unwrap().into_iter().map(show).collect()
     }
 
     #[test]
     fn what_repositories_declare() {
         assert!(inferred(&[]).is_empty());
-        let scripts =
-            r#"{"scripts":{"build":"b","lint":"l","other":"o","test":"echo \"Error: no test specified\" && exit 1"}}"#;
+        let scripts = r#"{"scripts":{"build":"b","lint":"l","other":"o","test":"echo \"Error: no test specified\" && exit 1"}}"#;
         assert_eq!(
             inferred(&[("package.json", scripts), ("pnpm-lock.yaml", "")]),
-            ["lint lint: pnpm run lint <- package.json", "compile build: pnpm run build <- package.json",]
+            [
+                "lint lint: pnpm run lint <- package.json",
+                "compile build: pnpm run build <- package.json",
+            ]
         );
         let yarn = r#"{"scripts":{"test":"t"},"packageManager":"yarn@4.1.0"}"#;
         assert_eq!(
@@ -212,11 +305,20 @@ mod tests {
             ["test test: make test <- Makefile"]
         );
         assert_eq!(
-            inferred(&[("GNUmakefile", "include x\nlint:\ncheck := 5\n"), ("Makefile", "test:\n")]),
+            inferred(&[
+                ("GNUmakefile", "include x\nlint:\ncheck := 5\n"),
+                ("Makefile", "test:\n")
+            ]),
             ["lint lint: make lint <- GNUmakefile",]
         );
         assert_eq!(
-            inferred(&[("pyproject.toml", "[tool.ruff.lint]\nx = 1\n[tool.pytest.ini_options]\n"), ("mypy.ini", "")]),
+            inferred(&[
+                (
+                    "pyproject.toml",
+                    "[tool.ruff.lint]\nx = 1\n[tool.pytest.ini_options]\n"
+                ),
+                ("mypy.ini", "")
+            ]),
             [
                 "lint lint: ruff check <- pyproject.toml",
                 "compile typecheck: mypy . <- mypy.ini",

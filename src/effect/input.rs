@@ -11,14 +11,21 @@ use std::time::{Duration, Instant};
 /// What the system reports; more than `cap` bytes.
 pub fn standard(cap: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    io::stdin().lock().take(cap.saturating_add(1)).read_to_end(&mut bytes)?;
+    io::stdin()
+        .lock()
+        .take(cap.saturating_add(1))
+        .read_to_end(&mut bytes)?;
     if u64::try_from(bytes.len()).is_ok_and(|n| n <= cap) {
         return Ok(bytes);
     }
-    Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("more than {cap} bytes")))
+    Err(io::Error::new(
+        io::ErrorKind::FileTooLarge,
+        format!("more than {cap} bytes"),
+    ))
 }
 
-/// Reads what is written until its end, but waits no longer than `limit`: a writer that keeps it open keeps nobody waiting.
+/// Reads what is written until its end, but waits no longer than `limit`: a writer that keeps it
+/// open keeps nobody waiting.
 ///
 /// # Errors
 /// As [`standard`].
@@ -29,8 +36,13 @@ pub fn standard_within(cap: usize, limit: Duration) -> io::Result<Vec<u8>> {
     let mut piece = [0; 1 << 14];
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        let timeout = left.try_into().map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-        match poll(&mut [PollFd::from_borrowed_fd(stdin, PollFlags::IN)], Some(&timeout)) {
+        let timeout = left
+            .try_into()
+            .map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+        match poll(
+            &mut [PollFd::from_borrowed_fd(stdin, PollFlags::IN)],
+            Some(&timeout),
+        ) {
             Ok(0) => return Ok(bytes),
             Ok(_) => {}
             Err(Errno::INTR) => continue,
@@ -43,7 +55,10 @@ pub fn standard_within(cap: usize, limit: Duration) -> io::Result<Vec<u8>> {
             Err(error) => return Err(error.into()),
         }
         if bytes.len() > cap {
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("more than {cap} bytes")));
+            return Err(io::Error::new(
+                io::ErrorKind::FileTooLarge,
+                format!("more than {cap} bytes"),
+            ));
         }
     }
 }

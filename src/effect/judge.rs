@@ -1,4 +1,5 @@
-//! What goes with a question to a judge, and who is asked? Reads files; the program itself runs as every step does.
+//! What goes with a question to a judge, and who is asked? Reads files; the program itself runs as
+//! every step does.
 
 use super::files::beneath::{Beneath, ReadError};
 use super::files::walk;
@@ -49,7 +50,10 @@ impl Asked {
     /// A question that cannot be put.
     #[must_use]
     pub fn refused(code: &str, message: impl Into<String>) -> Self {
-        Self::Refused(SpawnError { code: code.to_owned(), message: message.into() })
+        Self::Refused(SpawnError {
+            code: code.to_owned(),
+            message: message.into(),
+        })
     }
 }
 
@@ -67,18 +71,33 @@ pub struct Ground<'a> {
 ///
 /// # Errors
 /// The files that go with it cannot be had whole: nobody is to be asked then.
-pub fn question(ground: &Ground<'_>, step: &Step, changed: &ChangeSet) -> Result<(String, Digest), SpawnError> {
+pub fn question(
+    ground: &Ground<'_>,
+    step: &Step,
+    changed: &ChangeSet,
+) -> Result<(String, Digest), SpawnError> {
     let context = match &step.context {
         Some(selection) => context(ground, selection)?,
         None => Vec::new(),
     };
-    Ok(ask(step.question.as_deref().unwrap_or_default(), &context, changed))
+    Ok(ask(
+        step.question.as_deref().unwrap_or_default(),
+        &context,
+        changed,
+    ))
 }
 
 fn context(ground: &Ground<'_>, selection: &Selection) -> Result<Vec<Content>, SpawnError> {
-    let refuse = |code: &str, message: String| SpawnError { code: code.to_owned(), message };
-    let unlisted =
-        |why: String| refuse("CONTEXT_UNREADABLE", format!("the files of the repository cannot be listed: {why}"));
+    let refuse = |code: &str, message: String| SpawnError {
+        code: code.to_owned(),
+        message,
+    };
+    let unlisted = |why: String| {
+        refuse(
+            "CONTEXT_UNREADABLE",
+            format!("the files of the repository cannot be listed: {why}"),
+        )
+    };
     let mut files = match ground.git {
         Some(git) => git.present().map_err(|e| unlisted(e.to_string()))?,
         None => walk(ground.root, &RepoPath::root()).map_err(|e| unlisted(e.to_string()))?,
@@ -89,7 +108,9 @@ fn context(ground: &Ground<'_>, selection: &Selection) -> Result<Vec<Content>, S
         let most = show_size(MAX_CONTEXT);
         refuse(
             "CONTEXT_TOO_LARGE",
-            format!("`context` selects {what}; at most {MAX_FILES} files with {most} in all go with a question"),
+            format!(
+                "`context` selects {what}; at most {MAX_FILES} files with {most} in all go with a question"
+            ),
         )
     };
     if files.len() > MAX_FILES {
@@ -101,12 +122,20 @@ fn context(ground: &Ground<'_>, selection: &Selection) -> Result<Vec<Content>, S
         match ground.beneath.read(&path, left) {
             Ok(bytes) => {
                 left = left.saturating_sub(bytes.len() as u64);
-                context.push(Content { content: Word::new(bytes), path });
+                context.push(Content {
+                    content: Word::new(bytes),
+                    path,
+                });
             }
             // Deleted in the work tree: there is nothing to be shown, and `changed` says so.
             Err(ReadError::Missing) => {}
             Err(ReadError::TooLarge(_)) => return Err(too_large("more than that".to_owned())),
-            Err(error) => return Err(refuse("CONTEXT_UNREADABLE", format!("`{path}` cannot be read: {error}"))),
+            Err(error) => {
+                return Err(refuse(
+                    "CONTEXT_UNREADABLE",
+                    format!("`{path}` cannot be read: {error}"),
+                ));
+            }
         }
     }
     Ok(context)

@@ -1,6 +1,7 @@
 //! How is a small file of a folder in the state directory read, and replaced as a whole?
 //!
-//! Nothing is synced to disk: what a loss of power damages is recognised by its digest and is not there.
+//! Nothing is synced to disk: what a loss of power damages is recognised by its digest and is not
+//! there.
 
 use super::patient::openat;
 use rustix::fd::{AsFd, OwnedFd};
@@ -63,7 +64,9 @@ pub(super) fn create(folder: impl AsFd, name: &str) -> io::Result<File> {
 pub(super) fn replace(folder: impl AsFd, name: &str, content: &[u8]) -> io::Result<()> {
     let new = temporary();
     let mut file = create(&folder, &new)?;
-    let done = file.write_all(content).and_then(|()| Ok(renameat(&folder, &new, &folder, name)?));
+    let done = file
+        .write_all(content)
+        .and_then(|()| Ok(renameat(&folder, &new, &folder, name)?));
     if done.is_err() {
         let _ = unlinkat(&folder, &new, AtFlags::empty());
     }
@@ -74,5 +77,9 @@ pub(super) fn replace(folder: impl AsFd, name: &str, content: &[u8]) -> io::Resu
 pub(super) fn temporary() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let nth = NEXT.fetch_add(1, Ordering::Relaxed);
-    format!(".new-{}-{}-{nth}", std::process::id(), super::reuse::stats::now())
+    format!(
+        ".new-{}-{}-{nth}",
+        std::process::id(),
+        super::reuse::stats::now()
+    )
 }

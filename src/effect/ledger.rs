@@ -1,7 +1,9 @@
-//! How is a ledger kept: whole at any moment, one writer at a time, and never taken for empty when it is damaged?
+//! How is a ledger kept: whole at any moment, one writer at a time, and never taken for empty when
+//! it is damaged?
 //!
-//! A writer locks a file beside the ledger, reads, decides, writes a new file, and renames it over the old one. Whoever is killed
-//! on the way leaves the old ledger or the new one, and the lock goes with its process. A reader needs no lock.
+//! A writer locks a file beside the ledger, reads, decides, writes a new file, and renames it over
+//! the old one. Whoever is killed on the way leaves the old ledger or the new one, and the lock
+//! goes with its process. A reader needs no lock.
 
 use super::process::program::say;
 use super::state_dir::StateDir;
@@ -64,8 +66,14 @@ impl LedgerError {
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
-            LedgerError::Unusable { why: Unusable::Damaged(_), .. } => "vplan::ledger::damaged",
-            LedgerError::Unusable { why: Unusable::Newer(_), .. } => "vplan::ledger::newer",
+            LedgerError::Unusable {
+                why: Unusable::Damaged(_),
+                ..
+            } => "vplan::ledger::damaged",
+            LedgerError::Unusable {
+                why: Unusable::Newer(_),
+                ..
+            } => "vplan::ledger::newer",
             LedgerError::Busy(..) => "vplan::ledger::busy",
             LedgerError::Io { .. } => "vplan::ledger::io",
         }
@@ -75,13 +83,19 @@ impl LedgerError {
     #[must_use]
     pub fn help(&self) -> &'static str {
         match self {
-            LedgerError::Unusable { why: Unusable::Damaged(_), .. } => {
+            LedgerError::Unusable {
+                why: Unusable::Damaged(_),
+                ..
+            } => {
                 "`vplan gate reset --all` puts it aside and begins anew: every subject is then unconfirmed"
             }
-            LedgerError::Unusable { why: Unusable::Newer(_), .. } => {
-                "use that vplan, or keep another ledger with `--state-dir DIR`"
+            LedgerError::Unusable {
+                why: Unusable::Newer(_),
+                ..
+            } => "use that vplan, or keep another ledger with `--state-dir DIR`",
+            LedgerError::Busy(..) => {
+                "try again; `fuser` on the file beside it, `ledger.lock`, names who holds it"
             }
-            LedgerError::Busy(..) => "try again; `fuser` on the file beside it, `ledger.lock`, names who holds it",
             LedgerError::Io { .. } => "`--state-dir DIR` keeps it in another place",
         }
     }
@@ -108,17 +122,24 @@ impl LedgerFile {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let mut bytes = Vec::new();
         match openat(&self.place.folder, NAME, flags, Mode::empty()) {
-            Ok(fd) => File::from(fd).take(MOST + 1).read_to_end(&mut bytes).map_err(|e| self.failed("read", e))?,
+            Ok(fd) => File::from(fd)
+                .take(MOST + 1)
+                .read_to_end(&mut bytes)
+                .map_err(|e| self.failed("read", e))?,
             Err(Errno::NOENT) => return Ok(Ledger::default()),
             Err(error) => return Err(self.failed("read", error.into())),
         };
         if bytes.len() as u64 > MOST {
             return Err(self.failed("read", io::ErrorKind::FileTooLarge.into()));
         }
-        decode(&bytes).map_err(|why| LedgerError::Unusable { path: self.path(), why })
+        decode(&bytes).map_err(|why| LedgerError::Unusable {
+            path: self.path(),
+            why,
+        })
     }
 
-    /// Replaces it by what `change` makes of it, with nobody in between. Waits at most `limit` for other writers.
+    /// Replaces it by what `change` makes of it, with nobody in between. Waits at most `limit` for
+    /// other writers.
     ///
     /// # Errors
     /// It cannot be read, locked or written, and is as it was; or what `change` says.
@@ -137,8 +158,8 @@ impl LedgerFile {
         Ok(answer)
     }
 
-    /// Begins anew, whatever is there; a damaged ledger is put aside. Gives what was there, if that was a ledger, and where a
-    /// damaged one is now.
+    /// Begins anew, whatever is there; a damaged ledger is put aside. Gives what was there, if that
+    /// was a ledger, and where a damaged one is now.
     ///
     /// # Errors
     /// It cannot be locked or written, or a newer vplan wrote it.
@@ -146,7 +167,10 @@ impl LedgerFile {
         let held = self.lock(limit)?;
         let (found, aside) = match self.read() {
             Ok(found) => (found, None),
-            Err(LedgerError::Unusable { why: Unusable::Damaged(_), .. }) => {
+            Err(LedgerError::Unusable {
+                why: Unusable::Damaged(_),
+                ..
+            }) => {
                 renameat(&self.place.folder, NAME, &self.place.folder, ASIDE)
                     .map_err(|e| self.failed("put aside", e.into()))?;
                 (Ledger::default(), Some(self.place.path.join(ASIDE)))
@@ -163,7 +187,11 @@ impl LedgerFile {
     }
 
     fn failed(&self, what: &'static str, source: io::Error) -> LedgerError {
-        LedgerError::Io { path: self.path(), what, source }
+        LedgerError::Io {
+            path: self.path(),
+            what,
+            source,
+        }
     }
 
     /// The lock is gone when what this gives is dropped, or its process is gone.
@@ -187,14 +215,17 @@ impl LedgerFile {
     fn write(&self, ledger: &Ledger) -> Result<(), LedgerError> {
         let folder = &self.place.folder;
         let _ = unlinkat(folder, NEW, AtFlags::empty());
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let written = openat(folder, NEW, flags, Mode::RUSR | Mode::WUSR).map_err(io::Error::from).and_then(|fd| {
-            let mut file = File::from(fd);
-            file.write_all(encode(ledger).as_bytes())?;
-            file.sync_all()?;
-            renameat(folder, NEW, folder, NAME)?;
-            Ok(fsync(folder)?)
-        });
+        let flags =
+            OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let written = openat(folder, NEW, flags, Mode::RUSR | Mode::WUSR)
+            .map_err(io::Error::from)
+            .and_then(|fd| {
+                let mut file = File::from(fd);
+                file.write_all(encode(ledger).as_bytes())?;
+                file.sync_all()?;
+                renameat(folder, NEW, folder, NAME)?;
+                Ok(fsync(folder)?)
+            });
         if written.is_err() {
             let _ = unlinkat(folder, NEW, AtFlags::empty());
         }
@@ -215,7 +246,10 @@ mod tests {
 
     fn count(file: &LedgerFile) -> Result<u64, LedgerError> {
         file.change(PATIENCE, |l| {
-            let next = Ledger { rounds: l.rounds + 1, ..l.clone() };
+            let next = Ledger {
+                rounds: l.rounds + 1,
+                ..l.clone()
+            };
             Ok::<_, LedgerError>((next.clone(), next.rounds))
         })
     }
@@ -226,9 +260,15 @@ mod tests {
         assert_eq!(file.read().unwrap(), Ledger::default());
         assert_eq!((count(&file).unwrap(), count(&file).unwrap()), (1, 2));
         assert_eq!(file.read().unwrap().rounds, 2);
-        let refused = file.change(PATIENCE, |_| Err::<(Ledger, ()), _>(file.failed("read", io::Error::other("no"))));
+        let refused = file.change(PATIENCE, |_| {
+            Err::<(Ledger, ()), _>(file.failed("read", io::Error::other("no")))
+        });
         assert!(refused.is_err());
-        assert_eq!(file.read().unwrap().rounds, 2, "nothing is written when nothing was decided");
+        assert_eq!(
+            file.read().unwrap().rounds,
+            2,
+            "nothing is written when nothing was decided"
+        );
     }
 
     #[test]
@@ -245,20 +285,31 @@ mod tests {
     fn a_damaged_one_is_an_error_until_it_is_put_aside() {
         let (_dir, file) = kept();
         count(&file).unwrap();
-        for damage in ["", "{}", "{\"digest\":\"sha256:0\",\"ledger\":{},\"version\":1}"] {
+        for damage in [
+            "",
+            "{}",
+            "{\"digest\":\"sha256:0\",\"ledger\":{},\"version\":1}",
+        ] {
             fs::write(file.path(), damage).unwrap();
             let error = file.read().unwrap_err();
             assert_eq!(error.code(), "vplan::ledger::damaged");
             assert!(error.help().contains("reset --all"));
             assert!(count(&file).is_err());
-            assert_eq!(fs::read_to_string(file.path()).unwrap(), damage, "it is left as it is");
+            assert_eq!(
+                fs::read_to_string(file.path()).unwrap(),
+                damage,
+                "it is left as it is"
+            );
             let (found, aside) = file.begin_anew(PATIENCE).unwrap();
             assert_eq!(found, Ledger::default());
             assert_eq!(fs::read_to_string(aside.unwrap()).unwrap(), damage);
             assert_eq!(file.read().unwrap(), Ledger::default());
         }
         fs::write(file.path(), "{\"version\":3}").unwrap();
-        assert_eq!(file.begin_anew(PATIENCE).unwrap_err().code(), "vplan::ledger::newer");
+        assert_eq!(
+            file.begin_anew(PATIENCE).unwrap_err().code(),
+            "vplan::ledger::newer"
+        );
         fs::remove_file(file.path()).unwrap();
         fs::create_dir(file.path()).unwrap();
         assert!(file.read().is_err());
@@ -276,9 +327,13 @@ mod tests {
         assert!(file.read().is_ok(), "a reader needs no lock");
         drop(held);
         std::thread::scope(|scope| {
-            let threads: Vec<_> =
-                (0..8).map(|_| scope.spawn(|| (0..20).map(|_| count(&file).unwrap()).collect::<Vec<_>>())).collect();
-            let mut seen: Vec<u64> = threads.into_iter().flat_map(|t| t.join().unwrap()).collect();
+            let threads: Vec<_> = (0..8)
+                .map(|_| scope.spawn(|| (0..20).map(|_| count(&file).unwrap()).collect::<Vec<_>>()))
+                .collect();
+            let mut seen: Vec<u64> = threads
+                .into_iter()
+                .flat_map(|t| t.join().unwrap())
+                .collect();
             seen.sort_unstable();
             assert_eq!(seen, (1..=160).collect::<Vec<_>>());
         });

@@ -35,7 +35,8 @@ pub const CODES: [Code; 2] = [NOT_UTF8, TOO_LARGE];
 /// Where vplan works.
 #[derive(Debug)]
 pub struct Site {
-    /// The repository's root: git's, or without git the nearest directory with a contract, or the one vplan started in.
+    /// The repository's root: git's, or without git the nearest directory with a contract, or the
+    /// one vplan started in.
     pub root: PathBuf,
     /// Git, or why there is none. Only some requests need it.
     pub git: Result<Git, GitError>,
@@ -54,7 +55,8 @@ pub struct Loaded {
     pub sources: Sources,
     /// Errors and warnings.
     pub diagnostics: Diagnostics,
-    /// The files of other repositories that were met, in the order in which they were met: what a lock must pin.
+    /// The files of other repositories that were met, in the order in which they were met: what a
+    /// lock must pin.
     pub origins: Vec<GitOrigin>,
     /// Whether nothing is wrong but that pinned files are not to be had.
     pub drift: bool,
@@ -139,31 +141,49 @@ impl LoadError {
     }
 }
 
-/// Makes a directory the working directory, so that every path on the command line is relative to it.
+/// Makes a directory the working directory, so that every path on the command line is relative to
+/// it.
 ///
 /// # Errors
 /// It cannot be entered.
 pub fn enter(dir: &Path) -> Result<(), LoadError> {
-    std::env::set_current_dir(dir).map_err(|e| LoadError::Directory { path: shown(dir), message: e.to_string() })
+    std::env::set_current_dir(dir).map_err(|e| LoadError::Directory {
+        path: shown(dir),
+        message: e.to_string(),
+    })
 }
 
-/// Finds the root around a directory. `contract` is what `--contract` says: without git it is what makes a root.
+/// Finds the root around a directory. `contract` is what `--contract` says: without git it is what
+/// makes a root.
 ///
 /// # Errors
 /// The directory cannot be entered.
-pub fn locate(start: &Path, contract: Option<&Path>, lookup: Lookup<'_>) -> Result<Site, LoadError> {
-    let message = |e: std::io::Error| LoadError::Directory { path: shown(start), message: e.to_string() };
+pub fn locate(
+    start: &Path,
+    contract: Option<&Path>,
+    lookup: Lookup<'_>,
+) -> Result<Site, LoadError> {
+    let message = |e: std::io::Error| LoadError::Directory {
+        path: shown(start),
+        message: e.to_string(),
+    };
     let start = start.canonicalize().map_err(message)?;
     if !start.is_dir() {
         return Err(message(std::io::ErrorKind::NotADirectory.into()));
     }
     if let Found::WorkTree(layout) = repository::discover(&start) {
-        return Ok(Site { root: layout.root.clone(), git: Ok(Git::at(layout, lookup)) });
+        return Ok(Site {
+            root: layout.root.clone(),
+            git: Ok(Git::at(layout, lookup)),
+        });
     }
     let wanted = contract.unwrap_or(Path::new(DEFAULT_CONTRACT));
     let holds = |dir: &&Path| wanted.is_relative() && dir.join(wanted).is_file();
     let root = start.ancestors().find(holds).unwrap_or(&start).to_owned();
-    Ok(Site { git: Git::open(&start, lookup), root })
+    Ok(Site {
+        git: Git::open(&start, lookup),
+        root,
+    })
 }
 
 /// Which contract is read, and from where.
@@ -179,7 +199,8 @@ pub struct Wanted<'a> {
     pub max_file: u64,
 }
 
-/// Reads, lowers and validates the contract with all that it imports; `pins` gives the files of other repositories.
+/// Reads, lowers and validates the contract with all that it imports; `pins` gives the files of
+/// other repositories.
 ///
 /// # Errors
 /// There is none, or it cannot be read. An invalid one is an `Ok` without a contract.
@@ -202,20 +223,36 @@ pub fn load(site: &Site, wanted: &Wanted<'_>, pins: &mut dyn Pins) -> Result<Loa
         let help = "split it, or raise the limit with `--max-file`";
         diagnostics.push(Diagnostic::error(TOO_LARGE, message).help(help));
         let (origins, drift) = (Vec::new(), false);
-        return Ok(Loaded { path, revision, contract: None, sources, diagnostics, origins, drift });
+        return Ok(Loaded {
+            path,
+            revision,
+            contract: None,
+            sources,
+            diagnostics,
+            origins,
+            drift,
+        });
     };
     let (mut origins, mut drift) = (Vec::new(), false);
     let mut contract = None;
     if let Some(draft) = understand(&path, &text, &mut sources, &mut diagnostics) {
         let (mut read, mut unpinned) = (Some(draft), 0);
         if let Some(main) = read.take_if(|d| !d.imports.is_empty()) {
-            let from = import::From { site, revision: revision.as_ref(), max_file: wanted.max_file, pins };
+            let from = import::From {
+                site,
+                revision: revision.as_ref(),
+                max_file: wanted.max_file,
+                pins,
+            };
             let found = import::follow(main, &path, from, &mut sources, &mut diagnostics);
             (read, origins, unpinned) = (found.draft, found.origins, found.unpinned);
         }
         contract = read.and_then(|draft| validate(&draft, &sources, &mut diagnostics));
         contract = contract.filter(|_| !diagnostics.has_errors());
-        let errors = diagnostics.iter().filter(|d| d.severity == Severity::Error).count();
+        let errors = diagnostics
+            .iter()
+            .filter(|d| d.severity == Severity::Error)
+            .count();
         drift = unpinned > 0 && errors == unpinned;
     }
     match &contract {
@@ -228,29 +265,55 @@ pub fn load(site: &Site, wanted: &Wanted<'_>, pins: &mut dyn Pins) -> Result<Loa
         ),
         None => tracing::debug!(bytes = text.len(), "the contract is invalid"),
     }
-    Ok(Loaded { path, revision, contract, sources, diagnostics, origins, drift })
+    Ok(Loaded {
+        path,
+        revision,
+        contract,
+        sources,
+        diagnostics,
+        origins,
+        drift,
+    })
 }
 
-fn understand(path: &RepoPath, bytes: &[u8], sources: &mut Sources, sink: &mut Diagnostics) -> Option<Draft> {
+fn understand(
+    path: &RepoPath,
+    bytes: &[u8],
+    sources: &mut Sources,
+    sink: &mut Diagnostics,
+) -> Option<Draft> {
     let id = decode(path, bytes, sources, sink)?;
     // What was read is as large as it may be.
     Some(front::lower_within(sources, id, usize::MAX, sink))
 }
 
 /// Keeps a file as text. `None`, and a message, when it is none.
-pub(super) fn decode(path: &RepoPath, bytes: &[u8], sources: &mut Sources, sink: &mut Diagnostics) -> Option<SourceId> {
+pub(super) fn decode(
+    path: &RepoPath,
+    bytes: &[u8],
+    sources: &mut Sources,
+    sink: &mut Diagnostics,
+) -> Option<SourceId> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Some(sources.add(Source::new(path.to_string(), text))),
         Err(e) => {
             let at = e.valid_up_to();
-            // The place is counted in the text as it is kept, without its byte-order mark and carriage returns.
-            let before = bytes.get(..at).map(String::from_utf8_lossy).unwrap_or_default();
+            // The place is counted in the text as it is kept, without its byte-order mark and
+            // carriage returns.
+            let before = bytes
+                .get(..at)
+                .map(String::from_utf8_lossy)
+                .unwrap_or_default();
             let start = Source::new("", &before).text().len();
-            let id = sources.add(Source::new(path.to_string(), &String::from_utf8_lossy(bytes)));
+            let id = sources.add(Source::new(
+                path.to_string(),
+                &String::from_utf8_lossy(bytes),
+            ));
             let byte = bytes.get(at).copied().unwrap_or(0);
             let message = format!("`{path}` is not UTF-8: byte 0x{byte:02x} at offset {at}");
             let place = Place::new(id, Span::new(start, start + '\u{fffd}'.len_utf8()));
-            let diagnostic = Diagnostic::error(NOT_UTF8, message).label(place, "no character begins with this byte");
+            let diagnostic = Diagnostic::error(NOT_UTF8, message)
+                .label(place, "no character begins with this byte");
             sink.push(diagnostic.help("save the file as UTF-8"));
             None
         }
@@ -266,9 +329,14 @@ pub fn contract_path(site: &Site, contract: Option<&Path>) -> Result<RepoPath, L
     let outside = || LoadError::Outside(shown(given));
     // An absolute path is welcome when it lies inside.
     let relative = if given.is_absolute() {
-        let parent = given.parent().and_then(|p| p.canonicalize().ok()).ok_or_else(outside)?;
+        let parent = given
+            .parent()
+            .and_then(|p| p.canonicalize().ok())
+            .ok_or_else(outside)?;
         let real = parent.join(given.file_name().ok_or_else(outside)?);
-        real.strip_prefix(&site.root).map_err(|_| outside())?.to_owned()
+        real.strip_prefix(&site.root)
+            .map_err(|_| outside())?
+            .to_owned()
     } else {
         given.to_owned()
     };
@@ -278,8 +346,15 @@ pub fn contract_path(site: &Site, contract: Option<&Path>) -> Result<RepoPath, L
 }
 
 /// The bytes; inside: `None` when there are too many.
-fn read_work_tree(site: &Site, path: &RepoPath, wanted: &Wanted<'_>) -> Result<Option<Vec<u8>>, LoadError> {
-    let unreadable = |message: String| LoadError::Unreadable { path: path.clone(), message };
+fn read_work_tree(
+    site: &Site,
+    path: &RepoPath,
+    wanted: &Wanted<'_>,
+) -> Result<Option<Vec<u8>>, LoadError> {
+    let unreadable = |message: String| LoadError::Unreadable {
+        path: path.clone(),
+        message,
+    };
     let beneath = Beneath::open(&site.root).map_err(|e| unreadable(e.to_string()))?;
     match beneath.read(path, wanted.max_file) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -308,7 +383,10 @@ fn missing(site: &Site, path: &RepoPath, wanted: &Wanted<'_>) -> LoadError {
     });
     match had {
         Ok(None) => LoadError::Missing(path.clone()),
-        Ok(Some(commit)) => LoadError::Deleted { path: path.clone(), revision: commit.short() },
+        Ok(Some(commit)) => LoadError::Deleted {
+            path: path.clone(),
+            revision: commit.short(),
+        },
         // Without an answer nobody can say that there never was one.
         Err(e) => LoadError::Git(e),
     }
@@ -316,12 +394,20 @@ fn missing(site: &Site, path: &RepoPath, wanted: &Wanted<'_>) -> LoadError {
 
 type Read = (Option<Vec<u8>>, Oid);
 
-fn read_revision(site: &Site, path: &RepoPath, revision: &str, cap: u64) -> Result<Read, LoadError> {
+fn read_revision(
+    site: &Site,
+    path: &RepoPath,
+    revision: &str,
+    cap: u64,
+) -> Result<Read, LoadError> {
     let git = site.git.as_ref().map_err(GitError::clone)?;
     let commit = changes::resolve(git, revision)?;
     match git.file_at(&commit, path, cap) {
         Ok(Some(bytes)) => Ok((Some(bytes), commit)),
-        Ok(None) => Err(LoadError::MissingIn { path: path.clone(), revision: revision.to_owned() }),
+        Ok(None) => Err(LoadError::MissingIn {
+            path: path.clone(),
+            revision: revision.to_owned(),
+        }),
         Err(GitError::TooLarge { .. }) => Ok((None, commit)),
         Err(e) => Err(e.into()),
     }
@@ -337,7 +423,12 @@ mod tests {
     }
 
     fn wanted() -> Wanted<'static> {
-        Wanted { contract: None, revision: None, base: None, max_file: 100 }
+        Wanted {
+            contract: None,
+            revision: None,
+            base: None,
+            max_file: 100,
+        }
     }
 
     fn site_with(content: Option<&[u8]>) -> (tempfile::TempDir, Site) {
@@ -356,9 +447,18 @@ mod tests {
         assert_eq!(site.root, dir.path().canonicalize().unwrap());
         assert!(matches!(site.git, Err(GitError::NotARepository(_))));
         let (dir, site) = site_with(None);
-        assert_eq!(site.root, dir.path().join("contracts/deep").canonicalize().unwrap());
-        assert!(matches!(load(&site, &wanted(), &mut NothingPinned), Err(LoadError::Missing(_))));
-        assert!(matches!(locate(&dir.path().join("none"), None, &nothing), Err(LoadError::Directory { .. })));
+        assert_eq!(
+            site.root,
+            dir.path().join("contracts/deep").canonicalize().unwrap()
+        );
+        assert!(matches!(
+            load(&site, &wanted(), &mut NothingPinned),
+            Err(LoadError::Missing(_))
+        ));
+        assert!(matches!(
+            locate(&dir.path().join("none"), None, &nothing),
+            Err(LoadError::Directory { .. })
+        ));
     }
 
     #[test]
@@ -369,7 +469,10 @@ mod tests {
         let found = loaded.diagnostics.sorted();
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].code, NOT_UTF8);
-        assert_eq!(found[0].message, "`contracts/verify.vplan` is not UTF-8: byte 0xff at offset 14");
+        assert_eq!(
+            found[0].message,
+            "`contracts/verify.vplan` is not UTF-8: byte 0xff at offset 14"
+        );
         let position = loaded.sources.position(found[0].labels[0].place);
         assert_eq!((position.line, position.column), (2, 3));
     }
@@ -377,16 +480,31 @@ mod tests {
     #[test]
     fn files_that_are_no_contract() {
         let (_dir, site) = site_with(Some(&[b'#'; 101]));
-        let found = load(&site, &wanted(), &mut NothingPinned).unwrap().diagnostics.sorted();
+        let found = load(&site, &wanted(), &mut NothingPinned)
+            .unwrap()
+            .diagnostics
+            .sorted();
         assert_eq!(found[0].code, TOO_LARGE);
         let (dir, site) = site_with(None);
         let root = dir.path().join("contracts/deep/contracts");
         std::fs::create_dir(&root).unwrap();
         std::os::unix::fs::symlink("/etc/passwd", root.join("verify.vplan")).unwrap();
-        assert!(matches!(load(&site, &wanted(), &mut NothingPinned), Err(LoadError::Unreadable { .. })));
+        assert!(matches!(
+            load(&site, &wanted(), &mut NothingPinned),
+            Err(LoadError::Unreadable { .. })
+        ));
         for outside in ["../x", "/etc/passwd", ""] {
-            let wanted = Wanted { contract: Some(Path::new(outside)), ..wanted() };
-            assert!(matches!(load(&site, &wanted, &mut NothingPinned), Err(LoadError::Outside(_))), "{outside}");
+            let wanted = Wanted {
+                contract: Some(Path::new(outside)),
+                ..wanted()
+            };
+            assert!(
+                matches!(
+                    load(&site, &wanted, &mut NothingPinned),
+                    Err(LoadError::Outside(_))
+                ),
+                "{outside}"
+            );
         }
     }
 }

@@ -87,7 +87,9 @@ impl LockFile {
     /// Whether something is wrong with it.
     #[must_use]
     pub fn has_errors(&self) -> bool {
-        self.diagnostics.iter().any(|d| d.severity == Severity::Error)
+        self.diagnostics
+            .iter()
+            .any(|d| d.severity == Severity::Error)
     }
 
     /// Whether a newer vplan wrote it, so that this one must not replace it.
@@ -97,13 +99,22 @@ impl LockFile {
     }
 
     fn of(path: &RepoPath, bytes: Vec<u8>) -> Result<Self, String> {
-        let text = String::from_utf8(bytes)
-            .map_err(|e| format!("it is not UTF-8 (at offset {})", e.utf8_error().valid_up_to()))?;
+        let text = String::from_utf8(bytes).map_err(|e| {
+            format!(
+                "it is not UTF-8 (at offset {})",
+                e.utf8_error().valid_up_to()
+            )
+        })?;
         let mut sources = Sources::default();
         let id = sources.add(Source::new(path.to_string(), &text));
         let normal = sources.get(id).map_or("", Source::text);
         let (lock, found) = decode(normal, id);
-        Ok(Self { lock, diagnostics: found.sorted(), sources, text: Some(text) })
+        Ok(Self {
+            lock,
+            diagnostics: found.sorted(),
+            sources,
+            text: Some(text),
+        })
     }
 }
 
@@ -117,8 +128,15 @@ pub fn beside(contract: &RepoPath) -> RepoPath {
 ///
 /// # Errors
 /// It is there and is no regular UTF-8 file of at most [`MAX_BYTES`].
-pub fn read(site: &Site, path: &RepoPath, revision: Option<&Oid>) -> Result<LockFile, LockFileError> {
-    let unreadable = |message: String| LockFileError::Unreadable { path: path.clone(), message };
+pub fn read(
+    site: &Site,
+    path: &RepoPath,
+    revision: Option<&Oid>,
+) -> Result<LockFile, LockFileError> {
+    let unreadable = |message: String| LockFileError::Unreadable {
+        path: path.clone(),
+        message,
+    };
     let large = || unreadable(format!("it is larger than {}", show_size(MAX_BYTES)));
     let bytes = match revision {
         Some(commit) => {
@@ -142,11 +160,15 @@ pub fn read(site: &Site, path: &RepoPath, revision: Option<&Oid>) -> Result<Lock
             }
         }
     };
-    bytes.map_or_else(|| Ok(LockFile::default()), |bytes| LockFile::of(path, bytes).map_err(unreadable))
+    bytes.map_or_else(
+        || Ok(LockFile::default()),
+        |bytes| LockFile::of(path, bytes).map_err(unreadable),
+    )
 }
 
-/// Replaces a lock by what `change` makes of the one that is there then. Two writers take turns, and a reader sees the old
-/// one or the new one. Gives what was there and whether it was written: what stays the same is left alone.
+/// Replaces a lock by what `change` makes of the one that is there then. Two writers take turns,
+/// and a reader sees the old one or the new one. Gives what was there and whether it was written:
+/// what stays the same is left alone.
 ///
 /// # Errors
 /// It cannot be read or written; another writer takes longer than `limit`; what `change` says.
@@ -156,16 +178,22 @@ pub fn replace<E: From<LockFileError>>(
     limit: Duration,
     change: impl FnOnce(&LockFile) -> Result<Lock, E>,
 ) -> Result<bool, E> {
-    let unwritable = |e: io::Error| LockFileError::Unwritable { path: path.clone(), message: e.to_string() };
+    let unwritable = |e: io::Error| LockFileError::Unwritable {
+        path: path.clone(),
+        message: e.to_string(),
+    };
     let target = site.root.join(path.to_os());
     let directory = target.parent().unwrap_or(&site.root);
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let held = openat(rustix::fs::CWD, directory, flags, Mode::empty()).map_err(|e| unwritable(e.into()))?;
+    let held = openat(rustix::fs::CWD, directory, flags, Mode::empty())
+        .map_err(|e| unwritable(e.into()))?;
     let deadline = Instant::now() + limit;
     loop {
         match flock(&held, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => break,
-            Err(Errno::WOULDBLOCK) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(5)),
+            Err(Errno::WOULDBLOCK) if Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(5))
+            }
             Err(Errno::WOULDBLOCK) => return Err(LockFileError::Busy(path.clone()).into()),
             // A file system without locks: the rename alone keeps the file whole.
             Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOLCK) => break,
@@ -198,7 +226,10 @@ mod tests {
             ("a/.hidden", "a/.hidden.lock.kdl"),
             ("verify.contract.json", "verify.contract.lock.kdl"),
         ] {
-            assert_eq!(beside(&RepoPath::parse(contract.as_bytes()).unwrap()).to_string(), lock);
+            assert_eq!(
+                beside(&RepoPath::parse(contract.as_bytes()).unwrap()).to_string(),
+                lock
+            );
         }
     }
 }

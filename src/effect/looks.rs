@@ -1,7 +1,8 @@
 //! What changed between two looks at the work tree, and who ran meanwhile?
 //!
-//! One look is taken before a run, one behind it, and one behind each try of a step with `writes`. Who is named as having run is
-//! never too few: a step that begins or ends while a look is taken belongs to both sides of it.
+//! One look is taken before a run, one behind it, and one behind each try of a step with `writes`.
+//! Who is named as having run is never too few: a step that begins or ends while a look is taken
+//! belongs to both sides of it.
 
 use super::git::Git;
 use super::git::object::Oid;
@@ -14,7 +15,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Takes a snapshot, if that can be done.
 pub(super) fn take(git: &Git) -> Option<Snapshot> {
-    git.snapshot().inspect_err(|why| tracing::debug!(%why, "the tree is not known")).ok()
+    git.snapshot()
+        .inspect_err(|why| tracing::debug!(%why, "the tree is not known"))
+        .ok()
 }
 
 /// The looks of one run.
@@ -72,8 +75,16 @@ pub(super) enum Was {
 impl Looks {
     /// After the first look.
     pub(super) fn new(git: Git, head: Option<Option<Oid>>, first: Option<Snapshot>) -> Self {
-        let state = State { last: first.map(Arc::new), ..State::default() };
-        Self { git, head, state: Mutex::new(state), looking: Mutex::default() }
+        let state = State {
+            last: first.map(Arc::new),
+            ..State::default()
+        };
+        Self {
+            git,
+            head,
+            state: Mutex::new(state),
+            looking: Mutex::default(),
+        }
     }
 
     /// A process of a step is about to begin.
@@ -107,7 +118,9 @@ impl Looks {
     fn close(&self, seen: Option<&Arc<Snapshot>>) {
         let mut state = self.state();
         let Some(seen) = seen else { return };
-        let Some(last) = state.last.replace(Arc::clone(seen)) else { return };
+        let Some(last) = state.last.replace(Arc::clone(seen)) else {
+            return;
+        };
         let next = std::mem::take(&mut state.since);
         let ran = std::mem::replace(&mut state.ran, next);
         let was = |path: &RepoPath| match () {
@@ -115,8 +128,19 @@ impl Looks {
             () if last.entry(path).is_some() => Was::Untracked,
             () => Was::New,
         };
-        let changed = last.differences(seen).into_iter().map(|path| Changed { was: was(&path), path }).collect();
-        let span = Span { ran, over: state.over.clone(), changed };
+        let changed = last
+            .differences(seen)
+            .into_iter()
+            .map(|path| Changed {
+                was: was(&path),
+                path,
+            })
+            .collect();
+        let span = Span {
+            ran,
+            over: state.over.clone(),
+            changed,
+        };
         state.spans.push(span);
     }
 

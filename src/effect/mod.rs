@@ -1,5 +1,9 @@
-//! The shell: the only room of tokio, `std::fs`, `std::process`, `std::env`, clocks, git and temporary files.
-#![expect(clippy::disallowed_methods, reason = "the door: the core's purity is a lint, and this is where it ends")]
+//! The shell: the only room of tokio, `std::fs`, `std::process`, `std::env`, clocks, git and
+//! temporary files.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the door: the core's purity is a lint, and this is where it ends"
+)]
 
 mod abandoned;
 mod beside;

@@ -1,12 +1,18 @@
-//! Which calls ask again when a signal has come in between? All of the standard library's do; of rustix's, these: on a network or
-//! a user-space file system, opening, locking and syncing may take long enough for one.
+//! Which calls ask again when a signal has come in between? All of the standard library's do; of
+//! rustix's, these: on a network or a user-space file system, opening, locking and syncing may take
+//! long enough for one.
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Dir, FallocateFlags, FlockOperation, Mode, OFlags, ResolveFlags};
 use rustix::io::{Result, retry_on_intr};
 use rustix::path::Arg;
 
-pub(super) fn openat(folder: impl AsFd, path: impl Arg + Copy, flags: OFlags, mode: Mode) -> Result<OwnedFd> {
+pub(super) fn openat(
+    folder: impl AsFd,
+    path: impl Arg + Copy,
+    flags: OFlags,
+    mode: Mode,
+) -> Result<OwnedFd> {
     retry_on_intr(|| rustix::fs::openat(folder.as_fd(), path, flags, mode))
 }
 
@@ -33,6 +39,11 @@ pub(super) fn fsync(file: impl AsFd) -> Result<()> {
     retry_on_intr(|| rustix::fs::fsync(file.as_fd()))
 }
 
-pub(super) fn fallocate(file: impl AsFd, mode: FallocateFlags, offset: u64, length: u64) -> Result<()> {
+pub(super) fn fallocate(
+    file: impl AsFd,
+    mode: FallocateFlags,
+    offset: u64,
+    length: u64,
+) -> Result<()> {
     retry_on_intr(|| rustix::fs::fallocate(file.as_fd(), mode, offset, length))
 }

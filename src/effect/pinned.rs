@@ -1,4 +1,5 @@
-//! Which bytes does a git import have: those that the lock pins, or those that are there to be pinned?
+//! Which bytes does a git import have: those that the lock pins, or those that are there to be
+//! pinned?
 
 use super::changes;
 use super::git::error::GitError;
@@ -30,7 +31,15 @@ pub const OFFLINE: Code = Code("vplan::lock::offline");
 /// The lock has mistakes.
 pub const INVALID: Code = Code("vplan::lock::invalid");
 /// All codes of this file.
-pub const CODES: [Code; 7] = [NOT_PINNED, NOT_CACHED, CACHE_TAMPERED, CACHE, CHANGED, OFFLINE, INVALID];
+pub const CODES: [Code; 7] = [
+    NOT_PINNED,
+    NOT_CACHED,
+    CACHE_TAMPERED,
+    CACHE,
+    CHANGED,
+    OFFLINE,
+    INVALID,
+];
 
 /// Pinned bytes and no other: what every command uses but `vplan lock`.
 #[derive(Debug)]
@@ -47,7 +56,11 @@ impl Pins for Pinned<'_> {
     fn read(&mut self, origin: &GitOrigin) -> Result<Vec<u8>, PinError> {
         let Some(pin) = self.lock.import(origin) else {
             let message = format!("`{}` is not pinned by the lock", origin.url);
-            return Err(error(NOT_PINNED, message, "`vplan lock` fetches and pins it"));
+            return Err(error(
+                NOT_PINNED,
+                message,
+                "`vplan lock` fetches and pins it",
+            ));
         };
         let store = self.store.ok_or_else(no_cache)?;
         match cached(store, pin, self.max_file)? {
@@ -60,7 +73,8 @@ impl Pins for Pinned<'_> {
     }
 }
 
-/// Pinned bytes by the lock beside a contract, which is read when the first import is met: most contracts have none.
+/// Pinned bytes by the lock beside a contract, which is read when the first import is met: most
+/// contracts have none.
 #[derive(Debug)]
 pub struct Held<'a> {
     site: &'a Site,
@@ -83,15 +97,31 @@ impl<'a> Held<'a> {
         store: Option<&'a Store>,
         max_file: u64,
     ) -> Self {
-        Self { site, path, revision, store, max_file, found: None, asked: BTreeSet::new() }
+        Self {
+            site,
+            path,
+            revision,
+            store,
+            max_file,
+            found: None,
+            asked: BTreeSet::new(),
+        }
     }
 
     /// Reads the lock now, if it was not read yet.
     pub fn look(&mut self) -> &Result<LockFile, LockFileError> {
-        let Self { site, path, revision, .. } = self;
+        let Self {
+            site,
+            path,
+            revision,
+            ..
+        } = self;
         self.found.get_or_insert_with(|| {
             let commit = match revision {
-                Some(revision) => Some(changes::resolve(site.git.as_ref().map_err(GitError::clone)?, revision)?),
+                Some(revision) => Some(changes::resolve(
+                    site.git.as_ref().map_err(GitError::clone)?,
+                    revision,
+                )?),
                 None => None,
             };
             lockfile::read(site, path, commit.as_ref())
@@ -108,22 +138,39 @@ impl<'a> Held<'a> {
 impl Pins for Held<'_> {
     fn read(&mut self, origin: &GitOrigin) -> Result<Vec<u8>, PinError> {
         self.asked.insert(origin.clone());
-        let (store, max_file, path, revision) = (self.store, self.max_file, self.path.clone(), self.revision);
+        let (store, max_file, path, revision) =
+            (self.store, self.max_file, self.path.clone(), self.revision);
         // What is pinned now is not what was pinned then.
         let of_revision = |e: PinError| match revision {
             Some(revision) if e.code == NOT_CACHED || e.code == CACHE_TAMPERED => {
                 let revision = visible(revision.as_bytes());
-                PinError { help: Some(format!("`vplan lock --contract-from {revision}` fetches it")), ..e }
+                PinError {
+                    help: Some(format!(
+                        "`vplan lock --contract-from {revision}` fetches it"
+                    )),
+                    ..e
+                }
             }
             _ => e,
         };
         match self.look() {
             Ok(found) if found.has_errors() => {
-                let message = format!("the lock `{path}` has mistakes, so that nothing is taken from it");
+                let message =
+                    format!("the lock `{path}` has mistakes, so that nothing is taken from it");
                 Err(error(INVALID, message, "`vplan lock --check` shows them"))
             }
-            Ok(found) => Pinned { lock: &found.lock, store, max_file }.read(origin).map_err(of_revision),
-            Err(e) => Err(PinError { code: Code(e.code()), message: e.to_string(), help: e.help() }),
+            Ok(found) => Pinned {
+                lock: &found.lock,
+                store,
+                max_file,
+            }
+            .read(origin)
+            .map_err(of_revision),
+            Err(e) => Err(PinError {
+                code: Code(e.code()),
+                message: e.to_string(),
+                help: e.help(),
+            }),
         }
     }
 }
@@ -147,7 +194,11 @@ pub struct Fetching<'a> {
 
 impl Pins for Fetching<'_> {
     fn read(&mut self, origin: &GitOrigin) -> Result<Vec<u8>, PinError> {
-        let known = self.lock.import(origin).or_else(|| self.pinned.import(origin)).cloned();
+        let known = self
+            .lock
+            .import(origin)
+            .or_else(|| self.pinned.import(origin))
+            .cloned();
         let found = match &known {
             // What is not as it was fetched is fetched again.
             Some(pin) => match cached(self.store, pin, self.max_file) {
@@ -164,16 +215,30 @@ impl Pins for Fetching<'_> {
             Some(Ok(fetcher)) => fetcher,
             Some(Err(e)) => return Err(e.clone()),
             None => {
-                let message = format!("`{}` is not in the cache, and `--offline` fetches nothing", origin.url);
-                return Err(error(OFFLINE, message, "run `vplan lock` with a connection"));
+                let message = format!(
+                    "`{}` is not in the cache, and `--offline` fetches nothing",
+                    origin.url
+                );
+                return Err(error(
+                    OFFLINE,
+                    message,
+                    "run `vplan lock` with a connection",
+                ));
             }
         };
         let bytes = fetcher.fetch(origin, self.max_file)?;
-        let pin = PinnedImport { origin: origin.clone(), digest: Digest::of(&bytes), bytes: bytes.len() as u64 };
+        let pin = PinnedImport {
+            origin: origin.clone(),
+            digest: Digest::of(&bytes),
+            bytes: bytes.len() as u64,
+        };
         if let Some(before) = known
             && before != pin
         {
-            let message = format!("`{}` gives `{}`, but the lock pins `{}`", origin.url, pin.digest, before.digest);
+            let message = format!(
+                "`{}` gives `{}`, but the lock pins `{}`",
+                origin.url, pin.digest, before.digest
+            );
             let help = "the same commit must have the same bytes: find out which of both is wrong; \
                         without its entry in the lock, `vplan lock` pins what is there now";
             return Err(error(CHANGED, message, help));
@@ -186,14 +251,22 @@ impl Pins for Fetching<'_> {
 }
 
 fn cached(store: &Store, pin: &PinnedImport, max_file: u64) -> Result<Option<Vec<u8>>, PinError> {
-    store.read(&pin.digest, max_file).map_err(|e| store_error(&e))
+    store
+        .read(&pin.digest, max_file)
+        .map_err(|e| store_error(&e))
 }
 
 fn store_error(e: &StoreError) -> PinError {
     let (code, help) = match e {
         StoreError::Tampered(_) => (CACHE_TAMPERED, "`vplan lock` fetches it again"),
-        StoreError::TooLarge { .. } => (super::git::fetch::TOO_LARGE, "raise the limit with `--max-file`"),
-        StoreError::Unreadable { .. } => (CACHE, "`vplan lock` puts it right, or use another `--cache-dir`"),
+        StoreError::TooLarge { .. } => (
+            super::git::fetch::TOO_LARGE,
+            "raise the limit with `--max-file`",
+        ),
+        StoreError::Unreadable { .. } => (
+            CACHE,
+            "`vplan lock` puts it right, or use another `--cache-dir`",
+        ),
         StoreError::Unwritable { .. } => (CACHE, "use another `--cache-dir`"),
     };
     error(code, e.to_string(), help)
@@ -205,7 +278,11 @@ fn no_cache() -> PinError {
 }
 
 fn error(code: Code, message: String, help: &str) -> PinError {
-    PinError { code, message, help: Some(help.to_owned()) }
+    PinError {
+        code,
+        message,
+        help: Some(help.to_owned()),
+    }
 }
 
 #[cfg(test)]
@@ -213,7 +290,11 @@ mod tests {
     use super::*;
 
     fn origin() -> GitOrigin {
-        GitOrigin::parse(&format!("git+https://example.org/x?rev={}#a", "1a".repeat(20))).unwrap()
+        GitOrigin::parse(&format!(
+            "git+https://example.org/x?rev={}#a",
+            "1a".repeat(20)
+        ))
+        .unwrap()
     }
 
     #[test]
@@ -222,18 +303,32 @@ mod tests {
         let store = Store::at(dir.path());
         let digest = Digest::of(b"vplan 1\n");
         let code = |lock: &Lock, max: u64| {
-            Pinned { lock, store: Some(&store), max_file: max }.read(&origin()).map_err(|e| e.code)
+            Pinned {
+                lock,
+                store: Some(&store),
+                max_file: max,
+            }
+            .read(&origin())
+            .map_err(|e| e.code)
         };
         let mut lock = Lock::default();
         assert_eq!(code(&lock, 100), Err(NOT_PINNED));
-        lock.pin(PinnedImport { origin: origin(), digest: digest.clone(), bytes: 8 });
+        lock.pin(PinnedImport {
+            origin: origin(),
+            digest: digest.clone(),
+            bytes: 8,
+        });
         assert_eq!(code(&lock, 100), Err(NOT_CACHED));
         store.write(b"vplan 1\n").unwrap();
         assert_eq!(code(&lock, 100), Ok(b"vplan 1\n".to_vec()));
         assert_eq!(code(&lock, 7), Err(super::super::git::fetch::TOO_LARGE));
         std::fs::write(store.path(&digest), "vplan 2\n").unwrap();
         assert_eq!(code(&lock, 100), Err(CACHE_TAMPERED));
-        let mut none = Pinned { lock: &lock, store: None, max_file: 100 };
+        let mut none = Pinned {
+            lock: &lock,
+            store: None,
+            max_file: 100,
+        };
         assert_eq!(none.read(&origin()).unwrap_err().code, CACHE);
     }
 
@@ -244,11 +339,22 @@ mod tests {
         let mut lock = Lock::default();
         let read = |lock: &Lock| {
             let (pinned, fetched) = (Lock::default(), BTreeSet::new());
-            let mut pins = Fetching { lock, store: &store, fetcher: None, max_file: 100, pinned, fetched };
+            let mut pins = Fetching {
+                lock,
+                store: &store,
+                fetcher: None,
+                max_file: 100,
+                pinned,
+                fetched,
+            };
             pins.read(&origin()).map_err(|e| e.code)
         };
         assert_eq!(read(&lock), Err(OFFLINE));
-        lock.pin(PinnedImport { origin: origin(), digest: Digest::of(b"x"), bytes: 1 });
+        lock.pin(PinnedImport {
+            origin: origin(),
+            digest: Digest::of(b"x"),
+            bytes: 1,
+        });
         assert_eq!(read(&lock), Err(OFFLINE));
         store.write(b"x").unwrap();
         assert_eq!(read(&lock), Ok(b"x".to_vec()));

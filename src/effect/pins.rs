@@ -4,8 +4,9 @@ use crate::base::diagnostic::Code;
 use crate::base::origin::GitOrigin;
 use crate::base::word::visible;
 
-/// Gives the bytes of git imports. Loading a contract asks for each file once; what is behind it is the content-addressed
-/// cache, held against the lock, or, for `vplan lock` alone, the repository itself.
+/// Gives the bytes of git imports. Loading a contract asks for each file once; what is behind it is
+/// the content-addressed cache, held against the lock, or, for `vplan lock` alone, the repository
+/// itself.
 pub trait Pins {
     /// The file's bytes, which have the digest that is pinned.
     ///
@@ -21,7 +22,11 @@ pub struct NothingPinned;
 impl Pins for NothingPinned {
     fn read(&mut self, origin: &GitOrigin) -> Result<Vec<u8>, PinError> {
         let message = format!("`{}` is not pinned", visible(origin.to_string().as_bytes()));
-        Err(PinError { code: NOT_PINNED, message, help: Some("run `vplan lock`".to_owned()) })
+        Err(PinError {
+            code: NOT_PINNED,
+            message,
+            help: Some("run `vplan lock`".to_owned()),
+        })
     }
 }
 

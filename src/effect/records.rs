@@ -1,7 +1,8 @@
 //! What is left of a run on disk? `.vplan/runs/ID/`.
 //!
-//! Everything is reached from a directory that is held open, and no symlink is followed on the way down: a step that swaps a
-//! folder of the record for a symlink makes vplan write into the folder that was there before.
+//! Everything is reached from a directory that is held open, and no symlink is followed on the way
+//! down: a step that swaps a folder of the record for a symlink makes vplan write into the folder
+//! that was there before.
 
 use super::files::make_folders;
 use super::process::program::{Root, say};
@@ -11,7 +12,8 @@ use crate::effect::patient::{fallocate, flock, fsync, openat, read_dir};
 use crate::run::past::is_run_id;
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{
-    AtFlags, CWD, FallocateFlags, FileType, FlockOperation, Mode, OFlags, mkdirat, renameat, statat, unlinkat,
+    AtFlags, CWD, FallocateFlags, FileType, FlockOperation, Mode, OFlags, mkdirat, renameat,
+    statat, unlinkat,
 };
 use rustix::io::Errno;
 use std::fs::File;
@@ -52,7 +54,9 @@ impl RecordError {
     pub fn help(&self) -> String {
         match self {
             RecordError::Tracked(path) => format!("`git rm --cached -- {path}` stops tracking it"),
-            RecordError::NotADirectory(_) => "move it away, or name another place with `--records DIR`".to_owned(),
+            RecordError::NotADirectory(_) => {
+                "move it away, or name another place with `--records DIR`".to_owned()
+            }
             RecordError::Io(..) => "`--records DIR` keeps the records in another place".to_owned(),
         }
     }
@@ -70,23 +74,32 @@ pub struct RunRecord {
     whole: u64,
     /// A line is missing: what would follow it could not be read.
     broken: bool,
-    /// Space that is set aside, in a file without a name: it is gone with vplan, however that ends.
+    /// Space that is set aside, in a file without a name: it is gone with vplan, however that
+    /// ends.
     reserve: Option<File>,
 }
 
 impl RunRecord {
-    /// Begins a record below `.vplan/` at the root, or below `elsewhere`. `tracked` is the first file of the repository below
-    /// `.vplan/`, if there is one.
+    /// Begins a record below `.vplan/` at the root, or below `elsewhere`. `tracked` is the first
+    /// file of the repository below `.vplan/`, if there is one.
     ///
     /// # Errors
-    /// When there is such a file, or the directories and files cannot be made; nothing has been run then.
-    pub fn create(root: &Root, elsewhere: Option<&Path>, tracked: Option<&RepoPath>) -> Result<Self, RecordError> {
+    /// When there is such a file, or the directories and files cannot be made; nothing has been run
+    /// then.
+    pub fn create(
+        root: &Root,
+        elsewhere: Option<&Path>,
+        tracked: Option<&RepoPath>,
+    ) -> Result<Self, RecordError> {
         let (base, base_path) = match elsewhere {
             Some(path) => {
                 let failed = |e: io::Error| RecordError::Io(path.to_owned(), e);
                 make_folders(path).map_err(failed)?;
                 let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
-                (openat(CWD, path, flags, Mode::empty()).map_err(|e| failed(e.into()))?, path.to_owned())
+                (
+                    openat(CWD, path, flags, Mode::empty()).map_err(|e| failed(e.into()))?,
+                    path.to_owned(),
+                )
             }
             None => {
                 if let Some(path) = tracked {
@@ -105,8 +118,9 @@ impl RunRecord {
         ignore_all(base.as_fd()).map_err(|e| RecordError::Io(base_path.clone(), e))?;
         let runs_path = base_path.join(RUNS);
         let runs = folder(base.as_fd(), RUNS, &runs_path)?;
-        // As long as this is held, nobody takes a folder whose events are not locked yet for one that nobody writes. Where
-        // there are no such locks, whoever removes records goes by what is in them.
+        // As long as this is held, nobody takes a folder whose events are not locked yet for one
+        // that nobody writes. Where there are no such locks, whoever removes records goes
+        // by what is in them.
         let _ = flock(&runs, FlockOperation::LockShared);
         let id = new_id(runs.as_fd()).map_err(|e| RecordError::Io(base_path.clone(), e))?;
         let path = runs_path.join(&id);
@@ -115,22 +129,34 @@ impl RunRecord {
         let own = folder(runs.as_fd(), &id, &path)?;
         let logs = folder(own.as_fd(), "logs", &path.join("logs"))?;
         let events = Arc::new(create_append(own.as_fd(), EVENTS).map_err(failed)?);
-        // Held as long as the record is written: it says that a vplan lives. Programs that are started do not inherit it.
+        // Held as long as the record is written: it says that a vplan lives. Programs that are
+        // started do not inherit it.
         let _ = flock(&events, FlockOperation::LockExclusive);
         let reserve = match reserve(own.as_fd()) {
             Ok(file) => Some(file),
             // Who has no room for the end of the record does not begin.
             Err(error @ (Errno::NOSPC | Errno::DQUOT)) => return Err(failed(error)),
-            // A file system that sets nothing aside, or a limit on file sizes, which no free space helps against.
+            // A file system that sets nothing aside, or a limit on file sizes, which no free space
+            // helps against.
             Err(_) => None,
         };
         for directory in [&own, &runs, &base] {
             fsync(directory).map_err(failed)?;
         }
-        Ok(Self { id, path, folder: own, logs, events, whole: 0, broken: false, reserve })
+        Ok(Self {
+            id,
+            path,
+            folder: own,
+            logs,
+            events,
+            whole: 0,
+            broken: false,
+            reserve,
+        })
     }
 
-    /// The run's name: sorts after those of all runs that were there when it began, and is like no other.
+    /// The run's name: sorts after those of all runs that were there when it began, and is like no
+    /// other.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
@@ -148,18 +174,21 @@ impl RunRecord {
         self.logs.as_fd()
     }
 
-    /// Adds a line, which ends in a line feed, to the events, in one write. A line that does not fit is taken back whole; then
-    /// the space that was set aside is given free, for this line, which is tried once more, and for what is to follow. When that
-    /// does not help, nothing more is added: a reader could not take it for valid.
+    /// Adds a line, which ends in a line feed, to the events, in one write. A line that does not
+    /// fit is taken back whole; then the space that was set aside is given free, for this line,
+    /// which is tried once more, and for what is to follow. When that does not help, nothing
+    /// more is added: a reader could not take it for valid.
     ///
     /// # Errors
-    /// A full disk, a quota, a limit on file sizes, a broken disk. It is time to come to an end, also where the second try has
-    /// added the line.
+    /// A full disk, a quota, a limit on file sizes, a broken disk. It is time to come to an end,
+    /// also where the second try has added the line.
     pub fn append(&mut self, line: &str) -> io::Result<()> {
         if self.broken {
             return Err(io::Error::other("an earlier line is missing"));
         }
-        let Err(error) = self.add(line) else { return Ok(()) };
+        let Err(error) = self.add(line) else {
+            return Ok(());
+        };
         self.broken = !self.release() || self.add(line).is_err();
         Err(error)
     }
@@ -198,7 +227,8 @@ impl RunRecord {
         self.whole
     }
 
-    /// Adds the last line and makes sure that all of them survive a loss of power. If they may not, it is taken back.
+    /// Adds the last line and makes sure that all of them survive a loss of power. If they may not,
+    /// it is taken back.
     ///
     /// # Errors
     /// When the disk does not take them.
@@ -222,7 +252,8 @@ impl RunRecord {
         Ok(fsync(&self.folder)?)
     }
 
-    /// Writes a file of the record as a whole: whoever reads it sees all of it or none, also after a loss of power.
+    /// Writes a file of the record as a whole: whoever reads it sees all of it or none, also after
+    /// a loss of power.
     ///
     /// # Errors
     /// What the system reports. The space that was set aside is given free then.
@@ -234,13 +265,15 @@ impl RunRecord {
         written
     }
 
-    /// Gives free the space that was set aside, for what is written at the end. Whether there was some.
+    /// Gives free the space that was set aside, for what is written at the end. Whether there was
+    /// some.
     pub fn release(&mut self) -> bool {
         self.reserve.take().is_some()
     }
 }
 
-/// Makes a directory unless it is there, and opens it; a symlink or anything else in its place is refused.
+/// Makes a directory unless it is there, and opens it; a symlink or anything else in its place is
+/// refused.
 fn folder(parent: BorrowedFd<'_>, name: &str, path: &Path) -> Result<OwnedFd, RecordError> {
     let made = match mkdirat(parent, name, Mode::from_raw_mode(0o755)) {
         Ok(()) | Err(Errno::EXIST) => {
@@ -255,7 +288,8 @@ fn folder(parent: BorrowedFd<'_>, name: &str, path: &Path) -> Result<OwnedFd, Re
     })
 }
 
-/// Keeps git away from the records, unless somebody has said otherwise. An empty file is one that was never finished.
+/// Keeps git away from the records, unless somebody has said otherwise. An empty file is one that
+/// was never finished.
 fn ignore_all(folder: BorrowedFd<'_>) -> io::Result<()> {
     const NAME: &str = ".gitignore";
     let mut file = match create(folder, NAME) {
@@ -265,7 +299,13 @@ fn ignore_all(folder: BorrowedFd<'_>) -> io::Result<()> {
             if stat.st_size > 0 || FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
                 return Ok(());
             }
-            openat(folder, NAME, OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?.into()
+            openat(
+                folder,
+                NAME,
+                OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+                Mode::empty(),
+            )?
+            .into()
         }
         Err(error) => return Err(error.into()),
     };
@@ -288,15 +328,24 @@ fn replace(folder: BorrowedFd<'_>, name: &str, content: &[u8]) -> io::Result<()>
     done
 }
 
-const CREATE: OFlags =
-    OFlags::CREATE.union(OFlags::EXCL).union(OFlags::WRONLY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const CREATE: OFlags = OFlags::CREATE
+    .union(OFlags::EXCL)
+    .union(OFlags::WRONLY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
 
 fn create(folder: BorrowedFd<'_>, name: &str) -> Result<File, Errno> {
     openat(folder, name, CREATE, Mode::from_raw_mode(0o644)).map(File::from)
 }
 
 fn create_append(folder: BorrowedFd<'_>, name: &str) -> Result<File, Errno> {
-    openat(folder, name, CREATE | OFlags::APPEND, Mode::from_raw_mode(0o644)).map(File::from)
+    openat(
+        folder,
+        name,
+        CREATE | OFlags::APPEND,
+        Mode::from_raw_mode(0o644),
+    )
+    .map(File::from)
 }
 
 fn reserve(folder: BorrowedFd<'_>) -> Result<File, Errno> {
@@ -307,8 +356,8 @@ fn reserve(folder: BorrowedFd<'_>) -> Result<File, Errno> {
     Ok(file)
 }
 
-/// `20260102T030405.678Z-` and 128 random bits. The time is now, or later when there is a run of a later time: a clock that goes
-/// back makes no older run the latest one.
+/// `20260102T030405.678Z-` and 128 random bits. The time is now, or later when there is a run of a
+/// later time: a clock that goes back makes no older run the latest one.
 fn new_id(runs: BorrowedFd<'_>) -> io::Result<String> {
     let mut random = [0; 16];
     File::open("/dev/urandom")?.read_exact(&mut random)?;
@@ -321,15 +370,21 @@ fn new_id(runs: BorrowedFd<'_>) -> io::Result<String> {
         }
     }
     let now = u64::try_from(since_1970().as_millis()).unwrap_or(u64::MAX);
-    Ok(format!("{}-{hex}", after(newest.split('-').next().unwrap_or_default(), now)))
+    Ok(format!(
+        "{}-{hex}",
+        after(newest.split('-').next().unwrap_or_default(), now)
+    ))
 }
 
-/// `20260102T030405.678Z`: `now`, in milliseconds since 1970, or else the first time that sorts after another one. After the
-/// last millisecond of the year 9999 nothing does.
+/// `20260102T030405.678Z`: `now`, in milliseconds since 1970, or else the first time that sorts
+/// after another one. After the last millisecond of the year 9999 nothing does.
 fn after(other: &str, now: u64) -> String {
     const END: u64 = 253_402_300_800_000;
     let text = |millis: u64| {
-        let civil: String = civil(millis / 1000).chars().filter(|c| !matches!(c, '-' | ':')).collect();
+        let civil: String = civil(millis / 1000)
+            .chars()
+            .filter(|c| !matches!(c, '-' | ':'))
+            .collect();
         format!("{civil}.{:03}Z", millis % 1000)
     };
     let (mut low, mut high) = (now, END);
@@ -339,7 +394,11 @@ fn after(other: &str, now: u64) -> String {
     // What is text of no time, such as a 13th month, sorts somewhere too.
     while high - low > 1 {
         let middle = low + (high - low) / 2;
-        if *text(middle) > *other { high = middle } else { low = middle }
+        if *text(middle) > *other {
+            high = middle
+        } else {
+            low = middle
+        }
     }
     text(high)
 }
@@ -352,7 +411,9 @@ pub fn wall_clock() -> String {
 }
 
 fn since_1970() -> Duration {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
 }
 
 /// Seconds since 1970 as a date and a time of day of the Gregorian calendar.
@@ -367,7 +428,20 @@ fn civil(seconds: u64) -> String {
         year += 1;
     }
     let mut month = 1;
-    for length in [31, 28 + u64::from(leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+    for length in [
+        31,
+        28 + u64::from(leap(year)),
+        31,
+        30,
+        31,
+        30,
+        31,
+        31,
+        30,
+        31,
+        30,
+        31,
+    ] {
         if days < length {
             break;
         }
@@ -375,7 +449,12 @@ fn civil(seconds: u64) -> String {
         month += 1;
     }
     let day = days + 1;
-    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60)
+    format!(
+        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}",
+        second / 3600,
+        second / 60 % 60,
+        second % 60
+    )
 }
 
 #[cfg(test)]
@@ -404,11 +483,19 @@ mod tests {
         record.sync().unwrap();
         assert!(record.release() && !record.release());
         drop(record);
-        assert_eq!(fs::read_to_string(path.join("events.jsonl")).unwrap(), "{\"seq\":0}\n{\"seq\":1}\n");
+        assert_eq!(
+            fs::read_to_string(path.join("events.jsonl")).unwrap(),
+            "{\"seq\":0}\n{\"seq\":1}\n"
+        );
         assert_eq!(fs::read_to_string(path.join("report.json")).unwrap(), "new");
-        assert_eq!(fs::read_to_string(dir.path().join(".vplan/.gitignore")).unwrap(), "*\n");
-        let mut left: Vec<_> =
-            fs::read_dir(&path).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        assert_eq!(
+            fs::read_to_string(dir.path().join(".vplan/.gitignore")).unwrap(),
+            "*\n"
+        );
+        let mut left: Vec<_> = fs::read_dir(&path)
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
         left.sort();
         assert_eq!(left, ["events.jsonl", "logs", "plan.json", "report.json"]);
     }
@@ -438,10 +525,22 @@ mod tests {
     fn a_clock_that_goes_back() {
         for (other, now, want) in [
             ("", 0, "19700101T000000.000Z"),
-            ("20260102T030405.678Z", 4_107_542_400_123, "21000301T000000.123Z"),
+            (
+                "20260102T030405.678Z",
+                4_107_542_400_123,
+                "21000301T000000.123Z",
+            ),
             ("20260102T030405.678Z", 0, "20260102T030405.679Z"),
-            ("20261231T235959.999Z", 1_735_689_599_000, "20270101T000000.000Z"),
-            ("20260102T030405.678Z", 1_767_323_045_678, "20260102T030405.679Z"),
+            (
+                "20261231T235959.999Z",
+                1_735_689_599_000,
+                "20270101T000000.000Z",
+            ),
+            (
+                "20260102T030405.678Z",
+                1_767_323_045_678,
+                "20260102T030405.679Z",
+            ),
             ("20261399T999999.999Z", 0, "20270101T000000.000Z"),
             ("99991231T235959.999Z", 1, "19700101T000000.001Z"),
             ("99999999T999999.999Z", 1, "19700101T000000.001Z"),
@@ -449,9 +548,21 @@ mod tests {
             assert_eq!(after(other, now), want, "{other} {now}");
         }
         let (dir, root) = root();
-        let later = format!("{}/.vplan/runs/29990101T000000.000Z-{:032x}", dir.path().display(), 7);
+        let later = format!(
+            "{}/.vplan/runs/29990101T000000.000Z-{:032x}",
+            dir.path().display(),
+            7
+        );
         fs::create_dir_all(later).unwrap();
-        let names = [1, 2].map(|n| (RunRecord::create(&root, None, None).unwrap().id().to_owned(), n));
+        let names = [1, 2].map(|n| {
+            (
+                RunRecord::create(&root, None, None)
+                    .unwrap()
+                    .id()
+                    .to_owned(),
+                n,
+            )
+        });
         assert!(names[0].0.starts_with("29990101T000000.001Z-"), "{names:?}");
         assert!(names[1].0.starts_with("29990101T000000.002Z-"), "{names:?}");
     }
@@ -460,21 +571,35 @@ mod tests {
     fn what_is_in_the_way_is_refused() {
         let (dir, root) = root();
         let tracked = RepoPath::parse(b".vplan/x").unwrap();
-        assert!(matches!(RunRecord::create(&root, None, Some(&tracked)), Err(RecordError::Tracked(_))));
+        assert!(matches!(
+            RunRecord::create(&root, None, Some(&tracked)),
+            Err(RecordError::Tracked(_))
+        ));
 
         let elsewhere = tempfile::tempdir().unwrap();
         symlink(elsewhere.path(), dir.path().join(".vplan")).unwrap();
         let refused = RunRecord::create(&root, None, None).unwrap_err();
-        assert!(matches!(refused, RecordError::NotADirectory(_)), "{refused}");
+        assert!(
+            matches!(refused, RecordError::NotADirectory(_)),
+            "{refused}"
+        );
         assert!(refused.help().contains("--records"));
-        assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0, "nothing was written through the symlink");
+        assert_eq!(
+            fs::read_dir(elsewhere.path()).unwrap().count(),
+            0,
+            "nothing was written through the symlink"
+        );
 
-        let record = RunRecord::create(&root, Some(&elsewhere.path().join("a/b")), Some(&tracked)).unwrap();
+        let record =
+            RunRecord::create(&root, Some(&elsewhere.path().join("a/b")), Some(&tracked)).unwrap();
         assert!(record.path().starts_with(elsewhere.path()));
 
         fs::remove_file(dir.path().join(".vplan")).unwrap();
         fs::write(dir.path().join(".vplan"), "").unwrap();
-        assert!(matches!(RunRecord::create(&root, None, None), Err(RecordError::NotADirectory(_))));
+        assert!(matches!(
+            RunRecord::create(&root, None, None),
+            Err(RecordError::NotADirectory(_))
+        ));
     }
 
     #[test]

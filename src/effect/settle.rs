@@ -1,5 +1,6 @@
-//! What can wait, and takes so long that the thread that drives must not wait for it? To make sure that the record survives a
-//! loss of power, and to read the programs that were started. A disk that is slow to sync would otherwise make steps late.
+//! What can wait, and takes so long that the thread that drives must not wait for it? To make sure
+//! that the record survives a loss of power, and to read the programs that were started. A disk
+//! that is slow to sync would otherwise make steps late.
 
 use super::process::program::Program;
 use super::step::Note;
@@ -41,8 +42,16 @@ impl Work {
             Some((Err(error), _)) => (0, Some(error)),
             None => (0, None),
         };
-        let digests = self.programs.into_iter().map(|p| (p.path.clone(), p.digest())).collect();
-        Done { digests, synced, fault }
+        let digests = self
+            .programs
+            .into_iter()
+            .map(|p| (p.path.clone(), p.digest()))
+            .collect();
+        Done {
+            digests,
+            synced,
+            fault,
+        }
     }
 
     fn add(&mut self, more: Self) {
@@ -52,7 +61,8 @@ impl Work {
     }
 }
 
-/// A thread that does it, started with the first work. Work that comes while it is busy is done together.
+/// A thread that does it, started with the first work. Work that comes while it is busy is done
+/// together.
 #[derive(Debug)]
 pub(super) struct Settler<'s> {
     thread: Option<(Sender<Work>, ScopedJoinHandle<'s, ()>)>,
@@ -62,7 +72,10 @@ pub(super) struct Settler<'s> {
 impl<'s> Settler<'s> {
     /// A thread that leaves a note when there is anything to tell.
     pub(super) fn new(outbox: UnboundedSender<Note>) -> Self {
-        Self { thread: None, outbox }
+        Self {
+            thread: None,
+            outbox,
+        }
     }
 
     /// Has it done; at once where no thread can be started.

@@ -7,23 +7,33 @@ use std::io;
 use std::task::Poll;
 use tokio::signal::unix::{self, SignalKind};
 
-/// In the order in which those are told that came at the same moment: who asks vplan to end is heard before who asks it to
-/// pause, and the word to go on comes last, so that it undoes the pause.
-const HEARD: [Signal; 5] = [Signal::INT, Signal::TERM, Signal::HUP, Signal::TSTP, Signal::CONT];
+/// In the order in which those are told that came at the same moment: who asks vplan to end is
+/// heard before who asks it to pause, and the word to go on comes last, so that it undoes the
+/// pause.
+const HEARD: [Signal; 5] = [
+    Signal::INT,
+    Signal::TERM,
+    Signal::HUP,
+    Signal::TSTP,
+    Signal::CONT,
+];
 
-/// Listens until it is dropped; what comes after that has its usual effect, so that a vplan whose reader does not read can
-/// still be ended.
+/// Listens until it is dropped; what comes after that has its usual effect, so that a vplan whose
+/// reader does not read can still be ended.
 ///
-/// Two of a kind that come before anybody asks are one, as they are to the system (signal(7)): who insists sends another.
+/// Two of a kind that come before anybody asks are one, as they are to the system (signal(7)): who
+/// insists sends another.
 #[derive(Debug)]
 pub(super) struct Signals(Vec<(Signal, unix::Signal)>);
 
 impl Signals {
-    /// Begins to listen; must be called within a runtime that has I/O. Whoever started vplan with a signal ignored (`nohup`)
-    /// wants it ignored.
+    /// Begins to listen; must be called within a runtime that has I/O. Whoever started vplan with a
+    /// signal ignored (`nohup`) wants it ignored.
     pub(super) fn listen() -> io::Result<Self> {
         let ignored = ignored();
-        let heard = HEARD.into_iter().filter(|signal| ignored >> (signal.as_raw() - 1) & 1 == 0);
+        let heard = HEARD
+            .into_iter()
+            .filter(|signal| ignored >> (signal.as_raw() - 1) & 1 == 0);
         let listen = |signal: Signal| {
             let stream = unix::signal(SignalKind::from_raw(signal.as_raw()))?;
             // It may have been listened to before, in an earlier round of a loop.
@@ -36,9 +46,13 @@ impl Signals {
     /// Waits for the next one. Nothing is lost when the wait is given up.
     pub(super) async fn next(&mut self) -> Signal {
         poll_fn(|context| {
-            let came =
-                |(signal, stream): &mut (Signal, unix::Signal)| stream.poll_recv(context).is_ready().then_some(*signal);
-            self.0.iter_mut().find_map(came).map_or(Poll::Pending, Poll::Ready)
+            let came = |(signal, stream): &mut (Signal, unix::Signal)| {
+                stream.poll_recv(context).is_ready().then_some(*signal)
+            };
+            self.0
+                .iter_mut()
+                .find_map(came)
+                .map_or(Poll::Pending, Poll::Ready)
         })
         .await
     }
@@ -54,5 +68,6 @@ impl Drop for Signals {
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|l| l.strip_prefix("SigIgn:"));
-    line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0)
+    line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
+        .unwrap_or(0)
 }

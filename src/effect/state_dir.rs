@@ -1,4 +1,5 @@
-//! Where is kept what decides things, the ledger and the results that may be reused? Outside the work tree, per repository.
+//! Where is kept what decides things, the ledger and the results that may be reused? Outside the
+//! work tree, per repository.
 //!
 //! A step of the same user can still reach it, which only a sandbox prevents.
 
@@ -45,22 +46,28 @@ impl StateError {
     }
 }
 
-/// Where the state of all repositories is: `--state-dir`, or `$XDG_STATE_HOME/vplan`, or `~/.local/state/vplan`. Relative values of the
-/// environment do not count (XDG Base Directory Specification).
+/// Where the state of all repositories is: `--state-dir`, or `$XDG_STATE_HOME/vplan`, or
+/// `~/.local/state/vplan`. Relative values of the environment do not count (XDG Base Directory
+/// Specification).
 ///
 /// # Errors
 /// When nothing says where.
-pub fn base(explicit: Option<&Path>, lookup: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, StateError> {
+pub fn base(
+    explicit: Option<&Path>,
+    lookup: impl Fn(&str) -> Option<OsString>,
+) -> Result<PathBuf, StateError> {
     if let Some(path) = explicit {
         return Ok(path.to_owned());
     }
     let absolute = |name: &str| lookup(name).map(PathBuf::from).filter(|p| p.is_absolute());
-    let base = absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
+    let base = absolute("XDG_STATE_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
     base.map(|b| b.join("vplan")).ok_or(StateError::Nowhere)
 }
 
 impl StateDir {
-    /// The state of the repository at `root`, by its real path, below `base`; made if it is not there. Only its user may enter.
+    /// The state of the repository at `root`, by its real path, below `base`; made if it is not
+    /// there. Only its user may enter.
     ///
     /// # Errors
     /// When it cannot be made, or belongs to somebody else.
@@ -80,7 +87,8 @@ impl StateDir {
         enter(&path)?.ok_or_else(|| failed(&path, Errno::NOENT.into()))
     }
 
-    /// The same where only a look is taken: nothing is made, and `None` says that nothing is kept yet.
+    /// The same where only a look is taken: nothing is made, and `None` says that nothing is kept
+    /// yet.
     ///
     /// # Errors
     /// When it cannot be entered, or belongs to somebody else.
@@ -114,7 +122,10 @@ fn enter(path: &Path) -> Result<Option<StateDir>, StateError> {
     if Mode::from_raw_mode(stat.st_mode) != Mode::RWXU {
         fchmod(&folder, Mode::RWXU).map_err(failed)?;
     }
-    Ok(Some(StateDir { path: path.to_owned(), folder }))
+    Ok(Some(StateDir {
+        path: path.to_owned(),
+        folder,
+    }))
 }
 
 #[cfg(test)]
@@ -124,11 +135,22 @@ mod tests {
     #[test]
     fn where_it_is() {
         let of = |pairs: &[(&str, &str)], explicit: Option<&str>| {
-            let found = |name: &str| pairs.iter().find(|(n, _)| *n == name).map(|(_, v)| OsString::from(*v));
+            let found = |name: &str| {
+                pairs
+                    .iter()
+                    .find(|(n, _)| *n == name)
+                    .map(|(_, v)| OsString::from(*v))
+            };
             base(explicit.map(Path::new), found).ok()
         };
-        assert_eq!(of(&[("HOME", "/h"), ("XDG_STATE_HOME", "/s")], None), Some("/s/vplan".into()));
-        assert_eq!(of(&[("HOME", "/h"), ("XDG_STATE_HOME", "s")], None), Some("/h/.local/state/vplan".into()));
+        assert_eq!(
+            of(&[("HOME", "/h"), ("XDG_STATE_HOME", "/s")], None),
+            Some("/s/vplan".into())
+        );
+        assert_eq!(
+            of(&[("HOME", "/h"), ("XDG_STATE_HOME", "s")], None),
+            Some("/h/.local/state/vplan".into())
+        );
         assert_eq!(of(&[("HOME", "h")], None), None);
         assert_eq!(of(&[], Some("x")), Some("x".into()));
     }
@@ -139,18 +161,40 @@ mod tests {
         let (state, tree) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let link = state.path().join("link");
         symlink(tree.path(), &link).unwrap();
-        assert!(StateDir::find(&state.path().join("a"), tree.path()).unwrap().is_none());
+        assert!(
+            StateDir::find(&state.path().join("a"), tree.path())
+                .unwrap()
+                .is_none()
+        );
         assert!(!state.path().join("a").exists(), "a look makes nothing");
         let one = StateDir::open(&state.path().join("a"), tree.path()).unwrap();
-        assert_eq!(StateDir::find(&state.path().join("a"), tree.path()).unwrap().unwrap().path, one.path);
+        assert_eq!(
+            StateDir::find(&state.path().join("a"), tree.path())
+                .unwrap()
+                .unwrap()
+                .path,
+            one.path
+        );
         let two = StateDir::open(&state.path().join("a"), &link).unwrap();
         assert_eq!(one.path, two.path);
-        assert_eq!(std::fs::metadata(&one.path).unwrap().permissions().mode() & 0o777, 0o700);
+        assert_eq!(
+            std::fs::metadata(&one.path).unwrap().permissions().mode() & 0o777,
+            0o700
+        );
         std::fs::remove_dir(&one.path).unwrap();
         symlink(tree.path(), &one.path).unwrap();
-        assert!(matches!(StateDir::open(&state.path().join("a"), tree.path()), Err(StateError::Foreign(_))));
+        assert!(matches!(
+            StateDir::open(&state.path().join("a"), tree.path()),
+            Err(StateError::Foreign(_))
+        ));
         std::fs::write(state.path().join("file"), "").unwrap();
-        assert!(matches!(StateDir::open(&state.path().join("file"), tree.path()), Err(StateError::Io(..))));
-        assert!(matches!(StateDir::find(&state.path().join("file"), tree.path()), Err(StateError::Io(..))));
+        assert!(matches!(
+            StateDir::open(&state.path().join("file"), tree.path()),
+            Err(StateError::Io(..))
+        ));
+        assert!(matches!(
+            StateDir::find(&state.path().join("file"), tree.path()),
+            Err(StateError::Io(..))
+        ));
     }
 }

@@ -1,4 +1,5 @@
-//! How does one try of a step go from its start to its end? Some look at files before and after, on a thread of their own.
+//! How does one try of a step go from its start to its end? Some look at files before and after, on
+//! a thread of their own.
 
 use super::drive::{Context, Finished};
 use super::judge::Asked;
@@ -129,10 +130,13 @@ impl<'e> Busy<'e> {
 
     /// Whether an earlier pass may stand for it, so that it is not known yet whether it starts.
     pub(super) fn may_be_recalled(&self, context: &Context<'_>) -> bool {
-        context.recall.is_some_and(|recall| recall.concerns(self.step, self.attempt))
+        context
+            .recall
+            .is_some_and(|recall| recall.concerns(self.step, self.attempt))
     }
 
-    /// Begins: starts the step, or the thread that it needs first. Gives its end if it has ended at once.
+    /// Begins: starts the step, or the thread that it needs first. Gives its end if it has ended at
+    /// once.
     pub(super) fn begin<'s>(
         &mut self,
         context: &'e Context<'e>,
@@ -144,31 +148,49 @@ impl<'e> Busy<'e> {
         let (number, step, outbox) = (self.number, self.step, outbox.clone());
         let thread = std::thread::Builder::new().name("step".to_owned());
         if step.kind == Kind::File {
-            let evaluate = move || leave(&outbox, Note::Evaluated(number, Box::new((context.evaluate)(step))));
+            let evaluate = move || {
+                leave(
+                    &outbox,
+                    Note::Evaluated(number, Box::new((context.evaluate)(step))),
+                )
+            };
             thread.spawn_scoped(scope, evaluate)?;
         } else if let Some(judge) = context.judge.filter(|_| step.kind == Kind::Judge) {
             let log = self.log.clone();
             thread.spawn_scoped(scope, move || {
                 let asked = (judge.question)(step);
-                if let (Asked::Question { text, .. }, Some((folder, log))) = (&asked, context.logs.zip(log)) {
+                if let (Asked::Question { text, .. }, Some((folder, log))) =
+                    (&asked, context.logs.zip(log))
+                {
                     // For people who want to know what it was asked; nothing depends on it.
                     let _ = keep(folder, &format!("{log}.question.json"), text.as_bytes());
                 }
                 leave(&outbox, Note::Asked(number, asked));
             })?;
-        } else if is_watched(step) || looks_behind(context, step).is_some() || self.may_be_recalled(context) {
+        } else if is_watched(step)
+            || looks_behind(context, step).is_some()
+            || self.may_be_recalled(context)
+        {
             let (watcher, again) = channel();
             self.watcher = Some(watcher);
             let recall = context.recall.filter(|_| self.may_be_recalled(context));
-            thread.spawn_scoped(scope, move || watch(context, plan, number, recall, &again, &outbox))?;
+            thread.spawn_scoped(scope, move || {
+                watch(context, plan, number, recall, &again, &outbox)
+            })?;
         } else {
             return Ok(self.start(context, means, None));
         }
         Ok(None)
     }
 
-    /// Puts the question of a `judge` check. Gives the check's end if nobody has to be asked, or can be.
-    pub(super) fn ask(&mut self, asked: Asked, context: &'e Context<'e>, means: &Means<'_>) -> Option<Tried> {
+    /// Puts the question of a `judge` check. Gives the check's end if nobody has to be asked, or
+    /// can be.
+    pub(super) fn ask(
+        &mut self,
+        asked: Asked,
+        context: &'e Context<'e>,
+        means: &Means<'_>,
+    ) -> Option<Tried> {
         match asked {
             Asked::Question { digest, text } => {
                 self.question = Some(digest);
@@ -186,20 +208,31 @@ impl<'e> Busy<'e> {
         }
     }
 
-    /// Starts the step, or the judge with the step's question. Gives its end if that was not possible.
+    /// Starts the step, or the judge with the step's question. Gives its end if that was not
+    /// possible.
     pub(super) fn start(
         &mut self,
         context: &'e Context<'e>,
         means: &Means<'_>,
         question: Option<&[u8]>,
     ) -> Option<Tried> {
-        let Context { root, environment, logs, max_output, tick, judge, .. } = *context;
+        let Context {
+            root,
+            environment,
+            logs,
+            max_output,
+            tick,
+            judge,
+            ..
+        } = *context;
         let judge = judge.filter(|_| question.is_some());
         let environment = match judge {
             Some(judge) => environment.of_judge(root, &judge.env),
             None => environment.of_step(root, self.step),
         };
-        let argv = judge.map(|j| j.argv.as_slice()).or(self.step.argv.as_deref());
+        let argv = judge
+            .map(|j| j.argv.as_slice())
+            .or(self.step.argv.as_deref());
         let formats = formats(self.step);
         let what = Try {
             root,
@@ -209,7 +242,9 @@ impl<'e> Busy<'e> {
             env: &environment.variables,
             input: question.or(context.input),
             secrets: &environment.secrets,
-            log: logs.zip(self.log.clone()).map(|(folder, name)| LogPlace { folder, name }),
+            log: logs
+                .zip(self.log.clone())
+                .map(|(folder, name)| LogPlace { folder, name }),
             max_output,
             live: tick.map(|_| Arc::clone(&self.live)),
             formats: &formats,
@@ -218,7 +253,10 @@ impl<'e> Busy<'e> {
         self.withheld = environment.withheld;
         self.secrets = environment.secrets.clone();
         // Before it begins: from now on files may change.
-        context.recall.into_iter().for_each(|recall| recall.started(self.step));
+        context
+            .recall
+            .into_iter()
+            .for_each(|recall| recall.started(self.step));
         match Attempt::begin(means.pool, &what) {
             Ok(attempt) => {
                 if self.wishes.kill {
@@ -244,20 +282,24 @@ impl<'e> Busy<'e> {
         }
     }
 
-    /// Takes in what has come of what runs. When that has ended, gives it, or has the files looked at again first.
+    /// Takes in what has come of what runs. When that has ended, gives it, or has the files looked
+    /// at again first.
     pub(super) fn ready(
         &mut self,
         context: &Context<'_>,
         ready: [bool; 3],
         means: &mut Means<'_>,
     ) -> (Heard, Option<Tried>) {
-        let Stage::Running(attempt, _) = &mut self.stage else { return (Heard::Nothing, None) };
+        let Stage::Running(attempt, _) = &mut self.stage else {
+            return (Heard::Nothing, None);
+        };
         let heard = attempt.ready(ready, means.buffer);
         if heard != Heard::Over {
             return (heard, None);
         }
         self.overdue = None;
-        let Stage::Running(attempt, started) = std::mem::replace(&mut self.stage, Stage::Aside) else {
+        let Stage::Running(attempt, started) = std::mem::replace(&mut self.stage, Stage::Aside)
+        else {
             return (heard, None);
         };
         let mut tried = attempt.finish(means.pool, self.wishes.timed_out, means.buffer);
@@ -266,9 +308,19 @@ impl<'e> Busy<'e> {
         tried.evidence.duration_ms = millis(means.now.saturating_sub(started));
         tried.evidence.question = self.question.take();
         context.recall.into_iter().for_each(Recall::over);
-        let accepted = |exit| if self.step.exit.is_empty() { exit == 0 } else { self.step.exit.contains(&exit) };
+        let accepted = |exit| {
+            if self.step.exit.is_empty() {
+                exit == 0
+            } else {
+                self.step.exit.contains(&exit)
+            }
+        };
         let promising = tried.evidence.exit.is_some_and(accepted);
-        if self.watcher.as_ref().is_some_and(|w| w.send((promising, self.secrets.clone())).is_ok()) {
+        if self
+            .watcher
+            .as_ref()
+            .is_some_and(|w| w.send((promising, self.secrets.clone())).is_ok())
+        {
             self.stage = Stage::Ended(Box::new(tried));
             return (heard, None);
         }
@@ -287,14 +339,22 @@ impl<'e> Busy<'e> {
 
     /// What is told beside the evidence; and the evidence.
     pub(super) fn finished(self, mut tried: Tried) -> (Box<Evidence>, Finished) {
-        if let Some(reading) = tried.evidence.reading.as_deref_mut().filter(|_| !self.secrets.is_empty()) {
-            // What was masked before it was read can have been spelled otherwise there: `&amp;`, `\"`.
+        if let Some(reading) = tried
+            .evidence
+            .reading
+            .as_deref_mut()
+            .filter(|_| !self.secrets.is_empty())
+        {
+            // What was masked before it was read can have been spelled otherwise there: `&amp;`,
+            // `\"`.
             reading.for_each_text(|text| *text = self.secrets.mask_clipped(text));
         }
         let finished = Finished {
             started_at: self.since,
             log: self.log.filter(|_| tried.logged),
-            log_error: tried.log_error.map(|e| format!("the log could not be written: {}", say(&e))),
+            log_error: tried
+                .log_error
+                .map(|e| format!("the log could not be written: {}", say(&e))),
             program: tried.program,
             withheld: self.withheld,
             survivors: tried.survivors,
@@ -339,13 +399,17 @@ fn watch(
         return leave(outbox, Note::Recalled(number, pass));
     }
     let step = plan.steps.get(number);
-    let look = step.filter(|s| is_watched(s)).map(|step| (context.watch)(step));
+    let look = step
+        .filter(|s| is_watched(s))
+        .map(|step| (context.watch)(step));
     let behind = step.and_then(|step| Some((looks_behind(context, step)?, step)));
     leave(outbox, Note::Looked(number));
     // Nobody asks when the step could not be started.
     if let Ok((promising, secrets)) = again.recv() {
         let looked = look.map(|look| look(&secrets)).unwrap_or_default();
-        behind.into_iter().for_each(|(looks, step)| looks.look_behind(step));
+        behind
+            .into_iter()
+            .for_each(|(looks, step)| looks.look_behind(step));
         if let Some(recall) = recall.filter(|_| promising && looked.mutated.is_none()) {
             recall.look_again(plan, number);
         }
@@ -369,7 +433,8 @@ fn formats(step: &Step) -> Vec<&'static Format> {
     }
 }
 
-/// What was read, as the verb counts it. A compiler or linter that is known, ended well and said nothing has found nothing.
+/// What was read, as the verb counts it. A compiler or linter that is known, ended well and said
+/// nothing has found nothing.
 fn read_as(step: &Step, evidence: &mut Evidence) {
     if let Some(reading) = evidence.reading.take() {
         evidence.reading = Some(Box::new(reading.counted_by(step.kind)));
@@ -383,11 +448,18 @@ fn read_as(step: &Step, evidence: &mut Evidence) {
         Some(name) if name != "auto" => Some(name),
         _ => of_a_known_tool(),
     };
-    evidence.reading = format.and_then(|format| silence(format, step.kind, evidence)).map(Box::new);
+    evidence.reading = format
+        .and_then(|format| silence(format, step.kind, evidence))
+        .map(Box::new);
 }
 
 fn with_words<T>(step: &Step, ask: impl FnOnce(&[&str]) -> T) -> T {
-    let argv: Vec<_> = step.argv.iter().flatten().map(|w| String::from_utf8_lossy(Word::as_bytes(w))).collect();
+    let argv: Vec<_> = step
+        .argv
+        .iter()
+        .flatten()
+        .map(|w| String::from_utf8_lossy(Word::as_bytes(w)))
+        .collect();
     ask(&argv.iter().map(AsRef::as_ref).collect::<Vec<&str>>())
 }
 
@@ -396,8 +468,8 @@ pub(super) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The name of a try's log: the step's id with everything escaped that means something to a file system, so that different
-/// steps have different names.
+/// The name of a try's log: the step's id with everything escaped that means something to a file
+/// system, so that different steps have different names.
 pub(super) fn log_name(id: &str, attempt: u32, round: u32) -> String {
     let mut name = String::new();
     for byte in id.bytes() {
@@ -409,9 +481,17 @@ pub(super) fn log_name(id: &str, attempt: u32, round: u32) -> String {
     }
     if name.len() > 180 {
         let digest = crate::base::canon::Digest::of(id.as_bytes()).hex();
-        name = format!("{}%%{}", name.get(..100).unwrap_or_default(), digest.get(..32).unwrap_or_default());
+        name = format!(
+            "{}%%{}",
+            name.get(..100).unwrap_or_default(),
+            digest.get(..32).unwrap_or_default()
+        );
     }
-    let again = if round > 1 { format!(".r{round}") } else { String::new() };
+    let again = if round > 1 {
+        format!(".r{round}")
+    } else {
+        String::new()
+    };
     format!("{name}.{attempt}{again}.log")
 }
 
@@ -432,7 +512,10 @@ mod tests {
             assert_eq!(log_name(id, 1, 1), want);
         }
         assert_eq!(log_name("a", 2, 3), "a.2.r3.log");
-        let (a, b) = (log_name(&"ö".repeat(300), 1, 1), log_name(&format!("{}x", "ö".repeat(300)), 1, 1));
+        let (a, b) = (
+            log_name(&"ö".repeat(300), 1, 1),
+            log_name(&format!("{}x", "ö".repeat(300)), 1, 1),
+        );
         assert!(a.len() < 200 && a != b);
     }
 }

@@ -1,7 +1,8 @@
 //! Where are the bytes of what was fetched? In a cache of the user's, under their own digest.
 //!
-//! Nothing in it is believed: whatever is read is hashed again, so that a torn or changed file is never used. Writers need no
-//! lock: each writes a file of its own and gives it the name that its bytes have.
+//! Nothing in it is believed: whatever is read is hashed again, so that a torn or changed file is
+//! never used. Writers need no lock: each writes a file of its own and gives it the name that its
+//! bytes have.
 
 use super::files;
 use crate::base::canon::Digest;
@@ -56,12 +57,13 @@ impl Store {
         Self { root: root.into() }
     }
 
-    /// The cache that a user has: `$XDG_CACHE_HOME/vplan`, or `~/.cache/vplan`. None without either. Relative values do not count
-    /// (XDG Base Directory Specification).
+    /// The cache that a user has: `$XDG_CACHE_HOME/vplan`, or `~/.cache/vplan`. None without
+    /// either. Relative values do not count (XDG Base Directory Specification).
     #[must_use]
     pub fn of_user(lookup: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
         let absolute = |name: &str| lookup(name).map(PathBuf::from).filter(|p| p.is_absolute());
-        let base = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")))?;
+        let base = absolute("XDG_CACHE_HOME")
+            .or_else(|| absolute("HOME").map(|home| home.join(".cache")))?;
         Some(Self::at(base.join("vplan")))
     }
 
@@ -75,7 +77,10 @@ impl Store {
     #[must_use]
     pub fn path(&self, digest: &Digest) -> PathBuf {
         let hex = digest.hex();
-        self.root.join("sha256").join(hex.get(..2).unwrap_or_default()).join(hex)
+        self.root
+            .join("sha256")
+            .join(hex.get(..2).unwrap_or_default())
+            .join(hex)
     }
 
     /// The bytes with this digest; `None` when they are not here.
@@ -88,8 +93,14 @@ impl Store {
             Ok(bytes) if Digest::of(&bytes) == *digest => Ok(Some(bytes)),
             Ok(_) => Err(StoreError::Tampered(shown(&path))),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(e) if e.kind() == io::ErrorKind::FileTooLarge => Err(StoreError::TooLarge { path: shown(&path), cap }),
-            Err(e) => Err(StoreError::Unreadable { path: shown(&path), message: e.to_string() }),
+            Err(e) if e.kind() == io::ErrorKind::FileTooLarge => Err(StoreError::TooLarge {
+                path: shown(&path),
+                cap,
+            }),
+            Err(e) => Err(StoreError::Unreadable {
+                path: shown(&path),
+                message: e.to_string(),
+            }),
         }
     }
 
@@ -99,7 +110,10 @@ impl Store {
     /// What the system says.
     pub fn write(&self, bytes: &[u8]) -> Result<Digest, StoreError> {
         let digest = Digest::of(bytes);
-        let unwritable = |e: io::Error| StoreError::Unwritable { path: shown(&self.root), message: e.to_string() };
+        let unwritable = |e: io::Error| StoreError::Unwritable {
+            path: shown(&self.root),
+            message: e.to_string(),
+        };
         self.put(&self.path(&digest), bytes).map_err(unwritable)?;
         Ok(digest)
     }
@@ -115,7 +129,8 @@ impl Store {
         file.write_all(bytes)?;
         file.as_file().sync_all()?;
         file.persist(path).map_err(|e| e.error)?;
-        // The name is durable when the directory is. Not every file system can do that, and the cache can do without.
+        // The name is durable when the directory is. Not every file system can do that, and the
+        // cache can do without.
         let _ = std::fs::File::open(directory).and_then(|d| d.sync_all());
         Ok(())
     }
@@ -138,28 +153,54 @@ mod tests {
         assert_eq!(store.write(b"content"), Ok(digest.clone()));
         assert_eq!(store.write(b"content"), Ok(digest.clone()));
         assert_eq!(store.read(&digest, 100), Ok(Some(b"content".to_vec())));
-        assert!(matches!(store.read(&digest, 6), Err(StoreError::TooLarge { .. })));
+        assert!(matches!(
+            store.read(&digest, 6),
+            Err(StoreError::TooLarge { .. })
+        ));
         let path = store.path(&digest);
-        assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "no temporary file is left");
+        assert_eq!(
+            std::fs::read_dir(path.parent().unwrap()).unwrap().count(),
+            1,
+            "no temporary file is left"
+        );
 
         std::fs::remove_file(&path).unwrap();
         for tampered in ["contenT", "", "content\n", "conten"] {
             std::fs::write(&path, tampered).unwrap();
-            assert!(matches!(store.read(&digest, 100), Err(StoreError::Tampered(_))), "{tampered}");
+            assert!(
+                matches!(store.read(&digest, 100), Err(StoreError::Tampered(_))),
+                "{tampered}"
+            );
         }
         // Whatever stands in the way is replaced by the next writer.
         store.write(b"content").unwrap();
         std::fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink("/etc/passwd", &path).unwrap();
-        assert!(matches!(store.read(&digest, 100), Err(StoreError::Unreadable { .. })));
+        assert!(matches!(
+            store.read(&digest, 100),
+            Err(StoreError::Unreadable { .. })
+        ));
         store.write(b"content").unwrap();
         std::fs::remove_file(&path).unwrap();
-        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
-        assert!(matches!(store.read(&digest, 100), Err(StoreError::Unreadable { .. })));
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &path,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR,
+            0,
+        )
+        .unwrap();
+        assert!(matches!(
+            store.read(&digest, 100),
+            Err(StoreError::Unreadable { .. })
+        ));
         store.write(b"content").unwrap();
         std::fs::remove_file(&path).unwrap();
         std::fs::create_dir(&path).unwrap();
-        assert!(matches!(store.read(&digest, 100), Err(StoreError::Unreadable { .. })));
+        assert!(matches!(
+            store.read(&digest, 100),
+            Err(StoreError::Unreadable { .. })
+        ));
         store.write(b"content").unwrap();
         assert_eq!(store.read(&digest, 100), Ok(Some(b"content".to_vec())));
     }
@@ -183,11 +224,22 @@ mod tests {
     #[test]
     fn the_users_cache() {
         let of = |pairs: &[(&str, &str)]| {
-            let found = |name: &str| pairs.iter().find(|(n, _)| *n == name).map(|(_, v)| v.into());
+            let found = |name: &str| {
+                pairs
+                    .iter()
+                    .find(|(n, _)| *n == name)
+                    .map(|(_, v)| v.into())
+            };
             Store::of_user(found).map(|s| s.root)
         };
-        assert_eq!(of(&[("HOME", "/h"), ("XDG_CACHE_HOME", "/c")]), Some("/c/vplan".into()));
-        assert_eq!(of(&[("HOME", "/h"), ("XDG_CACHE_HOME", "c")]), Some("/h/.cache/vplan".into()));
+        assert_eq!(
+            of(&[("HOME", "/h"), ("XDG_CACHE_HOME", "/c")]),
+            Some("/c/vplan".into())
+        );
+        assert_eq!(
+            of(&[("HOME", "/h"), ("XDG_CACHE_HOME", "c")]),
+            Some("/h/.cache/vplan".into())
+        );
         assert_eq!(of(&[("HOME", "h")]), None);
     }
 }

@@ -1,4 +1,5 @@
-//! What in a valid contract does not fit the repository, or itself? For `vplan check` only: a plan depends on none of it.
+//! What in a valid contract does not fit the repository, or itself? For `vplan check` only: a plan
+//! depends on none of it.
 
 mod selected;
 pub mod uncovered;
@@ -62,14 +63,25 @@ pub fn survey(site: &Site, contract: &Contract, sources: &Sources) -> Survey {
     let mut sink = Diagnostics::default();
     let mut notes = Vec::new();
     // Read once already, without an error: what is said of it now was said before.
-    let draft = front::lower_within(sources, SourceId::default(), usize::MAX, &mut Diagnostics::default());
+    let draft = front::lower_within(
+        sources,
+        SourceId::default(),
+        usize::MAX,
+        &mut Diagnostics::default(),
+    );
     if let Err(why) = globs(site, &draft, &mut sink) {
-        notes.push(format!("no glob was compared with the files of the repository: {why}"));
+        notes.push(format!(
+            "no glob was compared with the files of the repository: {why}"
+        ));
     }
     selected::never_selected(contract, &mut sink);
     selected::shadowed(contract, &mut sink);
-    let checks: Vec<(&Check, Step)> =
-        contract.checks.iter().filter(|c| may_apply(site, contract, c)).filter_map(|c| Some((c, step(c)?))).collect();
+    let checks: Vec<(&Check, Step)> = contract
+        .checks
+        .iter()
+        .filter(|c| may_apply(site, contract, c))
+        .filter_map(|c| Some((c, step(c)?)))
+        .collect();
     declarations(site, &checks, &mut sink);
     programs(site, &checks, &mut sink);
     Survey { found: sink, notes }
@@ -79,7 +91,10 @@ pub fn survey(site: &Site, contract: &Contract, sources: &Sources) -> Survey {
 fn may_apply(site: &Site, contract: &Contract, check: &Check) -> bool {
     let absent = |path: &RepoPath| std::fs::metadata(site.root.join(path.to_os())).is_err();
     check.placements.iter().any(|placement| {
-        let mut conditions = placement.conditions.iter().filter_map(|i| contract.conditions.get(*i));
+        let mut conditions = placement
+            .conditions
+            .iter()
+            .filter_map(|i| contract.conditions.get(*i));
         !conditions.any(|c| match &c.test {
             Test::Exists(paths) => paths.iter().any(absent),
             Test::Absent(paths) => !paths.iter().all(absent),
@@ -90,7 +105,9 @@ fn may_apply(site: &Site, contract: &Contract, check: &Check) -> bool {
 
 /// What a check would start.
 fn step(check: &Check) -> Option<Step> {
-    let Body::Command(command @ Command::Argv { .. }) = &check.body else { return None };
+    let Body::Command(command @ Command::Argv { .. }) = &check.body else {
+        return None;
+    };
     Some(Step {
         dir: check.dir.clone(),
         env: check.env.clone(),
@@ -107,7 +124,13 @@ fn globs(site: &Site, draft: &Draft, sink: &mut Diagnostics) -> Result<(), GitEr
         return Ok(());
     }
     let files = site.git.as_ref().map_err(GitError::clone)?.present()?;
-    let files = files.into_iter().map(|path| ChangedFile { path, status: Status::Modified }).collect();
+    let files = files
+        .into_iter()
+        .map(|path| ChangedFile {
+            path,
+            status: Status::Modified,
+        })
+        .collect();
     let files = ChangeSet::new(files);
     let mut places: BTreeMap<&str, Vec<Place>> = BTreeMap::new();
     for (text, place) in selecting {
@@ -117,13 +140,16 @@ fn globs(site: &Site, draft: &Draft, sink: &mut Diagnostics) -> Result<(), GitEr
     // The commonest slip: a glob is anchored at the root.
     let anywhere = |text: &str| format!("**/{text}");
     let deeper: Vec<String> = idle.iter().map(|text| anywhere(text)).collect();
-    let idle_anywhere: BTreeSet<String> = self::idle(deeper.into_iter(), &files).into_iter().collect();
+    let idle_anywhere: BTreeSet<String> =
+        self::idle(deeper.into_iter(), &files).into_iter().collect();
     for text in &idle {
         let shown = visible(text.as_bytes());
         for place in places.get(text.as_str()).into_iter().flatten() {
-            let diagnostic =
-                Diagnostic::warning(GLOB_SELECTS_NOTHING, format!("`{shown}` selects no file of the repository"))
-                    .label(*place, "nothing here has such a path");
+            let diagnostic = Diagnostic::warning(
+                GLOB_SELECTS_NOTHING,
+                format!("`{shown}` selects no file of the repository"),
+            )
+            .label(*place, "nothing here has such a path");
             let deeper = anywhere(text);
             sink.push(if idle_anywhere.contains(&deeper) {
                 diagnostic
@@ -138,41 +164,63 @@ fn globs(site: &Site, draft: &Draft, sink: &mut Diagnostics) -> Result<(), GitEr
     Ok(())
 }
 
-/// Those of the globs that match none of the files. Globs that cannot be read are another's business.
+/// Those of the globs that match none of the files. Globs that cannot be read are another's
+/// business.
 fn idle(texts: impl Iterator<Item = String>, files: &ChangeSet) -> Vec<String> {
     let read = |text: String| {
         let glob = Glob::parse(&text).ok()?;
-        Some((text, Selection { items: vec![Item { not: false, what: What::Glob(glob) }] }))
+        Some((
+            text,
+            Selection {
+                items: vec![Item {
+                    not: false,
+                    what: What::Glob(glob),
+                }],
+            },
+        ))
     };
     let globs: Vec<(String, Selection)> = texts.filter_map(read).collect();
     let selected = match_all(&globs.iter().map(|(_, s)| s).collect::<Vec<_>>(), files);
-    globs.into_iter().zip(selected).filter(|(_, s)| s.all.count == 0).map(|((text, _), _)| text).collect()
+    globs
+        .into_iter()
+        .zip(selected)
+        .filter(|(_, s)| s.all.count == 0)
+        .map(|((text, _), _)| text)
+        .collect()
 }
 
-/// Globs that are there to select files of the repository. What a check produces, cleans, requires or reports is no file yet,
-/// and an exclusion may well exclude nothing.
+/// Globs that are there to select files of the repository. What a check produces, cleans, requires
+/// or reports is no file yet, and an exclusion may well exclude nothing.
 fn selecting(draft: &Draft) -> Vec<(&str, Place)> {
     let checks = draft.entries.iter().filter_map(|entry| match entry {
         Entry::Check(check) => Some(check),
         Entry::Use { .. } => None,
     });
-    let settings = checks.flat_map(|check| &check.settings).chain(&draft.defaults);
+    let settings = checks
+        .flat_map(|check| &check.settings)
+        .chain(&draft.defaults);
     let lists = draft.paths.iter().map(|paths| paths.items.as_slice());
     let lists = lists.chain(draft.risks.iter().map(|risk| risk.items.as_slice()));
     let lists = lists.chain(draft.scopes.iter().map(|scope| match &scope.value {
         Scope::Allow(items) | Scope::Deny(items) => items.as_slice(),
     }));
-    let lists = lists.chain(draft.conditions.iter().map(|condition| match &condition.value {
-        Condition::ChangedAny(items)
-        | Condition::ChangedAll(items)
-        | Condition::ChangedOnly(items)
-        | Condition::ChangedNone(items) => items.as_slice(),
-        Condition::Role(_) | Condition::Exists(_) | Condition::Absent(_) => &[],
-    }));
+    let lists = lists.chain(
+        draft
+            .conditions
+            .iter()
+            .map(|condition| match &condition.value {
+                Condition::ChangedAny(items)
+                | Condition::ChangedAll(items)
+                | Condition::ChangedOnly(items)
+                | Condition::ChangedNone(items) => items.as_slice(),
+                Condition::Role(_) | Condition::Exists(_) | Condition::Absent(_) => &[],
+            }),
+    );
     let lists = lists.chain(settings.map(|setting| match &setting.value {
-        Setting::Unchanged(items) | Setting::Inputs(items) | Setting::Writes(items) | Setting::Context(items) => {
-            items.as_slice()
-        }
+        Setting::Unchanged(items)
+        | Setting::Inputs(items)
+        | Setting::Writes(items)
+        | Setting::Context(items) => items.as_slice(),
         _ => &[],
     }));
     lists
@@ -187,13 +235,22 @@ fn selecting(draft: &Draft) -> Vec<(&str, Place)> {
 
 /// Scripts and goals that are known for certain not to be declared.
 fn declarations(site: &Site, checks: &[(&Check, Step)], sink: &mut Diagnostics) {
-    let plan = Plan { steps: checks.iter().map(|(_, step)| step.clone()).collect(), ..bare::bare_plan(&[]) };
+    let plan = Plan {
+        steps: checks.iter().map(|(_, step)| step.clone()).collect(),
+        ..bare::bare_plan(&[])
+    };
     let none = ChangeSet::default();
-    let ground = Ground { root: &site.root, git: site.git.as_ref().ok(), base: None, changes: &none };
+    let ground = Ground {
+        root: &site.root,
+        git: site.git.as_ref().ok(),
+        base: None,
+        changes: &none,
+    };
     let mut facts = Facts::default();
     loop {
         let questions = recover::preflight_questions(&plan, &facts);
-        // Every question gets an answer, so each round leaves fewer; without answers nothing is certain.
+        // Every question gets an answer, so each round leaves fewer; without answers nothing is
+        // certain.
         match facts::answer(&questions, &ground) {
             Ok(answers) if !questions.is_empty() => facts.0.extend(answers.0),
             _ => break,
@@ -206,7 +263,12 @@ fn declarations(site: &Site, checks: &[(&Check, Step)], sink: &mut Diagnostics) 
             _ => continue,
         };
         // `optional` says that it may be missing.
-        let Some((check, step)) = checks.iter().find(|(c, _)| c.id == failure.step && !c.optional) else { continue };
+        let Some((check, step)) = checks
+            .iter()
+            .find(|(c, _)| c.id == failure.step && !c.optional)
+        else {
+            continue;
+        };
         sink.push(
             Diagnostic::warning(code, failure.evidence)
                 .label(check.place, format!("runs `{}`", step.command))
@@ -217,28 +279,39 @@ fn declarations(site: &Site, checks: &[(&Check, Step)], sink: &mut Diagnostics) 
 
 /// Programs that would not be found, unless a check makes them.
 fn programs(site: &Site, checks: &[(&Check, Step)], sink: &mut Diagnostics) {
-    let Ok(root) = Root::open(&site.root) else { return };
+    let Ok(root) = Root::open(&site.root) else {
+        return;
+    };
     let environment = Environment::of_this_process(&root, Grants::default());
-    let made = |path: &RepoPath| checks.iter().any(|(c, _)| c.produces.iter().any(|glob| glob.matches(path)));
+    let made = |path: &RepoPath| {
+        checks
+            .iter()
+            .any(|(c, _)| c.produces.iter().any(|glob| glob.matches(path)))
+    };
     for (check, step) in checks {
-        let Some(word) = step.argv.as_ref().and_then(|argv| argv.first()) else { continue };
+        let Some(word) = step.argv.as_ref().and_then(|argv| argv.first()) else {
+            continue;
+        };
         let search = environment.of_step(&root, step).search;
         let warning = match program::resolve(&root, &search, &step.dir, word.as_bytes()) {
             Err(e) if matches!(e.code.as_str(), "NO_SUCH_DIRECTORY" | "DIRECTORY_OUTSIDE") => {
                 if made(&step.dir) {
                     continue;
                 }
-                Diagnostic::warning(MISSING_DIRECTORY, e.message).label(check.place, "would run there")
+                Diagnostic::warning(MISSING_DIRECTORY, e.message)
+                    .label(check.place, "would run there")
             }
-            Err(e) => {
-                Diagnostic::warning(PROGRAM_NOT_FOUND, e.message).label(check.place, format!("runs `{}`", step.command))
-            }
-            Ok((found, _)) if word.as_bytes().contains(&b'/') && std::fs::metadata(&found.path).is_err() => {
+            Err(e) => Diagnostic::warning(PROGRAM_NOT_FOUND, e.message)
+                .label(check.place, format!("runs `{}`", step.command)),
+            Ok((found, _))
+                if word.as_bytes().contains(&b'/') && std::fs::metadata(&found.path).is_err() =>
+            {
                 let inside = step.dir.join(word.as_bytes());
                 if inside.as_ref().is_ok_and(&made) {
                     continue;
                 }
-                let shown = inside.map_or_else(|_| visible(word.as_bytes()), |path| path.to_string());
+                let shown =
+                    inside.map_or_else(|_| visible(word.as_bytes()), |path| path.to_string());
                 Diagnostic::warning(PROGRAM_NOT_FOUND, format!("`{shown}` does not exist"))
                     .label(check.place, format!("runs `{}`", step.command))
                     .help("if another check makes it, say so with `produces`")

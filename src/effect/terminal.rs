@@ -15,7 +15,8 @@ pub struct Seen {
     pub force_color: bool,
     /// `TERM` is `dumb`.
     pub dumb: bool,
-    /// `CI` is set and neither empty, `0` nor `false`, or a CI system that does not set it has set a variable of its own.
+    /// `CI` is set and neither empty, `0` nor `false`, or a CI system that does not set it has set
+    /// a variable of its own.
     pub ci: bool,
     /// The terminal's columns.
     pub width: Option<usize>,
@@ -32,7 +33,15 @@ pub fn look() -> Seen {
         no_color: value("NO_COLOR").is_some(),
         force_color: yes("FORCE_COLOR") || yes("CLICOLOR_FORCE"),
         dumb: value("TERM").is_some_and(|v| v == "dumb"),
-        ci: yes("CI") || ["TF_BUILD", "JENKINS_URL", "TEAMCITY_VERSION", "CODEBUILD_BUILD_ID"].into_iter().any(yes),
+        ci: yes("CI")
+            || [
+                "TF_BUILD",
+                "JENKINS_URL",
+                "TEAMCITY_VERSION",
+                "CODEBUILD_BUILD_ID",
+            ]
+            .into_iter()
+            .any(yes),
         width: width(),
     }
 }
@@ -48,6 +57,9 @@ fn width() -> Option<usize> {
 #[must_use]
 pub fn same_stream() -> bool {
     let identity = |fd| rustix::fs::fstat(fd).ok().map(|s| (s.st_dev, s.st_ino));
-    let (out, err) = (identity(rustix::stdio::stdout()), identity(rustix::stdio::stderr()));
+    let (out, err) = (
+        identity(rustix::stdio::stdout()),
+        identity(rustix::stdio::stderr()),
+    );
     out.is_some() && out == err
 }

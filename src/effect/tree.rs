@@ -1,7 +1,8 @@
 //! Which tree does a run verify, and is it still there?
 //!
-//! What a plan's own steps produce is no part of it: a run that writes its products verifies the tree that they were made from. Nor
-//! are new files that a step left and the report names, as long as they are as it left them and not in the index.
+//! What a plan's own steps produce is no part of it: a run that writes its products verifies the
+//! tree that they were made from. Nor are new files that a step left and the report names, as long
+//! as they are as it left them and not in the index.
 
 mod blame;
 
@@ -26,7 +27,8 @@ const NAMED: usize = 3;
 /// How many new files a report names; of a tree with more it is not said what it was.
 const MOST_NEW: usize = 1_000;
 /// The way out of a tree that moved.
-const AGAIN: &str = "run again when nothing else writes to the work tree; `writes` says what a check may change";
+const AGAIN: &str =
+    "run again when nothing else writes to the work tree; `writes` says what a check may change";
 
 /// The work tree that is here now, if it is known.
 #[derive(Debug)]
@@ -48,8 +50,13 @@ impl Present {
 
 fn digest(snapshot: &Snapshot, plan: &Plan, new: &[NewFile]) -> String {
     let is_left = |path: &RepoPath| {
-        let named = new.binary_search_by(|file| file.path.cmp(path)).ok().and_then(|at| new.get(at));
-        named.is_some_and(|file| !snapshot.is_tracked(path) && snapshot.entry(path).as_ref() == Some(&file.content))
+        let named = new
+            .binary_search_by(|file| file.path.cmp(path))
+            .ok()
+            .and_then(|at| new.get(at));
+        named.is_some_and(|file| {
+            !snapshot.is_tracked(path) && snapshot.entry(path).as_ref() == Some(&file.content)
+        })
     };
     let leave_out = |path: &RepoPath| is_product(plan, path) || is_left(path);
     let any = !new.is_empty() || plan.steps.iter().any(|s| !s.produces.is_empty());
@@ -57,7 +64,10 @@ fn digest(snapshot: &Snapshot, plan: &Plan, new: &[NewFile]) -> String {
 }
 
 fn is_product(plan: &Plan, path: &RepoPath) -> bool {
-    plan.steps.iter().flat_map(|s| &s.produces).any(|glob| glob.matches(path))
+    plan.steps
+        .iter()
+        .flat_map(|s| &s.produces)
+        .any(|glob| glob.matches(path))
 }
 
 /// A tree that is being looked at while other things are prepared.
@@ -72,7 +82,12 @@ impl Beginning {
     pub fn look(git: Option<&Git>) -> Self {
         Self(git.map(|git| {
             let own = git.clone();
-            (git.clone(), Builder::new().spawn(move || (own.head().ok(), take(&own))).ok())
+            (
+                git.clone(),
+                Builder::new()
+                    .spawn(move || (own.head().ok(), take(&own)))
+                    .ok(),
+            )
         }))
     }
 
@@ -106,13 +121,25 @@ impl Run<'_> {
 
     /// A step of any of the plans.
     fn step(&self, id: &str) -> Option<&Step> {
-        self.plans.iter().rev().flat_map(|plan| &plan.steps).find(|s| s.id == id)
+        self.plans
+            .iter()
+            .rev()
+            .flat_map(|plan| &plan.steps)
+            .find(|s| s.id == id)
     }
 
     /// The steps whose passes count.
     fn passed(&self) -> Vec<&Step> {
-        let steps = self.plan().map(|plan| plan.steps.as_slice()).unwrap_or_default();
-        steps.iter().zip(self.records).filter(|(s, r)| !s.setup && r.status.is_pass()).map(|(s, _)| s).collect()
+        let steps = self
+            .plan()
+            .map(|plan| plan.steps.as_slice())
+            .unwrap_or_default();
+        steps
+            .iter()
+            .zip(self.records)
+            .filter(|(s, r)| !s.setup && r.status.is_pass())
+            .map(|(s, _)| s)
+            .collect()
     }
 }
 
@@ -138,13 +165,24 @@ pub struct Ended {
 /// What is to be said of the tree of a run that has ended.
 #[must_use]
 pub fn ended(looks: Option<&Looks>, run: &Run<'_>) -> Ended {
-    let Some(plan) = run.plan() else { return Ended::default() };
+    let Some(plan) = run.plan() else {
+        return Ended::default();
+    };
     let unknown = |why: &str| {
         let message = format!("whether files changed while the checks ran is not known: {why}");
         let caveats = vec![Caveat::new(Code::TreeUnknown, Effect::Note, message)];
-        Ended { caveats: if run.passed().is_empty() { Vec::new() } else { caveats }, ..Ended::default() }
+        Ended {
+            caveats: if run.passed().is_empty() {
+                Vec::new()
+            } else {
+                caveats
+            },
+            ..Ended::default()
+        }
     };
-    let Some(looks) = looks else { return unknown("there is no git repository") };
+    let Some(looks) = looks else {
+        return unknown("there is no git repository");
+    };
     if !looks.is_known() {
         return unknown("git could not say what there was");
     }
@@ -158,8 +196,13 @@ pub fn ended(looks: Option<&Looks>, run: &Run<'_>) -> Ended {
         && now.as_ref() != Some(then)
         && !plan.steps.is_empty()
     {
-        let name = |id: &Option<Oid>| id.as_ref().map_or_else(|| "no commit".to_owned(), Oid::short);
-        let now = now.as_ref().map_or_else(|| "nothing that can be read".to_owned(), name);
+        let name = |id: &Option<Oid>| {
+            id.as_ref()
+                .map_or_else(|| "no commit".to_owned(), Oid::short)
+        };
+        let now = now
+            .as_ref()
+            .map_or_else(|| "nothing that can be read".to_owned(), name);
         let message = format!("HEAD moved while the checks ran: {} -> {now}", name(then));
         let caveat = Caveat::new(Code::HeadMoved, Effect::Incomplete, message).way_out(AGAIN);
         ended.caveats.insert(0, caveat);
@@ -168,20 +211,41 @@ pub fn ended(looks: Option<&Looks>, run: &Run<'_>) -> Ended {
 }
 
 fn vanished(run: &Run<'_>, suspects: Vec<String>) -> Ended {
-    let message =
-        "whether files changed while the checks ran is not known: git could say what there was, and cannot any more";
+    let message = "whether files changed while the checks ran is not known: git could say what there was, and cannot any more";
     let way_out = "ignore large files that steps make, mend the repository, and run again";
     let caveat = Caveat::new(Code::TreeMoved, Effect::Incomplete, message).way_out(way_out);
-    let caveats = if run.passed().is_empty() { Vec::new() } else { vec![caveat] };
-    Ended { caveats, suspects, ..Ended::default() }
+    let caveats = if run.passed().is_empty() {
+        Vec::new()
+    } else {
+        vec![caveat]
+    };
+    Ended {
+        caveats,
+        suspects,
+        ..Ended::default()
+    }
 }
 
 /// What is to be said of the files.
 fn moved(now: &Snapshot, looks: &Looks, run: &Run<'_>, plan: &Plan) -> Ended {
-    let Found { mut caveats, failed, grown, is_known, left, others, suspects, wrote } = blame(&looks.spans(), run);
+    let Found {
+        mut caveats,
+        failed,
+        grown,
+        is_known,
+        left,
+        others,
+        suspects,
+        wrote,
+    } = blame(&looks.spans(), run);
     let new: Vec<NewFile> = (left.iter())
         .filter(|path| !now.is_tracked(path))
-        .filter_map(|path| Some(NewFile { content: now.entry(path)?, path: path.clone() }))
+        .filter_map(|path| {
+            Some(NewFile {
+                content: now.entry(path)?,
+                path: path.clone(),
+            })
+        })
         .collect();
     if !new.is_empty() {
         caveats.push(blame::new_files(&new, now));
@@ -202,11 +266,22 @@ fn moved(now: &Snapshot, looks: &Looks, run: &Run<'_>, plan: &Plan) -> Ended {
 
 fn note(changed: &[RepoPath]) -> Option<Note> {
     let first = changed.first()?;
-    let named: Vec<String> = changed.iter().take(NAMED).map(|path| format!("`{path}`")).collect();
+    let named: Vec<String> = changed
+        .iter()
+        .take(NAMED)
+        .map(|path| format!("`{path}`"))
+        .collect();
     let more = match changed.len().saturating_sub(NAMED) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let message = format!("the tree changed while the run went on: {}{more}", named.join(", "));
-    Some(Note { kind: CHANGED.to_owned(), message, path: Some(first.clone()) })
+    let message = format!(
+        "the tree changed while the run went on: {}{more}",
+        named.join(", ")
+    );
+    Some(Note {
+        kind: CHANGED.to_owned(),
+        message,
+        path: Some(first.clone()),
+    })
 }

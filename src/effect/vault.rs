@@ -1,8 +1,10 @@
-//! What did vplan itself write of each run? `ended/` in the state directory: one small file a run, written when its record is whole.
+//! What did vplan itself write of each run? `ended/` in the state directory: one small file a run,
+//! written when its record is whole.
 //!
-//! Whoever writes the files of a repository may write `.vplan/` too. What is here says what a record must be to be believed; a
-//! record that is not here, or is another one, is of unknown origin. Nobody waits for anybody: each run writes one file of its
-//! own. Nothing is synced to disk: what a loss of power damages cannot be read, and its record is not believed then.
+//! Whoever writes the files of a repository may write `.vplan/` too. What is here says what a
+//! record must be to be believed; a record that is not here, or is another one, is of unknown
+//! origin. Nobody waits for anybody: each run writes one file of its own. Nothing is synced to
+//! disk: what a loss of power damages cannot be read, and its record is not believed then.
 
 use super::patient::{openat, read_dir};
 use super::state_dir::StateDir;
@@ -70,7 +72,8 @@ impl Vault {
         }
         let new = format!("{NEW}{}", ended.run_id);
         let _ = unlinkat(&self.folder, &new, AtFlags::empty());
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags =
+            OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(openat(&self.folder, &new, flags, Mode::RUSR | Mode::WUSR)?);
         let written = file
             .write_all(to_canonical(ended).as_bytes())
@@ -89,7 +92,8 @@ impl Vault {
         if !is_run_id(id) {
             return None;
         }
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let flags =
+            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = File::from(openat(&self.folder, id, flags, Mode::empty()).ok()?);
         let mut bytes = Vec::new();
         file.take(LARGEST).read_to_end(&mut bytes).ok()?;
@@ -126,14 +130,20 @@ impl Vault {
         Ok(names)
     }
 
-    /// Who is killed before it has renamed its file leaves one that belongs to a run older than those that are kept, sooner or later.
+    /// Who is killed before it has renamed its file leaves one that belongs to a run older than
+    /// those that are kept, sooner or later.
     fn forget_the_oldest(&self, most: usize) {
         let Ok(ids) = self.ids() else { return };
-        let Some(oldest) = most.checked_sub(1).and_then(|last| ids.get(last)) else { return };
+        let Some(oldest) = most.checked_sub(1).and_then(|last| ids.get(last)) else {
+            return;
+        };
         for id in ids.iter().skip(most) {
             self.forget(id);
         }
-        let unfinished = |name: &str| name.strip_prefix(NEW).is_some_and(|id| is_run_id(id) && id < oldest.as_str());
+        let unfinished = |name: &str| {
+            name.strip_prefix(NEW)
+                .is_some_and(|id| is_run_id(id) && id < oldest.as_str())
+        };
         for name in self.names(unfinished).unwrap_or_default() {
             let _ = unlinkat(&self.folder, name, AtFlags::empty());
         }
@@ -179,10 +189,20 @@ mod tests {
         vault.put(&ended(2)).unwrap();
         assert_eq!(vault.get(&id(1)), Some(ended(1)));
         assert_eq!(vault.ids().unwrap(), [id(2), id(1)]);
-        assert_eq!(Vault::find(&state).unwrap().unwrap().get(&id(2)), Some(ended(2)));
+        assert_eq!(
+            Vault::find(&state).unwrap().unwrap().get(&id(2)),
+            Some(ended(2))
+        );
         vault.forget(&id(1));
         assert_eq!((vault.get(&id(1)), vault.get("../x")), (None, None));
-        assert!(vault.put(&Ended { run_id: "../x".to_owned(), ..ended(1) }).is_err());
+        assert!(
+            vault
+                .put(&Ended {
+                    run_id: "../x".to_owned(),
+                    ..ended(1)
+                })
+                .is_err()
+        );
     }
 
     #[test]
@@ -199,9 +219,13 @@ mod tests {
         vault.put(&ended(1)).unwrap();
         let path = state.path.join(FOLDER).join(id(1));
         let whole = fs::read_to_string(&path).unwrap();
-        for damage in
-            ["", "{}", &whole[..whole.len() - 1], &whole.replace("\"version\":1", "\"version\":2"), &" ".repeat(5000)]
-        {
+        for damage in [
+            "",
+            "{}",
+            &whole[..whole.len() - 1],
+            &whole.replace("\"version\":1", "\"version\":2"),
+            &" ".repeat(5000),
+        ] {
             fs::write(&path, damage).unwrap();
             assert_eq!(vault.get(&id(1)), None, "{damage}");
         }
@@ -217,7 +241,11 @@ mod tests {
         fs::create_dir(&path).unwrap();
         assert_eq!(vault.get(&id(1)), None);
         assert!(vault.put(&ended(1)).is_err());
-        assert_eq!(fs::read_dir(state.path.join(FOLDER)).unwrap().count(), 1, "nothing unfinished stays");
+        assert_eq!(
+            fs::read_dir(state.path.join(FOLDER)).unwrap().count(),
+            1,
+            "nothing unfinished stays"
+        );
     }
 
     #[test]
@@ -230,7 +258,11 @@ mod tests {
         fs::write(state.path.join(FOLDER).join(format!("{NEW}{}", id(9))), "{").unwrap();
         vault.forget_the_oldest(3);
         assert_eq!(vault.ids().unwrap(), [id(5), id(4), id(3)]);
-        assert_eq!(fs::read_dir(state.path.join(FOLDER)).unwrap().count(), 4, "one that may still be written stays");
+        assert_eq!(
+            fs::read_dir(state.path.join(FOLDER)).unwrap().count(),
+            4,
+            "one that may still be written stays"
+        );
     }
 
     #[test]

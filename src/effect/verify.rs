@@ -1,4 +1,5 @@
-//! How is a plan verified? Drive it, classify what failed, repair the plan where the plan was wrong, until a verdict.
+//! How is a plan verified? Drive it, classify what failed, repair the plan where the plan was
+//! wrong, until a verdict.
 
 use super::book::Book;
 use super::drive::{Context, DriveError, Driver, Finished, Message, Running};
@@ -59,7 +60,8 @@ pub struct Run<'a> {
     pub tick: Option<Duration>,
     /// The tree at the beginning, if it is known.
     pub tree: Option<Looks>,
-    /// What there is to say of the change after steps have written to the tree as they may: the first plan, and what they wrote.
+    /// What there is to say of the change after steps have written to the tree as they may: the
+    /// first plan, and what they wrote.
     pub again: &'a dyn Fn(&Plan, &[RepoPath]) -> Option<Caveat>,
     /// Where it is remembered how the run ended, outside the repository.
     pub vault: Option<&'a Vault>,
@@ -69,7 +71,8 @@ pub struct Run<'a> {
     pub contract: Option<&'a Contract>,
     /// What the report says beside the plan and its steps.
     pub circumstances: Circumstances,
-    /// What becomes of the report before it is recorded: the ledger's decision. No signal ends vplan meanwhile.
+    /// What becomes of the report before it is recorded: the ledger's decision. No signal ends
+    /// vplan meanwhile.
     pub conclude: &'a dyn Fn(&mut Report),
 }
 
@@ -125,7 +128,11 @@ pub enum VerifyError {
 ///
 /// # Errors
 /// When the record cannot be begun, or vplan's own machinery fails. A failed step is no error.
-pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result<Verified, VerifyError> {
+pub fn verify(
+    plan: Plan,
+    run: Run<'_>,
+    see: &mut dyn FnMut(Seen<'_>),
+) -> Result<Verified, VerifyError> {
     let Run {
         root,
         environment,
@@ -157,7 +164,10 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
     let ending;
     let mut records;
     if circumstances.violations.is_empty() {
-        let driver = driver.insert(Driver::new(None, circumstances.environment.capabilities_kept)?);
+        let driver = driver.insert(Driver::new(
+            None,
+            circumstances.environment.capabilities_kept,
+        )?);
         let logs = book.record.logs().try_clone_to_owned()?;
         let context = Context {
             root,
@@ -174,8 +184,16 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
         };
         let mut kept = BTreeMap::new();
         loop {
-            let begin = if judge.is_some() { RunState::with_judge } else { RunState::new };
-            let (mut state, actions) = begin(Arc::clone(&plan), std::mem::take(&mut kept), driver.clock().now());
+            let begin = if judge.is_some() {
+                RunState::with_judge
+            } else {
+                RunState::new
+            };
+            let (mut state, actions) = begin(
+                Arc::clone(&plan),
+                std::mem::take(&mut kept),
+                driver.clock().now(),
+            );
             let mut table = Table {
                 plan: &plan,
                 state: &mut state,
@@ -190,15 +208,29 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
             driver.drive(&plan, &context, actions, &mut |message| table.tell(message))?;
             records = state.records();
             rounds.attach(&mut records);
-            context.recall.into_iter().for_each(|recall| recall.attach(&mut records));
+            context
+                .recall
+                .into_iter()
+                .for_each(|recall| recall.attach(&mut records));
             let failures = classify(&plan, &mut records, answer);
             let end = state.ending();
-            let Some((next, rewrite, carried)) = repair(&plan, &failures, &records, &end, answer, &mut rounds) else {
+            let Some((next, rewrite, carried)) =
+                repair(&plan, &failures, &records, &end, answer, &mut rounds)
+            else {
                 ending = end;
                 break;
             };
-            see(Seen::Rewritten { rule: &rewrite.recovery_rule, plan: &next, kept: carried.kept.len() });
-            book.write(driver.clock().now(), Entry::PlanRewritten { rewrite: Box::new(rewrite) });
+            see(Seen::Rewritten {
+                rule: &rewrite.recovery_rule,
+                plan: &next,
+                kept: carried.kept.len(),
+            });
+            book.write(
+                driver.clock().now(),
+                Entry::PlanRewritten {
+                    rewrite: Box::new(rewrite),
+                },
+            );
             book.plan(driver.clock().now(), &next);
             circumstances.superseded.extend(carried.superseded);
             kept = carried.kept;
@@ -212,12 +244,28 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
     circumstances.run_id = book.record.id().to_owned();
     circumstances.refusals = rounds.refusals;
     circumstances.environment.withheld = rounds.withheld.into_values().collect();
-    let ending = Ending { storage: ending.storage.clone().or(book.fault.clone()), ..ending };
-    let found = tree::ended(tree.as_ref(), &tree::Run { plans: &plans, contract, records: &records });
-    let note = hold_against(found, &mut records, &mut circumstances, recall.as_ref(), &mut |wrote| {
-        again(plans.first().unwrap_or(&plan), wrote)
-    });
-    circumstances.notes.extend(recall.map(Recall::finish).unwrap_or_default());
+    let ending = Ending {
+        storage: ending.storage.clone().or(book.fault.clone()),
+        ..ending
+    };
+    let found = tree::ended(
+        tree.as_ref(),
+        &tree::Run {
+            plans: &plans,
+            contract,
+            records: &records,
+        },
+    );
+    let note = hold_against(
+        found,
+        &mut records,
+        &mut circumstances,
+        recall.as_ref(),
+        &mut |wrote| again(plans.first().unwrap_or(&plan), wrote),
+    );
+    circumstances
+        .notes
+        .extend(recall.map(Recall::finish).unwrap_or_default());
     circumstances.caveats.extend(compare(&plan, &records));
     let mut report = report(&plan, records, &ending, circumstances);
     report.notes.extend(note);
@@ -236,9 +284,18 @@ fn hold_against(
     recall: Option<&Recall<'_>>,
     again: &mut dyn FnMut(&[RepoPath]) -> Option<Caveat>,
 ) -> Option<Note> {
-    let Ended { caveats, failed, new, note, suspects, tree, wrote } = found;
+    let Ended {
+        caveats,
+        failed,
+        new,
+        note,
+        suspects,
+        tree,
+        wrote,
+    } = found;
     for (id, detail) in failed {
-        let ran = |r: &&mut StepRecord| r.id == id && (r.status.is_pass() || r.status == Status::Skipped);
+        let ran =
+            |r: &&mut StepRecord| r.id == id && (r.status.is_pass() || r.status == Status::Skipped);
         if let Some(record) = records.iter_mut().find(ran) {
             record.status = Status::Failed;
             record.reason = Some(Cause::TreeChanged);
@@ -246,7 +303,9 @@ fn hold_against(
             record.failure_code = Some(TREE_CHANGED.to_owned());
         }
     }
-    recall.into_iter().for_each(|recall| recall.forget(&suspects));
+    recall
+        .into_iter()
+        .for_each(|recall| recall.forget(&suspects));
     let has_grown = caveats.iter().any(|c| c.code == Code::ChangeGrew);
     circumstances.caveats.extend(caveats);
     if !wrote.is_empty() && !has_grown {
@@ -258,17 +317,30 @@ fn hold_against(
 }
 
 /// Names each failure, from what was seen and from facts.
-fn classify(plan: &Plan, records: &mut [StepRecord], answer: &dyn Fn(&BTreeSet<Question>) -> Facts) -> Vec<Failure> {
-    let failed: Vec<usize> =
-        records.iter().enumerate().filter(|(_, r)| r.status.is_failure()).map(|(i, _)| i).collect();
+fn classify(
+    plan: &Plan,
+    records: &mut [StepRecord],
+    answer: &dyn Fn(&BTreeSet<Question>) -> Facts,
+) -> Vec<Failure> {
+    let failed: Vec<usize> = records
+        .iter()
+        .enumerate()
+        .filter(|(_, r)| r.status.is_failure())
+        .map(|(i, _)| i)
+        .collect();
     if failed.is_empty() {
         return Vec::new();
     }
-    let questions = failed.iter().flat_map(|step| recover::questions(plan, *step)).collect();
+    let questions = failed
+        .iter()
+        .flat_map(|step| recover::questions(plan, *step))
+        .collect();
     let facts = answer(&questions);
     let mut failures = Vec::new();
     for step in failed {
-        let Some(record) = records.get_mut(step) else { continue };
+        let Some(record) = records.get_mut(step) else {
+            continue;
+        };
         let evidence = record.evidence.as_deref().cloned().unwrap_or_default();
         let failure = recover::classify(plan, step, &evidence, &facts);
         record.failure_code = Some(failure.code.name().to_owned());
@@ -277,7 +349,8 @@ fn classify(plan: &Plan, records: &mut [StepRecord], answer: &dyn Fn(&BTreeSet<Q
     failures
 }
 
-/// The next plan, if there is one: after an interrupt, a used-up budget or a full disk nothing is tried again.
+/// The next plan, if there is one: after an interrupt, a used-up budget or a full disk nothing is
+/// tried again.
 fn repair(
     plan: &Plan,
     failures: &[Failure],
@@ -291,9 +364,16 @@ fn repair(
         return None;
     }
     let step = |failure: &Failure| plan.steps.iter().position(|s| s.id == failure.step);
-    let questions = failures.iter().filter_map(step).flat_map(|i| recover::questions(plan, i)).collect();
+    let questions = failures
+        .iter()
+        .filter_map(step)
+        .flat_map(|i| recover::questions(plan, i))
+        .collect();
     match recover::recover(plan, failures, &answer(&questions)) {
-        Recovery::Rewritten { plan: next, rewrite } => {
+        Recovery::Rewritten {
+            plan: next,
+            rewrite,
+        } => {
             let carried = carry_over(plan, &next, records.to_vec());
             Some((*next, rewrite, carried))
         }
@@ -323,8 +403,14 @@ struct Rounds {
 impl Rounds {
     fn attach(&self, records: &mut [StepRecord]) {
         for record in records.iter_mut().filter(|r| r.tries > 0) {
-            record.log = record.log.take().or_else(|| self.logs.get(&record.id).cloned());
-            let started = self.programs.get(&record.id).and_then(|path| self.resolved.get(path));
+            record.log = record
+                .log
+                .take()
+                .or_else(|| self.logs.get(&record.id).cloned());
+            let started = self
+                .programs
+                .get(&record.id)
+                .and_then(|path| self.resolved.get(path));
             record.program = record.program.take().or_else(|| started.cloned());
         }
     }
@@ -333,7 +419,11 @@ impl Rounds {
         let path = Word::new(program.path.as_os_str().as_bytes());
         self.programs.insert(id.to_owned(), path.clone());
         if let btree_map::Entry::Vacant(entry) = self.resolved.entry(path.clone()) {
-            entry.insert(ProgramRecord { digest: None, path: path.clone(), size: program.size });
+            entry.insert(ProgramRecord {
+                digest: None,
+                path: path.clone(),
+                size: program.size,
+            });
             self.unread.push(program.clone());
         }
         path
@@ -355,11 +445,29 @@ impl Table<'_, '_, '_> {
     fn tell(&mut self, message: Message<'_>) -> Vec<crate::run::event::Action> {
         let (at, written) = match message {
             Message::Event(event, finished) => return self.event(event, finished),
-            Message::Starting { step, attempt, limit_ms, at } => {
+            Message::Starting {
+                step,
+                attempt,
+                limit_ms,
+                at,
+            } => {
                 let planned = self.plan.steps.get(step);
-                self.looks.zip(planned).into_iter().for_each(|(looks, planned)| looks.started(planned));
+                self.looks
+                    .zip(planned)
+                    .into_iter()
+                    .for_each(|(looks, planned)| looks.started(planned));
                 let id = planned.map_or("", |s| s.id.as_str());
-                (at, self.book.write(at, Entry::StepStarted { attempt, id: id.to_owned(), limit_ms }))
+                (
+                    at,
+                    self.book.write(
+                        at,
+                        Entry::StepStarted {
+                            attempt,
+                            id: id.to_owned(),
+                            limit_ms,
+                        },
+                    ),
+                )
             }
             Message::Tick { running, at } => {
                 (self.see)(Seen::Running { at, running });
@@ -372,20 +480,38 @@ impl Table<'_, '_, '_> {
             Message::Done { at, done } => (at, self.done(at, done)),
             Message::Suspended | Message::Resumed => (0, true),
         };
-        if written { Vec::new() } else { self.storage_failed(at) }
+        if written {
+            Vec::new()
+        } else {
+            self.storage_failed(at)
+        }
     }
 
-    fn event(&mut self, event: Event, finished: Option<&Finished>) -> Vec<crate::run::event::Action> {
+    fn event(
+        &mut self,
+        event: Event,
+        finished: Option<&Finished>,
+    ) -> Vec<crate::run::event::Action> {
         let at = event.at();
         if let Event::Interrupt { signal, .. } = &event {
-            self.book.write(at, Entry::RunInterrupted { signal: *signal });
+            self.book
+                .write(at, Entry::RunInterrupted { signal: *signal });
         }
         let ended = match &event {
-            Event::Finished { step, attempt, evidence, .. } => Some((*step, *attempt, evidence.duration_ms)),
+            Event::Finished {
+                step,
+                attempt,
+                evidence,
+                ..
+            } => Some((*step, *attempt, evidence.duration_ms)),
             _ => None,
         };
         if let Some(((step, ..), looks)) = ended.zip(self.looks) {
-            self.plan.steps.get(step).into_iter().for_each(|planned| looks.ended(planned));
+            self.plan
+                .steps
+                .get(step)
+                .into_iter()
+                .for_each(|planned| looks.ended(planned));
         }
         let mut actions = self.state.handle(event);
         if let Some((step, attempt, duration_ms)) = ended
@@ -398,23 +524,47 @@ impl Table<'_, '_, '_> {
     }
 
     /// Writes down the end of a try. `false` when that is not possible.
-    fn finished(&mut self, at: u64, step: usize, attempt: u32, duration_ms: u64, finished: Option<&Finished>) -> bool {
-        let id = self.plan.steps.get(step).map(|s| s.id.clone()).unwrap_or_default();
-        let log = finished.and_then(|f| f.log.as_ref()).map(|name| format!("logs/{name}"));
+    fn finished(
+        &mut self,
+        at: u64,
+        step: usize,
+        attempt: u32,
+        duration_ms: u64,
+        finished: Option<&Finished>,
+    ) -> bool {
+        let id = self
+            .plan
+            .steps
+            .get(step)
+            .map(|s| s.id.clone())
+            .unwrap_or_default();
+        let log = finished
+            .and_then(|f| f.log.as_ref())
+            .map(|name| format!("logs/{name}"));
         if let Some(finished) = finished {
-            self.rounds.withheld.extend(finished.withheld.iter().map(|w| (w.name.clone(), w.clone())));
+            self.rounds.withheld.extend(
+                finished
+                    .withheld
+                    .iter()
+                    .map(|w| (w.name.clone(), w.clone())),
+            );
             match &log {
                 Some(log) => self.rounds.logs.insert(id.clone(), log.clone()),
                 None => self.rounds.logs.remove(&id),
             };
         }
-        let program = finished.and_then(|f| f.program.as_ref()).map(|p| self.rounds.started(&id, p));
+        let program = finished
+            .and_then(|f| f.program.as_ref())
+            .map(|p| self.rounds.started(&id, p));
         let record = self.state.last_try(step);
         if let Some((recall, planned)) = self.recall.zip(self.plan.steps.get(step)) {
             recall.ended(planned, record);
         }
         let Some(record) = record else { return true };
-        let cached_from = record.cached_from.as_ref().map(|earlier| earlier.run_id.clone());
+        let cached_from = record
+            .cached_from
+            .as_ref()
+            .map(|earlier| earlier.run_id.clone());
         let entry = Entry::StepFinished {
             attempt: if cached_from.is_some() { 0 } else { attempt },
             cached_from,
@@ -440,11 +590,18 @@ impl Table<'_, '_, '_> {
         let mut written = self.book.done(&mut done);
         for (path, digest) in done.digests {
             let path = Word::new(path.as_os_str().as_bytes());
-            let Some(record) = self.rounds.resolved.get_mut(&path) else { continue };
+            let Some(record) = self.rounds.resolved.get_mut(&path) else {
+                continue;
+            };
             record.digest = digest;
             // What is told of it is to be safe, as the end of a step is.
             self.book.unsynced = true;
-            written &= self.book.write(at, Entry::ProgramResolved { program: record.clone() });
+            written &= self.book.write(
+                at,
+                Entry::ProgramResolved {
+                    program: record.clone(),
+                },
+            );
         }
         written
     }
@@ -456,12 +613,21 @@ impl Table<'_, '_, '_> {
 
     fn tell_what_is_over(&mut self, at: u64) {
         for step in self.state.take_over() {
-            let Some((planned, outcome)) = self.plan.steps.get(step).zip(self.state.so_far(step)) else { continue };
+            let Some((planned, outcome)) = self.plan.steps.get(step).zip(self.state.so_far(step))
+            else {
+                continue;
+            };
             match self.state.last_try(step) {
-                Some(record) if record.status == outcome.status => (self.see)(Seen::Ended { step, record, at }),
+                Some(record) if record.status == outcome.status => {
+                    (self.see)(Seen::Ended { step, record, at })
+                }
                 _ => {
                     let record = StepRecord::without_evidence(planned, outcome);
-                    (self.see)(Seen::Ended { step, record: &record, at });
+                    (self.see)(Seen::Ended {
+                        step,
+                        record: &record,
+                        at,
+                    });
                 }
             }
         }

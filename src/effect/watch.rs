@@ -19,7 +19,8 @@ type ReportsAgain = Box<dyn FnOnce(&Secrets) -> Reports>;
 /// What was seen after a try.
 #[derive(Debug, Default)]
 pub struct Looked {
-    /// The first file that `unchanged` selects and that has changed; what cannot be compared counts as changed.
+    /// The first file that `unchanged` selects and that has changed; what cannot be compared
+    /// counts as changed.
     pub mutated: Option<RepoPath>,
     /// What became of the reports.
     pub report: Reports,
@@ -59,11 +60,16 @@ pub fn is_watched(step: &Step) -> bool {
 #[must_use]
 pub fn watch(root: &Path, git: Option<&Git>, step: &Step) -> Watch {
     let (changes, reports) = (changes(root, git, step), reports(root, step));
-    Box::new(move |secrets| Looked { mutated: changes(), report: reports(secrets) })
+    Box::new(move |secrets| Looked {
+        mutated: changes(),
+        report: reports(secrets),
+    })
 }
 
 fn changes(root: &Path, git: Option<&Git>, step: &Step) -> Box<dyn FnOnce() -> Option<RepoPath>> {
-    let Some(what) = step.unchanged.clone() else { return Box::new(|| None) };
+    let Some(what) = step.unchanged.clone() else {
+        return Box::new(|| None);
+    };
     let (root, git) = (root.to_owned(), git.cloned());
     let prints = move || {
         let beneath = Beneath::open(&root)?;
@@ -77,11 +83,16 @@ fn changes(root: &Path, git: Option<&Git>, step: &Step) -> Box<dyn FnOnce() -> O
 }
 
 fn reports(root: &Path, step: &Step) -> ReportsAgain {
-    let Some(report) = step.report.clone() else { return Box::new(|_| Reports::NotAsked) };
+    let Some(report) = step.report.clone() else {
+        return Box::new(|_| Reports::NotAsked);
+    };
     let mut formats = named(&report.format, step.kind);
     if formats.is_empty() {
         // Whose report it is has been checked with the contract; here it is only how it is read.
-        formats = ALL.iter().filter(|f: &&Format| f.names.contains(&report.format.as_str())).collect();
+        formats = ALL
+            .iter()
+            .filter(|f: &&Format| f.names.contains(&report.format.as_str()))
+            .collect();
     }
     let beneath = match Beneath::open(root) {
         Ok(beneath) => beneath,
@@ -93,8 +104,10 @@ fn reports(root: &Path, step: &Step) -> ReportsAgain {
     };
     let before = Before::look(&beneath, &report.glob);
     let kind = step.kind;
-    Box::new(move |secrets| match before.read(&beneath, &report.glob, &formats, secrets) {
-        None => Reports::Missing,
-        Some(reading) => Reports::Read(Box::new(reading.counted_by(kind))),
-    })
+    Box::new(
+        move |secrets| match before.read(&beneath, &report.glob, &formats, secrets) {
+            None => Reports::Missing,
+            Some(reading) => Reports::Read(Box::new(reading.counted_by(kind))),
+        },
+    )
 }

@@ -1,4 +1,5 @@
-//! What does acode's configuration ask for? `.agent/config.yml`: the command groups, and the verifier's settings.
+//! What does acode's configuration ask for? `.agent/config.yml`: the command groups, and the
+//! verifier's settings.
 //!
 //! | key | here |
 //! |---|---|
@@ -37,13 +38,45 @@ use crate::contract::draft::{At, Check, Entry, Gate, Group, Limit, Sequence, Set
 use std::collections::BTreeMap;
 
 const TOP: &[&str] = &["project", "commands", "verifier"];
-const ELSEWHERE: &[&str] =
-    &["schema_version", "mode", "model", "providers", "paths", "ignore", "network", "storage", "tools"];
+const ELSEWHERE: &[&str] = &[
+    "schema_version",
+    "mode",
+    "model",
+    "providers",
+    "paths",
+    "ignore",
+    "network",
+    "storage",
+    "tools",
+];
 const GROUPS: &[&str] = &["setup", "build", "test", "lint", "format", "start"];
-const COMMAND: &[&str] = &["run", "cwd", "env", "timeout", "retry", "continue_on_error", "platforms"];
-const VERIFIER: &[&str] =
-    &["checks", "tools", "timeouts", "timeout_seconds", "thresholds", "max_cycles", "parallel", "steps"];
-const CHECKS: &[&str] = &["file_exists", "file_content", "compilation", "tests", "static_analysis", "llm_review"];
+const COMMAND: &[&str] = &[
+    "run",
+    "cwd",
+    "env",
+    "timeout",
+    "retry",
+    "continue_on_error",
+    "platforms",
+];
+const VERIFIER: &[&str] = &[
+    "checks",
+    "tools",
+    "timeouts",
+    "timeout_seconds",
+    "thresholds",
+    "max_cycles",
+    "parallel",
+    "steps",
+];
+const CHECKS: &[&str] = &[
+    "file_exists",
+    "file_content",
+    "compilation",
+    "tests",
+    "static_analysis",
+    "llm_review",
+];
 const STEP: &[&str] = &[
     "name",
     "kind",
@@ -73,7 +106,9 @@ const MOST_SECONDS: u64 = 1_000_000_000;
 
 /// Lowers the file.
 pub(super) fn lower(builder: &mut Builder<'_>) {
-    let Some(root) = tree::yaml(builder.sources, builder.id, builder.sink) else { return };
+    let Some(root) = tree::yaml(builder.sources, builder.id, builder.sink) else {
+        return;
+    };
     if matches!(root.value, Value::Null) {
         builder.lose(
             Weight::NoEffect,
@@ -84,7 +119,10 @@ pub(super) fn lower(builder: &mut Builder<'_>) {
         );
         return;
     }
-    let verifier = root.get("verifier").map(|node| Verifier::read(builder, node)).unwrap_or_default();
+    let verifier = root
+        .get("verifier")
+        .map(|node| Verifier::read(builder, node))
+        .unwrap_or_default();
     for (key, node) in builder.map("the configuration", &root) {
         match key.name.as_str() {
             "commands" => groups(builder, node, &verifier),
@@ -109,11 +147,20 @@ fn project(builder: &mut Builder<'_>, node: &Node) {
         match key.name.as_str() {
             "name" => {
                 if let Some(name) = builder.text("project.name", node) {
-                    builder.draft.names.push(At::new(name.to_owned(), node.place));
+                    builder
+                        .draft
+                        .names
+                        .push(At::new(name.to_owned(), node.place));
                 }
             }
-            "type" | "languages" | "description" => builder.no_effect("project.", key, "it asks for no check"),
-            _ => builder.unknown("project.", key, &["name", "type", "languages", "description"]),
+            "type" | "languages" | "description" => {
+                builder.no_effect("project.", key, "it asks for no check")
+            }
+            _ => builder.unknown(
+                "project.",
+                key,
+                &["name", "type", "languages", "description"],
+            ),
         }
     }
 }
@@ -138,28 +185,54 @@ impl Verifier {
                     for (key, node) in builder.map(&what, node) {
                         let what = format!("{what}.{}", key.name);
                         match key.name.as_str() {
-                            "max_errors" => verifier.lint.extend(count(builder, &what, node).map(Setting::MaxErrors)),
+                            "max_errors" => verifier
+                                .lint
+                                .extend(count(builder, &what, node).map(Setting::MaxErrors)),
                             "max_warnings" => {
-                                verifier.lint.extend(count(builder, &what, node).map(Setting::MaxWarnings));
+                                verifier
+                                    .lint
+                                    .extend(count(builder, &what, node).map(Setting::MaxWarnings));
                             }
-                            _ => builder.unknown("verifier.thresholds.", key, &["max_errors", "max_warnings"]),
+                            _ => builder.unknown(
+                                "verifier.thresholds.",
+                                key,
+                                &["max_errors", "max_warnings"],
+                            ),
                         }
                     }
                 }
                 "timeout_seconds" => {
                     if let Some(seconds) = builder.whole(&what, node, 1, MOST_SECONDS) {
-                        builder.draft.limits.push(At::new(Limit::Budget(seconds * 1_000), node.place));
+                        builder
+                            .draft
+                            .limits
+                            .push(At::new(Limit::Budget(seconds * 1_000), node.place));
                     }
                 }
                 "parallel" => {
-                    if let Some(jobs) = builder.whole(&what, node, 1, 256).and_then(|n| u32::try_from(n).ok()) {
-                        builder.draft.limits.push(At::new(Limit::Jobs(jobs), node.place));
+                    if let Some(jobs) = builder
+                        .whole(&what, node, 1, 256)
+                        .and_then(|n| u32::try_from(n).ok())
+                    {
+                        builder
+                            .draft
+                            .limits
+                            .push(At::new(Limit::Jobs(jobs), node.place));
                     }
                 }
                 "max_cycles" => {
-                    if let Some(retries) = builder.whole(&what, node, 0, 1_000).and_then(|n| u32::try_from(n).ok()) {
-                        builder.draft.gate.push(At::new(Gate::Retries(retries), node.place));
-                        builder.draft.gate.push(At::new(Gate::OnExhausted("escalate".to_owned()), node.place));
+                    if let Some(retries) = builder
+                        .whole(&what, node, 0, 1_000)
+                        .and_then(|n| u32::try_from(n).ok())
+                    {
+                        builder
+                            .draft
+                            .gate
+                            .push(At::new(Gate::Retries(retries), node.place));
+                        builder.draft.gate.push(At::new(
+                            Gate::OnExhausted("escalate".to_owned()),
+                            node.place,
+                        ));
                     }
                 }
                 // Looked at once it is known what holds for all.
@@ -186,8 +259,17 @@ impl Verifier {
             match (builder.boolean(&what, node), kind) {
                 (Some(false), Some(kind)) => {
                     self.off.push(kind);
-                    let why = format!("checks of the kind `{}` are switched off there and left out here", kind.verb());
-                    builder.lose(Weight::NoEffect, &format!("`{what}`"), node.place, &why, None);
+                    let why = format!(
+                        "checks of the kind `{}` are switched off there and left out here",
+                        kind.verb()
+                    );
+                    builder.lose(
+                        Weight::NoEffect,
+                        &format!("`{what}`"),
+                        node.place,
+                        &why,
+                        None,
+                    );
                 }
                 (Some(true), None) => {
                     let why = "what it looks at comes from acode's plan, step by step";
@@ -196,7 +278,13 @@ impl Verifier {
                     } else {
                         "a check with `file \"PATH\" {`"
                     };
-                    builder.lose(Weight::Lost, &format!("`{what}`"), node.place, why, Some(hand));
+                    builder.lose(
+                        Weight::Lost,
+                        &format!("`{what}`"),
+                        node.place,
+                        why,
+                        Some(hand),
+                    );
                 }
                 _ => {}
             }
@@ -226,7 +314,9 @@ impl Verifier {
     /// Thresholds and limits for a check that may have its own.
     fn complete(&self, kind: Kind, settings: &mut Vec<Setting>, otherwise_ms: u64) {
         if !settings.iter().any(|s| matches!(s, Setting::Timeout(_))) {
-            settings.push(Setting::Timeout(self.timeouts.get(&kind).copied().unwrap_or(otherwise_ms)));
+            settings.push(Setting::Timeout(
+                self.timeouts.get(&kind).copied().unwrap_or(otherwise_ms),
+            ));
         }
         if kind == Kind::Lint {
             for threshold in &self.lint {
@@ -245,26 +335,42 @@ fn count(builder: &mut Builder<'_>, what: &str, node: &Node) -> Option<u64> {
 fn groups(builder: &mut Builder<'_>, node: &Node, verifier: &Verifier) {
     let entries = builder.map("commands", node);
     let mut first = Vec::new();
-    for (group, kind) in [("setup", Kind::Run), ("build", Kind::Compile), ("test", Kind::Test), ("lint", Kind::Lint)] {
-        let Some((key, node)) = entries.iter().find(|(k, _)| k.name == group) else { continue };
+    for (group, kind) in [
+        ("setup", Kind::Run),
+        ("build", Kind::Compile),
+        ("test", Kind::Test),
+        ("lint", Kind::Lint),
+    ] {
+        let Some((key, node)) = entries.iter().find(|(k, _)| k.name == group) else {
+            continue;
+        };
         let steps: Vec<&Node> = match &node.value {
             Value::List(nodes) => nodes.iter().collect(),
             _ => vec![node],
         };
         let made: Vec<(String, Place)> = builder.list_of(None, |builder| {
-            let made = steps.into_iter().map(|step| (command(builder, group, step, kind, verifier), step.place));
-            made.flat_map(|(names, place)| names.into_iter().map(move |n| (n, place))).collect()
+            let made = steps
+                .into_iter()
+                .map(|step| (command(builder, group, step, kind, verifier), step.place));
+            made.flat_map(|(names, place)| names.into_iter().map(move |n| (n, place)))
+                .collect()
         });
         if group == "setup" {
             first = made;
         } else if made.len() > 1 {
-            builder.draft.sequences.push(sequence(&made, key.place, false));
+            builder
+                .draft
+                .sequences
+                .push(sequence(&made, key.place, false));
         }
     }
     if let Some((_, place)) = first.first().cloned() {
         let others = builder.draft.entries.len() > first.len();
         if first.len() > 1 || others {
-            builder.draft.sequences.insert(0, sequence(&first, place, others));
+            builder
+                .draft
+                .sequences
+                .insert(0, sequence(&first, place, others));
         }
     }
     for (key, _) in entries {
@@ -272,7 +378,13 @@ fn groups(builder: &mut Builder<'_>, node: &Node, verifier: &Verifier) {
             "format" => {
                 let why = "it changes files and verifies nothing";
                 let hand = "a check that runs it, with `unchanged \"**\"`, fails when something is not formatted";
-                builder.lose(Weight::Lost, "`commands.format`", key.place, why, Some(hand));
+                builder.lose(
+                    Weight::Lost,
+                    "`commands.format`",
+                    key.place,
+                    why,
+                    Some(hand),
+                );
             }
             "start" => {
                 let why = "it starts the program and verifies nothing";
@@ -285,13 +397,25 @@ fn groups(builder: &mut Builder<'_>, node: &Node, verifier: &Verifier) {
 }
 
 fn sequence(names: &[(String, Place)], place: Place, rest: bool) -> Sequence {
-    let group = |(name, place): &(String, Place)| At::new(Group::Names(vec![At::new(name.clone(), *place)]), *place);
+    let group = |(name, place): &(String, Place)| {
+        At::new(Group::Names(vec![At::new(name.clone(), *place)]), *place)
+    };
     let rest = rest.then(|| At::new(Group::Rest, place));
-    Sequence { groups: names.iter().map(group).chain(rest).collect(), place, inclusion: 0 }
+    Sequence {
+        groups: names.iter().map(group).chain(rest).collect(),
+        place,
+        inclusion: 0,
+    }
 }
 
 /// A string, or a mapping with `run`.
-fn command(builder: &mut Builder<'_>, group: &str, node: &Node, kind: Kind, verifier: &Verifier) -> Vec<String> {
+fn command(
+    builder: &mut Builder<'_>,
+    group: &str,
+    node: &Node,
+    kind: Kind,
+    verifier: &Verifier,
+) -> Vec<String> {
     let what = format!("commands.{group}");
     let mut settings = Vec::new();
     let (mut text, mut dir) = (None, None);
@@ -303,7 +427,9 @@ fn command(builder: &mut Builder<'_>, group: &str, node: &Node, kind: Kind, veri
                 match key.name.as_str() {
                     "run" => text = builder.text(&what, node).map(|t| (t, node.place)),
                     "cwd" => dir = builder.directory(&what, node),
-                    name if COMMAND.contains(&name) => shared(builder, &what, key, node, &mut settings),
+                    name if COMMAND.contains(&name) => {
+                        shared(builder, &what, key, node, &mut settings)
+                    }
                     _ => builder.unknown(&format!("commands.{group}."), key, COMMAND),
                 }
             }
@@ -312,9 +438,15 @@ fn command(builder: &mut Builder<'_>, group: &str, node: &Node, kind: Kind, veri
                 builder.fault(BAD_VALUE, node.place, message, "nothing to run", None);
             }
         }
-        _ => builder.wrong_type(&what, "a command, a list of commands or a mapping with `run`", node),
+        _ => builder.wrong_type(
+            &what,
+            "a command, a list of commands or a mapping with `run`",
+            node,
+        ),
     }
-    let Some((text, place)) = text else { return Vec::new() };
+    let Some((text, place)) = text else {
+        return Vec::new();
+    };
     if verifier.off.contains(&kind) {
         return Vec::new();
     }
@@ -323,22 +455,42 @@ fn command(builder: &mut Builder<'_>, group: &str, node: &Node, kind: Kind, veri
         settings.push(Setting::Setup);
     }
     let (name, dir) = (group.to_owned(), dir.as_deref());
-    builder.command(Spec { name, kind, settings, dir, ..Spec::bare(text, place) })
+    builder.command(Spec {
+        name,
+        kind,
+        settings,
+        dir,
+        ..Spec::bare(text, place)
+    })
 }
 
 /// The keys that commands and steps share.
-fn shared(builder: &mut Builder<'_>, what: &str, key: &Key, node: &Node, settings: &mut Vec<Setting>) {
+fn shared(
+    builder: &mut Builder<'_>,
+    what: &str,
+    key: &Key,
+    node: &Node,
+    settings: &mut Vec<Setting>,
+) {
     match key.name.as_str() {
         "timeout" => {
-            let Some(seconds) = builder.whole(what, node, 0, MOST_SECONDS) else { return };
+            let Some(seconds) = builder.whole(what, node, 0, MOST_SECONDS) else {
+                return;
+            };
             if seconds == 0 {
                 let why = "0 is no limit there; here a command always has one, 24h";
                 builder.lose(Weight::Changed, &format!("`{what}`"), node.place, why, None);
             }
-            settings.push(Setting::Timeout(if seconds == 0 { NO_LIMIT_MS } else { seconds * 1_000 }));
+            settings.push(Setting::Timeout(if seconds == 0 {
+                NO_LIMIT_MS
+            } else {
+                seconds * 1_000
+            }));
         }
         "retry" => {
-            let retries = builder.whole(what, node, 0, 1_000).and_then(|n| u32::try_from(n).ok());
+            let retries = builder
+                .whole(what, node, 0, 1_000)
+                .and_then(|n| u32::try_from(n).ok());
             settings.extend(retries.filter(|n| *n > 0).map(Setting::Retries));
         }
         "continue_on_error" => {
@@ -353,43 +505,86 @@ fn shared(builder: &mut Builder<'_>, what: &str, key: &Key, node: &Node, setting
         "platforms" => {
             let why = "a contract means the same on every machine";
             let hand = "a script that looks at the system";
-            builder.lose(Weight::Lost, &format!("`{what}`"), key.place, why, Some(hand));
+            builder.lose(
+                Weight::Lost,
+                &format!("`{what}`"),
+                key.place,
+                why,
+                Some(hand),
+            );
         }
         _ => {}
     }
 }
 
-fn variable(builder: &mut Builder<'_>, what: &str, name: &Key, value: &Node, settings: &mut Vec<Setting>) {
+fn variable(
+    builder: &mut Builder<'_>,
+    what: &str,
+    name: &Key,
+    value: &Node,
+    settings: &mut Vec<Setting>,
+) {
     let what = format!("{what}.{}", name.name);
     if !is_env_name(&name.name) {
         let message = format!("`{}` names no variable", visible(name.name.as_bytes()));
-        builder.fault(BAD_VALUE, name.place, message, "letters, digits and `_` are expected", None);
+        builder.fault(
+            BAD_VALUE,
+            name.place,
+            message,
+            "letters, digits and `_` are expected",
+            None,
+        );
         return;
     }
-    let Some(text) = builder.text(&what, value) else { return };
+    let Some(text) = builder.text(&what, value) else {
+        return;
+    };
     if text.contains('\0') {
         let message = format!("the value of `{}` holds a NUL", name.name);
-        builder.fault(BAD_VALUE, value.place, message, "no variable can hold it", None);
+        builder.fault(
+            BAD_VALUE,
+            value.place,
+            message,
+            "no variable can hold it",
+            None,
+        );
         return;
     }
-    let from = text.strip_prefix("${").and_then(|t| t.strip_suffix('}')).filter(|n| *n == name.name);
+    let from = text
+        .strip_prefix("${")
+        .and_then(|t| t.strip_suffix('}'))
+        .filter(|n| *n == name.name);
     if let Some(from) = from {
         let word = At::new(from.to_owned(), value.place);
-        match settings.iter_mut().find_map(|s| if let Setting::PassEnv(names) = s { Some(names) } else { None }) {
+        match settings.iter_mut().find_map(|s| {
+            if let Setting::PassEnv(names) = s {
+                Some(names)
+            } else {
+                None
+            }
+        }) {
             Some(names) => names.push(word),
             None => settings.push(Setting::PassEnv(vec![word])),
         }
     } else if text.contains("${") {
         let why = "the value would have to be put together from other variables";
         let hand = "`pass-env` for a variable that is there, `env NAME=VALUE` for a fixed value";
-        builder.lose(Weight::Lost, &format!("`{what}`"), value.place, why, Some(hand));
+        builder.lose(
+            Weight::Lost,
+            &format!("`{what}`"),
+            value.place,
+            why,
+            Some(hand),
+        );
     } else {
         settings.push(Setting::Env(name.name.clone(), Word::from(text)));
     }
 }
 
 fn tools(builder: &mut Builder<'_>, node: &Node, verifier: &Verifier) {
-    let Some(node) = node.get("tools") else { return };
+    let Some(node) = node.get("tools") else {
+        return;
+    };
     for (key, node) in builder.map("verifier.tools", node) {
         let kind = match key.name.as_str() {
             "typescript" => Kind::Compile,
@@ -400,14 +595,21 @@ fn tools(builder: &mut Builder<'_>, node: &Node, verifier: &Verifier) {
                 continue;
             }
         };
-        let Some(text) = builder.text(&format!("verifier.tools.{}", key.name), node) else { continue };
+        let Some(text) = builder.text(&format!("verifier.tools.{}", key.name), node) else {
+            continue;
+        };
         if verifier.off.contains(&kind) {
             continue;
         }
         let mut settings = Vec::new();
         verifier.complete(kind, &mut settings, kind.default_timeout_ms());
         let (name, place) = (key.name.clone(), node.place);
-        builder.command(Spec { name, kind, settings, ..Spec::bare(text, place) });
+        builder.command(Spec {
+            name,
+            kind,
+            settings,
+            ..Spec::bare(text, place)
+        });
     }
 }
 
@@ -423,16 +625,29 @@ struct Step<'n> {
 }
 
 fn steps(builder: &mut Builder<'_>, node: &Node, verifier: &Verifier) {
-    let read: Vec<Step<'_>> =
-        builder.list("verifier.steps", node).iter().filter_map(|n| step(builder, n, verifier)).collect();
-    // What acode calls a step, ignoring case, and what its checks are called here; the last of them stands for it.
+    let read: Vec<Step<'_>> = builder
+        .list("verifier.steps", node)
+        .iter()
+        .filter_map(|n| step(builder, n, verifier))
+        .collect();
+    // What acode calls a step, ignoring case, and what its checks are called here; the last of them
+    // stands for it.
     let mut known: BTreeMap<String, (Place, Option<String>)> = BTreeMap::new();
     let mut pending: Vec<(Vec<At<String>>, usize)> = Vec::new();
     for step in read {
         let folded = step.name.value.to_lowercase();
         if known.contains_key(&folded) {
-            let message = format!("two steps are called `{}`", visible(step.name.value.as_bytes()));
-            builder.fault(DUPLICATE_STEP, step.name.place, message, "names count without their case", None);
+            let message = format!(
+                "two steps are called `{}`",
+                visible(step.name.value.as_bytes())
+            );
+            builder.fault(
+                DUPLICATE_STEP,
+                step.name.place,
+                message,
+                "names count without their case",
+                None,
+            );
             continue;
         }
         if !step.enabled || verifier.off.contains(&step.kind) {
@@ -455,7 +670,13 @@ fn steps(builder: &mut Builder<'_>, node: &Node, verifier: &Verifier) {
             && slug(&step.name.value) != step.name.value
         {
             let why = format!("it is called `{last}` here");
-            builder.lose(Weight::Changed, &format!("step `{}`", step.name.value), step.name.place, &why, None);
+            builder.lose(
+                Weight::Changed,
+                &format!("step `{}`", step.name.value),
+                step.name.place,
+                &why,
+                None,
+            );
         }
         known.insert(folded, (step.name.place, made.last().cloned()));
         if !made.is_empty() {
@@ -469,11 +690,23 @@ fn steps(builder: &mut Builder<'_>, node: &Node, verifier: &Verifier) {
                 Some((_, Some(check))) => needs.push(At::new(check.clone(), name.place)),
                 Some((_, None)) => {
                     let what = format!("depends_on `{}`", name.value);
-                    builder.lose(Weight::Changed, &what, name.place, "that step is switched off", None);
+                    builder.lose(
+                        Weight::Changed,
+                        &what,
+                        name.place,
+                        "that step is switched off",
+                        None,
+                    );
                 }
                 None => {
                     let message = format!("there is no step `{}`", visible(name.value.as_bytes()));
-                    builder.fault(BAD_VALUE, name.place, message, "no step has this name", None);
+                    builder.fault(
+                        BAD_VALUE,
+                        name.place,
+                        message,
+                        "no step has this name",
+                        None,
+                    );
                 }
             }
         }
@@ -495,28 +728,46 @@ fn step<'n>(builder: &mut Builder<'_>, node: &'n Node, verifier: &Verifier) -> O
         let what = format!("verifier.steps[].{}", key.name);
         let mut assert = |a: Assertion| assertions.push(At::new(a, node.place));
         match key.name.as_str() {
-            "name" => name = builder.text(&what, node).map(|t| At::new(t.to_owned(), node.place)),
+            "name" => {
+                name = builder
+                    .text(&what, node)
+                    .map(|t| At::new(t.to_owned(), node.place))
+            }
             "kind" => kind = Some(read_kind(builder, node)?),
             "enabled" => enabled = builder.boolean(&what, node).unwrap_or(true),
             "depends_on" => {
                 let texts = builder.texts(&what, node);
-                depends_on.extend(texts.into_iter().map(|(t, place)| At::new(t.to_owned(), place)));
+                depends_on.extend(
+                    texts
+                        .into_iter()
+                        .map(|(t, place)| At::new(t.to_owned(), place)),
+                );
             }
-            "timeout" | "retry" | "continue_on_error" | "env" => shared(builder, &what, key, node, &mut settings),
+            "timeout" | "retry" | "continue_on_error" | "env" => {
+                shared(builder, &what, key, node, &mut settings)
+            }
             "max_errors" => settings.extend(count(builder, &what, node).map(Setting::MaxErrors)),
-            "max_warnings" => settings.extend(count(builder, &what, node).map(Setting::MaxWarnings)),
+            "max_warnings" => {
+                settings.extend(count(builder, &what, node).map(Setting::MaxWarnings))
+            }
             "min_tests" => settings.extend(count(builder, &what, node).map(Setting::MinTests)),
             "exists" => match builder.boolean(&what, node) {
                 Some(true) => assert(Assertion::Exists),
                 Some(false) => assert(Assertion::Absent),
                 None => {}
             },
-            "not_empty" if builder.boolean(&what, node) == Some(true) => assert(Assertion::NotEmpty),
-            "contains" => {
-                builder.texts(&what, node).iter().for_each(|(t, _)| assert(Assertion::Contains((*t).to_owned())))
+            "not_empty" if builder.boolean(&what, node) == Some(true) => {
+                assert(Assertion::NotEmpty)
             }
+            "contains" => builder
+                .texts(&what, node)
+                .iter()
+                .for_each(|(t, _)| assert(Assertion::Contains((*t).to_owned()))),
             "not_contains" => {
-                builder.texts(&what, node).iter().for_each(|(t, _)| assert(Assertion::Lacks((*t).to_owned())));
+                builder
+                    .texts(&what, node)
+                    .iter()
+                    .for_each(|(t, _)| assert(Assertion::Lacks((*t).to_owned())));
             }
             "matches" => {
                 if let Some(text) = builder.text(&what, node) {
@@ -531,7 +782,13 @@ fn step<'n>(builder: &mut Builder<'_>, node: &'n Node, verifier: &Verifier) -> O
         }
     }
     if least.is_some() || most.is_some() {
-        assertions.push(At::new(Assertion::Size { max: most, min: least }, node.place));
+        assertions.push(At::new(
+            Assertion::Size {
+                max: most,
+                min: least,
+            },
+            node.place,
+        ));
     }
     let (Some(name), Some(kind)) = (name, kind) else {
         if node.get("name").is_none() || node.get("kind").is_none() {
@@ -544,7 +801,15 @@ fn step<'n>(builder: &mut Builder<'_>, node: &'n Node, verifier: &Verifier) -> O
         let otherwise = if kind == Kind::Judge { 30_000 } else { 60_000 };
         verifier.complete(kind, &mut settings, otherwise);
     }
-    Some(Step { node, name, kind, settings, depends_on, assertions, enabled })
+    Some(Step {
+        node,
+        name,
+        kind,
+        settings,
+        depends_on,
+        assertions,
+        enabled,
+    })
 }
 
 fn read_kind(builder: &mut Builder<'_>, node: &Node) -> Option<Kind> {
@@ -573,19 +838,38 @@ fn make(builder: &mut Builder<'_>, step: &Step<'_>) -> Vec<String> {
         _ => "run",
     };
     let Some(node) = step.node.get(wanted) else {
-        let message = format!("the step `{}` has no `{wanted}`", visible(step.name.value.as_bytes()));
+        let message = format!(
+            "the step `{}` has no `{wanted}`",
+            visible(step.name.value.as_bytes())
+        );
         builder.fault(BAD_VALUE, place, message, "of this kind", None);
         return Vec::new();
     };
-    let Some(text) = builder.text(&format!("verifier.steps[].{wanted}"), node) else { return Vec::new() };
-    let dir = step.node.get("cwd").and_then(|n| builder.directory("verifier.steps[].cwd", n));
+    let Some(text) = builder.text(&format!("verifier.steps[].{wanted}"), node) else {
+        return Vec::new();
+    };
+    let dir = step
+        .node
+        .get("cwd")
+        .and_then(|n| builder.directory("verifier.steps[].cwd", n));
     for setting in &step.settings {
         if !suits(step.kind, setting) {
             let what = format!("`{}` of step `{}`", setting.keyword(), step.name.value);
-            builder.lose(Weight::NoEffect, &what, place, "a step of this kind does not use it", None);
+            builder.lose(
+                Weight::NoEffect,
+                &what,
+                place,
+                "a step of this kind does not use it",
+                None,
+            );
         }
     }
-    let settings: Vec<Setting> = step.settings.iter().filter(|s| suits(step.kind, s)).cloned().collect();
+    let settings: Vec<Setting> = step
+        .settings
+        .iter()
+        .filter(|s| suits(step.kind, s))
+        .cloned()
+        .collect();
     let verb = match step.kind {
         Kind::File => {
             let path = At::new(text.to_owned(), node.place);
@@ -599,7 +883,13 @@ fn make(builder: &mut Builder<'_>, step: &Step<'_>) -> Vec<String> {
         kind => {
             let name = step.name.value.clone();
             let dir = dir.as_deref();
-            return builder.command(Spec { name, kind, settings, dir, ..Spec::bare(text, node.place) });
+            return builder.command(Spec {
+                name,
+                kind,
+                settings,
+                dir,
+                ..Spec::bare(text, node.place)
+            });
         }
     };
     let name = builder.name(&step.name.value);

@@ -1,8 +1,9 @@
-//! What does another tool's configuration ask for, in terms of a contract, and what of it has no such terms?
+//! What does another tool's configuration ask for, in terms of a contract, and what of it has no
+//! such terms?
 //!
-//! One front end a format makes a [`Conversion`]: a draft, and an account of all that is not in it, or is in it with another
-//! meaning. Nothing is dropped in silence. The rule for everything that cannot be said exactly: the contract requires at least
-//! what the file did.
+//! One front end a format makes a [`Conversion`]: a draft, and an account of all that is not in it,
+//! or is in it with another meaning. Nothing is dropped in silence. The rule for everything that
+//! cannot be said exactly: the contract requires at least what the file did.
 
 pub(super) mod builder;
 mod contract_json;
@@ -61,7 +62,12 @@ pub enum Format {
 
 impl Format {
     /// All of them.
-    pub const ALL: [Format; 4] = [Format::VerifyContractJson, Format::Runr, Format::RalphTui, Format::Acode];
+    pub const ALL: [Format; 4] = [
+        Format::VerifyContractJson,
+        Format::Runr,
+        Format::RalphTui,
+        Format::Acode,
+    ];
 
     /// Its name on the command line.
     #[must_use]
@@ -142,7 +148,10 @@ pub struct Conversion {
 #[must_use]
 pub fn tell(name: &str, text: &str) -> Option<Format> {
     let mut segments = name.rsplit('/');
-    let (file, folder) = (segments.next().unwrap_or_default(), segments.next().unwrap_or_default());
+    let (file, folder) = (
+        segments.next().unwrap_or_default(),
+        segments.next().unwrap_or_default(),
+    );
     match (folder, file) {
         (_, "verify.contract.json") => return Some(Format::VerifyContractJson),
         (_, "runr.config.json" | "agent.config.json") => return Some(Format::Runr),
@@ -154,7 +163,8 @@ pub fn tell(name: &str, text: &str) -> Option<Format> {
     let id = sources.add(Source::new(name, text));
     let mut sink = Diagnostics::default();
     let mut has = |read: Read, keys: &[&str]| {
-        read(&sources, id, &mut sink).is_some_and(|root| keys.iter().any(|key| root.get(key).is_some()))
+        read(&sources, id, &mut sink)
+            .is_some_and(|root| keys.iter().any(|key| root.get(key).is_some()))
     };
     let toml = !file.ends_with(".json") && !file.ends_with(".yml") && !file.ends_with(".yaml");
     let yaml = !file.ends_with(".json") && !file.ends_with(".toml");
@@ -164,7 +174,18 @@ pub fn tell(name: &str, text: &str) -> Option<Format> {
         Some(Format::Runr)
     } else if has(tree::json, &["commands"]) {
         Some(Format::VerifyContractJson)
-    } else if toml && has(tree::toml, &["verification", "tracker", "trackers", "maxIterations", "defaultTracker"]) {
+    } else if toml
+        && has(
+            tree::toml,
+            &[
+                "verification",
+                "tracker",
+                "trackers",
+                "maxIterations",
+                "defaultTracker",
+            ],
+        )
+    {
         Some(Format::RalphTui)
     } else if yaml && has(tree::yaml, &["schema_version", "verifier", "commands"]) {
         Some(Format::Acode)
@@ -175,8 +196,14 @@ pub fn tell(name: &str, text: &str) -> Option<Format> {
 
 type Read = fn(&Sources, SourceId, &mut Diagnostics) -> Option<Node>;
 
-/// Converts a file. `None` when the sink holds an error: a text that cannot be read, a value of a wrong type.
-pub fn convert(sources: &Sources, id: SourceId, format: Format, sink: &mut Diagnostics) -> Option<Conversion> {
+/// Converts a file. `None` when the sink holds an error: a text that cannot be read, a value of a
+/// wrong type.
+pub fn convert(
+    sources: &Sources,
+    id: SourceId,
+    format: Format,
+    sink: &mut Diagnostics,
+) -> Option<Conversion> {
     let mut builder = Builder::new(sources, id, sink);
     match format {
         Format::VerifyContractJson => builder.contract_json(),
@@ -184,24 +211,44 @@ pub fn convert(sources: &Sources, id: SourceId, format: Format, sink: &mut Diagn
         Format::RalphTui => ralph_tui::lower(&mut builder),
         Format::Acode => acode_yaml::lower(&mut builder),
     }
-    let Builder { draft, mut lost, .. } = builder;
+    let Builder {
+        draft, mut lost, ..
+    } = builder;
     lost.sort_by_key(|l| l.place);
-    // A converted contract is one: globs and paths that are none are found here, with the place in the file.
+    // A converted contract is one: globs and paths that are none are found here, with the place in
+    // the file.
     let mut found = Diagnostics::default();
     let valid = !sink.has_errors() && validate(&draft, sources, &mut found).is_some();
-    for error in found.sorted().into_iter().filter(|d| d.severity == crate::base::diagnostic::Severity::Error) {
+    for error in found
+        .sorted()
+        .into_iter()
+        .filter(|d| d.severity == crate::base::diagnostic::Severity::Error)
+    {
         sink.push(error);
     }
     if !valid {
         return None;
     }
-    let conversion = Conversion { format, draft, lost };
+    let conversion = Conversion {
+        format,
+        draft,
+        lost,
+    };
     let most = crate::lang::parse::Caps::default().line_bytes;
-    let longest = text(&conversion, sources).lines().map(str::len).max().unwrap_or(0);
+    let longest = text(&conversion, sources)
+        .lines()
+        .map(str::len)
+        .max()
+        .unwrap_or(0);
     if longest > most {
-        let message = format!("a line of the contract would have {longest} bytes, {most} are the most");
-        let place = Place { source: id, ..Place::default() };
-        let error = Diagnostic::error(tree::TOO_LARGE, message).label(place, "a list or a text in this file");
+        let message =
+            format!("a line of the contract would have {longest} bytes, {most} are the most");
+        let place = Place {
+            source: id,
+            ..Place::default()
+        };
+        let error = Diagnostic::error(tree::TOO_LARGE, message)
+            .label(place, "a list or a text in this file");
         sink.push(error.help("split the list, or put the command into a script"));
         return None;
     }
@@ -212,16 +259,28 @@ pub fn convert(sources: &Sources, id: SourceId, format: Format, sink: &mut Diagn
 #[must_use]
 pub fn text(conversion: &Conversion, sources: &Sources) -> String {
     let name = visible(conversion.draft.path.as_bytes());
-    let mut comments =
-        Comments { head: vec![format!("Converted from {name} by `vplan import`.")], ..Comments::default() };
+    let mut comments = Comments {
+        head: vec![format!("Converted from {name} by `vplan import`.")],
+        ..Comments::default()
+    };
     if conversion.format != Format::VerifyContractJson {
-        comments
-            .head
-            .push("Commands get a clean environment here; `pass-env NAME` lets a variable through.".to_owned());
+        comments.head.push(
+            "Commands get a clean environment here; `pass-env NAME` lets a variable through."
+                .to_owned(),
+        );
     }
-    for lost in conversion.lost.iter().filter(|l| l.weight != Weight::NoEffect) {
+    for lost in conversion
+        .lost
+        .iter()
+        .filter(|l| l.weight != Weight::NoEffect)
+    {
         let line = sources.position(lost.place).line;
-        let mut lines = vec![format!("{}, line {line}: {}: {}", lost.weight.name(), lost.what, lost.why)];
+        let mut lines = vec![format!(
+            "{}, line {line}: {}: {}",
+            lost.weight.name(),
+            lost.what,
+            lost.why
+        )];
         lines.extend(lost.instead.iter().map(|text| format!("  by hand: {text}")));
         match lost.about {
             About::File => comments.head.extend(lines),
@@ -238,20 +297,32 @@ pub fn text(conversion: &Conversion, sources: &Sources) -> String {
 /// What differs; a fault of vplan.
 pub fn verify(conversion: &Conversion, sources: &Sources, text: &str) -> Result<Contract, String> {
     let mut sink = Diagnostics::default();
-    let wanted = validate(&conversion.draft, sources, &mut sink).ok_or("the draft is no contract")?;
+    let wanted =
+        validate(&conversion.draft, sources, &mut sink).ok_or("the draft is no contract")?;
     let mut again = Sources::default();
     let id = again.add(Source::new("converted.vplan", text));
     let mut sink = Diagnostics::default();
-    let caps = crate::lang::parse::Caps { file_bytes: usize::MAX, ..crate::lang::parse::Caps::default() };
+    let caps = crate::lang::parse::Caps {
+        file_bytes: usize::MAX,
+        ..crate::lang::parse::Caps::default()
+    };
     let draft = super::vplan::lower(&again, id, &caps, &mut sink);
     let Some(read) = validate(&draft, &again, &mut sink) else {
-        let first = sink.sorted().into_iter().find(|d| d.severity == crate::base::diagnostic::Severity::Error);
+        let first = sink
+            .sorted()
+            .into_iter()
+            .find(|d| d.severity == crate::base::diagnostic::Severity::Error);
         return Err(first.map_or_else(|| "the text is no contract".to_owned(), |d| d.message));
     };
-    if essence(&wanted) == essence(&read) { Ok(read) } else { Err("the text means something else".to_owned()) }
+    if essence(&wanted) == essence(&read) {
+        Ok(read)
+    } else {
+        Err("the text means something else".to_owned())
+    }
 }
 
-/// Any bytes as any format: reading ends without a panic, and what is accepted is written as a text that reads as the same.
+/// Any bytes as any format: reading ends without a panic, and what is accepted is written as a text
+/// that reads as the same.
 ///
 /// # Errors
 /// What does not hold.
@@ -265,20 +336,31 @@ pub fn oracle(format: Format, bytes: &[u8]) -> Result<(), String> {
     let inside = |place: Place| {
         let end = sources.get(place.source).map_or(0, |s| s.text().len());
         place.span.end <= end
-            && sources.get(place.source).is_some_and(|s| s.text().get(place.span.start..place.span.end).is_some())
+            && sources
+                .get(place.source)
+                .is_some_and(|s| s.text().get(place.span.start..place.span.end).is_some())
     };
-    if let Some(bad) = sink.iter().find(|d| d.labels.is_empty() || !d.labels.iter().all(|l| inside(l.place))) {
+    if let Some(bad) = sink
+        .iter()
+        .find(|d| d.labels.is_empty() || !d.labels.iter().all(|l| inside(l.place)))
+    {
         return Err(format!("{}: a label outside the text", bad.code));
     }
     match converted {
         None if sink.has_errors() => Ok(()),
         None => Err("refused without a word".to_owned()),
         Some(conversion) => {
-            if let Some(bad) = conversion.lost.iter().find(|l| !inside(l.place) || l.what.contains('\n')) {
+            if let Some(bad) = conversion
+                .lost
+                .iter()
+                .find(|l| !inside(l.place) || l.what.contains('\n'))
+            {
                 return Err(format!("the account points outside the text: {bad:?}"));
             }
             let written = self::text(&conversion, &sources);
-            verify(&conversion, &sources, &written).map(|_| ()).map_err(|e| format!("{e}\n{written}"))
+            verify(&conversion, &sources, &written)
+                .map(|_| ())
+                .map_err(|e| format!("{e}\n{written}"))
         }
     }
 }
@@ -293,8 +375,14 @@ fn essence(contract: &Contract) -> Contract {
         (check.place, check.line, check.column) = (Place::default(), 0, 0);
         for placement in &mut check.placements {
             let first = plain.conditions.len();
-            let tests = placement.conditions.iter().filter_map(|c| contract.conditions.get(*c)).cloned();
-            plain.conditions.extend(tests.map(|c| crate::contract::Condition { line: 0, ..c }));
+            let tests = placement
+                .conditions
+                .iter()
+                .filter_map(|c| contract.conditions.get(*c))
+                .cloned();
+            plain
+                .conditions
+                .extend(tests.map(|c| crate::contract::Condition { line: 0, ..c }));
             *placement = Placement {
                 conditions: (first..plain.conditions.len()).collect(),
                 line: 0,
@@ -305,7 +393,10 @@ fn essence(contract: &Contract) -> Contract {
     }
     plain.risks.iter_mut().for_each(|r| r.line = 0);
     plain.sequences.iter_mut().for_each(|s| s.line = 0);
-    plain.roles.values_mut().for_each(|r| r.line = r.line.map(|_| 0));
+    plain
+        .roles
+        .values_mut()
+        .for_each(|r| r.line = r.line.map(|_| 0));
     plain.scope.line = plain.scope.line.map(|_| 0);
     plain
 }

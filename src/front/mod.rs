@@ -6,8 +6,8 @@ mod picomatch;
 pub mod print;
 mod ralph_tui;
 mod runr_json;
-mod tree;
 pub mod std;
+mod tree;
 pub mod verify_contract_json;
 pub mod vplan;
 pub mod vplan_test;
@@ -19,18 +19,32 @@ use crate::base::span::SourceId;
 use crate::contract::draft::Draft;
 use crate::lang::parse::Caps;
 
-/// Lowers the file to a draft; the format is told by the file's name (`.json`, otherwise the language of its own).
-/// The draft is as complete as the text allows, also when the sink received errors.
+/// Lowers the file to a draft; the format is told by the file's name (`.json`, otherwise the
+/// language of its own). The draft is as complete as the text allows, also when the sink received
+/// errors.
 pub fn lower(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Draft {
     lower_within(sources, id, Caps::default().file_bytes, sink)
 }
 
 /// The same, with the size of a file, in bytes, that an operator allows (`--max-file`).
-pub fn lower_within(sources: &Sources, id: SourceId, file_bytes: usize, sink: &mut Diagnostics) -> Draft {
+pub fn lower_within(
+    sources: &Sources,
+    id: SourceId,
+    file_bytes: usize,
+    sink: &mut Diagnostics,
+) -> Draft {
     let json = sources.get(id).is_some_and(|s| s.name().ends_with(".json"));
     if json {
         verify_contract_json::lower(sources, id, sink)
     } else {
-        vplan::lower(sources, id, &Caps { file_bytes, ..Caps::default() }, sink)
+        vplan::lower(
+            sources,
+            id,
+            &Caps {
+                file_bytes,
+                ..Caps::default()
+            },
+            sink,
+        )
     }
 }

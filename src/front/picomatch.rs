@@ -1,7 +1,8 @@
 //! What does a glob of JavaScript's picomatch mean in the one dialect of the language?
 //!
-//! Two differences are told apart: `wild` (here a wildcard matches names that begin with a dot, there it does not), and `wider`
-//! (the glob selects more for another reason). Nothing is ever made to select less.
+//! Two differences are told apart: `wild` (here a wildcard matches names that begin with a dot,
+//! there it does not), and `wider` (the glob selects more for another reason). Nothing is ever made
+//! to select less.
 
 use crate::base::glob::Glob;
 
@@ -39,7 +40,10 @@ const OTHER: &str = "this pattern cannot be said here";
 /// Reads a pattern.
 pub(super) fn translate(pattern: &str) -> Result<Translated, Never> {
     let (mut rest, mut not) = (pattern, false);
-    while let Some(after) = rest.strip_prefix('!').filter(|after| !after.starts_with('(')) {
+    while let Some(after) = rest
+        .strip_prefix('!')
+        .filter(|after| !after.starts_with('('))
+    {
         (rest, not) = (after, !not);
     }
     while let Some(after) = rest.strip_prefix("./") {
@@ -52,17 +56,43 @@ pub(super) fn translate(pattern: &str) -> Result<Translated, Never> {
     if rest.starts_with('/') || rest.contains("//") || rest.split('/').any(outside) {
         return Err(Never::Outside);
     }
-    let mut reader = Reader { chars: rest.chars().collect(), at: 0, out: String::new(), wild: false, wider: None };
+    let mut reader = Reader {
+        chars: rest.chars().collect(),
+        at: 0,
+        out: String::new(),
+        wild: false,
+        wider: None,
+    };
     reader.read();
-    let Reader { out, wild, mut wider, .. } = reader;
+    let Reader {
+        out,
+        wild,
+        mut wider,
+        ..
+    } = reader;
     if rest.ends_with('/') {
         wider = wider.or(Some(FOLDER));
     }
-    let dot = rest.starts_with('.') || ["/.", "{.", ",.", "(.", "|."].iter().any(|d| rest.contains(d));
+    let dot = rest.starts_with('.')
+        || ["/.", "{.", ",.", "(.", "|."]
+            .iter()
+            .any(|d| rest.contains(d));
     if Glob::parse(&out).is_ok() {
-        return Ok(Translated { not, glob: out, wild, dot, wider });
+        return Ok(Translated {
+            not,
+            glob: out,
+            wild,
+            dot,
+            wider,
+        });
     }
-    Ok(Translated { not, glob: "**".to_owned(), wild: true, dot, wider: wider.or(Some(OTHER)) })
+    Ok(Translated {
+        not,
+        glob: "**".to_owned(),
+        wild: true,
+        dot,
+        wider: wider.or(Some(OTHER)),
+    })
 }
 
 struct Reader {
@@ -151,8 +181,17 @@ impl Reader {
     /// `**` is a whole segment or two stars in one, which are one.
     fn stars(&mut self) {
         let border = |c: Option<char>| c.is_none_or(|c| matches!(c, '/' | '{' | ',' | '}'));
-        let before = self.at.checked_sub(1).and_then(|i| self.chars.get(i)).copied();
-        let count = self.chars.iter().skip(self.at).take_while(|c| **c == '*').count();
+        let before = self
+            .at
+            .checked_sub(1)
+            .and_then(|i| self.chars.get(i))
+            .copied();
+        let count = self
+            .chars
+            .iter()
+            .skip(self.at)
+            .take_while(|c| **c == '*')
+            .count();
         self.at += count;
         self.wild = true;
         let whole = count > 1 && border(before) && border(self.peek(0));
@@ -161,10 +200,17 @@ impl Reader {
 
     fn class(&mut self) {
         let inner = self.chars.iter().skip(self.at + 1);
-        let skip = inner.clone().take_while(|c| matches!(c, '!' | '^')).take(1).count();
+        let skip = inner
+            .clone()
+            .take_while(|c| matches!(c, '!' | '^'))
+            .take(1)
+            .count();
         // A bracket that stands first belongs to the class.
         let first = usize::from(self.peek(1 + skip) == Some(']'));
-        let length = inner.skip(skip + first).position(|c| *c == ']').map(|p| p + skip + first);
+        let length = inner
+            .skip(skip + first)
+            .position(|c| *c == ']')
+            .map(|p| p + skip + first);
         let Some(length) = length else {
             self.out.push_str("\\[");
             self.at += 1;
@@ -182,11 +228,17 @@ impl Reader {
 
     /// `(a|b)` as `{a,b}`, when there is nothing else in it.
     fn group(&mut self, why: &'static str) {
-        let inner: String = self.chars.iter().skip(self.at + 1).take_while(|c| **c != ')').collect();
+        let inner: String = self
+            .chars
+            .iter()
+            .skip(self.at + 1)
+            .take_while(|c| **c != ')')
+            .collect();
         let simple = !inner.is_empty() && !inner.contains(|c: char| "(){}[]*?!+@\\,".contains(c));
         self.skip_group();
         if simple && inner.contains('|') {
-            self.out.push_str(&format!("{{{}}}", inner.replace('|', ",")));
+            self.out
+                .push_str(&format!("{{{}}}", inner.replace('|', ",")));
         } else if simple {
             self.out.push_str(&inner);
         } else {
@@ -257,7 +309,10 @@ mod tests {
             (".github/**", plain(".github/**", true, true)),
             ("src/**.ts", plain("src/*.ts", true, false)),
             ("src/***/a", plain("src/**/a", true, false)),
-            ("a{b,c/**}d", Ok((false, "**".to_owned(), true, false, Some(OTHER)))),
+            (
+                "a{b,c/**}d",
+                Ok((false, "**".to_owned(), true, false, Some(OTHER))),
+            ),
             ("{src,lib}/**", plain("{src,lib}/**", true, false)),
             ("{**/a,b}", plain("{**/a,b}", true, false)),
             ("a{b}c", plain("a\\{b\\}c", false, false)),
@@ -271,8 +326,14 @@ mod tests {
             ("src/+(a|(b|c))/x", wider("src/*/x", EXTGLOB)),
             ("f{1..3}", wider("f*", RANGE)),
             ("[[:alpha:]]", wider("*\\]", CLASS)),
-            ("src/", Ok((false, "src/".to_owned(), false, false, Some(FOLDER)))),
-            ("!a/*.md", Ok((true, "a/*.md".to_owned(), true, false, None))),
+            (
+                "src/",
+                Ok((false, "src/".to_owned(), false, false, Some(FOLDER))),
+            ),
+            (
+                "!a/*.md",
+                Ok((true, "a/*.md".to_owned(), true, false, None)),
+            ),
             ("!!a", plain("a", false, false)),
             ("", Err(Never::Empty)),
             ("!", Err(Never::Empty)),

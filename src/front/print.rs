@@ -1,4 +1,5 @@
-//! How is a draft written as a text of the language? In its canonical layout, with a comment where one is due.
+//! How is a draft written as a text of the language? In its canonical layout, with a comment where
+//! one is due.
 //!
 //! Imports are not written: no front end but the language's own makes any.
 
@@ -9,7 +10,8 @@ use crate::base::word::visible;
 use crate::check::Severity;
 use crate::check::file::show;
 use crate::contract::draft::{
-    At, Check, Condition, Draft, Entry, Gate, Group, Limit, Recover, Scope, Sel, SelKind, Setting, Verb,
+    At, Check, Condition, Draft, Entry, Gate, Group, Limit, Recover, Scope, Sel, SelKind, Setting,
+    Verb,
 };
 use crate::lang::statement::{Context, Keyword, find};
 use std::collections::BTreeMap;
@@ -27,7 +29,8 @@ pub struct Comments {
     pub end: Vec<String>,
 }
 
-/// Writes a draft. Reading the text gives a draft that means the same, if this one was without errors.
+/// Writes a draft. Reading the text gives a draft that means the same, if this one was without
+/// errors.
 #[must_use]
 pub fn print(draft: &Draft, comments: &Comments) -> String {
     let mut out = Printer::default();
@@ -42,28 +45,52 @@ pub fn print(draft: &Draft, comments: &Comments) -> String {
         out.gap();
         out.comments(&comments.head);
     }
-    out.section(draft.paths.iter().map(|p| format!("paths {} = {}", p.name.value, sels(&p.items))));
+    out.section(
+        draft
+            .paths
+            .iter()
+            .map(|p| format!("paths {} = {}", p.name.value, sels(&p.items))),
+    );
     out.block("defaults", &settings(&draft.defaults));
     out.entries(draft, comments);
     out.risks(draft, comments);
     out.section(draft.sequences.iter().map(|s| {
         let group = |g: &At<Group>| match &g.value {
             Group::Rest => "*".to_owned(),
-            Group::Names(names) => names.iter().map(|n| n.value.as_str()).collect::<Vec<_>>().join(", "),
+            Group::Names(names) => names
+                .iter()
+                .map(|n| n.value.as_str())
+                .collect::<Vec<_>>()
+                .join(", "),
         };
-        format!("sequence {}", s.groups.iter().map(group).collect::<Vec<_>>().join(" -> "))
+        format!(
+            "sequence {}",
+            s.groups.iter().map(group).collect::<Vec<_>>().join(" -> ")
+        )
     }));
     for role in &draft.roles {
-        let only = role.only.iter().map(|o| format!("only {}", words(&o.value)));
-        let most = role.max_checks.iter().map(|m| format!("max-checks {}", m.value));
-        out.always_block(&format!("role {}", role.name.value), &only.chain(most).collect::<Vec<_>>());
+        let only = role
+            .only
+            .iter()
+            .map(|o| format!("only {}", words(&o.value)));
+        let most = role
+            .max_checks
+            .iter()
+            .map(|m| format!("max-checks {}", m.value));
+        out.always_block(
+            &format!("role {}", role.name.value),
+            &only.chain(most).collect::<Vec<_>>(),
+        );
     }
     let limit = |l: &At<Limit>| match l.value {
         Limit::Budget(ms) => format!("budget {}", show_duration(ms)),
         Limit::MaxChecks(n) => format!("max-checks {n}"),
         Limit::Jobs(n) => format!("jobs {n}"),
     };
-    out.block("limits", &sorted(draft.limits.iter().map(limit), Context::Limits));
+    out.block(
+        "limits",
+        &sorted(draft.limits.iter().map(limit), Context::Limits),
+    );
     let scope = |s: &At<Scope>| match &s.value {
         Scope::Allow(items) => format!("allow {}", sels(items)),
         Scope::Deny(items) => format!("deny {}", sels(items)),
@@ -74,7 +101,10 @@ pub fn print(draft: &Draft, comments: &Comments) -> String {
         Recover::Only(rules) => format!("only {}", words(rules)),
         Recover::Contract => "contract".to_owned(),
     };
-    out.block("recover", &draft.recover.iter().map(recover).collect::<Vec<_>>());
+    out.block(
+        "recover",
+        &draft.recover.iter().map(recover).collect::<Vec<_>>(),
+    );
     let gate = |g: &At<Gate>| match &g.value {
         Gate::Confirmations(n) => format!("confirmations {n}"),
         Gate::Retries(n) => format!("retries {n}"),
@@ -83,7 +113,12 @@ pub fn print(draft: &Draft, comments: &Comments) -> String {
         Gate::Propagate(word) => format!("propagate {word}"),
     };
     out.block("gate", &sorted(draft.gate.iter().map(gate), Context::Gate));
-    out.section(draft.judge_with.iter().map(|c| format!("judge-with {}", c.value.to_text())));
+    out.section(
+        draft
+            .judge_with
+            .iter()
+            .map(|c| format!("judge-with {}", c.value.to_text())),
+    );
     if !comments.end.is_empty() {
         out.gap();
         out.comments(&comments.end);
@@ -116,7 +151,8 @@ impl Printer {
 
     /// A blank line, but not two, and none at the beginning of a block.
     fn gap(&mut self) {
-        let begins = self.text.is_empty() || self.text.ends_with("\n\n") || self.text.ends_with(" {\n");
+        let begins =
+            self.text.is_empty() || self.text.ends_with("\n\n") || self.text.ends_with(" {\n");
         if !begins {
             self.text.push('\n');
         }
@@ -126,7 +162,11 @@ impl Printer {
     fn comments(&mut self, lines: &[String]) {
         for line in lines {
             let line = visible(line.as_bytes());
-            self.line(&if line.is_empty() { "#".to_owned() } else { format!("# {line}") });
+            self.line(&if line.is_empty() {
+                "#".to_owned()
+            } else {
+                format!("# {line}")
+            });
         }
     }
 
@@ -168,16 +208,32 @@ impl Printer {
         for (index, entry) in draft.entries.iter().enumerate() {
             let (conditions, tier) = match entry {
                 Entry::Check(check) => (&check.conditions, &check.tier_block),
-                Entry::Use { conditions, tier_block, .. } => (conditions, tier_block),
+                Entry::Use {
+                    conditions,
+                    tier_block,
+                    ..
+                } => (conditions, tier_block),
             };
             let tier = tier.iter().map(|t| Around::Tier(t.value));
-            let wanted: Vec<Around> = conditions.iter().map(|c| Around::Condition(*c)).chain(tier).collect();
-            let shared = around.iter().zip(&wanted).take_while(|(a, b)| a == b).count();
+            let wanted: Vec<Around> = conditions
+                .iter()
+                .map(|c| Around::Condition(*c))
+                .chain(tier)
+                .collect();
+            let shared = around
+                .iter()
+                .zip(&wanted)
+                .take_while(|(a, b)| a == b)
+                .count();
             while around.len() > shared {
                 around.pop();
                 self.close();
             }
-            let remarks = comments.entries.get(&index).map(Vec::as_slice).unwrap_or_default();
+            let remarks = comments
+                .entries
+                .get(&index)
+                .map(Vec::as_slice)
+                .unwrap_or_default();
             let lines = match entry {
                 Entry::Check(check) => check_lines(check),
                 Entry::Use { names, .. } => vec![format!("use {}", words(names))],
@@ -189,7 +245,10 @@ impl Printer {
             for around_it in wanted.iter().skip(shared) {
                 let head = match around_it {
                     Around::Tier(n) => format!("tier {n}"),
-                    Around::Condition(i) => draft.conditions.get(*i).map_or_else(String::new, |c| head(&c.value)),
+                    Around::Condition(i) => draft
+                        .conditions
+                        .get(*i)
+                        .map_or_else(String::new, |c| head(&c.value)),
                 };
                 self.open(&head);
             }
@@ -205,12 +264,21 @@ impl Printer {
 
     fn risks(&mut self, draft: &Draft, comments: &Comments) {
         for (index, risk) in draft.risks.iter().enumerate() {
-            let remarks = comments.risks.get(&index).map(Vec::as_slice).unwrap_or_default();
+            let remarks = comments
+                .risks
+                .get(&index)
+                .map(Vec::as_slice)
+                .unwrap_or_default();
             if index == 0 || !remarks.is_empty() {
                 self.gap();
             }
             self.comments(remarks);
-            self.line(&format!("risk {} tier {} {}", risk.name.value, risk.tier.value, sels(&risk.items)));
+            self.line(&format!(
+                "risk {} tier {} {}",
+                risk.name.value,
+                risk.tier.value,
+                sels(&risk.items)
+            ));
         }
     }
 }
@@ -228,15 +296,33 @@ fn head(condition: &Condition) -> String {
 }
 
 fn check_lines(check: &Check) -> Vec<String> {
-    let verbs: Vec<String> = check.verbs.iter().flat_map(|v| verb_lines(&v.value)).collect();
-    let Some(name) = &check.name else { return verbs };
-    if let ([At { value: Verb::Command(crate::check::Kind::Run, command), .. }], []) =
-        (check.verbs.as_slice(), check.settings.as_slice())
+    let verbs: Vec<String> = check
+        .verbs
+        .iter()
+        .flat_map(|v| verb_lines(&v.value))
+        .collect();
+    let Some(name) = &check.name else {
+        return verbs;
+    };
+    if let (
+        [
+            At {
+                value: Verb::Command(crate::check::Kind::Run, command),
+                ..
+            },
+        ],
+        [],
+    ) = (check.verbs.as_slice(), check.settings.as_slice())
     {
         return vec![format!("check {}: {}", name.value, command.to_text())];
     }
     let mut lines = vec![format!("check {} {{", name.value)];
-    lines.extend(verbs.into_iter().chain(settings(&check.settings)).map(|line| format!("  {line}")));
+    lines.extend(
+        verbs
+            .into_iter()
+            .chain(settings(&check.settings))
+            .map(|line| format!("  {line}")),
+    );
     lines.push("}".to_owned());
     lines
 }
@@ -278,9 +364,11 @@ fn setting(setting: &Setting) -> String {
         Setting::ToolPath(paths) => strings(paths),
         Setting::Timeout(ms) => show_duration(*ms),
         Setting::Retries(n) => n.to_string(),
-        Setting::Exit(codes) | Setting::SkipExit(codes) => {
-            codes.iter().map(|c| c.value.to_string()).collect::<Vec<_>>().join(" ")
-        }
+        Setting::Exit(codes) | Setting::SkipExit(codes) => codes
+            .iter()
+            .map(|c| c.value.to_string())
+            .collect::<Vec<_>>()
+            .join(" "),
         Setting::Tier(n) => n.to_string(),
         Setting::Produces(items)
         | Setting::Cleans(items)
@@ -289,7 +377,9 @@ fn setting(setting: &Setting) -> String {
         | Setting::Inputs(items)
         | Setting::Writes(items)
         | Setting::Context(items) => sels(items),
-        Setting::Setup | Setting::Always | Setting::Optional => return setting.keyword().to_owned(),
+        Setting::Setup | Setting::Always | Setting::Optional => {
+            return setting.keyword().to_owned();
+        }
         Setting::Exclusive(word) | Setting::Format(word) => word.clone(),
         Setting::Report(format, glob) => format!("{format} {}", sel(glob)),
         Setting::MaxErrors(n) | Setting::MaxWarnings(n) | Setting::MinTests(n) => n.to_string(),
@@ -312,9 +402,15 @@ fn sel(item: &Sel) -> String {
 }
 
 fn words(list: &[At<String>]) -> String {
-    list.iter().map(|w| w.value.as_str()).collect::<Vec<_>>().join(" ")
+    list.iter()
+        .map(|w| w.value.as_str())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn strings(list: &[At<String>]) -> String {
-    list.iter().map(|s| quote(&s.value).into_owned()).collect::<Vec<_>>().join(" ")
+    list.iter()
+        .map(|s| quote(&s.value).into_owned())
+        .collect::<Vec<_>>()
+        .join(" ")
 }

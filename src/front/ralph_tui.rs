@@ -1,4 +1,5 @@
-//! What does ralph-tui's configuration ask for? `.ralph-tui/config.toml`, its `[verification]` table.
+//! What does ralph-tui's configuration ask for? `.ralph-tui/config.toml`, its `[verification]`
+//! table.
 //!
 //! | key | here |
 //! |---|---|
@@ -9,7 +10,8 @@
 //! | every other table and key that ralph-tui has: `agent`, `tracker`, `errorHandling`, `maxIterations`, … | no effect on checks |
 //! | any other key | lost |
 //!
-//! Commands run as `sh -c` there, one after another, until one fails. What that becomes is told in `runr_json`.
+//! Commands run as `sh -c` there, one after another, until one fails. What that becomes is told in
+//! `runr_json`.
 
 use super::convert::Weight;
 use super::convert::builder::{Builder, Spec};
@@ -47,7 +49,9 @@ pub(super) const NO_LIMIT_MS: u64 = 24 * 3_600_000;
 
 /// Lowers the file.
 pub(super) fn lower(builder: &mut Builder<'_>) {
-    let Some(root) = tree::toml(builder.sources, builder.id, builder.sink) else { return };
+    let Some(root) = tree::toml(builder.sources, builder.id, builder.sink) else {
+        return;
+    };
     for (key, node) in builder.map("the configuration", &root) {
         match key.name.as_str() {
             "verification" => verification(builder, node),
@@ -79,10 +83,18 @@ fn verification(builder: &mut Builder<'_>, node: &Node) {
         match key.name.as_str() {
             "enabled" => enabled = builder.boolean(&what, node),
             "timeoutMs" => {
-                let limit = builder.whole(&what, node, 0, 1_000_000_000_000).unwrap_or(60_000);
+                let limit = builder
+                    .whole(&what, node, 0, 1_000_000_000_000)
+                    .unwrap_or(60_000);
                 if limit == 0 {
                     let why = "0 is no limit there; here a command always has one, 24h";
-                    builder.lose(Weight::Changed, "`verification.timeoutMs`", node.place, why, None);
+                    builder.lose(
+                        Weight::Changed,
+                        "`verification.timeoutMs`",
+                        node.place,
+                        why,
+                        None,
+                    );
                 }
                 timeout = At::new(if limit == 0 { NO_LIMIT_MS } else { limit }, node.place);
             }
@@ -112,7 +124,16 @@ fn verification(builder: &mut Builder<'_>, node: &Node) {
             Some("take out the checks to switch them off"),
         );
     }
-    builder.draft.defaults.push(At::new(Setting::Timeout(timeout.value), timeout.place));
-    builder.draft.gate.push(At::new(Gate::Retries(retries.value), retries.place));
-    builder.draft.gate.push(At::new(Gate::OnExhausted("fail".to_owned()), retries.place));
+    builder
+        .draft
+        .defaults
+        .push(At::new(Setting::Timeout(timeout.value), timeout.place));
+    builder
+        .draft
+        .gate
+        .push(At::new(Gate::Retries(retries.value), retries.place));
+    builder
+        .draft
+        .gate
+        .push(At::new(Gate::OnExhausted("fail".to_owned()), retries.place));
 }

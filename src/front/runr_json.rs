@@ -1,4 +1,5 @@
-//! What does runr's configuration ask for? `runr.config.json`, `.runr/runr.config.json`, `agent.config.json`.
+//! What does runr's configuration ask for? `runr.config.json`, `.runr/runr.config.json`,
+//! `agent.config.json`.
 //!
 //! | key | here |
 //! |---|---|
@@ -12,8 +13,9 @@
 //! | `scope.env_allowlist`, `agent.version`, `repo`, `workers`, `phases`, `resilience`, `receipts`, `workflow`, `task`, `$schema` | no effect on checks |
 //! | any other key | lost |
 //!
-//! Commands run through a shell there. Here a command is an argument vector where that is the same; `a && b` becomes two checks of
-//! which the second needs the first; everything else goes through `sh -c`, marked as such.
+//! Commands run through a shell there. Here a command is an argument vector where that is the same;
+//! `a && b` becomes two checks of which the second needs the first; everything else goes through
+//! `sh -c`, marked as such.
 
 use super::convert::builder::{Builder, Spec, slug};
 use super::convert::{About, BAD_VALUE, Weight};
@@ -24,12 +26,30 @@ use crate::contract::draft::{At, Limit, Paths, Risk, Scope, Sel, SelKind, Settin
 use std::collections::BTreeSet;
 
 const TOP: &[&str] = &["verification", "scope", "agent"];
-const ELSEWHERE: &[&str] = &["repo", "workers", "phases", "resilience", "receipts", "workflow", "task", "$schema"];
-const VERIFICATION: &[&str] = &["tier0", "tier1", "tier2", "risk_triggers", "max_verify_time_per_milestone", "cwd"];
+const ELSEWHERE: &[&str] = &[
+    "repo",
+    "workers",
+    "phases",
+    "resilience",
+    "receipts",
+    "workflow",
+    "task",
+    "$schema",
+];
+const VERIFICATION: &[&str] = &[
+    "tier0",
+    "tier1",
+    "tier2",
+    "risk_triggers",
+    "max_verify_time_per_milestone",
+    "cwd",
+];
 
 /// Lowers the file.
 pub(super) fn lower(builder: &mut Builder<'_>) {
-    let Some(root) = tree::json(builder.sources, builder.id, builder.sink) else { return };
+    let Some(root) = tree::json(builder.sources, builder.id, builder.sink) else {
+        return;
+    };
     for (key, node) in builder.map("the configuration", &root) {
         match key.name.as_str() {
             "verification" => verification(builder, node),
@@ -53,10 +73,15 @@ fn agent(builder: &mut Builder<'_>, node: &Node) {
         match key.name.as_str() {
             "name" => {
                 if let Some(name) = builder.text("agent.name", node) {
-                    builder.draft.names.push(At::new(name.to_owned(), node.place));
+                    builder
+                        .draft
+                        .names
+                        .push(At::new(name.to_owned(), node.place));
                 }
             }
-            "version" => builder.no_effect("agent.", key, "it says how runr works, not what is checked"),
+            "version" => {
+                builder.no_effect("agent.", key, "it says how runr works, not what is checked")
+            }
             _ => builder.unknown("agent.", key, &["name", "version"]),
         }
     }
@@ -67,12 +92,21 @@ fn verification(builder: &mut Builder<'_>, node: &Node) {
     let cwd = entries.iter().find(|(k, _)| k.name == "cwd");
     let cwd = cwd.and_then(|(_, n)| Some((builder.directory("verification.cwd", n)?, n.place)));
     if let Some((dir, place)) = &cwd {
-        builder.draft.defaults.push(At::new(Setting::Dir(dir.clone()), *place));
+        builder
+            .draft
+            .defaults
+            .push(At::new(Setting::Dir(dir.clone()), *place));
     }
     // Tiers come in their order, whatever the order of the file.
     for (tier, name) in (0_u8..).zip(["tier0", "tier1", "tier2"]) {
         if let Some((key, node)) = entries.iter().find(|(k, _)| k.name == name) {
-            commands(builder, tier, key, node, cwd.as_ref().map(|(dir, _)| dir.as_str()));
+            commands(
+                builder,
+                tier,
+                key,
+                node,
+                cwd.as_ref().map(|(dir, _)| dir.as_str()),
+            );
         }
     }
     for (key, node) in entries {
@@ -97,8 +131,14 @@ fn verification(builder: &mut Builder<'_>, node: &Node) {
 
 /// One clock over all commands, and the most that each of them may take.
 fn budget(builder: &mut Builder<'_>, seconds: u64, place: Place) {
-    builder.draft.limits.push(At::new(Limit::Budget(seconds * 1_000), place));
-    builder.draft.defaults.push(At::new(Setting::Timeout(seconds * 1_000), place));
+    builder
+        .draft
+        .limits
+        .push(At::new(Limit::Budget(seconds * 1_000), place));
+    builder
+        .draft
+        .defaults
+        .push(At::new(Setting::Timeout(seconds * 1_000), place));
 }
 
 fn commands(builder: &mut Builder<'_>, tier: u8, key: &Key, node: &Node, cwd: Option<&str>) {
@@ -121,7 +161,11 @@ fn risk(builder: &mut Builder<'_>, node: &Node, names: &mut BTreeSet<String>) {
     let (mut name, mut tier, mut patterns) = (None, None, None);
     for (key, node) in builder.map("a risk trigger", node) {
         match key.name.as_str() {
-            "name" => name = builder.text("name", node).map(|t| At::new(t.to_owned(), node.place)),
+            "name" => {
+                name = builder
+                    .text("name", node)
+                    .map(|t| At::new(t.to_owned(), node.place))
+            }
             "tier" => {
                 tier = match builder.text("tier", node) {
                     Some("tier0") => Some(At::new(0, node.place)),
@@ -139,16 +183,28 @@ fn risk(builder: &mut Builder<'_>, node: &Node, names: &mut BTreeSet<String>) {
             _ => builder.unknown("verification.risk_triggers[].", key, KEYS),
         }
     }
-    for (missing, key) in [(node.get("name"), "name"), (node.get("tier"), "tier"), (node.get("patterns"), "patterns")] {
+    for (missing, key) in [
+        (node.get("name"), "name"),
+        (node.get("tier"), "tier"),
+        (node.get("patterns"), "patterns"),
+    ] {
         if missing.is_none() && matches!(node.value, tree::Value::Map(_)) {
             let message = format!("a risk trigger without `{key}`");
             builder.fault(BAD_VALUE, node.place, message, "in this trigger", None);
         }
     }
-    let (Some(name), Some(tier), Some((place, patterns))) = (name, tier, patterns) else { return };
+    let (Some(name), Some(tier), Some((place, patterns))) = (name, tier, patterns) else {
+        return;
+    };
     if patterns.is_empty() {
         let what = format!("trigger `{}`", name.value);
-        builder.lose(Weight::NoEffect, &what, place, "a trigger without patterns never fires", None);
+        builder.lose(
+            Weight::NoEffect,
+            &what,
+            place,
+            "a trigger without patterns never fires",
+            None,
+        );
         return;
     }
     let mut wanted = slug(&name.value);
@@ -160,7 +216,13 @@ fn risk(builder: &mut Builder<'_>, node: &Node, names: &mut BTreeSet<String>) {
     }
     if wanted != name.value {
         let why = format!("it is called `{wanted}` here");
-        builder.lose(Weight::Changed, &format!("trigger `{}`", name.value), name.place, &why, None);
+        builder.lose(
+            Weight::Changed,
+            &format!("trigger `{}`", name.value),
+            name.place,
+            &why,
+            None,
+        );
     }
     let items = at_least(builder, &format!("trigger-{wanted}"), &patterns);
     for lost in builder.lost.iter_mut().skip(before) {
@@ -172,7 +234,12 @@ fn risk(builder: &mut Builder<'_>, node: &Node, names: &mut BTreeSet<String>) {
         }
         return;
     }
-    builder.draft.risks.push(Risk { name: At::new(wanted, name.place), tier, items, inclusion: 0 });
+    builder.draft.risks.push(Risk {
+        name: At::new(wanted, name.place),
+        tier,
+        items,
+        inclusion: 0,
+    });
 }
 
 /// Globs that select at least what the patterns match.
@@ -193,13 +260,20 @@ fn at_least(builder: &mut Builder<'_>, name: &str, patterns: &[(&str, Place)]) -
                 hidden = hidden.or(Some(*place).filter(|_| read.wild));
             }
             if let Some(why) = read.wider {
-                builder.lose(Weight::Changed, &what, *place, &format!("{why}; `{}` selects more", read.glob), None);
+                builder.lose(
+                    Weight::Changed,
+                    &what,
+                    *place,
+                    &format!("{why}; `{}` selects more", read.glob),
+                    None,
+                );
             }
             items.push(glob(read.glob, *place));
             continue;
         }
         // There a negated pattern is one more alternative: everything but what it names.
-        let why = "there it matches every file but those it names, so it stands for nearly everything";
+        let why =
+            "there it matches every file but those it names, so it stands for nearly everything";
         let hand = "leave it out, or exclude with `\"!…\"` in the list, which is what was meant most of the time";
         builder.lose(Weight::Changed, &what, *place, why, Some(hand));
         if read.wider.is_some() {
@@ -207,10 +281,21 @@ fn at_least(builder: &mut Builder<'_>, name: &str, patterns: &[(&str, Place)]) -
             continue;
         }
         let name = format!("{name}-not-{}", index + 1);
-        let excluded = Sel { not: true, ..glob(read.glob, *place) };
+        let excluded = Sel {
+            not: true,
+            ..glob(read.glob, *place)
+        };
         let all = vec![glob("**".to_owned(), *place), excluded];
-        builder.draft.paths.push(Paths { name: At::new(name.clone(), *place), items: all, inclusion: 0 });
-        items.push(Sel { not: false, what: At::new(SelKind::Name(name), *place), inner: None });
+        builder.draft.paths.push(Paths {
+            name: At::new(name.clone(), *place),
+            items: all,
+            inclusion: 0,
+        });
+        items.push(Sel {
+            not: false,
+            what: At::new(SelKind::Name(name), *place),
+            inner: None,
+        });
         if read.wild {
             items.push(glob("**/.*/**".to_owned(), *place));
         }
@@ -226,7 +311,13 @@ fn never_matches(builder: &mut Builder<'_>, what: &str, place: Place, never: &Ne
     match never {
         Never::Empty => {
             let message = "an empty pattern".to_owned();
-            builder.fault(BAD_VALUE, place, message, "runr stops at it when it selects tiers", None);
+            builder.fault(
+                BAD_VALUE,
+                place,
+                message,
+                "runr stops at it when it selects tiers",
+                None,
+            );
         }
         Never::Outside => {
             let why = "no changed file has such a path, so it never matched";
@@ -236,11 +327,21 @@ fn never_matches(builder: &mut Builder<'_>, what: &str, place: Place, never: &Ne
 }
 
 fn glob(text: String, place: Place) -> Sel {
-    Sel { not: false, what: At::new(SelKind::Glob(text), place), inner: None }
+    Sel {
+        not: false,
+        what: At::new(SelKind::Glob(text), place),
+        inner: None,
+    }
 }
 
 fn scope(builder: &mut Builder<'_>, node: &Node) {
-    const KEYS: &[&str] = &["allowlist", "denylist", "lockfiles", "presets", "env_allowlist"];
+    const KEYS: &[&str] = &[
+        "allowlist",
+        "denylist",
+        "lockfiles",
+        "presets",
+        "env_allowlist",
+    ];
     let mut deny = Vec::new();
     let mut deny_place = None;
     for (key, node) in builder.map("scope", node) {
@@ -261,7 +362,8 @@ fn scope(builder: &mut Builder<'_>, node: &Node) {
             "denylist" | "lockfiles" => {
                 let patterns = builder.texts(&what, node);
                 if key.name == "lockfiles" && !patterns.is_empty() {
-                    let why = "there `--allow-deps` lets a change of them through, here nothing does";
+                    let why =
+                        "there `--allow-deps` lets a change of them through, here nothing does";
                     builder.lose(Weight::Changed, "`scope.lockfiles`", key.place, why, None);
                 }
                 deny_place = deny_place.or(Some(node.place));
@@ -270,13 +372,27 @@ fn scope(builder: &mut Builder<'_>, node: &Node) {
             }
             "presets" => {
                 let why = "what a preset allows is known to runr only";
-                builder.lose(Weight::Lost, "`scope.presets`", key.place, why, Some("add its globs to `allow`"));
+                builder.lose(
+                    Weight::Lost,
+                    "`scope.presets`",
+                    key.place,
+                    why,
+                    Some("add its globs to `allow`"),
+                );
             }
-            "env_allowlist" => builder.no_effect("scope.", key, "files that runr leaves alone; vplan looks at git"),
+            "env_allowlist" => builder.no_effect(
+                "scope.",
+                key,
+                "files that runr leaves alone; vplan looks at git",
+            ),
             _ => builder.unknown("scope.", key, KEYS),
         }
     }
-    let denies_all = builder.draft.scopes.iter().any(|s| matches!(s.value, Scope::Deny(_)));
+    let denies_all = builder
+        .draft
+        .scopes
+        .iter()
+        .any(|s| matches!(s.value, Scope::Deny(_)));
     if let Some(place) = deny_place.filter(|_| !deny.is_empty() && !denies_all) {
         builder.draft.scopes.push(At::new(Scope::Deny(deny), place));
     }
@@ -290,19 +406,58 @@ fn at_most(builder: &mut Builder<'_>, patterns: &[(&str, Place)]) -> Vec<Sel> {
         let what = format!("pattern `{pattern}`");
         match translate(pattern) {
             Err(never) => never_matches(builder, &what, *place, &never),
-            Ok(Translated { not: false, wider: Some(why), .. }) => {
+            Ok(Translated {
+                not: false,
+                wider: Some(why),
+                ..
+            }) => {
                 let why = format!("{why}; it is left out, so that less is allowed");
-                builder.lose(Weight::Changed, &what, *place, &why, Some("write a glob for what it allows"));
+                builder.lose(
+                    Weight::Changed,
+                    &what,
+                    *place,
+                    &why,
+                    Some("write a glob for what it allows"),
+                );
             }
-            Ok(Translated { not: true, glob: text, .. }) => {
+            Ok(Translated {
+                not: true,
+                glob: text,
+                ..
+            }) => {
                 let name = format!("scope-allowlist-not-{}", index + 1);
-                let all = vec![glob("**".to_owned(), *place), Sel { not: true, ..glob(text, *place) }];
-                builder.draft.paths.push(Paths { name: At::new(name.clone(), *place), items: all, inclusion: 0 });
-                items.push(Sel { not: false, what: At::new(SelKind::Name(name), *place), inner: None });
+                let all = vec![
+                    glob("**".to_owned(), *place),
+                    Sel {
+                        not: true,
+                        ..glob(text, *place)
+                    },
+                ];
+                builder.draft.paths.push(Paths {
+                    name: At::new(name.clone(), *place),
+                    items: all,
+                    inclusion: 0,
+                });
+                items.push(Sel {
+                    not: false,
+                    what: At::new(SelKind::Name(name), *place),
+                    inner: None,
+                });
                 let why = "there it allows every file but those it names";
-                builder.lose(Weight::Changed, &what, *place, why, Some("exclude with `\"!…\"` in the list"));
+                builder.lose(
+                    Weight::Changed,
+                    &what,
+                    *place,
+                    why,
+                    Some("exclude with `\"!…\"` in the list"),
+                );
             }
-            Ok(Translated { wild: true, dot: false, glob: text, .. }) => plain.push(glob(text, *place)),
+            Ok(Translated {
+                wild: true,
+                dot: false,
+                glob: text,
+                ..
+            }) => plain.push(glob(text, *place)),
             Ok(read) => {
                 if read.wild {
                     let why = "here its wildcards match names that begin with a dot too";
@@ -314,11 +469,26 @@ fn at_most(builder: &mut Builder<'_>, patterns: &[(&str, Place)]) -> Vec<Sel> {
         }
     }
     if let Some(place) = plain.first().map(|p| p.what.place) {
-        // There wildcards do not match names that begin with a dot; to allow them would be to allow more.
-        plain.push(Sel { not: true, ..glob("**/.*/**".to_owned(), place) });
+        // There wildcards do not match names that begin with a dot; to allow them would be to allow
+        // more.
+        plain.push(Sel {
+            not: true,
+            ..glob("**/.*/**".to_owned(), place)
+        });
         let name = "scope-allowlist".to_owned();
-        builder.draft.paths.push(Paths { name: At::new(name.clone(), place), items: plain, inclusion: 0 });
-        items.insert(0, Sel { not: false, what: At::new(SelKind::Name(name), place), inner: None });
+        builder.draft.paths.push(Paths {
+            name: At::new(name.clone(), place),
+            items: plain,
+            inclusion: 0,
+        });
+        items.insert(
+            0,
+            Sel {
+                not: false,
+                what: At::new(SelKind::Name(name), place),
+                inner: None,
+            },
+        );
     }
     items
 }

@@ -1,6 +1,7 @@
 //! Which contracts are shipped with vplan? What `std:NAME@VERSION` imports (language.md section 7).
 //!
-//! A version that was released never changes: a repository that imports it relies on that. What is better becomes the next.
+//! A version that was released never changes: a repository that imports it relies on that. What is
+//! better becomes the next.
 
 /// A contract inside the binary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,20 +40,28 @@ impl Shipped {
     /// What it is for: its first comment, on one line.
     #[must_use]
     pub fn description(&self) -> &'static str {
-        self.text.lines().find_map(|l| l.strip_prefix('#')).map_or("", str::trim)
+        self.text
+            .lines()
+            .find_map(|l| l.strip_prefix('#'))
+            .map_or("", str::trim)
     }
 }
 
 /// The contract of this name and version.
 #[must_use]
 pub fn find(name: &str, version: u32) -> Option<&'static Shipped> {
-    SHIPPED.iter().find(|s| s.name == name && s.version == version)
+    SHIPPED
+        .iter()
+        .find(|s| s.name == name && s.version == version)
 }
 
 /// The newest version of a name.
 #[must_use]
 pub fn newest(name: &str) -> Option<&'static Shipped> {
-    SHIPPED.iter().filter(|s| s.name == name).max_by_key(|s| s.version)
+    SHIPPED
+        .iter()
+        .filter(|s| s.name == name)
+        .max_by_key(|s| s.version)
 }
 
 #[cfg(test)]
@@ -67,14 +76,24 @@ mod tests {
         let mut before = None;
         for shipped in SHIPPED {
             let mut sources = Sources::default();
-            let id = sources.add(Source::new(format!("std:{}@{}", shipped.name, shipped.version), shipped.text));
+            let id = sources.add(Source::new(
+                format!("std:{}@{}", shipped.name, shipped.version),
+                shipped.text,
+            ));
             let mut sink = Diagnostics::default();
             let draft = super::super::lower(&sources, id, &mut sink);
-            assert!(draft.imports.is_empty(), "what is shipped stands alone, or this test reads its imports");
+            assert!(
+                draft.imports.is_empty(),
+                "what is shipped stands alone, or this test reads its imports"
+            );
             let contract = validate(&draft, &sources, &mut sink);
             assert!(sink.is_empty(), "{}: {sink:?}", shipped.name);
             assert!(!contract.unwrap().checks.is_empty());
-            assert!(!shipped.description().is_empty(), "{} says what it is for", shipped.name);
+            assert!(
+                !shipped.description().is_empty(),
+                "{} says what it is for",
+                shipped.name
+            );
             let key = (shipped.name, shipped.version);
             assert!(before < Some(key), "sorted");
             before = Some(key);
@@ -83,7 +102,12 @@ mod tests {
 
     #[test]
     fn by_name_and_version() {
-        assert_eq!(find("rust", 1), newest("rust").filter(|s| s.version == 1).or(find("rust", 1)));
+        assert_eq!(
+            find("rust", 1),
+            newest("rust")
+                .filter(|s| s.version == 1)
+                .or(find("rust", 1))
+        );
         assert_eq!((find("rust", 0), newest("nothing")), (None, None));
     }
 }

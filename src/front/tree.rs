@@ -1,7 +1,8 @@
-//! What does a configuration file say, whatever it is written in? JSON, TOML and YAML become one tree with places.
+//! What does a configuration file say, whatever it is written in? JSON, TOML and YAML become one
+//! tree with places.
 //!
-//! Nothing recursive is built before its depth is known, no file grows by being read (aliases of YAML count as what they
-//! stand for), and a key stands once.
+//! Nothing recursive is built before its depth is known, no file grows by being read (aliases of
+//! YAML count as what they stand for), and a key stands once.
 
 use super::verify_contract_json;
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
@@ -77,7 +78,10 @@ impl Node {
     /// The value behind a key of a mapping.
     pub(super) fn get(&self, key: &str) -> Option<&Node> {
         match &self.value {
-            Value::Map(entries) => entries.iter().find(|(k, _)| k.name == key).map(|(_, node)| node),
+            Value::Map(entries) => entries
+                .iter()
+                .find(|(k, _)| k.name == key)
+                .map(|(_, node)| node),
             _ => None,
         }
     }
@@ -91,33 +95,45 @@ pub(super) fn json(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> O
 
 /// Recursion is bounded: the reader has refused what is too deep.
 fn from_json(value: &ast::Value<'_>, id: SourceId) -> Node {
-    let place = |range: jsonc_parser::common::Range| Place::new(id, Span::new(range.start, range.end));
+    let place =
+        |range: jsonc_parser::common::Range| Place::new(id, Span::new(range.start, range.end));
     let read = match value {
         ast::Value::NullKeyword(_) => Value::Null,
         ast::Value::BooleanLit(b) => Value::Bool(b.value),
         ast::Value::NumberLit(n) => n.value.parse().map_or_else(|_| Value::Other, Value::Whole),
         ast::Value::StringLit(s) => Value::Text(s.value.to_string()),
-        ast::Value::Array(list) => Value::List(list.elements.iter().map(|v| from_json(v, id)).collect()),
+        ast::Value::Array(list) => {
+            Value::List(list.elements.iter().map(|v| from_json(v, id)).collect())
+        }
         ast::Value::Object(object) => Value::Map(
             object
                 .properties
                 .iter()
                 .map(|p| {
-                    let key = Key { name: p.name.as_str().to_owned(), place: place(p.name.range()) };
+                    let key = Key {
+                        name: p.name.as_str().to_owned(),
+                        place: place(p.name.range()),
+                    };
                     (key, from_json(&p.value, id))
                 })
                 .collect(),
         ),
     };
-    Node { place: place(value.range()), value: read }
+    Node {
+        place: place(value.range()),
+        value: read,
+    }
 }
 
-/// Reads TOML 1.0. The parser has a limit on nesting of its own, reports a key that stands twice, and goes on after errors.
+/// Reads TOML 1.0. The parser has a limit on nesting of its own, reports a key that stands twice,
+/// and goes on after errors.
 pub(super) fn toml(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<Node> {
     let source = sources.get(id)?;
     let (table, errors) = DeTable::parse_recoverable(source.text());
     for error in &errors {
-        let span = error.span().map_or(Span::new(0, 0), |s| within(source, s.start, s.end));
+        let span = error
+            .span()
+            .map_or(Span::new(0, 0), |s| within(source, s.start, s.end));
         let message = format!("this is not TOML: {}", one_line(error.message()));
         sink.push(Diagnostic::error(TOML, message).label(Place::new(id, span), "here"));
     }
@@ -126,15 +142,31 @@ pub(super) fn toml(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> O
     if value.is_none() && errors.is_empty() {
         sink.push(too_large(id));
     }
-    errors.is_empty().then_some(Node { place: Place::new(id, Span::new(0, 0)), value: value? })
+    errors.is_empty().then_some(Node {
+        place: Place::new(id, Span::new(0, 0)),
+        value: value?,
+    })
 }
 
-fn from_table(table: &DeTable<'_>, source: &Source, id: SourceId, depth: usize, left: &mut usize) -> Option<Value> {
-    let place = |range: std::ops::Range<usize>| Place::new(id, within(source, range.start, range.end));
+fn from_table(
+    table: &DeTable<'_>,
+    source: &Source,
+    id: SourceId,
+    depth: usize,
+    left: &mut usize,
+) -> Option<Value> {
+    let place =
+        |range: std::ops::Range<usize>| Place::new(id, within(source, range.start, range.end));
     let mut entries = Vec::with_capacity(table.len());
     for (key, value) in table {
-        let key = Key { name: key.get_ref().to_string(), place: place(key.span()) };
-        entries.push((key, from_toml(value, source, id, depth.checked_sub(1)?, left)?));
+        let key = Key {
+            name: key.get_ref().to_string(),
+            place: place(key.span()),
+        };
+        entries.push((
+            key,
+            from_toml(value, source, id, depth.checked_sub(1)?, left)?,
+        ));
     }
     // The parser sorts by name; people wrote in another order.
     entries.sort_by_key(|(key, _)| key.place);
@@ -151,7 +183,9 @@ fn from_toml(
     *left = left.checked_sub(1)?;
     let read = match value.get_ref() {
         DeValue::String(text) => Value::Text(text.to_string()),
-        DeValue::Integer(n) => i64::from_str_radix(n.as_str(), n.radix()).map_or_else(|_| Value::Other, Value::Whole),
+        DeValue::Integer(n) => {
+            i64::from_str_radix(n.as_str(), n.radix()).map_or_else(|_| Value::Other, Value::Whole)
+        }
         DeValue::Float(_) => Value::Other,
         DeValue::Boolean(b) => Value::Bool(*b),
         DeValue::Datetime(_) => Value::Other,
@@ -165,10 +199,14 @@ fn from_toml(
         DeValue::Table(table) => from_table(table, source, id, depth, left)?,
     };
     let span = value.span();
-    Some(Node { place: Place::new(id, within(source, span.start, span.end)), value: read })
+    Some(Node {
+        place: Place::new(id, within(source, span.start, span.end)),
+        value: read,
+    })
 }
 
-/// Reads one document of YAML 1.2 in the core schema: no tags but those of the schema, keys are scalars.
+/// Reads one document of YAML 1.2 in the core schema: no tags but those of the schema, keys are
+/// scalars.
 pub(super) fn yaml(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<Node> {
     let source = sources.get(id)?;
     let mut reader = Yaml {
@@ -186,7 +224,10 @@ pub(super) fn yaml(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> O
         left: MAX_NODES,
     };
     match reader.read() {
-        Ok(()) => Some(reader.root.unwrap_or(Node { place: Place::new(id, Span::new(0, 0)), value: Value::Null })),
+        Ok(()) => Some(reader.root.unwrap_or(Node {
+            place: Place::new(id, Span::new(0, 0)),
+            value: Value::Null,
+        })),
         Err(fault) => {
             sink.push(*fault);
             None
@@ -214,7 +255,11 @@ struct Open {
 
 enum Collection {
     List(Vec<Node>),
-    Map { entries: Vec<(Key, Node)>, key: Option<Key>, seen: BTreeMap<String, Place> },
+    Map {
+        entries: Vec<(Key, Node)>,
+        key: Option<Key>,
+        seen: BTreeMap<String, Place>,
+    },
 }
 
 type Fault = Box<Diagnostic>;
@@ -230,15 +275,30 @@ impl Yaml<'_> {
                 Event::DocumentStart(_) => {
                     documents += 1;
                     if documents > 1 {
-                        return Err(self.fault(place, "a second document", "a configuration is one document"));
+                        return Err(self.fault(
+                            place,
+                            "a second document",
+                            "a configuration is one document",
+                        ));
                     }
                 }
                 Event::Alias(anchor) => {
                     let Some((node, count)) = self.anchors.get(&anchor).cloned() else {
-                        return Err(self.fault(place, "an alias inside what it stands for", "has no end"));
+                        return Err(self.fault(
+                            place,
+                            "an alias inside what it stands for",
+                            "has no end",
+                        ));
                     };
                     self.spend(count)?;
-                    self.value(Node { place, value: node.value }, 0, count)?;
+                    self.value(
+                        Node {
+                            place,
+                            value: node.value,
+                        },
+                        0,
+                        count,
+                    )?;
                 }
                 Event::Scalar(text, style, anchor, tag) => {
                     self.spend(1)?;
@@ -249,11 +309,17 @@ impl Yaml<'_> {
                     self.begin(anchor, tag.as_ref(), place, Collection::List(Vec::new()))?;
                 }
                 Event::MappingStart(anchor, tag) => {
-                    let map = Collection::Map { entries: Vec::new(), key: None, seen: BTreeMap::new() };
+                    let map = Collection::Map {
+                        entries: Vec::new(),
+                        key: None,
+                        seen: BTreeMap::new(),
+                    };
                     self.begin(anchor, tag.as_ref(), place, map)?;
                 }
                 Event::SequenceEnd | Event::MappingEnd => {
-                    let Some(open) = self.open.pop() else { continue };
+                    let Some(open) = self.open.pop() else {
+                        continue;
+                    };
                     let value = match open.what {
                         Collection::List(nodes) => Value::List(nodes),
                         Collection::Map { entries, .. } => Value::Map(entries),
@@ -276,17 +342,33 @@ impl Yaml<'_> {
     ) -> Result<(), Fault> {
         self.spend(1)?;
         if tag.is_some() {
-            return Err(self.fault(place, "a tag on a list or a mapping", "it says nothing to vplan"));
+            return Err(self.fault(
+                place,
+                "a tag on a list or a mapping",
+                "it says nothing to vplan",
+            ));
         }
         if self.open.len() >= MAX_DEPTH {
-            return Err(self.fault(place, &format!("nested more than {MAX_DEPTH} deep"), "one level too many"));
+            return Err(self.fault(
+                place,
+                &format!("nested more than {MAX_DEPTH} deep"),
+                "one level too many",
+            ));
         }
-        self.open.push(Open { anchor, place, nodes: 1, what });
+        self.open.push(Open {
+            anchor,
+            place,
+            nodes: 1,
+            what,
+        });
         Ok(())
     }
 
     fn spend(&mut self, nodes: usize) -> Result<(), Fault> {
-        self.left = self.left.checked_sub(nodes).ok_or_else(|| Box::new(too_large(self.id)))?;
+        self.left = self
+            .left
+            .checked_sub(nodes)
+            .ok_or_else(|| Box::new(too_large(self.id)))?;
         Ok(())
     }
 
@@ -311,18 +393,34 @@ impl Yaml<'_> {
                             self.source.slice(node.place.span).to_owned()
                         }
                         Value::List(_) | Value::Map(_) => {
-                            return Err(self.fault(node.place, "a key that is no scalar", "a key is one word"));
+                            return Err(self.fault(
+                                node.place,
+                                "a key that is no scalar",
+                                "a key is one word",
+                            ));
                         }
                     };
                     if name == "<<" {
-                        return Err(self.fault(node.place, "a merge key", "YAML 1.2 has none: write the keys out"));
+                        return Err(self.fault(
+                            node.place,
+                            "a merge key",
+                            "YAML 1.2 has none: write the keys out",
+                        ));
                     }
                     if let Some(first) = seen.insert(name.clone(), node.place) {
                         let message = format!("`{}` stands twice", visible(name.as_bytes()));
-                        let error = Diagnostic::error(DUPLICATE_KEY, message).label(node.place, "again here");
-                        return Err(Box::new(error.label(first, "first here").help("write all of it under one key")));
+                        let error = Diagnostic::error(DUPLICATE_KEY, message)
+                            .label(node.place, "again here");
+                        return Err(Box::new(
+                            error
+                                .label(first, "first here")
+                                .help("write all of it under one key"),
+                        ));
                     }
-                    *key = Some(Key { name, place: node.place });
+                    *key = Some(Key {
+                        name,
+                        place: node.place,
+                    });
                 }
             },
         }
@@ -330,7 +428,13 @@ impl Yaml<'_> {
     }
 
     /// The core schema of YAML 1.2 (section 10.3).
-    fn scalar(&self, text: &str, style: ScalarStyle, tag: Option<&Tag>, place: Place) -> Result<Value, Fault> {
+    fn scalar(
+        &self,
+        text: &str,
+        style: ScalarStyle,
+        tag: Option<&Tag>,
+        place: Place,
+    ) -> Result<Value, Fault> {
         if let Some(tag) = tag {
             return if tag.suffix == "str" && tag.handle == "tag:yaml.org,2002:" {
                 Ok(Value::Text(text.to_owned()))
@@ -343,7 +447,10 @@ impl Yaml<'_> {
         }
         let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-        let radix = |prefix: &str, radix| text.strip_prefix(prefix).and_then(|t| i64::from_str_radix(t, radix).ok());
+        let radix = |prefix: &str, radix| {
+            text.strip_prefix(prefix)
+                .and_then(|t| i64::from_str_radix(t, radix).ok())
+        };
         Ok(match text {
             "" | "~" | "null" | "Null" | "NULL" => Value::Null,
             "true" | "True" | "TRUE" => Value::Bool(true),
@@ -365,7 +472,11 @@ impl Yaml<'_> {
 
     fn scan_error(&self, error: &ScanError) -> Fault {
         let at = error.marker().index();
-        self.fault(self.place(at, at), &format!("this is not YAML: {}", one_line(error.info())), "here")
+        self.fault(
+            self.place(at, at),
+            &format!("this is not YAML: {}", one_line(error.info())),
+            "here",
+        )
     }
 
     fn fault(&self, place: Place, message: &str, label: &str) -> Fault {
@@ -374,14 +485,20 @@ impl Yaml<'_> {
 
     fn place(&self, start: usize, end: usize) -> Place {
         let byte = |index: usize| {
-            if self.offsets.is_empty() { index } else { self.offsets.get(index).copied().unwrap_or(usize::MAX) }
+            if self.offsets.is_empty() {
+                index
+            } else {
+                self.offsets.get(index).copied().unwrap_or(usize::MAX)
+            }
         };
         Place::new(self.id, within(self.source, byte(start), byte(end)))
     }
 }
 
 fn too_large(id: SourceId) -> Diagnostic {
-    let message = format!("the file comes to more than {MAX_NODES} values, or nests more than {MAX_DEPTH} deep");
+    let message = format!(
+        "the file comes to more than {MAX_NODES} values, or nests more than {MAX_DEPTH} deep"
+    );
     Diagnostic::error(TOO_LARGE, message).label(Place::new(id, Span::new(0, 0)), "in this file")
 }
 

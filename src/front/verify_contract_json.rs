@@ -1,7 +1,8 @@
 //! What does a contract in JSON say? `verify.contract.json` to draft (engine.md section 13).
 //!
-//! Strict JSON (RFC 8259): no comments, no trailing commas, no bare names, no key twice. Its checks are anonymous; they
-//! come in the order `commands`, `byRole`, `rules`, each in the order of the file.
+//! Strict JSON (RFC 8259): no comments, no trailing commas, no bare names, no key twice. Its checks
+//! are anonymous; they come in the order `commands`, `byRole`, `rules`, each in the order of the
+//! file.
 
 use crate::base::canon::Digest;
 use crate::base::carried::{Carried, listed};
@@ -37,17 +38,35 @@ pub const EMPTY_CONDITION: Code = Code("vplan::json::empty_condition");
 pub const UNSUPPORTED_KEY: Code = Code("vplan::json::unsupported_key");
 
 /// All codes of this front end.
-pub const CODES: &[Code] =
-    &[SYNTAX, DEPTH, DUPLICATE_KEY, UNKNOWN_KEY, MISSING_KEY, WRONG_TYPE, EMPTY_CONDITION, UNSUPPORTED_KEY];
+pub const CODES: &[Code] = &[
+    SYNTAX,
+    DEPTH,
+    DUPLICATE_KEY,
+    UNKNOWN_KEY,
+    MISSING_KEY,
+    WRONG_TYPE,
+    EMPTY_CONDITION,
+    UNSUPPORTED_KEY,
+];
 
-/// How deep lists and objects may nest (language.md section 2). Checked before anything recursive sees the text.
+/// How deep lists and objects may nest (language.md section 2). Checked before anything recursive
+/// sees the text.
 const MAX_DEPTH: usize = 64;
 
 /// Lowers a contract in JSON to a draft.
 pub fn lower(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Draft {
-    let Some(source) = sources.get(id) else { return Draft::default() };
-    let mut lowering =
-        Lowering { source, id, draft: Draft { path: source.name().to_owned(), ..Draft::default() }, sink };
+    let Some(source) = sources.get(id) else {
+        return Draft::default();
+    };
+    let mut lowering = Lowering {
+        source,
+        id,
+        draft: Draft {
+            path: source.name().to_owned(),
+            ..Draft::default()
+        },
+        sink,
+    };
     if let Some((value, digest)) = lowering.text() {
         lowering.draft.digest = Some(digest);
         match value {
@@ -58,10 +77,20 @@ pub fn lower(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Draft {
     lowering.draft
 }
 
-/// Reads strict JSON whatever it says, for front ends of other files: the value, and the digest of what it says. `None` after
-/// an error; a key that stands twice is one, but the value is there.
-pub(super) fn read<'s>(source: &'s Source, id: SourceId, sink: &mut Diagnostics) -> Option<(Value<'s>, Digest)> {
-    Lowering { source, id, draft: Draft::default(), sink }.text()
+/// Reads strict JSON whatever it says, for front ends of other files: the value, and the digest of
+/// what it says. `None` after an error; a key that stands twice is one, but the value is there.
+pub(super) fn read<'s>(
+    source: &'s Source,
+    id: SourceId,
+    sink: &mut Diagnostics,
+) -> Option<(Value<'s>, Digest)> {
+    Lowering {
+        source,
+        id,
+        draft: Draft::default(),
+        sink,
+    }
+    .text()
 }
 
 struct Lowering<'s, 'd> {
@@ -77,7 +106,10 @@ impl<'s> Lowering<'s, '_> {
         let text = source.text();
         if let Some(offset) = too_deep(text) {
             let error = Diagnostic::error(DEPTH, format!("nested more than {MAX_DEPTH} deep"));
-            self.sink.push(error.label(self.place(Range::new(offset, offset + 1)), "one level too many"));
+            self.sink.push(error.label(
+                self.place(Range::new(offset, offset + 1)),
+                "one level too many",
+            ));
             return None;
         }
         let value = match parse_to_ast(text, &CollectOptions::default(), &strict()) {
@@ -90,7 +122,11 @@ impl<'s> Lowering<'s, '_> {
         let Some(value) = value else {
             let error = Diagnostic::error(SYNTAX, "an empty file is no contract");
             let place = self.place(Range::new(0, 0));
-            self.sink.push(error.label(place, "nothing here").help("a contract that selects nothing is `{}`"));
+            self.sink.push(
+                error
+                    .label(place, "nothing here")
+                    .help("a contract that selects nothing is `{}`"),
+            );
             return None;
         };
         // A second reader, for its own sake (it is stricter about characters) and for the digest.
@@ -101,7 +137,8 @@ impl<'s> Lowering<'s, '_> {
                 let message = fault.to_string();
                 let message = message.split(" at line ").next().unwrap_or_default();
                 let error = Diagnostic::error(SYNTAX, format!("this is not JSON: {message}"));
-                self.sink.push(error.label(self.place(Range::new(offset, offset)), "here"));
+                self.sink
+                    .push(error.label(self.place(Range::new(offset, offset)), "here"));
                 return None;
             }
         };
@@ -110,7 +147,12 @@ impl<'s> Lowering<'s, '_> {
     }
 
     fn contract(&mut self, object: &Object<'_>) {
-        self.check_keys(object, "a contract", &["commands", "byRole", "rules"], &["visualProbes"]);
+        self.check_keys(
+            object,
+            "a contract",
+            &["commands", "byRole", "rules"],
+            &["visualProbes"],
+        );
         if let Some(list) = self.array(object, "commands") {
             self.commands("commands", list, &[]);
         }
@@ -120,7 +162,11 @@ impl<'s> Lowering<'s, '_> {
                 other => self.wrong_type("`byRole`", "an object", other),
             }
         }
-        for rule in self.array(object, "rules").into_iter().flat_map(|list| &list.elements) {
+        for rule in self
+            .array(object, "rules")
+            .into_iter()
+            .flat_map(|list| &list.elements)
+        {
             match rule {
                 Value::Object(rule) => self.rule(rule),
                 other => self.wrong_type("an entry of `rules`", "an object", other),
@@ -136,27 +182,47 @@ impl<'s> Lowering<'s, '_> {
                 let condition = self.condition(Condition::Role(vec![name]), place);
                 self.commands(&shown(&role.name), list, &[condition]);
             }
-            other => self.wrong_type(&format!("`{}`", shown(&role.name)), "a list of commands", other),
+            other => self.wrong_type(
+                &format!("`{}`", shown(&role.name)),
+                "a list of commands",
+                other,
+            ),
         }
     }
 
     fn rule(&mut self, rule: &Object<'_>) {
-        self.check_keys(rule, "a rule", &["whenChangedAny", "whenChangedAll", "commands"], &[]);
+        self.check_keys(
+            rule,
+            "a rule",
+            &["whenChangedAny", "whenChangedAll", "commands"],
+            &[],
+        );
         let mut conditions = Vec::new();
         type Make = fn(Vec<Sel>) -> Condition;
-        let kinds: [(&str, Make); 2] =
-            [("whenChangedAny", Condition::ChangedAny), ("whenChangedAll", Condition::ChangedAll)];
+        let kinds: [(&str, Make); 2] = [
+            ("whenChangedAny", Condition::ChangedAny),
+            ("whenChangedAll", Condition::ChangedAll),
+        ];
         for (key, make) in kinds {
-            let (Some(list), Some(property)) = (self.array(rule, key), rule.get(key)) else { continue };
+            let (Some(list), Some(property)) = (self.array(rule, key), rule.get(key)) else {
+                continue;
+            };
             let place = self.place(property.name.range());
             if list.elements.is_empty() {
                 self.sink.push(
-                    Diagnostic::error(EMPTY_CONDITION, format!("`{key}` without globs never holds"))
-                        .label(self.place(list.range), "an empty list")
-                        .help("take the key away for a rule that always applies"),
+                    Diagnostic::error(
+                        EMPTY_CONDITION,
+                        format!("`{key}` without globs never holds"),
+                    )
+                    .label(self.place(list.range), "an empty list")
+                    .help("take the key away for a rule that always applies"),
                 );
             }
-            let items = self.strings(key, list).into_iter().map(|s| self.sel(s)).collect();
+            let items = self
+                .strings(key, list)
+                .into_iter()
+                .map(|s| self.sel(s))
+                .collect();
             conditions.push(self.condition(make(items), place));
         }
         match rule.get("commands") {
@@ -174,15 +240,23 @@ impl<'s> Lowering<'s, '_> {
 
     fn commands(&mut self, what: &str, list: &Array<'_>, conditions: &[usize]) {
         let texts = self.strings(what, list);
-        let commands: Vec<_> = texts.iter().map(|text| parse_command(&text.value)).collect();
+        let commands: Vec<_> = texts
+            .iter()
+            .map(|text| parse_command(&text.value))
+            .collect();
         for (index, carried) in listed(&commands).commands {
-            let (Some(text), Some(command)) = (texts.get(index), commands.get(index)) else { continue };
+            let (Some(text), Some(command)) = (texts.get(index), commands.get(index)) else {
+                continue;
+            };
             let place = self.place(text.range);
             let verb = At::new(Verb::Command(Kind::Run, command.clone()), place);
             self.draft.entries.push(Entry::Check(Box::new(Check {
                 name: None,
                 verbs: vec![verb],
-                settings: carried_settings(&carried).into_iter().map(|s| At::new(s, place)).collect(),
+                settings: carried_settings(&carried)
+                    .into_iter()
+                    .map(|s| At::new(s, place))
+                    .collect(),
                 conditions: conditions.to_vec(),
                 tier_block: None,
                 place,
@@ -198,7 +272,9 @@ impl<'s> Lowering<'s, '_> {
 
     fn sel(&self, literal: &StringLit<'_>) -> Sel {
         let value: &str = &literal.value;
-        let (not, glob) = value.strip_prefix('!').map_or((false, value), |glob| (true, glob));
+        let (not, glob) = value
+            .strip_prefix('!')
+            .map_or((false, value), |glob| (true, glob));
         // Between the quotes stands the value itself unless there are escapes.
         let plain = literal.range.end - literal.range.start == value.len() + 2;
         Sel {
@@ -240,46 +316,74 @@ impl<'s> Lowering<'s, '_> {
             Value::NullKeyword(_) => "null",
         };
         let error = Diagnostic::error(WRONG_TYPE, format!("{what} is {wanted}, not {found_type}"));
-        self.sink.push(error.label(self.place(found.range()), found_type));
+        self.sink
+            .push(error.label(self.place(found.range()), found_type));
     }
 
-    fn check_keys(&mut self, object: &Object<'_>, what: &str, known: &[&str], unsupported: &[&str]) {
+    fn check_keys(
+        &mut self,
+        object: &Object<'_>,
+        what: &str,
+        known: &[&str],
+        unsupported: &[&str],
+    ) {
         for property in &object.properties {
             let (key, place) = (property.name.as_str(), self.place(property.name.range()));
             if known.contains(&key) {
                 continue;
             }
             if unsupported.contains(&key) {
-                let warning = Diagnostic::warning(UNSUPPORTED_KEY, format!("`{key}` is not supported"));
-                self.sink.push(warning.label(place, "has no effect").help("write what it checks as a command"));
+                let warning =
+                    Diagnostic::warning(UNSUPPORTED_KEY, format!("`{key}` is not supported"));
+                self.sink.push(
+                    warning
+                        .label(place, "has no effect")
+                        .help("write what it checks as a command"),
+                );
                 continue;
             }
-            let error = Diagnostic::error(UNKNOWN_KEY, format!("{what} has no key `{}`", shown(&property.name)));
+            let error = Diagnostic::error(
+                UNKNOWN_KEY,
+                format!("{what} has no key `{}`", shown(&property.name)),
+            );
             self.sink.push(match nearest(key, known.iter().copied()) {
                 Some(near) => error
                     .label(place, format!("did you mean `{near}`?"))
                     .help(format!("replace `{}` by `{near}`", shown(&property.name))),
                 None => {
-                    let list = known.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", ");
-                    error.label(place, "unknown key").help(format!("its keys are {list}"))
+                    let list = known
+                        .iter()
+                        .map(|k| format!("`{k}`"))
+                        .collect::<Vec<_>>()
+                        .join(", ");
+                    error
+                        .label(place, "unknown key")
+                        .help(format!("its keys are {list}"))
                 }
             });
         }
     }
 
-    /// Reports keys that stand twice, in all objects. The text's depth is bounded, so this recursion is.
+    /// Reports keys that stand twice, in all objects. The text's depth is bounded, so this
+    /// recursion is.
     fn report_duplicate_keys(&mut self, value: &Value<'_>) {
         match value {
-            Value::Array(list) => list.elements.iter().for_each(|v| self.report_duplicate_keys(v)),
+            Value::Array(list) => list
+                .elements
+                .iter()
+                .for_each(|v| self.report_duplicate_keys(v)),
             Value::Object(object) => {
                 let mut seen: BTreeMap<&str, Range> = BTreeMap::new();
                 for property in &object.properties {
                     let range = property.name.range();
                     if let Some(first) = seen.get(property.name.as_str()) {
-                        let error =
-                            Diagnostic::error(DUPLICATE_KEY, format!("`{}` stands twice", shown(&property.name)));
-                        let error =
-                            error.label(self.place(range), "again here").label(self.place(*first), "first here");
+                        let error = Diagnostic::error(
+                            DUPLICATE_KEY,
+                            format!("`{}` stands twice", shown(&property.name)),
+                        );
+                        let error = error
+                            .label(self.place(range), "again here")
+                            .label(self.place(*first), "first here");
                         self.sink.push(error.help("write all of it under one key"));
                     } else {
                         seen.insert(property.name.as_str(), range);
@@ -293,20 +397,30 @@ impl<'s> Lowering<'s, '_> {
 
     fn report_syntax(&mut self, fault: &ParseError) {
         let (message, help) = match fault.kind() {
-            ParseErrorKind::CommentsNotAllowed => {
-                ("JSON has no comments", Some("a contract in vplan's own language has"))
+            ParseErrorKind::CommentsNotAllowed => (
+                "JSON has no comments",
+                Some("a contract in vplan's own language has"),
+            ),
+            ParseErrorKind::TrailingCommasNotAllowed => {
+                ("a comma behind the last entry", Some("take the comma away"))
             }
-            ParseErrorKind::TrailingCommasNotAllowed => ("a comma behind the last entry", Some("take the comma away")),
-            ParseErrorKind::SingleQuotedStringsNotAllowed => {
-                ("strings stand in double quotes", Some("write `\"` for each `'`"))
-            }
+            ParseErrorKind::SingleQuotedStringsNotAllowed => (
+                "strings stand in double quotes",
+                Some("write `\"` for each `'`"),
+            ),
             ParseErrorKind::ExpectedStringObjectProperty => ("keys stand in double quotes", None),
             ParseErrorKind::ExpectedComma => ("a comma is missing", None),
             ParseErrorKind::ExpectedColonAfterObjectKey => ("a key is followed by a colon", None),
             ParseErrorKind::ExpectedObjectValue => ("a value is missing behind the colon", None),
-            ParseErrorKind::MultipleRootJsonValues => ("the file goes on behind the contract", None),
-            ParseErrorKind::UnterminatedArray => ("a list that does not end", Some("close it with `]`")),
-            ParseErrorKind::UnterminatedObject => ("an object that does not end", Some("close it with `}`")),
+            ParseErrorKind::MultipleRootJsonValues => {
+                ("the file goes on behind the contract", None)
+            }
+            ParseErrorKind::UnterminatedArray => {
+                ("a list that does not end", Some("close it with `]`"))
+            }
+            ParseErrorKind::UnterminatedObject => {
+                ("an object that does not end", Some("close it with `}`"))
+            }
             ParseErrorKind::String(_) => ("a string that cannot be read", None),
             _ => ("this is not JSON", None),
         };
@@ -341,8 +455,8 @@ fn strict() -> ParseOptions {
     }
 }
 
-/// The first bracket that opens a level too many. Brackets in strings do not count; a text that is no JSON at all may be
-/// misread, but never as less deep than a parser would find it.
+/// The first bracket that opens a level too many. Brackets in strings do not count; a text that is
+/// no JSON at all may be misread, but never as less deep than a parser would find it.
 fn too_deep(text: &str) -> Option<usize> {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     for (offset, byte) in text.bytes().enumerate() {
@@ -365,15 +479,22 @@ fn too_deep(text: &str) -> Option<usize> {
 
 /// The offset of a line (from 1) and a column in bytes (from 1).
 fn offset_of(text: &str, line: usize, column: usize) -> usize {
-    let start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
+    let start: usize = text
+        .split_inclusive('\n')
+        .take(line.saturating_sub(1))
+        .map(str::len)
+        .sum();
     (start + column.saturating_sub(1)).min(text.len())
 }
 
 /// The settings that say of a check what the `cd` and `export` before it in its list have changed.
 pub(super) fn carried_settings(carried: &Carried) -> Vec<Setting> {
-    let dir =
-        (!carried.dir.is_root()).then(|| Setting::Dir(String::from_utf8_lossy(carried.dir.as_bytes()).into_owned()));
-    let env = carried.env.iter().map(|(name, value)| Setting::Env(name.clone(), value.clone()));
+    let dir = (!carried.dir.is_root())
+        .then(|| Setting::Dir(String::from_utf8_lossy(carried.dir.as_bytes()).into_owned()));
+    let env = carried
+        .env
+        .iter()
+        .map(|(name, value)| Setting::Env(name.clone(), value.clone()));
     dir.into_iter().chain(env).collect()
 }
 
@@ -397,7 +518,11 @@ mod tests {
             let place = d.labels[0].place;
             (
                 d.code.0.trim_start_matches("vplan::json::"),
-                sources.get(place.source).unwrap().slice(place.span).to_owned(),
+                sources
+                    .get(place.source)
+                    .unwrap()
+                    .slice(place.span)
+                    .to_owned(),
             )
         };
         sink.iter().map(show).collect()
@@ -425,26 +550,53 @@ mod tests {
             (&deep, &[("depth", "[")]),
             ("{\"commands\": 1}", &[("wrong_type", "1")]),
             ("{\"commands\": null}", &[("wrong_type", "null")]),
-            ("{\"commands\": [1, true]}", &[("wrong_type", "1"), ("wrong_type", "true")]),
+            (
+                "{\"commands\": [1, true]}",
+                &[("wrong_type", "1"), ("wrong_type", "true")],
+            ),
             ("{\"byRole\": []}", &[("wrong_type", "[]")]),
-            ("{\"byRole\": {\"worker\": \"b\"}}", &[("wrong_type", "\"b\"")]),
+            (
+                "{\"byRole\": {\"worker\": \"b\"}}",
+                &[("wrong_type", "\"b\"")],
+            ),
             ("{\"rules\": {}}", &[("wrong_type", "{}")]),
             ("{\"rules\": [\"x\"]}", &[("wrong_type", "\"x\"")]),
             ("{\"rules\": [{}]}", &[("missing_key", "{}")]),
-            ("{\"rules\": [{\"whenChangedAny\": [], \"commands\": []}]}", &[("empty_condition", "[]")]),
-            ("{\"rules\": [{\"whenChangedAny\": \"a\", \"commands\": []}]}", &[("wrong_type", "\"a\"")]),
-            ("{\"rules\": [{\"whenChangedAll\": [{}], \"commands\": []}]}", &[("wrong_type", "{}")]),
+            (
+                "{\"rules\": [{\"whenChangedAny\": [], \"commands\": []}]}",
+                &[("empty_condition", "[]")],
+            ),
+            (
+                "{\"rules\": [{\"whenChangedAny\": \"a\", \"commands\": []}]}",
+                &[("wrong_type", "\"a\"")],
+            ),
+            (
+                "{\"rules\": [{\"whenChangedAll\": [{}], \"commands\": []}]}",
+                &[("wrong_type", "{}")],
+            ),
             ("{\"comands\": []}", &[("unknown_key", "\"comands\"")]),
-            ("{\"rules\": [{\"when\": 1, \"commands\": []}]}", &[("unknown_key", "\"when\"")]),
-            ("{\"commands\": [], \"commands\": []}", &[("duplicate_key", "\"commands\"")]),
+            (
+                "{\"rules\": [{\"when\": 1, \"commands\": []}]}",
+                &[("unknown_key", "\"when\"")],
+            ),
+            (
+                "{\"commands\": [], \"commands\": []}",
+                &[("duplicate_key", "\"commands\"")],
+            ),
             (
                 "{\"visualProbes\": [{\"a\": 1, \"a\": 2}]}",
-                &[("duplicate_key", "\"a\""), ("unsupported_key", "\"visualProbes\"")],
+                &[
+                    ("duplicate_key", "\"a\""),
+                    ("unsupported_key", "\"visualProbes\""),
+                ],
             ),
         ];
         for (text, want) in table {
             let got = faults(text);
-            let got: Vec<(&str, &str)> = got.iter().map(|(code, text)| (*code, text.as_str())).collect();
+            let got: Vec<(&str, &str)> = got
+                .iter()
+                .map(|(code, text)| (*code, text.as_str()))
+                .collect();
             assert_eq!(&got, want, "{text}");
         }
     }
@@ -457,27 +609,50 @@ mod tests {
         );
         assert_eq!(sink, Diagnostics::default());
         let contract = validate(&draft, &sources, &mut sink).unwrap();
-        let shape: Vec<(&str, Vec<usize>, usize)> =
-            contract.checks.iter().map(|c| (c.id.as_str(), c.placements[0].conditions.clone(), c.line)).collect();
+        let shape: Vec<(&str, Vec<usize>, usize)> = contract
+            .checks
+            .iter()
+            .map(|c| (c.id.as_str(), c.placements[0].conditions.clone(), c.line))
+            .collect();
         assert_eq!(
             shape,
-            [("a-b", vec![], 2), ("a-b-2", vec![], 2), ("t", vec![0], 2), ("x", vec![2, 3], 1), ("y", vec![], 1)]
+            [
+                ("a-b", vec![], 2),
+                ("a-b-2", vec![], 2),
+                ("t", vec![0], 2),
+                ("x", vec![2, 3], 1),
+                ("y", vec![], 1)
+            ]
         );
         assert!(contract.checks.iter().all(|c| !c.named));
         assert!(contract.checks[0].env.contains_key("CI"));
-        let crate::contract::Body::Command(unsupported) = &contract.checks[1].body else { panic!() };
+        let crate::contract::Body::Command(unsupported) = &contract.checks[1].body else {
+            panic!()
+        };
         assert!(matches!(unsupported, Command::Unsupported { text, .. } if text == "a && b"));
-        let Condition::ChangedAny(items) = &draft.conditions[2].value else { panic!() };
-        assert_eq!(items.iter().map(|i| (i.not, i.inner)).collect::<Vec<_>>(), [(false, Some(32)), (true, None)]);
+        let Condition::ChangedAny(items) = &draft.conditions[2].value else {
+            panic!()
+        };
+        assert_eq!(
+            items.iter().map(|i| (i.not, i.inner)).collect::<Vec<_>>(),
+            [(false, Some(32)), (true, None)]
+        );
     }
 
     #[test]
     fn unknown_roles_and_globs_are_found_behind_the_front_end() {
-        let (draft, mut sink, sources) =
-            lowered(r#"{"byRole": {"Tester": ["t"]}, "rules": [{"whenChangedAny": ["!a"], "commands": []}]}"#);
+        let (draft, mut sink, sources) = lowered(
+            r#"{"byRole": {"Tester": ["t"]}, "rules": [{"whenChangedAny": ["!a"], "commands": []}]}"#,
+        );
         assert!(validate(&draft, &sources, &mut sink).is_none());
         let codes: Vec<&str> = sink.iter().map(|d| d.code.0).collect();
-        assert_eq!(codes, ["vplan::contract::unknown_role", "vplan::contract::only_exclusions"]);
+        assert_eq!(
+            codes,
+            [
+                "vplan::contract::unknown_role",
+                "vplan::contract::only_exclusions"
+            ]
+        );
     }
 
     #[test]
@@ -487,7 +662,10 @@ mod tests {
             digest(r#"{"commands":["a"],"rules":[]}"#),
             digest("{ \"rules\": [],\n\"commands\": [\"\\u0061\"] }")
         );
-        assert_ne!(digest(r#"{"commands":["a","b"]}"#), digest(r#"{"commands":["b","a"]}"#));
+        assert_ne!(
+            digest(r#"{"commands":["a","b"]}"#),
+            digest(r#"{"commands":["b","a"]}"#)
+        );
     }
 
     #[test]

@@ -7,22 +7,32 @@ use crate::base::source::Sources;
 use crate::base::span::{Place, SourceId, Span};
 use crate::check::Kind;
 use crate::contract::draft::{
-    At, Check, Condition, Draft, Entry, Extent, Gate, Group, Import, Limit, Paths, Recover, Risk, Role, Scope, Sel,
-    Sequence, Setting, Verb,
+    At, Check, Condition, Draft, Entry, Extent, Gate, Group, Import, Limit, Paths, Recover, Risk,
+    Role, Scope, Sel, Sequence, Setting, Verb,
 };
 use crate::lang::ast::{Arg, Node, Value};
 use crate::lang::format::digest;
 use crate::lang::parse::{Caps, parse};
 use crate::lang::statement::Keyword;
 
-/// Lowers a file of the language, with caps that an operator may have raised. The draft is as complete as the text allows.
+/// Lowers a file of the language, with caps that an operator may have raised. The draft is as
+/// complete as the text allows.
 pub fn lower(sources: &Sources, id: SourceId, caps: &Caps, sink: &mut Diagnostics) -> Draft {
-    let Some(source) = sources.get(id) else { return Draft::default() };
+    let Some(source) = sources.get(id) else {
+        return Draft::default();
+    };
     let (ast, diagnostics) = parse(source, id, caps);
     let sound = !diagnostics.has_errors();
     sink.append(diagnostics);
-    let draft = Draft { path: source.name().to_owned(), digest: sound.then(|| digest(&ast)), ..Draft::default() };
-    let mut lowering = Lowering { draft, values: Values { id, sink } };
+    let draft = Draft {
+        path: source.name().to_owned(),
+        digest: sound.then(|| digest(&ast)),
+        ..Draft::default()
+    };
+    let mut lowering = Lowering {
+        draft,
+        values: Values { id, sink },
+    };
     lowering.entries(&ast.nodes, &mut Vec::new(), None);
     lowering.draft
 }
@@ -41,7 +51,8 @@ impl Lowering<'_> {
         self.values.place(span)
     }
 
-    /// Lowers the statements of the top level or of a group. Recursion is bounded by the cap on nesting.
+    /// Lowers the statements of the top level or of a group. Recursion is bounded by the cap on
+    /// nesting.
     fn entries(&mut self, nodes: &[Node<'_>], around: &mut Vec<usize>, tier: Option<At<u8>>) {
         for node in nodes {
             self.entry(node, around, tier.clone());
@@ -56,12 +67,21 @@ impl Lowering<'_> {
                 if !names.is_empty() {
                     let place = self.place(node.span);
                     let conditions = around.clone();
-                    self.draft.entries.push(Entry::Use { names, conditions, tier_block: tier, place });
+                    self.draft.entries.push(Entry::Use {
+                        names,
+                        conditions,
+                        tier_block: tier,
+                        place,
+                    });
                 }
                 return;
             }
             Keyword::TierBlock => {
-                let tier = node.values().next().and_then(|arg| self.values.tier(arg)).or(tier);
+                let tier = node
+                    .values()
+                    .next()
+                    .and_then(|arg| self.values.tier(arg))
+                    .or(tier);
                 let body = node.body.as_ref().map_or(&[][..], |b| &b.nodes);
                 return self.entries(body, around, tier);
             }
@@ -76,7 +96,11 @@ impl Lowering<'_> {
                 self.draft.conditions.push(condition);
                 around.push(index);
             }
-            self.entries(node.body.as_ref().map_or(&[][..], |b| &b.nodes), around, tier);
+            self.entries(
+                node.body.as_ref().map_or(&[][..], |b| &b.nodes),
+                around,
+                tier,
+            );
             if !empty {
                 around.pop();
             }
@@ -106,26 +130,46 @@ impl Lowering<'_> {
             Keyword::Import if !node.broken => self.import(node),
             Keyword::Paths => {
                 if let Some(name) = self.values.word(node) {
-                    let items = node.values().skip(1).filter_map(|a| self.values.sel(a)).collect();
-                    self.draft.paths.push(Paths { name, items, inclusion: 0 });
+                    let items = node
+                        .values()
+                        .skip(1)
+                        .filter_map(|a| self.values.sel(a))
+                        .collect();
+                    self.draft.paths.push(Paths {
+                        name,
+                        items,
+                        inclusion: 0,
+                    });
                 }
             }
             Keyword::Risk => self.risk(node),
             Keyword::Sequence if !node.broken => {
                 let groups = self.groups(node);
                 let place = self.place(node.span);
-                self.draft.sequences.push(Sequence { groups, place, inclusion: 0 });
+                self.draft.sequences.push(Sequence {
+                    groups,
+                    place,
+                    inclusion: 0,
+                });
             }
             Keyword::Role => self.role(node),
             Keyword::Expect => self.draft.expects.extend(expect(&mut self.values, node)),
             Keyword::Tests => self.draft.tests.extend(self.values.strings(node)),
             Keyword::JudgeWith => {
-                if let Some(Arg { value: Value::Command(command), span }) = node.args.first() {
+                if let Some(Arg {
+                    value: Value::Command(command),
+                    span,
+                }) = node.args.first()
+                {
                     let command = self.at((**command).clone(), *span);
                     self.draft.judge_with.push(command);
                 }
             }
-            Keyword::Limits | Keyword::Defaults | Keyword::Scope | Keyword::Recover | Keyword::Gate => {
+            Keyword::Limits
+            | Keyword::Defaults
+            | Keyword::Scope
+            | Keyword::Recover
+            | Keyword::Gate => {
                 for line in node.body.iter().flat_map(|b| &b.nodes) {
                     self.policy(line);
                 }
@@ -142,18 +186,24 @@ impl Lowering<'_> {
         let values = &mut self.values;
         let place = values.place(node.span);
         let first = node.values().next();
-        let number = |values: &mut Values<'_>, least, most| first.and_then(|a| values.number(a, least, most));
+        let number = |values: &mut Values<'_>, least, most| {
+            first.and_then(|a| values.number(a, least, most))
+        };
         let limit = match node.statement.keyword {
             Keyword::Budget => first.and_then(|a| values.duration(a)).map(Limit::Budget),
             Keyword::MaxChecks => number(values, 0, u64::MAX).map(Limit::MaxChecks),
-            Keyword::Jobs => {
-                number(values, 1, u64::from(u32::MAX)).and_then(|n| u32::try_from(n).ok()).map(Limit::Jobs)
-            }
+            Keyword::Jobs => number(values, 1, u64::from(u32::MAX))
+                .and_then(|n| u32::try_from(n).ok())
+                .map(Limit::Jobs),
             _ => None,
         };
         let scope = match node.statement.keyword {
-            Keyword::Allow => Some(Scope::Allow(node.values().filter_map(|a| values.sel(a)).collect())),
-            Keyword::Deny => Some(Scope::Deny(node.values().filter_map(|a| values.sel(a)).collect())),
+            Keyword::Allow => Some(Scope::Allow(
+                node.values().filter_map(|a| values.sel(a)).collect(),
+            )),
+            Keyword::Deny => Some(Scope::Deny(
+                node.values().filter_map(|a| values.sel(a)).collect(),
+            )),
             _ => None,
         };
         let recover = match node.statement.keyword {
@@ -164,23 +214,33 @@ impl Lowering<'_> {
         };
         let small = |n: Option<u64>| n.and_then(|n| u32::try_from(n).ok());
         let gate = match node.statement.keyword {
-            Keyword::Confirmations => small(number(values, 1, u64::from(u32::MAX))).map(Gate::Confirmations),
-            Keyword::GateRetries => small(number(values, 0, u64::from(u32::MAX))).map(Gate::Retries),
-            Keyword::SameFailure => small(number(values, 2, u64::from(u32::MAX))).map(Gate::SameFailure),
+            Keyword::Confirmations => {
+                small(number(values, 1, u64::from(u32::MAX))).map(Gate::Confirmations)
+            }
+            Keyword::GateRetries => {
+                small(number(values, 0, u64::from(u32::MAX))).map(Gate::Retries)
+            }
+            Keyword::SameFailure => {
+                small(number(values, 2, u64::from(u32::MAX))).map(Gate::SameFailure)
+            }
             Keyword::OnExhausted => first
                 .and_then(|a| values.one_of(a, &["fail", "escalate", "allow"]))
                 .map(|w| Gate::OnExhausted(w.into())),
-            Keyword::Propagate => {
-                first.and_then(|a| values.one_of(a, &["downgrade", "reset", "off"])).map(|w| Gate::Propagate(w.into()))
-            }
+            Keyword::Propagate => first
+                .and_then(|a| values.one_of(a, &["downgrade", "reset", "off"]))
+                .map(|w| Gate::Propagate(w.into())),
             _ => None,
         };
         let default = values.setting(node);
         self.draft.limits.extend(limit.map(|l| At::new(l, place)));
         self.draft.scopes.extend(scope.map(|s| At::new(s, place)));
-        self.draft.recover.extend(recover.map(|r| At::new(r, place)));
+        self.draft
+            .recover
+            .extend(recover.map(|r| At::new(r, place)));
         self.draft.gate.extend(gate.map(|g| At::new(g, place)));
-        self.draft.defaults.extend(default.map(|d| At::new(d, place)));
+        self.draft
+            .defaults
+            .extend(default.map(|d| At::new(d, place)));
     }
 
     fn check(&mut self, node: &Node<'_>, around: &mut Vec<usize>, tier: Option<At<u8>>) {
@@ -189,7 +249,9 @@ impl Lowering<'_> {
         if named && name.is_none() {
             return;
         }
-        let place = name.as_ref().map_or_else(|| self.place(node.keyword), |n| n.place);
+        let place = name
+            .as_ref()
+            .map_or_else(|| self.place(node.keyword), |n| n.place);
         let mut verbs = Vec::new();
         for arg in &node.args {
             if let Value::Command(command) = &arg.value {
@@ -209,7 +271,9 @@ impl Lowering<'_> {
                     } else {
                         verbs.push(self.at(verb, line.span));
                     }
-                } else if let Some(setting) = (!line.broken).then(|| self.values.setting(line)).flatten() {
+                } else if let Some(setting) =
+                    (!line.broken).then(|| self.values.setting(line)).flatten()
+                {
                     settings.push(self.at(setting, line.span));
                 } else if matches!(line.statement.keyword, Keyword::Check | Keyword::Paths) {
                     // It does not stand here, which has been said; but its name is known.
@@ -218,12 +282,21 @@ impl Lowering<'_> {
             }
         }
         if verbs.is_empty() && broken {
-            // The line with the verb is the one that could not be read: that it is missing need not be said.
+            // The line with the verb is the one that could not be read: that it is missing need not
+            // be said.
             let command = crate::lang::command::parse_command("");
             verbs.push(self.at(Verb::Command(Kind::Run, command), node.span));
         }
         let conditions = around.clone();
-        let check = Check { name, verbs, settings, conditions, tier_block: tier.clone(), place, inclusion: 0 };
+        let check = Check {
+            name,
+            verbs,
+            settings,
+            conditions,
+            tier_block: tier.clone(),
+            place,
+            inclusion: 0,
+        };
         self.draft.entries.push(Entry::Check(Box::new(check)));
         for line in inner {
             self.entry(line, around, tier.clone());
@@ -248,15 +321,24 @@ impl Lowering<'_> {
             (Kind::File, Some(Value::Str { .. })) => {
                 let path = self.values.strings(node).into_iter().next()?;
                 let mut assertions = Vec::new();
-                for line in node.body.iter().flat_map(|b| &b.nodes).filter(|n| !n.broken) {
+                for line in node
+                    .body
+                    .iter()
+                    .flat_map(|b| &b.nodes)
+                    .filter(|n| !n.broken)
+                {
                     if let Some(assertion) = self.values.assertion(line) {
                         assertions.push(self.at(assertion, line.span));
                     }
                 }
-                let broken =
-                    node.broken || node.body.as_ref().is_some_and(|b| b.broken || b.nodes.len() > assertions.len());
+                let broken = node.broken
+                    || node
+                        .body
+                        .as_ref()
+                        .is_some_and(|b| b.broken || b.nodes.len() > assertions.len());
                 if assertions.is_empty() && broken {
-                    // As with verbs: an assertion was meant, and what is wrong with it has been said.
+                    // As with verbs: an assertion was meant, and what is wrong with it has been
+                    // said.
                     assertions.push(self.at(crate::check::request::Assertion::Exists, node.span));
                 }
                 Verb::File { path, assertions }
@@ -269,22 +351,48 @@ impl Lowering<'_> {
     fn import(&mut self, node: &Node<'_>) {
         let mut strings = self.values.strings(node).into_iter();
         let Some(source) = strings.next() else { return };
-        let (alias, below) = (node.values().find_map(|a| self.values.as_word(a)), strings.next());
-        let Draft { entries, paths, risks, sequences, .. } = &self.draft;
-        let stands =
-            Extent { entries: entries.len(), paths: paths.len(), risks: risks.len(), sequences: sequences.len() };
+        let (alias, below) = (
+            node.values().find_map(|a| self.values.as_word(a)),
+            strings.next(),
+        );
+        let Draft {
+            entries,
+            paths,
+            risks,
+            sequences,
+            ..
+        } = &self.draft;
+        let stands = Extent {
+            entries: entries.len(),
+            paths: paths.len(),
+            risks: risks.len(),
+            sequences: sequences.len(),
+        };
         let place = self.place(node.span);
-        self.draft.imports.push(Import { source, alias, below, place, stands });
+        self.draft.imports.push(Import {
+            source,
+            alias,
+            below,
+            place,
+            stands,
+        });
     }
 
     fn risk(&mut self, node: &Node<'_>) {
         let mut values = node.values();
-        let (Some(name), Some(tier)) = (self.values.word(node), values.nth(1)) else { return };
+        let (Some(name), Some(tier)) = (self.values.word(node), values.nth(1)) else {
+            return;
+        };
         let items: Vec<Sel> = values.filter_map(|a| self.values.sel(a)).collect();
         if let Some(tier) = self.values.tier(tier)
             && !(node.broken && items.is_empty())
         {
-            self.draft.risks.push(Risk { name, tier, items, inclusion: 0 });
+            self.draft.risks.push(Risk {
+                name,
+                tier,
+                items,
+                inclusion: 0,
+            });
         }
     }
 
@@ -292,21 +400,46 @@ impl Lowering<'_> {
     fn groups(&self, node: &Node<'_>) -> Vec<At<Group>> {
         let names = |args: &[Arg<'_>]| -> Option<At<Group>> {
             let span = args.first()?.span.to(args.last()?.span);
-            let words: Vec<At<String>> = args.iter().filter_map(|a| self.values.as_word(a)).collect();
+            let words: Vec<At<String>> =
+                args.iter().filter_map(|a| self.values.as_word(a)).collect();
             let rest = matches!(words.as_slice(), [one] if one.value == "*");
-            Some(self.at(if rest { Group::Rest } else { Group::Names(words) }, span))
+            Some(self.at(
+                if rest {
+                    Group::Rest
+                } else {
+                    Group::Names(words)
+                },
+                span,
+            ))
         };
-        node.args.split(|a| a.value == Value::Mark("->")).filter_map(names).collect()
+        node.args
+            .split(|a| a.value == Value::Mark("->"))
+            .filter_map(names)
+            .collect()
     }
 
     fn role(&mut self, node: &Node<'_>) {
-        let Some(name) = self.values.word(node) else { return };
-        let mut role = Role { name, only: Vec::new(), max_checks: Vec::new() };
-        for line in node.body.iter().flat_map(|b| &b.nodes).filter(|n| !n.broken) {
+        let Some(name) = self.values.word(node) else {
+            return;
+        };
+        let mut role = Role {
+            name,
+            only: Vec::new(),
+            max_checks: Vec::new(),
+        };
+        for line in node
+            .body
+            .iter()
+            .flat_map(|b| &b.nodes)
+            .filter(|n| !n.broken)
+        {
             match line.statement.keyword {
                 Keyword::RoleOnly => role.only.push(self.at(self.values.words(line), line.span)),
                 Keyword::RoleMaxChecks => {
-                    let most = line.values().next().and_then(|a| self.values.number(a, 0, u64::MAX));
+                    let most = line
+                        .values()
+                        .next()
+                        .and_then(|a| self.values.number(a, 0, u64::MAX));
                     role.max_checks.extend(most.map(|n| self.at(n, line.span)));
                 }
                 _ => {}
@@ -336,7 +469,10 @@ mod tests {
         let draft = lower(&sources, id, &Caps::default(), &mut sink);
         let source = sources.get(id).unwrap();
         let show = |d: crate::base::diagnostic::Diagnostic| {
-            (d.code.0.replace("vplan::lang::", ""), source.slice(d.labels[0].place.span).to_owned())
+            (
+                d.code.0.replace("vplan::lang::", ""),
+                source.slice(d.labels[0].place.span).to_owned(),
+            )
         };
         (draft, sink.sorted().into_iter().map(show).collect())
     }
@@ -390,41 +526,73 @@ limits {
         let items = &draft.paths[0].items;
         assert_eq!(items[0].what.value, SelKind::Glob("apps/api/**".to_owned()));
         assert_eq!(items[0].inner.map(|i| &text[i..i + 4]), Some("apps"));
-        assert_eq!((items[1].not, &items[1].what.value), (true, &SelKind::Name("prose".to_owned())));
+        assert_eq!(
+            (items[1].not, &items[1].what.value),
+            (true, &SelKind::Name("prose".to_owned()))
+        );
         assert_eq!(items[2].inner.map(|i| &text[i..i + 2]), Some("**"));
         assert_eq!(draft.defaults[0].value, Setting::Timeout(300_000));
         assert_eq!(draft.conditions.len(), 2);
         let [
             Entry::Check(lint),
             Entry::Check(unit),
-            Entry::Use { names, conditions, tier_block, .. },
+            Entry::Use {
+                names,
+                conditions,
+                tier_block,
+                ..
+            },
             Entry::Check(bundle),
         ] = draft.entries.as_slice()
         else {
             panic!("{:?}", draft.entries)
         };
-        let Verb::Command(Kind::Run, Command::Argv { env, pieces }) = &lint.verbs[0].value else { panic!("{lint:?}") };
+        let Verb::Command(Kind::Run, Command::Argv { env, pieces }) = &lint.verbs[0].value else {
+            panic!("{lint:?}")
+        };
         assert_eq!(env.get("CI"), Some(&Word::from("1")));
         assert_eq!(pieces.last(), Some(&Piece::Changed));
-        assert_eq!((unit.conditions.as_slice(), unit.tier_block.as_ref().map(|t| t.value)), (&[0][..], Some(1)));
+        assert_eq!(
+            (
+                unit.conditions.as_slice(),
+                unit.tier_block.as_ref().map(|t| t.value)
+            ),
+            (&[0][..], Some(1))
+        );
         assert_eq!(unit.settings.len(), 3);
-        assert_eq!(unit.settings[2].value, Setting::Env("A".to_owned(), Word::from("x y")));
-        assert_eq!((names[0].value.as_str(), conditions.as_slice(), tier_block), ("lint", &[0, 1][..], &None));
-        let Verb::File { path, assertions } = &bundle.verbs[0].value else { panic!("{bundle:?}") };
+        assert_eq!(
+            unit.settings[2].value,
+            Setting::Env("A".to_owned(), Word::from("x y"))
+        );
+        assert_eq!(
+            (names[0].value.as_str(), conditions.as_slice(), tier_block),
+            ("lint", &[0, 1][..], &None)
+        );
+        let Verb::File { path, assertions } = &bundle.verbs[0].value else {
+            panic!("{bundle:?}")
+        };
         assert_eq!(path.value, "dist/app.js");
         let assertions: Vec<&Assertion> = assertions.iter().map(|a| &a.value).collect();
         assert_eq!(
             assertions,
             [
                 &Assertion::Exists,
-                &Assertion::Size { max: Some(2 << 20), min: Some(1) },
-                &Assertion::Size { max: Some(1000), min: None },
+                &Assertion::Size {
+                    max: Some(2 << 20),
+                    min: Some(1)
+                },
+                &Assertion::Size {
+                    max: Some(1000),
+                    min: None
+                },
                 &Assertion::Type(FileType::Dir),
             ]
         );
         assert_eq!(draft.risks[0].tier.value, 1);
         let groups: Vec<&Group> = draft.sequences[0].groups.iter().map(|g| &g.value).collect();
-        assert!(matches!(groups.as_slice(), [Group::Names(names), Group::Rest] if names.len() == 2));
+        assert!(
+            matches!(groups.as_slice(), [Group::Names(names), Group::Rest] if names.len() == 2)
+        );
         assert_eq!(draft.roles[0].max_checks[0].value, 3);
         assert_eq!(draft.limits[0].value, Limit::Budget(600_000));
     }
@@ -446,17 +614,27 @@ limits {
             ("produces \"!a\"", "excluding_glob", "\"!a\""),
             ("pass-env A* *", "bad_variable", "*"),
             ("pass-env A-B", "bad_variable", "A-B"),
-            ("max-errors 9007199254740992", "bad_number", "9007199254740992"),
+            (
+                "max-errors 9007199254740992",
+                "bad_number",
+                "9007199254740992",
+            ),
             ("file \"x\" {\n size 10B\n}", "bad_size", "10B"),
             ("file \"x\" {\n size ..\n}", "bad_size", ".."),
-            ("file \"x\" {\n size 2KiB..1KiB\n}", "bad_size", "2KiB..1KiB"),
+            (
+                "file \"x\" {\n size 2KiB..1KiB\n}",
+                "bad_size",
+                "2KiB..1KiB",
+            ),
             ("file \"x\" {\n size 1..10B\n}", "bad_size", "1..10B"),
             ("file \"x\" {\n type png\n}", "unknown_word", "png"),
         ] {
             let (_, messages) = lower_text(&format!("vplan 1\ncheck a {{\n  {line}\n}}\n"));
             assert_eq!(messages, [(code.to_owned(), at.to_owned())], "{line}");
         }
-        let (_, messages) = lower_text("vplan 1\ngate {\n  on-exhausted retry\n  confirmations 0\n}\ntier 9 {\n}\n");
+        let (_, messages) = lower_text(
+            "vplan 1\ngate {\n  on-exhausted retry\n  confirmations 0\n}\ntier 9 {\n}\n",
+        );
         let codes: Vec<&str> = messages.iter().map(|m| m.0.as_str()).collect();
         assert_eq!(codes, ["unknown_word", "bad_number", "bad_number"]);
     }
@@ -464,11 +642,14 @@ limits {
     #[test]
     fn what_is_broken_is_not_reported_twice() {
         // A check whose verb could not be read has one all the same, and its name is known.
-        let (draft, messages) =
-            lower_text("vplan 1\ncheck a {\n  frobnicate the thing\n}\ncheck b: x | y\ncheck c {\n  run z\n  fil\n}\n");
+        let (draft, messages) = lower_text(
+            "vplan 1\ncheck a {\n  frobnicate the thing\n}\ncheck b: x | y\ncheck c {\n  run z\n  fil\n}\n",
+        );
         assert_eq!(messages.len(), 3);
         for entry in &draft.entries {
-            let Entry::Check(check) = entry else { panic!("{entry:?}") };
+            let Entry::Check(check) = entry else {
+                panic!("{entry:?}")
+            };
             assert!(check.name.is_some());
             assert_eq!(check.verbs.len(), 1);
         }

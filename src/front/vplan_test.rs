@@ -24,11 +24,25 @@ pub struct Tests {
     pub expects: Vec<Expect>,
 }
 
-/// Lowers a file of tests, with the size in bytes that an operator allows. It begins with `vplan 1` and `tests "PATH"`, and holds
-/// nothing else but `expect`.
-pub fn lower_tests(sources: &Sources, id: SourceId, file_bytes: usize, sink: &mut Diagnostics) -> Tests {
-    let Some(source) = sources.get(id) else { return Tests::default() };
-    let (ast, diagnostics) = parse(source, id, &Caps { file_bytes, ..Caps::default() });
+/// Lowers a file of tests, with the size in bytes that an operator allows. It begins with `vplan 1`
+/// and `tests "PATH"`, and holds nothing else but `expect`.
+pub fn lower_tests(
+    sources: &Sources,
+    id: SourceId,
+    file_bytes: usize,
+    sink: &mut Diagnostics,
+) -> Tests {
+    let Some(source) = sources.get(id) else {
+        return Tests::default();
+    };
+    let (ast, diagnostics) = parse(
+        source,
+        id,
+        &Caps {
+            file_bytes,
+            ..Caps::default()
+        },
+    );
     let sound = !diagnostics.has_errors();
     sink.append(diagnostics);
     let mut values = Values { id, sink };
@@ -39,7 +53,9 @@ pub fn lower_tests(sources: &Sources, id: SourceId, file_bytes: usize, sink: &mu
             Keyword::Vplan => {}
             Keyword::Tests => {
                 named = true;
-                let Some(contract) = values.strings(node).into_iter().next() else { continue };
+                let Some(contract) = values.strings(node).into_iter().next() else {
+                    continue;
+                };
                 if let Some(first) = &tests.contract {
                     values.sink.push(
                         Diagnostic::error(DUPLICATE_LINE, "`tests` stands twice")
@@ -54,22 +70,29 @@ pub fn lower_tests(sources: &Sources, id: SourceId, file_bytes: usize, sink: &mu
             Keyword::Expect => tests.expects.extend(expect(&mut values, node)),
             _ => {
                 let word = node.statement.word;
-                let error = Diagnostic::error(NOT_A_TEST, format!("`{word}` does not stand in a file of tests"));
-                let place = values.place(node.keyword);
-                values.sink.push(
-                    error
-                        .label(place, "not here")
-                        .help("beside `vplan 1` and `tests`, only `expect` does; the rest is the contract's"),
+                let error = Diagnostic::error(
+                    NOT_A_TEST,
+                    format!("`{word}` does not stand in a file of tests"),
                 );
+                let place = values.place(node.keyword);
+                values.sink.push(error.label(place, "not here").help(
+                    "beside `vplan 1` and `tests`, only `expect` does; the rest is the contract's",
+                ));
             }
         }
     }
     if !named && sound {
         let second = ast.nodes.get(1).map_or(Span::new(0, 0), |n| n.keyword);
         sink.push(
-            Diagnostic::error(TESTS_MISSING, "the file does not say which contract it tests")
-                .label(Place::new(id, second), "`tests \"PATH\"` is expected before anything else")
-                .help("write `tests \"verify.vplan\"` behind `vplan 1`: a path relative to this file"),
+            Diagnostic::error(
+                TESTS_MISSING,
+                "the file does not say which contract it tests",
+            )
+            .label(
+                Place::new(id, second),
+                "`tests \"PATH\"` is expected before anything else",
+            )
+            .help("write `tests \"verify.vplan\"` behind `vplan 1`: a path relative to this file"),
         );
     }
     tests
@@ -88,7 +111,11 @@ pub(super) fn expect(values: &mut Values<'_>, node: &Node<'_>) -> Option<Expect>
             None => broken = true,
         }
     }
-    Some(Expect { title, lines, broken })
+    Some(Expect {
+        title,
+        lines,
+        broken,
+    })
 }
 
 fn line(values: &mut Values<'_>, node: &Node<'_>) -> Option<ExpectLine> {
@@ -97,11 +124,13 @@ fn line(values: &mut Values<'_>, node: &Node<'_>) -> Option<ExpectLine> {
         Keyword::ExpectRole => ExpectLine::Role(values.word(node)?),
         Keyword::Changed => ExpectLine::Changed(values.strings(node)),
         Keyword::ExpectTier => ExpectLine::Tier(values.tier(first?)?.value),
-        Keyword::RiskLevel => ExpectLine::RiskLevel(match values.one_of(first?, &["low", "medium", "high"])? {
-            "low" => RiskLevel::Low,
-            "medium" => RiskLevel::Medium,
-            _ => RiskLevel::High,
-        }),
+        Keyword::RiskLevel => {
+            ExpectLine::RiskLevel(match values.one_of(first?, &["low", "medium", "high"])? {
+                "low" => RiskLevel::Low,
+                "medium" => RiskLevel::Medium,
+                _ => RiskLevel::High,
+            })
+        }
         Keyword::At => {
             let mut ends = Vec::new();
             for arg in node.values() {

@@ -1,4 +1,5 @@
-//! What do the arguments of the language's statements mean as values: numbers, durations, sizes, settings?
+//! What do the arguments of the language's statements mean as values: numbers, durations, sizes,
+//! settings?
 
 use crate::base::command::is_env_name;
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
@@ -26,7 +27,14 @@ impl Values<'_> {
         Place::new(self.id, span)
     }
 
-    fn fault(&mut self, code: Code, arg: &Arg<'_>, message: String, label: &str, help: Option<String>) {
+    fn fault(
+        &mut self,
+        code: Code,
+        arg: &Arg<'_>,
+        message: String,
+        label: &str,
+        help: Option<String>,
+    ) {
         let mut diagnostic = Diagnostic::error(code, message).label(self.place(arg.span), label);
         diagnostic.help = help;
         self.sink.push(diagnostic);
@@ -64,14 +72,26 @@ impl Values<'_> {
         let place = self.place(arg.span);
         Some(match &arg.value {
             Value::Str { text, verbatim } => {
-                let (not, glob) = text.strip_prefix('!').map_or((false, text.as_ref()), |glob| (true, glob));
+                let (not, glob) = text
+                    .strip_prefix('!')
+                    .map_or((false, text.as_ref()), |glob| (true, glob));
                 let inner = verbatim.then_some(arg.span.start + 1 + usize::from(not));
-                Sel { not, what: At::new(SelKind::Glob(glob.to_owned()), place), inner }
+                Sel {
+                    not,
+                    what: At::new(SelKind::Glob(glob.to_owned()), place),
+                    inner,
+                }
             }
-            Value::Word(name) => {
-                Sel { not: false, what: At::new(SelKind::Name((*name).to_owned()), place), inner: None }
-            }
-            Value::Not(name) => Sel { not: true, what: At::new(SelKind::Name((*name).to_owned()), place), inner: None },
+            Value::Word(name) => Sel {
+                not: false,
+                what: At::new(SelKind::Name((*name).to_owned()), place),
+                inner: None,
+            },
+            Value::Not(name) => Sel {
+                not: true,
+                what: At::new(SelKind::Name((*name).to_owned()), place),
+                inner: None,
+            },
             _ => return None,
         })
     }
@@ -85,8 +105,15 @@ impl Values<'_> {
         let sel = self.sel(arg)?;
         if sel.not {
             let message = format!("`{}` takes no excluding globs", node.statement.word);
-            let help = r"leave the `!` out; a name that begins with `!` is written `'\!…'`".to_owned();
-            self.fault(error::EXCLUDING_GLOB, arg, message, "begins with `!`", Some(help));
+            let help =
+                r"leave the `!` out; a name that begins with `!` is written `'\!…'`".to_owned();
+            self.fault(
+                error::EXCLUDING_GLOB,
+                arg,
+                message,
+                "begins with `!`",
+                Some(help),
+            );
             return None;
         }
         Some(sel)
@@ -98,10 +125,15 @@ impl Values<'_> {
 
     /// A whole number within bounds, never above what JSON readers keep exact.
     pub(super) fn number(&mut self, arg: &Arg<'_>, least: u64, most: u64) -> Option<u64> {
-        let Value::Word(word) = arg.value else { return None };
+        let Value::Word(word) = arg.value else {
+            return None;
+        };
         let most = most.min(MAX_INTEGER);
         let digits = !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
-        let value = word.parse::<u64>().ok().filter(|n| digits && (least..=most).contains(n));
+        let value = word
+            .parse::<u64>()
+            .ok()
+            .filter(|n| digits && (least..=most).contains(n));
         if value.is_none() {
             let message = if digits {
                 format!("{} is out of range", shown(word))
@@ -119,7 +151,8 @@ impl Values<'_> {
     }
 
     fn small(&mut self, arg: &Arg<'_>, most: u32) -> Option<u32> {
-        self.number(arg, 0, u64::from(most)).and_then(|n| u32::try_from(n).ok())
+        self.number(arg, 0, u64::from(most))
+            .and_then(|n| u32::try_from(n).ok())
     }
 
     /// 0, 1 or 2.
@@ -130,12 +163,16 @@ impl Values<'_> {
 
     /// A duration, in milliseconds.
     pub(super) fn duration(&mut self, arg: &Arg<'_>) -> Option<u64> {
-        let Value::Word(word) = arg.value else { return None };
+        let Value::Word(word) = arg.value else {
+            return None;
+        };
         parse_duration(word)
             .map_err(|e| {
                 let message = format!("{} is no duration", shown(word));
                 let help = (e == UnitError::NoUnit).then(|| format!("did you mean `{word}s`?"));
-                let help = help.unwrap_or_else(|| "a duration is written `500ms`, `30s`, `10m` or `2h`".to_owned());
+                let help = help.unwrap_or_else(|| {
+                    "a duration is written `500ms`, `30s`, `10m` or `2h`".to_owned()
+                });
                 self.fault(error::BAD_DURATION, arg, message, unit_fault(e), Some(help));
             })
             .ok()
@@ -143,7 +180,9 @@ impl Values<'_> {
 
     /// One of a few words.
     pub(super) fn one_of(&mut self, arg: &Arg<'_>, known: &[&'static str]) -> Option<&'static str> {
-        let Value::Word(word) = arg.value else { return None };
+        let Value::Word(word) = arg.value else {
+            return None;
+        };
         let found = known.iter().find(|k| **k == word);
         if found.is_none() {
             let help = match nearest(word, known.iter().copied()) {
@@ -173,13 +212,23 @@ impl Values<'_> {
     fn variables(&mut self, node: &Node<'_>) -> Vec<At<String>> {
         let mut names = Vec::new();
         for arg in node.values() {
-            let Value::Word(word) = arg.value else { continue };
+            let Value::Word(word) = arg.value else {
+                continue;
+            };
             if is_env_name(word.strip_suffix('*').unwrap_or(word)) {
                 names.extend(self.as_word(arg));
             } else {
                 let message = format!("{} names no variable", shown(word));
-                let help = "a name has letters, digits and `_`; only its end may be `*`, as in `CARGO_*`".to_owned();
-                self.fault(error::BAD_VARIABLE, arg, message, "the name of a variable is expected", Some(help));
+                let help =
+                    "a name has letters, digits and `_`; only its end may be `*`, as in `CARGO_*`"
+                        .to_owned();
+                self.fault(
+                    error::BAD_VARIABLE,
+                    arg,
+                    message,
+                    "the name of a variable is expected",
+                    Some(help),
+                );
             }
         }
         names
@@ -187,27 +236,51 @@ impl Values<'_> {
 
     /// `A..B`, in bytes, either end perhaps open.
     fn size_range(&mut self, arg: &Arg<'_>) -> Option<Assertion> {
-        let Value::Word(word) = arg.value else { return None };
-        let wrong =
-            |e: UnitError| (unit_fault(e), "a size is written `10B`, `64KiB`, `2MiB`, `1GiB`, `1MB`".to_owned());
-        let end = |text: &str| if text.is_empty() { Ok(None) } else { parse_size(text).map(Some).map_err(wrong) };
+        let Value::Word(word) = arg.value else {
+            return None;
+        };
+        let wrong = |e: UnitError| {
+            (
+                unit_fault(e),
+                "a size is written `10B`, `64KiB`, `2MiB`, `1GiB`, `1MB`".to_owned(),
+            )
+        };
+        let end = |text: &str| {
+            if text.is_empty() {
+                Ok(None)
+            } else {
+                parse_size(text).map(Some).map_err(wrong)
+            }
+        };
         let read = match word.split_once("..") {
             None => Err((
                 "`..` is missing",
                 format!("write `{word}..{word}` for exactly that, `{word}..` for at least that"),
             )),
-            Some(("", "")) => Err(("both ends are open", "give one end: `1B..`, `..2MiB` or `1B..2MiB`".to_owned())),
+            Some(("", "")) => Err((
+                "both ends are open",
+                "give one end: `1B..`, `..2MiB` or `1B..2MiB`".to_owned(),
+            )),
             Some((min, max)) => end(min).and_then(|min| end(max).map(|max| (min, max))),
         };
         let read = read.and_then(|range| match range {
             (Some(min), Some(max)) if min > max => {
                 let (low, high) = word.split_once("..").unwrap_or_default();
-                Err(("the first end is above the second", format!("did you mean `{high}..{low}`?")))
+                Err((
+                    "the first end is above the second",
+                    format!("did you mean `{high}..{low}`?"),
+                ))
             }
             (min, max) => Ok(Assertion::Size { max, min }),
         });
         read.map_err(|(label, help)| {
-            self.fault(error::BAD_SIZE, arg, format!("{} is no range of sizes", shown(word)), label, Some(help));
+            self.fault(
+                error::BAD_SIZE,
+                arg,
+                format!("{} is no range of sizes", shown(word)),
+                label,
+                Some(help),
+            );
         })
         .ok()
     }
@@ -227,15 +300,15 @@ impl Values<'_> {
             Keyword::Lacks => Assertion::Lacks(text()?),
             Keyword::Matches => Assertion::Matches(text()?),
             Keyword::Size => self.size_range(first?)?,
-            Keyword::Type => {
-                Assertion::Type(match self.one_of(first?, &["file", "dir", "symlink", "executable", "utf8"])? {
+            Keyword::Type => Assertion::Type(
+                match self.one_of(first?, &["file", "dir", "symlink", "executable", "utf8"])? {
                     "file" => FileType::File,
                     "dir" => FileType::Dir,
                     "symlink" => FileType::Symlink,
                     "executable" => FileType::Executable,
                     _ => FileType::Utf8,
-                })
-            }
+                },
+            ),
             _ => return None,
         })
     }
@@ -288,10 +361,12 @@ impl Values<'_> {
             Keyword::MaxErrors => Setting::MaxErrors(self.number(first, 0, u64::MAX)?),
             Keyword::MaxWarnings => Setting::MaxWarnings(self.number(first, 0, u64::MAX)?),
             Keyword::MinTests => Setting::MinTests(self.number(first, 0, u64::MAX)?),
-            Keyword::Severity => Setting::Severity(match self.one_of(first, &["blocking", "warning"])? {
-                "blocking" => Severity::Blocking,
-                _ => Severity::Warning,
-            }),
+            Keyword::Severity => {
+                Setting::Severity(match self.one_of(first, &["blocking", "warning"])? {
+                    "blocking" => Severity::Blocking,
+                    _ => Severity::Warning,
+                })
+            }
             Keyword::CheckContext => Setting::Context(self.sels(node)),
             _ => return None,
         })

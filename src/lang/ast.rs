@@ -1,7 +1,8 @@
-//! What does a contract look like as a tree? Statements with their arguments, and all that stands between them.
+//! What does a contract look like as a tree? Statements with their arguments, and all that stands
+//! between them.
 //!
-//! The tree is uniform: a statement is a keyword, arguments and perhaps a block. What arguments a keyword takes is told by
-//! the table in `statement`; what they mean, by the front end.
+//! The tree is uniform: a statement is a keyword, arguments and perhaps a block. What arguments a
+//! keyword takes is told by the table in `statement`; what they mean, by the front end.
 
 use super::statement::{Context, Statement};
 use crate::base::command::Command;
@@ -105,7 +106,9 @@ pub enum Value<'a> {
 impl Node<'_> {
     /// The arguments without the punctuation.
     pub fn values(&self) -> impl Iterator<Item = &Arg<'_>> {
-        self.args.iter().filter(|a| !matches!(a.value, Value::Mark(_)))
+        self.args
+            .iter()
+            .filter(|a| !matches!(a.value, Value::Mark(_)))
     }
 }
 
@@ -126,7 +129,10 @@ fn same_nodes(a: &[Node<'_>], b: &[Node<'_>]) -> bool {
             };
             a.statement.keyword == b.statement.keyword
                 && a.args.len() == b.args.len()
-                && a.args.iter().zip(&b.args).all(|(a, b)| same_values(&a.value, &b.value))
+                && a.args
+                    .iter()
+                    .zip(&b.args)
+                    .all(|(a, b)| same_values(&a.value, &b.value))
                 && bodies
         })
 }

@@ -3,11 +3,13 @@
 use super::conjunction;
 use super::state::{Changes, changes};
 use super::word::{Fault, Remark, Scan, Scanned, scan};
-use crate::base::command::{Command, Env, Link, Piece, Unsupported, UnsupportedReason, is_env_name};
+use crate::base::command::{
+    Command, Env, Link, Piece, Unsupported, UnsupportedReason, is_env_name,
+};
 use crate::base::word::Word;
 
-/// Reads a command that does not come from a contract file: a request's, a converted one's. Never fails: a text outside
-/// the grammar is `Command::Unsupported`.
+/// Reads a command that does not come from a contract file: a request's, a converted one's. Never
+/// fails: a text outside the grammar is `Command::Unsupported`.
 #[must_use]
 pub fn parse_command(text: &str) -> Command {
     let words = scan(text);
@@ -18,19 +20,30 @@ pub fn parse_command(text: &str) -> Command {
                 Some(parts) => parts.into_iter().map(link).collect(),
                 None => link(text).filter(Link::is_carried).map(|link| vec![link]),
             };
-            let unsupported = Unsupported { chain: chain.unwrap_or_default(), ..fault };
-            Command::Unsupported { text: text.to_owned(), unsupported }
+            let unsupported = Unsupported {
+                chain: chain.unwrap_or_default(),
+                ..fault
+            };
+            Command::Unsupported {
+                text: text.to_owned(),
+                unsupported,
+            }
         }
     }
 }
 
-/// Whether a shell would expand a word of the text that this grammar passes on as it stands: `*`, `?`, `[…]`, `~`, `{a,b}`.
+/// Whether a shell would expand a word of the text that this grammar passes on as it stands: `*`,
+/// `?`, `[…]`, `~`, `{a,b}`.
 #[must_use]
 pub fn would_expand(text: &str) -> bool {
-    scan(text).remarks.iter().any(|r| matches!(r, Remark::Glob(_)))
+    scan(text)
+        .remarks
+        .iter()
+        .any(|r| matches!(r, Remark::Glob(_)))
 }
 
-/// Whether a text does nothing but change the shell that reads it, so that a shell of its own would verify nothing.
+/// Whether a text does nothing but change the shell that reads it, so that a shell of its own would
+/// verify nothing.
 #[must_use]
 pub fn only_changes_shell(text: &str) -> bool {
     // What no shell can read does nothing at all.
@@ -42,36 +55,73 @@ pub fn only_changes_shell(text: &str) -> bool {
 /// What is wrong with a scanned text.
 pub(super) fn unsupported(text: &str, words: &Scan<'_>) -> Option<Unsupported> {
     let fault = words.first_fault()?;
-    let found = text.get(fault.span.start..fault.span.end).unwrap_or_default().to_owned();
+    let found = text
+        .get(fault.span.start..fault.span.end)
+        .unwrap_or_default()
+        .to_owned();
     let changes_shell = changes(text) != Changes::Nothing;
-    Some(Unsupported { chain: Vec::new(), changes_shell, offset: fault.span.start, reason: fault.reason, text: found })
+    Some(Unsupported {
+        chain: Vec::new(),
+        changes_shell,
+        offset: fault.span.start,
+        reason: fault.reason,
+        text: found,
+    })
 }
 
 /// The command that the words of a text without faults make.
 pub(super) fn argv(words: Scan<'_>) -> Command {
-    let piece = |w: Scanned| if w.is_changed() { Piece::Changed } else { Piece::Word(Word::new(w.bytes)) };
-    Command::Argv { env: env(&words), pieces: words.words.into_iter().map(piece).collect() }
+    let piece = |w: Scanned| {
+        if w.is_changed() {
+            Piece::Changed
+        } else {
+            Piece::Word(Word::new(w.bytes))
+        }
+    };
+    Command::Argv {
+        env: env(&words),
+        pieces: words.words.into_iter().map(piece).collect(),
+    }
 }
 
 /// The assignments; the last of a name wins.
 fn env(words: &Scan<'_>) -> Env {
-    words.env.iter().map(|(name, value)| ((*name).to_owned(), Word::new(value.clone()))).collect()
+    words
+        .env
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), Word::new(value.clone())))
+        .collect()
 }
 
-/// What one part of a conjunction is. `None` when it cannot be a part: `{changed}` has no place in a link.
+/// What one part of a conjunction is. `None` when it cannot be a part: `{changed}` has no place in
+/// a link.
 fn link(part: &str) -> Option<Link> {
     let words = scan(part);
     if words.words.iter().any(Scanned::is_changed) {
         return None;
     }
     let Some(fault) = unsupported(part, &words) else {
-        let argv = words.words.iter().map(|w| Word::new(w.bytes.clone())).collect();
-        return Some(Link::Run { argv, env: env(&words) });
+        let argv = words
+            .words
+            .iter()
+            .map(|w| Word::new(w.bytes.clone()))
+            .collect();
+        return Some(Link::Run {
+            argv,
+            env: env(&words),
+        });
     };
     // What a shell would expand first is not known here.
     let plain = words.env.is_empty() && !words.remarks.iter().any(|r| matches!(r, Remark::Glob(_)));
-    let carried = if fault.reason == UnsupportedReason::Builtin && plain { carried(&words.words) } else { None };
-    Some(carried.unwrap_or_else(|| Link::Other { text: part.to_owned(), unsupported: Box::new(fault) }))
+    let carried = if fault.reason == UnsupportedReason::Builtin && plain {
+        carried(&words.words)
+    } else {
+        None
+    };
+    Some(carried.unwrap_or_else(|| Link::Other {
+        text: part.to_owned(),
+        unsupported: Box::new(fault),
+    }))
 }
 
 /// `cd DIR`, or `export NAME=VALUE…`: what can be said of the commands behind it without a shell.
@@ -79,15 +129,21 @@ fn carried(words: &[Scanned]) -> Option<Link> {
     let (builtin, operands) = words.split_first()?;
     match (builtin.bytes.as_slice(), operands) {
         (b"cd", [dir]) if !matches!(dir.bytes.as_slice(), [] | [b'-', ..]) => {
-            Some(Link::ChangeDirectory { cd: Word::new(dir.bytes.clone()) })
+            Some(Link::ChangeDirectory {
+                cd: Word::new(dir.bytes.clone()),
+            })
         }
         (b"export", [_, ..]) => {
             let pair = |word: &Scanned| {
                 let at = word.bytes.iter().position(|b| *b == b'=')?;
-                let name = std::str::from_utf8(word.bytes.get(..at)?).ok().filter(|name| is_env_name(name))?;
+                let name = std::str::from_utf8(word.bytes.get(..at)?)
+                    .ok()
+                    .filter(|name| is_env_name(name))?;
                 Some((name.to_owned(), Word::new(word.bytes.get(at + 1..)?)))
             };
-            Some(Link::Export { export: operands.iter().map(pair).collect::<Option<Env>>()? })
+            Some(Link::Export {
+                export: operands.iter().map(pair).collect::<Option<Env>>()?,
+            })
         }
         _ => None,
     }
@@ -126,8 +182,14 @@ mod tests {
             ("a \"b\\\nc\"", vec!["a", "b c"]),
             ("a 'b\nc' \"d\ne\"", vec!["a", "b\nc", "d\ne"]),
             ("a $'\\x41\\\\\\'\\n\\t\\r' b", vec!["a", "A\\'\n\t\r", "b"]),
-            ("a {} {b} c} {d x{y", vec!["a", "{}", "{b}", "c}", "{d", "x{y"]),
-            ("a {changed} '{changed}' x{changed}", vec!["a", "<changed>", "{changed}", "x{changed}"]),
+            (
+                "a {} {b} c} {d x{y",
+                vec!["a", "{}", "{b}", "c}", "{d", "x{y"],
+            ),
+            (
+                "a {changed} '{changed}' x{changed}",
+                vec!["a", "<changed>", "{changed}", "x{changed}"],
+            ),
             ("test ! -f x", vec!["test", "!", "-f", "x"]),
             ("'!' a", vec!["!", "a"]),
             ("a $ \"$\" x$ $\"b\"", vec!["a", "$", "$", "x$", "$b"]),
@@ -143,9 +205,18 @@ mod tests {
             let want = want.into_iter().map(|w| w.as_bytes().to_vec()).collect();
             assert_eq!(read(text), Ok((Vec::new(), want)), "{text:?}");
         }
-        assert_eq!(read("a $'\\xff\\x0a'"), Ok((Vec::new(), vec![b"a".to_vec(), b"\xff\n".to_vec()])));
-        let env = vec![("A".to_owned(), b"3 $".to_vec()), ("B".to_owned(), Vec::new())];
-        assert_eq!(read("A=1 B= A='3 $' c D=4"), Ok((env, vec![b"c".to_vec(), b"D=4".to_vec()])));
+        assert_eq!(
+            read("a $'\\xff\\x0a'"),
+            Ok((Vec::new(), vec![b"a".to_vec(), b"\xff\n".to_vec()]))
+        );
+        let env = vec![
+            ("A".to_owned(), b"3 $".to_vec()),
+            ("B".to_owned(), Vec::new()),
+        ];
+        assert_eq!(
+            read("A=1 B= A='3 $' c D=4"),
+            Ok((env, vec![b"c".to_vec(), b"D=4".to_vec()]))
+        );
     }
 
     #[test]
@@ -188,14 +259,23 @@ mod tests {
             ("-f x", Program, "-f", 0),
             ("{changed} a", Program, "{changed}", 0),
         ] {
-            assert_eq!(read(text), Err((reason, found.to_owned(), offset)), "{text:?}");
+            assert_eq!(
+                read(text),
+                Err((reason, found.to_owned(), offset)),
+                "{text:?}"
+            );
         }
     }
 
     #[test]
     fn chains() {
-        let run = |words: &[&str]| Link::Run { argv: words.iter().map(|w| Word::from(*w)).collect(), env: Env::new() };
-        let cd = |dir: &str| Link::ChangeDirectory { cd: Word::from(dir) };
+        let run = |words: &[&str]| Link::Run {
+            argv: words.iter().map(|w| Word::from(*w)).collect(),
+            env: Env::new(),
+        };
+        let cd = |dir: &str| Link::ChangeDirectory {
+            cd: Word::from(dir),
+        };
         let other = |text: &str, reason, found: &str, offset| Link::Other {
             text: text.to_owned(),
             unsupported: Box::new(Unsupported {
@@ -207,16 +287,37 @@ mod tests {
             }),
         };
         let export = |pairs: &[(&str, &str)]| Link::Export {
-            export: pairs.iter().map(|(name, value)| ((*name).to_owned(), Word::from(*value))).collect(),
+            export: pairs
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), Word::from(*value)))
+                .collect(),
         };
         for (text, want) in [
-            ("cd 'a b' && echo '' \\\\", vec![cd("a b"), run(&["echo", "", "\\"])]),
-            ("a | b && c", vec![other("a | b", Operator, "|", 2), run(&["c"])]),
+            (
+                "cd 'a b' && echo '' \\\\",
+                vec![cd("a b"), run(&["echo", "", "\\"])],
+            ),
+            (
+                "a | b && c",
+                vec![other("a | b", Operator, "|", 2), run(&["c"])],
+            ),
             ("cd && a", vec![other("cd", Builtin, "cd", 0), run(&["a"])]),
-            ("cd - && a", vec![other("cd -", Builtin, "cd", 0), run(&["a"])]),
-            ("cd ~/x && a", vec![other("cd ~/x", Builtin, "cd", 0), run(&["a"])]),
-            ("a && A=1 cd x", vec![run(&["a"]), other("A=1 cd x", Builtin, "cd", 4)]),
-            ("echo $X && a", vec![other("echo $X", Expansion, "$X", 5), run(&["a"])]),
+            (
+                "cd - && a",
+                vec![other("cd -", Builtin, "cd", 0), run(&["a"])],
+            ),
+            (
+                "cd ~/x && a",
+                vec![other("cd ~/x", Builtin, "cd", 0), run(&["a"])],
+            ),
+            (
+                "a && A=1 cd x",
+                vec![run(&["a"]), other("A=1 cd x", Builtin, "cd", 4)],
+            ),
+            (
+                "echo $X && a",
+                vec![other("echo $X", Expansion, "$X", 5), run(&["a"])],
+            ),
             ("a && b || c", vec![]),
             ("a &&", vec![]),
             ("cd x", vec![cd("x")]),
@@ -226,8 +327,14 @@ mod tests {
             ("A=1 cd x", vec![]),
             ("cd {changed}", vec![]),
             ("pushd x", vec![]),
-            ("export A=1 'B=x y' A=2", vec![export(&[("A", "2"), ("B", "x y")])]),
-            ("export A= && make", vec![export(&[("A", "")]), run(&["make"])]),
+            (
+                "export A=1 'B=x y' A=2",
+                vec![export(&[("A", "2"), ("B", "x y")])],
+            ),
+            (
+                "export A= && make",
+                vec![export(&[("A", "")]), run(&["make"])],
+            ),
             ("export A", vec![]),
             ("export", vec![]),
             ("export -n A=1", vec![]),
@@ -237,7 +344,9 @@ mod tests {
             ("cd a && export B=1", vec![cd("a"), export(&[("B", "1")])]),
             ("a && b {changed}", vec![]),
         ] {
-            let Command::Unsupported { unsupported, .. } = parse_command(text) else { panic!("{text}") };
+            let Command::Unsupported { unsupported, .. } = parse_command(text) else {
+                panic!("{text}")
+            };
             assert_eq!(unsupported.chain, want, "{text}");
         }
     }

@@ -1,16 +1,18 @@
 //! Which parts does a shell's `a && b && c` have, when it is nothing else?
 
-/// The parts between the `&&` of a text, at least two. `None` when the text is no conjunction a split would keep: a `||`,
-/// `;`, `&`, newline, parenthesis or lone brace at top level binds otherwise, quotes are broken, or a part is empty.
+/// The parts between the `&&` of a text, at least two. `None` when the text is no conjunction a
+/// split would keep: a `||`, `;`, `&`, newline, parenthesis or lone brace at top level binds
+/// otherwise, quotes are broken, or a part is empty.
 ///
-/// Pipes, redirections and expansions stay inside their part. One pass with an explicit stack, so that no text can
-/// overflow anything.
+/// Pipes, redirections and expansions stay inside their part. One pass with an explicit stack, so
+/// that no text can overflow anything.
 pub(super) fn split(text: &str) -> Option<Vec<&str>> {
     let bytes = text.as_bytes();
     let byte = |i: usize| bytes.get(i).copied();
     let mut parts = Vec::new();
     let mut stack: Vec<Inside> = Vec::new();
-    // At most one pair of backquotes is open at a time; looking for it in the stack would take quadratic time.
+    // At most one pair of backquotes is open at a time; looking for it in the stack would take
+    // quadratic time.
     let mut backquotes = false;
     let mut start = 0;
     let mut i = 0;
@@ -19,10 +21,14 @@ pub(super) fn split(text: &str) -> Option<Vec<&str>> {
         let word_start = i == start || matches!(byte(i - 1), Some(b' ' | b'\t'));
         i = match (b, inside) {
             (b'\\', _) => byte(i + 1).map(|_| i + 2)?,
-            (b'\'', None | Some(Inside::Parentheses | Inside::Backquotes)) => close_quote(bytes, i + 1, false)?,
+            (b'\'', None | Some(Inside::Parentheses | Inside::Backquotes)) => {
+                close_quote(bytes, i + 1, false)?
+            }
             // What a quote means here depends on the shell.
             (b'\'', Some(Inside::Braces)) => return None,
-            (b'"', Some(Inside::Quotes)) | (b'}', Some(Inside::Braces)) | (b')', Some(Inside::Parentheses)) => {
+            (b'"', Some(Inside::Quotes))
+            | (b'}', Some(Inside::Braces))
+            | (b')', Some(Inside::Parentheses)) => {
                 stack.pop();
                 i + 1
             }
@@ -53,7 +59,9 @@ pub(super) fn split(text: &str) -> Option<Vec<&str>> {
                 }
                 bytes.len()
             }
-            (b'{' | b'}', None) if word_start && matches!(byte(i + 1), None | Some(b' ' | b'\t' | b'&' | b'|')) => {
+            (b'{' | b'}', None)
+                if word_start && matches!(byte(i + 1), None | Some(b' ' | b'\t' | b'&' | b'|')) =>
+            {
                 return None;
             }
             (b'(' | b')' | b';' | b'\n', None) => return None,
@@ -112,7 +120,11 @@ fn close_quote(bytes: &[u8], from: usize, escapes: bool) -> Option<usize> {
 fn part(text: &str, start: usize, end: usize) -> Option<&str> {
     let part = text.get(start..end)?.trim_start_matches([' ', '\t']);
     let trimmed = part.trim_end_matches([' ', '\t']);
-    let part = if trimmed.ends_with('\\') { part } else { trimmed };
+    let part = if trimmed.ends_with('\\') {
+        part
+    } else {
+        trimmed
+    };
     (!part.is_empty()).then_some(part)
 }
 
@@ -125,9 +137,18 @@ mod tests {
         for (text, want) in [
             ("a && b&&c", Some(vec!["a", "b", "c"])),
             ("a | b && c > d 2>&1", Some(vec!["a | b", "c > d 2>&1"])),
-            ("echo '&&' \"&&\" \\&\\& && b", Some(vec!["echo '&&' \"&&\" \\&\\&", "b"])),
-            ("echo \"$(a && (b; c))\" && d", Some(vec!["echo \"$(a && (b; c))\"", "d"])),
-            ("echo ${x:-;} `a;b` && c", Some(vec!["echo ${x:-;} `a;b`", "c"])),
+            (
+                "echo '&&' \"&&\" \\&\\& && b",
+                Some(vec!["echo '&&' \"&&\" \\&\\&", "b"]),
+            ),
+            (
+                "echo \"$(a && (b; c))\" && d",
+                Some(vec!["echo \"$(a && (b; c))\"", "d"]),
+            ),
+            (
+                "echo ${x:-;} `a;b` && c",
+                Some(vec!["echo ${x:-;} `a;b`", "c"]),
+            ),
             ("echo a\\  && b", Some(vec!["echo a\\  ", "b"])),
             ("! a && b", Some(vec!["! a", "b"])),
             ("a && b # && c", Some(vec!["a", "b # && c"])),

@@ -1,4 +1,5 @@
-//! Which messages can a text get? The stable codes of this room; the sentences stand where the fault is found.
+//! Which messages can a text get? The stable codes of this room; the sentences stand where the
+//! fault is found.
 
 use crate::base::diagnostic::Code;
 use crate::base::word::visible;

@@ -1,8 +1,9 @@
 //! What is the one canonical layout of a contract?
 //!
-//! Two blanks of indentation, no comments, no blank lines, strings in the shorter quoting, commands in normal quoting, and
-//! the settings of a block in the order of language.md section 6: all that may differ between two files that say the same.
-//! The digest of a contract is taken over this form.
+//! Two blanks of indentation, no comments, no blank lines, strings in the shorter quoting, commands
+//! in normal quoting, and the settings of a block in the order of language.md section 6: all that
+//! may differ between two files that say the same. The digest of a contract is taken over this
+//! form.
 
 use super::ast::{Arg, Ast, Node, Value};
 use super::statement::Context;
@@ -10,8 +11,8 @@ use crate::base::canon::Digest;
 use crate::base::command::{Command, Env, to_text};
 use crate::base::word::quote_string;
 
-/// Writes a tree. For one that was read without errors, reading the result gives the same tree, up to spans, trivia and the
-/// order of settings; and writing it again gives the same text.
+/// Writes a tree. For one that was read without errors, reading the result gives the same tree, up
+/// to spans, trivia and the order of settings; and writing it again gives the same text.
 #[must_use]
 pub fn format(ast: &Ast<'_>) -> String {
     let mut out = String::new();
@@ -41,10 +42,13 @@ fn sort_nodes(nodes: &mut [Node<'_>]) {
     }
 }
 
-/// Blocks whose lines mean the same in any order. The lines of a `file` block are tried in order, and the statements of a
-/// group are checks.
+/// Blocks whose lines mean the same in any order. The lines of a `file` block are tried in order,
+/// and the statements of a group are checks.
 pub(super) fn is_sorted_block(context: Context) -> bool {
-    matches!(context, Context::Check | Context::Defaults | Context::Limits | Context::Gate)
+    matches!(
+        context,
+        Context::Check | Context::Defaults | Context::Limits | Context::Gate
+    )
 }
 
 /// Repeated settings (`env`) go by their text.
@@ -68,11 +72,14 @@ fn write_nodes(nodes: &[Node<'_>], depth: usize, out: &mut String) {
         if let Some(body) = &node.body {
             out.push_str(" {\n");
             // Most blocks are in order already, and without repetitions.
-            let in_order = |w: &[Node<'_>]| matches!(w, [a, b] if a.statement.keyword < b.statement.keyword);
+            let in_order =
+                |w: &[Node<'_>]| matches!(w, [a, b] if a.statement.keyword < b.statement.keyword);
             if is_sorted_block(body.context) && !body.nodes.windows(2).all(in_order) {
                 let mut sorted: Vec<&Node<'_>> = body.nodes.iter().collect();
                 sorted.sort_by_cached_key(|n| sort_key(n));
-                sorted.into_iter().for_each(|n| write_nodes(std::slice::from_ref(n), depth + 1, out));
+                sorted
+                    .into_iter()
+                    .for_each(|n| write_nodes(std::slice::from_ref(n), depth + 1, out));
             } else {
                 write_nodes(&body.nodes, depth + 1, out);
             }

@@ -1,8 +1,10 @@
-//! How is a contract laid out for people? The layout of `vplan fmt`, with comments and blank lines (language.md section 10).
+//! How is a contract laid out for people? The layout of `vplan fmt`, with comments and blank lines
+//! (language.md section 10).
 //!
-//! What is canonical is decided here: indentation, blanks between arguments, blank lines, the quoting of strings, the order
-//! of settings. What is the author's stays: comments, single blank lines, where a statement goes on in the next line, and the
-//! spelling of commands, whose words are what somebody copies into a shell.
+//! What is canonical is decided here: indentation, blanks between arguments, blank lines, the
+//! quoting of strings, the order of settings. What is the author's stays: comments, single blank
+//! lines, where a statement goes on in the next line, and the spelling of commands, whose words are
+//! what somebody copies into a shell.
 
 use super::ast::{Arg, Ast, Body, Node, Trivia, Value, same_values};
 use super::format::is_sorted_block;
@@ -20,7 +22,8 @@ pub enum Formatted {
     Text(String),
     /// It has errors of syntax, and is left as it is.
     Invalid(Diagnostics),
-    /// Laid out, it would be over a cap that it keeps now: blocks nested deep make short lines long. It is left as it is.
+    /// Laid out, it would be over a cap that it keeps now: blocks nested deep make short lines
+    /// long. It is left as it is.
     TooLarge(Diagnostics),
 }
 
@@ -40,10 +43,22 @@ pub fn reformat(source: &Source, id: SourceId, caps: &Caps) -> Result<Formatted,
     let again = Source::new(source.name(), &text);
     let (read, diagnostics) = parse(&again, id, caps);
     if diagnostics.has_errors() {
-        let wide = Caps { file_bytes: usize::MAX, line_bytes: usize::MAX, ..*caps };
+        let wide = Caps {
+            file_bytes: usize::MAX,
+            line_bytes: usize::MAX,
+            ..*caps
+        };
         let large = !parse(&again, id, &wide).1.has_errors();
-        let first = diagnostics.iter().next().map(|d| d.message.clone()).unwrap_or_default();
-        return if large { Ok(Formatted::TooLarge(diagnostics)) } else { Err(first) };
+        let first = diagnostics
+            .iter()
+            .next()
+            .map(|d| d.message.clone())
+            .unwrap_or_default();
+        return if large {
+            Ok(Formatted::TooLarge(diagnostics))
+        } else {
+            Err(first)
+        };
     }
     if !says_the_same(&ast.nodes, &read.nodes) {
         return Err("the text would say something else".to_owned());
@@ -51,8 +66,8 @@ pub fn reformat(source: &Source, id: SourceId, caps: &Caps) -> Result<Formatted,
     Ok(Formatted::Text(text))
 }
 
-/// Whether two trees differ in spans, trivia and quoting only, and the first in the order of settings. Recursion is bounded by
-/// the cap on nesting.
+/// Whether two trees differ in spans, trivia and quoting only, and the first in the order of
+/// settings. Recursion is bounded by the cap on nesting.
 fn says_the_same(old: &[Node<'_>], new: &[Node<'_>]) -> bool {
     let bodies = |old: &Body<'_>, new: &Body<'_>| {
         if !is_sorted_block(old.context) || in_order(&old.nodes) {
@@ -60,15 +75,20 @@ fn says_the_same(old: &[Node<'_>], new: &[Node<'_>]) -> bool {
         }
         let mut sorted: Vec<&Node<'_>> = old.nodes.iter().collect();
         sorted.sort_by_key(|node| node.statement.keyword);
-        let one =
-            |(old, new): (&&Node<'_>, &Node<'_>)| says_the_same(std::slice::from_ref(*old), std::slice::from_ref(new));
+        let one = |(old, new): (&&Node<'_>, &Node<'_>)| {
+            says_the_same(std::slice::from_ref(*old), std::slice::from_ref(new))
+        };
         sorted.len() == new.nodes.len() && sorted.iter().zip(&new.nodes).all(one)
     };
     old.len() == new.len()
         && old.iter().zip(new).all(|(old, new)| {
             old.statement.keyword == new.statement.keyword
                 && old.args.len() == new.args.len()
-                && old.args.iter().zip(&new.args).all(|(a, b)| same_values(&a.value, &b.value))
+                && old
+                    .args
+                    .iter()
+                    .zip(&new.args)
+                    .all(|(a, b)| same_values(&a.value, &b.value))
                 && match (&old.body, &new.body) {
                     (None, None) => true,
                     (Some(old), Some(new)) => bodies(old, new),
@@ -78,16 +98,24 @@ fn says_the_same(old: &[Node<'_>], new: &[Node<'_>]) -> bool {
 }
 
 fn in_order(nodes: &[Node<'_>]) -> bool {
-    nodes.windows(2).all(|w| matches!(w, [a, b] if a.statement.keyword <= b.statement.keyword))
+    nodes
+        .windows(2)
+        .all(|w| matches!(w, [a, b] if a.statement.keyword <= b.statement.keyword))
 }
 
 /// Writes a tree that was read from this source without errors.
 #[must_use]
 pub fn layout(source: &Source, ast: &Ast<'_>) -> String {
     let text = source.text();
-    let mut writer =
-        Writer { text, out: String::with_capacity(text.len() + text.len() / 8), fresh: true, blank: false };
-    ast.nodes.iter().for_each(|node| writer.node(node, &node.before, 0));
+    let mut writer = Writer {
+        text,
+        out: String::with_capacity(text.len() + text.len() / 8),
+        fresh: true,
+        blank: false,
+    };
+    ast.nodes
+        .iter()
+        .for_each(|node| writer.node(node, &node.before, 0));
     writer.trivia(&ast.end, 0);
     writer.out
 }
@@ -142,7 +170,8 @@ impl<'a> Writer<'a> {
     }
 
     fn comment(&mut self, span: Span) {
-        self.out.push_str(self.slice(span).trim_end_matches([' ', '\t']));
+        self.out
+            .push_str(self.slice(span).trim_end_matches([' ', '\t']));
     }
 
     /// The comment at the end of a line, and the line's end.
@@ -181,17 +210,32 @@ impl<'a> Writer<'a> {
         self.blank = false;
         match body.nodes.first() {
             Some(first) if is_sorted_block(body.context) && !in_order(&body.nodes) => {
-                // A comment that a blank line parts from the first setting is about the block, and stays on top of it.
-                let own = first.before.iter().rposition(|t| *t == Trivia::Blank).map_or(0, |i| i + 1);
+                // A comment that a blank line parts from the first setting is about the block, and
+                // stays on top of it.
+                let own = first
+                    .before
+                    .iter()
+                    .rposition(|t| *t == Trivia::Blank)
+                    .map_or(0, |i| i + 1);
                 let (head, own) = first.before.split_at_checked(own).unwrap_or_default();
                 self.trivia(head, depth);
                 let mut sorted: Vec<(&Node<'_>, &[Trivia])> = vec![(first, own)];
-                sorted.extend(body.nodes.iter().skip(1).map(|node| (node, node.before.as_slice())));
+                sorted.extend(
+                    body.nodes
+                        .iter()
+                        .skip(1)
+                        .map(|node| (node, node.before.as_slice())),
+                );
                 // Repeated settings (`env`) keep the order of their author.
                 sorted.sort_by_key(|(node, _)| node.statement.keyword);
-                sorted.into_iter().for_each(|(node, before)| self.node(node, before, depth));
+                sorted
+                    .into_iter()
+                    .for_each(|(node, before)| self.node(node, before, depth));
             }
-            _ => body.nodes.iter().for_each(|node| self.node(node, &node.before, depth)),
+            _ => body
+                .nodes
+                .iter()
+                .for_each(|node| self.node(node, &node.before, depth)),
         }
         self.trivia(&body.end, depth);
         self.fresh = false;
@@ -226,7 +270,8 @@ impl<'a> Writer<'a> {
             Gap::Blank => self.out.push(' '),
             Gap::Break => {
                 self.out.push_str(" \\\n");
-                // Twice, so that it does not look like a line of the block that the statement opens.
+                // Twice, so that it does not look like a line of the block that the statement
+                // opens.
                 self.indent(depth + 2);
             }
         }
@@ -243,7 +288,11 @@ impl<'a> Writer<'a> {
                 return;
             }
             at = word_end(bytes, start);
-            self.piece(if broken { Gap::Break } else { Gap::Blank }, self.slice(Span::new(start, at)), depth);
+            self.piece(
+                if broken { Gap::Break } else { Gap::Blank },
+                self.slice(Span::new(start, at)),
+                depth,
+            );
         }
     }
 
@@ -296,7 +345,8 @@ fn skip_blanks(bytes: &[u8], mut at: usize) -> (usize, bool) {
     }
 }
 
-/// The offset behind the word of a command that begins here. The text was read without errors, so every quote is closed.
+/// The offset behind the word of a command that begins here. The text was read without errors, so
+/// every quote is closed.
 fn word_end(bytes: &[u8], mut at: usize) -> usize {
     loop {
         at = match (bytes.get(at), bytes.get(at + 1)) {
@@ -352,7 +402,9 @@ mod tests {
     #[test]
     fn comments_stay() {
         becomes(
-            "#!/usr/bin/env vplan\n#  license  \n\nvplan 1#x\n# only this\n".replace("1#x", "1\t#x").as_str(),
+            "#!/usr/bin/env vplan\n#  license  \n\nvplan 1#x\n# only this\n"
+                .replace("1#x", "1\t#x")
+                .as_str(),
             "#!/usr/bin/env vplan\n#  license\n\nvplan 1 #x\n# only this\n",
         );
         becomes(
@@ -386,11 +438,20 @@ mod tests {
             ("contract \"a\\\\b\\\"\"", "contract 'a\\b\"'"),
             ("paths  a=\"x\"   !b  '!y'", "paths a = \"x\" !b \"!y\""),
             ("sequence a,b->c ->  *", "sequence a, b -> c -> *"),
-            ("sequence a ,b \\\n , c -> \\\n d", "sequence a, b, c -> \\\n    d"),
+            (
+                "sequence a ,b \\\n , c -> \\\n d",
+                "sequence a, b, c -> \\\n    d",
+            ),
             ("risk r tier 1 \"a\"", "risk r tier 1 \"a\""),
-            ("check   a:   x  'a b'\ta\\ b \"c  $\" # c", "check a: x 'a b' a\\ b \"c  $\" # c"),
+            (
+                "check   a:   x  'a b'\ta\\ b \"c  $\" # c",
+                "check a: x 'a b' a\\ b \"c  $\" # c",
+            ),
             ("check a: x b\\ ' '\\  # c", "check a: x b\\ ' '\\  # c"),
-            ("check a: \\\n  x $'a \\' b' \\\n\\\n y \\\n\n", "check a: \\\n    x $'a \\' b' \\\n    y"),
+            (
+                "check a: \\\n  x $'a \\' b' \\\n\\\n y \\\n\n",
+                "check a: \\\n    x $'a \\' b' \\\n    y",
+            ),
             ("check a: A=1  B='2  3'  x", "check a: A=1 B='2  3' x"),
             ("check a: x \"a \\\n  b\"  c", "check a: x \"a \\\n  b\" c"),
             ("contract \"a \\\n  b\"", "contract \"a \\\n  b\""),
@@ -423,10 +484,16 @@ mod tests {
 
     #[test]
     fn what_cannot_be_written() {
-        let read = |text: &str, caps: &Caps| reformat(&Source::new("a", text), SourceId(0), caps).unwrap();
-        assert!(matches!(read("vplan 1\ncheck {\n", &Caps::default()), Formatted::Invalid(d) if d.has_errors()));
+        let read =
+            |text: &str, caps: &Caps| reformat(&Source::new("a", text), SourceId(0), caps).unwrap();
+        assert!(
+            matches!(read("vplan 1\ncheck {\n", &Caps::default()), Formatted::Invalid(d) if d.has_errors())
+        );
         let text = "vplan 1\nrun xxxxxxxxx\t;y\n".replace(";y", "y");
-        let tight = Caps { line_bytes: 16, ..Caps::default() };
+        let tight = Caps {
+            line_bytes: 16,
+            ..Caps::default()
+        };
         assert!(matches!(read(&text, &tight), Formatted::Text(_)));
         let nested = "vplan 1\nbyRole worker {\nrun xxxxxxxxxxxx\n}\n";
         assert!(matches!(read(nested, &tight), Formatted::TooLarge(d) if d.has_errors()));

@@ -1,4 +1,5 @@
-//! What must hold for every input whatsoever? The oracles that property tests and fuzz targets share.
+//! What must hold for every input whatsoever? The oracles that property tests and fuzz targets
+//! share.
 
 use super::ast::{Ast, Node, Trivia, same};
 use super::command::parse_command;
@@ -11,10 +12,16 @@ use crate::base::span::{SourceId, Span};
 use crate::base::word::Word;
 
 /// Caps for canonical forms, which may be longer than what was written.
-const WIDE: Caps = Caps { file_bytes: usize::MAX, line_bytes: usize::MAX, name_bytes: 128, depth: 64 };
+const WIDE: Caps = Caps {
+    file_bytes: usize::MAX,
+    line_bytes: usize::MAX,
+    name_bytes: 128,
+    depth: 64,
+};
 
-/// Reading any bytes ends, without a panic; all spans lie inside the text and on the boundaries of characters; what was
-/// read without errors is written in a form that is read as the same tree and written as the same text.
+/// Reading any bytes ends, without a panic; all spans lie inside the text and on the boundaries of
+/// characters; what was read without errors is written in a form that is read as the same tree and
+/// written as the same text.
 ///
 /// # Errors
 /// What does not hold.
@@ -24,12 +31,18 @@ pub fn contract(bytes: &[u8]) -> Result<(), String> {
     let (mut ast, diagnostics) = parse(&source, SourceId(0), &Caps::default());
     for diagnostic in diagnostics.iter() {
         if diagnostic.message.is_empty() || diagnostic.message.contains('\n') {
-            return Err(format!("{}: a message is one line: {:?}", diagnostic.code, diagnostic.message));
+            return Err(format!(
+                "{}: a message is one line: {:?}",
+                diagnostic.code, diagnostic.message
+            ));
         }
         if diagnostic.labels.is_empty() {
             return Err(format!("{}: no label", diagnostic.code));
         }
-        diagnostic.labels.iter().try_for_each(|l| inside(source.text(), l.place.span, diagnostic.code.0))?;
+        diagnostic
+            .labels
+            .iter()
+            .try_for_each(|l| inside(source.text(), l.place.span, diagnostic.code.0))?;
     }
     spans(source.text(), &ast)?;
     if diagnostics.has_errors() {
@@ -38,21 +51,30 @@ pub fn contract(bytes: &[u8]) -> Result<(), String> {
     let formatted = format(&ast);
     let again = Source::new("again.vplan", &formatted);
     let (read, diagnostics) = parse(&again, SourceId(0), &WIDE);
-    if let Some(first) = diagnostics.iter().find(|d| d.severity == crate::base::diagnostic::Severity::Error) {
-        return Err(format!("the formatted form has errors: {}\n{formatted}", first.message));
+    if let Some(first) = diagnostics
+        .iter()
+        .find(|d| d.severity == crate::base::diagnostic::Severity::Error)
+    {
+        return Err(format!(
+            "the formatted form has errors: {}\n{formatted}",
+            first.message
+        ));
     }
     sort(&mut ast);
     if !same(&ast, &read) {
         return Err(format!("the formatted form is another tree\n{formatted}"));
     }
     if format(&read) != formatted {
-        return Err(format!("formatting twice is not formatting once\n{formatted}"));
+        return Err(format!(
+            "formatting twice is not formatting once\n{formatted}"
+        ));
     }
     Ok(())
 }
 
-/// Laying out any bytes ends; what comes out says the same, has every comment where it was, no line with blanks at its end, no
-/// two blank lines, none at the edge of a block, and is laid out already. A text with errors is not touched.
+/// Laying out any bytes ends; what comes out says the same, has every comment where it was, no line
+/// with blanks at its end, no two blank lines, none at the edge of a block, and is laid out
+/// already. A text with errors is not touched.
 ///
 /// # Errors
 /// What does not hold.
@@ -79,10 +101,16 @@ pub fn fmt(bytes: &[u8]) -> Result<(), String> {
     if reformat(&again, SourceId(0), &Caps::default())? != Formatted::Text(written.clone()) {
         return fail("twice is not once");
     }
-    if written.lines().any(|line| line.ends_with([' ', '\t', '\r'])) {
+    if written
+        .lines()
+        .any(|line| line.ends_with([' ', '\t', '\r']))
+    {
         return fail("blanks at the end of a line");
     }
-    if written.starts_with('\n') || written.contains("\n\n\n") || !written.ends_with('\n') || written.ends_with("\n\n")
+    if written.starts_with('\n')
+        || written.contains("\n\n\n")
+        || !written.ends_with('\n')
+        || written.ends_with("\n\n")
     {
         return fail("blank lines");
     }
@@ -99,11 +127,14 @@ pub fn fmt(bytes: &[u8]) -> Result<(), String> {
 fn blank_edges(nodes: &[Node<'_>]) -> bool {
     nodes.iter().filter_map(|n| n.body.as_ref()).any(|body| {
         let first = body.nodes.first().map_or(&body.end, |n| &n.before);
-        first.first() == Some(&Trivia::Blank) || body.end.last() == Some(&Trivia::Blank) || blank_edges(&body.nodes)
+        first.first() == Some(&Trivia::Blank)
+            || body.end.last() == Some(&Trivia::Blank)
+            || blank_edges(&body.nodes)
     })
 }
 
-/// Every comment with what it belongs to, sorted by that; those of one thing in the order of the text.
+/// Every comment with what it belongs to, sorted by that; those of one thing in the order of the
+/// text.
 fn comments(source: &Source, ast: &Ast<'_>) -> Vec<(String, String)> {
     let mut all = Vec::new();
     let text = |span: Span| source.slice(span).trim_end_matches([' ', '\t']).to_owned();
@@ -128,31 +159,58 @@ fn owned(
         all.extend(comments);
     };
     for (i, node) in nodes.iter().enumerate() {
-        // Statements that are written alike are told apart by their place, which only settings lose.
+        // Statements that are written alike are told apart by their place, which only settings
+        // lose.
         let number = if sorted { String::new() } else { i.to_string() };
-        let head = Node { body: None, ..node.clone() };
-        let alone = Ast { source: SourceId(0), nodes: vec![head], end: Vec::new() };
+        let head = Node {
+            body: None,
+            ..node.clone()
+        };
+        let alone = Ast {
+            source: SourceId(0),
+            nodes: vec![head],
+            end: Vec::new(),
+        };
         let this = format!("{inside}/{number} {}", format(&alone));
-        let own = if sorted { node.before.iter().rposition(|t| *t == Trivia::Blank).map_or(0, |i| i + 1) } else { 0 };
+        let own = if sorted {
+            node.before
+                .iter()
+                .rposition(|t| *t == Trivia::Blank)
+                .map_or(0, |i| i + 1)
+        } else {
+            0
+        };
         let (detached, own) = node.before.split_at_checked(own).unwrap_or_default();
         if !detached.iter().all(|t| *t == Trivia::Blank) {
             // Nobody can say to which setting these belong; they must only not leave the block.
             let mut apart = Vec::new();
             add(detached, &format!("{inside}/detached"), &mut apart);
-            all.extend(apart.into_iter().map(|(owner, comment)| (format!("{owner} {comment}"), comment)));
+            all.extend(
+                apart
+                    .into_iter()
+                    .map(|(owner, comment)| (format!("{owner} {comment}"), comment)),
+            );
         }
         add(own, &format!("{this} before"), all);
         all.extend(node.comment.map(|c| (format!("{this} line"), text(c))));
         if let Some(body) = &node.body {
             all.extend(body.comment.map(|c| (format!("{this} close"), text(c))));
-            owned(&body.nodes, &body.end, &this, is_sorted_block(body.context), text, all);
+            owned(
+                &body.nodes,
+                &body.end,
+                &this,
+                is_sorted_block(body.context),
+                text,
+                all,
+            );
         }
     }
     add(end, &format!("{inside} end"), all);
 }
 
-/// Reading any command ends; a fault lies inside the text; what was accepted is written in a form that is read as the same
-/// environment and words; the parts of a conjunction are parts of the text.
+/// Reading any command ends; a fault lies inside the text; what was accepted is written in a form
+/// that is read as the same environment and words; the parts of a conjunction are parts of the
+/// text.
 ///
 /// # Errors
 /// What does not hold.
@@ -165,14 +223,22 @@ pub fn command(text: &str) -> Result<(), String> {
             }
             let written = read.to_text();
             if parse_command(&written) != read {
-                return Err(format!("{written:?} is read as another command than {text:?}"));
+                return Err(format!(
+                    "{written:?} is read as another command than {text:?}"
+                ));
             }
             if text.contains('\0') {
                 return Err("a NUL in an argument".to_owned());
             }
         }
-        Command::Unsupported { text: kept, unsupported } => {
-            let span = Span::new(unsupported.offset, unsupported.offset + unsupported.text.len());
+        Command::Unsupported {
+            text: kept,
+            unsupported,
+        } => {
+            let span = Span::new(
+                unsupported.offset,
+                unsupported.offset + unsupported.text.len(),
+            );
             if kept != text || text.get(span.start..span.end) != Some(&unsupported.text) {
                 return Err(format!("the fault {unsupported:?} is not in {text:?}"));
             }
@@ -183,7 +249,10 @@ pub fn command(text: &str) -> Result<(), String> {
                 match link {
                     Link::Run { argv, env } => {
                         let pieces = argv.iter().cloned().map(Piece::Word).collect();
-                        let want = Command::Argv { env: env.clone(), pieces };
+                        let want = Command::Argv {
+                            env: env.clone(),
+                            pieces,
+                        };
                         if parse_command(&to_text(env, argv)) != want {
                             return Err(format!("the part {argv:?} of {text:?} cannot be written"));
                         }
@@ -213,7 +282,10 @@ pub fn command(text: &str) -> Result<(), String> {
 fn inside(text: &str, span: Span, what: &str) -> Result<(), String> {
     match text.get(span.start..span.end) {
         Some(_) => Ok(()),
-        None => Err(format!("{what}: {span:?} is outside a text of {} bytes or inside a character", text.len())),
+        None => Err(format!(
+            "{what}: {span:?} is outside a text of {} bytes or inside a character",
+            text.len()
+        )),
     }
 }
 
@@ -227,8 +299,11 @@ fn nodes(text: &str, all: &[Node<'_>]) -> Result<(), String> {
         trivia(text, &node.before)?;
         inside(text, node.keyword, "keyword")?;
         inside(text, node.span, "statement")?;
-        node.args.iter().try_for_each(|a| inside(text, a.span, "argument"))?;
-        node.comment.map_or(Ok(()), |c| inside(text, c, "comment"))?;
+        node.args
+            .iter()
+            .try_for_each(|a| inside(text, a.span, "argument"))?;
+        node.comment
+            .map_or(Ok(()), |c| inside(text, c, "comment"))?;
         if let Some(body) = &node.body {
             inside(text, body.open, "open")?;
             inside(text, body.close, "close")?;

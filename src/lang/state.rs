@@ -1,8 +1,11 @@
-//! Does a text change the shell that reads it, so that what comes after it would run in another way?
+//! Does a text change the shell that reads it, so that what comes after it would run in another
+//! way?
 //!
-//! Read for texts that the grammar refuses, to know what must not be dropped. In doubt the answer is yes.
+//! Read for texts that the grammar refuses, to know what must not be dropped. In doubt the answer
+//! is yes.
 
-/// Builtins that change the shell: its directory, its variables, its options, its words, or whether it goes on at all.
+/// Builtins that change the shell: its directory, its variables, its options, its words, or whether
+/// it goes on at all.
 const CHANGING: &[&str] = &[
     ".",
     "alias",
@@ -47,8 +50,10 @@ const CHANGING: &[&str] = &[
 ];
 
 /// Words that come before a command, which the same shell runs all the same.
-const BEFORE: &[&str] =
-    &["!", "builtin", "command", "do", "elif", "else", "if", "noglob", "then", "time", "until", "while", "{"];
+const BEFORE: &[&str] = &[
+    "!", "builtin", "command", "do", "elif", "else", "if", "noglob", "then", "time", "until",
+    "while", "{",
+];
 
 /// What the simple commands of a text, taken together, do to the shell that runs them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,12 +68,22 @@ pub(super) enum Changes {
 
 /// What a text does to the shell that reads it.
 pub(super) fn changes(text: &str) -> Changes {
-    let mut reader = Reader { bytes: text.as_bytes(), at: 0, depth: 0, words: Vec::new(), found: Vec::new() };
+    let mut reader = Reader {
+        bytes: text.as_bytes(),
+        at: 0,
+        depth: 0,
+        words: Vec::new(),
+        found: Vec::new(),
+    };
     reader.read();
     if reader.found.iter().all(|done| *done == Done::Other) {
         return Changes::Nothing;
     }
-    if reader.found.iter().all(|done| *done == Done::Changed) { Changes::Only } else { Changes::Partly }
+    if reader.found.iter().all(|done| *done == Done::Changed) {
+        Changes::Only
+    } else {
+        Changes::Partly
+    }
 }
 
 /// What a simple command has done to its shell.
@@ -89,7 +104,8 @@ const ENDING: &[&str] = &["exit", "logout", "return"];
 #[derive(Default)]
 struct Said {
     text: Vec<u8>,
-    /// Whether anything of it was quoted, and from which byte on: what is quoted is no assignment's name.
+    /// Whether anything of it was quoted, and from which byte on: what is quoted is no
+    /// assignment's name.
     quoted: bool,
     plain: usize,
     /// Whether the shell puts something into it.
@@ -157,7 +173,8 @@ impl Reader<'_> {
         self.end(false, 0);
     }
 
-    /// `(`: another shell, unless it makes the word before it a function's name, or is the first of `((`, arithmetic.
+    /// `(`: another shell, unless it makes the word before it a function's name, or is the first of
+    /// `((`, arithmetic.
     fn open(&mut self) {
         let arithmetic = self.words.is_empty() && self.byte(1) == Some(b'(');
         if self.depth == 0 && (arithmetic || !self.words.is_empty()) {
@@ -171,7 +188,11 @@ impl Reader<'_> {
     /// A redirection is no word, and neither is what it names.
     fn redirection(&mut self) {
         let adjacent = |b: &u8| b.is_ascii_digit() || *b == b'}';
-        let adjacent = self.at.checked_sub(1).and_then(|at| self.bytes.get(at)).is_some_and(adjacent);
+        let adjacent = self
+            .at
+            .checked_sub(1)
+            .and_then(|at| self.bytes.get(at))
+            .is_some_and(adjacent);
         if let Some(last) = self.words.last_mut().filter(|w| adjacent && !w.quoted) {
             if last.text.iter().all(u8::is_ascii_digit) {
                 self.words.pop();
@@ -186,7 +207,10 @@ impl Reader<'_> {
         while matches!(self.byte(0), Some(b' ' | b'\t')) {
             self.at += 1;
         }
-        if !matches!(self.byte(0), None | Some(b'\n' | b';' | b'&' | b'|' | b'(' | b')')) {
+        if !matches!(
+            self.byte(0),
+            None | Some(b'\n' | b';' | b'&' | b'|' | b'(' | b')')
+        ) {
             let _ = self.word();
         }
     }
@@ -197,7 +221,8 @@ impl Reader<'_> {
         let words = std::mem::take(&mut self.words);
         if !words.is_empty() {
             let ours = self.depth == 0 && !elsewhere;
-            self.found.push(if ours { done_by(&words) } else { Done::Other });
+            self.found
+                .push(if ours { done_by(&words) } else { Done::Other });
         }
     }
 
@@ -205,7 +230,9 @@ impl Reader<'_> {
         let mut word = Said::default();
         while let Some(byte) = self.byte(0) {
             match byte {
-                b' ' | b'\t' | b'\r' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>' => break,
+                b' ' | b'\t' | b'\r' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>' => {
+                    break;
+                }
                 b'\'' => self.quoted(&mut word, false),
                 b'"' => self.double(&mut word),
                 b'\\' => {
@@ -276,7 +303,9 @@ impl Reader<'_> {
             (Some(b'$'), Some(b'[')) => (b'[', b']'),
             (Some(b'`'), _) => (b'`', b'`'),
             _ => {
-                let name = |b: Option<u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || b"_?!#@*$-".contains(&b));
+                let name = |b: Option<u8>| {
+                    b.is_some_and(|b| b.is_ascii_alphanumeric() || b"_?!#@*$-".contains(&b))
+                };
                 word.expands |= name(self.byte(1));
                 word.text.push(b'$');
                 self.at += 1;
@@ -292,16 +321,23 @@ impl Reader<'_> {
                 b'\\' => self.at += 1,
                 b'\'' if open == b'(' => {
                     let rest = self.bytes.get(self.at..).unwrap_or_default();
-                    self.at += rest.iter().position(|b| *b == b'\'').map_or(rest.len(), |n| n + 1);
+                    self.at += rest
+                        .iter()
+                        .position(|b| *b == b'\'')
+                        .map_or(rest.len(), |n| n + 1);
                 }
                 _ if byte == close => depth -= 1,
                 _ if byte == open => depth += 1,
                 _ => {}
             }
         }
-        let inside = self.bytes.get(start..self.at.min(self.bytes.len())).unwrap_or_default();
+        let inside = self
+            .bytes
+            .get(start..self.at.min(self.bytes.len()))
+            .unwrap_or_default();
         let has = |part: &[u8]| inside.windows(part.len()).any(|w| w == part);
-        let arithmetic = (open == b'[' || inside.starts_with(b"$((")) && (has(b"=") || has(b"++") || has(b"--"));
+        let arithmetic =
+            (open == b'[' || inside.starts_with(b"$((")) && (has(b"=") || has(b"++") || has(b"--"));
         word.assigns |= arithmetic || (open == b'{' && has(b"="));
     }
 }
@@ -309,7 +345,10 @@ impl Reader<'_> {
 /// What a simple command of these words does to the shell that runs it.
 fn done_by(words: &[Said]) -> Done {
     // `[[ a =~ b ]]` remembers what matched.
-    if words.iter().any(|w| w.assigns || (!w.quoted && w.text == b"=~")) {
+    if words
+        .iter()
+        .any(|w| w.assigns || (!w.quoted && w.text == b"=~"))
+    {
         return Done::Changed;
     }
     let is_before = |w: &Said| !w.expands && BEFORE.iter().any(|b| b.as_bytes() == w.text);
@@ -330,7 +369,9 @@ fn done_by(words: &[Said]) -> Done {
             break;
         }
     }
-    let Some(first) = rest.next() else { return if assigned { Done::Changed } else { Done::Other } };
+    let Some(first) = rest.next() else {
+        return if assigned { Done::Changed } else { Done::Other };
+    };
     let changes = match first.text.as_slice() {
         // It may be any command.
         _ if first.expands => true,
@@ -348,14 +389,17 @@ fn is_changing(name: &[u8]) -> bool {
 
 /// `NAME=…`, `NAME+=…`, `NAME[…]=…`.
 fn is_assignment(word: &Said) -> bool {
-    let Some(at) = word.text.iter().position(|b| *b == b'=') else { return false };
+    let Some(at) = word.text.iter().position(|b| *b == b'=') else {
+        return false;
+    };
     if word.quoted && word.plain <= at {
         return false;
     }
     let name = word.text.get(..at).unwrap_or_default();
     let name = name.strip_suffix(b"+").unwrap_or(name);
     let name = name.split(|b| *b == b'[').next().unwrap_or_default();
-    name.first().is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_')
+    name.first()
+        .is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_')
         && name.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_')
 }
 
@@ -363,16 +407,21 @@ fn is_assignment(word: &Said) -> bool {
 mod tests {
     use super::*;
 
-    /// The grammar's list of builtins and those above say the same of each: it is in one of them, or here.
+    /// The grammar's list of builtins and those above say the same of each: it is in one of them,
+    /// or here.
     #[test]
     fn every_builtin_is_decided() {
         let harmless: &[&str] = &[
-            "bg", "break", "caller", "compgen", "continue", "dirs", "disown", "fc", "fg", "hash", "help", "history",
-            "jobs", "times", "type", "wait",
+            "bg", "break", "caller", "compgen", "continue", "dirs", "disown", "fc", "fg", "hash",
+            "help", "history", "jobs", "times", "type", "wait",
         ];
         for name in crate::lang::word::BUILTINS {
             let lists = [CHANGING, ENDING, BEFORE, harmless];
-            assert_eq!(lists.iter().filter(|list| list.contains(name)).count(), 1, "{name}");
+            assert_eq!(
+                lists.iter().filter(|list| list.contains(name)).count(),
+                1,
+                "{name}"
+            );
         }
     }
 
@@ -446,7 +495,12 @@ mod tests {
         ] {
             assert_ne!(changes(text), Changes::Nothing, "{text}");
         }
-        for (text, only) in [("cd a", true), ("cd a; set -e", true), ("exit 1", false), ("cd a; exit 1", false)] {
+        for (text, only) in [
+            ("cd a", true),
+            ("cd a; set -e", true),
+            ("exit 1", false),
+            ("cd a; exit 1", false),
+        ] {
             assert_eq!(changes(text) == Changes::Only, only, "{text}");
         }
         for text in [
@@ -504,9 +558,10 @@ mod tests {
 
     #[test]
     fn any_text_is_read_to_its_end() {
-        for text in
-            ["'", "\"", "\\", "$", "${", "$(", "$((", "`", "(", ")", "((", "$'\\", "a(", "<", ">&", "2>", "&&", "\"\\"]
-        {
+        for text in [
+            "'", "\"", "\\", "$", "${", "$(", "$((", "`", "(", ")", "((", "$'\\", "a(", "<", ">&",
+            "2>", "&&", "\"\\",
+        ] {
             let _ = changes(text);
         }
     }

@@ -1,5 +1,5 @@
-//! Which statements are there, where may each stand, and what does it take? The one table that drives parsing,
-//! suggestions, help and the canonical order (language.md sections 4 and 6).
+//! Which statements are there, where may each stand, and what does it take? The one table that
+//! drives parsing, suggestions, help and the canonical order (language.md sections 4 and 6).
 
 /// What surrounds a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -284,7 +284,9 @@ impl Statement {
     /// Whether the rest of its line is a command or a shell's text, so that it cannot open a block.
     #[must_use]
     pub fn takes_rest(&self) -> bool {
-        self.slots.iter().any(|s| matches!(s, Slot::Command | Slot::Shell))
+        self.slots
+            .iter()
+            .any(|s| matches!(s, Slot::Command | Slot::Shell))
     }
 }
 
@@ -293,12 +295,16 @@ impl Statement {
 pub fn find(word: &str, context: Context) -> Option<&'static Statement> {
     let first = word.as_bytes().first();
     // The first byte tells most of them apart, without a call.
-    STATEMENTS.iter().find(|s| s.word.as_bytes().first() == first && s.word == word && s.contexts.contains(&context))
+    STATEMENTS.iter().find(|s| {
+        s.word.as_bytes().first() == first && s.word == word && s.contexts.contains(&context)
+    })
 }
 
 /// All statements that may stand in a context.
 pub fn allowed(context: Context) -> impl Iterator<Item = &'static Statement> {
-    STATEMENTS.iter().filter(move |s| s.contexts.contains(&context))
+    STATEMENTS
+        .iter()
+        .filter(move |s| s.contexts.contains(&context))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Which words does a command's text consist of? The productions of language.md section 3, shared by command text inside
-//! and outside contract files.
+//! Which words does a command's text consist of? The productions of language.md section 3, shared
+//! by command text inside and outside contract files.
 
 use crate::base::command::{UnsupportedReason, is_env_name};
 use crate::base::span::Span;
@@ -61,7 +61,8 @@ impl Scan<'_> {
     }
 }
 
-/// The builtins of shells that are no programs. `test [ true false echo printf kill pwd` are programs as well.
+/// The builtins of shells that are no programs. `test [ true false echo printf kill pwd` are
+/// programs as well.
 pub(super) const BUILTINS: &[&str] = &[
     ".",
     "alias",
@@ -117,10 +118,14 @@ pub(super) const BUILTINS: &[&str] = &[
     "wait",
 ];
 
-/// Reads a whole text. Everything is collected: a caller that wants one fault takes the first by offset. What the first
-/// word may be is only judged when the text has no other fault (`cd x && y` is an operator's fault, not `cd`'s).
+/// Reads a whole text. Everything is collected: a caller that wants one fault takes the first by
+/// offset. What the first word may be is only judged when the text has no other fault (`cd x && y`
+/// is an operator's fault, not `cd`'s).
 pub(super) fn scan(text: &str) -> Scan<'_> {
-    let mut scanner = Scanner { text, out: Scan::default() };
+    let mut scanner = Scanner {
+        text,
+        out: Scan::default(),
+    };
     scanner.run();
     let mut out = scanner.out;
     if out.faults.is_empty() {
@@ -131,16 +136,27 @@ pub(super) fn scan(text: &str) -> Scan<'_> {
 
 fn judge_program(text: &str, words: &[Scanned]) -> Option<Fault> {
     let Some(first) = words.first() else {
-        return Some(Fault { span: Span::new(text.len(), text.len()), reason: UnsupportedReason::Empty });
+        return Some(Fault {
+            span: Span::new(text.len(), text.len()),
+            reason: UnsupportedReason::Empty,
+        });
     };
     let reason = match first.bytes.as_slice() {
         [] => UnsupportedReason::Empty,
         [b'-', ..] | [.., b':'] => UnsupportedReason::Program,
         _ if first.is_changed() => UnsupportedReason::Program,
-        name if BUILTINS.binary_search_by(|b| b.as_bytes().cmp(name)).is_ok() => UnsupportedReason::Builtin,
+        name if BUILTINS
+            .binary_search_by(|b| b.as_bytes().cmp(name))
+            .is_ok() =>
+        {
+            UnsupportedReason::Builtin
+        }
         _ => return None,
     };
-    Some(Fault { span: first.span, reason })
+    Some(Fault {
+        span: first.span,
+        reason,
+    })
 }
 
 /// A part of a word.
@@ -166,13 +182,19 @@ impl<'a> Scanner<'a> {
 
     fn fault(&mut self, from: &str, len: usize, reason: UnsupportedReason) {
         let start = self.at(from);
-        self.out.faults.push(Fault { span: Span::new(start, start + len), reason });
+        self.out.faults.push(Fault {
+            span: Span::new(start, start + len),
+            reason,
+        });
     }
 
     fn run(&mut self) {
         if let Some(nul) = self.text.find('\0') {
             // No argument can hold it, in whatever quotes.
-            self.out.faults.push(Fault { span: Span::new(nul, nul + 1), reason: UnsupportedReason::Quote });
+            self.out.faults.push(Fault {
+                span: Span::new(nul, nul + 1),
+                reason: UnsupportedReason::Quote,
+            });
         }
         let mut rest = self.text;
         loop {
@@ -181,7 +203,9 @@ impl<'a> Scanner<'a> {
                 return;
             }
             if rest.starts_with('#') {
-                let len = take_till::<_, _, Nothing>(|c| c == '\n').parse(rest).map_or(0, |(_, comment)| comment.len());
+                let len = take_till::<_, _, Nothing>(|c| c == '\n')
+                    .parse(rest)
+                    .map_or(0, |(_, comment)| comment.len());
                 return self.fault(rest, len, UnsupportedReason::Comment);
             }
             rest = match operator(rest) {
@@ -206,7 +230,10 @@ impl<'a> Scanner<'a> {
                 Part::Bare(text) => {
                     let first = rest.len() == start.len();
                     if first && self.out.words.is_empty() {
-                        assigned = text.split_once('=').map(|(name, _)| name).filter(|name| is_env_name(name));
+                        assigned = text
+                            .split_once('=')
+                            .map(|(name, _)| name)
+                            .filter(|name| is_env_name(name));
                     }
                     loose.see(text, first);
                     bytes.extend_from_slice(text.as_bytes());
@@ -223,9 +250,14 @@ impl<'a> Scanner<'a> {
             rest = next;
         }
         let span = Span::new(self.at(start), self.at(rest));
-        let lone = bare && (matches!(bytes.as_slice(), b"{" | b"}") || (bytes == b"!" && self.out.words.is_empty()));
+        let lone = bare
+            && (matches!(bytes.as_slice(), b"{" | b"}")
+                || (bytes == b"!" && self.out.words.is_empty()));
         if lone {
-            self.out.faults.push(Fault { span, reason: UnsupportedReason::Operator });
+            self.out.faults.push(Fault {
+                span,
+                reason: UnsupportedReason::Operator,
+            });
             return rest;
         }
         let word = Scanned { span, bytes, bare };
@@ -236,7 +268,11 @@ impl<'a> Scanner<'a> {
         }
         match assigned {
             Some(name) => {
-                let value = word.bytes.get(name.len() + 1..).unwrap_or_default().to_vec();
+                let value = word
+                    .bytes
+                    .get(name.len() + 1..)
+                    .unwrap_or_default()
+                    .to_vec();
                 self.out.env.push((name, value));
             }
             None => self.out.words.push(word),
@@ -291,13 +327,19 @@ impl<'a> Scanner<'a> {
         let mut made = Vec::new();
         let mut rest = after(tag::<_, _, Nothing>("\"").parse(input), input);
         loop {
-            let (next, text) = take_till::<_, &str, Nothing>(|c| matches!(c, '"' | '\\' | '$' | '`'))
-                .parse(rest)
-                .unwrap_or((rest, ""));
+            let (next, text) =
+                take_till::<_, &str, Nothing>(|c| matches!(c, '"' | '\\' | '$' | '`'))
+                    .parse(rest)
+                    .unwrap_or((rest, ""));
             made.extend_from_slice(text.as_bytes());
             rest = match next.as_bytes() {
                 [] => return self.unclosed(input, 1),
-                [b'"', ..] => return (after(tag::<_, _, Nothing>("\"").parse(next), next), Part::Made(made)),
+                [b'"', ..] => {
+                    return (
+                        after(tag::<_, _, Nothing>("\"").parse(next), next),
+                        Part::Made(made),
+                    );
+                }
                 [b'\\', ..] => match double_quoted_escape(next) {
                     Ok((rest, text)) => {
                         made.extend_from_slice(text.as_bytes());
@@ -321,20 +363,29 @@ impl<'a> Scanner<'a> {
         let mut made = Vec::new();
         let mut rest = after(tag::<_, _, Nothing>("$'").parse(input), input);
         loop {
-            let (next, text) =
-                take_till::<_, &str, Nothing>(|c| matches!(c, '\'' | '\\')).parse(rest).unwrap_or((rest, ""));
+            let (next, text) = take_till::<_, &str, Nothing>(|c| matches!(c, '\'' | '\\'))
+                .parse(rest)
+                .unwrap_or((rest, ""));
             made.extend_from_slice(text.as_bytes());
             rest = match next.as_bytes() {
                 [] => return self.unclosed(input, 2),
-                [b'\'', ..] => return (after(tag::<_, _, Nothing>("'").parse(next), next), Part::Made(made)),
+                [b'\'', ..] => {
+                    return (
+                        after(tag::<_, _, Nothing>("'").parse(next), next),
+                        Part::Made(made),
+                    );
+                }
                 _ => match ansi_escape(next) {
                     Ok((rest, byte)) => {
                         made.push(byte);
                         rest
                     }
                     Err(_) => {
-                        let whole = recognize(preceded(tag::<_, _, Nothing>("\\"), anychar)).parse(next);
-                        let Ok((rest, found)) = whole else { return self.unclosed(input, 2) };
+                        let whole =
+                            recognize(preceded(tag::<_, _, Nothing>("\\"), anychar)).parse(next);
+                        let Ok((rest, found)) = whole else {
+                            return self.unclosed(input, 2);
+                        };
                         self.fault(next, found.len(), UnsupportedReason::Quote);
                         rest
                     }
@@ -355,7 +406,8 @@ impl Loose {
     fn see(&mut self, text: &str, first: bool) {
         // Most words hold none of these characters.
         if text.contains('~') {
-            self.glob |= (first && text.starts_with('~')) || text.contains("=~") || text.contains(":~");
+            self.glob |=
+                (first && text.starts_with('~')) || text.contains("=~") || text.contains(":~");
         }
         if let Some((_, tail)) = text.split_once('{') {
             let lists = |inner: &str| inner.contains(',') || inner.contains("..");
@@ -363,7 +415,9 @@ impl Loose {
             self.changed |= text.contains("{changed}");
         }
         self.glob |= text.contains(['*', '?']);
-        self.glob |= text.split_once('[').is_some_and(|(_, tail)| tail.contains(']'));
+        self.glob |= text
+            .split_once('[')
+            .is_some_and(|(_, tail)| tail.contains(']'));
     }
 }
 
@@ -386,8 +440,25 @@ fn operator(input: &str) -> Parsed<'_, &str> {
 }
 
 fn bare(input: &str) -> Parsed<'_, &str> {
-    let plain =
-        |c| !matches!(c, ' ' | '\t' | '\n' | '\'' | '"' | '\\' | '$' | '`' | '|' | '&' | ';' | '<' | '>' | '(' | ')');
+    let plain = |c| {
+        !matches!(
+            c,
+            ' ' | '\t'
+                | '\n'
+                | '\''
+                | '"'
+                | '\\'
+                | '$'
+                | '`'
+                | '|'
+                | '&'
+                | ';'
+                | '<'
+                | '>'
+                | '('
+                | ')'
+        )
+    };
     take_while1(plain).parse(input)
 }
 
@@ -422,13 +493,20 @@ fn ansi_escape(input: &str) -> Parsed<'_, u8> {
             value(b'\n', tag("n")),
             value(b'\t', tag("t")),
             value(b'\r', tag("r")),
-            map_opt(preceded(tag("x"), take_while_m_n(2, 2, |c: char| c.is_ascii_hexdigit())), hex),
+            map_opt(
+                preceded(
+                    tag("x"),
+                    take_while_m_n(2, 2, |c: char| c.is_ascii_hexdigit()),
+                ),
+                hex,
+            ),
         )),
     )
     .parse(input)
 }
 
-/// `$NAME`, `$1`, `$?`, `${…}`, `$(…)`, `` `…` ``. The bracketed forms reach to their end when they have one.
+/// `$NAME`, `$1`, `$?`, `${…}`, `$(…)`, `` `…` ``. The bracketed forms reach to their end when they
+/// have one.
 fn expansion(input: &str) -> Parsed<'_, &str> {
     let name = recognize((
         tag("$"),
@@ -436,8 +514,16 @@ fn expansion(input: &str) -> Parsed<'_, &str> {
         take_while(|c: char| c.is_ascii_alphanumeric() || c == '_'),
     ));
     let special = recognize((tag("$"), one_of("0123456789?$!#@*-")));
-    let braces = recognize((tag("${"), take_till(|c| c == '}'), take_while_m_n(0, 1, |c| c == '}')));
-    let quotes = recognize((tag("`"), take_till(|c| c == '`'), take_while_m_n(0, 1, |c| c == '`')));
+    let braces = recognize((
+        tag("${"),
+        take_till(|c| c == '}'),
+        take_while_m_n(0, 1, |c| c == '}'),
+    ));
+    let quotes = recognize((
+        tag("`"),
+        take_till(|c| c == '`'),
+        take_while_m_n(0, 1, |c| c == '`'),
+    ));
     alt((name, special, braces, parentheses, quotes)).parse(input)
 }
 
@@ -453,7 +539,11 @@ fn parentheses(input: &str) -> Parsed<'_, &str> {
         }
         (depth == 0).then_some(i + 1)
     };
-    let len = input.bytes().enumerate().find_map(end).unwrap_or(input.len());
+    let len = input
+        .bytes()
+        .enumerate()
+        .find_map(end)
+        .unwrap_or(input.len());
     nom::bytes::complete::take(input.get(..len).map_or(0, |t| t.chars().count())).parse(input)
 }
 
@@ -468,9 +558,15 @@ mod tests {
 
     #[test]
     fn all_faults_are_met() {
-        let faults: Vec<_> =
-            scan("a $X && b \"${Y}\" | c $(d (e)) 'f").faults.iter().map(|f| (f.span.start, f.span.end)).collect();
-        assert_eq!(faults, [(2, 4), (5, 7), (11, 15), (17, 18), (21, 29), (30, 31)]);
+        let faults: Vec<_> = scan("a $X && b \"${Y}\" | c $(d (e)) 'f")
+            .faults
+            .iter()
+            .map(|f| (f.span.start, f.span.end))
+            .collect();
+        assert_eq!(
+            faults,
+            [(2, 4), (5, 7), (11, 15), (17, 18), (21, 29), (30, 31)]
+        );
     }
 
     #[test]
@@ -484,7 +580,10 @@ mod tests {
             ("echo x{changed} '{changed}' {changed}", 0, 1),
         ] {
             let remarks = scan(text).remarks;
-            let globs = remarks.iter().filter(|r| matches!(r, Remark::Glob(_))).count();
+            let globs = remarks
+                .iter()
+                .filter(|r| matches!(r, Remark::Glob(_)))
+                .count();
             assert_eq!((globs, remarks.len() - globs), (glob, changed), "{text}");
         }
     }

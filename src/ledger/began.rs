@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Began {
-    /// The base was HEAD because no default branch was known: commits before it were not looked at.
+    /// The base was HEAD because no default branch was known: commits before it were not looked
+    /// at.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub assumed: bool,
     /// The commit that all rounds compare with; absent without git, and before the first commit.
@@ -27,13 +28,17 @@ impl Terms {
     #[must_use]
     pub fn held(&self, entry: &Entry) -> Terms {
         let began = entry.began.as_ref().map(|b| b.gate);
-        began.filter(|gate| !self.weaker_than(gate).is_empty()).unwrap_or(*self)
+        began
+            .filter(|gate| !self.weaker_than(gate).is_empty())
+            .unwrap_or(*self)
     }
 
     /// In what these terms ask for less than others did, a line each: `confirmations 3 -> 1`.
     #[must_use]
     pub fn weaker_than(&self, before: &Terms) -> Vec<String> {
-        let number = |name: &str, old: u32, new: u32, weaker: bool| weaker.then(|| format!("{name} {old} -> {new}"));
+        let number = |name: &str, old: u32, new: u32, weaker: bool| {
+            weaker.then(|| format!("{name} {old} -> {new}"))
+        };
         let exhausted = |e: Exhausted| match e {
             Exhausted::Fail => (0, "fail"),
             Exhausted::Escalate => (1, "escalate"),
@@ -49,10 +54,24 @@ impl Terms {
         };
         let (a, b) = (before, self);
         [
-            number("confirmations", a.confirmations, b.confirmations, b.confirmations < a.confirmations),
+            number(
+                "confirmations",
+                a.confirmations,
+                b.confirmations,
+                b.confirmations < a.confirmations,
+            ),
             number("retries", a.retries, b.retries, b.retries > a.retries),
-            number("same-failure", a.same_failure, b.same_failure, b.same_failure > a.same_failure),
-            word("on-exhausted", exhausted(a.exhausted), exhausted(b.exhausted)),
+            number(
+                "same-failure",
+                a.same_failure,
+                b.same_failure,
+                b.same_failure > a.same_failure,
+            ),
+            word(
+                "on-exhausted",
+                exhausted(a.exhausted),
+                exhausted(b.exhausted),
+            ),
             word("propagate", propagate(a.propagate), propagate(b.propagate)),
         ]
         .into_iter()
@@ -73,17 +92,56 @@ mod tests {
         let word = |w: &str| Some(w.to_owned());
         assert!(plain.weaker_than(&plain).is_empty());
         for (strong, weak, line) in [
-            (of(Gate { confirmations: Some(3), ..Gate::default() }), plain, "confirmations 3 -> 1"),
-            (plain, of(Gate { retries: Some(9), ..Gate::default() }), "retries 3 -> 9"),
-            (plain, of(Gate { same_failure: Some(4), ..Gate::default() }), "same-failure 3 -> 4"),
-            (plain, of(Gate { on_exhausted: word("allow"), ..Gate::default() }), "on-exhausted fail -> allow"),
-            (plain, of(Gate { propagate: word("off"), ..Gate::default() }), "propagate downgrade -> off"),
+            (
+                of(Gate {
+                    confirmations: Some(3),
+                    ..Gate::default()
+                }),
+                plain,
+                "confirmations 3 -> 1",
+            ),
+            (
+                plain,
+                of(Gate {
+                    retries: Some(9),
+                    ..Gate::default()
+                }),
+                "retries 3 -> 9",
+            ),
+            (
+                plain,
+                of(Gate {
+                    same_failure: Some(4),
+                    ..Gate::default()
+                }),
+                "same-failure 3 -> 4",
+            ),
+            (
+                plain,
+                of(Gate {
+                    on_exhausted: word("allow"),
+                    ..Gate::default()
+                }),
+                "on-exhausted fail -> allow",
+            ),
+            (
+                plain,
+                of(Gate {
+                    propagate: word("off"),
+                    ..Gate::default()
+                }),
+                "propagate downgrade -> off",
+            ),
         ] {
             assert_eq!(weak.weaker_than(&strong), [line]);
             assert!(strong.weaker_than(&weak).is_empty(), "{line}");
         }
         // Stronger in one line makes up for nothing in another.
-        let mixed = of(Gate { confirmations: Some(5), retries: Some(9), ..Gate::default() });
+        let mixed = of(Gate {
+            confirmations: Some(5),
+            retries: Some(9),
+            ..Gate::default()
+        });
         assert_eq!(mixed.weaker_than(&plain), ["retries 3 -> 9"]);
     }
 }

@@ -1,7 +1,7 @@
 //! How is a ledger written down, and when is it not believed?
 //!
-//! The file says its own digest: half a file, a file of another tool, or one that was edited is no ledger. That guards against
-//! accidents only: who may write the file can compute a digest too.
+//! The file says its own digest: half a file, a file of another tool, or one that was edited is no
+//! ledger. That guards against accidents only: who may write the file can compute a digest too.
 
 use super::Ledger;
 use crate::base::canon::{Digest, to_canonical};
@@ -9,7 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The version of the form that is written. Version 1 had no base, no gate and no traces; it is read as what it says.
+/// The version of the form that is written. Version 1 had no base, no gate and no traces; it is
+/// read as what it says.
 pub const VERSION: u64 = 2;
 /// The first version.
 const FIRST: u64 = 1;
@@ -41,7 +42,11 @@ pub enum Unusable {
 /// The text of a ledger.
 #[must_use]
 pub fn encode(ledger: &Ledger) -> String {
-    let document = Document { digest: Digest::of_value(ledger), ledger: ledger.clone(), version: VERSION };
+    let document = Document {
+        digest: Digest::of_value(ledger),
+        ledger: ledger.clone(),
+        version: VERSION,
+    };
     to_canonical(&document) + "\n"
 }
 
@@ -63,8 +68,15 @@ pub fn decode(text: &[u8]) -> Result<Ledger, Unusable> {
     if found.as_ref() != Some(&document.digest) {
         return Err(damaged(&"its content is not what its digest says"));
     }
-    let sorted = document.ledger.subjects.is_sorted_by(|a, b| a.subject < b.subject);
-    if sorted { Ok(document.ledger) } else { Err(damaged(&"its subjects are not in order")) }
+    let sorted = document
+        .ledger
+        .subjects
+        .is_sorted_by(|a, b| a.subject < b.subject);
+    if sorted {
+        Ok(document.ledger)
+    } else {
+        Err(damaged(&"its subjects are not in order"))
+    }
 }
 
 #[cfg(test)]
@@ -73,9 +85,15 @@ mod tests {
 
     #[test]
     fn what_is_believed() {
-        let text = encode(&Ledger { rounds: 7, ..Ledger::default() });
+        let text = encode(&Ledger {
+            rounds: 7,
+            ..Ledger::default()
+        });
         assert_eq!(decode(text.as_bytes()).unwrap().rounds, 7);
-        assert!(matches!(decode(text.replace("\"version\":2", "\"version\":3").as_bytes()), Err(Unusable::Newer(3))));
+        assert!(matches!(
+            decode(text.replace("\"version\":2", "\"version\":3").as_bytes()),
+            Err(Unusable::Newer(3))
+        ));
         for damaged in [
             "",
             "{}",
@@ -90,7 +108,10 @@ mod tests {
             &text.replace("\"version\":2", "\"version\":\"2\""),
             &text.replace("\"rounds\":7", "\"more\":1,\"rounds\":7"),
         ] {
-            assert!(matches!(decode(damaged.as_bytes()), Err(Unusable::Damaged(_))), "{damaged}");
+            assert!(
+                matches!(decode(damaged.as_bytes()), Err(Unusable::Damaged(_))),
+                "{damaged}"
+            );
         }
         assert!(decode(b"\xff").is_err());
     }
@@ -110,12 +131,24 @@ mod tests {
         let text = FIRST_VERSION.replace("DIGEST", &digest);
         let ledger = decode(text.as_bytes()).unwrap();
         let entry = ledger.entry("S").unwrap();
-        assert_eq!((entry.counter, entry.rounds, entry.began.as_ref(), entry.worked()), (2, 2, None, true));
+        assert_eq!(
+            (
+                entry.counter,
+                entry.rounds,
+                entry.began.as_ref(),
+                entry.worked()
+            ),
+            (2, 2, None, true)
+        );
         assert_eq!(decode(encode(&ledger).as_bytes()).unwrap(), ledger);
-        for damaged in
-            [&text.replace("\"counter\":2", "\"counter\":3"), &text.replace("\"version\":1", "\"version\":0")]
-        {
-            assert!(matches!(decode(damaged.as_bytes()), Err(Unusable::Damaged(_))));
+        for damaged in [
+            &text.replace("\"counter\":2", "\"counter\":3"),
+            &text.replace("\"version\":1", "\"version\":0"),
+        ] {
+            assert!(matches!(
+                decode(damaged.as_bytes()),
+                Err(Unusable::Damaged(_))
+            ));
         }
     }
 }

@@ -23,7 +23,8 @@ use undone::Trace;
 /// What `vplan help rounds` prints.
 pub const ROUNDS: &str = include_str!("rounds.md");
 
-/// How often in a row the same failure may come before it is a person's turn, if the contract does not say so.
+/// How often in a row the same failure may come before it is a person's turn, if the contract does
+/// not say so.
 const SAME_FAILURE: u32 = 3;
 /// How many waivers of a subject are kept: the newest.
 const WAIVERS: usize = 32;
@@ -43,7 +44,8 @@ pub struct Ledger {
     pub subjects: Vec<Entry>,
 }
 
-/// The files of a work tree, as far as they are not ignored, without vplan's own and without what checks produce.
+/// The files of a work tree, as far as they are not ignored, without vplan's own and without what
+/// checks produce.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Contents {
@@ -58,10 +60,12 @@ pub struct Contents {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "SubjectEntry")]
 pub struct Entry {
-    /// The contracts that a person has accepted for it although they ask for less than the one at its base, oldest first.
+    /// The contracts that a person has accepted for it although they ask for less than the one at
+    /// its base, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accepted: Vec<Acceptance>,
-    /// The digest of what the round asked for that its confirmations confirm: role, risk, tier, boundaries, mode, commands and base.
+    /// The digest of what the round asked for that its confirmations confirm: role, risk, tier,
+    /// boundaries, mode, commands and base.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Digest>,
     /// What it began with; absent before its first run.
@@ -76,9 +80,11 @@ pub struct Entry {
     pub decision: Decision,
     /// When its last round ended, or without one when it was begun, as the caller said it.
     pub ended_at: String,
-    /// The failures of the last rounds in which verification failed, latest last; no more than it takes to tell that they are the same.
+    /// The failures of the last rounds in which verification failed, latest last; no more than it
+    /// takes to tell that they are the same.
     pub failures: Vec<Digest>,
-    /// The failures with which it was given up since it was last done, and those seen since then: another one counts anew.
+    /// The failures with which it was given up since it was last done, and those seen since then:
+    /// another one counts anew.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub given_up: Vec<Digest>,
     /// Whether its last round changed nothing.
@@ -149,7 +155,8 @@ impl Entry {
         }
     }
 
-    /// How it stands now, which other subjects have a say in: what its last round came to, as far as its counter still says so.
+    /// How it stands now, which other subjects have a say in: what its last round came to, as far
+    /// as its counter still says so.
     #[must_use]
     pub fn standing(&self, confirmations: u32, others_complete: bool) -> Decision {
         let done = self.status == Status::Done && self.reason.is_none();
@@ -161,7 +168,8 @@ impl Entry {
         }
     }
 
-    /// Whether runs say what is done: one was a round of it, or it has a commit that they compare with.
+    /// Whether runs say what is done: one was a round of it, or it has a commit that they compare
+    /// with.
     #[must_use]
     pub fn is_by_runs(&self) -> bool {
         let has_base = self.began.as_ref().is_some_and(|b| b.base.is_some());
@@ -175,8 +183,14 @@ impl Entry {
 
     /// Whether it was given up, so that only another failure counts.
     fn is_given_up(&self) -> bool {
-        let last = matches!(self.decision, Decision::Fail | Decision::Escalate | Decision::Advance);
-        last && matches!(self.reason, Some(Because::SameFailure | Because::VerificationFailedMaxRetries))
+        let last = matches!(
+            self.decision,
+            Decision::Fail | Decision::Escalate | Decision::Advance
+        );
+        last && matches!(
+            self.reason,
+            Some(Because::SameFailure | Because::VerificationFailedMaxRetries)
+        )
     }
 }
 
@@ -193,7 +207,9 @@ pub struct Waiver {
 }
 
 /// What a caller says of a round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "SubjectStatus")]
 pub enum Status {
@@ -249,7 +265,8 @@ pub enum Propagate {
 }
 
 impl Terms {
-    /// Of a gate; none is one without a line. The strictest meaning stands for a word that no checked contract has.
+    /// Of a gate; none is one without a line. The strictest meaning stands for a word that no
+    /// checked contract has.
     #[must_use]
     pub fn of(gate: Option<&Gate>) -> Self {
         let none = Gate::default();
@@ -283,7 +300,8 @@ impl Ledger {
     /// A subject's counter under a gate that asks for so many confirmations; 0 for a new one.
     #[must_use]
     pub fn counter(&self, subject: &str, confirmations: u32) -> u32 {
-        self.entry(subject).map_or(0, |e| e.counter.min(confirmations))
+        self.entry(subject)
+            .map_or(0, |e| e.counter.min(confirmations))
     }
 
     /// Which attempt at its work a subject's next round is, from 1.
@@ -296,7 +314,12 @@ impl Ledger {
     #[must_use]
     pub fn others(&self, subject: &str, confirmations: u32) -> Vec<Standing> {
         let others = self.subjects.iter().filter(|e| e.subject != subject);
-        others.map(|e| Standing { counter: e.counter.min(confirmations), subject: e.subject.clone() }).collect()
+        others
+            .map(|e| Standing {
+                counter: e.counter.min(confirmations),
+                subject: e.subject.clone(),
+            })
+            .collect()
     }
 
     /// Whether there is a subject, and each has been confirmed as often as is asked for.
@@ -307,17 +330,28 @@ impl Ledger {
 
     /// Notes that a person accepts a contract for a subject. Gives whether the subject is known.
     pub fn accept(&mut self, subject: &str, acceptance: Acceptance) -> bool {
-        let Some(entry) = self.position(subject).ok().and_then(|at| self.subjects.get_mut(at)) else { return false };
+        let Some(entry) = self
+            .position(subject)
+            .ok()
+            .and_then(|at| self.subjects.get_mut(at))
+        else {
+            return false;
+        };
         entry.accepted.retain(|a| a.contract != acceptance.contract);
         entry.accepted.push(acceptance);
-        entry.accepted.drain(..entry.accepted.len().saturating_sub(ACCEPTED));
+        entry
+            .accepted
+            .drain(..entry.accepted.len().saturating_sub(ACCEPTED));
         true
     }
 
     /// Whether all subjects but one are confirmed as often as is asked for.
     #[must_use]
     pub fn others_complete(&self, subject: &str, confirmations: u32) -> bool {
-        self.subjects.iter().filter(|e| e.subject != subject).all(|e| e.counter >= confirmations)
+        self.subjects
+            .iter()
+            .filter(|e| e.subject != subject)
+            .all(|e| e.counter >= confirmations)
     }
 
     /// Begins a subject, or widens one that has begun: its next rounds are about more.
@@ -326,7 +360,8 @@ impl Ledger {
             Ok(found) => self.subjects.iter_mut().skip(found).take(1).for_each(|e| {
                 // What was said by hand before is no evidence for what runs verify from now on.
                 if !e.is_by_runs() {
-                    (e.counter, e.status, e.decision, e.reason) = (0, Status::Continue, Decision::Retry, None);
+                    (e.counter, e.status, e.decision, e.reason) =
+                        (0, Status::Continue, Decision::Retry, None);
                 }
                 e.began = Some(began.clone());
             }),
@@ -346,14 +381,16 @@ impl Ledger {
     }
 
     fn position(&self, subject: &str) -> Result<usize, usize> {
-        self.subjects.binary_search_by(|e| e.subject.as_str().cmp(subject))
+        self.subjects
+            .binary_search_by(|e| e.subject.as_str().cmp(subject))
     }
 }
 
 /// The longest name of a subject, in bytes.
 const LONGEST: usize = 256;
 
-/// Why a text is no name of a subject, if it is none. It is printed, compared and written by many hands.
+/// Why a text is no name of a subject, if it is none. It is printed, compared and written by many
+/// hands.
 #[must_use]
 pub fn wrong_name(subject: &str) -> Option<&'static str> {
     if subject.is_empty() {
@@ -402,14 +439,33 @@ mod tests {
         };
         for (on_exhausted, propagate, want) in [
             (None, None, (Exhausted::Fail, Propagate::Downgrade)),
-            (Some("fail"), Some("downgrade"), (Exhausted::Fail, Propagate::Downgrade)),
-            (Some("escalate"), Some("off"), (Exhausted::Escalate, Propagate::Off)),
-            (Some("allow"), Some("reset"), (Exhausted::Allow, Propagate::Reset)),
-            (Some("alow"), Some("downgrde"), (Exhausted::Fail, Propagate::Reset)),
+            (
+                Some("fail"),
+                Some("downgrade"),
+                (Exhausted::Fail, Propagate::Downgrade),
+            ),
+            (
+                Some("escalate"),
+                Some("off"),
+                (Exhausted::Escalate, Propagate::Off),
+            ),
+            (
+                Some("allow"),
+                Some("reset"),
+                (Exhausted::Allow, Propagate::Reset),
+            ),
+            (
+                Some("alow"),
+                Some("downgrde"),
+                (Exhausted::Fail, Propagate::Reset),
+            ),
         ] {
             let terms = Terms::of(Some(&gate(on_exhausted, propagate)));
             assert_eq!((terms.exhausted, terms.propagate), want);
-            assert_eq!((terms.confirmations, terms.retries, terms.same_failure), (1, 3, 3));
+            assert_eq!(
+                (terms.confirmations, terms.retries, terms.same_failure),
+                (1, 3, 3)
+            );
         }
         assert_eq!(Terms::of(None).confirmations, 1);
     }

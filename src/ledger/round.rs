@@ -12,7 +12,8 @@ use heard::Heard;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How many failures of a subject that was given up are kept. When there are more, none counts anew.
+/// How many failures of a subject that was given up are kept. When there are more, none counts
+/// anew.
 const GIVEN_UP: usize = 32;
 
 /// A round that has ended.
@@ -39,7 +40,8 @@ pub struct About {
     pub asked: Option<Digest>,
     /// What the subject is held against from now on.
     pub began: Option<Began>,
-    /// The commits of earlier rounds that HEAD contains: what differs from the base now holds what differed there.
+    /// The commits of earlier rounds that HEAD contains: what differs from the base now holds what
+    /// differed there.
     pub contained: Vec<String>,
     /// The base that the ledger knew when the run began.
     pub known: Option<String>,
@@ -66,8 +68,8 @@ pub enum Scope {
 /// Whether a round changed files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// If the contents are not those that the ledger knows. Where it knows none, the round counts as one that changed files:
-    /// nothing says that it did not.
+    /// If the contents are not those that the ledger knows. Where it knows none, the round counts
+    /// as one that changed files: nothing says that it did not.
     Auto,
     /// So many files.
     Files(u64),
@@ -78,8 +80,8 @@ pub enum Change {
 pub enum Said {
     /// Somebody says so.
     ByHand(Status),
-    /// Who looked at work that had passed left it as it was: nothing ran again. It confirms the files that the ledger knows, and no
-    /// others.
+    /// Who looked at work that had passed left it as it was: nothing ran again. It confirms the
+    /// files that the ledger knows, and no others.
     Reviewed,
     /// A run says so.
     Run {
@@ -97,7 +99,9 @@ pub enum Said {
 }
 
 /// Why a decision is other than the verdict would have it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Because {
     /// Somebody said that it does not go on.
@@ -161,14 +165,17 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// The exit code (engine.md section 11). `verdict` is that of the run; 0 for a round that was recorded by hand.
+    /// The exit code (engine.md section 11). `verdict` is that of the run; 0 for a round that was
+    /// recorded by hand.
     #[must_use]
     pub fn exit(&self, verdict: u8) -> u8 {
         let unless_failed = |exit: Exit| if verdict == 0 { exit.code() } else { verdict };
         match self.decision {
             Decision::Fail => Exit::Exhausted.code(),
             Decision::Escalate => Exit::Escalated.code(),
-            Decision::Advance if self.reason == Some(Because::VerificationFailedMaxRetries) => Exit::Incomplete.code(),
+            Decision::Advance if self.reason == Some(Because::VerificationFailedMaxRetries) => {
+                Exit::Incomplete.code()
+            }
             Decision::Retry | Decision::Reverify => unless_failed(Exit::Unconfirmed),
             Decision::Advance | Decision::Complete => unless_failed(Exit::Success),
         }
@@ -177,8 +184,8 @@ impl Recorded {
 
 /// Records a round.
 ///
-/// INVARIANT (rounds): the counter of a subject moves by the table of engine.md section 9, whatever was recorded of others;
-/// `tests/props/ledger.rs` compares it with that table.
+/// INVARIANT (rounds): the counter of a subject moves by the table of engine.md section 9, whatever
+/// was recorded of others; `tests/props/ledger.rs` compares it with that table.
 #[must_use]
 pub fn record(ledger: &Ledger, terms: &Terms, round: &Round<'_>) -> (Ledger, Recorded) {
     let required = terms.confirmations;
@@ -196,12 +203,15 @@ pub fn record(ledger: &Ledger, terms: &Terms, round: &Round<'_>) -> (Ledger, Rec
     let attempt;
     let (decision, reason);
     let entry = match before.filter(|before| heard.says_nothing(before, changed)) {
-        // Nothing of the change is here now, or there is a word and no evidence: that says nothing about the work so far.
+        // Nothing of the change is here now, or there is a word and no evidence: that says nothing
+        // about the work so far.
         Some(before) => {
             attempt = ledger.attempt(round.subject);
             let others_complete = next.others_complete(round.subject, required);
             (decision, reason) = match before.standing(required, others_complete) {
-                Decision::Advance | Decision::Complete if heard.nothing && before.reason.is_none() => {
+                Decision::Advance | Decision::Complete
+                    if heard.nothing && before.reason.is_none() =>
+                {
                     (Decision::Advance, Some(Because::NothingApplies))
                 }
                 standing @ (Decision::Retry | Decision::Reverify) if heard.claimed => {
@@ -209,13 +219,18 @@ pub fn record(ledger: &Ledger, terms: &Terms, round: &Round<'_>) -> (Ledger, Rec
                 }
                 standing => (standing, before.reason),
             };
-            Entry { ended_at: round.ended_at.to_owned(), rounds: before.rounds.saturating_add(1), ..before.clone() }
+            Entry {
+                ended_at: round.ended_at.to_owned(),
+                rounds: before.rounds.saturating_add(1),
+                ..before.clone()
+            }
         }
         None => {
             if changed {
                 propagate(&mut next, round.subject, terms);
             }
-            // Contents that were only said to be unchanged are not kept: the next round compares with those before.
+            // Contents that were only said to be unchanged are not kept: the next round compares
+            // with those before.
             if changed || !differs || next.contents.is_none() {
                 next.contents = Some(round.contents.clone());
             }
@@ -228,7 +243,12 @@ pub fn record(ledger: &Ledger, terms: &Terms, round: &Round<'_>) -> (Ledger, Rec
     };
     let counter = entry.counter.min(required);
     match next.position(round.subject) {
-        Ok(at) => next.subjects.iter_mut().skip(at).take(1).for_each(|e| *e = entry.clone()),
+        Ok(at) => next
+            .subjects
+            .iter_mut()
+            .skip(at)
+            .take(1)
+            .for_each(|e| *e = entry.clone()),
         Err(at) => next.subjects.insert(at, entry),
     }
     let recorded = Recorded {
@@ -261,19 +281,38 @@ fn after(
     changed: bool,
     others_complete: bool,
 ) -> After {
-    let About { asked, began, contained, left_behind, trace, .. } = &round.about;
+    let About {
+        asked,
+        began,
+        contained,
+        left_behind,
+        trace,
+        ..
+    } = &round.about;
     let before = ledger.entry(round.subject);
-    // A subject that was given up is verified all the same: a failure that was not there then counts anew.
+    // A subject that was given up is verified all the same: a failure that was not there then
+    // counts anew.
     let anew = before.is_some_and(|e| {
         let new = |failure: &Digest| e.given_up.len() < GIVEN_UP && !e.given_up.contains(failure);
         e.is_given_up() && heard.failure.as_ref().is_some_and(new)
     });
-    let attempt = if anew { 1 } else { ledger.attempt(round.subject) };
-    let mut failures = before.filter(|_| !anew).map(|e| e.failures.clone()).unwrap_or_default();
+    let attempt = if anew {
+        1
+    } else {
+        ledger.attempt(round.subject)
+    };
+    let mut failures = before
+        .filter(|_| !anew)
+        .map(|e| e.failures.clone())
+        .unwrap_or_default();
     match &heard.failure {
         Some(failure) => {
             failures.push(failure.clone());
-            failures.drain(..failures.len().saturating_sub(usize::try_from(terms.same_failure).unwrap_or(usize::MAX)));
+            failures.drain(
+                ..failures
+                    .len()
+                    .saturating_sub(usize::try_from(terms.same_failure).unwrap_or(usize::MAX)),
+            );
         }
         None if heard.verified => failures.clear(),
         None => {}
@@ -286,13 +325,20 @@ fn after(
     let is_run = matches!(round.said, Said::Run { .. });
     // What was confirmed by hand confirms no run.
     let counted = before.filter(|e| !is_run || e.is_by_runs());
-    let (counter, asked) = count(counted, &heard, changed, terms.confirmations, asked.as_ref());
+    let (counter, asked) = count(
+        counted,
+        &heard,
+        changed,
+        terms.confirmations,
+        asked.as_ref(),
+    );
     let kept = before.and_then(|e| e.began.clone());
     let began = match (&round.said, kept) {
         // Somebody's word gives a subject neither a base nor a weaker gate.
-        (Said::ByHand(_), Some(kept)) if terms.weaker_than(&kept.gate).is_empty() => {
-            Some(Began { gate: *terms, ..kept })
-        }
+        (Said::ByHand(_), Some(kept)) if terms.weaker_than(&kept.gate).is_empty() => Some(Began {
+            gate: *terms,
+            ..kept
+        }),
         (Said::ByHand(_), Some(kept)) => Some(kept),
         (_, kept) if is_moved(before, &round.about) => kept,
         (_, kept) => began.clone().or(kept),
@@ -306,7 +352,10 @@ fn after(
         decision: Decision::Retry,
         ended_at: round.ended_at.to_owned(),
         failures,
-        given_up: before.filter(|_| !heard.done).map(|e| e.given_up.clone()).unwrap_or_default(),
+        given_up: before
+            .filter(|_| !heard.done)
+            .map(|e| e.given_up.clone())
+            .unwrap_or_default(),
         no_change: !changed,
         reason: None,
         rounds: before.map_or(0, |e| e.rounds).saturating_add(1),
@@ -315,7 +364,8 @@ fn after(
         status: heard.status,
         subject: round.subject.to_owned(),
         traces,
-        // Work that goes on uses nothing up; a verification that fails does, and so does a round by hand that did nothing.
+        // Work that goes on uses nothing up; a verification that fails does, and so does a round by
+        // hand that did nothing.
         used: match heard.done {
             true => 0,
             false if heard.failed || (!changed && !heard.partial && !heard.nothing) => attempt,
@@ -343,28 +393,40 @@ fn count(
     let other = now > 0 && earlier.is_some() && asked.is_some() && earlier != asked;
     match (heard.done, changed) {
         _ if heard.nothing => (now, earlier.cloned()),
-        (true, false) if !other => {
-            (now.saturating_add(1).min(required), earlier.filter(|_| now > 0).or(asked).cloned())
-        }
+        (true, false) if !other => (
+            now.saturating_add(1).min(required),
+            earlier.filter(|_| now > 0).or(asked).cloned(),
+        ),
         (true, _) => (1, asked.cloned()),
         (false, true) => (0, earlier.cloned()),
         (false, false) => (now, earlier.cloned()),
     }
 }
 
-/// Writes down what a decision leaves behind: a waiver, and the failures with which the subject was given up.
+/// Writes down what a decision leaves behind: a waiver, and the failures with which the subject was
+/// given up.
 fn remember(entry: &mut Entry, failure: Option<&Digest>) {
     if entry.decision == Decision::Advance
         && let Some(reason @ Because::VerificationFailedMaxRetries) = entry.reason
     {
-        let waiver = Waiver { at: entry.ended_at.clone(), reason: reason.word().to_owned(), round: entry.rounds };
+        let waiver = Waiver {
+            at: entry.ended_at.clone(),
+            reason: reason.word().to_owned(),
+            round: entry.rounds,
+        };
         entry.waivers.push(waiver);
-        entry.waivers.drain(..entry.waivers.len().saturating_sub(WAIVERS));
+        entry
+            .waivers
+            .drain(..entry.waivers.len().saturating_sub(WAIVERS));
     }
     let seen: Vec<Digest> = if entry.is_given_up() {
         entry.failures.clone()
     } else {
-        failure.filter(|_| !entry.given_up.is_empty()).into_iter().cloned().collect()
+        failure
+            .filter(|_| !entry.given_up.is_empty())
+            .into_iter()
+            .cloned()
+            .collect()
     };
     for failure in seen {
         if entry.given_up.len() < GIVEN_UP && !entry.given_up.contains(&failure) {
@@ -375,8 +437,12 @@ fn remember(entry: &mut Entry, failure: Option<&Digest>) {
 
 /// Whether somebody else has given the subject another base while the run went on.
 fn is_moved(before: Option<&Entry>, about: &About) -> bool {
-    let Some(own) = &about.began else { return false };
-    let there = before.and_then(|e| e.began.as_ref()).and_then(|b| b.base.as_ref());
+    let Some(own) = &about.began else {
+        return false;
+    };
+    let there = before
+        .and_then(|e| e.began.as_ref())
+        .and_then(|b| b.base.as_ref());
     there.is_some() && there != own.base.as_ref() && there != about.known.as_ref()
 }
 
@@ -390,7 +456,8 @@ fn decide(
 ) -> (Decision, Option<Because>) {
     let same = match entry.failures.as_slice() {
         [first, rest @ ..] => {
-            u32::try_from(rest.len() + 1).is_ok_and(|n| n >= terms.same_failure) && rest.iter().all(|f| f == first)
+            u32::try_from(rest.len() + 1).is_ok_and(|n| n >= terms.same_failure)
+                && rest.iter().all(|f| f == first)
         }
         [] => false,
     };
@@ -428,7 +495,9 @@ fn decide(
 fn propagate(ledger: &mut Ledger, subject: &str, terms: &Terms) {
     for other in ledger.subjects.iter_mut().filter(|e| e.subject != subject) {
         match terms.propagate {
-            Propagate::Downgrade if other.counter >= terms.confirmations => other.counter = terms.confirmations - 1,
+            Propagate::Downgrade if other.counter >= terms.confirmations => {
+                other.counter = terms.confirmations - 1
+            }
             Propagate::Reset => other.counter = 0,
             Propagate::Downgrade | Propagate::Off => {}
         }

@@ -1,4 +1,5 @@
-//! When are two failures the same one? By what failed, not by when, how long, how often or where on this machine.
+//! When are two failures the same one? By what failed, not by when, how long, how often or where on
+//! this machine.
 
 use crate::base::canon::Digest;
 use crate::check::outcome::{Cause, Status};
@@ -26,14 +27,21 @@ struct Failed<'a> {
     tests: BTreeSet<String>,
 }
 
-/// The digest of a run's failures. Steps that were only not reached say nothing; `root` is the repository's directory, in which
-/// tools name files by absolute paths.
+/// The digest of a run's failures. Steps that were only not reached say nothing; `root` is the
+/// repository's directory, in which tools name files by absolute paths.
 #[must_use]
 pub fn signature(report: &Report, root: &str) -> Digest {
     let consequence = |r: &StepRecord| {
-        r.status == Status::NotRun && matches!(r.reason, Some(Cause::FailFast | Cause::Needs | Cause::Cancelled))
+        r.status == Status::NotRun
+            && matches!(
+                r.reason,
+                Some(Cause::FailFast | Cause::Needs | Cause::Cancelled)
+            )
     };
-    let failed = report.steps.iter().filter(|r| !r.status.is_pass() && !consequence(r));
+    let failed = report
+        .steps
+        .iter()
+        .filter(|r| !r.status.is_pass() && !consequence(r));
     let failed = failed.map(|record| Failed {
         error_codes: record
             .diagnostics
@@ -45,9 +53,16 @@ pub fn signature(report: &Report, root: &str) -> Digest {
         failure_code: record.failure_code.as_deref(),
         id: &record.id,
         reason: record.reason,
-        tests: record.failed_tests.iter().map(|t| steady(&t.name, root)).collect(),
+        tests: record
+            .failed_tests
+            .iter()
+            .map(|t| steady(&t.name, root))
+            .collect(),
     });
-    Digest::of_value(&Signature { failed: failed.collect(), verdict: report.verdict.name() })
+    Digest::of_value(&Signature {
+        failed: failed.collect(),
+        verdict: report.verdict.name(),
+    })
 }
 
 /// A name without what differs from run to run: times, and paths outside the repository.
@@ -68,7 +83,10 @@ fn steady(name: &str, root: &str) -> String {
     for word in words {
         let unit = word.trim_matches(|c: char| !c.is_alphanumeric());
         match kept.last().copied() {
-            Some(last) if is_unit(unit) && is_number(last.trim_start_matches(|c: char| !c.is_ascii_digit())) => {
+            Some(last)
+                if is_unit(unit)
+                    && is_number(last.trim_start_matches(|c: char| !c.is_ascii_digit())) =>
+            {
                 kept.pop();
                 kept.push("<time>");
             }
@@ -79,11 +97,18 @@ fn steady(name: &str, root: &str) -> String {
 }
 
 fn divides(c: char) -> bool {
-    c.is_whitespace() || matches!(c, '\'' | '"' | '`' | '(' | ')' | '[' | ']' | '{' | '}' | '<' | '>' | ',' | ';' | '=')
+    c.is_whitespace()
+        || matches!(
+            c,
+            '\'' | '"' | '`' | '(' | ')' | '[' | ']' | '{' | '}' | '<' | '>' | ',' | ';' | '='
+        )
 }
 
 fn steady_word(word: &str, root: &str) -> String {
-    if let Some(inside) = word.strip_prefix(root).and_then(|inside| inside.strip_prefix('/')) {
+    if let Some(inside) = word
+        .strip_prefix(root)
+        .and_then(|inside| inside.strip_prefix('/'))
+    {
         return inside.to_owned();
     }
     let rooted = word.starts_with('/') && word.chars().filter(|c| *c == '/').count() > 1;
@@ -92,15 +117,23 @@ fn steady_word(word: &str, root: &str) -> String {
     }
     let digits = word.trim_end_matches(|c: char| c.is_alphabetic());
     let unit = word.strip_prefix(digits).unwrap_or_default();
-    if is_unit(unit) && is_number(digits) { "<time>".to_owned() } else { word.to_owned() }
+    if is_unit(unit) && is_number(digits) {
+        "<time>".to_owned()
+    } else {
+        word.to_owned()
+    }
 }
 
 fn is_unit(text: &str) -> bool {
-    matches!(text, "ns" | "us" | "µs" | "ms" | "s" | "sec" | "secs" | "second" | "seconds" | "min" | "m" | "h")
+    matches!(
+        text,
+        "ns" | "us" | "µs" | "ms" | "s" | "sec" | "secs" | "second" | "seconds" | "min" | "m" | "h"
+    )
 }
 
 fn is_number(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_digit()) && text.chars().all(|c| c.is_ascii_digit() || c == '.')
+    text.starts_with(|c: char| c.is_ascii_digit())
+        && text.chars().all(|c| c.is_ascii_digit() || c == '.')
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! Is the work of an earlier round still there? Contents decide, not commits.
 //!
-//! A round leaves a trace: the commit that it stood on, and the files that differed from the subject's base. When HEAD no longer contains
-//! that commit, work may have been left behind on another branch; after an amend, a rebase or a squash it is there all the same. So
-//! each file of the trace is looked at: one that equals the base now is undone, unless what it contained is there under another name.
+//! A round leaves a trace: the commit that it stood on, and the files that differed from the
+//! subject's base. When HEAD no longer contains that commit, work may have been left behind on
+//! another branch; after an amend, a rebase or a squash it is there all the same. So each file of
+//! the trace is looked at: one that equals the base now is undone, unless what it contained is
+//! there under another name.
 
 use crate::base::path::RepoPath;
 use schemars::JsonSchema;
@@ -11,14 +13,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// How many files of one commit are kept, the first in byte order.
 pub const PATHS: usize = 500;
-/// How many commits are kept, the newest: what differs from the base at a later one holds what differed before.
+/// How many commits are kept, the newest: what differs from the base at a later one holds what
+/// differed before.
 const COMMITS: usize = 8;
 
 /// What differed from the base while work stood on a commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Trace {
-    /// What each of the files contained, in short; empty where that is not known, and for a file that was not there.
+    /// What each of the files contained, in short; empty where that is not known, and for a file
+    /// that was not there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contents: Vec<String>,
     /// The commit that HEAD was.
@@ -37,12 +41,21 @@ impl Trace {
         let sorted: BTreeMap<RepoPath, String> = files.into_iter().collect();
         let more = sorted.len() > PATHS;
         let (paths, contents) = sorted.into_iter().take(PATHS).unzip();
-        Self { contents, head, more, paths }
+        Self {
+            contents,
+            head,
+            more,
+            paths,
+        }
     }
 
     /// The files with what they contained.
     fn files(&self) -> impl Iterator<Item = (&RepoPath, &str)> {
-        let contents = self.contents.iter().map(String::as_str).chain(std::iter::repeat(""));
+        let contents = self
+            .contents
+            .iter()
+            .map(String::as_str)
+            .chain(std::iter::repeat(""));
         self.paths.iter().zip(contents)
     }
 }
@@ -53,9 +66,15 @@ pub fn add(traces: &mut Vec<Trace>, trace: Trace) {
     if let Some(at) = traces.iter().position(|t| t.head == next.head) {
         let before = traces.remove(at);
         let more = before.more || next.more;
-        let files = before.files().chain(next.files()).map(|(path, content)| (path.clone(), content.to_owned()));
+        let files = before
+            .files()
+            .chain(next.files())
+            .map(|(path, content)| (path.clone(), content.to_owned()));
         let all = Trace::new(next.head.clone(), files);
-        next = Trace { more: all.more || more, ..all };
+        next = Trace {
+            more: all.more || more,
+            ..all
+        };
     }
     traces.push(next);
     traces.drain(..traces.len().saturating_sub(COMMITS));
@@ -74,10 +93,13 @@ pub struct Undone {
     pub tests: bool,
 }
 
-/// What of the traces is undone; `differs` says whether a file differs from the base now. Where a trace does not know all of its files,
-/// those that it knows decide. `None`: nothing is undone.
+/// What of the traces is undone; `differs` says whether a file differs from the base now. Where a
+/// trace does not know all of its files, those that it knows decide. `None`: nothing is undone.
 #[must_use]
-pub fn undone<'t>(traces: impl IntoIterator<Item = &'t Trace>, differs: impl Fn(&RepoPath) -> bool) -> Option<Undone> {
+pub fn undone<'t>(
+    traces: impl IntoIterator<Item = &'t Trace>,
+    differs: impl Fn(&RepoPath) -> bool,
+) -> Option<Undone> {
     let (mut files, mut kept, mut more) = (BTreeSet::new(), false, false);
     for trace in traces {
         more |= trace.more;
@@ -93,12 +115,18 @@ pub fn undone<'t>(traces: impl IntoIterator<Item = &'t Trace>, differs: impl Fn(
         return None;
     }
     let tests = files.iter().any(is_test_file);
-    Some(Undone { all: !kept, files: files.into_iter().collect(), more, tests })
+    Some(Undone {
+        all: !kept,
+        files: files.into_iter().collect(),
+        more,
+        tests,
+    })
 }
 
-/// Files of the traces, oldest first, that are as at the base and yet not undone: another file that differs from the base has what
-/// they contained last, and was not beside them then. A test file is to be one under its new name, too. `now`: the files that differ
-/// from the base, with what they contain in short.
+/// Files of the traces, oldest first, that are as at the base and yet not undone: another file that
+/// differs from the base has what they contained last, and was not beside them then. A test file is
+/// to be one under its new name, too. `now`: the files that differ from the base, with what they
+/// contain in short.
 #[must_use]
 pub fn moved<'t>(
     traces: impl IntoIterator<Item = &'t Trace>,
@@ -107,7 +135,12 @@ pub fn moved<'t>(
 ) -> BTreeSet<RepoPath> {
     let mut gone: BTreeMap<&RepoPath, (&str, &Trace)> = BTreeMap::new();
     for trace in traces {
-        gone.extend(trace.files().filter(|(path, _)| !differs(path)).map(|(path, had)| (path, (had, trace))));
+        gone.extend(
+            trace
+                .files()
+                .filter(|(path, _)| !differs(path))
+                .map(|(path, had)| (path, (had, trace))),
+        );
     }
     gone.retain(|_, (had, _)| !had.is_empty());
     let mut there: BTreeMap<String, Vec<RepoPath>> = BTreeMap::new();
@@ -118,9 +151,14 @@ pub fn moved<'t>(
     let mut taken: BTreeSet<(&str, &RepoPath)> = BTreeSet::new();
     let mut moved = BTreeSet::new();
     for (path, (had, trace)) in gone {
-        let is_it =
-            |name: &RepoPath| trace.paths.binary_search(name).is_err() && (!is_test_file(path) || is_test_file(name));
-        let mut names = there.get(had).into_iter().flatten().filter(|name| is_it(name));
+        let is_it = |name: &RepoPath| {
+            trace.paths.binary_search(name).is_err() && (!is_test_file(path) || is_test_file(name))
+        };
+        let mut names = there
+            .get(had)
+            .into_iter()
+            .flatten()
+            .filter(|name| is_it(name));
         if names.any(|name| taken.insert((&trace.head, name))) {
             moved.insert(path.clone());
         }
@@ -129,11 +167,21 @@ pub fn moved<'t>(
 }
 
 /// Folders that hold tests.
-const FOLDERS: [&[u8]; 8] = [b"test", b"tests", b"__tests__", b"spec", b"specs", b"e2e", b"testing", b"testdata"];
+const FOLDERS: [&[u8]; 8] = [
+    b"test",
+    b"tests",
+    b"__tests__",
+    b"spec",
+    b"specs",
+    b"e2e",
+    b"testing",
+    b"testdata",
+];
 
-/// Whether a file is a test by its path: it is below a folder `test`, `tests`, `__tests__`, `spec`, `specs`, `e2e`, `testing` or
-/// `testdata`, or its name without the last extension is `conftest`, `test`, `tests`, `spec` or `specs`, begins with `test_` or `test-`, or
-/// ends in one of these words behind a `.`, a `_` or a `-`, or with a capital letter (`FooTest`).
+/// Whether a file is a test by its path: it is below a folder `test`, `tests`, `__tests__`, `spec`,
+/// `specs`, `e2e`, `testing` or `testdata`, or its name without the last extension is `conftest`,
+/// `test`, `tests`, `spec` or `specs`, begins with `test_` or `test-`, or ends in one of these
+/// words behind a `.`, a `_` or a `-`, or with a capital letter (`FooTest`).
 #[must_use]
 pub fn is_test_file(path: &RepoPath) -> bool {
     let mut parts: Vec<&[u8]> = path.as_bytes().split(|b| *b == b'/').collect();
@@ -141,15 +189,29 @@ pub fn is_test_file(path: &RepoPath) -> bool {
     if parts.iter().any(|part| FOLDERS.contains(part)) {
         return true;
     }
-    let dot = name.iter().rposition(|b| *b == b'.').filter(|at| *at > 0).unwrap_or(name.len());
+    let dot = name
+        .iter()
+        .rposition(|b| *b == b'.')
+        .filter(|at| *at > 0)
+        .unwrap_or(name.len());
     let stem = name.get(..dot).unwrap_or(name);
     let ends = |word: &str| {
-        let Some(before) = stem.strip_suffix(word.as_bytes()) else { return false };
-        let apart = before.last().is_some_and(|b| matches!(b, b'.' | b'_' | b'-')) && before.len() > 1;
+        let Some(before) = stem.strip_suffix(word.as_bytes()) else {
+            return false;
+        };
+        let apart = before
+            .last()
+            .is_some_and(|b| matches!(b, b'.' | b'_' | b'-'))
+            && before.len() > 1;
         word.starts_with(char::is_uppercase) || before.is_empty() || apart
     };
-    let words = ["test", "tests", "spec", "specs", "Test", "Tests", "Spec", "Specs"];
-    stem == b"conftest" || stem.starts_with(b"test_") || stem.starts_with(b"test-") || words.into_iter().any(ends)
+    let words = [
+        "test", "tests", "spec", "specs", "Test", "Tests", "Spec", "Specs",
+    ];
+    stem == b"conftest"
+        || stem.starts_with(b"test_")
+        || stem.starts_with(b"test-")
+        || words.into_iter().any(ends)
 }
 
 #[cfg(test)]
@@ -157,11 +219,17 @@ mod tests {
     use super::*;
 
     fn paths(names: &[&str]) -> Vec<RepoPath> {
-        names.iter().map(|n| RepoPath::from_exact(n.as_bytes()).unwrap()).collect()
+        names
+            .iter()
+            .map(|n| RepoPath::from_exact(n.as_bytes()).unwrap())
+            .collect()
     }
 
     fn trace(head: &str, names: &[&str]) -> Trace {
-        Trace::new(head.to_owned(), paths(names).into_iter().map(|path| (path, String::new())))
+        Trace::new(
+            head.to_owned(),
+            paths(names).into_iter().map(|path| (path, String::new())),
+        )
     }
 
     #[test]
@@ -184,7 +252,11 @@ mod tests {
             (".test", false),
             ("README.md", false),
         ] {
-            assert_eq!(is_test_file(&RepoPath::from_exact(name.as_bytes()).unwrap()), is, "{name}");
+            assert_eq!(
+                is_test_file(&RepoPath::from_exact(name.as_bytes()).unwrap()),
+                is,
+                "{name}"
+            );
         }
     }
 
@@ -197,43 +269,84 @@ mod tests {
         };
         assert_eq!(now(&["a", "b", "tests/t", "more"]), None);
         let some = now(&["b", "tests/t"]).unwrap();
-        assert_eq!((some.files, some.all, some.tests, some.more), (paths(&["a"]), false, false, false));
+        assert_eq!(
+            (some.files, some.all, some.tests, some.more),
+            (paths(&["a"]), false, false, false)
+        );
         let tests = now(&["a", "b"]).unwrap();
-        assert_eq!((tests.files, tests.all, tests.tests), (paths(&["tests/t"]), false, true));
+        assert_eq!(
+            (tests.files, tests.all, tests.tests),
+            (paths(&["tests/t"]), false, true)
+        );
         let all = now(&["other"]).unwrap();
         assert_eq!((all.files, all.all), (paths(&["a", "b", "tests/t"]), true));
-        assert_eq!(undone(&[trace("1", &[])], |_| false), None, "nothing was changed, so nothing is undone");
+        assert_eq!(
+            undone(&[trace("1", &[])], |_| false),
+            None,
+            "nothing was changed, so nothing is undone"
+        );
         assert_eq!(undone(&[], |_| false), None);
     }
 
     #[test]
     fn what_has_another_name_is_not_undone() {
         let with = |head: &str, files: &[(&str, &str)]| {
-            let files = files.iter().map(|(p, c)| (RepoPath::from_exact(p.as_bytes()).unwrap(), (*c).to_owned()));
+            let files = files
+                .iter()
+                .map(|(p, c)| (RepoPath::from_exact(p.as_bytes()).unwrap(), (*c).to_owned()));
             Trace::new(head.to_owned(), files)
         };
         let found = |traces: &[Trace], now: &[(&str, &str)]| {
             let there = with("", now);
-            let files = there.files().map(|(path, content)| (path.clone(), content.to_owned())).collect();
+            let files = there
+                .files()
+                .map(|(path, content)| (path.clone(), content.to_owned()))
+                .collect();
             let moved = moved(traces, |p| there.paths.contains(p), || files);
             moved.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
         let one = [with("1", &[("a", "x")])];
         assert_eq!(found(&one, &[("b", "x")]), ["a"]);
-        assert_eq!(found(&one, &[("b", "y")]), [""; 0], "it has another content");
-        assert_eq!(found(&one, &[("a", "y"), ("b", "x")]), [""; 0], "it is there");
-        assert_eq!(found(&[with("1", &[("a", "")])], &[("b", "")]), [""; 0], "nothing is known of it");
+        assert_eq!(
+            found(&one, &[("b", "y")]),
+            [""; 0],
+            "it has another content"
+        );
+        assert_eq!(
+            found(&one, &[("a", "y"), ("b", "x")]),
+            [""; 0],
+            "it is there"
+        );
+        assert_eq!(
+            found(&[with("1", &[("a", "")])], &[("b", "")]),
+            [""; 0],
+            "nothing is known of it"
+        );
         let two = [with("1", &[("a", "x"), ("b", "x")])];
-        assert_eq!(found(&two, &[("b", "x")]), [""; 0], "the other one was there already");
-        assert_eq!(found(&two, &[("c", "x")]), ["a"], "one file takes the place of one");
+        assert_eq!(
+            found(&two, &[("b", "x")]),
+            [""; 0],
+            "the other one was there already"
+        );
+        assert_eq!(
+            found(&two, &[("c", "x")]),
+            ["a"],
+            "one file takes the place of one"
+        );
         let test = [with("1", &[("tests/a", "x")])];
         assert_eq!(
-            (found(&test, &[("a", "x")]), found(&test, &[("tests/b", "x")])),
+            (
+                found(&test, &[("a", "x")]),
+                found(&test, &[("tests/b", "x")])
+            ),
             (vec![], vec!["tests/a".to_owned()])
         );
         // The last content counts, and what has moved before may move again.
         let later = [with("1", &[("a", "x")]), with("2", &[("a", "y")])];
-        assert_eq!((found(&later, &[("b", "x")]), found(&later, &[("b", "y")])), (vec![], vec!["a".to_owned()]));
+        assert_eq!(
+            (found(&later, &[("b", "x")]), found(&later, &[("b", "y")])),
+            (vec![], vec!["a".to_owned()])
+        );
         let twice = [with("1", &[("a", "x")]), with("2", &[("b", "x")])];
         assert_eq!(found(&twice, &[("b", "x")]), ["a"]);
         let mut merged = one.to_vec();
@@ -251,7 +364,11 @@ mod tests {
         let mut traces = Vec::new();
         add(&mut traces, full);
         add(&mut traces, trace("1", &["f0000"]));
-        assert_eq!((traces.len(), traces[0].paths.len(), traces[0].more), (1, PATHS, true), "it is not forgotten");
+        assert_eq!(
+            (traces.len(), traces[0].paths.len(), traces[0].more),
+            (1, PATHS, true),
+            "it is not forgotten"
+        );
         let gone = undone(&traces, |_| false).unwrap();
         assert!(gone.all && gone.more);
         for commit in 2..20 {
@@ -260,6 +377,10 @@ mod tests {
         let heads: Vec<&str> = traces.iter().map(|t| t.head.as_str()).collect();
         assert_eq!(heads, ["12", "13", "14", "15", "16", "17", "18", "19"]);
         add(&mut traces, trace("12", &["b"]));
-        assert_eq!(traces.last().map(|t| t.paths.clone()), Some(paths(&["a", "b"])), "one commit is one trace");
+        assert_eq!(
+            traces.last().map(|t| t.paths.clone()),
+            Some(paths(&["a", "b"])),
+            "one commit is one trace"
+        );
     }
 }

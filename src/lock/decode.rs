@@ -1,8 +1,8 @@
 //! What does a lock say, and what is wrong with it?
 
 use super::error::{
-    ANEW, BAD_VALUE, COMMENTED, CONFLICT, DUPLICATE, MISSING_VALUE, NEWER, SEAL, SYNTAX, TOO_MANY, UNKNOWN_NODE,
-    UNKNOWN_VALUE, VERSION,
+    ANEW, BAD_VALUE, COMMENTED, CONFLICT, DUPLICATE, MISSING_VALUE, NEWER, SEAL, SYNTAX, TOO_MANY,
+    UNKNOWN_NODE, UNKNOWN_VALUE, VERSION,
 };
 use super::{Entry, Key, Lock, PinnedImport, RecordedAnswer};
 use crate::base::canon::Digest;
@@ -18,7 +18,8 @@ const MAX_MISTAKES: usize = 50;
 /// So many values of a node are looked at; none that is known has as many.
 const MAX_VALUES: usize = 16;
 
-/// Reads a lock. Entries with mistakes are left out of it; a text without any node is an empty lock.
+/// Reads a lock. Entries with mistakes are left out of it; a text without any node is an empty
+/// lock.
 ///
 /// Changing a single character of a lock either changes nothing that it says or gives an error.
 #[must_use]
@@ -61,8 +62,17 @@ pub(super) enum What {
 pub(super) fn read(text: &str, source: SourceId, sink: &mut Diagnostics) -> Read {
     let lines = lines(text, "a lock", MAX_MISTAKES);
     // Whatever else a newer vplan wrote, this one cannot judge.
-    let newer = lines.nodes.iter().any(|node| node.name.text == "version" && is_newer(node));
-    let mut reader = Reader { source, sink, version: None, newer, seen: BTreeMap::new() };
+    let newer = lines
+        .nodes
+        .iter()
+        .any(|node| node.name.text == "version" && is_newer(node));
+    let mut reader = Reader {
+        source,
+        sink,
+        version: None,
+        newer,
+        seen: BTreeMap::new(),
+    };
     for (i, fault) in lines.faults.iter().enumerate() {
         reader.fault(fault, i < MAX_MISTAKES);
     }
@@ -71,22 +81,40 @@ pub(super) fn read(text: &str, source: SourceId, sink: &mut Diagnostics) -> Read
     }
     let mut pieces = Vec::new();
     for node in &lines.nodes {
-        pieces.push(Piece { what: reader.node(node).unwrap_or(What::Junk), span: node.span() });
+        pieces.push(Piece {
+            what: reader.node(node).unwrap_or(What::Junk),
+            span: node.span(),
+        });
     }
     reader.drop_duplicates(&mut pieces);
-    pieces.extend(lines.junk.iter().map(|span| Piece { what: What::Junk, span: *span }));
+    pieces.extend(lines.junk.iter().map(|span| Piece {
+        what: What::Junk,
+        span: *span,
+    }));
     if reader.version.is_none() && !pieces.is_empty() {
         let start = Place::new(source, Span::new(0, 0));
         let message = "the lock does not say its version";
-        reader.sink.push(Diagnostic::error(VERSION, message).label(start, "`version 1` is missing").help(ANEW));
+        reader.sink.push(
+            Diagnostic::error(VERSION, message)
+                .label(start, "`version 1` is missing")
+                .help(ANEW),
+        );
     }
-    Read { pieces, lines, newer }
+    Read {
+        pieces,
+        lines,
+        newer,
+    }
 }
 
 /// The number of a `version` node that is above ours.
 fn is_newer(node: &Node) -> bool {
     match node.entries.as_slice() {
-        [Said { name: None, value, .. }] => number(value).is_some_and(|n| n > 1),
+        [
+            Said {
+                name: None, value, ..
+            },
+        ] => number(value).is_some_and(|n| n > 1),
         _ => false,
     }
 }
@@ -113,9 +141,19 @@ impl Reader<'_> {
         Place::new(self.source, span)
     }
 
-    fn wrong<T>(&mut self, code: Code, span: Span, message: impl Into<String>, label: &str) -> Result<T, Wrong> {
+    fn wrong<T>(
+        &mut self,
+        code: Code,
+        span: Span,
+        message: impl Into<String>,
+        label: &str,
+    ) -> Result<T, Wrong> {
         let place = self.place(span);
-        self.sink.push(Diagnostic::error(code, message).label(place, label).help(ANEW));
+        self.sink.push(
+            Diagnostic::error(code, message)
+                .label(place, label)
+                .help(ANEW),
+        );
         Err(Wrong)
     }
 
@@ -124,24 +162,33 @@ impl Reader<'_> {
         let place = self.place(fault.span);
         self.sink.push(if !is_listed {
             let message = format!("the lock has more than {MAX_MISTAKES} mistakes");
-            Diagnostic::error(TOO_MANY, message).label(place, "nothing was read from here on").help(ANEW)
+            Diagnostic::error(TOO_MANY, message)
+                .label(place, "nothing was read from here on")
+                .help(ANEW)
         } else if fault.conflict {
             let help = "`vplan lock` keeps what both sides pin and is needed";
-            Diagnostic::error(CONFLICT, "the lock holds the marks of a merge").label(place, fault.label).help(help)
+            Diagnostic::error(CONFLICT, "the lock holds the marks of a merge")
+                .label(place, fault.label)
+                .help(help)
         } else {
-            Diagnostic::error(SYNTAX, fault.message.clone()).label(place, fault.label).help(ANEW)
+            Diagnostic::error(SYNTAX, fault.message.clone())
+                .label(place, fault.label)
+                .help(ANEW)
         });
     }
 
-    /// An entry that went into a comment is gone, and a slip of one key does that (a line end taken away behind a comment).
+    /// An entry that went into a comment is gone, and a slip of one key does that (a line end taken
+    /// away behind a comment).
     fn comment(&mut self, text: &str, span: Span) {
         let comment = text.get(span.start..span.end).unwrap_or("");
         let signs = ["import \"git+", "proposal question=", "seal=\""];
         if let Some(at) = signs.iter().filter_map(|sign| comment.find(sign)).min() {
             let place = self.place(Span::new(span.start + at, span.end));
             let message = "an entry of the lock stands in a comment";
-            let diagnostic = Diagnostic::error(COMMENTED, message).label(place, "this pins nothing");
-            self.sink.push(diagnostic.help("begin it on a line of its own, or take it out"));
+            let diagnostic =
+                Diagnostic::error(COMMENTED, message).label(place, "this pins nothing");
+            self.sink
+                .push(diagnostic.help("begin it on a line of its own, or take it out"));
         }
     }
 
@@ -153,7 +200,12 @@ impl Reader<'_> {
             "proposal" => self.proposal(node),
             other => {
                 let message = format!("a lock knows no `{}`", visible(other.as_bytes()));
-                self.wrong(UNKNOWN_NODE, node.name.span, message, "neither `import` nor `proposal`")
+                self.wrong(
+                    UNKNOWN_NODE,
+                    node.name.span,
+                    message,
+                    "neither `import` nor `proposal`",
+                )
             }
         }
     }
@@ -162,21 +214,39 @@ impl Reader<'_> {
         if let Some(first) = self.version {
             let place = self.place(first);
             let again = self.place(node.span());
-            let diagnostic = Diagnostic::error(DUPLICATE, "the version is said twice").label(again, "again");
-            self.sink.push(diagnostic.label(place, "first here").help(ANEW));
+            let diagnostic =
+                Diagnostic::error(DUPLICATE, "the version is said twice").label(again, "again");
+            self.sink
+                .push(diagnostic.label(place, "first here").help(ANEW));
             return Err(Wrong);
         }
         self.version = Some(node.span());
-        let [Said { name: None, value, at, .. }] = node.entries.as_slice() else {
-            return self.wrong(VERSION, node.span(), "the version is one number", "`version 1`");
+        let [
+            Said {
+                name: None,
+                value,
+                at,
+                ..
+            },
+        ] = node.entries.as_slice()
+        else {
+            return self.wrong(
+                VERSION,
+                node.span(),
+                "the version is one number",
+                "`version 1`",
+            );
         };
         match number(value) {
             Some(1) => Ok(What::Version),
             Some(n) if n > 1 => {
                 let place = self.place(*at);
                 let message = format!("the lock was written by a newer vplan: it has version {n}");
-                let diagnostic = Diagnostic::error(NEWER, message).label(place, "this vplan knows version 1");
-                self.sink.push(diagnostic.help("use that vplan; this one neither reads nor replaces it"));
+                let diagnostic =
+                    Diagnostic::error(NEWER, message).label(place, "this vplan knows version 1");
+                self.sink.push(
+                    diagnostic.help("use that vplan; this one neither reads nor replaces it"),
+                );
                 Err(Wrong)
             }
             _ => self.wrong(VERSION, *at, "this is no version of a lock", "`version 1`"),
@@ -189,44 +259,76 @@ impl Reader<'_> {
         let digest = self.digest(digest);
         let bytes = match number(&bytes.value) {
             Some(bytes) => Ok(bytes),
-            None => self.wrong(BAD_VALUE, bytes.at, "`bytes` is a whole number", "no number of bytes"),
+            None => self.wrong(
+                BAD_VALUE,
+                bytes.at,
+                "`bytes` is a whole number",
+                "no number of bytes",
+            ),
         };
-        let import = PinnedImport { origin: origin?, digest: digest?, bytes: bytes? };
+        let import = PinnedImport {
+            origin: origin?,
+            digest: digest?,
+            bytes: bytes?,
+        };
         self.sealed(node, Entry::Import(import), seal)
     }
 
     fn proposal(&mut self, node: &Node) -> Result<What, Wrong> {
-        let [question, proposer, answer, seal] = self.values(node, ["question", "proposer", "answer", "seal"])?;
+        let [question, proposer, answer, seal] =
+            self.values(node, ["question", "proposer", "answer", "seal"])?;
         let question = self.digest(question);
         let proposer = self.string(proposer);
         let answer = self.string(answer);
         let (proposer, answer) = (proposer?.to_owned(), answer?.to_owned());
-        let answer = RecordedAnswer { question: question?, proposer, answer };
+        let answer = RecordedAnswer {
+            question: question?,
+            proposer,
+            answer,
+        };
         self.sealed(node, Entry::Proposal(answer), seal)
     }
 
     /// The values of these names, each once and no other; the empty name is the argument.
-    fn values<'n, const N: usize>(&mut self, node: &'n Node, names: [&str; N]) -> Result<[&'n Said; N], Wrong> {
+    fn values<'n, const N: usize>(
+        &mut self,
+        node: &'n Node,
+        names: [&str; N],
+    ) -> Result<[&'n Said; N], Wrong> {
         let mut found: [Option<&'n Said>; N] = [None; N];
         let mut good = true;
         for value in node.entries.iter().take(MAX_VALUES) {
             let name = value.name.as_ref().map_or("", |n| n.text.as_str());
-            let slot = names.iter().zip(&mut found).find(|(known, _)| **known == name).map(|(_, slot)| slot);
+            let slot = names
+                .iter()
+                .zip(&mut found)
+                .find(|(known, _)| **known == name)
+                .map(|(_, slot)| slot);
             let span = value.name.as_ref().map_or(value.at, |n: &Name| n.span);
-            let what = if name.is_empty() { "value".to_owned() } else { format!("`{}`", visible(name.as_bytes())) };
+            let what = if name.is_empty() {
+                "value".to_owned()
+            } else {
+                format!("`{}`", visible(name.as_bytes()))
+            };
             match slot {
                 Some(slot @ None) => *slot = Some(value),
                 Some(_) => {
                     let message = format!("`{}` has a second {what}", node.name.text);
-                    good = self.wrong::<()>(UNKNOWN_VALUE, span, message, "the second").is_ok();
+                    good = self
+                        .wrong::<()>(UNKNOWN_VALUE, span, message, "the second")
+                        .is_ok();
                 }
                 None if name.is_empty() => {
                     let message = format!("`{}` has no value without a name", node.name.text);
-                    good = self.wrong::<()>(UNKNOWN_VALUE, span, message, "not expected").is_ok();
+                    good = self
+                        .wrong::<()>(UNKNOWN_VALUE, span, message, "not expected")
+                        .is_ok();
                 }
                 None => {
                     let message = format!("`{}` has no {what}", node.name.text);
-                    good = self.wrong::<()>(UNKNOWN_VALUE, span, message, "not expected").is_ok();
+                    good = self
+                        .wrong::<()>(UNKNOWN_VALUE, span, message, "not expected")
+                        .is_ok();
                 }
             }
         }
@@ -235,25 +337,41 @@ impl Reader<'_> {
             match value {
                 Some(value) => out.push(value),
                 None => {
-                    let what = if name.is_empty() { "the origin".to_owned() } else { format!("`{name}`") };
+                    let what = if name.is_empty() {
+                        "the origin".to_owned()
+                    } else {
+                        format!("`{name}`")
+                    };
                     let message = format!("`{}` lacks {what}", node.name.text);
-                    good = self.wrong::<()>(MISSING_VALUE, node.span(), message, "not complete").is_ok();
+                    good = self
+                        .wrong::<()>(MISSING_VALUE, node.span(), message, "not complete")
+                        .is_ok();
                 }
             }
         }
-        if good { <[&Said; N]>::try_from(out).map_err(|_| Wrong) } else { Err(Wrong) }
+        if good {
+            <[&Said; N]>::try_from(out).map_err(|_| Wrong)
+        } else {
+            Err(Wrong)
+        }
     }
 
     fn string<'n>(&mut self, said: &'n Said) -> Result<&'n str, Wrong> {
         match &said.value {
             Value::Text(text) => Ok(text),
-            _ => self.wrong(BAD_VALUE, said.at, "this value is a string in quotes", "without quotes"),
+            _ => self.wrong(
+                BAD_VALUE,
+                said.at,
+                "this value is a string in quotes",
+                "without quotes",
+            ),
         }
     }
 
     fn digest(&mut self, said: &Said) -> Result<Digest, Wrong> {
         let text = self.string(said)?;
-        text.parse().or_else(|message: &'static str| self.wrong(BAD_VALUE, said.at, message, "no digest"))
+        text.parse()
+            .or_else(|message: &'static str| self.wrong(BAD_VALUE, said.at, message, "no digest"))
     }
 
     fn origin(&mut self, said: &Said) -> Result<GitOrigin, Wrong> {
@@ -262,7 +380,11 @@ impl Reader<'_> {
             // With an escape in it, text and source do not run side by side.
             let plain = said.at.len() == text.len() + 2;
             let start = said.at.start + 1 + e.at;
-            let span = if plain { Span::new(start, start + e.length) } else { said.at };
+            let span = if plain {
+                Span::new(start, start + e.length)
+            } else {
+                said.at
+            };
             self.wrong(BAD_VALUE, span, e.message, "no git import says this")
         })
     }
@@ -273,8 +395,9 @@ impl Reader<'_> {
         }
         let (entry_place, seal_place) = (self.place(node.span()), self.place(seal.at));
         let message = "the entry was changed by something else than `vplan lock`";
-        let diagnostic =
-            Diagnostic::error(SEAL, message).label(entry_place, "its seal does not fit").label(seal_place, "the seal");
+        let diagnostic = Diagnostic::error(SEAL, message)
+            .label(entry_place, "its seal does not fit")
+            .label(seal_place, "the seal");
         self.sink.push(diagnostic.help(
             "undo the change (`git checkout` has the last one), or take the entry out: `vplan lock` pins it anew",
         ));
@@ -285,16 +408,25 @@ impl Reader<'_> {
     fn drop_duplicates(&mut self, pieces: &mut [Piece]) {
         let mut disputed = Vec::new();
         for i in 0..pieces.len() {
-            let Some(Piece { what: What::Entry(entry), span }) = pieces.get(i) else { continue };
+            let Some(Piece {
+                what: What::Entry(entry),
+                span,
+            }) = pieces.get(i)
+            else {
+                continue;
+            };
             let (key, span, same) = (entry.key(), *span, entry.clone());
             let Some(first) = self.seen.get(&key).copied() else {
                 self.seen.insert(key, span);
                 continue;
             };
             let (again, before) = (self.place(span), self.place(first));
-            let diagnostic = Diagnostic::error(DUPLICATE, "the lock has this entry twice").label(again, "again");
-            self.sink.push(diagnostic.label(before, "first here").help(ANEW));
-            let differs = |p: &Piece| matches!(&p.what, What::Entry(e) if p.span == first && *e != same);
+            let diagnostic =
+                Diagnostic::error(DUPLICATE, "the lock has this entry twice").label(again, "again");
+            self.sink
+                .push(diagnostic.label(before, "first here").help(ANEW));
+            let differs =
+                |p: &Piece| matches!(&p.what, What::Entry(e) if p.span == first && *e != same);
             if pieces.iter().any(differs) {
                 disputed.push(first);
             }
@@ -318,9 +450,17 @@ mod tests {
     fn good() -> String {
         let mut lock = Lock::default();
         let origin = format!("git+https://example.org/x?rev={}#a", "1a".repeat(20));
-        lock.pin(PinnedImport { origin: GitOrigin::parse(&origin).unwrap(), digest: Digest::of(b""), bytes: 0 });
+        lock.pin(PinnedImport {
+            origin: GitOrigin::parse(&origin).unwrap(),
+            digest: Digest::of(b""),
+            bytes: 0,
+        });
         let (proposer, answer) = ("ask".to_owned(), "{\"a\":1}".to_owned());
-        lock.record(RecordedAnswer { question: Digest::of(b"q"), proposer, answer });
+        lock.record(RecordedAnswer {
+            question: Digest::of(b"q"),
+            proposer,
+            answer,
+        });
         encode(&lock)
     }
 
@@ -347,7 +487,11 @@ mod tests {
             (with("version 1", "version 1\na\"b\""), SYNTAX, "\""),
             (with("version 1", "version 1 \\ x"), SYNTAX, "\\"),
             (with("version 1", "version 1 /* x"), SYNTAX, "/*"),
-            (with("version 1", "version 1 // \u{202e}"), SYNTAX, "\u{202e}"),
+            (
+                with("version 1", "version 1 // \u{202e}"),
+                SYNTAX,
+                "\u{202e}",
+            ),
             (with("version 1", "=======\nversion 1"), CONFLICT, "======="),
             (with(" \\\n", " \\\n<<<<<<< ours\n"), CONFLICT, "<<<<<<<"),
             (with("version 1", "version one"), VERSION, "one"),
@@ -362,27 +506,53 @@ mod tests {
             (with("proposer=\"ask\"", ""), MISSING_VALUE, "proposal"),
             (with("bytes=0", "bytes=\"0\""), BAD_VALUE, "\"0\""),
             (with("bytes=0", "bytes=-1"), BAD_VALUE, "-1"),
-            (with(&format!("\"{empty}\""), "nothing"), BAD_VALUE, "nothing"),
+            (
+                with(&format!("\"{empty}\""), "nothing"),
+                BAD_VALUE,
+                "nothing",
+            ),
             (with(&empty, &upper), BAD_VALUE, &*format!("\"{upper}\"")),
             (with("?rev=1a", "?rev=1A"), BAD_VALUE, "A"),
             (with("https://", "http://"), BAD_VALUE, "http"),
             (with("bytes=0", "bytes=1"), SEAL, "import"),
             (with("{\"a\":1}", "{\"a\":2}"), SEAL, "proposal"),
-            (with("version 1", "version 1\nversion 1"), DUPLICATE, "version 1"),
-            (format!("{good}{}", good.split_once("version 1\n").unwrap().1), DUPLICATE, "import"),
+            (
+                with("version 1", "version 1\nversion 1"),
+                DUPLICATE,
+                "version 1",
+            ),
+            (
+                format!("{good}{}", good.split_once("version 1\n").unwrap().1),
+                DUPLICATE,
+                "import",
+            ),
             (with("import ", "// import "), COMMENTED, "import"),
             (format!("{good}{}", "=\n".repeat(100)), TOO_MANY, "="),
         ] {
             let (_, found) = decode(&text, SourceId::default());
-            let hit = found.iter().find(|d| d.code == code).unwrap_or_else(|| panic!("{code}: {text}\n{found:?}"));
+            let hit = found
+                .iter()
+                .find(|d| d.code == code)
+                .unwrap_or_else(|| panic!("{code}: {text}\n{found:?}"));
             let span = hit.labels[0].place.span;
             let under = &text[span.start..span.end];
             let exact = !matches!(place, "import" | "proposal");
-            assert!(if exact { under == place } else { under.starts_with(place) }, "{code}: {under:?}, not {place:?}");
+            assert!(
+                if exact {
+                    under == place
+                } else {
+                    under.starts_with(place)
+                },
+                "{code}: {under:?}, not {place:?}"
+            );
             assert!(hit.help.is_some() && !hit.message.contains('\n'), "{hit:?}");
             seen.insert(code);
         }
-        assert_eq!(seen, CODES.iter().copied().collect(), "each code has an example");
+        assert_eq!(
+            seen,
+            CODES.iter().copied().collect(),
+            "each code has an example"
+        );
         assert!(decode(&good, SourceId::default()).1.is_empty());
     }
 
@@ -391,17 +561,23 @@ mod tests {
         let good = good();
         let (whole, _) = decode(&good, SourceId::default());
         let (part, found) = decode(&good.replacen("bytes=0", "bytes=9", 1), SourceId::default());
-        assert_eq!((part.imports.len(), part.proposals), (0, whole.proposals.clone()));
+        assert_eq!(
+            (part.imports.len(), part.proposals),
+            (0, whole.proposals.clone())
+        );
         assert_eq!(found.iter().count(), 1);
         // The same entry twice, as after a merge: it counts once. Two that differ: neither does.
         let (_, entries) = good.split_once("version 1\n").unwrap();
-        let merged = format!("version 1\n<<<<<<< ours\n{entries}=======\n{entries}>>>>>>> theirs\n");
+        let merged =
+            format!("version 1\n<<<<<<< ours\n{entries}=======\n{entries}>>>>>>> theirs\n");
         assert_eq!(decode(&merged, SourceId::default()).0, whole);
         let mut other = whole.clone();
         other.imports[0].bytes = 7;
         let other = encode(&other);
-        let (disputed, _) =
-            decode(&format!("{good}{}", other.split_once("version 1\n").unwrap().1), SourceId::default());
+        let (disputed, _) = decode(
+            &format!("{good}{}", other.split_once("version 1\n").unwrap().1),
+            SourceId::default(),
+        );
         assert_eq!(disputed.imports, []);
     }
 }

@@ -5,7 +5,8 @@ use crate::base::word::is_unsafe_to_show;
 use crate::plan::kdl::{quoted, value};
 use kdl::{KdlEntry, KdlNode, KdlNodeFormat};
 
-const HEADER: &str = "// Written by `vplan lock`. Comments stay where they are; everything else is checked.\n";
+const HEADER: &str =
+    "// Written by `vplan lock`. Comments stay where they are; everything else is checked.\n";
 
 /// The lock as text, without any comment but ours.
 #[must_use]
@@ -27,30 +28,56 @@ pub(super) fn encode_entry(entry: &Entry, newline: &str) -> String {
         Entry::Import(i) => {
             let bytes = value(Some("bytes"), i128::from(i.bytes), i.bytes.to_string());
             let digest = string(Some("digest"), &i.digest.to_string());
-            ("import", 1, vec![string(None, &i.origin.to_string()), digest, bytes, string(Some("seal"), &seal)])
+            (
+                "import",
+                1,
+                vec![
+                    string(None, &i.origin.to_string()),
+                    digest,
+                    bytes,
+                    string(Some("seal"), &seal),
+                ],
+            )
         }
         Entry::Proposal(a) => {
             let question = string(Some("question"), &a.question.to_string());
-            let (proposer, answer) = (string(Some("proposer"), &a.proposer), string(Some("answer"), &a.answer));
-            ("proposal", 2, vec![question, proposer, answer, string(Some("seal"), &seal)])
+            let (proposer, answer) = (
+                string(Some("proposer"), &a.proposer),
+                string(Some("answer"), &a.answer),
+            );
+            (
+                "proposal",
+                2,
+                vec![question, proposer, answer, string(Some("seal"), &seal)],
+            )
         }
     };
     let mut node = KdlNode::new(name);
     *node.entries_mut() = values;
-    if let Some(format) = node.entries_mut().get_mut(on_first_line).and_then(KdlEntry::format_mut) {
+    if let Some(format) = node
+        .entries_mut()
+        .get_mut(on_first_line)
+        .and_then(KdlEntry::format_mut)
+    {
         format.leading = format!(" \\{newline}  ");
     }
     node.set_format(KdlNodeFormat::default());
     node.to_string()
 }
 
-/// A string: plain where it can be, raw where it holds quotes or backslashes, with escapes where it holds what is not shown.
+/// A string: plain where it can be, raw where it holds quotes or backslashes, with escapes where it
+/// holds what is not shown.
 fn string(name: Option<&str>, text: &str) -> KdlEntry {
     // A raw string that begins with two quotes would open several lines.
     let is_raw = text.contains(['"', '\\']) && !text.starts_with("\"\"") && text != "\"";
     let repr = if is_raw && !text.chars().any(is_unsafe_to_show) {
         // More hashes than follow any quote in it.
-        let longest = text.split('"').skip(1).map(|s| s.len() - s.trim_start_matches('#').len()).max().unwrap_or(0);
+        let longest = text
+            .split('"')
+            .skip(1)
+            .map(|s| s.len() - s.trim_start_matches('#').len())
+            .max()
+            .unwrap_or(0);
         let hashes = "#".repeat(longest + 1);
         format!("{hashes}\"{text}\"{hashes}")
     } else {

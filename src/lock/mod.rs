@@ -1,4 +1,5 @@
-//! What was pinned: the bytes behind each git import, the answer to each question that a proposer was asked?
+//! What was pinned: the bytes behind each git import, the answer to each question that a proposer
+//! was asked?
 //!
 //! A lock is KDL 2, written by `vplan lock` and read by people in reviews:
 //!
@@ -11,13 +12,15 @@
 //!   answer=#"{"checks":["pnpm test"]}"# seal="76543210fedcba98"
 //! ```
 //!
-//! Imports stand in the order of their names, then proposals in that of their questions; each on two lines, so that a review
-//! shows on one what is pinned and on the other to what, and so that a merge of two branches that pin different imports is
-//! nothing but both. The `seal` is taken over the rest of the entry. It protects nobody from somebody who can compute one, but
-//! from slips: whatever is changed by hand or by a merge is noticed here, offline, at its place.
+//! Imports stand in the order of their names, then proposals in that of their questions; each on
+//! two lines, so that a review shows on one what is pinned and on the other to what, and so that a
+//! merge of two branches that pin different imports is nothing but both. The `seal` is taken over
+//! the rest of the entry. It protects nobody from somebody who can compute one, but from slips:
+//! whatever is changed by hand or by a merge is noticed here, offline, at its place.
 //!
-//! vplan reads a part of KDL: nodes of strings and whole numbers. Blocks, types, `/-`, strings of several lines and keywords have
-//! nothing to do in a lock and are errors. The reader is that of plan files (`plan::kdl::text`), which says why.
+//! vplan reads a part of KDL: nodes of strings and whole numbers. Blocks, types, `/-`, strings of
+//! several lines and keywords have nothing to do in a lock and are errors. The reader is that of
+//! plan files (`plan::kdl::text`), which says why.
 
 mod decode;
 mod encode;
@@ -61,7 +64,8 @@ pub struct RecordedAnswer {
     pub question: Digest,
     /// The program that was asked.
     pub proposer: String,
-    /// Its answer, as it was recorded. Whoever uses it holds it against the rules for answers again.
+    /// Its answer, as it was recorded. Whoever uses it holds it against the rules for answers
+    /// again.
     pub answer: String,
 }
 
@@ -124,8 +128,12 @@ impl Entry {
     /// 16 hexadecimal digits that depend on everything that the entry says.
     fn seal(&self) -> String {
         let digest = match self {
-            Entry::Import(i) => Digest::of_value(&("import", i.origin.to_string(), &i.digest, i.bytes)),
-            Entry::Proposal(a) => Digest::of_value(&("proposal", &a.question, &a.proposer, &a.answer)),
+            Entry::Import(i) => {
+                Digest::of_value(&("import", i.origin.to_string(), &i.digest, i.bytes))
+            }
+            Entry::Proposal(a) => {
+                Digest::of_value(&("proposal", &a.question, &a.proposer, &a.answer))
+            }
         };
         digest.hex().chars().take(16).collect()
     }
@@ -134,7 +142,9 @@ impl Entry {
 /// All entries of a lock in their order.
 fn entries(lock: &Lock) -> Vec<Entry> {
     let imports = lock.imports.iter().cloned().map(Entry::Import);
-    let mut all: Vec<Entry> = imports.chain(lock.proposals.iter().cloned().map(Entry::Proposal)).collect();
+    let mut all: Vec<Entry> = imports
+        .chain(lock.proposals.iter().cloned().map(Entry::Proposal))
+        .collect();
     all.sort();
     all.dedup_by(|b, a| a.key() == b.key());
     all

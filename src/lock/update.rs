@@ -1,7 +1,7 @@
 //! How does a lock change without touching what does not change?
 //!
-//! The text is cut at the places of the nodes that differ and left alone everywhere else, byte for byte: comments, blank lines and
-//! the order that people gave it stay.
+//! The text is cut at the places of the nodes that differ and left alone everywhere else, byte for
+//! byte: comments, blank lines and the order that people gave it stay.
 
 use super::decode::{Piece, Read, What, decode, read};
 use super::encode::{VERSION, encode, encode_entry};
@@ -10,8 +10,9 @@ use crate::base::diagnostic::Diagnostics;
 use crate::base::span::{SourceId, Span};
 use std::collections::BTreeMap;
 
-/// The text of a lock, changed so that it says what `lock` says. Comments survive, in entries that go as well; what was wrong goes.
-/// A text that is beyond that (a comment without end) is written anew.
+/// The text of a lock, changed so that it says what `lock` says. Comments survive, in entries that
+/// go as well; what was wrong goes. A text that is beyond that (a comment without end) is written
+/// anew.
 #[must_use]
 pub fn update(old: &str, lock: &Lock) -> String {
     let mut sink = Diagnostics::default();
@@ -21,9 +22,14 @@ pub fn update(old: &str, lock: &Lock) -> String {
         return encode(lock);
     }
     let new = apply(old, edits(old, &read, lock));
-    // What a person wrote around the entries can have surprising neighbours; what is written must say what it should.
+    // What a person wrote around the entries can have surprising neighbours; what is written must
+    // say what it should.
     let (said, wrong) = decode(&new, SourceId::default());
-    if wrong.is_empty() && entries(&said) == entries(lock) { new } else { encode(lock) }
+    if wrong.is_empty() && entries(&said) == entries(lock) {
+        new
+    } else {
+        encode(lock)
+    }
 }
 
 struct Edit {
@@ -51,7 +57,10 @@ fn edits(old: &str, read: &Read, lock: &Lock) -> Vec<Edit> {
                 Some(other) => {
                     let comments = kept(old, read, piece.span, newline);
                     let text = format!("{comments}{}", encode_entry(&other, newline));
-                    edits.push(Edit { span: piece.span, text });
+                    edits.push(Edit {
+                        span: piece.span,
+                        text,
+                    });
                     anchors.insert(Some(other.key()), piece.span.end);
                 }
                 None => edits.push(removal(old, read, piece, newline)),
@@ -60,12 +69,22 @@ fn edits(old: &str, read: &Read, lock: &Lock) -> Vec<Edit> {
         }
     }
     if !has_version {
-        let start = if old.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-        edits.push(Edit { span: Span::new(start, start), text: format!("{VERSION}{newline}") });
+        let start = if old.starts_with('\u{feff}') {
+            '\u{feff}'.len_utf8()
+        } else {
+            0
+        };
+        edits.push(Edit {
+            span: Span::new(start, start),
+            text: format!("{VERSION}{newline}"),
+        });
         anchors.insert(None, start);
     }
     for (key, entry) in wanted {
-        let at = anchors.range(..Some(key)).next_back().map_or(old.len(), |(_, end)| *end);
+        let at = anchors
+            .range(..Some(key))
+            .next_back()
+            .map_or(old.len(), |(_, end)| *end);
         let text = encode_entry(&entry, newline);
         edits.push(insertion(old, read, at, has_version, &text, newline));
     }
@@ -73,14 +92,35 @@ fn edits(old: &str, read: &Read, lock: &Lock) -> Vec<Edit> {
 }
 
 /// Behind the line that ends at or after `at`.
-fn insertion(old: &str, read: &Read, at: usize, has_version: bool, text: &str, newline: &str) -> Edit {
+fn insertion(
+    old: &str,
+    read: &Read,
+    at: usize,
+    has_version: bool,
+    text: &str,
+    newline: &str,
+) -> Edit {
     let first_line = !has_version
-        && old.get(..at).is_some_and(|before| before.strip_prefix('\u{feff}').unwrap_or(before).is_empty());
+        && old
+            .get(..at)
+            .is_some_and(|before| before.strip_prefix('\u{feff}').unwrap_or(before).is_empty());
     let ends = &read.lines.line_ends;
-    match ends.get(ends.partition_point(|e| e.start < at)).map(|e| e.end) {
-        _ if first_line => Edit { span: Span::new(at, at), text: format!("{text}{newline}") },
-        Some(end) => Edit { span: Span::new(end, end), text: format!("{text}{newline}") },
-        None => Edit { span: Span::new(old.len(), old.len()), text: format!("{newline}{text}{newline}") },
+    match ends
+        .get(ends.partition_point(|e| e.start < at))
+        .map(|e| e.end)
+    {
+        _ if first_line => Edit {
+            span: Span::new(at, at),
+            text: format!("{text}{newline}"),
+        },
+        Some(end) => Edit {
+            span: Span::new(end, end),
+            text: format!("{text}{newline}"),
+        },
+        None => Edit {
+            span: Span::new(old.len(), old.len()),
+            text: format!("{newline}{text}{newline}"),
+        },
     }
 }
 
@@ -92,23 +132,44 @@ fn removal(old: &str, read: &Read, piece: &Piece, newline: &str) -> Edit {
     let behind = old.get(piece.span.end..).unwrap_or("");
     let line_start = before.trim_end_matches(is_blank);
     let rest = behind.trim_start_matches(is_blank);
-    let rest = rest.strip_prefix(';').map_or(rest, |r| r.trim_start_matches(is_blank));
+    let rest = rest
+        .strip_prefix(';')
+        .map_or(rest, |r| r.trim_start_matches(is_blank));
     let alone_before = line_start.is_empty() || line_start.ends_with(['\n', '\r', '\u{feff}']);
-    let line_end = ["\r\n", "\n", "\r"].iter().find(|n| rest.starts_with(**n)).map(|n| n.len());
+    let line_end = ["\r\n", "\n", "\r"]
+        .iter()
+        .find(|n| rest.starts_with(**n))
+        .map(|n| n.len());
     let span = match line_end {
-        Some(length) if alone_before => Span::new(line_start.len(), old.len() - rest.len() + length),
+        Some(length) if alone_before => {
+            Span::new(line_start.len(), old.len() - rest.len() + length)
+        }
         None if alone_before && rest.is_empty() => Span::new(line_start.len(), old.len()),
         _ => Span::new(piece.span.start, old.len() - rest.len()),
     };
-    Edit { span, text: comments }
+    Edit {
+        span,
+        text: comments,
+    }
 }
 
 /// The comments inside a node, each on a line of its own.
 fn kept(old: &str, read: &Read, span: Span, newline: &str) -> String {
-    let inside = read.lines.comments.iter().filter(|c| span.start <= c.start && c.end <= span.end);
-    let entry =
-        |text: &&str| !["import \"git+", "proposal question=", "seal=\""].iter().any(|sign| text.contains(sign));
-    inside.filter_map(|c| old.get(c.start..c.end)).filter(entry).map(|text| format!("{text}{newline}")).collect()
+    let inside = read
+        .lines
+        .comments
+        .iter()
+        .filter(|c| span.start <= c.start && c.end <= span.end);
+    let entry = |text: &&str| {
+        !["import \"git+", "proposal question=", "seal=\""]
+            .iter()
+            .any(|sign| text.contains(sign))
+    };
+    inside
+        .filter_map(|c| old.get(c.start..c.end))
+        .filter(entry)
+        .map(|text| format!("{text}{newline}"))
+        .collect()
 }
 
 fn apply(old: &str, mut edits: Vec<Edit>) -> String {

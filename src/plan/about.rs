@@ -1,4 +1,5 @@
-//! Which files is a check about? Those that a condition around it, its `inputs` or its `requires` select; without any of these, all.
+//! Which files is a check about? Those that a condition around it, its `inputs` or its `requires`
+//! select; without any of these, all.
 
 use super::{Origin, Step};
 use crate::base::glob::Selection;
@@ -8,13 +9,18 @@ use crate::contract::{Check, Contract, Test};
 /// Whether a step is about a file. Where the contract does not know it, it is about every file.
 #[must_use]
 pub fn is_about(contract: Option<&Contract>, step: &Step, path: &RepoPath) -> bool {
-    if step.inputs.as_ref().is_some_and(|s| s.selects(path)) || step.requires.iter().any(|g| g.matches(path)) {
+    if step.inputs.as_ref().is_some_and(|s| s.selects(path))
+        || step.requires.iter().any(|g| g.matches(path))
+    {
         return true;
     }
     let known = contract.filter(|_| step.origin == Origin::Contract);
-    let found = known.and_then(|c| Some((c, c.checks.iter().find(|check| check.id == step.check())?)));
+    let found =
+        known.and_then(|c| Some((c, c.checks.iter().find(|check| check.id == step.check())?)));
     let own = step.inputs.is_some() || !step.requires.is_empty();
-    let Some((contract, check)) = found else { return !own };
+    let Some((contract, check)) = found else {
+        return !own;
+    };
     let placements = around(contract, check);
     let everywhere = placements.is_empty() || placements.iter().any(Vec::is_empty);
     (everywhere && !own) || placements.iter().flatten().any(|s| s.selects(path))
@@ -23,10 +29,16 @@ pub fn is_about(contract: Option<&Contract>, step: &Step, path: &RepoPath) -> bo
 /// For each place of a check, what the conditions around it select.
 fn around<'a>(contract: &'a Contract, check: &Check) -> Vec<Vec<&'a Selection>> {
     let selection = |index: &usize| match &contract.conditions.get(*index)?.test {
-        Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => Some(s),
+        Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => {
+            Some(s)
+        }
         Test::Role(_) | Test::Exists(_) | Test::Absent(_) => None,
     };
-    check.placements.iter().map(|p| p.conditions.iter().filter_map(selection).collect()).collect()
+    check
+        .placements
+        .iter()
+        .map(|p| p.conditions.iter().filter_map(selection).collect())
+        .collect()
 }
 
 #[cfg(test)]
@@ -42,7 +54,10 @@ mod tests {
     #[test]
     fn a_check_without_conditions_and_one_that_nobody_knows_are_about_every_file() {
         let contract = plain_contract(vec![plain_check("a")]);
-        let step = |id: &str, origin| Step { id: id.to_owned(), ..empty(crate::check::Kind::Run, origin) };
+        let step = |id: &str, origin| Step {
+            id: id.to_owned(),
+            ..empty(crate::check::Kind::Run, origin)
+        };
         for (contract, step) in [
             (Some(&contract), step("a", Origin::Contract)),
             (Some(&contract), step("a", Origin::Explicit)),
@@ -52,7 +67,10 @@ mod tests {
             assert!(is_about(contract, &step, &path("x")), "{}", step.id);
             let requires = vec![crate::base::glob::Glob::parse("dist/**").unwrap()];
             let step = Step { requires, ..step };
-            assert!(is_about(contract, &step, &path("dist/a")) && !is_about(contract, &step, &path("x")));
+            assert!(
+                is_about(contract, &step, &path("dist/a"))
+                    && !is_about(contract, &step, &path("x"))
+            );
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Which of a plan's fields are its identity? What is verified, for which change, and why; not where it was written or how it is run.
+//! Which of a plan's fields are its identity? What is verified, for which change, and why; not
+//! where it was written or how it is run.
 //!
 //! | key | version 1 | version 2 |
 //! |---|---|---|
@@ -7,7 +8,8 @@
 //! | `policy.jobs`, `policy.failFast` | in | annotations |
 //! | `caveats`, `compared`, `digest`, places (`source`, `file`, `line`), `describe` | annotations | annotations |
 //!
-//! Version 1 is only read: what is planned has version 2. A field of a plan is in its canonical form exactly when a struct below has it.
+//! Version 1 is only read: what is planned has version 2. A field of a plan is in its canonical
+//! form exactly when a struct below has it.
 
 use super::facts::Fact;
 use super::proposal::ProposalRef;
@@ -23,8 +25,8 @@ pub const FIRST: u32 = 1;
 /// The version of plans that this program makes.
 pub const VERSION: u32 = 2;
 
-/// The canonical form of a plan, borrowed: sealing does not double a plan of 100,000 files. The fields are those of [`Plan`], in
-/// their order.
+/// The canonical form of a plan, borrowed: sealing does not double a plan of 100,000 files. The
+/// fields are those of [`Plan`], in their order.
 #[derive(Serialize)]
 pub(super) struct Form<'a> {
     /// What stands before the rewrites.
@@ -121,20 +123,44 @@ impl<'a> Form<'a> {
         let omitted = Stripped(omitted, strip_omitted);
         let (policy, request) = match *version {
             FIRST => (By::First(policy), By::First(request)),
-            _ => (By::Second(PolicyForm::of(policy)), By::Second(RequestForm::of(request))),
+            _ => (
+                By::Second(PolicyForm::of(policy)),
+                By::Second(RequestForm::of(request)),
+            ),
         };
         Form {
-            head: Head { contract, facts, notes, omitted, policy, request },
+            head: Head {
+                contract,
+                facts,
+                notes,
+                omitted,
+                policy,
+                request,
+            },
             rewrites,
-            tail: Tail { steps: Stripped(steps, strip_step), tiers: Stripped(tiers, strip_tier), version: *version },
+            tail: Tail {
+                steps: Stripped(steps, strip_step),
+                tiers: Stripped(tiers, strip_tier),
+                version: *version,
+            },
         }
     }
 }
 
 impl<'a> PolicyForm<'a> {
     fn of(policy: &'a Policy) -> Self {
-        let Policy { budget_ms, fail_fast: _, jobs: _, recover, recover_contract } = policy;
-        Self { budget_ms: *budget_ms, recover, recover_contract: *recover_contract }
+        let Policy {
+            budget_ms,
+            fail_fast: _,
+            jobs: _,
+            recover,
+            recover_contract,
+        } = policy;
+        Self {
+            budget_ms: *budget_ms,
+            recover,
+            recover_contract: *recover_contract,
+        }
     }
 }
 

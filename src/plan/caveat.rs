@@ -1,4 +1,5 @@
-//! What keeps an answer from meaning all that was asked? Said first wherever a plan or its report is shown.
+//! What keeps an answer from meaning all that was asked? Said first wherever a plan or its report
+//! is shown.
 
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
@@ -12,7 +13,9 @@ pub const FILES_SHOWN: usize = 20;
 const FEW: usize = 3;
 
 /// What a caveat is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "CaveatCode")]
 pub enum Code {
@@ -20,7 +23,8 @@ pub enum Code {
     BaseContractMissing,
     /// The contract at the base cannot be read or compiled: what it asked for is not known.
     BaseContractUnreadable,
-    /// The contract's line `base` does not count: the contract at the merge base with that branch does not have it.
+    /// The contract's line `base` does not count: the contract at the merge base with that branch
+    /// does not have it.
     BaseIgnored,
     /// A base that was asked for leaves out commits of the change.
     BaseLater,
@@ -38,9 +42,11 @@ pub enum Code {
     Named,
     /// `--only` names checks of which none applies.
     OnlyNothing,
-    /// A push to the default branch is compared with what was there before it: earlier pushes were not looked at.
+    /// A push to the default branch is compared with what was there before it: earlier pushes were
+    /// not looked at.
     EarlierPushes,
-    /// A base was asked for, and nothing says what came before: every tracked file counts as changed.
+    /// A base was asked for, and nothing says what came before: every tracked file counts as
+    /// changed.
     WholeTree,
     /// Files that only ignore rules of this machine hide would be selected by checks.
     HiddenFiles,
@@ -72,7 +78,8 @@ pub enum Code {
     TestsDropped,
     /// Tracked files changed while one check ran that may not change them.
     TreeChanged,
-    /// Tracked files were others at the end of the run than at its beginning, and which check changed them is not known.
+    /// Tracked files were others at the end of the run than at its beginning, and which check
+    /// changed them is not known.
     TreeMoved,
     /// Whether files changed while the run went on is not known.
     TreeUnknown,
@@ -118,7 +125,9 @@ impl Code {
 }
 
 /// What a caveat does to the verdict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "CaveatEffect")]
 pub enum Effect {
@@ -197,9 +206,18 @@ impl Caveat {
     pub fn for_people(&self) -> String {
         let mut text = visible(self.message.as_bytes());
         if !self.files.is_empty() {
-            let shown: Vec<String> = self.files.iter().take(FEW).map(ToString::to_string).collect();
+            let shown: Vec<String> = self
+                .files
+                .iter()
+                .take(FEW)
+                .map(ToString::to_string)
+                .collect();
             let more = self.files_count.saturating_sub(shown.len());
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let more = if more > 0 {
+                format!(" and {more} more")
+            } else {
+                String::new()
+            };
             text.push_str(&format!(": {}{more}", shown.join(", ")));
         }
         if let Some(way_out) = &self.way_out {

@@ -29,14 +29,19 @@ impl<'a> Existing<'a> {
 
     /// Whether the question needs to be asked at all: a deleted file is known to be gone.
     pub fn is_open(&self) -> bool {
-        self.changes.files().iter().any(|f| f.status != Status::Deleted)
+        self.changes
+            .files()
+            .iter()
+            .any(|f| f.status != Status::Deleted)
     }
 
-    /// The arguments for some of the changed files, given by index in byte order: those that exist below `dir`, relative to it.
+    /// The arguments for some of the changed files, given by index in byte order: those that exist
+    /// below `dir`, relative to it.
     pub fn arguments(&self, files: impl Iterator<Item = usize>, dir: &RepoPath) -> Vec<Word> {
         let argument = |index: usize| {
             let file = self.changes.files().get(index)?;
-            let gone = file.status == Status::Deleted || self.missing.contains(file.path.as_bytes());
+            let gone =
+                file.status == Status::Deleted || self.missing.contains(file.path.as_bytes());
             let name = file.path.below(dir).filter(|_| !gone)?;
             Some(match name {
                 [b'-' | b'@', ..] => Word::new([b"./", name].concat()),
@@ -56,7 +61,16 @@ impl<'a> Existing<'a> {
 pub(super) fn batches(pieces: &[Piece], files: &[Word]) -> Vec<Vec<Word>> {
     let times = pieces.iter().filter(|p| **p == Piece::Changed).count();
     let size = |w: &Word| w.as_bytes().len() + 1;
-    let fixed: usize = pieces.iter().map(|p| if let Piece::Word(word) = p { size(word) } else { 0 }).sum();
+    let fixed: usize = pieces
+        .iter()
+        .map(|p| {
+            if let Piece::Word(word) = p {
+                size(word)
+            } else {
+                0
+            }
+        })
+        .sum();
     let fill = |files: &[Word]| {
         let mut argv = Vec::with_capacity(pieces.len() + times * files.len());
         for piece in pieces {
@@ -93,7 +107,10 @@ mod tests {
 
     #[test]
     fn arguments() {
-        let file = |path: &str, status| ChangedFile { path: RepoPath::parse(path.as_bytes()).unwrap(), status };
+        let file = |path: &str, status| ChangedFile {
+            path: RepoPath::parse(path.as_bytes()).unwrap(),
+            status,
+        };
         let changes = ChangeSet::new(vec![
             file("d/-x", Status::Added),
             file("d/@y", Status::Modified),
@@ -102,26 +119,50 @@ mod tests {
             file("e", Status::Modified),
         ]);
         let mut facts = Facts::default();
-        facts.add(Question::MissingChanged, Answer::List(vec![Word::from("d/lost")]));
+        facts.add(
+            Question::MissingChanged,
+            Answer::List(vec![Word::from("d/lost")]),
+        );
         let existing = Existing::new(&changes, &facts);
         let dir = RepoPath::parse(b"d").unwrap();
         assert_eq!(existing.all(&dir), [Word::from("./-x"), Word::from("./@y")]);
-        assert_eq!(existing.all(&RepoPath::root()), [Word::from("d/-x"), Word::from("d/@y"), Word::from("e")]);
+        assert_eq!(
+            existing.all(&RepoPath::root()),
+            [Word::from("d/-x"), Word::from("d/@y"), Word::from("e")]
+        );
     }
 
     #[test]
     fn batches_by_count_and_by_size() {
-        let pieces = [Piece::Word(Word::from("cat")), Piece::Changed, Piece::Word(Word::from("end"))];
-        let names = |n: usize, len: usize| (0..n).map(|i| Word::from(format!("{i:0len$}"))).collect::<Vec<_>>();
-        for (n, len, want) in
-            [(1, 5, 1), (4_000, 5, 1), (4_001, 5, 2), (1_284, 101, 1), (1_285, 101, 2), (12_001, 5, 4)]
-        {
+        let pieces = [
+            Piece::Word(Word::from("cat")),
+            Piece::Changed,
+            Piece::Word(Word::from("end")),
+        ];
+        let names = |n: usize, len: usize| {
+            (0..n)
+                .map(|i| Word::from(format!("{i:0len$}")))
+                .collect::<Vec<_>>()
+        };
+        for (n, len, want) in [
+            (1, 5, 1),
+            (4_000, 5, 1),
+            (4_001, 5, 2),
+            (1_284, 101, 1),
+            (1_285, 101, 2),
+            (12_001, 5, 4),
+        ] {
             let files = names(n, len);
             let got = batches(&pieces, &files);
             assert_eq!(got.len(), want, "{n} x {len}");
-            let back: Vec<Word> = got.iter().flat_map(|argv| argv[1..argv.len() - 1].to_vec()).collect();
+            let back: Vec<Word> = got
+                .iter()
+                .flat_map(|argv| argv[1..argv.len() - 1].to_vec())
+                .collect();
             assert_eq!(back, files);
-            assert!(got.iter().all(|argv| argv.iter().map(|w| w.as_bytes().len() + 1).sum::<usize>() <= MOST_BYTES));
+            assert!(got.iter().all(
+                |argv| argv.iter().map(|w| w.as_bytes().len() + 1).sum::<usize>() <= MOST_BYTES
+            ));
         }
         assert_eq!(batches(&pieces[..1], &[]), [vec![Word::from("cat")]]);
     }

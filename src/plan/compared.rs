@@ -1,4 +1,5 @@
-//! What were the changed files found by comparing? Said first wherever a plan or its report is shown; no digest covers it.
+//! What were the changed files found by comparing? Said first wherever a plan or its report is
+//! shown; no digest covers it.
 
 use crate::base::word::{count, visible};
 use schemars::JsonSchema;
@@ -8,16 +9,18 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Compared {
-    /// The commit that was compared with; absent where there is none yet, and where nothing was compared.
+    /// The commit that was compared with; absent where there is none yet, and where nothing was
+    /// compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
-    /// The full name of the branch whose merge base with HEAD that is; absent where it was found in another way.
+    /// The full name of the branch whose merge base with HEAD that is; absent where it was found
+    /// in another way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// How many files changed.
     pub changed: usize,
-    /// How many checks of the plan are there because of commits since the base: without the files that only those changed they
-    /// would not be. Absent where that is not known.
+    /// How many checks of the plan are there because of commits since the base: without the files
+    /// that only those changed they would not be. Absent where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earlier_checks: Option<usize>,
     /// One line for people, such as ``the work tree against `HEAD` (0123456789ab)``.
@@ -48,13 +51,25 @@ mod tests {
     #[test]
     fn lines_for_people() {
         let of = |base: Option<&str>, changed, earlier_checks| {
-            Compared { base: base.map(str::to_owned), branch: None, changed, earlier_checks, what: "it".to_owned() }
-                .for_people()
+            Compared {
+                base: base.map(str::to_owned),
+                branch: None,
+                changed,
+                earlier_checks,
+                what: "it".to_owned(),
+            }
+            .for_people()
         };
         assert_eq!(of(Some("a"), 0, Some(0)), "it: nothing changed since");
         assert_eq!(of(Some("a"), 1, Some(0)), "it: 1 changed file");
-        assert_eq!(of(Some("a"), 2, Some(1)), "it: 2 changed files, 1 check is here because of earlier commits");
-        assert_eq!(of(Some("a"), 2, Some(3)), "it: 2 changed files, 3 checks are here because of earlier commits");
+        assert_eq!(
+            of(Some("a"), 2, Some(1)),
+            "it: 2 changed files, 1 check is here because of earlier commits"
+        );
+        assert_eq!(
+            of(Some("a"), 2, Some(3)),
+            "it: 2 changed files, 3 checks are here because of earlier commits"
+        );
         assert_eq!(of(None, 0, None), "it: 0 changed files");
     }
 }

@@ -32,8 +32,13 @@ pub enum Compiled {
 /// Compiles. Pure: the same arguments give the same bytes.
 ///
 /// # Errors
-/// Requests that do not fit the contract (an unknown role, an unknown name in `--only`, a skip of a needed check): exit 2.
-pub fn compile(contract: Option<&Contract>, request: &Request, facts: &Facts) -> Result<Compiled, PlanError> {
+/// Requests that do not fit the contract (an unknown role, an unknown name in `--only`, a skip of a
+/// needed check): exit 2.
+pub fn compile(
+    contract: Option<&Contract>,
+    request: &Request,
+    facts: &Facts,
+) -> Result<Compiled, PlanError> {
     Ok(match assemble(contract, request, facts, None)? {
         Assembled::Plan(mut plan, _) => {
             plan.caveats = nothing::caveats(&plan, contract);
@@ -51,8 +56,9 @@ pub(super) enum Assembled {
     Needs(BTreeSet<Question>),
 }
 
-/// Compiles without the digest, for those who only look at the plan. With a matcher of the contract, made once for many requests,
-/// without reasons too: the plan has the same steps in the same order, and neither says why, nor names what was left out.
+/// Compiles without the digest, for those who only look at the plan. With a matcher of the
+/// contract, made once for many requests, without reasons too: the plan has the same steps in the
+/// same order, and neither says why, nor names what was left out.
 ///
 /// # Errors
 /// As [`compile`].
@@ -63,32 +69,61 @@ pub(super) fn assemble(
     prepared: Option<&Matcher<'_>>,
 ) -> Result<Assembled, PlanError> {
     let nothing = without_contract();
-    let input = Input { declared: contract, contract: contract.unwrap_or(&nothing), request };
+    let input = Input {
+        declared: contract,
+        contract: contract.unwrap_or(&nothing),
+        request,
+    };
     let role = input.role()?;
     let commands = input.commands();
     input.check_names(&commands)?;
     let mut plan = input.frame(role);
     if request.mode == Mode::Off {
-        plan.notes.push(note("mode-off", "mode is off: nothing is verified".to_owned()));
-        let off = |check: &Check| input.defined(check, omitted(&check.id, "mode is off".to_owned(), "mode"));
+        plan.notes.push(note(
+            "mode-off",
+            "mode is off: nothing is verified".to_owned(),
+        ));
+        let off = |check: &Check| {
+            input.defined(check, omitted(&check.id, "mode is off".to_owned(), "mode"))
+        };
         plan.omitted = input.contract.checks.iter().map(off).collect();
         return Ok(Assembled::Plan(Box::new(plan), Seen::default()));
     }
 
     let judged = judge(input.contract, role, &request.changed, facts, prepared);
     let (mut tiers, notes) = tier::reach(&input.contract.risks, &judged.pulled, request);
-    tier::named(&mut tiers, input.contract.checks.iter().filter(|c| input.is_named(&c.id, &c.tags)).map(|c| c.tier));
-    tiers.iter_mut().filter(|t| t.tier == 1).for_each(|t| t.triggers = judged.triggers(&request.changed));
+    tier::named(
+        &mut tiers,
+        input
+            .contract
+            .checks
+            .iter()
+            .filter(|c| input.is_named(&c.id, &c.tags))
+            .map(|c| c.tier),
+    );
+    tiers
+        .iter_mut()
+        .filter(|t| t.tier == 1)
+        .for_each(|t| t.triggers = judged.triggers(&request.changed));
     plan.notes.extend(notes);
     let mut asked = BTreeSet::new();
-    let restriction = input.contract.roles.get(role).filter(|r| !r.only.is_empty());
+    let restriction = input
+        .contract
+        .roles
+        .get(role)
+        .filter(|r| !r.only.is_empty());
     let mut fates: Vec<Fate> = Vec::with_capacity(input.contract.checks.len());
     for check in &input.contract.checks {
         let reached = tiers.iter().any(|t| t.tier == check.tier);
         fates.push(input.fate(check, &judged, reached, role, restriction, &mut asked));
     }
     if asked.iter().any(|q| facts.get(q).is_none()) {
-        return Ok(Assembled::Needs(asked.into_iter().filter(|q| facts.get(q).is_none()).collect()));
+        return Ok(Assembled::Needs(
+            asked
+                .into_iter()
+                .filter(|q| facts.get(q).is_none())
+                .collect(),
+        ));
     }
     let existing = Existing::new(&request.changed, facts);
     if existing.is_open() && input.wants_changed(&fates, &commands) {
@@ -99,7 +134,12 @@ pub(super) fn assemble(
     }
     plan.facts = asked
         .into_iter()
-        .filter_map(|question| Some(Fact { answer: facts.get(&question)?.clone(), question }))
+        .filter_map(|question| {
+            Some(Fact {
+                answer: facts.get(&question)?.clone(),
+                question,
+            })
+        })
         .collect();
 
     for (check, fate) in input.contract.checks.iter().zip(&mut fates) {
@@ -108,7 +148,14 @@ pub(super) fn assemble(
     input.close(&mut fates, &judged, &existing)?;
     let represented = input.merge_anonymous(&mut fates);
     let mut list = Vec::new();
-    let chosen = input.choose_commands(&commands, &mut fates, role, restriction, &existing, &mut list);
+    let chosen = input.choose_commands(
+        &commands,
+        &mut fates,
+        role,
+        restriction,
+        &existing,
+        &mut list,
+    );
 
     let seen = judged.seen();
     // Thousands of reasons have been copied to where they belong.
@@ -117,7 +164,9 @@ pub(super) fn assemble(
     let mut members: Vec<Member> = Vec::new();
     let mut omitted = Vec::new();
     let mut node_of_check: Vec<Option<usize>> = vec![None; input.contract.checks.len()];
-    let (explicit, inferred): (Vec<_>, Vec<_>) = chosen.into_iter().partition(|(o, _)| *o == Origin::Explicit);
+    let (explicit, inferred): (Vec<_>, Vec<_>) = chosen
+        .into_iter()
+        .partition(|(o, _)| *o == Origin::Explicit);
     for (_, outcome) in explicit {
         outcome.map_or_else(|out| omitted.push(out), |member| members.push(member));
     }
@@ -151,7 +200,11 @@ pub(super) fn assemble(
         Listed::Check(index) => node_of_check.get(*index).copied().flatten(),
     };
     let mut listed = BTreeSet::new();
-    let list: Vec<usize> = list.iter().filter_map(place).filter(|node| listed.insert(*node)).collect();
+    let list: Vec<usize> = list
+        .iter()
+        .filter_map(place)
+        .filter(|node| listed.insert(*node))
+        .collect();
     input.arrange(&mut plan, members, &node_of_check, (list, alone));
     Ok(Assembled::Plan(Box::new(plan), seen))
 }
@@ -186,7 +239,8 @@ pub(super) struct Chosen {
 /// A command of the request, proposed, or inferred.
 pub(super) struct Asked<'a> {
     pub command: &'a Command,
-    /// Where it runs, and with which variables beside its own: what the `cd` and `export` before it in its list have changed.
+    /// Where it runs, and with which variables beside its own: what the `cd` and `export` before
+    /// it in its list have changed.
     pub carried: Carried,
     pub id: String,
     pub origin: Origin,
@@ -214,14 +268,21 @@ impl<'a> Input<'a> {
         let out = |omitted: Omitted| Fate::Out(Box::new(self.defined(check, omitted)));
         if !self.request.names.is_empty() {
             let named = self.is_named(&check.id, &check.tags);
-            let restriction = restriction.filter(|r| !check.tags.iter().any(|t| r.only.contains(t)));
-            let left =
-                if named { restriction.map(|r| outside_role(&check.id, role, r)) } else { Some(unnamed(&check.id)) };
+            let restriction =
+                restriction.filter(|r| !check.tags.iter().any(|t| r.only.contains(t)));
+            let left = if named {
+                restriction.map(|r| outside_role(&check.id, role, r))
+            } else {
+                Some(unnamed(&check.id))
+            };
             return match left.or_else(|| self.outside_selection(&check.id, &check.tags)) {
                 Some(omitted) => out(omitted),
                 None => Fate::In(Chosen {
                     placements: (0..check.placements.len()).collect(),
-                    reasons: vec![Reason { condition: NAMED.to_owned(), ..Reason::default() }],
+                    reasons: vec![Reason {
+                        condition: NAMED.to_owned(),
+                        ..Reason::default()
+                    }],
                     tier: check.tier,
                     files: Vec::new(),
                 }),
@@ -230,8 +291,11 @@ impl<'a> Input<'a> {
         // A tier that is not reached decides without asking the repository.
         let mut nobody = BTreeSet::new();
         let choice = judged.choose(check, if reached { asked } else { &mut nobody });
-        let unreached =
-            || Reason { condition: "tier".to_owned(), names: vec![check.tier.to_string()], ..Reason::default() };
+        let unreached = || Reason {
+            condition: "tier".to_owned(),
+            names: vec![check.tier.to_string()],
+            ..Reason::default()
+        };
         let (placements, reasons) = match choice {
             Choice::No(..) if !judged.tells => return Fate::Untold,
             Choice::No(mut text, mut reasons) => {
@@ -239,11 +303,17 @@ impl<'a> Input<'a> {
                     text = format!("tier {} was not reached; {text}", check.tier);
                     reasons.insert(0, unreached());
                 }
-                return out(Omitted { reasons, ..omitted(&check.id, text, "") });
+                return out(Omitted {
+                    reasons,
+                    ..omitted(&check.id, text, "")
+                });
             }
             Choice::Yes(..) if !reached => {
                 let text = format!("tier {} was not reached", check.tier);
-                return out(Omitted { reasons: vec![unreached()], ..omitted(&check.id, text, "") });
+                return out(Omitted {
+                    reasons: vec![unreached()],
+                    ..omitted(&check.id, text, "")
+                });
             }
             Choice::Yes(placements, reasons) => (placements, reasons),
         };
@@ -254,7 +324,12 @@ impl<'a> Input<'a> {
         }
         match self.outside_selection(&check.id, &check.tags) {
             Some(omitted) => out(omitted),
-            None => Fate::In(Chosen { placements, reasons, tier: check.tier, files: Vec::new() }),
+            None => Fate::In(Chosen {
+                placements,
+                reasons,
+                tier: check.tier,
+                files: Vec::new(),
+            }),
         }
     }
 
@@ -265,8 +340,15 @@ impl<'a> Input<'a> {
 
     /// Says where a check that was left out is defined.
     fn defined(&self, check: &Check, omitted: Omitted) -> Omitted {
-        let file = self.contract.imported(check.place.source).map(str::to_owned);
-        Omitted { file, line: Some(check.line), ..omitted }
+        let file = self
+            .contract
+            .imported(check.place.source)
+            .map(str::to_owned);
+        Omitted {
+            file,
+            line: Some(check.line),
+            ..omitted
+        }
     }
 
     /// `--only` and `--skip`.
@@ -276,16 +358,26 @@ impl<'a> Input<'a> {
         }
         let skip = self.request.skip.iter().filter(|s| s.name == id).min()?;
         let text = format!("waived: {}", visible(skip.reason.as_bytes()));
-        Some(Omitted { narrows: true, ..omitted(id, text, "skip") })
+        Some(Omitted {
+            narrows: true,
+            ..omitted(id, text, "skip")
+        })
     }
 
     /// Whether anything that may come into the plan has `{changed}`.
     fn wants_changed(&self, fates: &[Fate], commands: &[Asked]) -> bool {
         let mut seen = vec![false; fates.len()];
-        let mut stack: Vec<usize> =
-            fates.iter().enumerate().filter(|(_, f)| matches!(f, Fate::In(_))).map(|(i, _)| i).collect();
+        let mut stack: Vec<usize> = fates
+            .iter()
+            .enumerate()
+            .filter(|(_, f)| matches!(f, Fate::In(_)))
+            .map(|(i, _)| i)
+            .collect();
         while let Some(index) = stack.pop() {
-            let (Some(flag), Some(check)) = (seen.get_mut(index), self.contract.checks.get(index)) else { continue };
+            let (Some(flag), Some(check)) = (seen.get_mut(index), self.contract.checks.get(index))
+            else {
+                continue;
+            };
             if !std::mem::replace(flag, true) {
                 if has_changed(check) {
                     return true;
@@ -296,7 +388,13 @@ impl<'a> Input<'a> {
         commands.iter().any(|c| c.command.has_changed())
     }
 
-    fn leave_out_unchanged(&self, check: &Check, fate: &mut Fate, judged: &Judged, existing: &Existing) {
+    fn leave_out_unchanged(
+        &self,
+        check: &Check,
+        fate: &mut Fate,
+        judged: &Judged,
+        existing: &Existing,
+    ) {
         let Fate::In(chosen) = fate else { return };
         if has_changed(check) {
             let files = judged.changed(check, &chosen.placements, &self.request.changed);
@@ -308,7 +406,12 @@ impl<'a> Input<'a> {
     }
 
     /// Brings in what is needed, and lowers tiers to those of the needers.
-    fn close(&self, fates: &mut [Fate], judged: &Judged, existing: &Existing) -> Result<(), PlanError> {
+    fn close(
+        &self,
+        fates: &mut [Fate],
+        judged: &Judged,
+        existing: &Existing,
+    ) -> Result<(), PlanError> {
         let checks = &self.contract.checks;
         let waived: BTreeSet<&str> = self.request.skip.iter().map(|s| s.name.as_str()).collect();
         let is_in = |fates: &[Fate], i: usize| matches!(fates.get(i), Some(Fate::In(_)));
@@ -316,11 +419,16 @@ impl<'a> Input<'a> {
         let mut queue: Vec<usize> = (0..fates.len()).filter(|i| is_in(fates, *i)).collect();
         let mut brought = BTreeSet::new();
         while let Some(index) = queue.pop() {
-            let Some(check) = checks.get(index) else { continue };
+            let Some(check) = checks.get(index) else {
+                continue;
+            };
             for need in &check.needs {
-                let Some(needed) = checks.get(*need) else { continue };
+                let Some(needed) = checks.get(*need) else {
+                    continue;
+                };
                 if waived.contains(needed.id.as_str()) {
-                    let message = format!("`{}` cannot be skipped: `{}` needs it", needed.id, check.id);
+                    let message =
+                        format!("`{}` cannot be skipped: `{}` needs it", needed.id, check.id);
                     let help = format!("skip `{}` too", check.id);
                     return Err(PlanError::new(error::SKIPPED_NEED, message, Some(help)));
                 }
@@ -328,7 +436,11 @@ impl<'a> Input<'a> {
                 if is_in(fates, *need) || brought.contains(need) {
                     continue;
                 }
-                let mut fate = Fate::In(Chosen { placements: vec![0], tier: needed.tier, ..Chosen::default() });
+                let mut fate = Fate::In(Chosen {
+                    placements: vec![0],
+                    tier: needed.tier,
+                    ..Chosen::default()
+                });
                 self.leave_out_unchanged(needed, &mut fate, judged, existing);
                 let left = matches!(fate, Fate::In(_));
                 if let Some(slot) = fates.get_mut(*need) {
@@ -341,20 +453,41 @@ impl<'a> Input<'a> {
             }
         }
         for need in brought {
-            let Some(Fate::In(chosen)) = fates.get_mut(need) else { continue };
+            let Some(Fate::In(chosen)) = fates.get_mut(need) else {
+                continue;
+            };
             let mut by = needers.get(&need).cloned().unwrap_or_default();
             by.sort_unstable();
-            let names = by.iter().take(SHOWN).filter_map(|i| checks.get(*i)).map(|c| c.id.clone()).collect();
+            let names = by
+                .iter()
+                .take(SHOWN)
+                .filter_map(|i| checks.get(*i))
+                .map(|c| c.id.clone())
+                .collect();
             let count = (by.len() > SHOWN).then_some(by.len() as u64);
-            let reason = Reason { condition: "needed-by".to_owned(), matched_count: count, names, ..Reason::default() };
+            let reason = Reason {
+                condition: "needed-by".to_owned(),
+                matched_count: count,
+                names,
+                ..Reason::default()
+            };
             chosen.reasons.push(reason);
         }
         // From the lowest tier up, so that each check is lowered once.
         for low in 0..=2_u8 {
             let at = |f: &Fate| matches!(f, Fate::In(chosen) if chosen.tier == low);
-            let mut stack: Vec<usize> = fates.iter().enumerate().filter(|(_, f)| at(f)).map(|(i, _)| i).collect();
+            let mut stack: Vec<usize> = fates
+                .iter()
+                .enumerate()
+                .filter(|(_, f)| at(f))
+                .map(|(i, _)| i)
+                .collect();
             while let Some(index) = stack.pop() {
-                for need in checks.get(index).map(|c| c.needs.as_slice()).unwrap_or_default() {
+                for need in checks
+                    .get(index)
+                    .map(|c| c.needs.as_slice())
+                    .unwrap_or_default()
+                {
                     if let Some(Fate::In(chosen)) = fates.get_mut(*need)
                         && chosen.tier > low
                     {
@@ -369,19 +502,35 @@ impl<'a> Input<'a> {
 
     /// The steps of a check in the plan.
     fn member(&self, check: &'a Check, chosen: Chosen) -> Result<Member<'a>, PlanError> {
-        let file = self.contract.imported(check.place.source).unwrap_or(&self.contract.path);
+        let file = self
+            .contract
+            .imported(check.place.source)
+            .unwrap_or(&self.contract.path);
         let mut steps = step::of_check(check, file, &chosen.files);
         if steps.len() > 1 && (check.report.is_some() || check.min_tests.is_some()) {
-            let message = format!("`{}` has {} changed files, too many for one run", check.id, chosen.files.len());
+            let message = format!(
+                "`{}` has {} changed files, too many for one run",
+                check.id,
+                chosen.files.len()
+            );
             let help = "a check with `report` or `min-tests` cannot be run in batches; give it a directory instead of {changed}";
-            return Err(PlanError::new(error::BATCHED_REPORT, message, Some(help.to_owned())));
+            return Err(PlanError::new(
+                error::BATCHED_REPORT,
+                message,
+                Some(help.to_owned()),
+            ));
         }
         if let Some((last, others)) = steps.split_last_mut() {
-            others.iter_mut().for_each(|s| s.reasons.clone_from(&chosen.reasons));
+            others
+                .iter_mut()
+                .for_each(|s| s.reasons.clone_from(&chosen.reasons));
             last.reasons = chosen.reasons;
         }
         steps.iter_mut().for_each(|s| s.tier = chosen.tier);
-        Ok(Member { check: Some(check), steps })
+        Ok(Member {
+            check: Some(check),
+            steps,
+        })
     }
 
     /// What prepares what. Plans of version 1 know nothing of it.
@@ -390,7 +539,10 @@ impl<'a> Input<'a> {
             return Preparing::default();
         }
         Preparing {
-            files: members.iter().map(|m| m.check.map(|c| c.inclusion)).collect(),
+            files: members
+                .iter()
+                .map(|m| m.check.map(|c| c.inclusion))
+                .collect(),
             importers: self.contract.importers.clone(),
             list,
             alone,
@@ -406,9 +558,20 @@ impl<'a> Input<'a> {
         list: (Vec<usize>, usize),
     ) {
         let node = |check: &usize| node_of_check.get(*check).copied().flatten();
-        let needs = |m: &Member| m.check.map(|c| c.needs.iter().filter_map(node).collect()).unwrap_or_default();
+        let needs = |m: &Member| {
+            m.check
+                .map(|c| c.needs.iter().filter_map(node).collect())
+                .unwrap_or_default()
+        };
         let needs: Vec<Vec<usize>> = members.iter().map(needs).collect();
-        let group = |group: &Vec<usize>| group.iter().filter_map(node).collect::<BTreeSet<_>>().into_iter().collect();
+        let group = |group: &Vec<usize>| {
+            group
+                .iter()
+                .filter_map(node)
+                .collect::<BTreeSet<_>>()
+                .into_iter()
+                .collect()
+        };
         let effects: Vec<Effects> = members
             .iter()
             .map(|m| {
@@ -421,12 +584,29 @@ impl<'a> Input<'a> {
             .collect();
         let with = |of: &dyn Fn(&Step) -> bool| {
             let holds = |m: &Member| m.steps.first().is_some_and(of);
-            members.iter().enumerate().filter(|(_, m)| holds(m)).map(|(n, _)| n).collect::<Vec<_>>()
+            members
+                .iter()
+                .enumerate()
+                .filter(|(_, m)| holds(m))
+                .map(|(n, _)| n)
+                .collect::<Vec<_>>()
         };
         let constraints = Constraints {
-            tiers: members.iter().map(|m| m.steps.first().map_or(0, |s| s.tier)).collect(),
-            needs: needs.iter().enumerate().flat_map(|(later, all)| all.iter().map(move |n| (*n, later))).collect(),
-            sequences: self.contract.sequences.iter().map(|s| s.groups.iter().map(group).collect()).collect(),
+            tiers: members
+                .iter()
+                .map(|m| m.steps.first().map_or(0, |s| s.tier))
+                .collect(),
+            needs: needs
+                .iter()
+                .enumerate()
+                .flat_map(|(later, all)| all.iter().map(move |n| (*n, later)))
+                .collect(),
+            sequences: self
+                .contract
+                .sequences
+                .iter()
+                .map(|s| s.groups.iter().map(group).collect())
+                .collect(),
             writers: with(&|s| s.writes.is_some()),
             setup: with(&|s| s.setup).into_iter().collect(),
             artifacts: artifact_bundles(&effects),
@@ -434,10 +614,25 @@ impl<'a> Input<'a> {
             full: self.request.in_version_1,
         };
         let ordered = order(&constraints);
-        let ids: Vec<Vec<String>> = members.iter().map(|m| m.steps.iter().map(|s| s.id.clone()).collect()).collect();
-        let names = |nodes: &[usize]| nodes.iter().filter_map(|n| ids.get(*n)).flatten().cloned().collect::<Vec<_>>();
+        let ids: Vec<Vec<String>> = members
+            .iter()
+            .map(|m| m.steps.iter().map(|s| s.id.clone()).collect())
+            .collect();
+        let names = |nodes: &[usize]| {
+            nodes
+                .iter()
+                .filter_map(|n| ids.get(*n))
+                .flatten()
+                .cloned()
+                .collect::<Vec<_>>()
+        };
         for (a, b) in &ordered.against_tiers {
-            let name = |n: &usize| members.get(*n).and_then(|m| m.check).map_or("", |c| c.id.as_str());
+            let name = |n: &usize| {
+                members
+                    .get(*n)
+                    .and_then(|m| m.check)
+                    .map_or("", |c| c.id.as_str())
+            };
             let message = format!(
                 "a sequence puts `{}` before `{}`, but an earlier tier needs the latter",
                 visible(name(a).as_bytes()),
@@ -445,15 +640,16 @@ impl<'a> Input<'a> {
             );
             plan.notes.push(note("sequence-gives-way", message));
         }
-        plan.steps.reserve_exact(members.iter().map(|m| m.steps.len()).sum());
+        plan.steps
+            .reserve_exact(members.iter().map(|m| m.steps.len()).sum());
         let definitions = Definitions::new(&self.request.changed);
         let mut places = vec![0; members.len()];
         for (place, node) in ordered.order.iter().enumerate() {
             places.get_mut(*node).into_iter().for_each(|p| *p = place);
         }
         for at in &ordered.order {
-            let [strong, weak] =
-                [&ordered.after, &ordered.prepared_by].map(|lists| lists.get(*at).map_or(&[][..], Vec::as_slice));
+            let [strong, weak] = [&ordered.after, &ordered.prepared_by]
+                .map(|lists| lists.get(*at).map_or(&[][..], Vec::as_slice));
             let place = |node: &usize| places.get(*node).copied().unwrap_or(0);
             let mut after = [strong, weak].concat();
             after.sort_by_key(place);
@@ -461,7 +657,9 @@ impl<'a> Input<'a> {
             needed.retain(|n| place(n) < place(at));
             needed.sort_by_key(place);
             needed.dedup();
-            let Some(member) = members.get_mut(*at) else { continue };
+            let Some(member) = members.get_mut(*at) else {
+                continue;
+            };
             for mut step in std::mem::take(&mut member.steps) {
                 step.after = names(&after);
                 step.needs = names(&needed);
@@ -478,20 +676,41 @@ fn has_changed(check: &Check) -> bool {
 }
 
 pub(super) fn omitted(id: &str, reason: String, condition: &str) -> Omitted {
-    let structured = Reason { condition: condition.to_owned(), ..Reason::default() };
-    Omitted { file: None, id: id.to_owned(), line: None, narrows: false, reason, reasons: vec![structured] }
+    let structured = Reason {
+        condition: condition.to_owned(),
+        ..Reason::default()
+    };
+    Omitted {
+        file: None,
+        id: id.to_owned(),
+        line: None,
+        narrows: false,
+        reason,
+        reasons: vec![structured],
+    }
 }
 
 pub(super) fn outside_role(id: &str, role: &str, restriction: &Role) -> Omitted {
-    let tags: Vec<String> = restriction.only.iter().map(|t| visible(t.as_bytes())).collect();
-    let text = format!("role {} runs only checks tagged {}", visible(role.as_bytes()), tags.join(" or "));
+    let tags: Vec<String> = restriction
+        .only
+        .iter()
+        .map(|t| visible(t.as_bytes()))
+        .collect();
+    let text = format!(
+        "role {} runs only checks tagged {}",
+        visible(role.as_bytes()),
+        tags.join(" or ")
+    );
     let reason = Reason {
         condition: "role".to_owned(),
         line: restriction.line,
         names: restriction.only.clone(),
         ..Reason::default()
     };
-    Omitted { reasons: vec![reason], ..omitted(id, text, "") }
+    Omitted {
+        reasons: vec![reason],
+        ..omitted(id, text, "")
+    }
 }
 
 /// A check that is left out because others were named.
@@ -500,7 +719,11 @@ pub(super) fn unnamed(id: &str) -> Omitted {
 }
 
 pub(super) fn no_file_left(id: &str) -> Omitted {
-    omitted(id, "no changed file is left for {changed}".to_owned(), "changed")
+    omitted(
+        id,
+        "no changed file is left for {changed}".to_owned(),
+        "changed",
+    )
 }
 
 #[cfg(test)]
@@ -513,12 +736,19 @@ mod tests {
     use crate::plan::request::{Selector, Skip};
 
     fn changed(paths: &[&str]) -> ChangeSet {
-        let file = |p: &&str| ChangedFile { path: RepoPath::parse(p.as_bytes()).unwrap(), status: Status::Modified };
+        let file = |p: &&str| ChangedFile {
+            path: RepoPath::parse(p.as_bytes()).unwrap(),
+            status: Status::Modified,
+        };
         ChangeSet::new(paths.iter().map(file).collect())
     }
 
     fn check(id: &str, text: &str, needs: &[usize]) -> Check {
-        Check { body: Body::Command(command(text)), needs: needs.to_vec(), ..plain_check(id) }
+        Check {
+            body: Body::Command(command(text)),
+            needs: needs.to_vec(),
+            ..plain_check(id)
+        }
     }
 
     fn planned(contract: &Contract, request: &Request) -> Result<Plan, PlanError> {
@@ -535,22 +765,46 @@ mod tests {
     }
 
     fn left_out(plan: &Plan) -> Vec<(&str, &str, bool)> {
-        plan.omitted.iter().map(|o| (o.id.as_str(), o.reason.as_str(), o.narrows)).collect()
+        plan.omitted
+            .iter()
+            .map(|o| (o.id.as_str(), o.reason.as_str(), o.narrows))
+            .collect()
     }
 
     fn only(names: &[&str]) -> Vec<Selector> {
-        names.iter().map(|n| Selector::Name((*n).to_owned())).collect()
+        names
+            .iter()
+            .map(|n| Selector::Name((*n).to_owned()))
+            .collect()
     }
 
     fn skip(names: &[&str]) -> Vec<Skip> {
-        names.iter().map(|n| Skip { name: (*n).to_owned(), reason: "flaky today".to_owned() }).collect()
+        names
+            .iter()
+            .map(|n| Skip {
+                name: (*n).to_owned(),
+                reason: "flaky today".to_owned(),
+            })
+            .collect()
     }
 
     #[test]
     fn only_and_skip_with_needs() {
-        let contract = plain_contract(vec![check("a", "a", &[]), check("b", "b", &[0]), check("c", "c", &[1])]);
-        let with =
-            |only: Vec<Selector>, skip: Vec<Skip>| planned(&contract, &Request { only, skip, ..Request::default() });
+        let contract = plain_contract(vec![
+            check("a", "a", &[]),
+            check("b", "b", &[0]),
+            check("c", "c", &[1]),
+        ]);
+        let with = |only: Vec<Selector>, skip: Vec<Skip>| {
+            planned(
+                &contract,
+                &Request {
+                    only,
+                    skip,
+                    ..Request::default()
+                },
+            )
+        };
         let plan = with(only(&["b"]), vec![]).unwrap();
         assert_eq!(ids(&plan), ["a", "b"]);
         assert_eq!(plan.steps[0].reasons[0].condition, "needed-by");
@@ -559,82 +813,190 @@ mod tests {
         assert_eq!(left_out(&plan), [("c", "waived: flaky today", true)]);
         assert_eq!(ids(&with(vec![], skip(&["b", "c"])).unwrap()), ["a"]);
         for (only, skip, code, message, help) in [
-            (vec![], skip(&["b"]), error::SKIPPED_NEED, "`b` cannot be skipped: `c` needs it", "skip `c` too"),
-            (only(&["c"]), skip(&["a"]), error::SKIPPED_NEED, "`a` cannot be skipped: `b` needs it", "skip `b` too"),
-            (only(&["d"]), vec![], error::UNKNOWN_CHECK, "no check is called `d`", "known are `a`, `b`, `c`"),
-            (vec![], skip(&["zzzz"]), error::UNKNOWN_CHECK, "no check is called `zzzz`", "known are `a`, `b`, `c`"),
-            (vec![Selector::Tag("t".to_owned())], vec![], error::UNKNOWN_TAG, "no tag is called `t`", ""),
+            (
+                vec![],
+                skip(&["b"]),
+                error::SKIPPED_NEED,
+                "`b` cannot be skipped: `c` needs it",
+                "skip `c` too",
+            ),
+            (
+                only(&["c"]),
+                skip(&["a"]),
+                error::SKIPPED_NEED,
+                "`a` cannot be skipped: `b` needs it",
+                "skip `b` too",
+            ),
+            (
+                only(&["d"]),
+                vec![],
+                error::UNKNOWN_CHECK,
+                "no check is called `d`",
+                "known are `a`, `b`, `c`",
+            ),
+            (
+                vec![],
+                skip(&["zzzz"]),
+                error::UNKNOWN_CHECK,
+                "no check is called `zzzz`",
+                "known are `a`, `b`, `c`",
+            ),
+            (
+                vec![Selector::Tag("t".to_owned())],
+                vec![],
+                error::UNKNOWN_TAG,
+                "no tag is called `t`",
+                "",
+            ),
         ] {
             let got = with(only, skip).unwrap_err();
-            assert_eq!((got.code, got.message.as_str(), got.help.as_deref().unwrap_or("")), (code, message, help));
+            assert_eq!(
+                (
+                    got.code,
+                    got.message.as_str(),
+                    got.help.as_deref().unwrap_or("")
+                ),
+                (code, message, help)
+            );
         }
-        let blank = vec![Skip { name: "c".to_owned(), reason: " \t".to_owned() }];
+        let blank = vec![Skip {
+            name: "c".to_owned(),
+            reason: " \t".to_owned(),
+        }];
         assert_eq!(with(vec![], blank).unwrap_err().code, error::BLANK_REASON);
-        let role = Request { role: Some("tset".to_owned()), ..Request::default() };
-        assert_eq!(planned(&contract, &role).unwrap_err().code, error::UNKNOWN_ROLE);
+        let role = Request {
+            role: Some("tset".to_owned()),
+            ..Request::default()
+        };
+        assert_eq!(
+            planned(&contract, &role).unwrap_err().code,
+            error::UNKNOWN_ROLE
+        );
     }
 
     #[test]
     fn the_least_tier_of_the_needers() {
-        let mut contract =
-            plain_contract(vec![check("late", "l", &[]), check("mid", "m", &[0]), check("now", "n", &[1])]);
+        let mut contract = plain_contract(vec![
+            check("late", "l", &[]),
+            check("mid", "m", &[0]),
+            check("now", "n", &[1]),
+        ]);
         for (check, tier) in contract.checks.iter_mut().zip([2, 1, 0]) {
             check.tier = tier;
         }
         let plan = planned(&contract, &Request::default()).unwrap();
         assert_eq!(
-            plan.steps.iter().map(|s| (s.id.as_str(), s.tier)).collect::<Vec<_>>(),
+            plan.steps
+                .iter()
+                .map(|s| (s.id.as_str(), s.tier))
+                .collect::<Vec<_>>(),
             [("late", 0), ("mid", 0), ("now", 0)]
         );
     }
 
     #[test]
     fn commands_merge_or_stand_alone() {
-        let mut contract = plain_contract(vec![check("lint", "echo lint", &[]), check("unit", "echo unit", &[])]);
+        let mut contract = plain_contract(vec![
+            check("lint", "echo lint", &[]),
+            check("unit", "echo unit", &[]),
+        ]);
         contract.checks[1].tier = 1;
         contract.limits.max_checks = Some(2);
-        let explicit = ["echo lint", "x", "echo unit", "x", "y"].map(command).to_vec();
-        let plan = planned(&contract, &Request { explicit: explicit.clone(), ..Request::default() }).unwrap();
+        let explicit = ["echo lint", "x", "echo unit", "x", "y"]
+            .map(command)
+            .to_vec();
+        let plan = planned(
+            &contract,
+            &Request {
+                explicit: explicit.clone(),
+                ..Request::default()
+            },
+        )
+        .unwrap();
         // The list stays in its order, also where a command is a check of the contract.
         assert_eq!(ids(&plan), ["lint", "x", "echo-unit"]);
         assert_eq!(plan.steps[2].prepared_by, ["x"]);
-        assert_eq!(left_out(&plan), [("y", "cut by max-checks 2", true), ("unit", "tier 1 was not reached", false)]);
         assert_eq!(
-            plan.steps[0].reasons.iter().map(|r| r.condition.as_str()).collect::<Vec<_>>(),
+            left_out(&plan),
+            [
+                ("y", "cut by max-checks 2", true),
+                ("unit", "tier 1 was not reached", false)
+            ]
+        );
+        assert_eq!(
+            plan.steps[0]
+                .reasons
+                .iter()
+                .map(|r| r.condition.as_str())
+                .collect::<Vec<_>>(),
             ["always", "explicit"]
         );
         // A role that runs only tagged checks runs only commands that equal one of them.
         contract.checks[0].tags = vec!["safe".to_owned()];
-        contract
-            .roles
-            .insert("docser".to_owned(), Role { only: vec!["safe".to_owned()], max_checks: None, line: Some(9) });
-        let request = Request { explicit, role: Some("docser".to_owned()), ..Request::default() };
+        contract.roles.insert(
+            "docser".to_owned(),
+            Role {
+                only: vec!["safe".to_owned()],
+                max_checks: None,
+                line: Some(9),
+            },
+        );
+        let request = Request {
+            explicit,
+            role: Some("docser".to_owned()),
+            ..Request::default()
+        };
         let plan = planned(&contract, &request).unwrap();
         assert_eq!(ids(&plan), ["lint"]);
-        assert!(plan.omitted.iter().all(|o| o.id == "unit" || o.reason == "role docser runs only checks tagged safe"));
+        assert!(
+            plan.omitted
+                .iter()
+                .all(|o| o.id == "unit" || o.reason == "role docser runs only checks tagged safe")
+        );
         assert_eq!(plan.omitted.len(), 4);
     }
 
     #[test]
     fn changed_files_in_batches() {
         let names: Vec<String> = (0..4_001).map(|i| format!("f{i:05}")).collect();
-        let request =
-            Request { changed: changed(&names.iter().map(String::as_str).collect::<Vec<_>>()), ..Request::default() };
-        let mut contract = plain_contract(vec![check("fmt", "fmt {changed}", &[]), check("after", "true", &[0])]);
+        let request = Request {
+            changed: changed(&names.iter().map(String::as_str).collect::<Vec<_>>()),
+            ..Request::default()
+        };
+        let mut contract = plain_contract(vec![
+            check("fmt", "fmt {changed}", &[]),
+            check("after", "true", &[0]),
+        ]);
         let plan = planned(&contract, &request).unwrap();
         assert_eq!(ids(&plan), ["fmt#1", "fmt#2", "after"]);
         assert_eq!(plan.steps[2].needs, ["fmt#1", "fmt#2"]);
-        assert_eq!(plan.steps[1].argv.as_ref().unwrap(), &[Word::from("fmt"), Word::from("f04000")]);
-        assert!(plan.steps[..2].iter().all(|s| s.batch_of.as_deref() == Some("fmt")));
+        assert_eq!(
+            plan.steps[1].argv.as_ref().unwrap(),
+            &[Word::from("fmt"), Word::from("f04000")]
+        );
+        assert!(
+            plan.steps[..2]
+                .iter()
+                .all(|s| s.batch_of.as_deref() == Some("fmt"))
+        );
         contract.checks[0].min_tests = Some(1);
-        assert_eq!(planned(&contract, &request).unwrap_err().code, error::BATCHED_REPORT);
+        assert_eq!(
+            planned(&contract, &request).unwrap_err().code,
+            error::BATCHED_REPORT
+        );
         // A check without a file that others need leaves them free.
         let none = planned(&contract, &Request::default()).unwrap();
         assert_eq!((ids(&none), none.steps[0].needs.len()), (vec!["after"], 0));
         // Without a file that may exist nobody needs to look.
-        assert!(matches!(compile(Some(&contract), &Request::default(), &Facts::default()), Ok(Compiled::Plan(_))));
+        assert!(matches!(
+            compile(Some(&contract), &Request::default(), &Facts::default()),
+            Ok(Compiled::Plan(_))
+        ));
         let open = compile(Some(&contract), &request, &Facts::default());
-        assert_eq!(open, Ok(Compiled::Needs(BTreeSet::from([Question::MissingChanged]))));
+        assert_eq!(
+            open,
+            Ok(Compiled::Needs(BTreeSet::from([Question::MissingChanged])))
+        );
     }
 
     #[test]
@@ -648,9 +1010,22 @@ mod tests {
             check("workspace", "pnpm --filter web test", &[]),
         ]);
         contract.checks[0].dir = RepoPath::parse(b"web").unwrap();
-        let files =
-            ["web/package.json", "lib/rules.mk", "tools/x.sh", "check.sh", "contracts/verify.vplan", "Makefile"];
-        let plan = planned(&contract, &Request { changed: changed(&files), ..Request::default() }).unwrap();
+        let files = [
+            "web/package.json",
+            "lib/rules.mk",
+            "tools/x.sh",
+            "check.sh",
+            "contracts/verify.vplan",
+            "Makefile",
+        ];
+        let plan = planned(
+            &contract,
+            &Request {
+                changed: changed(&files),
+                ..Request::default()
+            },
+        )
+        .unwrap();
         let got: Vec<(&str, String)> = super::super::definition::changed_definitions(&plan)
             .map(|(step, reason)| (step.id.as_str(), reason.matched[0].to_string()))
             .collect();
@@ -662,7 +1037,13 @@ mod tests {
             ("workspace", "web/package.json"),
         ];
         assert_eq!(got, want.map(|(a, b)| (a, b.to_owned())));
-        assert_eq!(plan.notes.iter().map(|n| n.kind.as_str()).collect::<Vec<_>>(), ["contract-changed"]);
+        assert_eq!(
+            plan.notes
+                .iter()
+                .map(|n| n.kind.as_str())
+                .collect::<Vec<_>>(),
+            ["contract-changed"]
+        );
     }
 
     #[test]
@@ -672,16 +1053,33 @@ mod tests {
         for (mode, want, note) in [
             (Mode::Off, vec![], "mode-off"),
             (Mode::Contract, vec!["make", "a-b"], "no-contract"),
-            (Mode::Fallback, vec!["make", "a-b", "cargo-test"], "no-contract"),
+            (
+                Mode::Fallback,
+                vec!["make", "a-b", "cargo-test"],
+                "no-contract",
+            ),
         ] {
-            let request =
-                Request { mode, explicit: explicit.clone(), inferred: inferred.clone(), ..Request::default() };
-            let Ok(Compiled::Plan(plan)) = compile(None, &request, &Facts::default()) else { panic!() };
+            let request = Request {
+                mode,
+                explicit: explicit.clone(),
+                inferred: inferred.clone(),
+                ..Request::default()
+            };
+            let Ok(Compiled::Plan(plan)) = compile(None, &request, &Facts::default()) else {
+                panic!()
+            };
             assert_eq!(ids(&plan), want);
             assert_eq!(plan.notes.last().map(|n| n.kind.as_str()), Some(note));
         }
         let contract = plain_contract(vec![check("a", "a", &[])]);
-        let off = planned(&contract, &Request { mode: Mode::Off, ..Request::default() }).unwrap();
+        let off = planned(
+            &contract,
+            &Request {
+                mode: Mode::Off,
+                ..Request::default()
+            },
+        )
+        .unwrap();
         assert_eq!(left_out(&off), [("a", "mode is off", false)]);
     }
 }

@@ -3,8 +3,9 @@
 use super::{Plan, Step};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Whether a run of `part` does every step of `whole`: a step with the same id and the same definition, behind all that it
-/// waits for there. Reasons, places and descriptions are no part of a definition. Every plan contains one without steps.
+/// Whether a run of `part` does every step of `whole`: a step with the same id and the same
+/// definition, behind all that it waits for there. Reasons, places and descriptions are no part of
+/// a definition. Every plan contains one without steps.
 ///
 /// Both are compared as compiled: what recovery made of either of them is not looked for.
 #[must_use]
@@ -12,14 +13,21 @@ pub fn contains(whole: &Plan, part: &Plan) -> bool {
     missing(whole, part).is_empty()
 }
 
-/// The steps of `whole` that `part` lacks, has with another definition, or may run before what they wait for, in plan order.
+/// The steps of `whole` that `part` lacks, has with another definition, or may run before what they
+/// wait for, in plan order.
 #[must_use]
 pub fn missing<'a>(whole: &'a Plan, part: &Plan) -> Vec<&'a Step> {
     let there: BTreeMap<&str, &Step> = part.steps.iter().map(|s| (s.id.as_str(), s)).collect();
     let before = predecessors(part);
     let done = |step: &Step| {
-        let Some(found) = there.get(step.id.as_str()) else { return false };
-        let waits = |id: &String| before.get(step.id.as_str()).is_some_and(|all| all.contains(id.as_str()));
+        let Some(found) = there.get(step.id.as_str()) else {
+            return false;
+        };
+        let waits = |id: &String| {
+            before
+                .get(step.id.as_str())
+                .is_some_and(|all| all.contains(id.as_str()))
+        };
         definition(step) == definition(found)
             && step.needs.iter().all(|id| found.needs.contains(id))
             && step.after.iter().all(waits)
@@ -80,7 +88,10 @@ mod tests {
         assert!(contains(&two, &two));
         assert!(contains(&two, &three));
         assert!(contains(&plan(&[]), &plan(&[])) && contains(&plan(&[]), &two));
-        let lacking: Vec<&str> = missing(&three, &two).iter().map(|s| s.id.as_str()).collect();
+        let lacking: Vec<&str> = missing(&three, &two)
+            .iter()
+            .map(|s| s.id.as_str())
+            .collect();
         assert_eq!(lacking, ["c"]);
         assert!(!contains(&two, &plan(&[])));
     }
@@ -89,9 +100,16 @@ mod tests {
     fn why_and_where_make_no_difference() {
         let whole = plan(&["a"]);
         let mut part = whole.clone();
-        step(&mut part, "a").reasons = vec![Reason { condition: "explicit".to_owned(), ..Reason::default() }];
+        step(&mut part, "a").reasons = vec![Reason {
+            condition: "explicit".to_owned(),
+            ..Reason::default()
+        }];
         step(&mut part, "a").describe = Some("x".to_owned());
-        step(&mut part, "a").source = Some(StepSource { column: 1, file: "f".to_owned(), line: 9 });
+        step(&mut part, "a").source = Some(StepSource {
+            column: 1,
+            file: "f".to_owned(),
+            line: 9,
+        });
         assert!(contains(&whole, &part) && contains(&part, &whole));
     }
 
@@ -111,7 +129,10 @@ mod tests {
         for (index, edit) in edits.iter().enumerate() {
             let mut part = whole.clone();
             edit(step(&mut part, "a"));
-            assert!(!contains(&whole, &part) && !contains(&part, &whole), "{index}");
+            assert!(
+                !contains(&whole, &part) && !contains(&part, &whole),
+                "{index}"
+            );
         }
         let mut renamed = whole.clone();
         step(&mut renamed, "a").id = "b".to_owned();
@@ -123,7 +144,10 @@ mod tests {
         let mut whole = plan(&["a", "b"]);
         step(&mut whole, "b").after = vec!["a".to_owned()];
         assert!(!contains(&whole, &plan(&["a", "b"])), "side by side");
-        assert!(contains(&plan(&["a", "b"]), &whole), "to wait for more is no harm");
+        assert!(
+            contains(&plan(&["a", "b"]), &whole),
+            "to wait for more is no harm"
+        );
         // Behind another step that waits for it.
         let mut part = plan(&["a", "m", "b"]);
         step(&mut part, "m").after = vec!["a".to_owned()];

@@ -1,4 +1,5 @@
-//! Which changed files define what a step does? (engine.md section 1: a change can weaken the checks that judge it)
+//! Which changed files define what a step does? (engine.md section 1: a change can weaken the
+//! checks that judge it)
 
 use super::{Plan, Reason, Step};
 use crate::base::change::ChangeSet;
@@ -10,8 +11,14 @@ pub const DEFINITION_CHANGED: &str = "definition-changed";
 
 /// The steps of a plan whose defining files are among the changed ones, with those files.
 pub fn changed_definitions(plan: &Plan) -> impl Iterator<Item = (&Step, &Reason)> {
-    let reason = |step: &'_ Step| step.reasons.iter().position(|r| r.condition == DEFINITION_CHANGED);
-    plan.steps.iter().filter_map(move |step| Some((step, step.reasons.get(reason(step)?)?)))
+    let reason = |step: &'_ Step| {
+        step.reasons
+            .iter()
+            .position(|r| r.condition == DEFINITION_CHANGED)
+    };
+    plan.steps
+        .iter()
+        .filter_map(move |step| Some((step, step.reasons.get(reason(step)?)?)))
 }
 
 /// The changed files, ready to be asked for definitions.
@@ -23,7 +30,12 @@ pub(super) struct Definitions<'a> {
 
 impl<'a> Definitions<'a> {
     pub fn new(changes: &'a ChangeSet) -> Self {
-        let packages = changes.files().iter().map(|f| &f.path).filter(|p| p.name() == PACKAGE.as_bytes()).collect();
+        let packages = changes
+            .files()
+            .iter()
+            .map(|f| &f.path)
+            .filter(|p| p.name() == PACKAGE.as_bytes())
+            .collect();
         Self { changes, packages }
     }
 
@@ -35,7 +47,13 @@ impl<'a> Definitions<'a> {
                 File::Exact(path) if self.changes.contains(&path) => matched.push(path),
                 File::Exact(_) => {}
                 File::PackageBelow(dir) => {
-                    matched.extend(self.packages.iter().filter(|p| p.below(&dir).is_some()).copied().cloned());
+                    matched.extend(
+                        self.packages
+                            .iter()
+                            .filter(|p| p.below(&dir).is_some())
+                            .copied()
+                            .cloned(),
+                    );
                 }
             }
         }
@@ -63,11 +81,15 @@ const PACKAGE: &str = "package.json";
 const SCRIPT_RUNNERS: [&str; 4] = ["npm", "pnpm", "yarn", "bun"];
 /// Their subcommands that start a program without asking package.json.
 const NO_SCRIPT: [&str; 5] = ["exec", "dlx", "x", "create", "init"];
-const INTERPRETERS: [&str; 14] =
-    ["sh", "bash", "dash", "zsh", "ksh", "python", "python3", "node", "bun", "ruby", "perl", "php", "deno", "Rscript"];
+const INTERPRETERS: [&str; 14] = [
+    "sh", "bash", "dash", "zsh", "ksh", "python", "python3", "node", "bun", "ruby", "perl", "php",
+    "deno", "Rscript",
+];
 
 fn files(step: &Step) -> Vec<File> {
-    let Some((program, arguments)) = step.argv.as_deref().and_then(<[Word]>::split_first) else { return Vec::new() };
+    let Some((program, arguments)) = step.argv.as_deref().and_then(<[Word]>::split_first) else {
+        return Vec::new();
+    };
     if step.kind == crate::check::Kind::Shell {
         return Vec::new();
     }
@@ -76,7 +98,12 @@ fn files(step: &Step) -> Vec<File> {
     if program.as_bytes().contains(&b'/') {
         files.extend(join(program.as_bytes()).map(File::Exact));
     }
-    let name = program.as_bytes().rsplit(|b| *b == b'/').next().and_then(|n| std::str::from_utf8(n).ok()).unwrap_or("");
+    let name = program
+        .as_bytes()
+        .rsplit(|b| *b == b'/')
+        .next()
+        .and_then(|n| std::str::from_utf8(n).ok())
+        .unwrap_or("");
     if SCRIPT_RUNNERS.contains(&name) {
         files.extend(package_files(step, arguments));
     }
@@ -90,7 +117,8 @@ fn files(step: &Step) -> Vec<File> {
     files
 }
 
-/// The file that an interpreter was given: its first argument that is no option. Code given in place has none.
+/// The file that an interpreter was given: its first argument that is no option. Code given in
+/// place has none.
 fn script(arguments: &[Word]) -> Option<&[u8]> {
     for argument in arguments.iter().map(Word::as_bytes) {
         match argument {
@@ -113,7 +141,10 @@ fn option<'a>(arguments: &'a [Word], short: Option<&str>, long: &[&str]) -> Vec<
         let is_long = long.iter().any(|l| argument == l.as_bytes());
         if is_long || short.is_some_and(|s| argument == s.as_bytes()) {
             values.extend(rest.next());
-        } else if let Some(value) = long.iter().find_map(|l| argument.strip_prefix(l.as_bytes())?.strip_prefix(b"=")) {
+        } else if let Some(value) = long
+            .iter()
+            .find_map(|l| argument.strip_prefix(l.as_bytes())?.strip_prefix(b"="))
+        {
             values.push(value);
         } else if let Some(value) = short.and_then(|s| argument.strip_prefix(s.as_bytes())) {
             values.push(value);
@@ -124,7 +155,11 @@ fn option<'a>(arguments: &'a [Word], short: Option<&str>, long: &[&str]) -> Vec<
 
 fn package_files(step: &Step, arguments: &[Word]) -> Vec<File> {
     let mut words = arguments.iter().filter_map(Word::as_str);
-    if words.clone().find(|w| !w.starts_with('-')).is_some_and(|w| NO_SCRIPT.contains(&w)) {
+    if words
+        .clone()
+        .find(|w| !w.starts_with('-'))
+        .is_some_and(|w| NO_SCRIPT.contains(&w))
+    {
         return Vec::new();
     }
     let mut dir = step.dir.clone();
@@ -135,14 +170,19 @@ fn package_files(step: &Step, arguments: &[Word]) -> Vec<File> {
         }
     }
     let workspace = |w: &str| {
-        matches!(w, "-r" | "--recursive" | "-F" | "-w" | "--workspaces" | "workspace" | "workspaces")
-            || w.starts_with("--filter")
+        matches!(
+            w,
+            "-r" | "--recursive" | "-F" | "-w" | "--workspaces" | "workspace" | "workspaces"
+        ) || w.starts_with("--filter")
             || w.starts_with("--workspace")
     };
     if words.any(workspace) {
         return vec![File::PackageBelow(dir)];
     }
-    dir.join(PACKAGE.as_bytes()).map(File::Exact).into_iter().collect()
+    dir.join(PACKAGE.as_bytes())
+        .map(File::Exact)
+        .into_iter()
+        .collect()
 }
 
 fn makefiles(step: &Step, arguments: &[Word]) -> Vec<File> {
@@ -157,5 +197,9 @@ fn makefiles(step: &Step, arguments: &[Word]) -> Vec<File> {
     if named.is_empty() {
         named = vec![b"GNUmakefile", b"makefile", b"Makefile"];
     }
-    named.into_iter().filter_map(|name| dir.join(name).ok()).map(File::Exact).collect()
+    named
+        .into_iter()
+        .filter_map(|name| dir.join(name).ok())
+        .map(File::Exact)
+        .collect()
 }

@@ -11,7 +11,10 @@ pub fn digest(plan: &Plan) -> Digest {
     // Writing into a hasher cannot fail, and plans have string keys only.
     let mut writer = BufWriter::with_capacity(1 << 16, Hasher::default());
     let _ = write_to(plan, &mut writer);
-    writer.into_inner().map(Hasher::finish).unwrap_or_else(|_| Digest::of_value(&value(plan)))
+    writer
+        .into_inner()
+        .map(Hasher::finish)
+        .unwrap_or_else(|_| Digest::of_value(&value(plan)))
 }
 
 /// Sets the plan's digest.
@@ -29,8 +32,9 @@ pub fn write_to(plan: &Plan, writer: impl Write) -> std::io::Result<()> {
     write_canonical(&Form::of(plan), writer)
 }
 
-/// The digest of a plan that is rewritten again and again: only its steps change, and its rewrites grow. Everything before the
-/// steps is hashed once, so that a thousand rewrites cost as much as the lists of commands that they hold.
+/// The digest of a plan that is rewritten again and again: only its steps change, and its rewrites
+/// grow. Everything before the steps is hashed once, so that a thousand rewrites cost as much as
+/// the lists of commands that they hold.
 #[derive(Clone, Debug)]
 pub struct Growing {
     /// Has seen all up to the last rewrite.
@@ -42,9 +46,16 @@ impl Growing {
     /// Of a plan with the rewrites that it has.
     #[must_use]
     pub fn of(plan: &Plan) -> Self {
-        let Form { head, rewrites, tail: _ } = Form::of(plan);
+        let Form {
+            head,
+            rewrites,
+            tail: _,
+        } = Form::of(plan);
         let head = to_canonical(&head);
-        let mut growing = Self { seen: Hasher::default(), empty: true };
+        let mut growing = Self {
+            seen: Hasher::default(),
+            empty: true,
+        };
         growing.see(head.strip_suffix('}').unwrap_or_default());
         growing.see(",\"rewrites\":[");
         rewrites.iter().for_each(|rewrite| growing.push(rewrite));
@@ -59,7 +70,8 @@ impl Growing {
         self.see(&to_canonical(rewrite));
     }
 
-    /// The digest of the plan with all these rewrites and its steps as they are now; its own list of rewrites is not looked at.
+    /// The digest of the plan with all these rewrites and its steps as they are now; its own list
+    /// of rewrites is not looked at.
     #[must_use]
     pub fn digest(&self, plan: &Plan) -> Digest {
         let tail = to_canonical(&Form::of(plan).tail);
@@ -84,7 +96,12 @@ mod tests {
     use crate::recover::bare::plan_of_words;
 
     fn reason(line: usize) -> Reason {
-        Reason { condition: "always".into(), file: Some(format!("f{line}")), line: Some(line), ..Reason::default() }
+        Reason {
+            condition: "always".into(),
+            file: Some(format!("f{line}")),
+            line: Some(line),
+            ..Reason::default()
+        }
     }
 
     /// A plan that has annotations wherever one can stand.
@@ -92,7 +109,11 @@ mod tests {
         let mut plan = plan_of_words(&["a", "b"]);
         for step in &mut plan.steps {
             step.describe = Some(format!("d{line}"));
-            step.source = Some(crate::plan::StepSource { column: line, file: format!("f{line}"), line });
+            step.source = Some(crate::plan::StepSource {
+                column: line,
+                file: format!("f{line}"),
+                line,
+            });
             step.reasons = vec![reason(line)];
         }
         plan.omitted = vec![Omitted {
@@ -103,7 +124,11 @@ mod tests {
             reason: "r".into(),
             reasons: vec![reason(line)],
         }];
-        plan.tiers = vec![Tier { reasons: vec!["trigger t".into()], tier: 1, triggers: vec![reason(line)] }];
+        plan.tiers = vec![Tier {
+            reasons: vec!["trigger t".into()],
+            tier: 1,
+            triggers: vec![reason(line)],
+        }];
         plan.request.changed_from = Some(ChangedFrom::Base(format!("b{line}")));
         plan.policy.jobs = u32::try_from(line).unwrap() + 1;
         plan.policy.fail_fast = line == 1;
@@ -119,7 +144,16 @@ mod tests {
         assert_eq!(digest(&one), digest(&without_annotations(&one)));
         assert_eq!(digest(&one), Digest::of_value(&value(&one)));
         let places = serde_json::to_string(&value(&one)).unwrap();
-        for word in ["file", "line", "describe", "source", "digest", "changedFrom", "jobs", "failFast"] {
+        for word in [
+            "file",
+            "line",
+            "describe",
+            "source",
+            "digest",
+            "changedFrom",
+            "jobs",
+            "failFast",
+        ] {
             assert!(!places.contains(&format!("\"{word}\"")), "{word}");
         }
         let mut written = Vec::new();
@@ -159,13 +193,17 @@ mod tests {
         let changes: [Change; 9] = [
             ("a step", |p| p.steps[0].command.push('x')),
             ("the order of steps", |p| p.steps.reverse()),
-            ("a step's reason", |p| p.steps[0].reasons[0].condition.push('x')),
+            ("a step's reason", |p| {
+                p.steps[0].reasons[0].condition.push('x')
+            }),
             ("what is left out", |p| p.omitted[0].id.push('x')),
             ("whether that narrows", |p| p.omitted[0].narrows = true),
             ("a trigger", |p| p.tiers[0].triggers[0].condition.push('x')),
             ("the role", |p| p.request.role.push('x')),
             ("the base", |p| p.request.base = Some("0".repeat(40))),
-            ("where git looked", |p| p.request.changed_in = Some(ChangedIn::Index)),
+            ("where git looked", |p| {
+                p.request.changed_in = Some(ChangedIn::Index)
+            }),
         ];
         for (name, change) in changes {
             let mut other = plan.clone();
@@ -181,7 +219,9 @@ mod tests {
         plan.version = 1;
         type Change = (&'static str, fn(&mut Plan));
         let changes: [Change; 4] = [
-            ("how the base was found", |p| p.request.changed_from = Some(ChangedFrom::WorkTree)),
+            ("how the base was found", |p| {
+                p.request.changed_from = Some(ChangedFrom::WorkTree)
+            }),
             ("jobs", |p| p.policy.jobs += 1),
             ("fail-fast", |p| p.policy.fail_fast = false),
             ("the version", |p| p.version = 2),

@@ -11,7 +11,8 @@ use super::sound::{Unfit, sound};
 use crate::base::span::Span;
 use crate::base::word::visible;
 
-/// The plan as one JSON document on one line, with its annotations and its digest, without a final newline.
+/// The plan as one JSON document on one line, with its annotations and its digest, without a final
+/// newline.
 #[must_use]
 pub fn to_json(plan: &Plan) -> String {
     serde_json::to_string(plan).unwrap_or_default()
@@ -77,7 +78,8 @@ impl Form {
         }
     }
 
-    /// Reads a plan file. The text must have its byte-order mark and CR LF taken away, as `base::source` does.
+    /// Reads a plan file. The text must have its byte-order mark and CR LF taken away, as
+    /// `base::source` does.
     ///
     /// # Errors
     /// What is no plan, of another version, changed since it was made, or not to be run.
@@ -92,7 +94,8 @@ impl Form {
 /// Reads what [`to_json`] or [`to_json_pretty`] wrote.
 ///
 /// # Errors
-/// What is no plan, has another version, another digest than it says, or steps that nobody could have planned.
+/// What is no plan, has another version, another digest than it says, or steps that nobody could
+/// have planned.
 pub fn from_json(text: &str) -> Result<Plan, PlanError> {
     read_json(text).map_err(|e| e.error)
 }
@@ -104,7 +107,11 @@ fn read_json(text: &str) -> Result<Plan, DocumentError> {
     }
     let fault = |error: &serde_json::Error| {
         let code = if error.is_data() { DOCUMENT } else { SYNTAX };
-        let fault = DocumentError::new(code, format!("this is no plan: {}", visible(words(error).as_bytes())), None);
+        let fault = DocumentError::new(
+            code,
+            format!("this is no plan: {}", visible(words(error).as_bytes())),
+            None,
+        );
         fault.at(place(text, error))
     };
     if let Err(found) = conflicts(text) {
@@ -127,7 +134,8 @@ fn read_json(text: &str) -> Result<Plan, DocumentError> {
 fn words(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let said = text.split(" at line ").next().unwrap_or_default();
-    // The reader names the type of this program that it wanted to fill; people know it as an object.
+    // The reader names the type of this program that it wanted to fill; people know it as an
+    // object.
     match said.split_once("expected struct ") {
         Some((before, _)) => format!("{before}expected an object"),
         None => said.to_owned(),
@@ -136,12 +144,19 @@ fn words(error: &serde_json::Error) -> String {
 
 /// The character at which reading stopped.
 fn place(text: &str, error: &serde_json::Error) -> Span {
-    let line = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum::<usize>();
+    let line = text
+        .split_inclusive('\n')
+        .take(error.line().saturating_sub(1))
+        .map(str::len)
+        .sum::<usize>();
     let mut at = (line + error.column().saturating_sub(1)).min(text.len());
     while !text.is_char_boundary(at) {
         at -= 1;
     }
-    let end = text.get(at..).and_then(|rest| rest.chars().next()).map_or(at, |c| at + c.len_utf8());
+    let end = text
+        .get(at..)
+        .and_then(|rest| rest.chars().next())
+        .map_or(at, |c| at + c.len_utf8());
     Span::new(at, end)
 }
 
@@ -154,11 +169,16 @@ pub(super) fn is_known(version: impl Into<i128>) -> bool {
 pub(super) fn other_version(version: &str) -> DocumentError {
     let newer = version.parse::<u64>().is_ok_and(|v| v > u64::from(VERSION));
     let message = format!("this plan has version {version}, known are {FIRST} and {VERSION}");
-    let help = if newer { "it was written by a newer vplan: read it with that one" } else { "make the plan again" };
+    let help = if newer {
+        "it was written by a newer vplan: read it with that one"
+    } else {
+        "make the plan again"
+    };
     DocumentError::new(error::VERSION, message, Some(help.to_owned()))
 }
 
-/// What holds of every plan, whatever it was read from: it is the one that its digest names, and one that may be run.
+/// What holds of every plan, whatever it was read from: it is the one that its digest names, and
+/// one that may be run.
 ///
 /// # Errors
 /// What does not hold, and of which step.
@@ -166,13 +186,23 @@ pub(super) fn checked(plan: &Plan) -> Result<(), Unfit> {
     let actual = digest(plan);
     let of_digest = |message: String, help: Option<&str>| {
         let help = help.map(str::to_owned);
-        Err(Unfit { code: TAMPERED, message, help, step: None, field: Some("digest") })
+        Err(Unfit {
+            code: TAMPERED,
+            message,
+            help,
+            step: None,
+            field: Some("digest"),
+        })
     };
     match &plan.digest {
         Some(said) if *said == actual => {}
         Some(said) => {
-            let help = "it was changed after it was made; make it again from its contract and request";
-            return of_digest(format!("the plan says its digest is {said}, but it is {actual}"), Some(help));
+            let help =
+                "it was changed after it was made; make it again from its contract and request";
+            return of_digest(
+                format!("the plan says its digest is {said}, but it is {actual}"),
+                Some(help),
+            );
         }
         None => return of_digest("the plan has no digest".to_owned(), None),
     }

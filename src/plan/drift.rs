@@ -1,4 +1,5 @@
-//! In which fields do two plans differ? One line a field, for people who must decide whether a saved plan still fits.
+//! In which fields do two plans differ? One line a field, for people who must decide whether a
+//! saved plan still fits.
 
 use super::Plan;
 use super::canonical::value;
@@ -30,12 +31,18 @@ pub struct Difference {
 impl std::fmt::Display for Difference {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "(absent)".to_owned());
-        write!(f, "{}: {} -> {}", self.path, value(&self.saved), value(&self.present))
+        write!(
+            f,
+            "{}: {} -> {}",
+            self.path,
+            value(&self.saved),
+            value(&self.present)
+        )
     }
 }
 
-/// All fields in which two plans differ, annotations aside, in the order of their paths' first appearance in the saved plan.
-/// Empty exactly when their digests are the same.
+/// All fields in which two plans differ, annotations aside, in the order of their paths' first
+/// appearance in the saved plan. Empty exactly when their digests are the same.
 #[must_use]
 pub fn drift(saved: &Plan, present: &Plan) -> Vec<Difference> {
     let mut found = Vec::new();
@@ -44,7 +51,12 @@ pub fn drift(saved: &Plan, present: &Plan) -> Vec<Difference> {
 }
 
 /// INVARIANT (depth): a plan nests a handful of levels.
-fn differences(path: &str, saved: Option<&Value>, present: Option<&Value>, found: &mut Vec<Difference>) {
+fn differences(
+    path: &str,
+    saved: Option<&Value>,
+    present: Option<&Value>,
+    found: &mut Vec<Difference>,
+) {
     if saved == present {
         return;
     }
@@ -69,12 +81,19 @@ type Named<'a> = Vec<(String, &'a Value)>;
 
 /// The items of a list with their names, if each has one of its own.
 fn named(list: &[Value]) -> Option<Named<'_>> {
-    let name = |item: &Map<String, Value>| NAMES.iter().find_map(|key| item.get(*key)).map(name_text);
-    let names: Option<Named<'_>> = list.iter().map(|item| Some((name(item.as_object()?)?, item))).collect();
+    let name =
+        |item: &Map<String, Value>| NAMES.iter().find_map(|key| item.get(*key)).map(name_text);
+    let names: Option<Named<'_>> = list
+        .iter()
+        .map(|item| Some((name(item.as_object()?)?, item)))
+        .collect();
     let names = names?;
     let mut sorted: Vec<&String> = names.iter().map(|(name, _)| name).collect();
     sorted.sort();
-    sorted.windows(2).all(|pair| pair.first() != pair.last()).then_some(names)
+    sorted
+        .windows(2)
+        .all(|pair| pair.first() != pair.last())
+        .then_some(names)
 }
 
 fn name_text(value: &Value) -> String {
@@ -85,7 +104,12 @@ fn name_text(value: &Value) -> String {
 }
 
 fn lists(path: &str, a: &Named<'_>, b: &Named<'_>, found: &mut Vec<Difference>) {
-    let map = |list: &Named<'_>| list.iter().cloned().map(|(n, v)| (n, v.clone())).collect::<BTreeMap<_, _>>();
+    let map = |list: &Named<'_>| {
+        list.iter()
+            .cloned()
+            .map(|(n, v)| (n, v.clone()))
+            .collect::<BTreeMap<_, _>>()
+    };
     let (in_a, in_b) = (map(a), map(b));
     for (name, value) in a {
         match in_b.get(name) {
@@ -97,18 +121,29 @@ fn lists(path: &str, a: &Named<'_>, b: &Named<'_>, found: &mut Vec<Difference>) 
         found.push(difference(&join(path, name), None, Some(&summary(value))));
     }
     let common = |list: &Named<'_>, other: &BTreeMap<String, Value>| {
-        list.iter().filter(|(n, _)| other.contains_key(n)).map(|(n, _)| Value::from(n.as_str())).collect::<Vec<_>>()
+        list.iter()
+            .filter(|(n, _)| other.contains_key(n))
+            .map(|(n, _)| Value::from(n.as_str()))
+            .collect::<Vec<_>>()
     };
     let (order_a, order_b) = (common(a, &in_b), common(b, &in_a));
     if order_a != order_b {
         let path = format!("{path} (order)");
-        found.push(difference(&path, Some(&Value::from(order_a)), Some(&Value::from(order_b))));
+        found.push(difference(
+            &path,
+            Some(&Value::from(order_a)),
+            Some(&Value::from(order_b)),
+        ));
     }
 }
 
 /// Of an item that is there on one side only, what a person knows it by.
 fn summary(item: &Value) -> Value {
-    ["command", "answer", "status", "reason", "message"].iter().find_map(|key| item.get(*key)).unwrap_or(item).clone()
+    ["command", "answer", "status", "reason", "message"]
+        .iter()
+        .find_map(|key| item.get(*key))
+        .unwrap_or(item)
+        .clone()
 }
 
 fn difference(path: &str, saved: Option<&Value>, present: Option<&Value>) -> Difference {
@@ -119,12 +154,20 @@ fn difference(path: &str, saved: Option<&Value>, present: Option<&Value>) -> Dif
         }
         text.chars().take(SHOWN - 1).chain(['…']).collect()
     };
-    Difference { path: path.to_owned(), present: present.map(show), saved: saved.map(show) }
+    Difference {
+        path: path.to_owned(),
+        present: present.map(show),
+        saved: saved.map(show),
+    }
 }
 
 fn join(path: &str, key: &str) -> String {
     let key = visible(key.as_bytes());
-    if path.is_empty() { key } else { format!("{path}.{key}") }
+    if path.is_empty() {
+        key
+    } else {
+        format!("{path}.{key}")
+    }
 }
 
 #[cfg(test)]
@@ -139,7 +182,10 @@ mod tests {
         changed.timeout_ms = 120_000;
         changed.needs = vec!["c".to_owned()];
         let present = plan(vec![step("c"), changed, step("d")]);
-        let lines: Vec<String> = drift(&saved, &present).iter().map(ToString::to_string).collect();
+        let lines: Vec<String> = drift(&saved, &present)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         assert_eq!(
             lines,
             [

@@ -59,8 +59,16 @@ pub const TAMPERED: &str = "vplan::plan::tampered";
 pub const UNFIT: &str = "vplan::plan::unfit";
 
 impl PlanError {
-    pub(super) fn new(code: &'static str, message: impl Into<String>, help: Option<String>) -> Self {
-        Self { code, message: message.into(), help }
+    pub(super) fn new(
+        code: &'static str,
+        message: impl Into<String>,
+        help: Option<String>,
+    ) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            help,
+        }
     }
 
     /// A name that is none of those known, with the nearest one or all of them as help.
@@ -76,13 +84,19 @@ impl PlanError {
             None => match known.clone().count() {
                 0 => None,
                 n if n <= LISTED => {
-                    let all: Vec<String> = known.map(|k| format!("`{}`", visible(k.as_bytes()))).collect();
+                    let all: Vec<String> = known
+                        .map(|k| format!("`{}`", visible(k.as_bytes())))
+                        .collect();
                     Some(format!("known are {}", all.join(", ")))
                 }
                 n => Some(format!("`vplan explain` lists all {n}")),
             },
         };
-        Self::new(code, format!("no {what} is called `{}`", visible(given.as_bytes())), help)
+        Self::new(
+            code,
+            format!("no {what} is called `{}`", visible(given.as_bytes())),
+            help,
+        )
     }
 }
 
@@ -97,8 +111,15 @@ pub struct DocumentError {
 }
 
 impl DocumentError {
-    pub(super) fn new(code: &'static str, message: impl Into<String>, help: Option<String>) -> Self {
-        Self { error: PlanError::new(code, message, help), span: None }
+    pub(super) fn new(
+        code: &'static str,
+        message: impl Into<String>,
+        help: Option<String>,
+    ) -> Self {
+        Self {
+            error: PlanError::new(code, message, help),
+            span: None,
+        }
     }
 
     /// Says where.
@@ -111,6 +132,9 @@ impl DocumentError {
 
 impl From<Unfit> for DocumentError {
     fn from(unfit: Unfit) -> Self {
-        Self { error: PlanError::new(unfit.code, unfit.message, unfit.help), span: None }
+        Self {
+            error: PlanError::new(unfit.code, unfit.message, unfit.help),
+            span: None,
+        }
     }
 }

@@ -1,4 +1,5 @@
-//! Does a contract do what its tests say? A test is a request with the plan that it must give; no repository is looked at.
+//! Does a contract do what its tests say? A test is a request with the plan that it must give; no
+//! repository is looked at.
 
 pub mod alignment;
 pub mod coverage;
@@ -139,7 +140,12 @@ impl<'c> Examiner<'c> {
         Self {
             contract,
             asked: asked.into_iter().collect(),
-            index: contract.checks.iter().enumerate().map(|(i, c)| (c.id.as_str(), i)).collect(),
+            index: contract
+                .checks
+                .iter()
+                .enumerate()
+                .map(|(i, c)| (c.id.as_str(), i))
+                .collect(),
             around,
             matcher: matcher(contract),
         }
@@ -151,7 +157,11 @@ impl<'c> Examiner<'c> {
         let request = request(expect);
         let mut facts = Facts::default();
         for path in &self.asked {
-            let there = if expect.exists.contains(*path) { Certainty::Yes } else { Certainty::No };
+            let there = if expect.exists.contains(*path) {
+                Certainty::Yes
+            } else {
+                Certainty::No
+            };
             facts.add(Question::Exists((*path).clone()), Answer::Word(there));
         }
         // A file that a test names as changed is there, unless it says that it was deleted.
@@ -161,7 +171,10 @@ impl<'c> Examiner<'c> {
             plan: Vec::new(),
             differences: Vec::new(),
             refused: Some(refused),
-            touched: Touched { role: role.clone(), ..Touched::default() },
+            touched: Touched {
+                role: role.clone(),
+                ..Touched::default()
+            },
         };
         // Reasons cost more than the plan, and only a failure asks for them.
         let mut last = None;
@@ -169,8 +182,14 @@ impl<'c> Examiner<'c> {
             let verdict = match assemble(Some(self.contract), &request, &facts, prepared) {
                 Ok(Assembled::Plan(plan, seen)) => self.verdict(expect, &plan, &seen, role.clone()),
                 Ok(Assembled::Needs(questions)) => {
-                    let list = questions.iter().map(|q| visible(q.to_word().as_bytes())).collect::<Vec<_>>();
-                    let message = format!("the plan depends on `{}`, which a test cannot say", list.join("`, `"));
+                    let list = questions
+                        .iter()
+                        .map(|q| visible(q.to_word().as_bytes()))
+                        .collect::<Vec<_>>();
+                    let message = format!(
+                        "the plan depends on `{}`, which a test cannot say",
+                        list.join("`, `")
+                    );
                     nothing(PlanError::new("vplan::test::facts", message, None))
                 }
                 Err(error) => nothing(error),
@@ -180,7 +199,13 @@ impl<'c> Examiner<'c> {
             }
             last = Some(verdict);
         }
-        last.unwrap_or_else(|| nothing(PlanError::new("vplan::test::facts", "there is no plan".to_owned(), None)))
+        last.unwrap_or_else(|| {
+            nothing(PlanError::new(
+                "vplan::test::facts",
+                "there is no plan".to_owned(),
+                None,
+            ))
+        })
     }
 
     fn verdict(&self, expect: &Expect, plan: &Plan, seen: &Seen, role: String) -> Verdict {
@@ -190,11 +215,27 @@ impl<'c> Examiner<'c> {
                 names.push(step.check().to_owned());
             }
         }
-        let checks = names.iter().filter_map(|n| self.index.get(n.as_str()).copied()).collect();
+        let checks = names
+            .iter()
+            .filter_map(|n| self.index.get(n.as_str()).copied())
+            .collect();
         let touched = Touched::new(role, checks, seen, &self.around);
-        let view = View { examiner: self, plan, names: &names };
-        let differences = expect.assertions.iter().flat_map(|a| view.differences(a)).collect();
-        Verdict { plan: names, differences, refused: None, touched }
+        let view = View {
+            examiner: self,
+            plan,
+            names: &names,
+        };
+        let differences = expect
+            .assertions
+            .iter()
+            .flat_map(|a| view.differences(a))
+            .collect();
+        Verdict {
+            plan: names,
+            differences,
+            refused: None,
+            touched,
+        }
     }
 }
 
@@ -231,26 +272,51 @@ impl View<'_> {
                 .names
                 .iter()
                 .filter_map(|n| match runs(&n.value) {
-                    true => Some(of(DifferenceKind::Surplus, &n.value, n.place, self.why(&n.value))),
+                    true => Some(of(
+                        DifferenceKind::Surplus,
+                        &n.value,
+                        n.place,
+                        self.why(&n.value),
+                    )),
                     false if self.why_not(&n.value).is_none() => Some(absent(&n.value, n.place)),
                     false => None,
                 })
                 .collect(),
             AssertionKind::Plan => {
-                if self.names.iter().eq(assertion.names.iter().map(|n| &n.value)) {
+                if self
+                    .names
+                    .iter()
+                    .eq(assertion.names.iter().map(|n| &n.value))
+                {
                     return Vec::new();
                 }
-                let expected: Vec<&str> = assertion.names.iter().map(|n| n.value.as_str()).collect();
+                let expected: Vec<&str> =
+                    assertion.names.iter().map(|n| n.value.as_str()).collect();
                 let actual: Vec<&str> = self.names.iter().map(String::as_str).collect();
-                let place = |name: &str| assertion.names.iter().find(|n| n.value == name).map(|n| n.place);
+                let place = |name: &str| {
+                    assertion
+                        .names
+                        .iter()
+                        .find(|n| n.value == name)
+                        .map(|n| n.place)
+                };
                 let rows = alignment::align(&expected, &actual);
                 rows.iter()
                     .filter_map(|row| match (row.expected, row.actual) {
                         (Some(name), None) if runs(name) => None,
-                        (Some(name), None) => Some(absent(name, place(name).unwrap_or(assertion.place))),
+                        (Some(name), None) => {
+                            Some(absent(name, place(name).unwrap_or(assertion.place)))
+                        }
                         (None, Some(name)) => Some(match place(name) {
-                            Some(place) => of(DifferenceKind::Moved, name, place, self.why_here(name)),
-                            None => of(DifferenceKind::Surplus, name, assertion.place, self.why(name)),
+                            Some(place) => {
+                                of(DifferenceKind::Moved, name, place, self.why_here(name))
+                            }
+                            None => of(
+                                DifferenceKind::Surplus,
+                                name,
+                                assertion.place,
+                                self.why(name),
+                            ),
                         }),
                         _ => None,
                     })
@@ -265,8 +331,15 @@ impl View<'_> {
 
     /// Why a check is in the plan.
     fn why(&self, name: &str) -> String {
-        let reasons = self.step(name).map(|s| s.reasons.as_slice()).unwrap_or_default();
-        let mut told: Vec<String> = reasons.iter().take(NAMED).map(|r| sentence(r, NAMED)).collect();
+        let reasons = self
+            .step(name)
+            .map(|s| s.reasons.as_slice())
+            .unwrap_or_default();
+        let mut told: Vec<String> = reasons
+            .iter()
+            .take(NAMED)
+            .map(|r| sentence(r, NAMED))
+            .collect();
         if reasons.len() > NAMED {
             told.push(format!("and {} more reasons", reasons.len() - NAMED));
         }
@@ -278,21 +351,35 @@ impl View<'_> {
         if let Some(omitted) = self.plan.omitted.iter().find(|o| o.id == name) {
             return Some(visible(omitted.reason.as_bytes()));
         }
-        self.examiner.index.get(name).map(|_| "it is the same work as another check of the plan".to_owned())
+        self.examiner
+            .index
+            .get(name)
+            .map(|_| "it is the same work as another check of the plan".to_owned())
     }
 
     /// Why a check stands where it does.
     fn why_here(&self, name: &str) -> String {
         let before = self.names.iter().take_while(|n| *n != name).last();
-        let place =
-            before.map_or("it runs first".to_owned(), |b| format!("it runs behind `{}`", visible(b.as_bytes())));
-        let after = self.step(name).map(|s| s.after.as_slice()).unwrap_or_default();
+        let place = before.map_or("it runs first".to_owned(), |b| {
+            format!("it runs behind `{}`", visible(b.as_bytes()))
+        });
+        let after = self
+            .step(name)
+            .map(|s| s.after.as_slice())
+            .unwrap_or_default();
         match after {
             [] => format!("{place}, by the order of the file"),
             list => {
-                let shown: Vec<String> =
-                    list.iter().take(NAMED).map(|a| format!("`{}`", visible(a.as_bytes()))).collect();
-                let more = if list.len() > NAMED { format!(" and {} more", list.len() - NAMED) } else { String::new() };
+                let shown: Vec<String> = list
+                    .iter()
+                    .take(NAMED)
+                    .map(|a| format!("`{}`", visible(a.as_bytes())))
+                    .collect();
+                let more = if list.len() > NAMED {
+                    format!(" and {} more", list.len() - NAMED)
+                } else {
+                    String::new()
+                };
                 format!("{place}; it waits for {}{more}", shown.join(", "))
             }
         }

@@ -1,6 +1,8 @@
-//! How is a plan told to people, to picture makers and to a shell? Pure: a plan in, a byte-stable text out.
+//! How is a plan told to people, to picture makers and to a shell? Pure: a plan in, a byte-stable
+//! text out.
 //!
-//! Unaware of terminals: a text is made of marked pieces, and the caller's [`Style`] decides what a mark looks like.
+//! Unaware of terminals: a text is made of marked pieces, and the caller's [`Style`] decides what a
+//! mark looks like.
 
 pub mod graph;
 pub mod shell;
@@ -58,15 +60,27 @@ pub struct Options<'a> {
 
 impl Default for Options<'_> {
     fn default() -> Self {
-        Self { style: &Plain, width: 100, files: 3 }
+        Self {
+            style: &Plain,
+            width: 100,
+            files: 3,
+        }
     }
 }
 
 /// A reason as a sentence: `whenChangedAny "src/**" (line 4) selects src/a.rs`.
 #[must_use]
 pub fn sentence(reason: &Reason, files: usize) -> String {
-    let names = || reason.names.iter().map(|n| visible(n.as_bytes())).collect::<Vec<_>>();
-    let line = reason.line.map_or(String::new(), |n| format!(" ({})", place(reason.file.as_deref(), n)));
+    let names = || {
+        reason
+            .names
+            .iter()
+            .map(|n| visible(n.as_bytes()))
+            .collect::<Vec<_>>()
+    };
+    let line = reason.line.map_or(String::new(), |n| {
+        format!(" ({})", place(reason.file.as_deref(), n))
+    });
     let keyword = visible(reason.condition.as_bytes());
     let selects = |what: String| match (reason.matched_count, matched(reason, files)) {
         (Some(_), Some(found)) => format!("{what}{line} selects {found}"),
@@ -76,7 +90,10 @@ pub fn sentence(reason: &Reason, files: usize) -> String {
         "always" => "always".to_owned(),
         "use" => format!("through a use{line}"),
         "needed-by" => {
-            let more = reason.matched_count.unwrap_or(0).saturating_sub(reason.names.len() as u64);
+            let more = reason
+                .matched_count
+                .unwrap_or(0)
+                .saturating_sub(reason.names.len() as u64);
             format!("needed by {}", and_more(names(), more))
         }
         "explicit" => "asked for as a command".to_owned(),
@@ -85,22 +102,32 @@ pub fn sentence(reason: &Reason, files: usize) -> String {
         "risk" => selects(format!(
             "risk {} {}\"{}\"",
             names().join(" "),
-            reason.paths.as_ref().map_or(String::new(), |p| format!("{} with ", visible(p.as_bytes()))),
+            reason.paths.as_ref().map_or(String::new(), |p| format!(
+                "{} with ",
+                visible(p.as_bytes())
+            )),
             visible(reason.glob.as_deref().unwrap_or_default().as_bytes())
         )),
         "byRole" => format!("{keyword} {}{line}", names().join(" ")),
         "whenExists" | "whenAbsent" => format!("{keyword} {}{line}", names().join(" ")),
         super::definition::DEFINITION_CHANGED => {
-            format!("the change touches what defines it: {}", matched(reason, files).unwrap_or_default())
+            format!(
+                "the change touches what defines it: {}",
+                matched(reason, files).unwrap_or_default()
+            )
         }
         _ if reason.condition.starts_with("whenChanged") => match (&reason.glob, &reason.paths) {
-            (Some(glob), Some(name)) => {
-                selects(format!("{keyword} {} with \"{}\"", visible(name.as_bytes()), visible(glob.as_bytes())))
-            }
+            (Some(glob), Some(name)) => selects(format!(
+                "{keyword} {} with \"{}\"",
+                visible(name.as_bytes()),
+                visible(glob.as_bytes())
+            )),
             (Some(glob), None) => selects(format!("{keyword} \"{}\"", visible(glob.as_bytes()))),
             _ => selects(format!("{keyword} {}", names().join(" "))),
         },
-        _ => format!("{keyword} {}{line}", names().join(" ")).trim_end().to_owned(),
+        _ => format!("{keyword} {}{line}", names().join(" "))
+            .trim_end()
+            .to_owned(),
     }
 }
 
@@ -119,7 +146,12 @@ fn matched(reason: &Reason, files: usize) -> Option<String> {
         return None;
     }
     let count = reason.matched_count.unwrap_or(reason.matched.len() as u64);
-    let shown: Vec<String> = reason.matched.iter().take(files.max(1)).map(ToString::to_string).collect();
+    let shown: Vec<String> = reason
+        .matched
+        .iter()
+        .take(files.max(1))
+        .map(ToString::to_string)
+        .collect();
     let more = count.saturating_sub(shown.len() as u64);
     Some(and_more(shown, more))
 }
@@ -127,7 +159,11 @@ fn matched(reason: &Reason, files: usize) -> Option<String> {
 /// `a, b and 3 more`
 fn and_more(shown: Vec<String>, more: u64) -> String {
     let list = shown.join(", ");
-    if more > 0 { format!("{list} and {more} more") } else { list }
+    if more > 0 {
+        format!("{list} and {more} more")
+    } else {
+        list
+    }
 }
 
 /// Breaks text at blanks so that no line is wider, unless a word is.
@@ -161,7 +197,10 @@ mod tests {
         for width in 1..30 {
             let lines = wrap(text, width);
             assert_eq!(lines.join(" "), text, "{width}");
-            assert!(lines.iter().all(|l| l.trim_end().len() <= width.max(5)), "{lines:?}");
+            assert!(
+                lines.iter().all(|l| l.trim_end().len() <= width.max(5)),
+                "{lines:?}"
+            );
         }
     }
 }

@@ -12,15 +12,18 @@ use std::collections::BTreeMap;
 pub enum Question {
     /// Does this path exist, by exact bytes of directory entries? yes, no.
     Exists(RepoPath),
-    /// Which of the changed files do not exist any more, whatever their status says? A list of paths. Asked only when a
-    /// selected check has `{changed}`.
+    /// Which of the changed files do not exist any more, whatever their status says? A list of
+    /// paths. Asked only when a selected check has `{changed}`.
     MissingChanged,
-    /// Which scripts does `DIR/package.json` declare? A list; `no` when there is no such file; `unknown` when it cannot be read.
+    /// Which scripts does `DIR/package.json` declare? A list; `no` when there is no such file;
+    /// `unknown` when it cannot be read.
     Scripts(RepoPath),
-    /// Which targets does the makefile of DIR have (GNUmakefile, makefile, Makefile: make's own order)? A list, in which a name with `%`
-    /// is a pattern rule's; `no` when there is none; `unknown` when it includes others, or has computed targets.
+    /// Which targets does the makefile of DIR have (GNUmakefile, makefile, Makefile: make's own
+    /// order)? A list, in which a name with `%` is a pattern rule's; `no` when there is none;
+    /// `unknown` when it includes others, or has computed targets.
     MakeTargets(RepoPath),
-    /// The same for the base revision (HEAD, or the merge base with `--base`); `unknown` without git.
+    /// The same for the base revision (HEAD, or the merge base with `--base`); `unknown` without
+    /// git.
     BaseScripts(RepoPath),
     /// The same for the base revision.
     BaseMakeTargets(RepoPath),
@@ -95,12 +98,14 @@ impl Facts {
             | Question::BaseScripts(_)
             | Question::Tracked(_) => false,
         };
-        let Some(Answer::List(list)) = self.get(question).filter(|_| makes) else { return false };
+        let Some(Answer::List(list)) = self.get(question).filter(|_| makes) else {
+            return false;
+        };
         list.iter().any(|w| matches_pattern(w.as_bytes(), name))
     }
 
-    /// Whether a list is known to hold a name: yes, no, or unknown (also when it was never asked, and when only a pattern rule may
-    /// make it).
+    /// Whether a list is known to hold a name: yes, no, or unknown (also when it was never asked,
+    /// and when only a pattern rule may make it).
     #[must_use]
     pub fn holds(&self, question: &Question, name: &[u8]) -> Certainty {
         match self.get(question) {
@@ -112,12 +117,19 @@ impl Facts {
     }
 }
 
-/// Whether a target's pattern matches a name: `%` is at least one byte, and is looked for in the name without its folder too.
+/// Whether a target's pattern matches a name: `%` is at least one byte, and is looked for in the
+/// name without its folder too.
 fn matches_pattern(pattern: &[u8], name: &[u8]) -> bool {
-    let Some(at) = pattern.iter().position(|b| *b == b'%') else { return false };
-    let (before, after) = (pattern.get(..at).unwrap_or_default(), pattern.get(at + 1..).unwrap_or_default());
-    let matches =
-        |name: &[u8]| name.len() > before.len() + after.len() && name.starts_with(before) && name.ends_with(after);
+    let Some(at) = pattern.iter().position(|b| *b == b'%') else {
+        return false;
+    };
+    let (before, after) = (
+        pattern.get(..at).unwrap_or_default(),
+        pattern.get(at + 1..).unwrap_or_default(),
+    );
+    let matches = |name: &[u8]| {
+        name.len() > before.len() + after.len() && name.starts_with(before) && name.ends_with(after)
+    };
     matches(name) || name.rsplit(|b| *b == b'/').next().is_some_and(matches)
 }
 
@@ -160,9 +172,15 @@ impl Question {
         if bytes == b"missing-changed" {
             return Some(Question::MissingChanged);
         }
-        let (prefix, make) = Self::KINDS.iter().find(|(prefix, _)| bytes.starts_with(prefix.as_bytes()))?;
+        let (prefix, make) = Self::KINDS
+            .iter()
+            .find(|(prefix, _)| bytes.starts_with(prefix.as_bytes()))?;
         let path = bytes.get(prefix.len()..)?;
-        Some(make(if path == b"." { RepoPath::root() } else { RepoPath::from_exact(path)? }))
+        Some(make(if path == b"." {
+            RepoPath::root()
+        } else {
+            RepoPath::from_exact(path)?
+        }))
     }
 }
 
@@ -180,7 +198,10 @@ impl JsonSchema for Question {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let kinds: Vec<&str> = Self::KINDS.iter().map(|(prefix, _)| *prefix).collect();
         let mut schema = Word::json_schema(generator);
-        let description = format!("What was asked: `missing-changed`, or one of `{}` and a path.", kinds.join("`, `"));
+        let description = format!(
+            "What was asked: `missing-changed`, or one of `{}` and a path.",
+            kinds.join("`, `")
+        );
         schema.insert("description".to_owned(), description.into());
         schema
     }
@@ -189,6 +210,7 @@ impl JsonSchema for Question {
 impl<'de> Deserialize<'de> for Question {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let word = Word::deserialize(deserializer)?;
-        Question::from_word(&word).ok_or_else(|| serde::de::Error::custom("not a question that vplan asks"))
+        Question::from_word(&word)
+            .ok_or_else(|| serde::de::Error::custom("not a question that vplan asks"))
     }
 }

@@ -14,7 +14,8 @@ use crate::contract::draft::Imported;
 use crate::contract::{BUILT_IN_ROLES, Contract, Gate, Limits, RecoverPolicy, Role, Scope};
 use std::collections::BTreeSet;
 
-/// The request's role, if it is one of the contract's: what can be said of a request before anybody is asked about it.
+/// The request's role, if it is one of the contract's: what can be said of a request before anybody
+/// is asked about it.
 ///
 /// # Errors
 /// It is none.
@@ -23,7 +24,12 @@ pub fn known_role<'a>(contract: &Contract, request: &'a Request) -> Result<&'a s
     if contract.roles.contains_key(role) {
         return Ok(role);
     }
-    Err(PlanError::unknown(error::UNKNOWN_ROLE, "role", role, contract.roles.keys().map(String::as_str)))
+    Err(PlanError::unknown(
+        error::UNKNOWN_ROLE,
+        "role",
+        role,
+        contract.roles.keys().map(String::as_str),
+    ))
 }
 
 impl<'a> Input<'a> {
@@ -35,22 +41,33 @@ impl<'a> Input<'a> {
     pub fn commands(&self) -> Vec<Asked<'a>> {
         let request = self.request;
         // The ids of ten thousand checks are not collected for nothing.
-        let none = request.explicit.is_empty() && request.inferred.is_empty() && request.proposal.is_none();
+        let none = request.explicit.is_empty()
+            && request.inferred.is_empty()
+            && request.proposal.is_none();
         if request.mode == Mode::Off || none {
             return Vec::new();
         }
-        let mut taken: BTreeSet<String> = self.contract.checks.iter().map(|c| c.id.clone()).collect();
+        let mut taken: BTreeSet<String> =
+            self.contract.checks.iter().map(|c| c.id.clone()).collect();
         let mut commands: Vec<Asked> = Vec::new();
         let explicit = &self.request.explicit;
         let list = listed(explicit).commands.into_iter();
-        for (command, carried) in list.filter_map(|(index, carried)| Some((explicit.get(index)?, carried))) {
+        for (command, carried) in
+            list.filter_map(|(index, carried)| Some((explicit.get(index)?, carried)))
+        {
             // A repetition is merged later; it must not use up an id.
             let same = |a: &&Asked| a.command == command && a.carried == carried;
             let id = match commands.iter().find(same) {
                 Some(before) => before.id.clone(),
                 None => step::id_of_command(command, &mut taken),
             };
-            commands.push(Asked { command, carried, id, origin: Origin::Explicit, describe: None });
+            commands.push(Asked {
+                command,
+                carried,
+                id,
+                origin: Origin::Explicit,
+                describe: None,
+            });
         }
         let carried = Carried::default;
         let mode = self.request.mode;
@@ -58,28 +75,63 @@ impl<'a> Input<'a> {
             for (command, why) in self.request.proposal.iter().flat_map(|p| &p.commands) {
                 let id = step::id_of_command(command, &mut taken);
                 let (origin, describe) = (Origin::Proposed, why.as_deref());
-                commands.push(Asked { command, carried: carried(), id, origin, describe });
+                commands.push(Asked {
+                    command,
+                    carried: carried(),
+                    id,
+                    origin,
+                    describe,
+                });
             }
         }
         if mode == Mode::Hybrid || (self.declared.is_none() && mode == Mode::Fallback) {
             for (id, command) in &self.request.inferred {
                 let id = step::unique(id.clone(), &mut taken);
-                commands.push(Asked { command, carried: carried(), id, origin: Origin::Inferred, describe: None });
+                commands.push(Asked {
+                    command,
+                    carried: carried(),
+                    id,
+                    origin: Origin::Inferred,
+                    describe: None,
+                });
             }
         }
         commands
     }
 
     pub fn check_names(&self, commands: &[Asked]) -> Result<(), PlanError> {
-        if let Some(skip) = self.request.skip.iter().find(|s| s.reason.trim().is_empty()) {
-            let message = format!("skipping `{}` needs a reason", visible(skip.name.as_bytes()));
+        if let Some(skip) = self
+            .request
+            .skip
+            .iter()
+            .find(|s| s.reason.trim().is_empty())
+        {
+            let message = format!(
+                "skipping `{}` needs a reason",
+                visible(skip.name.as_bytes())
+            );
             let help = Some("say why with `--reason`; it is recorded in the plan".to_owned());
             return Err(PlanError::new(error::BLANK_REASON, message, help));
         }
-        let ids = || self.contract.checks.iter().map(|c| c.id.as_str()).chain(commands.iter().map(|c| c.id.as_str()));
-        let tags = || self.contract.checks.iter().flat_map(|c| c.tags.iter().map(String::as_str));
-        let Request { names, only, skip, .. } = self.request;
-        if self.request.mode == Mode::Off || (names.is_empty() && only.is_empty() && skip.is_empty()) {
+        let ids = || {
+            self.contract
+                .checks
+                .iter()
+                .map(|c| c.id.as_str())
+                .chain(commands.iter().map(|c| c.id.as_str()))
+        };
+        let tags = || {
+            self.contract
+                .checks
+                .iter()
+                .flat_map(|c| c.tags.iter().map(String::as_str))
+        };
+        let Request {
+            names, only, skip, ..
+        } = self.request;
+        if self.request.mode == Mode::Off
+            || (names.is_empty() && only.is_empty() && skip.is_empty())
+        {
             return Ok(());
         }
         let known: BTreeSet<&str> = ids().collect();
@@ -87,16 +139,31 @@ impl<'a> Input<'a> {
         for selector in names.iter().chain(only) {
             match selector {
                 Selector::Name(name) if !known.contains(name.as_str()) => {
-                    return Err(PlanError::unknown(error::UNKNOWN_CHECK, "check", name, ids()));
+                    return Err(PlanError::unknown(
+                        error::UNKNOWN_CHECK,
+                        "check",
+                        name,
+                        ids(),
+                    ));
                 }
                 Selector::Tag(tag) if !known_tags.contains(tag.as_str()) => {
-                    return Err(PlanError::unknown(error::UNKNOWN_TAG, "tag", tag, known_tags.iter().copied()));
+                    return Err(PlanError::unknown(
+                        error::UNKNOWN_TAG,
+                        "tag",
+                        tag,
+                        known_tags.iter().copied(),
+                    ));
                 }
                 Selector::Name(_) | Selector::Tag(_) => {}
             }
         }
         match skip.iter().find(|s| !known.contains(s.name.as_str())) {
-            Some(skip) => Err(PlanError::unknown(error::UNKNOWN_CHECK, "check", &skip.name, ids())),
+            Some(skip) => Err(PlanError::unknown(
+                error::UNKNOWN_CHECK,
+                "check",
+                &skip.name,
+                ids(),
+            )),
             None => Ok(()),
         }
     }
@@ -105,7 +172,13 @@ impl<'a> Input<'a> {
     pub fn frame(&self, role: &str) -> Plan {
         let request = self.request;
         let lesser = |a: Option<u64>, b: Option<u64>| a.into_iter().chain(b).min();
-        let sorted = |list: &[Selector]| list.iter().map(selector_text).collect::<BTreeSet<_>>().into_iter().collect();
+        let sorted = |list: &[Selector]| {
+            list.iter()
+                .map(selector_text)
+                .collect::<BTreeSet<_>>()
+                .into_iter()
+                .collect()
+        };
         let mut skip = request.skip.clone();
         skip.sort();
         skip.dedup_by(|b, a| a.name == b.name);
@@ -113,11 +186,19 @@ impl<'a> Input<'a> {
         boundaries.sort();
         boundaries.dedup();
         let recover = &self.contract.recover;
-        let import = |i: &Imported| ContractRef { digest: i.digest.clone(), imports: Vec::new(), path: i.name.clone() };
+        let import = |i: &Imported| ContractRef {
+            digest: i.digest.clone(),
+            imports: Vec::new(),
+            path: i.name.clone(),
+        };
         let reference = |c: &Contract| {
             let mut imports: Vec<ContractRef> = c.imports.iter().map(import).collect();
             imports.sort_by(|a, b| a.path.cmp(&b.path));
-            ContractRef { digest: c.digest.clone(), imports, path: c.path.clone() }
+            ContractRef {
+                digest: c.digest.clone(),
+                imports,
+                path: c.path.clone(),
+            }
         };
         Plan {
             caveats: Vec::new(),
@@ -130,8 +211,16 @@ impl<'a> Input<'a> {
             policy: Policy {
                 budget_ms: lesser(request.budget_ms, self.contract.limits.budget_ms),
                 fail_fast: !request.keep_going,
-                jobs: request.jobs.or(self.contract.limits.jobs).unwrap_or(Policy::JOBS).max(1),
-                recover: if request.no_recover { Vec::new() } else { recover.rules.clone() },
+                jobs: request
+                    .jobs
+                    .or(self.contract.limits.jobs)
+                    .unwrap_or(Policy::JOBS)
+                    .max(1),
+                recover: if request.no_recover {
+                    Vec::new()
+                } else {
+                    recover.rules.clone()
+                },
                 recover_contract: recover.contract,
             },
             request: RequestRecord {
@@ -153,17 +242,31 @@ impl<'a> Input<'a> {
             rewrites: Vec::new(),
             steps: Vec::new(),
             tiers: Vec::new(),
-            version: if request.in_version_1 { canonical::FIRST } else { canonical::VERSION },
+            version: if request.in_version_1 {
+                canonical::FIRST
+            } else {
+                canonical::VERSION
+            },
         }
     }
 
     pub fn notes(&self) -> Vec<Note> {
         let off = self.request.mode == Mode::Off;
-        let gone = if off { Vec::new() } else { listed(&self.request.explicit).gone };
-        let carried = gone.into_iter().filter_map(|index| self.request.explicit.get(index)).map(|command| {
-            let text = visible(command.to_text().as_bytes());
-            note("carried", format!("`{text}` is carried into the commands after it"))
-        });
+        let gone = if off {
+            Vec::new()
+        } else {
+            listed(&self.request.explicit).gone
+        };
+        let carried = gone
+            .into_iter()
+            .filter_map(|index| self.request.explicit.get(index))
+            .map(|command| {
+                let text = visible(command.to_text().as_bytes());
+                note(
+                    "carried",
+                    format!("`{text}` is carried into the commands after it"),
+                )
+            });
         let Some(contract) = self.declared else {
             let without = (!off).then(|| note("no-contract", "there is no contract".to_owned()));
             return without.into_iter().chain(carried).collect();
@@ -174,16 +277,30 @@ impl<'a> Input<'a> {
         let changed = files.into_iter().filter_map(|(path, what)| {
             let path = path.filter(|p| self.request.changed.contains(p))?;
             let message = format!("{what} `{path}` is itself among the changed files");
-            Some(Note { path: Some(path), ..note("contract-changed", message) })
+            Some(Note {
+                path: Some(path),
+                ..note("contract-changed", message)
+            })
         });
-        let imported =
-            contract.imports.iter().filter_map(|i| i.path.as_ref()).filter(|p| self.request.changed.contains(p));
+        let imported = contract
+            .imports
+            .iter()
+            .filter_map(|i| i.path.as_ref())
+            .filter(|p| self.request.changed.contains(p));
         let imported = imported.map(|path| {
-            let message = format!("the imported contract `{path}` is itself among the changed files");
-            Note { path: Some(path.clone()), ..note("contract-changed", message) }
+            let message =
+                format!("the imported contract `{path}` is itself among the changed files");
+            Note {
+                path: Some(path.clone()),
+                ..note("contract-changed", message)
+            }
         });
         let outside = super::scope::outside(&contract.scope, &self.request.changed);
-        changed.chain(imported).chain(outside).chain(carried).collect()
+        changed
+            .chain(imported)
+            .chain(outside)
+            .chain(carried)
+            .collect()
     }
 }
 
@@ -195,7 +312,11 @@ fn selector_text(selector: &Selector) -> String {
 }
 
 pub(super) fn note(kind: &str, message: String) -> Note {
-    Note { kind: kind.to_owned(), message, path: None }
+    Note {
+        kind: kind.to_owned(),
+        message,
+        path: None,
+    }
 }
 
 /// What stands in for a contract where there is none: the built-in roles, and nothing else.
@@ -212,7 +333,10 @@ pub fn without_contract() -> Contract {
         conditions: Vec::new(),
         risks: Vec::new(),
         sequences: Vec::new(),
-        roles: BUILT_IN_ROLES.iter().map(|r| ((*r).to_owned(), Role::default())).collect(),
+        roles: BUILT_IN_ROLES
+            .iter()
+            .map(|r| ((*r).to_owned(), Role::default()))
+            .collect(),
         limits: Limits::default(),
         scope: Scope::default(),
         recover: RecoverPolicy::default(),

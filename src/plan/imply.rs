@@ -1,11 +1,12 @@
-//! What does one condition say about another? Answers that are certain, told from the texts of the globs: a "yes" holds for
-//! every change, a "no" may only mean that it was not seen.
+//! What does one condition say about another? Answers that are certain, told from the texts of the
+//! globs: a "yes" holds for every change, a "no" may only mean that it was not seen.
 
 use crate::base::glob::overlap::overlaps;
 use crate::base::glob::{Glob, Item, Selection, What};
 use crate::contract::Test;
 
-/// How many pairs of items are compared for one answer. Names can stand for lists of names, and so for very many globs.
+/// How many pairs of items are compared for one answer. Names can stand for lists of names, and so
+/// for very many globs.
 const STEPS: u32 = 512;
 
 /// Whether whatever makes `a` hold makes `b` hold.
@@ -24,33 +25,46 @@ pub fn implies(a: &Test, b: &Test) -> bool {
         (Test::ChangedOnly(a), Test::ChangedNone(b)) => disjoint(a, b, steps),
         // Each item of `whenChangedAll` is a `whenChangedAny` of its own, the exclusions included.
         (Test::ChangedAll(a), Test::ChangedAny(b)) => alone(a).any(|a| covers(b, &a, steps)),
-        (Test::ChangedAll(a), Test::ChangedAll(b)) => alone(b).all(|b| alone(a).any(|a| covers(&b, &a, steps))),
-        (Test::ChangedAny(a) | Test::ChangedOnly(a), Test::ChangedAll(b)) => alone(b).all(|b| covers(&b, a, steps)),
+        (Test::ChangedAll(a), Test::ChangedAll(b)) => {
+            alone(b).all(|b| alone(a).any(|a| covers(&b, &a, steps)))
+        }
+        (Test::ChangedAny(a) | Test::ChangedOnly(a), Test::ChangedAll(b)) => {
+            alone(b).all(|b| covers(&b, a, steps))
+        }
         _ => false,
     }
 }
 
-/// Whether no change makes both hold. (`whenExists` and `whenAbsent` of one path both hold where nobody knows.) With itself: whether nothing makes it hold.
+/// Whether no change makes both hold. (`whenExists` and `whenAbsent` of one path both hold where
+/// nobody knows.) With itself: whether nothing makes it hold.
 #[must_use]
 pub fn contradicts(a: &Test, b: &Test) -> bool {
     let steps = &mut Steps(STEPS);
     match (a, b) {
         (Test::Role(a), Test::Role(b)) => !a.iter().any(|role| b.contains(role)),
         (Test::ChangedAny(some) | Test::ChangedOnly(some), Test::ChangedNone(none))
-        | (Test::ChangedNone(none), Test::ChangedAny(some) | Test::ChangedOnly(some)) => covers(none, some, steps),
-        (Test::ChangedAll(all), Test::ChangedNone(none)) | (Test::ChangedNone(none), Test::ChangedAll(all)) => {
+        | (Test::ChangedNone(none), Test::ChangedAny(some) | Test::ChangedOnly(some)) => {
+            covers(none, some, steps)
+        }
+        (Test::ChangedAll(all), Test::ChangedNone(none))
+        | (Test::ChangedNone(none), Test::ChangedAll(all)) => {
             alone(all).any(|one| covers(none, &one, steps))
         }
-        (Test::ChangedOnly(a), Test::ChangedAny(b)) | (Test::ChangedAny(b), Test::ChangedOnly(a)) => {
-            disjoint(a, b, steps)
+        (Test::ChangedOnly(a), Test::ChangedAny(b))
+        | (Test::ChangedAny(b), Test::ChangedOnly(a)) => disjoint(a, b, steps),
+        // Names are taken apart on one side first, so that one order may show what the other does
+        // not.
+        (Test::ChangedOnly(a), Test::ChangedOnly(b)) => {
+            disjoint(a, b, steps) || disjoint(b, a, &mut Steps(STEPS))
         }
-        // Names are taken apart on one side first, so that one order may show what the other does not.
-        (Test::ChangedOnly(a), Test::ChangedOnly(b)) => disjoint(a, b, steps) || disjoint(b, a, &mut Steps(STEPS)),
-        (Test::ChangedOnly(only), Test::ChangedAll(all)) | (Test::ChangedAll(all), Test::ChangedOnly(only)) => {
+        (Test::ChangedOnly(only), Test::ChangedAll(all))
+        | (Test::ChangedAll(all), Test::ChangedOnly(only)) => {
             alone(all).any(|one| disjoint(only, &one, steps))
         }
         (Test::ChangedAny(a), Test::ChangedAny(b)) if a == b => disjoint(a, a, steps),
-        (Test::ChangedAll(a), Test::ChangedAll(b)) if a == b => alone(a).any(|one| disjoint(&one, &one, steps)),
+        (Test::ChangedAll(a), Test::ChangedAll(b)) if a == b => {
+            alone(a).any(|one| disjoint(&one, &one, steps))
+        }
         _ => false,
     }
 }
@@ -71,7 +85,12 @@ fn alone(selection: &Selection) -> impl Iterator<Item = Selection> + '_ {
         .items
         .iter()
         .filter(|i| !i.not)
-        .map(move |item| Selection { items: std::iter::once(item).chain(excluded.clone()).cloned().collect() })
+        .map(move |item| Selection {
+            items: std::iter::once(item)
+                .chain(excluded.clone())
+                .cloned()
+                .collect(),
+        })
 }
 
 /// Whether `a` selects everything that `b` selects.
@@ -81,8 +100,13 @@ fn covers(a: &Selection, b: &Selection, steps: &mut Steps) -> bool {
     }
     // What `a` excludes, `b` must exclude or have nothing of.
     let free = a.items.iter().filter(|i| i.not).all(|not| {
-        b.items.iter().any(|other| other.not && item_covers(&other.what, &not.what, steps))
-            || b.items.iter().filter(|i| !i.not).all(|i| item_disjoint(&i.what, &not.what, steps))
+        b.items
+            .iter()
+            .any(|other| other.not && item_covers(&other.what, &not.what, steps))
+            || b.items
+                .iter()
+                .filter(|i| !i.not)
+                .all(|i| item_disjoint(&i.what, &not.what, steps))
     });
     free && b.items.iter().filter(|i| !i.not).all(|item| {
         let taken = |a: &Item| !a.not && item_covers(&a.what, &item.what, steps);
@@ -98,27 +122,38 @@ fn item_covers(a: &What, b: &What, steps: &mut Steps) -> bool {
         _ if a == b => true,
         (What::Glob(a), What::Glob(b)) => glob_covers(a, b),
         (What::Paths { items, .. }, b) => {
-            let one = Selection { items: vec![Item { not: false, what: b.clone() }] };
+            let one = Selection {
+                items: vec![Item {
+                    not: false,
+                    what: b.clone(),
+                }],
+            };
             covers(items, &one, steps)
         }
         // The exclusions of a name only make it select less.
-        (a, What::Paths { items, .. }) => {
-            items.items.iter().filter(|i| !i.not).all(|item| item_covers(a, &item.what, steps))
-        }
+        (a, What::Paths { items, .. }) => items
+            .items
+            .iter()
+            .filter(|i| !i.not)
+            .all(|item| item_covers(a, &item.what, steps)),
     }
 }
 
 /// Whether no file is selected by both.
 fn disjoint(a: &Selection, b: &Selection, steps: &mut Steps) -> bool {
     let excluded = |item: &What, by: &Selection, steps: &mut Steps| {
-        by.items.iter().any(|not| not.not && item_covers(&not.what, item, steps))
+        by.items
+            .iter()
+            .any(|not| not.not && item_covers(&not.what, item, steps))
     };
     let left: Vec<&What> = a.items.iter().filter(|i| !i.not).map(|i| &i.what).collect();
     let right: Vec<&What> = b.items.iter().filter(|i| !i.not).map(|i| &i.what).collect();
     left.iter().all(|x| {
         excluded(x, a, steps)
             || excluded(x, b, steps)
-            || right.iter().all(|y| excluded(y, a, steps) || excluded(y, b, steps) || item_disjoint(x, y, steps))
+            || right.iter().all(|y| {
+                excluded(y, a, steps) || excluded(y, b, steps) || item_disjoint(x, y, steps)
+            })
     })
 }
 
@@ -130,7 +165,10 @@ fn item_disjoint(a: &What, b: &What, steps: &mut Steps) -> bool {
         (What::Glob(a), What::Glob(b)) => glob_disjoint(a, b),
         (What::Paths { items, .. }, other) | (other, What::Paths { items, .. }) => {
             items.items.iter().filter(|i| !i.not).all(|item| {
-                items.items.iter().any(|not| not.not && item_covers(&not.what, other, steps))
+                items
+                    .items
+                    .iter()
+                    .any(|not| not.not && item_covers(&not.what, other, steps))
                     || item_disjoint(&item.what, other, steps)
             })
         }
@@ -148,13 +186,15 @@ fn glob_covers(a: &Glob, b: &Glob) -> bool {
     // `dir/**` has the directory and everything below it.
     if let Some(dir) = a.strip_suffix("/**").or_else(|| a.strip_suffix('/'))
         && !dir.contains(SPECIAL)
-        && b.strip_prefix(dir).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        && b.strip_prefix(dir)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     {
         return true;
     }
     // `**/*.md` has every path that ends so.
-    a.strip_prefix("**/*")
-        .is_some_and(|end| !end.is_empty() && !end.contains(SPECIAL) && !end.contains('/') && b.ends_with(end))
+    a.strip_prefix("**/*").is_some_and(|end| {
+        !end.is_empty() && !end.contains(SPECIAL) && !end.contains('/') && b.ends_with(end)
+    })
 }
 
 fn glob_disjoint(a: &Glob, b: &Glob) -> bool {
@@ -175,21 +215,36 @@ mod tests {
 
     fn selection(text: &str) -> Selection {
         let item = |text: &str| {
-            let (not, text) = text.strip_prefix('!').map_or((false, text), |text| (true, text));
+            let (not, text) = text
+                .strip_prefix('!')
+                .map_or((false, text), |text| (true, text));
             match text.strip_prefix('@') {
                 Some(list) => {
                     let items = Arc::new(selection(&list.replace('+', " ").replace('-', "!")));
-                    Item { not, what: What::Paths { items, name: list.to_owned() } }
+                    Item {
+                        not,
+                        what: What::Paths {
+                            items,
+                            name: list.to_owned(),
+                        },
+                    }
                 }
-                None => Item { not, what: What::Glob(Glob::parse(text).unwrap()) },
+                None => Item {
+                    not,
+                    what: What::Glob(Glob::parse(text).unwrap()),
+                },
             }
         };
-        Selection { items: text.split(' ').map(item).collect() }
+        Selection {
+            items: text.split(' ').map(item).collect(),
+        }
     }
 
     #[test]
     fn what_is_seen() {
-        use Test::{ChangedAll as All, ChangedAny as Any, ChangedNone as None, ChangedOnly as Only};
+        use Test::{
+            ChangedAll as All, ChangedAny as Any, ChangedNone as None, ChangedOnly as Only,
+        };
         type Make = fn(Selection) -> Test;
         let any: Make = Any;
         let table: &[(Make, &str, Make, &str, bool, bool)] = &[
@@ -223,22 +278,42 @@ mod tests {
         ];
         for (make_a, a, make_b, b, implied, never) in table {
             let (x, y) = (make_a(selection(a)), make_b(selection(b)));
-            assert_eq!((implies(&x, &y), contradicts(&x, &y)), (*implied, *never), "{x:?} {y:?}");
+            assert_eq!(
+                (implies(&x, &y), contradicts(&x, &y)),
+                (*implied, *never),
+                "{x:?} {y:?}"
+            );
             assert_eq!(contradicts(&y, &x), *never, "{y:?} {x:?}");
         }
         let role = |names: &[&str]| Test::Role(names.iter().map(|n| (*n).to_owned()).collect());
-        assert!(implies(&role(&["a"]), &role(&["b", "a"])) && !implies(&role(&["a", "b"]), &role(&["a"])));
-        assert!(contradicts(&role(&["a"]), &role(&["b"])) && !contradicts(&role(&["a", "b"]), &role(&["b"])));
+        assert!(
+            implies(&role(&["a"]), &role(&["b", "a"]))
+                && !implies(&role(&["a", "b"]), &role(&["a"]))
+        );
+        assert!(
+            contradicts(&role(&["a"]), &role(&["b"]))
+                && !contradicts(&role(&["a", "b"]), &role(&["b"]))
+        );
     }
 
     #[test]
     fn it_ends() {
         let mut below = Arc::new(selection("a/** !b"));
         for i in 0..60 {
-            let item = |not| Item { not, what: What::Paths { items: below.clone(), name: format!("n{i}") } };
-            below = Arc::new(Selection { items: vec![item(false), item(false), item(true)] });
+            let item = |not| Item {
+                not,
+                what: What::Paths {
+                    items: below.clone(),
+                    name: format!("n{i}"),
+                },
+            };
+            below = Arc::new(Selection {
+                items: vec![item(false), item(false), item(true)],
+            });
         }
-        let test = Test::ChangedAny(Selection { items: below.items.iter().rev().cloned().collect() });
+        let test = Test::ChangedAny(Selection {
+            items: below.items.iter().rev().cloned().collect(),
+        });
         assert!(!implies(&test, &Test::ChangedAny(selection("b"))));
         assert!(!contradicts(&test, &Test::ChangedNone(selection("b"))));
     }

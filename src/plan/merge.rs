@@ -1,4 +1,5 @@
-//! Which checks are the same work, and which of the request's commands run? (engine.md section 3, items 4, 5 and 7)
+//! Which checks are the same work, and which of the request's commands run? (engine.md section 3,
+//! items 4, 5 and 7)
 
 use super::changed::Existing;
 use super::compile::{Asked, Fate, Input, Member, no_file_left, omitted, outside_role, unnamed};
@@ -23,19 +24,35 @@ impl<'a> Input<'a> {
     pub fn merge_anonymous(&self, fates: &mut [Fate]) -> Vec<(usize, usize)> {
         let mut first: BTreeMap<Identity, usize> = BTreeMap::new();
         let mut merged = Vec::new();
-        for (index, check) in self.contract.checks.iter().enumerate().filter(|(_, c)| !c.named) {
-            let (Some(Fate::In(_)), Some(identity)) = (fates.get(index), identity_of_check(check)) else { continue };
+        for (index, check) in self
+            .contract
+            .checks
+            .iter()
+            .enumerate()
+            .filter(|(_, c)| !c.named)
+        {
+            let (Some(Fate::In(_)), Some(identity)) = (fates.get(index), identity_of_check(check))
+            else {
+                continue;
+            };
             let target = *first.entry(identity).or_insert(index);
             if target == index {
                 continue;
             }
-            let old = fates.get_mut(index).map(|fate| std::mem::replace(fate, Fate::Merged));
+            let old = fates
+                .get_mut(index)
+                .map(|fate| std::mem::replace(fate, Fate::Merged));
             if let (Some(Fate::In(from)), Some(Fate::In(into))) = (old, fates.get_mut(target)) {
                 into.tier = into.tier.min(from.tier);
                 add_reasons(&mut into.reasons, from.reasons);
                 into.files.extend(from.files);
                 // The order is that of the names, not of what stands in front of some of them.
-                let name = |word: &Word| word.as_bytes().strip_prefix(b"./").unwrap_or(word.as_bytes()).to_vec();
+                let name = |word: &Word| {
+                    word.as_bytes()
+                        .strip_prefix(b"./")
+                        .unwrap_or(word.as_bytes())
+                        .to_vec()
+                };
                 into.files.sort_by_cached_key(name);
                 into.files.dedup();
             }
@@ -44,8 +61,8 @@ impl<'a> Input<'a> {
         merged
     }
 
-    /// Merges each command into the check that it equals, or decides about it alone. What the explicit ones became is added to
-    /// `list`, in their order.
+    /// Merges each command into the check that it equals, or decides about it alone. What the
+    /// explicit ones became is added to `list`, in their order.
     pub fn choose_commands(
         &self,
         commands: &[Asked<'a>],
@@ -59,7 +76,9 @@ impl<'a> Input<'a> {
         let mut allowed: BTreeSet<Identity> = BTreeSet::new();
         if !commands.is_empty() {
             for (index, check) in self.contract.checks.iter().enumerate() {
-                let Some(identity) = identity_of_check(check) else { continue };
+                let Some(identity) = identity_of_check(check) else {
+                    continue;
+                };
                 if restriction.is_some_and(|r| check.tags.iter().any(|t| r.only.contains(t))) {
                     allowed.insert(identity.clone());
                 }
@@ -70,21 +89,35 @@ impl<'a> Input<'a> {
         }
         let names = &self.request.names;
         let limit = self.contract.roles.get(role).and_then(|r| r.max_checks);
-        let limit = limit.into_iter().chain(self.contract.limits.max_checks).min();
+        let limit = limit
+            .into_iter()
+            .chain(self.contract.limits.max_checks)
+            .min();
         let mut taken = 0;
         let mut seen: BTreeSet<Identity> = BTreeSet::new();
         let mut chosen = Vec::new();
         let all_env: Vec<Env> = commands.iter().map(env_of_command).collect();
         for (asked, env) in commands.iter().zip(&all_env) {
-            let Asked { command, id, origin, describe, carried } = asked;
+            let Asked {
+                command,
+                id,
+                origin,
+                describe,
+                carried,
+            } = asked;
             let identity = identity_of_command(asked, env);
             let condition = match origin {
                 Origin::Explicit => "explicit",
                 Origin::Proposed => "proposed",
                 Origin::Inferred | Origin::Contract => "inferred",
             };
-            let reason = Reason { condition: condition.to_owned(), ..Reason::default() };
-            if let Some((index, Fate::In(check))) = in_plan.get(&identity).and_then(|i| Some((*i, fates.get_mut(*i)?)))
+            let reason = Reason {
+                condition: condition.to_owned(),
+                ..Reason::default()
+            };
+            if let Some((index, Fate::In(check))) = in_plan
+                .get(&identity)
+                .and_then(|i| Some((*i, fates.get_mut(*i)?)))
             {
                 if *origin == Origin::Explicit {
                     list.push(Listed::Check(index));
@@ -95,8 +128,14 @@ impl<'a> Input<'a> {
             if !seen.insert(identity.clone()) {
                 continue;
             }
-            let files = if command.has_changed() { existing.all(&carried.dir) } else { Vec::new() };
-            let outcome = if let Some(restriction) = restriction.filter(|_| !allowed.contains(&identity)) {
+            let files = if command.has_changed() {
+                existing.all(&carried.dir)
+            } else {
+                Vec::new()
+            };
+            let outcome = if let Some(restriction) =
+                restriction.filter(|_| !allowed.contains(&identity))
+            {
                 Err(outside_role(id, role, restriction))
             } else if !names.is_empty() && *origin != Origin::Explicit && !self.is_named(id, &[]) {
                 Err(unnamed(id))
@@ -105,7 +144,10 @@ impl<'a> Input<'a> {
             } else if command.has_changed() && files.is_empty() {
                 Err(no_file_left(id))
             } else if let Some(limit) = limit.filter(|l| taken >= *l) {
-                Err(Omitted { narrows: true, ..omitted(id, format!("cut by max-checks {limit}"), "max-checks") })
+                Err(Omitted {
+                    narrows: true,
+                    ..omitted(id, format!("cut by max-checks {limit}"), "max-checks")
+                })
             } else {
                 taken += 1;
                 let mut steps = step::of_command(asked, &files);
@@ -124,10 +166,17 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Adds what is not there yet. Files and lines do not count: where something stands must not reach the digest.
+/// Adds what is not there yet. Files and lines do not count: where something stands must not reach
+/// the digest.
 fn add_reasons(to: &mut Vec<Reason>, more: Vec<Reason>) {
     for reason in more {
-        let same = |known: &Reason| Reason { file: reason.file.clone(), line: reason.line, ..known.clone() } == reason;
+        let same = |known: &Reason| {
+            Reason {
+                file: reason.file.clone(),
+                line: reason.line,
+                ..known.clone()
+            } == reason
+        };
         if !to.iter().any(same) {
             to.push(reason);
         }

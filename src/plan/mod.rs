@@ -1,9 +1,10 @@
-//! What must be verified for this change? Contract, request and facts to a plan: plain data, content-hashed.
+//! What must be verified for this change? Contract, request and facts to a plan: plain data,
+//! content-hashed.
 
 mod changed;
 
-pub mod canonical;
 pub mod about;
+pub mod canonical;
 pub mod caveat;
 pub mod compared;
 pub mod compile;
@@ -48,8 +49,8 @@ use serde::{Deserialize, Serialize};
 
 /// A frozen, totally ordered list of steps and all it was made from (engine.md sections 3 and 13).
 ///
-/// What `vplan plan` prints is what `vplan run` executes and what recovery rewrites. Annotations, which the digest leaves out, are
-/// marked; [`canonical`] says which there are.
+/// What `vplan plan` prints is what `vplan run` executes and what recovery rewrites. Annotations,
+/// which the digest leaves out, are marked; [`canonical`] says which there are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Plan {
@@ -67,7 +68,8 @@ pub struct Plan {
     pub digest: Option<Digest>,
     /// What was asked of the repository, and the answers.
     pub facts: Vec<Fact>,
-    /// What is true of the whole plan and worth a reader's attention: a changed contract, mode `off`, a lowered trigger.
+    /// What is true of the whole plan and worth a reader's attention: a changed contract, mode
+    /// `off`, a lowered trigger.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
     /// The checks that were left out, in base order.
@@ -114,7 +116,8 @@ pub struct ContractRef {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Note {
-    /// A stable kebab-case name: `contract-changed`, `mode-off`, `trigger-lowered`, `no-contract`, `outside-scope`.
+    /// A stable kebab-case name: `contract-changed`, `mode-off`, `trigger-lowered`, `no-contract`,
+    /// `outside-scope`.
     pub kind: String,
     /// One line for people.
     pub message: String,
@@ -161,7 +164,8 @@ fn fail_fast() -> bool {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Tier {
-    /// `always`, `trigger NAME` in file order, `milestone-end`, `high-risk`, `run-end`, `min-tier`, `named`.
+    /// `always`, `trigger NAME` in file order, `milestone-end`, `high-risk`, `run-end`,
+    /// `min-tier`, `named`.
     pub reasons: Vec<String>,
     /// 0, 1 or 2.
     pub tier: u8,
@@ -171,7 +175,9 @@ pub struct Tier {
 }
 
 /// Where a step comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
     /// The request's own commands.
@@ -255,8 +261,8 @@ pub struct Step {
     /// `file`: which path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<RepoPath>,
-    /// Ids of those of `after` that it waits for only because they prepare: `setup`, and commands of the request. Such an order
-    /// gives way to every other, and recovery may turn it round.
+    /// Ids of those of `after` that it waits for only because they prepare: `setup`, and commands
+    /// of the request. Such an order gives way to every other, and recovery may turn it round.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prepared_by: Vec<String>,
     /// `produces`.
@@ -343,8 +349,9 @@ pub struct StepSource {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Reason {
-    /// `always`, `byRole`, `whenChangedAny`, `whenChangedAll`, `whenChangedOnly`, `whenChangedNone`, `whenExists`,
-    /// `whenAbsent`, `use`, `needed-by`, `named`, `explicit`, `inferred`, `proposed`, `definition-changed`, `tier`, `role`, `only`, `skip`, `risk`, …
+    /// `always`, `byRole`, `whenChangedAny`, `whenChangedAll`, `whenChangedOnly`,
+    /// `whenChangedNone`, `whenExists`, `whenAbsent`, `use`, `needed-by`, `named`, `explicit`,
+    /// `inferred`, `proposed`, `definition-changed`, `tier`, `role`, `only`, `skip`, `risk`, …
     pub condition: String,
     /// Annotation: the file of that line, if it is not the contract itself.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -381,7 +388,8 @@ pub struct Omitted {
     /// Annotation: its line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
-    /// Whether leaving it out narrows the coverage: waived, cut. A condition that does not hold narrows nothing.
+    /// Whether leaving it out narrows the coverage: waived, cut. A condition that does not hold
+    /// narrows nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub narrows: bool,
     /// One line for people.
@@ -405,7 +413,8 @@ pub struct Rewrite {
     pub evidence: Option<String>,
     /// The commands after.
     pub next_commands: Vec<String>,
-    /// Digest of the plan after. Absent in the rewritten plan itself, whose digest covers this list.
+    /// Digest of the plan after. Absent in the rewritten plan itself, whose digest covers this
+    /// list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_digest: Option<Digest>,
     /// The commands before.
@@ -432,7 +441,9 @@ pub struct Refusal {
 }
 
 /// How much of what was asked is verified.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Coverage {
     /// All.

@@ -1,4 +1,5 @@
-//! Why is nothing verified, or less than a reader would think? What a request and its contract say by themselves.
+//! Why is nothing verified, or less than a reader would think? What a request and its contract say
+//! by themselves.
 
 use super::caveat::{Caveat, Code, Effect};
 use super::compile::NAMED;
@@ -11,7 +12,12 @@ use crate::contract::Contract;
 pub const EMPTY: &str = "the contract has no checks";
 
 /// The conditions of which none holds where nothing changed.
-const ABOUT_CHANGES: &[&str] = &["whenChangedAny", "whenChangedAll", "whenChangedOnly", "changed"];
+const ABOUT_CHANGES: &[&str] = &[
+    "whenChangedAny",
+    "whenChangedAll",
+    "whenChangedOnly",
+    "changed",
+];
 
 /// What keeps an answer to this request from meaning what it seems to.
 #[must_use]
@@ -25,24 +31,38 @@ pub fn caveats(plan: &Plan, contract: Option<&Contract>) -> Vec<Caveat> {
         return vec![Caveat::new(Code::EmptyContract, Effect::Incomplete, EMPTY).way_out(way_out)];
     }
     if !request.names.is_empty() {
-        let message = format!("only {} was asked for: no other check was looked at", ticks(&request.names));
-        return vec![Caveat::new(Code::Named, Effect::Narrows, message).of_checks(request.names.clone())];
+        let message = format!(
+            "only {} was asked for: no other check was looked at",
+            ticks(&request.names)
+        );
+        return vec![
+            Caveat::new(Code::Named, Effect::Narrows, message).of_checks(request.names.clone()),
+        ];
     }
     if !request.only.is_empty() && plan.steps.is_empty() {
-        let message = format!("of `--only` {} nothing applies to this change", ticks(&request.only));
-        return vec![Caveat::new(Code::OnlyNothing, Effect::Narrows, message).of_checks(request.only.clone())];
+        let message = format!(
+            "of `--only` {} nothing applies to this change",
+            ticks(&request.only)
+        );
+        return vec![
+            Caveat::new(Code::OnlyNothing, Effect::Narrows, message)
+                .of_checks(request.only.clone()),
+        ];
     }
     Vec::new()
 }
 
-/// Whether a plan without steps verifies less than was asked for, although each check was left out for a reason.
+/// Whether a plan without steps verifies less than was asked for, although each check was left out
+/// for a reason.
 #[must_use]
 pub fn narrows(plan: &Plan) -> bool {
     let request = &plan.request;
-    request.mode != Mode::Off && (!request.names.is_empty() || (plan.steps.is_empty() && !request.only.is_empty()))
+    request.mode != Mode::Off
+        && (!request.names.is_empty() || (plan.steps.is_empty() && !request.only.is_empty()))
 }
 
-/// Whether a plan without steps left something out: then its contract has checks, or the request brought some.
+/// Whether a plan without steps left something out: then its contract has checks, or the request
+/// brought some.
 #[must_use]
 pub fn left_something_out(plan: &Plan) -> bool {
     !plan.omitted.is_empty() || !plan.rewrites.is_empty()
@@ -55,16 +75,30 @@ pub fn why(plan: &Plan) -> String {
     if request.mode == Mode::Off {
         return "mode is off: nothing was verified".to_owned();
     }
-    let about = |o: &Omitted, wanted: &[&str]| o.reasons.iter().any(|r| wanted.contains(&r.condition.as_str()));
+    let about = |o: &Omitted, wanted: &[&str]| {
+        o.reasons
+            .iter()
+            .any(|r| wanted.contains(&r.condition.as_str()))
+    };
     if request.changed.is_empty() && plan.omitted.iter().any(|o| about(o, ABOUT_CHANGES)) {
         return nothing_changed(plan);
     }
-    let named = plan.omitted.iter().find(|o| !request.names.is_empty() && !about(o, &[NAMED]));
+    let named = plan
+        .omitted
+        .iter()
+        .find(|o| !request.names.is_empty() && !about(o, &[NAMED]));
     if let Some(named) = named {
-        return format!("`{}` was left out: {}", visible(named.id.as_bytes()), named.reason);
+        return format!(
+            "`{}` was left out: {}",
+            visible(named.id.as_bytes()),
+            named.reason
+        );
     }
     if !request.only.is_empty() {
-        return format!("of `--only` {} nothing applies to this change", ticks(&request.only));
+        return format!(
+            "of `--only` {} nothing applies to this change",
+            ticks(&request.only)
+        );
     }
     "each check of the contract was left out".to_owned()
 }
@@ -74,18 +108,30 @@ fn nothing_changed(plan: &Plan) -> String {
     let branch = plan.compared.as_ref().and_then(|c| c.branch.as_ref());
     match (&plan.request.changed_from, branch) {
         (Some(ChangedFrom::WorkTree), Some(branch)) => {
-            format!("no file changed against `{}`; try `--all`", visible(branch.as_bytes()))
+            format!(
+                "no file changed against `{}`; try `--all`",
+                visible(branch.as_bytes())
+            )
         }
-        (Some(ChangedFrom::WorkTree), _) => "no file changed against `HEAD`; try `--all` or `--base BRANCH`".to_owned(),
+        (Some(ChangedFrom::WorkTree), _) => {
+            "no file changed against `HEAD`; try `--all` or `--base BRANCH`".to_owned()
+        }
         (Some(ChangedFrom::Staged), _) => "nothing is staged; try `--all`".to_owned(),
         (Some(ChangedFrom::All), _) => "git tracks no file".to_owned(),
         (Some(ChangedFrom::Base(base)), _) => {
-            format!("no file changed against `{}`; try `--all`", visible(base.as_bytes()))
+            format!(
+                "no file changed against `{}`; try `--all`",
+                visible(base.as_bytes())
+            )
         }
         (None, _) => "no changed file was named; try `--all` or `--base BRANCH`".to_owned(),
     }
 }
 
 fn ticks(names: &[String]) -> String {
-    names.iter().map(|n| format!("`{}`", visible(n.as_bytes()))).collect::<Vec<_>>().join(", ")
+    names
+        .iter()
+        .map(|n| format!("`{}`", visible(n.as_bytes())))
+        .collect::<Vec<_>>()
+        .join(", ")
 }

@@ -1,7 +1,8 @@
 //! In which order do the steps run, and why does one stand before another?
 //!
-//! Nodes are indices in base order. By tier first, then topologically; of the nodes that are ready the first goes first. What orders
-//! them, the stronger first: tiers, `sequence`, `needs`, `writes`, artifact settings, what prepares. Each gives way to those before it.
+//! Nodes are indices in base order. By tier first, then topologically; of the nodes that are ready
+//! the first goes first. What orders them, the stronger first: tiers, `sequence`, `needs`,
+//! `writes`, artifact settings, what prepares. Each gives way to those before it.
 
 mod artifacts;
 mod graph;
@@ -44,7 +45,8 @@ pub struct Constraints {
     pub artifacts: Vec<Bundle>,
     /// What prepares: it gives way to everything else.
     pub preparing: Preparing,
-    /// Tell all direct predecessors, not the fewest that imply the others: what plans of version 1 do.
+    /// Tell all direct predecessors, not the fewest that imply the others: what plans of version 1
+    /// do.
     pub full: bool,
 }
 
@@ -57,7 +59,8 @@ pub struct Ordered {
     pub after: Vec<Vec<usize>>,
     /// For each node those that it waits for only because they prepare, in the order of `order`.
     pub prepared_by: Vec<Vec<usize>>,
-    /// (before, after) of sequences that the tiers contradict; one witness for each pair of groups.
+    /// (before, after) of sequences that the tiers contradict; one witness for each pair of
+    /// groups.
     pub against_tiers: Vec<(usize, usize)>,
 }
 
@@ -73,7 +76,10 @@ pub fn order(constraints: &Constraints) -> Ordered {
     for (needed, needer) in &constraints.needs {
         if constraints.tiers.get(*needed) <= constraints.tiers.get(*needer) {
             graph.edge(*needed, *needer);
-            strong.push(Bundle { before: vec![*needed], after: vec![*needer] });
+            strong.push(Bundle {
+                before: vec![*needed],
+                after: vec![*needer],
+            });
         }
     }
     for groups in &constraints.sequences {
@@ -83,35 +89,61 @@ pub fn order(constraints: &Constraints) -> Ordered {
         }
     }
     strong.extend(writers::add(&mut graph, constraints));
-    strong.extend(artifacts::add(&mut graph, &constraints.tiers, &constraints.artifacts));
+    strong.extend(artifacts::add(
+        &mut graph,
+        &constraints.tiers,
+        &constraints.artifacts,
+    ));
     let weak = preparing::add(&mut graph, constraints);
     let order = graph.sort(&constraints.tiers);
     let (after, prepared_by) = reduced::predecessors(&order, [&strong, &weak], constraints.full);
-    Ordered { order, after, prepared_by, against_tiers }
+    Ordered {
+        order,
+        after,
+        prepared_by,
+        against_tiers,
+    }
 }
 
-/// One bundle for each two neighbouring groups that are there; those against the tiers are taken out.
-fn sequence_bundles(groups: &[Vec<usize>], tiers: &[u8], lost: &mut Vec<(usize, usize)>) -> Vec<Bundle> {
+/// One bundle for each two neighbouring groups that are there; those against the tiers are taken
+/// out.
+fn sequence_bundles(
+    groups: &[Vec<usize>],
+    tiers: &[u8],
+    lost: &mut Vec<(usize, usize)>,
+) -> Vec<Bundle> {
     let present: Vec<&Vec<usize>> = groups.iter().filter(|g| !g.is_empty()).collect();
     let tier = |node: &usize| tiers.get(*node).copied().unwrap_or(0);
     let ranges: Vec<(u8, u8)> = present
         .iter()
-        .map(|g| (g.iter().map(tier).min().unwrap_or(0), g.iter().map(tier).max().unwrap_or(0)))
+        .map(|g| {
+            (
+                g.iter().map(tier).min().unwrap_or(0),
+                g.iter().map(tier).max().unwrap_or(0),
+            )
+        })
         .collect();
-    let ascending = ranges.windows(2).all(|pair| matches!(pair, [(_, max), (min, _)] if max <= min));
+    let ascending = ranges
+        .windows(2)
+        .all(|pair| matches!(pair, [(_, max), (min, _)] if max <= min));
     let mut bundles = Vec::new();
     for (i, before) in present.iter().enumerate() {
-        // Neighbours are enough while each pair of them holds; where a tier breaks the chain, every pair counts.
+        // Neighbours are enough while each pair of them holds; where a tier breaks the chain, every
+        // pair counts.
         let reach = if ascending { 1 } else { present.len() };
         for after in present.iter().skip(i + 1).take(reach) {
             for low in 0..=2_u8 {
                 let from: Vec<usize> = before.iter().filter(|n| tier(n) == low).copied().collect();
-                let (to, against): (Vec<usize>, Vec<usize>) = after.iter().partition(|n| tier(n) >= low);
+                let (to, against): (Vec<usize>, Vec<usize>) =
+                    after.iter().partition(|n| tier(n) >= low);
                 if let (Some(a), Some(b)) = (from.first(), against.first()) {
                     lost.push((*a, *b));
                 }
                 if !from.is_empty() && !to.is_empty() {
-                    bundles.push(Bundle { before: from, after: to });
+                    bundles.push(Bundle {
+                        before: from,
+                        after: to,
+                    });
                 }
             }
         }
@@ -119,8 +151,8 @@ fn sequence_bundles(groups: &[Vec<usize>], tiers: &[u8], lost: &mut Vec<(usize, 
     bundles
 }
 
-/// Whether the plan is in order: ids unique, tiers ascending, every predecessor there and before its successor, every
-/// need among the predecessors, direct or not.
+/// Whether the plan is in order: ids unique, tiers ascending, every predecessor there and before
+/// its successor, every need among the predecessors, direct or not.
 ///
 /// # Errors
 /// What is wrong, for people.
@@ -130,16 +162,34 @@ pub fn check_order(plan: &Plan) -> Result<(), String> {
     let mut tier = 0;
     for step in &plan.steps {
         if step.tier < tier {
-            return Err(format!("step `{}` of tier {} stands behind tier {tier}", step.id, step.tier));
+            return Err(format!(
+                "step `{}` of tier {} stands behind tier {tier}",
+                step.id, step.tier
+            ));
         }
         tier = step.tier;
-        if let Some(missing) = step.after.iter().chain(&step.needs).find(|id| !seen.contains(id.as_str())) {
-            return Err(format!("step `{}` waits for `{missing}`, which does not stand before it", step.id));
+        if let Some(missing) = step
+            .after
+            .iter()
+            .chain(&step.needs)
+            .find(|id| !seen.contains(id.as_str()))
+        {
+            return Err(format!(
+                "step `{}` waits for `{missing}`, which does not stand before it",
+                step.id
+            ));
         }
         if let Some(need) = step.needs.iter().find(|id| !waits(&before, step, id)) {
-            return Err(format!("step `{}` needs `{need}`, but does not wait for it", step.id));
+            return Err(format!(
+                "step `{}` needs `{need}`, but does not wait for it",
+                step.id
+            ));
         }
-        if let Some(id) = step.prepared_by.iter().find(|id| !step.after.contains(id) || step.needs.contains(id)) {
+        if let Some(id) = step
+            .prepared_by
+            .iter()
+            .find(|id| !step.after.contains(id) || step.needs.contains(id))
+        {
             return Err(format!(
                 "step `{}` is said to be prepared by `{id}`, which it does not merely wait for",
                 step.id
@@ -162,7 +212,14 @@ fn waits(before: &BTreeMap<&str, &[String]>, step: &super::Step, id: &str) -> bo
             return true;
         }
         if seen.insert(earlier) {
-            open.extend(before.get(earlier).into_iter().copied().flatten().map(String::as_str));
+            open.extend(
+                before
+                    .get(earlier)
+                    .into_iter()
+                    .copied()
+                    .flatten()
+                    .map(String::as_str),
+            );
         }
     }
     false
@@ -178,26 +235,66 @@ mod tests {
 
     #[test]
     fn orders() {
-        let none = |n: usize| Constraints { tiers: vec![0; n], ..Constraints::default() };
+        let none = |n: usize| Constraints {
+            tiers: vec![0; n],
+            ..Constraints::default()
+        };
         assert_eq!(ordered(none(3)), [0, 1, 2]);
-        assert_eq!(ordered(Constraints { tiers: vec![1, 0, 2, 0], ..none(0) }), [1, 3, 0, 2]);
-        assert_eq!(ordered(Constraints { needs: vec![(2, 0)], ..none(4) }), [1, 2, 0, 3]);
+        assert_eq!(
+            ordered(Constraints {
+                tiers: vec![1, 0, 2, 0],
+                ..none(0)
+            }),
+            [1, 3, 0, 2]
+        );
+        assert_eq!(
+            ordered(Constraints {
+                needs: vec![(2, 0)],
+                ..none(4)
+            }),
+            [1, 2, 0, 3]
+        );
         let sequence = |groups: Vec<Vec<usize>>| vec![groups];
         assert_eq!(
-            ordered(Constraints { sequences: sequence(vec![vec![1, 2], vec![], vec![0]]), ..none(3) }),
+            ordered(Constraints {
+                sequences: sequence(vec![vec![1, 2], vec![], vec![0]]),
+                ..none(3)
+            }),
             [1, 2, 0]
         );
         // Artifacts give way, on their own and jointly.
-        let edge = |a, b| Bundle { before: vec![a], after: vec![b] };
-        assert_eq!(ordered(Constraints { artifacts: vec![edge(2, 0)], ..none(3) }), [1, 2, 0]);
+        let edge = |a, b| Bundle {
+            before: vec![a],
+            after: vec![b],
+        };
         assert_eq!(
-            ordered(Constraints { artifacts: vec![edge(2, 0)], needs: vec![(0, 1), (1, 2)], ..none(3) }),
+            ordered(Constraints {
+                artifacts: vec![edge(2, 0)],
+                ..none(3)
+            }),
+            [1, 2, 0]
+        );
+        assert_eq!(
+            ordered(Constraints {
+                artifacts: vec![edge(2, 0)],
+                needs: vec![(0, 1), (1, 2)],
+                ..none(3)
+            }),
             [0, 1, 2]
         );
-        let round = Constraints { artifacts: vec![edge(2, 0), edge(0, 1), edge(1, 2)], ..none(3) };
+        let round = Constraints {
+            artifacts: vec![edge(2, 0), edge(0, 1), edge(1, 2)],
+            ..none(3)
+        };
         assert_eq!(ordered(round), [0, 1, 2]);
-        let mutual = order(&Constraints { artifacts: vec![edge(1, 0), edge(0, 1)], ..none(2) });
-        assert_eq!((mutual.order, mutual.after), (vec![0, 1], vec![vec![], vec![]]));
+        let mutual = order(&Constraints {
+            artifacts: vec![edge(1, 0), edge(0, 1)],
+            ..none(2)
+        });
+        assert_eq!(
+            (mutual.order, mutual.after),
+            (vec![0, 1], vec![vec![], vec![]])
+        );
     }
 
     #[test]
@@ -229,7 +326,12 @@ mod tests {
     }
 
     fn count(ordered: &Ordered) -> usize {
-        ordered.after.iter().chain(&ordered.prepared_by).map(Vec::len).sum()
+        ordered
+            .after
+            .iter()
+            .chain(&ordered.prepared_by)
+            .map(Vec::len)
+            .sum()
     }
 
     /// Whether each one waits for another, directly or not.
@@ -245,7 +347,10 @@ mod tests {
 
     #[test]
     fn what_follows_is_not_told() {
-        let edge = |a, b| Bundle { before: vec![a], after: vec![b] };
+        let edge = |a, b| Bundle {
+            before: vec![a],
+            after: vec![b],
+        };
         let c = Constraints {
             tiers: vec![0; 4],
             needs: vec![(0, 1), (1, 2), (0, 2), (2, 3)],
@@ -270,17 +375,40 @@ mod tests {
     fn groups_that_meet_stay_small() {
         let n = 2_000;
         let (makes, asks): (Vec<usize>, Vec<usize>) = ((0..n).collect(), (n..2 * n).collect());
-        let meet = Bundle { before: makes.clone(), after: asks.clone() };
-        let c = Constraints { tiers: vec![0; 2 * n], artifacts: vec![meet], ..Constraints::default() };
+        let meet = Bundle {
+            before: makes.clone(),
+            after: asks.clone(),
+        };
+        let c = Constraints {
+            tiers: vec![0; 2 * n],
+            artifacts: vec![meet],
+            ..Constraints::default()
+        };
         let got = order(&c);
         assert!(count(&got) <= 2 * 2 * n && waits(&got, n, n - 1) && waits(&got, 2 * n - 1, 0));
         // One pair the other way round costs that pair.
-        let got = order(&Constraints { needs: vec![(n, 0)], ..c.clone() });
+        let got = order(&Constraints {
+            needs: vec![(n, 0)],
+            ..c.clone()
+        });
         assert!(count(&got) <= 3 * 2 * n, "{}", count(&got));
-        assert!(waits(&got, 0, n) && waits(&got, n, 1) && waits(&got, n + 1, 0) && waits(&got, 2 * n - 1, n - 1));
+        assert!(
+            waits(&got, 0, n)
+                && waits(&got, n, 1)
+                && waits(&got, n + 1, 0)
+                && waits(&got, 2 * n - 1, n - 1)
+        );
         // All of them the other way round cost all of them.
-        let got = order(&Constraints { sequences: vec![vec![asks, makes]], ..c });
-        assert!(count(&got) <= 2 * 2 * n && got.order[0] == n && waits(&got, 0, n) && waits(&got, n - 1, 2 * n - 1));
+        let got = order(&Constraints {
+            sequences: vec![vec![asks, makes]],
+            ..c
+        });
+        assert!(
+            count(&got) <= 2 * 2 * n
+                && got.order[0] == n
+                && waits(&got, 0, n)
+                && waits(&got, n - 1, 2 * n - 1)
+        );
     }
 
     /// What contradicts each other many times over is ordered as it would be without.
@@ -291,9 +419,18 @@ mod tests {
         let nodes = |of: std::ops::Range<usize>| of.collect::<Vec<usize>>();
         let c = Constraints {
             tiers: vec![0; 2 * n],
-            // Half of those that ask are before half of those that make, and these before the others.
-            sequences: vec![vec![nodes(n..n + half), nodes(0..half), nodes(n + half..2 * n), nodes(half..n)]],
-            artifacts: vec![Bundle { before: nodes(0..n), after: nodes(n..2 * n) }],
+            // Half of those that ask are before half of those that make, and these before the
+            // others.
+            sequences: vec![vec![
+                nodes(n..n + half),
+                nodes(0..half),
+                nodes(n + half..2 * n),
+                nodes(half..n),
+            ]],
+            artifacts: vec![Bundle {
+                before: nodes(0..n),
+                after: nodes(n..2 * n),
+            }],
             ..Constraints::default()
         };
         let got = order(&c);
@@ -304,7 +441,10 @@ mod tests {
 
     #[test]
     fn what_prepares_comes_first_and_gives_way() {
-        let files = |files: [Option<usize>; 4]| Preparing { files: files.into(), ..Preparing::default() };
+        let files = |files: [Option<usize>; 4]| Preparing {
+            files: files.into(),
+            ..Preparing::default()
+        };
         let c = |needs| Constraints {
             tiers: vec![0; 4],
             needs,
@@ -313,16 +453,35 @@ mod tests {
             ..Constraints::default()
         };
         let got = order(&c(vec![]));
-        assert_eq!((got.order, got.prepared_by), (vec![1, 3, 0, 2], vec![vec![1, 3], vec![], vec![1, 3], vec![]]));
+        assert_eq!(
+            (got.order, got.prepared_by),
+            (
+                vec![1, 3, 0, 2],
+                vec![vec![1, 3], vec![], vec![1, 3], vec![]]
+            )
+        );
         // Each of two needs what the other would prepare: the first one stays first.
         let got = order(&c(vec![(0, 1), (2, 3)]));
-        assert_eq!((got.order, got.after), (vec![0, 1, 2, 3], vec![vec![], vec![0], vec![], vec![2]]));
+        assert_eq!(
+            (got.order, got.after),
+            (vec![0, 1, 2, 3], vec![vec![], vec![0], vec![], vec![2]])
+        );
         assert_eq!(got.prepared_by, [vec![], vec![], vec![1], vec![]]);
         // Commands come first, also before what prepares.
-        let list = Preparing { list: vec![0, 2, 1], alone: 2, ..files([None, None, Some(0), Some(0)]) };
-        let c = Constraints { tiers: vec![0; 4], setup: [3].into(), preparing: list, ..Constraints::default() };
+        let list = Preparing {
+            list: vec![0, 2, 1],
+            alone: 2,
+            ..files([None, None, Some(0), Some(0)])
+        };
+        let c = Constraints {
+            tiers: vec![0; 4],
+            setup: [3].into(),
+            preparing: list,
+            ..Constraints::default()
+        };
         let got = order(&c);
-        // `setup` comes before the check in the list, so the last command cannot come before it; the first can.
+        // `setup` comes before the check in the list, so the last command cannot come before it;
+        // the first can.
         assert_eq!(got.order, [0, 3, 2, 1]);
         assert_eq!(got.prepared_by, [vec![], vec![2], vec![3], vec![0]]);
     }

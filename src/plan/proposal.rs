@@ -1,7 +1,8 @@
 //! What is an external proposer asked, and what may it answer? (engine.md section 1)
 //!
-//! The question is one JSON object in canonical form; its digest is the identity under which an answer is recorded and found
-//! again. It holds what the request holds, and no content of any file. The answer is one JSON object:
+//! The question is one JSON object in canonical form; its digest is the identity under which an
+//! answer is recorded and found again. It holds what the request holds, and no content of any file.
+//! The answer is one JSON object:
 //!
 //! ```json
 //! {"version":1,"commands":["make test",{"command":"cargo doc","why":"the change touches docs"}]}
@@ -77,7 +78,10 @@ impl Question {
                 Body::Shell(text) => Some(text.clone()),
                 Body::File { .. } | Body::Judge(_) => None,
             };
-            Known { command, id: check.id.clone() }
+            Known {
+                command,
+                id: check.id.clone(),
+            }
         });
         let mut boundaries = request.boundaries.clone();
         boundaries.sort();
@@ -133,14 +137,17 @@ struct Written {
     commands: Vec<Value>,
 }
 
-/// A string, or an object with `command` and perhaps `why`. (serde would also take a list for the object.)
+/// A string, or an object with `command` and perhaps `why`. (serde would also take a list for the
+/// object.)
 fn suggestion(value: Value) -> Option<Suggestion> {
     let mut fields = match value {
         Value::String(command) => return Some(Suggestion { command, why: None }),
         Value::Object(fields) => fields,
         _ => return None,
     };
-    let Value::String(command) = fields.remove("command")? else { return None };
+    let Value::String(command) = fields.remove("command")? else {
+        return None;
+    };
     let why = match fields.remove("why") {
         None => None,
         Some(Value::String(why)) => Some(why),
@@ -156,7 +163,9 @@ impl Answer {
     /// No JSON, another shape, another version, too many commands, an empty or overlong one.
     pub fn read(bytes: &[u8]) -> Result<Self, BadAnswer> {
         if bytes.len() > MAX_ANSWER {
-            return Err(BadAnswer(format!("the answer has more than {MAX_ANSWER} bytes")));
+            return Err(BadAnswer(format!(
+                "the answer has more than {MAX_ANSWER} bytes"
+            )));
         }
         // serde would also take a list for the object.
         if bytes.trim_ascii_start().first() == Some(&b'[') {
@@ -164,35 +173,56 @@ impl Answer {
             return Err(BadAnswer(message.to_owned()));
         }
         let written: Written = serde_json::from_slice(bytes).map_err(|e| {
-            BadAnswer(format!("the answer is not the JSON that was asked for: {}", visible(e.to_string().as_bytes())))
+            BadAnswer(format!(
+                "the answer is not the JSON that was asked for: {}",
+                visible(e.to_string().as_bytes())
+            ))
         })?;
         if let Some(version) = written.version.filter(|v| *v != 1) {
-            return Err(BadAnswer(format!("the answer has version {version}, known is 1")));
+            return Err(BadAnswer(format!(
+                "the answer has version {version}, known is 1"
+            )));
         }
         if written.commands.len() > MAX_COMMANDS {
             let count = written.commands.len();
-            return Err(BadAnswer(format!("the answer has {count} commands, {MAX_COMMANDS} are the most")));
+            return Err(BadAnswer(format!(
+                "the answer has {count} commands, {MAX_COMMANDS} are the most"
+            )));
         }
-        let commands = written.commands.into_iter().enumerate().map(|(index, one)| {
-            let wrong = |what: &str| Err(BadAnswer(format!("command {} of the answer {what}", index + 1)));
-            let Some(Suggestion { command, why }) = suggestion(one) else {
-                return wrong("is neither a string nor an object with `command` and perhaps `why`");
-            };
-            if command.trim().is_empty() {
-                return wrong("is empty");
-            }
-            if command.len() > MAX_TEXT || why.as_ref().is_some_and(|w| w.len() > MAX_TEXT) {
-                return wrong("is too long");
-            }
-            if command.contains('\0') {
-                return wrong("holds a NUL");
-            }
-            Ok(Suggestion { command, why })
-        });
-        Ok(Self { commands: commands.collect::<Result<_, _>>()? })
+        let commands = written
+            .commands
+            .into_iter()
+            .enumerate()
+            .map(|(index, one)| {
+                let wrong = |what: &str| {
+                    Err(BadAnswer(format!(
+                        "command {} of the answer {what}",
+                        index + 1
+                    )))
+                };
+                let Some(Suggestion { command, why }) = suggestion(one) else {
+                    return wrong(
+                        "is neither a string nor an object with `command` and perhaps `why`",
+                    );
+                };
+                if command.trim().is_empty() {
+                    return wrong("is empty");
+                }
+                if command.len() > MAX_TEXT || why.as_ref().is_some_and(|w| w.len() > MAX_TEXT) {
+                    return wrong("is too long");
+                }
+                if command.contains('\0') {
+                    return wrong("holds a NUL");
+                }
+                Ok(Suggestion { command, why })
+            });
+        Ok(Self {
+            commands: commands.collect::<Result<_, _>>()?,
+        })
     }
 
-    /// The form in which it is recorded: canonical JSON, which [`Answer::read`] reads back to the same.
+    /// The form in which it is recorded: canonical JSON, which [`Answer::read`] reads back to the
+    /// same.
     #[must_use]
     pub fn text(&self) -> String {
         #[derive(Serialize, JsonSchema)]
@@ -201,7 +231,10 @@ impl Answer {
             #[schemars(extend("const" = 1))]
             version: u32,
         }
-        to_canonical(&Shape { commands: &self.commands, version: 1 })
+        to_canonical(&Shape {
+            commands: &self.commands,
+            version: 1,
+        })
     }
 }
 
@@ -280,13 +313,19 @@ impl Proposal {
     /// The question and its answer as one JSON document: what a run record keeps of it.
     #[must_use]
     pub fn record(&self) -> String {
-        format!("{{\"answer\":{},\"question\":{},\"version\":1}}", self.answer, self.question)
+        format!(
+            "{{\"answer\":{},\"question\":{},\"version\":1}}",
+            self.answer, self.question
+        )
     }
 
     /// What a plan says of it.
     #[must_use]
     pub fn reference(&self) -> ProposalRef {
-        ProposalRef { answer: Digest::of(self.answer.as_bytes()), question: Digest::of(self.question.as_bytes()) }
+        ProposalRef {
+            answer: Digest::of(self.answer.as_bytes()),
+            question: Digest::of(self.question.as_bytes()),
+        }
     }
 }
 
@@ -296,7 +335,10 @@ mod tests {
 
     #[test]
     fn answers() {
-        let one = |command: &str, why: Option<&str>| Suggestion { command: command.into(), why: why.map(Into::into) };
+        let one = |command: &str, why: Option<&str>| Suggestion {
+            command: command.into(),
+            why: why.map(Into::into),
+        };
         for (text, want) in [
             (r#"{"commands":[]}"#, vec![]),
             (
@@ -317,14 +359,23 @@ mod tests {
             let (_, rest) = PROTOCOL.split_once(&format!("```{name}\n")).unwrap();
             rest.split_once("\n```").unwrap().0
         };
-        assert_eq!(Answer::read(block("answer").as_bytes()).unwrap().commands.len(), 2);
+        assert_eq!(
+            Answer::read(block("answer").as_bytes())
+                .unwrap()
+                .commands
+                .len(),
+            2
+        );
         let question = Question {
             boundaries: vec![],
             changed: ChangeSet::new(vec![crate::base::change::ChangedFile {
                 path: crate::base::path::RepoPath::parse(b"src/a.c").unwrap(),
                 status: crate::base::change::Status::Modified,
             }]),
-            checks: vec![Known { command: Some("make test".into()), id: "unit".into() }],
+            checks: vec![Known {
+                command: Some("make test".into()),
+                id: "unit".into(),
+            }],
             contract: Some(Digest::of(b"")),
             explicit: vec![],
             min_tier: 0,
@@ -336,17 +387,26 @@ mod tests {
         assert_eq!(block("question"), question.text());
         let shown: Value = serde_json::from_str(block("question")).unwrap();
         for key in shown.as_object().unwrap().keys() {
-            assert!(PROTOCOL.contains(&format!("`{key}`")), "{key} is not explained");
+            assert!(
+                PROTOCOL.contains(&format!("`{key}`")),
+                "{key} is not explained"
+            );
         }
-        for limit in [MAX_COMMANDS.to_string(), format!("{} KiB", MAX_TEXT >> 10), format!("{} MiB", MAX_ANSWER >> 20)]
-        {
+        for limit in [
+            MAX_COMMANDS.to_string(),
+            format!("{} KiB", MAX_TEXT >> 10),
+            format!("{} MiB", MAX_ANSWER >> 20),
+        ] {
             assert!(PROTOCOL.contains(&limit), "{limit}");
         }
     }
 
     #[test]
     fn bad_answers() {
-        let many = format!("{{\"commands\":[{}]}}", vec!["\"x\""; MAX_COMMANDS + 1].join(","));
+        let many = format!(
+            "{{\"commands\":[{}]}}",
+            vec!["\"x\""; MAX_COMMANDS + 1].join(",")
+        );
         let long = format!("{{\"commands\":[\"{}\"]}}", "x".repeat(MAX_TEXT + 1));
         let huge = format!("{}{{\"commands\":[]}}", " ".repeat(MAX_ANSWER));
         let deep = "[".repeat(100_000);
@@ -360,9 +420,18 @@ mod tests {
             ("{}", "missing field `commands`"),
             (r#"{"commands":"make"}"#, "invalid type"),
             (r#"{"commands":[1]}"#, "is neither a string nor an object"),
-            (r#"{"commands":[null]}"#, "is neither a string nor an object"),
-            (r#"{"commands":[["make"]]}"#, "is neither a string nor an object"),
-            (r#"{"commands":[{"command":"x","shell":true}]}"#, "is neither a string nor an object"),
+            (
+                r#"{"commands":[null]}"#,
+                "is neither a string nor an object",
+            ),
+            (
+                r#"{"commands":[["make"]]}"#,
+                "is neither a string nor an object",
+            ),
+            (
+                r#"{"commands":[{"command":"x","shell":true}]}"#,
+                "is neither a string nor an object",
+            ),
             (r#"{"commands":[],"run":1}"#, "unknown field `run`"),
             (r#"{"commands":[],"commands":["x"]}"#, "duplicate field"),
             (r#"{"version":2,"commands":[]}"#, "version 2"),
@@ -377,7 +446,11 @@ mod tests {
             (&deep, "not the JSON"),
         ] {
             let error = Answer::read(text.as_bytes()).unwrap_err().0;
-            assert!(error.contains(part), "{}: {error}", text.chars().take(80).collect::<String>());
+            assert!(
+                error.contains(part),
+                "{}: {error}",
+                text.chars().take(80).collect::<String>()
+            );
             assert!(!error.contains('\n'));
         }
         assert!(Answer::read(b"{\"commands\":[\"\xff\"]}").is_err());

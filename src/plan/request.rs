@@ -7,7 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How risky the caller takes the change for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Risk {
     /// Does nothing.
@@ -20,7 +22,9 @@ pub enum Risk {
 }
 
 /// What ends with this change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Boundary {
     /// A milestone: reaches tier 1.
@@ -30,7 +34,9 @@ pub enum Boundary {
 }
 
 /// Where checks come from (engine.md section 1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// An empty plan.
@@ -42,7 +48,8 @@ pub enum Mode {
     Fallback,
     /// The contract, and always what the proposer adds.
     Llm,
-    /// The contract; where it asks for nothing, the proposer; where that knows nothing, what the repository declares.
+    /// The contract; where it asks for nothing, the proposer; where that knows nothing, what the
+    /// repository declares.
     Hybrid,
 }
 
@@ -66,8 +73,11 @@ impl Selector {
     }
 }
 
-/// Where git looked for the changed files. What the caller named itself was not looked for, and never is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+/// Where git looked for the changed files. What the caller named itself was not looked for, and
+/// never is.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangedIn {
     /// In the work tree, which was compared with the base.
@@ -163,7 +173,8 @@ pub struct Request {
     pub inferred: Vec<(String, Command)>,
     /// Where checks come from.
     pub mode: Mode,
-    /// `run NAME…`: these checks, whatever their conditions and tiers say; empty means those whose conditions hold.
+    /// `run NAME…`: these checks, whatever their conditions and tiers say; empty means those whose
+    /// conditions hold.
     pub names: Vec<Selector>,
     /// `--only`; empty means all.
     pub only: Vec<Selector>,
@@ -180,11 +191,22 @@ pub struct Request {
 }
 
 impl Request {
-    /// The same request with nothing left out: without names, `--only` and `--skip`, and not switched off.
+    /// The same request with nothing left out: without names, `--only` and `--skip`, and not
+    /// switched off.
     #[must_use]
     pub fn whole(&self) -> Self {
-        let mode = if self.mode == Mode::Off { Mode::Contract } else { self.mode };
-        Self { mode, names: Vec::new(), only: Vec::new(), skip: Vec::new(), ..self.clone() }
+        let mode = if self.mode == Mode::Off {
+            Mode::Contract
+        } else {
+            self.mode
+        };
+        Self {
+            mode,
+            names: Vec::new(),
+            only: Vec::new(),
+            skip: Vec::new(),
+            ..self.clone()
+        }
     }
 }
 
@@ -192,18 +214,20 @@ impl Request {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RequestRecord {
-    /// The commit that the change was compared with, in full; absent where nothing was: for files that the caller named, for every
-    /// tracked file, and on a branch without commits.
+    /// The commit that the change was compared with, in full; absent where nothing was: for files
+    /// that the caller named, for every tracked file, and on a branch without commits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
     /// The boundaries, sorted.
     pub boundaries: Vec<Boundary>,
     /// The changed files, sorted.
     pub changed: ChangeSet,
-    /// Annotation: how their source was called, `work-tree`, `staged`, `all` or `base:NAME`; absent when the caller named them.
+    /// Annotation: how their source was called, `work-tree`, `staged`, `all` or `base:NAME`;
+    /// absent when the caller named them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed_from: Option<ChangedFrom>,
-    /// Where git looked for them, so that a saved plan can be compared with the present changes; absent when the caller named them.
+    /// Where git looked for them, so that a saved plan can be compared with the present changes;
+    /// absent when the caller named them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed_in: Option<ChangedIn>,
     /// Explicit commands in normal form.
@@ -212,7 +236,8 @@ pub struct RequestRecord {
     pub min_tier: u8,
     /// Where checks come from.
     pub mode: Mode,
-    /// The checks that were named to run whatever their conditions say: `NAME` and `tag:NAME`, sorted.
+    /// The checks that were named to run whatever their conditions say: `NAME` and `tag:NAME`,
+    /// sorted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
     /// `NAME` and `tag:NAME`, sorted.

@@ -15,7 +15,9 @@ pub const OUTSIDE: &str = "outside-scope";
 const DENIED: &str = "which the contract's scope denies";
 
 /// The list of the scope that a change is against.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "ScopeList")]
 pub enum List {
@@ -25,43 +27,78 @@ pub enum List {
     Deny,
 }
 
-/// What the notes of a plan say of changes outside: the named ones with the list that each is against, and how many there are
-/// in all.
+/// What the notes of a plan say of changes outside: the named ones with the list that each is
+/// against, and how many there are in all.
 #[must_use]
 pub fn named_outside(notes: &[Note]) -> (Vec<(&RepoPath, List)>, u64) {
     let of_scope = notes.iter().filter(|n| n.kind == OUTSIDE);
     let (mut named, mut rest) = (Vec::new(), 0_u64);
     for note in of_scope {
         match &note.path {
-            Some(path) => named.push((path, if note.message.ends_with(DENIED) { List::Deny } else { List::Allow })),
+            Some(path) => named.push((
+                path,
+                if note.message.ends_with(DENIED) {
+                    List::Deny
+                } else {
+                    List::Allow
+                },
+            )),
             // The one that counts the rest.
-            None => rest = note.message.split(' ').next().and_then(|n| n.parse().ok()).unwrap_or(1),
+            None => {
+                rest = note
+                    .message
+                    .split(' ')
+                    .next()
+                    .and_then(|n| n.parse().ok())
+                    .unwrap_or(1)
+            }
         }
     }
     let total = rest.saturating_add(u64::try_from(named.len()).unwrap_or(u64::MAX));
     (named, total)
 }
 
-/// One note for each of the first [`SHOWN`] changes outside, in byte order, and one that counts the rest.
+/// One note for each of the first [`SHOWN`] changes outside, in byte order, and one that counts the
+/// rest.
 #[must_use]
 pub fn outside(scope: &Scope, changes: &ChangeSet) -> Vec<Note> {
-    let note = |message: String, path| Note { kind: OUTSIDE.to_owned(), message, path };
+    let note = |message: String, path| Note {
+        kind: OUTSIDE.to_owned(),
+        message,
+        path,
+    };
     let mut notes = Vec::new();
     let mut total = 0_u64;
     if let Some(deny) = &scope.deny
         && let Some(denied) = match_all(&[deny], changes).first()
     {
         total += denied.all.count;
-        let files = denied.all.first.iter().filter_map(|i| changes.files().get(usize::try_from(*i).ok()?));
-        notes.extend(files.map(|f| note(format!("`{}` is changed, {DENIED}", f.path), Some(f.path.clone()))));
+        let files = denied
+            .all
+            .first
+            .iter()
+            .filter_map(|i| changes.files().get(usize::try_from(*i).ok()?));
+        notes.extend(files.map(|f| {
+            note(
+                format!("`{}` is changed, {DENIED}", f.path),
+                Some(f.path.clone()),
+            )
+        }));
     }
     if let Some(allow) = &scope.allow {
         let denied = |path| scope.deny.as_ref().is_some_and(|deny| deny.selects(path));
-        for file in changes.files().iter().filter(|f| !allow.selects(&f.path) && !denied(&f.path)) {
+        for file in changes
+            .files()
+            .iter()
+            .filter(|f| !allow.selects(&f.path) && !denied(&f.path))
+        {
             total += 1;
             if notes.len() < SHOWN {
                 notes.push(note(
-                    format!("`{}` is changed, which the contract's scope does not allow", file.path),
+                    format!(
+                        "`{}` is changed, which the contract's scope does not allow",
+                        file.path
+                    ),
                     Some(file.path.clone()),
                 ));
             }
@@ -69,7 +106,13 @@ pub fn outside(scope: &Scope, changes: &ChangeSet) -> Vec<Note> {
     }
     let shown = u64::try_from(notes.len()).unwrap_or(u64::MAX);
     if total > shown {
-        notes.push(note(format!("{} more changes are outside the contract's scope", total - shown), None));
+        notes.push(note(
+            format!(
+                "{} more changes are outside the contract's scope",
+                total - shown
+            ),
+            None,
+        ));
     }
     notes
 }
@@ -82,25 +125,49 @@ mod tests {
     use crate::base::path::RepoPath;
 
     fn selection(globs: &[&str]) -> Selection {
-        let item = |g: &&str| Item { not: false, what: What::Glob(Glob::parse(g).unwrap()) };
-        Selection { items: globs.iter().map(item).collect() }
+        let item = |g: &&str| Item {
+            not: false,
+            what: What::Glob(Glob::parse(g).unwrap()),
+        };
+        Selection {
+            items: globs.iter().map(item).collect(),
+        }
     }
 
     fn outside_of(allow: Option<&[&str]>, deny: Option<&[&str]>, paths: &[&str]) -> Vec<String> {
-        let file =
-            |p: &&str| ChangedFile { path: RepoPath::from_exact(p.as_bytes()).unwrap(), status: Status::Modified };
-        let scope = Scope { allow: allow.map(selection), deny: deny.map(selection), line: None };
+        let file = |p: &&str| ChangedFile {
+            path: RepoPath::from_exact(p.as_bytes()).unwrap(),
+            status: Status::Modified,
+        };
+        let scope = Scope {
+            allow: allow.map(selection),
+            deny: deny.map(selection),
+            line: None,
+        };
         let changes = ChangeSet::new(paths.iter().map(file).collect());
-        outside(&scope, &changes).iter().filter_map(|n| n.path.as_ref()).map(ToString::to_string).collect()
+        outside(&scope, &changes)
+            .iter()
+            .filter_map(|n| n.path.as_ref())
+            .map(ToString::to_string)
+            .collect()
     }
 
     #[test]
     fn denied_beats_allowed() {
         let files = &["docs/a", "lib/b", "src/c", "src/key.pem"];
         assert_eq!(outside_of(None, None, files), [""; 0]);
-        assert_eq!(outside_of(Some(&["src/**", "docs/**"]), None, files), ["lib/b"]);
-        assert_eq!(outside_of(None, Some(&["**/*.pem"]), files), ["src/key.pem"]);
-        assert_eq!(outside_of(Some(&["src/**"]), Some(&["**/*.pem"]), files), ["src/key.pem", "docs/a", "lib/b"]);
+        assert_eq!(
+            outside_of(Some(&["src/**", "docs/**"]), None, files),
+            ["lib/b"]
+        );
+        assert_eq!(
+            outside_of(None, Some(&["**/*.pem"]), files),
+            ["src/key.pem"]
+        );
+        assert_eq!(
+            outside_of(Some(&["src/**"]), Some(&["**/*.pem"]), files),
+            ["src/key.pem", "docs/a", "lib/b"]
+        );
     }
 
     #[test]
@@ -108,13 +175,22 @@ mod tests {
         let names: Vec<String> = (100..150).map(|i| format!("f{i}")).collect();
         let paths: Vec<&str> = names.iter().map(String::as_str).collect();
         assert_eq!(outside_of(Some(&["src/**"]), None, &paths).len(), SHOWN);
-        let file =
-            |p: &&str| ChangedFile { path: RepoPath::from_exact(p.as_bytes()).unwrap(), status: Status::Modified };
+        let file = |p: &&str| ChangedFile {
+            path: RepoPath::from_exact(p.as_bytes()).unwrap(),
+            status: Status::Modified,
+        };
         let changes = ChangeSet::new(paths.iter().map(file).collect());
-        let scope = Scope { allow: Some(selection(&["src/**"])), deny: Some(selection(&["f10*"])), line: None };
+        let scope = Scope {
+            allow: Some(selection(&["src/**"])),
+            deny: Some(selection(&["f10*"])),
+            line: None,
+        };
         let notes = outside(&scope, &changes);
         let (named, total) = named_outside(&notes);
         assert_eq!((named.len(), total), (SHOWN, 50), "{notes:?}");
-        assert_eq!(named.iter().filter(|(_, list)| *list == List::Deny).count(), 10);
+        assert_eq!(
+            named.iter().filter(|(_, list)| *list == List::Deny).count(),
+            10
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! What does a contract say about each of its checks, for this change? A reason for every yes and every no.
+//! What does a contract say about each of its checks, for this change? A reason for every yes and
+//! every no.
 
 use super::Reason;
 use super::facts::{Answer, Certainty, Facts, Question};
@@ -13,7 +14,8 @@ use std::sync::Arc;
 
 /// Items of a list that a sentence names before it says how many more there are.
 const ITEMS_SHOWN: usize = 3;
-/// How far the first file outside a `whenChangedOnly` is looked for; behind that only the count is given.
+/// How far the first file outside a `whenChangedOnly` is looked for; behind that only the count is
+/// given.
 const FILES_TRIED: usize = 4_096;
 
 /// What came of every condition and every trigger of a contract.
@@ -50,7 +52,8 @@ pub(super) enum Choice {
 
 /// Puts the request to all conditions and triggers at once.
 ///
-/// With a matcher of the contract, made once for many requests, nothing is said about why: there are no reasons.
+/// With a matcher of the contract, made once for many requests, nothing is said about why: there
+/// are no reasons.
 pub(super) fn judge<'a>(
     contract: &'a Contract,
     role: &str,
@@ -63,12 +66,19 @@ pub(super) fn judge<'a>(
         None => matcher(contract).matches(changes),
     };
     let mut matched = matched.into_iter();
-    let of_conditions: Vec<Option<Selected>> =
-        contract.conditions.iter().map(|c| selection(&c.test).and_then(|_| matched.next())).collect();
+    let of_conditions: Vec<Option<Selected>> = contract
+        .conditions
+        .iter()
+        .map(|c| selection(&c.test).and_then(|_| matched.next()))
+        .collect();
     let of_triggers: Vec<Selected> = matched.collect();
     let pulled = of_triggers.iter().map(|m| m.all.count > 0).collect();
     let tells = prepared.is_none();
-    let names = if tells { Names::look_up(&contract.conditions, &of_conditions, changes) } else { Names::default() };
+    let names = if tells {
+        Names::look_up(&contract.conditions, &of_conditions, changes)
+    } else {
+        Names::default()
+    };
     let answers = contract
         .conditions
         .iter()
@@ -80,37 +90,74 @@ pub(super) fn judge<'a>(
                 return judge_one(condition, file, role, changes, facts, selected, &names);
             }
             let holds = holds(&condition.test, role, changes, facts, &selected);
-            Judgement { holds, reasons: Vec::new(), denial: String::new(), hits: selected.all }
+            Judgement {
+                holds,
+                reasons: Vec::new(),
+                denial: String::new(),
+                hits: selected.all,
+            }
         })
         .collect();
-    Judged { contract, answers, of_triggers, pulled, tells }
+    Judged {
+        contract,
+        answers,
+        of_triggers,
+        pulled,
+        tells,
+    }
 }
 
 /// A matcher of all conditions and triggers of a contract.
 pub(super) fn matcher(contract: &Contract) -> Matcher<'_> {
-    let conditions = contract.conditions.iter().filter_map(|c| selection(&c.test));
-    Matcher::new(&conditions.chain(contract.risks.iter().map(|r| &r.selection)).collect::<Vec<_>>())
+    let conditions = contract
+        .conditions
+        .iter()
+        .filter_map(|c| selection(&c.test));
+    Matcher::new(
+        &conditions
+            .chain(contract.risks.iter().map(|r| &r.selection))
+            .collect::<Vec<_>>(),
+    )
 }
 
 /// Whether a condition holds; `None` while facts are missing.
-fn holds(test: &Test, role: &str, changes: &ChangeSet, facts: &Facts, selected: &Selected) -> Option<bool> {
+fn holds(
+    test: &Test,
+    role: &str,
+    changes: &ChangeSet,
+    facts: &Facts,
+    selected: &Selected,
+) -> Option<bool> {
     match test {
         Test::Role(roles) => Some(roles.iter().any(|r| r == role)),
         Test::ChangedAny(_) => Some(selected.all.count > 0),
-        Test::ChangedAll(s) => Some(s.items.iter().zip(&selected.items).all(|(i, h)| i.not || h.count > 0)),
-        Test::ChangedOnly(_) => Some(!changes.is_empty() && selected.all.count == changes.len() as u64),
+        Test::ChangedAll(s) => Some(
+            s.items
+                .iter()
+                .zip(&selected.items)
+                .all(|(i, h)| i.not || h.count > 0),
+        ),
+        Test::ChangedOnly(_) => {
+            Some(!changes.is_empty() && selected.all.count == changes.len() as u64)
+        }
         Test::ChangedNone(_) => Some(selected.all.count == 0),
         Test::Exists(wanted) => {
             let answer = |p: &RepoPath| facts.get(&Question::Exists(p.clone()));
             // "Unknown" never leaves anything out.
-            if wanted.iter().any(|p| answer(p) == Some(&Answer::Word(Certainty::No))) {
+            if wanted
+                .iter()
+                .any(|p| answer(p) == Some(&Answer::Word(Certainty::No)))
+            {
                 return Some(false);
             }
             wanted.iter().all(|p| answer(p).is_some()).then_some(true)
         }
         Test::Absent(unwanted) => {
             let answer = |p: &RepoPath| facts.get(&Question::Exists(p.clone()));
-            if unwanted.iter().any(|p| answer(p) == Some(&Answer::Word(Certainty::Yes))) {
+            if unwanted
+                .iter()
+                .any(|p| answer(p) == Some(&Answer::Word(Certainty::Yes)))
+            {
                 return Some(false);
             }
             unwanted.iter().all(|p| answer(p).is_some()).then_some(true)
@@ -129,15 +176,20 @@ pub(super) struct Seen {
 
 impl Judged<'_> {
     pub(super) fn seen(&self) -> Seen {
-        Seen { holds: self.answers.iter().map(|a| a.holds).collect(), pulled: self.pulled.clone() }
+        Seen {
+            holds: self.answers.iter().map(|a| a.holds).collect(),
+            pulled: self.pulled.clone(),
+        }
     }
 
-    /// What pulled the triggers: a reason for each glob that selects a changed file. A trigger for tier 0 raises nothing.
+    /// What pulled the triggers: a reason for each glob that selects a changed file. A trigger for
+    /// tier 0 raises nothing.
     pub(super) fn triggers(&self, changes: &ChangeSet) -> Vec<Reason> {
         if !self.tells {
             return Vec::new();
         }
-        let pulled = |(risk, selected): &(&Risk, &Selected)| risk.tier > 0 && selected.all.count > 0;
+        let pulled =
+            |(risk, selected): &(&Risk, &Selected)| risk.tier > 0 && selected.all.count > 0;
         let (risks, selected): (Vec<&Risk>, Vec<Selected>) = self
             .contract
             .risks
@@ -155,18 +207,34 @@ impl Judged<'_> {
         let conditions: Vec<Condition> = risks.iter().map(condition).collect();
         let selected: Vec<Option<Selected>> = selected.into_iter().map(Some).collect();
         let names = Names::look_up(&conditions, &selected, changes);
-        let judged = conditions.iter().zip(selected).zip(risks).flat_map(|((condition, selected), risk)| {
-            let file = self.contract.imported(condition.source);
-            let found =
-                judge_one(condition, file, "", changes, &Facts::default(), selected.unwrap_or_default(), &names);
-            let of_risk = |r| Reason { condition: "risk".to_owned(), names: vec![risk.name.clone()], ..r };
-            found.reasons.into_iter().map(of_risk).collect::<Vec<_>>()
-        });
+        let judged =
+            conditions
+                .iter()
+                .zip(selected)
+                .zip(risks)
+                .flat_map(|((condition, selected), risk)| {
+                    let file = self.contract.imported(condition.source);
+                    let found = judge_one(
+                        condition,
+                        file,
+                        "",
+                        changes,
+                        &Facts::default(),
+                        selected.unwrap_or_default(),
+                        &names,
+                    );
+                    let of_risk = |r| Reason {
+                        condition: "risk".to_owned(),
+                        names: vec![risk.name.clone()],
+                        ..r
+                    };
+                    found.reasons.into_iter().map(of_risk).collect::<Vec<_>>()
+                });
         judged.collect()
     }
 
-    /// Whether a check is selected. `asked` receives the facts that it depends on, whether they are known or not; while
-    /// one is unknown the answer means nothing.
+    /// Whether a check is selected. `asked` receives the facts that it depends on, whether they are
+    /// known or not; while one is unknown the answer means nothing.
     pub fn choose(&self, check: &Check, asked: &mut BTreeSet<Question>) -> Choice {
         let mut yes = Vec::new();
         let mut reasons = Vec::new();
@@ -181,9 +249,15 @@ impl Judged<'_> {
                         ..Reason::default()
                     });
                 } else if placement.conditions.is_empty() {
-                    reasons.push(Reason { condition: "always".to_owned(), ..Reason::default() });
+                    reasons.push(Reason {
+                        condition: "always".to_owned(),
+                        ..Reason::default()
+                    });
                 }
-                let answers = placement.conditions.iter().filter_map(|c| self.answers.get(*c));
+                let answers = placement
+                    .conditions
+                    .iter()
+                    .filter_map(|c| self.answers.get(*c));
                 reasons.extend(answers.flat_map(|a| a.reasons.iter().cloned()));
             }
         }
@@ -202,7 +276,12 @@ impl Judged<'_> {
             }
             for condition in failing {
                 if told.insert(condition) {
-                    reasons.extend(self.answers.get(condition).into_iter().flat_map(|a| a.reasons.iter().cloned()));
+                    reasons.extend(
+                        self.answers
+                            .get(condition)
+                            .into_iter()
+                            .flat_map(|a| a.reasons.iter().cloned()),
+                    );
                 }
             }
         }
@@ -215,25 +294,40 @@ impl Judged<'_> {
         Choice::No(sentences.join("; "), reasons)
     }
 
-    /// The conditions of a placement that do not hold. Facts are asked for only where all else holds.
+    /// The conditions of a placement that do not hold. Facts are asked for only where all else
+    /// holds.
     fn failing(&self, placement: &Placement, asked: &mut BTreeSet<Question>) -> Vec<usize> {
         let test = |c: &usize| self.contract.conditions.get(*c).map(|c| &c.test);
         let paths = |c: &usize| match test(c) {
             Some(Test::Exists(paths) | Test::Absent(paths)) => Some(paths),
             _ => None,
         };
-        let fails = |c: &&usize| self.answers.get(**c).is_some_and(|a| a.holds == Some(false));
-        let (exist, other): (Vec<usize>, Vec<usize>) = placement.conditions.iter().partition(|c| paths(c).is_some());
+        let fails = |c: &&usize| {
+            self.answers
+                .get(**c)
+                .is_some_and(|a| a.holds == Some(false))
+        };
+        let (exist, other): (Vec<usize>, Vec<usize>) = placement
+            .conditions
+            .iter()
+            .partition(|c| paths(c).is_some());
         let failing: Vec<usize> = other.iter().filter(fails).copied().collect();
         if !failing.is_empty() {
             return failing;
         }
-        asked.extend(exist.iter().filter_map(paths).flatten().map(|p| Question::Exists(p.clone())));
+        asked.extend(
+            exist
+                .iter()
+                .filter_map(paths)
+                .flatten()
+                .map(|p| Question::Exists(p.clone())),
+        );
         exist.iter().filter(fails).copied().collect()
     }
 
-    /// Indices of the changed files that every selection around these placements selects, ascending: what `{changed}`
-    /// stands for, before anything is said about the files themselves.
+    /// Indices of the changed files that every selection around these placements selects,
+    /// ascending: what `{changed}` stands for, before anything is said about the files
+    /// themselves.
     pub fn changed(&self, check: &Check, placements: &[usize], changes: &ChangeSet) -> Vec<usize> {
         let files = changes.files();
         let mut found = BTreeSet::new();
@@ -246,11 +340,20 @@ impl Judged<'_> {
                     Some((selection, &self.answers.get(*c)?.hits))
                 })
                 .collect();
-            let keep = |i: &usize| files.get(*i).is_some_and(|f| around.iter().all(|(s, _)| s.selects(&f.path)));
+            let keep = |i: &usize| {
+                files
+                    .get(*i)
+                    .is_some_and(|f| around.iter().all(|(s, _)| s.selects(&f.path)))
+            };
             match around.iter().min_by_key(|(_, hits)| hits.count) {
                 None => found.extend(0..files.len()),
                 Some((_, hits)) if hits.count <= hits.first.len() as u64 => {
-                    found.extend(hits.first.iter().filter_map(|i| usize::try_from(*i).ok()).filter(keep));
+                    found.extend(
+                        hits.first
+                            .iter()
+                            .filter_map(|i| usize::try_from(*i).ok())
+                            .filter(keep),
+                    );
                 }
                 Some((selection, _)) => {
                     for (from, to) in ranges(selection, changes) {
@@ -279,7 +382,8 @@ fn narrowing(test: &Test) -> Option<&Selection> {
     }
 }
 
-/// Parts of the change set, ascending and apart, outside of which the selection selects nothing: by what its globs begin with.
+/// Parts of the change set, ascending and apart, outside of which the selection selects nothing: by
+/// what its globs begin with.
 fn ranges(selection: &Selection, changes: &ChangeSet) -> Vec<(usize, usize)> {
     fn prefixes<'a>(selection: &'a Selection, out: &mut Vec<&'a [u8]>) {
         for item in selection.items.iter().filter(|i| !i.not) {
@@ -301,7 +405,10 @@ fn ranges(selection: &Selection, changes: &ChangeSet) -> Vec<(usize, usize)> {
         .iter()
         .map(|prefix| {
             let from = files.partition_point(|f| f.path.as_bytes() < *prefix);
-            let len = files.get(from..).unwrap_or_default().partition_point(|f| f.path.as_bytes().starts_with(prefix));
+            let len = files
+                .get(from..)
+                .unwrap_or_default()
+                .partition_point(|f| f.path.as_bytes().starts_with(prefix));
             (from, from + len)
         })
         .collect();
@@ -331,8 +438,18 @@ fn judge_one(
         names,
         ..Reason::default()
     };
-    let path = |i: u32| usize::try_from(i).ok().and_then(|i| changes.files().get(i)).map(|f| f.path.clone());
-    let paths = |hits: &Hits| hits.first.iter().filter_map(|i| path(*i)).collect::<Vec<RepoPath>>();
+    let path = |i: u32| {
+        usize::try_from(i)
+            .ok()
+            .and_then(|i| changes.files().get(i))
+            .map(|f| f.path.clone())
+    };
+    let paths = |hits: &Hits| {
+        hits.first
+            .iter()
+            .filter_map(|i| path(*i))
+            .collect::<Vec<RepoPath>>()
+    };
     let positive = |s: &Selection| names.reasons(s, &selected, &about(Vec::new()), &paths);
     let with_files = |selection: &Selection, matched: Vec<RepoPath>, count: u64| Reason {
         matched,
@@ -343,18 +460,54 @@ fn judge_one(
     let holds = answer == Some(true);
     let (reasons, denial) = match &condition.test {
         Test::Role(roles) => {
-            let denial = format!("role is {}, {keyword} asks for {}", visible(role.as_bytes()), or_list(roles));
-            (vec![about(if holds { vec![role.to_owned()] } else { roles.clone() })], denial)
+            let denial = format!(
+                "role is {}, {keyword} asks for {}",
+                visible(role.as_bytes()),
+                or_list(roles)
+            );
+            (
+                vec![about(if holds {
+                    vec![role.to_owned()]
+                } else {
+                    roles.clone()
+                })],
+                denial,
+            )
         }
         Test::ChangedAny(s) => {
-            let reasons = if holds { positive(s) } else { vec![about(item_texts(s.items.iter()))] };
-            (reasons, format!("no changed file is selected by {keyword} {}", items_text(s.items.iter())))
+            let reasons = if holds {
+                positive(s)
+            } else {
+                vec![about(item_texts(s.items.iter()))]
+            };
+            (
+                reasons,
+                format!(
+                    "no changed file is selected by {keyword} {}",
+                    items_text(s.items.iter())
+                ),
+            )
         }
         Test::ChangedAll(s) => {
-            let without =
-                || s.items.iter().zip(&selected.items).filter(|(i, h)| !i.not && h.count == 0).map(|(i, _)| i);
-            let reasons = if holds { positive(s) } else { vec![about(item_texts(without()))] };
-            (reasons, format!("no changed file is selected by {} of {keyword}", items_text(without())))
+            let without = || {
+                s.items
+                    .iter()
+                    .zip(&selected.items)
+                    .filter(|(i, h)| !i.not && h.count == 0)
+                    .map(|(i, _)| i)
+            };
+            let reasons = if holds {
+                positive(s)
+            } else {
+                vec![about(item_texts(without()))]
+            };
+            (
+                reasons,
+                format!(
+                    "no changed file is selected by {} of {keyword}",
+                    items_text(without())
+                ),
+            )
         }
         Test::ChangedOnly(s) => {
             let total = changes.len() as u64;
@@ -362,21 +515,36 @@ fn judge_one(
             if holds {
                 (positive(s), String::new())
             } else if total == 0 {
-                let denial = format!("nothing changed, and {keyword} {} asks for a change", items_text(s.items.iter()));
+                let denial = format!(
+                    "nothing changed, and {keyword} {} asks for a change",
+                    items_text(s.items.iter())
+                );
                 (vec![about(item_texts(s.items.iter()))], denial)
             } else {
                 let witness = first_outside(s, &selected.all, changes);
                 let denial = match &witness {
-                    Some(file) => format!("changed file `{file}` is outside {keyword} {}", items_text(s.items.iter())),
-                    None => format!("{outside} changed files are outside {keyword} {}", items_text(s.items.iter())),
+                    Some(file) => format!(
+                        "changed file `{file}` is outside {keyword} {}",
+                        items_text(s.items.iter())
+                    ),
+                    None => format!(
+                        "{outside} changed files are outside {keyword} {}",
+                        items_text(s.items.iter())
+                    ),
                 };
-                (vec![with_files(s, witness.into_iter().collect(), outside)], denial)
+                (
+                    vec![with_files(s, witness.into_iter().collect(), outside)],
+                    denial,
+                )
             }
         }
         Test::ChangedNone(s) => {
             let first = selected.all.first.first().and_then(|i| path(*i));
             let denial = first.map_or(String::new(), |file| {
-                format!("changed file `{file}` is selected by {keyword} {}", items_text(s.items.iter()))
+                format!(
+                    "changed file `{file}` is selected by {keyword} {}",
+                    items_text(s.items.iter())
+                )
             });
             let reason = if holds {
                 about(item_texts(s.items.iter()))
@@ -386,30 +554,62 @@ fn judge_one(
             (vec![reason], denial)
         }
         Test::Exists(wanted) => {
-            let no = |p: &&RepoPath| facts.get(&Question::Exists((*p).clone())) == Some(&Answer::Word(Certainty::No));
+            let no = |p: &&RepoPath| {
+                facts.get(&Question::Exists((*p).clone())) == Some(&Answer::Word(Certainty::No))
+            };
             let missing: Vec<String> = wanted.iter().filter(no).map(ToString::to_string).collect();
             let denial = format!("{} does not exist, {keyword} asks for it", ticks(&missing));
-            let named = if missing.is_empty() { wanted.iter().map(ToString::to_string).collect() } else { missing };
+            let named = if missing.is_empty() {
+                wanted.iter().map(ToString::to_string).collect()
+            } else {
+                missing
+            };
             (vec![about(named)], denial)
         }
         Test::Absent(unwanted) => {
-            let yes = |p: &&RepoPath| facts.get(&Question::Exists((*p).clone())) == Some(&Answer::Word(Certainty::Yes));
-            let there: Vec<String> = unwanted.iter().filter(yes).map(ToString::to_string).collect();
+            let yes = |p: &&RepoPath| {
+                facts.get(&Question::Exists((*p).clone())) == Some(&Answer::Word(Certainty::Yes))
+            };
+            let there: Vec<String> = unwanted
+                .iter()
+                .filter(yes)
+                .map(ToString::to_string)
+                .collect();
             let denial = format!("{} exists, {keyword} asks for its absence", ticks(&there));
-            let named = if there.is_empty() { unwanted.iter().map(ToString::to_string).collect() } else { there };
+            let named = if there.is_empty() {
+                unwanted.iter().map(ToString::to_string).collect()
+            } else {
+                there
+            };
             (vec![about(named)], denial)
         }
     };
-    Judgement { holds: answer, reasons, denial, hits: selected.all }
+    Judgement {
+        holds: answer,
+        reasons,
+        denial,
+        hits: selected.all,
+    }
 }
 
 /// The first changed file that is not selected, unless it lies far behind.
 fn first_outside(selection: &Selection, hits: &Hits, changes: &ChangeSet) -> Option<RepoPath> {
     // Where the first hits have no gap they need not be looked at again.
-    let solid = hits.first.iter().enumerate().take_while(|(i, hit)| u32::try_from(*i) == Ok(**hit)).count();
-    let solid = if solid < SHOWN.min(hits.first.len()) { solid } else { hits.first.len() };
+    let solid = hits
+        .first
+        .iter()
+        .enumerate()
+        .take_while(|(i, hit)| u32::try_from(*i) == Ok(**hit))
+        .count();
+    let solid = if solid < SHOWN.min(hits.first.len()) {
+        solid
+    } else {
+        hits.first.len()
+    };
     let rest = changes.files().iter().skip(solid).take(FILES_TRIED);
-    rest.map(|f| &f.path).find(|p| !selection.selects(p)).cloned()
+    rest.map(|f| &f.path)
+        .find(|p| !selection.selects(p))
+        .cloned()
 }
 
 /// A named list with what is taken away from it, and what it selected.
@@ -418,18 +618,27 @@ type Flat = (Arc<Selection>, Selected);
 /// The globs behind the named selections that matched: which file is selected by which of them.
 #[derive(Default)]
 struct Names {
-    /// By the address of the list and the exclusions around it; addresses only decide what is looked up once.
+    /// By the address of the list and the exclusions around it; addresses only decide what is
+    /// looked up once.
     found: BTreeMap<(usize, usize), Vec<Flat>>,
 }
 
 impl Names {
-    fn look_up(conditions: &[Condition], selected: &[Option<Selected>], changes: &ChangeSet) -> Self {
+    fn look_up(
+        conditions: &[Condition],
+        selected: &[Option<Selected>],
+        changes: &ChangeSet,
+    ) -> Self {
         let mut keys: BTreeMap<(usize, usize), (usize, usize)> = BTreeMap::new();
         let mut lists: Vec<Arc<Selection>> = Vec::new();
         for (condition, selected) in conditions.iter().zip(selected) {
-            let (Some(selection), Some(selected)) = (selection(&condition.test), selected) else { continue };
+            let (Some(selection), Some(selected)) = (selection(&condition.test), selected) else {
+                continue;
+            };
             for (item, hits) in selection.items.iter().zip(&selected.items) {
-                let What::Paths { items, .. } = &item.what else { continue };
+                let What::Paths { items, .. } = &item.what else {
+                    continue;
+                };
                 if item.not || hits.count == 0 || keys.contains_key(&key(selection, items)) {
                     continue;
                 }
@@ -438,10 +647,17 @@ impl Names {
                 keys.insert(key(selection, items), (from, lists.len()));
             }
         }
-        let answers = match_all(&lists.iter().map(AsRef::as_ref).collect::<Vec<_>>(), changes);
+        let answers = match_all(
+            &lists.iter().map(AsRef::as_ref).collect::<Vec<_>>(),
+            changes,
+        );
         let all: Vec<Flat> = lists.into_iter().zip(answers).collect();
-        let found = keys.into_iter().map(|(key, (from, to))| (key, all.get(from..to).unwrap_or_default().to_vec()));
-        Self { found: found.collect() }
+        let found = keys
+            .into_iter()
+            .map(|(key, (from, to))| (key, all.get(from..to).unwrap_or_default().to_vec()));
+        Self {
+            found: found.collect(),
+        }
     }
 
     /// One reason for each positive glob that selected a file.
@@ -460,13 +676,22 @@ impl Names {
             ..about.clone()
         };
         let mut reasons: Vec<Reason> = Vec::new();
-        for (item, hits) in selection.items.iter().zip(&selected.items).filter(|(i, h)| !i.not && h.count > 0) {
+        for (item, hits) in selection
+            .items
+            .iter()
+            .zip(&selected.items)
+            .filter(|(i, h)| !i.not && h.count > 0)
+        {
             match &item.what {
                 What::Glob(glob) => reasons.push(reason(glob.text(), None, hits)),
                 What::Paths { items, name } => {
-                    for (list, selected) in self.found.get(&key(selection, items)).into_iter().flatten() {
+                    for (list, selected) in
+                        self.found.get(&key(selection, items)).into_iter().flatten()
+                    {
                         for (item, hits) in list.items.iter().zip(&selected.items) {
-                            if let (What::Glob(glob), false, true) = (&item.what, item.not, hits.count > 0) {
+                            if let (What::Glob(glob), false, true) =
+                                (&item.what, item.not, hits.count > 0)
+                            {
                                 reasons.push(reason(glob.text(), Some(name), hits));
                             }
                         }
@@ -490,7 +715,11 @@ fn exclusions(selection: &Selection) -> Vec<Item> {
 
 /// A list without exclusions around it is looked up once for all its uses.
 fn key(outer: &Selection, items: &Arc<Selection>) -> (usize, usize) {
-    let around = if outer.items.iter().any(|i| i.not) { std::ptr::from_ref(outer).addr() } else { 0 };
+    let around = if outer.items.iter().any(|i| i.not) {
+        std::ptr::from_ref(outer).addr()
+    } else {
+        0
+    };
     (around, Arc::as_ptr(items).addr())
 }
 
@@ -499,7 +728,9 @@ fn flatten(items: &Arc<Selection>, around: &[Item], out: &mut Vec<Arc<Selection>
     out.push(if around.is_empty() {
         Arc::clone(items)
     } else {
-        Arc::new(Selection { items: items.items.iter().chain(around).cloned().collect() })
+        Arc::new(Selection {
+            items: items.items.iter().chain(around).cloned().collect(),
+        })
     });
     let all: Vec<Item> = around.iter().cloned().chain(exclusions(items)).collect();
     for item in items.items.iter().filter(|i| !i.not) {
@@ -531,11 +762,19 @@ fn shorten(mut texts: Vec<String>) -> String {
     let more = texts.len().saturating_sub(ITEMS_SHOWN);
     texts.truncate(ITEMS_SHOWN);
     let text = texts.join(" ");
-    if more > 0 { format!("{text} and {more} more") } else { text }
+    if more > 0 {
+        format!("{text} and {more} more")
+    } else {
+        text
+    }
 }
 
 fn or_list(names: &[String]) -> String {
-    names.iter().map(|n| visible(n.as_bytes())).collect::<Vec<_>>().join(" or ")
+    names
+        .iter()
+        .map(|n| visible(n.as_bytes()))
+        .collect::<Vec<_>>()
+        .join(" or ")
 }
 
 fn ticks(names: &[String]) -> String {

@@ -1,8 +1,9 @@
 //! Which share of a plan's steps belongs to one of several machines?
 //!
-//! Only steps that no other one needs are dealt, one to each share in turn, in plan order; each share then takes all that its
-//! steps need. Dealing in turn, not by a hash, makes the shares as equal as can be (they differ by one dealt step at most) and
-//! spreads neighbours, which tend to be slow together. Batches of a check are steps of their own and may part. It depends on the
+//! Only steps that no other one needs are dealt, one to each share in turn, in plan order; each
+//! share then takes all that its steps need. Dealing in turn, not by a hash, makes the shares as
+//! equal as can be (they differ by one dealt step at most) and spreads neighbours, which tend to be
+//! slow together. Batches of a check are steps of their own and may part. It depends on the
 //! plan alone: every machine that has the plan knows all shares.
 
 use super::{Plan, Step, digest};
@@ -15,7 +16,9 @@ use std::collections::{BTreeMap, BTreeSet};
 pub const MOST: u32 = 10_000;
 
 /// Which share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 pub struct Shard {
     /// Of how many.
     pub count: u32,
@@ -31,10 +34,17 @@ impl std::str::FromStr for Shard {
             let plain = part.bytes().all(|b| b.is_ascii_digit()) && !part.starts_with('0');
             part.parse::<u32>().ok().filter(|n| plain && *n <= MOST)
         };
-        match text.split_once('/').map(|(index, count)| (number(index), number(count))) {
+        match text
+            .split_once('/')
+            .map(|(index, count)| (number(index), number(count)))
+        {
             Some((Some(index), Some(count))) if index <= count => Ok(Self { count, index }),
-            Some((Some(index), Some(count))) => Err(format!("there is no shard {index} of {count}")),
-            _ => Err(format!("expected I/N, both from 1 to {MOST}, such as `2/3`")),
+            Some((Some(index), Some(count))) => {
+                Err(format!("there is no shard {index} of {count}"))
+            }
+            _ => Err(format!(
+                "expected I/N, both from 1 to {MOST}, such as `2/3`"
+            )),
         }
     }
 }
@@ -56,24 +66,43 @@ pub struct Share {
 
 /// The share of a plan that belongs to one shard.
 ///
-/// Every step that verifies something is in at least one share. With each step go those that it needs, the steps that produce
-/// what it requires, all `setup` steps, and the `always` steps that stand behind one of them (a cleanup belongs where the mess is).
+/// Every step that verifies something is in at least one share. With each step go those that it
+/// needs, the steps that produce what it requires, all `setup` steps, and the `always` steps that
+/// stand behind one of them (a cleanup belongs where the mess is).
 #[must_use]
 pub fn share(plan: &Plan, shard: Shard) -> Share {
     let steps = &plan.steps;
-    let index: BTreeMap<&str, usize> = steps.iter().enumerate().map(|(i, s)| (s.id.as_str(), i)).collect();
+    let index: BTreeMap<&str, usize> = steps
+        .iter()
+        .enumerate()
+        .map(|(i, s)| (s.id.as_str(), i))
+        .collect();
     let at = |id: &String| index.get(id.as_str()).copied();
     // An `always` step behind others goes where they go, `setup` goes everywhere.
     let follows = |step: &Step| step.setup || (step.always && step.bound_to().next().is_some());
     let needers = steps.iter().filter(|s| !follows(s));
-    let needed: BTreeSet<usize> = needers.flat_map(|s| s.needs.iter().filter_map(at)).collect();
-    let dealt: Vec<usize> =
-        steps.iter().enumerate().filter(|(i, s)| !follows(s) && !needed.contains(i)).map(|(i, _)| i).collect();
+    let needed: BTreeSet<usize> = needers
+        .flat_map(|s| s.needs.iter().filter_map(at))
+        .collect();
+    let dealt: Vec<usize> = steps
+        .iter()
+        .enumerate()
+        .filter(|(i, s)| !follows(s) && !needed.contains(i))
+        .map(|(i, _)| i)
+        .collect();
     let count = usize::try_from(shard.count).unwrap_or(usize::MAX).max(1);
-    let own = usize::try_from(shard.index).unwrap_or(usize::MAX).saturating_sub(1);
+    let own = usize::try_from(shard.index)
+        .unwrap_or(usize::MAX)
+        .saturating_sub(1);
     let mut mine: BTreeSet<usize> = dealt.iter().skip(own).step_by(count).copied().collect();
     if !mine.is_empty() || (dealt.is_empty() && own == 0) {
-        mine.extend(steps.iter().enumerate().filter(|(_, s)| s.setup).map(|(i, _)| i));
+        mine.extend(
+            steps
+                .iter()
+                .enumerate()
+                .filter(|(_, s)| s.setup)
+                .map(|(i, _)| i),
+        );
     }
     let before = |own: usize| {
         let mut found = BTreeSet::new();
@@ -85,8 +114,13 @@ pub fn share(plan: &Plan, shard: Shard) -> Share {
     };
     let brings = |own: usize, step: &Step| {
         let produces = |other: &usize| {
-            let producer = steps.get(*other).map(|s| s.produces.as_slice()).unwrap_or_default();
-            producer.iter().any(|made| step.requires.iter().any(|wanted| overlaps(made, wanted)))
+            let producer = steps
+                .get(*other)
+                .map(|s| s.produces.as_slice())
+                .unwrap_or_default();
+            producer
+                .iter()
+                .any(|made| step.requires.iter().any(|wanted| overlaps(made, wanted)))
         };
         let mut all: BTreeSet<usize> = step.needs.iter().filter_map(at).collect();
         if !step.requires.is_empty() {
@@ -99,25 +133,48 @@ pub fn share(plan: &Plan, shard: Shard) -> Share {
         while let Some((own, step)) = open.pop().and_then(|i| Some((i, steps.get(i)?))) {
             open.extend(brings(own, step).into_iter().filter(|i| mine.insert(*i)));
         }
-        let behind = |own: usize, s: &Step| s.always && before(own).iter().any(|i| mine.contains(i));
-        let always: Vec<usize> =
-            steps.iter().enumerate().filter(|(i, s)| !mine.contains(i) && behind(*i, s)).map(|(i, _)| i).collect();
+        let behind =
+            |own: usize, s: &Step| s.always && before(own).iter().any(|i| mine.contains(i));
+        let always: Vec<usize> = steps
+            .iter()
+            .enumerate()
+            .filter(|(i, s)| !mine.contains(i) && behind(*i, s))
+            .map(|(i, _)| i)
+            .collect();
         if always.is_empty() {
             break;
         }
         mine.extend(&always);
         open = always;
     }
-    let ids: BTreeSet<&str> = mine.iter().filter_map(|i| steps.get(*i)).map(|s| s.id.as_str()).collect();
+    let ids: BTreeSet<&str> = mine
+        .iter()
+        .filter_map(|i| steps.get(*i))
+        .map(|s| s.id.as_str())
+        .collect();
     let is_mine = |id: &String| ids.contains(id.as_str());
     let (here, elsewhere): (Vec<&Step>, Vec<&Step>) = steps.iter().partition(|s| is_mine(&s.id));
-    let here = here.into_iter().map(|s| inherit(s, &is_mine, &index, steps));
-    let plan = digest::seal(Plan { steps: here.collect(), ..plan.clone() });
-    Share { plan, elsewhere: elsewhere.into_iter().map(|s| s.id.clone()).collect() }
+    let here = here
+        .into_iter()
+        .map(|s| inherit(s, &is_mine, &index, steps));
+    let plan = digest::seal(Plan {
+        steps: here.collect(),
+        ..plan.clone()
+    });
+    Share {
+        plan,
+        elsewhere: elsewhere.into_iter().map(|s| s.id.clone()).collect(),
+    }
 }
 
-/// The predecessors of a step that are in the share: one that is not is replaced by those that it waits for.
-fn inherit(step: &Step, is_there: &impl Fn(&String) -> bool, index: &BTreeMap<&str, usize>, steps: &[Step]) -> Step {
+/// The predecessors of a step that are in the share: one that is not is replaced by those that it
+/// waits for.
+fn inherit(
+    step: &Step,
+    is_there: &impl Fn(&String) -> bool,
+    index: &BTreeMap<&str, usize>,
+    steps: &[Step],
+) -> Step {
     if step.after.iter().all(is_there) {
         return step.clone();
     }
@@ -142,10 +199,17 @@ fn inherit(step: &Step, is_there: &impl Fn(&String) -> bool, index: &BTreeMap<&s
     let bound = reach(&mut step.bound_to().filter_map(at), true);
     let all = reach(&mut step.after.iter().filter_map(at), false);
     let names = |places: &mut dyn Iterator<Item = &usize>| {
-        places.filter_map(|i| steps.get(*i)).map(|s| s.id.clone()).collect::<Vec<String>>()
+        places
+            .filter_map(|i| steps.get(*i))
+            .map(|s| s.id.clone())
+            .collect::<Vec<String>>()
     };
     let prepared_by = names(&mut all.difference(&bound));
-    Step { after: names(&mut all.union(&bound)), prepared_by, ..step.clone() }
+    Step {
+        after: names(&mut all.union(&bound)),
+        prepared_by,
+        ..step.clone()
+    }
 }
 
 #[cfg(test)]
@@ -185,16 +249,55 @@ mod tests {
             ..step(id)
         };
         let glob = |text: &str| vec![Glob::parse(text).unwrap()];
-        let made = Step { produces: glob("dist/**"), ..step("make") };
-        let uses = Step { requires: glob("dist/app.js"), after: vec!["make".to_owned()], ..step("use") };
-        let clean = Step { always: true, after: vec!["use".to_owned()], ..step("clean") };
-        let setup = Step { setup: true, ..step("setup") };
+        let made = Step {
+            produces: glob("dist/**"),
+            ..step("make")
+        };
+        let uses = Step {
+            requires: glob("dist/app.js"),
+            after: vec!["make".to_owned()],
+            ..step("use")
+        };
+        let clean = Step {
+            always: true,
+            after: vec!["use".to_owned()],
+            ..step("clean")
+        };
+        let setup = Step {
+            setup: true,
+            ..step("setup")
+        };
         for (name, steps, count, want) in [
-            ("in turn", vec![step("a"), step("b"), step("c")], 2, vec!["a c", "b"]),
-            ("more shards than steps", vec![step("a")], 3, vec!["a", "", ""]),
-            ("a chain stays whole", vec![step("a"), needing("b", &["a"]), step("c")], 2, vec!["a b", "c"]),
-            ("a need is repeated", vec![step("a"), needing("b", &["a"]), needing("c", &["a"])], 2, vec!["a b", "a c"]),
-            ("setup goes everywhere", vec![setup.clone(), step("a"), step("b")], 3, vec!["setup a", "setup b", ""]),
+            (
+                "in turn",
+                vec![step("a"), step("b"), step("c")],
+                2,
+                vec!["a c", "b"],
+            ),
+            (
+                "more shards than steps",
+                vec![step("a")],
+                3,
+                vec!["a", "", ""],
+            ),
+            (
+                "a chain stays whole",
+                vec![step("a"), needing("b", &["a"]), step("c")],
+                2,
+                vec!["a b", "c"],
+            ),
+            (
+                "a need is repeated",
+                vec![step("a"), needing("b", &["a"]), needing("c", &["a"])],
+                2,
+                vec!["a b", "a c"],
+            ),
+            (
+                "setup goes everywhere",
+                vec![setup.clone(), step("a"), step("b")],
+                3,
+                vec!["setup a", "setup b", ""],
+            ),
             ("setup alone", vec![setup], 2, vec!["setup", ""]),
             (
                 "what is made and what is left behind",

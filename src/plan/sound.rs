@@ -1,5 +1,6 @@
-//! May a plan from a file be executed as it stands? Whatever compiling and recovery can never give is refused, so that a
-//! forged plan with a right digest gains nothing that a contract could not say.
+//! May a plan from a file be executed as it stands? Whatever compiling and recovery can never give
+//! is refused, so that a forged plan with a right digest gains nothing that a contract could not
+//! say.
 
 use super::canonical::FIRST;
 use super::error::UNFIT;
@@ -40,32 +41,67 @@ pub struct Unfit {
 pub fn sound(plan: &Plan) -> Result<(), Unfit> {
     for (index, step) in plan.steps.iter().enumerate() {
         if let Err((field, why)) = step_is_sound(step) {
-            let message = format!("the step `{}` is none that can be planned: {why}", visible(step.id.as_bytes()));
-            return Err(Unfit { code: UNFIT, message, help: None, step: Some(index), field: Some(field) });
+            let message = format!(
+                "the step `{}` is none that can be planned: {why}",
+                visible(step.id.as_bytes())
+            );
+            return Err(Unfit {
+                code: UNFIT,
+                message,
+                help: None,
+                step: Some(index),
+                field: Some(field),
+            });
         }
     }
-    let whole =
-        |field, message: String| Err(Unfit { code: UNFIT, message, help: None, step: None, field: Some(field) });
+    let whole = |field, message: String| {
+        Err(Unfit {
+            code: UNFIT,
+            message,
+            help: None,
+            step: None,
+            field: Some(field),
+        })
+    };
     if let Err(message) = check_order(plan) {
         return whole("steps", visible(message.as_bytes()));
     }
     if plan.version == FIRST && plan.steps.iter().any(|s| !s.prepared_by.is_empty()) {
-        return whole("steps", "a plan of version 1 has no `preparedBy`".to_owned());
+        return whole(
+            "steps",
+            "a plan of version 1 has no `preparedBy`".to_owned(),
+        );
     }
     let policy = &plan.policy;
     if !(1..=MOST_JOBS).contains(&policy.jobs) {
-        return whole("policy", format!("`jobs` is {}, not 1 to {MOST_JOBS}", policy.jobs));
+        return whole(
+            "policy",
+            format!("`jobs` is {}, not 1 to {MOST_JOBS}", policy.jobs),
+        );
     }
-    if policy.budget_ms.is_some_and(|ms| !(1..=MAX_INTEGER).contains(&ms)) {
+    if policy
+        .budget_ms
+        .is_some_and(|ms| !(1..=MAX_INTEGER).contains(&ms))
+    {
         return whole("policy", "`budgetMs` is no time that can pass".to_owned());
     }
-    if let Some(rule) = policy.recover.iter().find(|r| !RECOVERY_RULES.contains(&r.as_str())) {
-        return whole("policy", format!("no recovery rule is called `{}`", visible(rule.as_bytes())));
+    if let Some(rule) = policy
+        .recover
+        .iter()
+        .find(|r| !RECOVERY_RULES.contains(&r.as_str()))
+    {
+        return whole(
+            "policy",
+            format!("no recovery rule is called `{}`", visible(rule.as_bytes())),
+        );
     }
     if let Some(contract) = &plan.contract
         && RepoPath::from_exact(contract.path.as_bytes()).is_none()
     {
-        return whole("contract", "the contract's path is none of the repository's".to_owned());
+        return whole(
+            "contract",
+            "the contract's path is none of the repository's".to_owned(),
+        );
     }
     if let Err(message) = base_is_sound(plan) {
         return whole("request", message.to_owned());
@@ -87,7 +123,11 @@ fn base_is_sound(plan: &Plan) -> Result<(), &'static str> {
         (Some(id), _) => {
             let hex = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
             let whole = matches!(id.len(), 40 | 64) && id.bytes().all(hex);
-            if whole { Ok(()) } else { Err("`base` is no id of a commit, in full") }
+            if whole {
+                Ok(())
+            } else {
+                Err("`base` is no id of a commit, in full")
+            }
         }
     }
 }
@@ -96,7 +136,11 @@ type Wrong = (&'static str, String);
 
 fn step_is_sound(step: &Step) -> Result<(), Wrong> {
     let wrong = |field, why: &str| Err((field, why.to_owned()));
-    let ids = [Some(&step.id), step.batch_of.as_ref(), step.exclusive.as_ref()];
+    let ids = [
+        Some(&step.id),
+        step.batch_of.as_ref(),
+        step.exclusive.as_ref(),
+    ];
     if !ids.into_iter().flatten().all(|id| is_id(id)) {
         return wrong("id", "its id is no name");
     }
@@ -106,37 +150,77 @@ fn step_is_sound(step: &Step) -> Result<(), Wrong> {
     if !(1..=MAX_INTEGER).contains(&step.timeout_ms) {
         return wrong("timeoutMs", "its time limit is no time that can pass");
     }
-    if [step.max_errors, step.max_warnings, step.min_tests].into_iter().flatten().any(|n| n > MAX_INTEGER) {
+    if [step.max_errors, step.max_warnings, step.min_tests]
+        .into_iter()
+        .flatten()
+        .any(|n| n > MAX_INTEGER)
+    {
         return wrong("id", "one of its numbers is too large");
     }
-    if step.exit.iter().chain(&step.skip_exit).any(|code| !(0..=255).contains(code)) {
+    if step
+        .exit
+        .iter()
+        .chain(&step.skip_exit)
+        .any(|code| !(0..=255).contains(code))
+    {
         return wrong("exit", "exit codes are 0 to 255");
     }
     if let Some(name) = step.env.keys().find(|name| !is_env_name(name)) {
-        return Err(("env", format!("`{}` is no name of a variable", visible(name.as_bytes()))));
+        return Err((
+            "env",
+            format!("`{}` is no name of a variable", visible(name.as_bytes())),
+        ));
     }
     let words = step.argv.iter().flatten();
-    if words.clone().chain(step.env.values()).any(|w| w.as_bytes().contains(&0)) {
+    if words
+        .clone()
+        .chain(step.env.values())
+        .any(|w| w.as_bytes().contains(&0))
+    {
         return wrong("argv", "a word holds a NUL byte");
     }
     match (step.kind, &step.argv, &step.unsupported) {
-        (Kind::File | Kind::Judge, Some(_), _) => return wrong("argv", "this kind of check runs no command"),
-        (Kind::File | Kind::Judge, None, Some(_)) => return wrong("unsupported", "this kind of check runs no command"),
-        (Kind::File, None, None) if step.path.is_none() => return wrong("id", "a `file` check needs its `path`"),
-        (Kind::Judge, None, None) if step.question.is_none() => return wrong("id", "a judge needs its `question`"),
+        (Kind::File | Kind::Judge, Some(_), _) => {
+            return wrong("argv", "this kind of check runs no command");
+        }
+        (Kind::File | Kind::Judge, None, Some(_)) => {
+            return wrong("unsupported", "this kind of check runs no command");
+        }
+        (Kind::File, None, None) if step.path.is_none() => {
+            return wrong("id", "a `file` check needs its `path`");
+        }
+        (Kind::Judge, None, None) if step.question.is_none() => {
+            return wrong("id", "a judge needs its `question`");
+        }
         (Kind::File | Kind::Judge, None, None) => {}
-        (_, Some(_), Some(_)) => return wrong("unsupported", "it has both a command and a reason why it has none"),
+        (_, Some(_), Some(_)) => {
+            return wrong(
+                "unsupported",
+                "it has both a command and a reason why it has none",
+            );
+        }
         (_, None, None) => return wrong("argv", "it has no command"),
         (_, None, Some(_)) => {}
         (kind, Some(argv), None) => {
-            if argv.first().is_none_or(|program| program.as_bytes().is_empty()) {
+            if argv
+                .first()
+                .is_none_or(|program| program.as_bytes().is_empty())
+            {
                 return wrong("argv", "its command has no program");
             }
             // What people read must be what runs.
             if step.command != to_text(&step.env, argv) {
-                return wrong("command", "`command` says something else than `argv` and `env`");
+                return wrong(
+                    "command",
+                    "`command` says something else than `argv` and `env`",
+                );
             }
-            let shell = argv.iter().map(|w| w.as_bytes()).take(2).eq([&b"sh"[..], b"-c"]) && argv.len() == 3;
+            let shell = argv
+                .iter()
+                .map(|w| w.as_bytes())
+                .take(2)
+                .eq([&b"sh"[..], b"-c"])
+                && argv.len() == 3;
             if kind == Kind::Shell && !shell {
                 return wrong("argv", "a `shell` check is `sh -c TEXT`");
             }
@@ -152,7 +236,9 @@ fn step_is_sound(step: &Step) -> Result<(), Wrong> {
 fn is_id(id: &str) -> bool {
     let name = |part: &str| {
         part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '#'))
+            && part
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '#'))
     };
     id.len() <= LONGEST_ID && id.split('/').all(name)
 }

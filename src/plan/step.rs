@@ -34,13 +34,25 @@ fn words(command: &Command) -> Words<'_> {
 
 /// The identity of a check that starts a command; others are like nothing else.
 pub(super) fn identity_of_check(check: &Check) -> Option<Identity<'_>> {
-    let Body::Command(command) = &check.body else { return None };
-    Some(Identity { words: words(command), env: &check.env, dir: &check.dir, kind: check.kind })
+    let Body::Command(command) = &check.body else {
+        return None;
+    };
+    Some(Identity {
+        words: words(command),
+        env: &check.env,
+        dir: &check.dir,
+        kind: check.kind,
+    })
 }
 
 /// The identity of a command of the request, with all its variables ([`env_of_command`]).
 pub(super) fn identity_of_command<'a>(asked: &'a Asked<'_>, env: &'a Env) -> Identity<'a> {
-    Identity { words: words(asked.command), env, dir: &asked.carried.dir, kind: Kind::Run }
+    Identity {
+        words: words(asked.command),
+        env,
+        dir: &asked.carried.dir,
+        kind: Kind::Run,
+    }
 }
 
 /// The variables of a command of the request: those that were exported before it, and its own.
@@ -66,7 +78,11 @@ pub(super) fn id_of_command(command: &Command, taken: &mut BTreeSet<String>) -> 
     };
     let mut id = String::new();
     for c in text.chars() {
-        let c = if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+        let c = if c.is_ascii_alphanumeric() || c == '_' {
+            c
+        } else {
+            '-'
+        };
         if !(c == '-' && (id.is_empty() || id.ends_with('-'))) && id.len() < LONGEST {
             id.push(c);
         }
@@ -95,7 +111,8 @@ pub(super) fn unique(id: String, taken: &mut BTreeSet<String>) -> String {
     }
 }
 
-/// The steps of a contract's check: one, or one for each batch of files. Constraints and reasons are added later.
+/// The steps of a contract's check: one, or one for each batch of files. Constraints and reasons
+/// are added later.
 pub(super) fn of_check(check: &Check, file: &str, files: &[Word]) -> Vec<Step> {
     let kind = check.kind;
     let counts = matches!(kind, Kind::Compile | Kind::Lint);
@@ -124,7 +141,11 @@ pub(super) fn of_check(check: &Check, file: &str, files: &[Word]) -> Vec<Step> {
         setup: check.setup,
         severity: check.severity,
         skip_exit: check.skip_exit.clone(),
-        source: Some(StepSource { column: check.column, file: file.to_owned(), line: check.line }),
+        source: Some(StepSource {
+            column: check.column,
+            file: file.to_owned(),
+            line: check.line,
+        }),
         tags: check.tags.clone(),
         timeout_ms: check.timeout_ms.max(1),
         tool_path: check.tool_path.clone(),
@@ -134,14 +155,26 @@ pub(super) fn of_check(check: &Check, file: &str, files: &[Word]) -> Vec<Step> {
     };
     match &check.body {
         Body::Command(command) => of_pieces(base, command, files),
-        Body::Shell(text) => vec![with_argv(base, vec!["sh".into(), "-c".into(), text.as_str().into()])],
+        Body::Shell(text) => vec![with_argv(
+            base,
+            vec!["sh".into(), "-c".into(), text.as_str().into()],
+        )],
         Body::File { path, assertions } => {
             let command = file_line(path, assertions);
-            vec![Step { assertions: assertions.clone(), command, path: Some(path.clone()), ..base }]
+            vec![Step {
+                assertions: assertions.clone(),
+                command,
+                path: Some(path.clone()),
+                ..base
+            }]
         }
         Body::Judge(question) => {
             let command = format!("judge \"{}\"", visible(question.as_bytes()));
-            vec![Step { command, question: Some(question.clone()), ..base }]
+            vec![Step {
+                command,
+                question: Some(question.clone()),
+                ..base
+            }]
         }
     }
 }
@@ -163,23 +196,42 @@ fn of_pieces(base: Step, command: &Command, files: &[Word]) -> Vec<Step> {
     let pieces = match command {
         Command::Argv { pieces, .. } => pieces,
         Command::Unsupported { text, unsupported } => {
-            return vec![Step { command: text.clone(), unsupported: Some(unsupported.clone()), ..base }];
+            return vec![Step {
+                command: text.clone(),
+                unsupported: Some(unsupported.clone()),
+                ..base
+            }];
         }
     };
     let mut batches = super::changed::batches(pieces, files);
     if batches.len() <= 1 {
-        return batches.pop().map(|argv| with_argv(base, argv)).into_iter().collect();
+        return batches
+            .pop()
+            .map(|argv| with_argv(base, argv))
+            .into_iter()
+            .collect();
     }
     let name = base.id.clone();
     let batch = |(n, argv): (usize, Vec<Word>)| {
         let id = format!("{name}#{}", n + 1);
-        with_argv(Step { batch_of: Some(name.clone()), id, ..base.clone() }, argv)
+        with_argv(
+            Step {
+                batch_of: Some(name.clone()),
+                id,
+                ..base.clone()
+            },
+            argv,
+        )
     };
     batches.into_iter().enumerate().map(batch).collect()
 }
 
 fn with_argv(step: Step, argv: Vec<Word>) -> Step {
-    Step { command: to_text(&step.env, &argv), argv: Some(argv), ..step }
+    Step {
+        command: to_text(&step.env, &argv),
+        argv: Some(argv),
+        ..step
+    }
 }
 
 /// A step in which nothing is set but what it is and where it comes from.
@@ -238,7 +290,8 @@ fn file_line(path: &RepoPath, assertions: &[Assertion]) -> String {
     format!("file \"{path}\": {}", parts.join(", "))
 }
 
-/// An assertion as the language writes it, but for its text, which stands as it is: the digest depends on it.
+/// An assertion as the language writes it, but for its text, which stands as it is: the digest
+/// depends on it.
 fn assertion_text(assertion: &Assertion) -> String {
     let quoted = |word: &str, text: &str| format!("{word} \"{}\"", visible(text.as_bytes()));
     match assertion {
@@ -264,7 +317,16 @@ mod tests {
             (vec!["…"], "run"),
         ] {
             let pieces = words.into_iter().map(|w| Piece::Word(w.into())).collect();
-            assert_eq!(id_of_command(&Command::Argv { env: Env::new(), pieces }, &mut taken), want);
+            assert_eq!(
+                id_of_command(
+                    &Command::Argv {
+                        env: Env::new(),
+                        pieces
+                    },
+                    &mut taken
+                ),
+                want
+            );
         }
     }
 }

@@ -5,11 +5,21 @@ use super::{Note, Tier};
 use crate::base::word::visible;
 use crate::contract;
 
-/// The tiers reached, ascending, and a remark for each trigger that was lowered. `pulled` says of each trigger whether a
-/// changed file pulled it.
+/// The tiers reached, ascending, and a remark for each trigger that was lowered. `pulled` says of
+/// each trigger whether a changed file pulled it.
 #[must_use]
-pub fn reach(risks: &[contract::Risk], pulled: &[bool], request: &Request) -> (Vec<Tier>, Vec<Note>) {
-    let fired = || risks.iter().zip(pulled).filter(|(risk, pulled)| **pulled && risk.tier > 0).map(|(risk, _)| risk);
+pub fn reach(
+    risks: &[contract::Risk],
+    pulled: &[bool],
+    request: &Request,
+) -> (Vec<Tier>, Vec<Note>) {
+    let fired = || {
+        risks
+            .iter()
+            .zip(pulled)
+            .filter(|(risk, pulled)| **pulled && risk.tier > 0)
+            .map(|(risk, _)| risk)
+    };
     // Tier 2 is reserved for the run's end.
     let lowered = fired().filter(|r| r.tier > 1).map(|r| Note {
         kind: "trigger-lowered".to_owned(),
@@ -35,14 +45,27 @@ pub fn reach(risks: &[contract::Risk], pulled: &[bool], request: &Request) -> (V
     add(&mut two, request.min_tier >= 2, "min-tier");
     let tiers = [(0, vec!["always".to_owned()]), (1, one), (2, two)];
     let reached = tiers.into_iter().filter(|(_, reasons)| !reasons.is_empty());
-    (reached.map(|(tier, reasons)| Tier { reasons, tier, triggers: Vec::new() }).collect(), lowered.collect())
+    (
+        reached
+            .map(|(tier, reasons)| Tier {
+                reasons,
+                tier,
+                triggers: Vec::new(),
+            })
+            .collect(),
+        lowered.collect(),
+    )
 }
 
 /// Adds the tiers of checks that the request names: to name one reaches its tier.
 pub fn named(tiers: &mut Vec<Tier>, of: impl Iterator<Item = u8>) {
     for tier in of {
         if !tiers.iter().any(|t| t.tier == tier) {
-            tiers.push(Tier { reasons: vec!["named".to_owned()], tier, triggers: Vec::new() });
+            tiers.push(Tier {
+                reasons: vec!["named".to_owned()],
+                tier,
+                triggers: Vec::new(),
+            });
             tiers.sort_by_key(|t| t.tier);
         }
     }
@@ -66,23 +89,58 @@ mod tests {
         let both = vec![Boundary::MilestoneEnd, Boundary::RunEnd];
         for (pulled, request, want) in [
             ([false; 3], Request::default(), vec![(0, "always")]),
-            ([false, false, true], Request::default(), vec![(0, "always")]),
-            ([true, true, true], Request::default(), vec![(0, "always"), (1, "trigger b,trigger a")]),
-            ([false; 3], Request { risk: Risk::High, ..Request::default() }, vec![(0, "always"), (1, "high-risk")]),
+            (
+                [false, false, true],
+                Request::default(),
+                vec![(0, "always")],
+            ),
+            (
+                [true, true, true],
+                Request::default(),
+                vec![(0, "always"), (1, "trigger b,trigger a")],
+            ),
             (
                 [false; 3],
-                Request { boundaries: vec![Boundary::RunEnd], ..Request::default() },
+                Request {
+                    risk: Risk::High,
+                    ..Request::default()
+                },
+                vec![(0, "always"), (1, "high-risk")],
+            ),
+            (
+                [false; 3],
+                Request {
+                    boundaries: vec![Boundary::RunEnd],
+                    ..Request::default()
+                },
                 vec![(0, "always"), (2, "run-end")],
             ),
             (
                 [false, true, false],
-                Request { boundaries: both, risk: Risk::High, min_tier: 2, ..Request::default() },
-                vec![(0, "always"), (1, "trigger a,milestone-end,high-risk,min-tier"), (2, "run-end,min-tier")],
+                Request {
+                    boundaries: both,
+                    risk: Risk::High,
+                    min_tier: 2,
+                    ..Request::default()
+                },
+                vec![
+                    (0, "always"),
+                    (1, "trigger a,milestone-end,high-risk,min-tier"),
+                    (2, "run-end,min-tier"),
+                ],
             ),
         ] {
             let (tiers, notes) = reach(&risks, &pulled, &request);
-            let got: Vec<(u8, String)> = tiers.iter().map(|t| (t.tier, t.reasons.join(","))).collect();
-            assert_eq!(got.iter().map(|(t, r)| (*t, r.as_str())).collect::<Vec<_>>(), want);
+            let got: Vec<(u8, String)> = tiers
+                .iter()
+                .map(|t| (t.tier, t.reasons.join(",")))
+                .collect();
+            assert_eq!(
+                got.iter()
+                    .map(|(t, r)| (*t, r.as_str()))
+                    .collect::<Vec<_>>(),
+                want
+            );
             assert_eq!(notes.len(), usize::from(pulled[1]));
         }
     }

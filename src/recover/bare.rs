@@ -1,4 +1,5 @@
-//! How is a bare list of commands seen as a plan, and what is said of its repair? (engine.md section 13, `vplan recover`)
+//! How is a bare list of commands seen as a plan, and what is said of its repair? (engine.md
+//! section 13, `vplan recover`)
 
 use super::{Failure, FailureCode, Recovery, Refusal, rules};
 use crate::base::command::{Command, Env, Piece, to_text};
@@ -11,10 +12,15 @@ use crate::plan::{Coverage, Origin, Plan, Policy, Step};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A plan of explicit commands alone, `command-1` and so on. It has no digest: it was made from no request.
+/// A plan of explicit commands alone, `command-1` and so on. It has no digest: it was made from no
+/// request.
 #[must_use]
 pub fn bare_plan(commands: &[Command]) -> Plan {
-    let steps = commands.iter().enumerate().map(|(i, command)| step(&format!("command-{}", i + 1), command)).collect();
+    let steps = commands
+        .iter()
+        .enumerate()
+        .map(|(i, command)| step(&format!("command-{}", i + 1), command))
+        .collect();
     Plan {
         caveats: Vec::new(),
         compared: None,
@@ -62,7 +68,11 @@ pub fn step(id: &str, command: &Command) -> Step {
                 Piece::Word(word) => Some(word.clone()),
                 Piece::Changed => None,
             };
-            (Some(pieces.iter().filter_map(word).collect::<Vec<Word>>()), env.clone(), None)
+            (
+                Some(pieces.iter().filter_map(word).collect::<Vec<Word>>()),
+                env.clone(),
+                None,
+            )
         }
         Command::Unsupported { unsupported, .. } => (None, Env::new(), Some(unsupported.clone())),
     };
@@ -85,7 +95,12 @@ pub fn step(id: &str, command: &Command) -> Step {
 /// A failure whose code the caller gives: `--failed N --code CODE`, N from 1.
 #[must_use]
 pub fn given(number: usize, code: FailureCode) -> Failure {
-    Failure { step: format!("command-{number}"), code, rule: "given".to_owned(), evidence: String::new() }
+    Failure {
+        step: format!("command-{number}"),
+        code,
+        rule: "given".to_owned(),
+        evidence: String::new(),
+    }
 }
 
 /// What `vplan recover` prints, apart from its `version`.
@@ -135,7 +150,10 @@ pub struct NextStep {
 pub fn answer(recovery: Recovery, failures: &[Failure]) -> Answer {
     let refused = match recovery {
         Recovery::Rewritten { plan, rewrite } => {
-            let next = |step: &Step| NextStep { command: step.command.clone(), dir: step.dir.clone() };
+            let next = |step: &Step| NextStep {
+                command: step.command.clone(),
+                dir: step.dir.clone(),
+            };
             return Answer::Rewritten {
                 coverage: rewrite.coverage,
                 next_commands: rewrite.next_commands,
@@ -160,10 +178,17 @@ pub fn answer(recovery: Recovery, failures: &[Failure]) -> Answer {
             codes.sort_unstable();
             codes.dedup();
             let codes: Vec<String> = codes.into_iter().map(|c| format!("`{c}`")).collect();
-            if codes.is_empty() { "nothing failed".to_owned() } else { format!("no rule repairs {}", codes.join(", ")) }
+            if codes.is_empty() {
+                "nothing failed".to_owned()
+            } else {
+                format!("no rule repairs {}", codes.join(", "))
+            }
         }
     };
-    Answer::Refused { refused, version: 1 }
+    Answer::Refused {
+        refused,
+        version: 1,
+    }
 }
 
 fn refusal(refusal: Refusal) -> String {
@@ -174,21 +199,39 @@ fn refusal(refusal: Refusal) -> String {
 #[must_use]
 pub fn plan_of_words(commands: &[&str]) -> Plan {
     let command = |text: &&str| {
-        let pieces = text.split_whitespace().map(|w| Piece::Word(Word::from(w))).collect();
-        Command::Argv { env: Env::new(), pieces }
+        let pieces = text
+            .split_whitespace()
+            .map(|w| Piece::Word(Word::from(w)))
+            .collect();
+        Command::Argv {
+            env: Env::new(),
+            pieces,
+        }
     };
     bare_plan(&commands.iter().map(command).collect::<Vec<_>>())
 }
 
-/// The same where ` && ` makes a conjunction, ` | ` what cannot be expressed, and `NAME=value` may stand in front; `cd DIR` and
-/// `export NAME=value` are what they are, and `set -e` changes the shell.
+/// The same where ` && ` makes a conjunction, ` | ` what cannot be expressed, and `NAME=value` may
+/// stand in front; `cd DIR` and `export NAME=value` are what they are, and `set -e` changes the
+/// shell.
 #[cfg(test)]
 pub(super) fn plan_of_lines(lines: &[&str]) -> Plan {
     use crate::base::command::{Link, Unsupported, UnsupportedReason};
     let unsupported = |line: &str, text: &str, chain: Vec<Link>| {
-        let changes = |part: &str| ["cd ", "export ", "set "].iter().any(|name| part.starts_with(name));
-        let (changes_shell, reason) = (line.split(" && ").any(changes), UnsupportedReason::Operator);
-        Unsupported { chain, changes_shell, offset: 0, reason, text: text.to_owned() }
+        let changes = |part: &str| {
+            ["cd ", "export ", "set "]
+                .iter()
+                .any(|name| part.starts_with(name))
+        };
+        let (changes_shell, reason) =
+            (line.split(" && ").any(changes), UnsupportedReason::Operator);
+        Unsupported {
+            chain,
+            changes_shell,
+            offset: 0,
+            reason,
+            text: text.to_owned(),
+        }
     };
     let command = |line: &&str| {
         let text = (*line).to_owned();
@@ -196,10 +239,19 @@ pub(super) fn plan_of_lines(lines: &[&str]) -> Plan {
         match links.as_slice() {
             [Link::Run { argv, env }] => {
                 let pieces = argv.iter().cloned().map(Piece::Word).collect();
-                Command::Argv { env: env.clone(), pieces }
+                Command::Argv {
+                    env: env.clone(),
+                    pieces,
+                }
             }
-            [Link::Other { .. }] => Command::Unsupported { text, unsupported: unsupported(line, "|", Vec::new()) },
-            _ => Command::Unsupported { text, unsupported: unsupported(line, "&&", links) },
+            [Link::Other { .. }] => Command::Unsupported {
+                text,
+                unsupported: unsupported(line, "|", Vec::new()),
+            },
+            _ => Command::Unsupported {
+                text,
+                unsupported: unsupported(line, "&&", links),
+            },
         }
     };
     bare_plan(&lines.iter().map(command).collect::<Vec<_>>())
@@ -210,23 +262,42 @@ pub(super) fn plan_of_lines(lines: &[&str]) -> Plan {
 pub(super) fn link(part: &str) -> crate::base::command::Link {
     use crate::base::command::{Link, Unsupported, UnsupportedReason};
     let pairs = |words: Vec<&str>| -> Env {
-        let pair = |w: &str| w.split_once('=').map(|(name, value)| (name.to_owned(), Word::from(value)));
+        let pair = |w: &str| {
+            w.split_once('=')
+                .map(|(name, value)| (name.to_owned(), Word::from(value)))
+        };
         words.into_iter().filter_map(pair).collect()
     };
     if let Some(dir) = part.strip_prefix("cd ") {
-        return Link::ChangeDirectory { cd: Word::from(dir) };
+        return Link::ChangeDirectory {
+            cd: Word::from(dir),
+        };
     }
     if let Some(variables) = part.strip_prefix("export ") {
-        return Link::Export { export: pairs(variables.split(' ').collect()) };
+        return Link::Export {
+            export: pairs(variables.split(' ').collect()),
+        };
     }
     if part.contains(" | ") || part.starts_with("set ") {
         let changes_shell = part.starts_with("set ");
         let (reason, text) = (UnsupportedReason::Operator, "|".to_owned());
-        let unsupported = Unsupported { chain: Vec::new(), changes_shell, offset: 0, reason, text };
-        return Link::Other { text: part.to_owned(), unsupported: Box::new(unsupported) };
+        let unsupported = Unsupported {
+            chain: Vec::new(),
+            changes_shell,
+            offset: 0,
+            reason,
+            text,
+        };
+        return Link::Other {
+            text: part.to_owned(),
+            unsupported: Box::new(unsupported),
+        };
     }
     let (env, argv): (Vec<&str>, Vec<&str>) = part.split(' ').partition(|w| w.contains('='));
-    Link::Run { argv: argv.into_iter().map(Word::from).collect(), env: pairs(env) }
+    Link::Run {
+        argv: argv.into_iter().map(Word::from).collect(),
+        env: pairs(env),
+    }
 }
 
 #[cfg(test)]
@@ -238,17 +309,31 @@ mod tests {
     #[test]
     fn an_explicit_step_has_the_settings_of_run() {
         let plan = plan_of_lines(&["CI=1 make x", "a | b"]);
-        let [first, second] = plan.steps.as_slice() else { panic!("{plan:?}") };
-        assert_eq!((first.id.as_str(), first.command.as_str()), ("command-1", "CI=1 make x"));
+        let [first, second] = plan.steps.as_slice() else {
+            panic!("{plan:?}")
+        };
+        assert_eq!(
+            (first.id.as_str(), first.command.as_str()),
+            ("command-1", "CI=1 make x")
+        );
         assert_eq!(first.env, Env::from([("CI".to_owned(), Word::from("1"))]));
-        assert_eq!((first.exit.as_slice(), first.timeout_ms), (&[0][..], Kind::Run.default_timeout_ms()));
+        assert_eq!(
+            (first.exit.as_slice(), first.timeout_ms),
+            (&[0][..], Kind::Run.default_timeout_ms())
+        );
         assert!(first.argv.is_some() && first.unsupported.is_none());
-        assert_eq!((second.id.as_str(), second.command.as_str()), ("command-2", "a | b"));
+        assert_eq!(
+            (second.id.as_str(), second.command.as_str()),
+            ("command-2", "a | b")
+        );
         assert!(second.argv.is_none() && second.unsupported.is_some());
     }
 
     fn refused(commands: &[&str], failures: &[Failure]) -> String {
-        match answer(recover(&plan_of_words(commands), failures, &Facts::default()), failures) {
+        match answer(
+            recover(&plan_of_words(commands), failures, &Facts::default()),
+            failures,
+        ) {
             Answer::Refused { refused, .. } => refused,
             other => panic!("{other:?}"),
         }
@@ -258,9 +343,15 @@ mod tests {
     fn a_refusal_says_why_once() {
         use FailureCode::{Failed, MissingScript, Timeout};
         assert_eq!(refused(&["a"], &[]), "nothing failed");
-        assert_eq!(refused(&["a"], &[given(1, Failed)]), "no rule repairs `verification_command_failed`");
         assert_eq!(
-            refused(&["a", "b", "c"], &[given(1, Timeout), given(2, Failed), given(3, Timeout)]),
+            refused(&["a"], &[given(1, Failed)]),
+            "no rule repairs `verification_command_failed`"
+        );
+        assert_eq!(
+            refused(
+                &["a", "b", "c"],
+                &[given(1, Timeout), given(2, Failed), given(3, Timeout)]
+            ),
             "no rule repairs `verification_command_failed`, `verification_timeout`"
         );
         let both = [given(1, MissingScript), given(2, MissingScript)];
@@ -274,17 +365,32 @@ mod tests {
     fn an_answer_tells_both_lists() {
         let failures = [given(1, FailureCode::UnsupportedFormat)];
         let plan = plan_of_lines(&["cd web && make", "make"]);
-        let Answer::Rewritten { coverage, next_commands, next_steps, previous_commands, recovery_rule, .. } =
-            answer(recover(&plan, &failures, &Facts::default()), &failures)
+        let Answer::Rewritten {
+            coverage,
+            next_commands,
+            next_steps,
+            previous_commands,
+            recovery_rule,
+            ..
+        } = answer(recover(&plan, &failures, &Facts::default()), &failures)
         else {
             panic!("not repaired");
         };
-        assert_eq!((coverage, recovery_rule.as_str()), (Coverage::Full, "hoist-directory"));
+        assert_eq!(
+            (coverage, recovery_rule.as_str()),
+            (Coverage::Full, "hoist-directory")
+        );
         assert_eq!(
             (previous_commands, next_commands),
-            (vec!["cd web && make".into(), "make".into()], vec!["make".to_owned(); 2])
+            (
+                vec!["cd web && make".into(), "make".into()],
+                vec!["make".to_owned(); 2]
+            )
         );
-        let dirs: Vec<String> = next_steps.iter().map(|s| format!("{}@{}", s.command, s.dir)).collect();
+        let dirs: Vec<String> = next_steps
+            .iter()
+            .map(|s| format!("{}@{}", s.command, s.dir))
+            .collect();
         assert_eq!(dirs, ["make@web", "make@."]);
     }
 }

@@ -1,4 +1,5 @@
-//! Was the plan itself wrong, and which plan would be right? Plan and failures to a plan, or a refusal. Pure.
+//! Was the plan itself wrong, and which plan would be right? Plan and failures to a plan, or a
+//! refusal. Pure.
 
 pub mod bare;
 pub mod failure;
@@ -16,8 +17,11 @@ use serde::{Deserialize, Serialize};
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
-/// Why a step failed (engine.md section 6). The names are known to existing pipelines and never change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+/// Why a step failed (engine.md section 6). The names are known to existing pipelines and never
+/// change.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 pub enum FailureCode {
     /// The script that a package manager was asked for does not exist.
     #[serde(rename = "verification_command_missing_script")]
@@ -103,16 +107,21 @@ pub enum Recovery {
         /// What was done.
         rewrite: Rewrite,
     },
-    /// A rule fired, but may not be applied: the reason, for people. Several rules give several reasons.
+    /// A rule fired, but may not be applied: the reason, for people. Several rules give several
+    /// reasons.
     Refused(Vec<Refusal>),
     /// No rule has anything to say about these failures.
     NotApplicable,
 }
 
-/// Which facts classifying this step's failure, or repairing it, depends on. Gather them before [`classify`] and [`recover`].
+/// Which facts classifying this step's failure, or repairing it, depends on. Gather them before
+/// [`classify`] and [`recover`].
 #[must_use]
 pub fn questions(plan: &Plan, step: usize) -> BTreeSet<Question> {
-    plan.steps.get(step).map(failure::questions).unwrap_or_default()
+    plan.steps
+        .get(step)
+        .map(failure::questions)
+        .unwrap_or_default()
 }
 
 /// Why did this step of the plan fail?
@@ -121,21 +130,37 @@ pub fn classify(plan: &Plan, step: usize, evidence: &Evidence, facts: &Facts) ->
     failure::classify(plan, step, evidence, facts)
 }
 
-/// Applies the first rule that applies to the failures, once; the caller asks again until nothing applies. The result
-/// depends on the set of failures, not on their order; failures of steps that the plan does not have are ignored.
+/// Applies the first rule that applies to the failures, once; the caller asks again until nothing
+/// applies. The result depends on the set of failures, not on their order; failures of steps that
+/// the plan does not have are ignored.
 #[must_use]
 pub fn recover(plan: &Plan, failures: &[Failure], facts: &Facts) -> Recovery {
     let positions = rewrite::positions(&plan.steps);
     let index = |failure: &Failure| positions.get(&failure.step).copied();
-    let mut known: Vec<(usize, Failure)> = failures.iter().filter_map(|f| Some((index(f)?, f.clone()))).collect();
+    let mut known: Vec<(usize, Failure)> = failures
+        .iter()
+        .filter_map(|f| Some((index(f)?, f.clone())))
+        .collect();
     known.sort();
     known.dedup();
     let mut refusals = Vec::new();
     let together = OnceCell::new();
     for (index, failure) in &known {
-        let Some(step) = plan.steps.get(*index) else { continue };
-        let case = Case { plan, index: *index, step, failures, facts, together: &together };
-        for rule in rules::ALL.into_iter().filter(|rule| rule.fires_on == failure.code) {
+        let Some(step) = plan.steps.get(*index) else {
+            continue;
+        };
+        let case = Case {
+            plan,
+            index: *index,
+            step,
+            failures,
+            facts,
+            together: &together,
+        };
+        for rule in rules::ALL
+            .into_iter()
+            .filter(|rule| rule.fires_on == failure.code)
+        {
             let reason = match (rule.rewrite)(&case) {
                 None => {
                     tracing::debug!(step = %step.id, rule = rule.name, "a rule has nothing to say");
@@ -146,29 +171,42 @@ pub fn recover(plan: &Plan, failures: &[Failure], facts: &Facts) -> Recovery {
                 }
                 Some(Err(reason)) => reason,
                 Some(Ok(_)) if !rewrite::has_room(plan, &plan.rewrites) => {
-                    "the plan has been rewritten too often: what its rewrites list is too long".to_owned()
+                    "the plan has been rewritten too often: what its rewrites list is too long"
+                        .to_owned()
                 }
                 Some(Ok(change)) => {
                     let (plan, rewrite) = rewrite::apply(plan, rule, failure, change);
                     match rewrite::well_formed(&plan) {
                         Ok(()) => {
                             tracing::debug!(step = %step.id, rule = rule.name, "a rule applies");
-                            return Recovery::Rewritten { plan: Box::new(plan), rewrite };
+                            return Recovery::Rewritten {
+                                plan: Box::new(plan),
+                                rewrite,
+                            };
                         }
                         Err(reason) => reason,
                     }
                 }
             };
             tracing::debug!(step = %step.id, rule = rule.name, %reason, "a rule is refused");
-            refusals.push(Refusal { reason, recovery_rule: rule.name.to_owned(), step: step.id.clone() });
+            refusals.push(Refusal {
+                reason,
+                recovery_rule: rule.name.to_owned(),
+                step: step.id.clone(),
+            });
         }
     }
-    if refusals.is_empty() { Recovery::NotApplicable } else { Recovery::Refused(refusals) }
+    if refusals.is_empty() {
+        Recovery::NotApplicable
+    } else {
+        Recovery::Refused(refusals)
+    }
 }
 
-/// Repairs what is known for certain to break before anything runs (engine.md section 3, item 8): classifies from facts
-/// alone and applies rules until none applies. Facts asked by [`preflight_questions`] must be there; those that the repair
-/// depended on are recorded in the plan. What is refused stays as it is.
+/// Repairs what is known for certain to break before anything runs (engine.md section 3, item 8):
+/// classifies from facts alone and applies rules until none applies. Facts asked by
+/// [`preflight_questions`] must be there; those that the repair depended on are recorded in the
+/// plan. What is refused stays as it is.
 #[must_use]
 pub fn preflight(plan: Plan, facts: &Facts) -> Plan {
     preflight::repair(plan, facts)
@@ -180,8 +218,9 @@ pub fn foreseen(plan: &Plan, facts: &Facts) -> Vec<Failure> {
     preflight::foreseen(plan, facts)
 }
 
-/// The facts that [`preflight`] depends on and that are not among `facts` yet. Ask until there are none: what is asked depends
-/// on what is known, so that a plan with nothing wrong in it costs a look at a makefile or a package.json.
+/// The facts that [`preflight`] depends on and that are not among `facts` yet. Ask until there are
+/// none: what is asked depends on what is known, so that a plan with nothing wrong in it costs a
+/// look at a makefile or a package.json.
 #[must_use]
 pub fn preflight_questions(plan: &Plan, facts: &Facts) -> BTreeSet<Question> {
     preflight::needed(plan, facts)
@@ -202,9 +241,13 @@ mod tests {
             recovery_rule: "drop-missing-script".to_owned(),
             step: "command-1".to_owned(),
         };
-        assert_eq!(recover(&plan, &failures, &Facts::default()), Recovery::Refused(vec![refusal]));
+        assert_eq!(
+            recover(&plan, &failures, &Facts::default()),
+            Recovery::Refused(vec![refusal])
+        );
         plan.policy.recover = vec!["drop-missing-script".to_owned()];
-        let Recovery::Rewritten { rewrite, .. } = recover(&plan, &failures, &Facts::default()) else {
+        let Recovery::Rewritten { rewrite, .. } = recover(&plan, &failures, &Facts::default())
+        else {
             panic!("not repaired");
         };
         assert_eq!(rewrite.dropped, ["command-1"]);
@@ -214,11 +257,26 @@ mod tests {
     fn what_a_step_asks_of_the_repository() {
         for (command, want) in [
             ("npm run x", &["scripts:.", "base-scripts:."][..]),
-            ("make -C web x", &["make-targets:web", "base-make-targets:web"]),
+            (
+                "make -C web x",
+                &["make-targets:web", "base-make-targets:web"],
+            ),
             ("env CI=1 npm run x", &["scripts:.", "base-scripts:."]),
             ("npm run x -w a", &[]),
-            ("make -f other.mk x", &["makefile-targets:other.mk", "base-makefile-targets:other.mk"]),
-            ("make -C web -f ci/a.mk x", &["makefile-targets:web/ci/a.mk", "base-makefile-targets:web/ci/a.mk"]),
+            (
+                "make -f other.mk x",
+                &[
+                    "makefile-targets:other.mk",
+                    "base-makefile-targets:other.mk",
+                ],
+            ),
+            (
+                "make -C web -f ci/a.mk x",
+                &[
+                    "makefile-targets:web/ci/a.mk",
+                    "base-makefile-targets:web/ci/a.mk",
+                ],
+            ),
             ("make -f a.mk -f b.mk x", &[]),
             ("make -f - x", &[]),
             ("make --file=../a.mk x", &[]),
@@ -243,13 +301,22 @@ mod tests {
     fn no_new_step_is_called_as_one_that_failed() {
         let mut plan = plan_of_lines(&["make && make x", "make y"]);
         plan.steps[1].id = "command-1-1".to_owned();
-        let elsewhere = |id: &str| Failure { step: id.to_owned(), ..given(1, FailureCode::MissingMakeTarget) };
-        let failures = [elsewhere("command-1-2"), given(1, FailureCode::UnsupportedFormat)];
+        let elsewhere = |id: &str| Failure {
+            step: id.to_owned(),
+            ..given(1, FailureCode::MissingMakeTarget)
+        };
+        let failures = [
+            elsewhere("command-1-2"),
+            given(1, FailureCode::UnsupportedFormat),
+        ];
         let Recovery::Rewritten { plan, .. } = recover(&plan, &failures, &Facts::default()) else {
             panic!("not repaired");
         };
         let ids: Vec<&str> = plan.steps.iter().map(|s| s.id.as_str()).collect();
         assert_eq!(ids, ["command-1-3", "command-1-4", "command-1-1"]);
-        assert_eq!(recover(&plan, &failures, &Facts::default()), Recovery::NotApplicable);
+        assert_eq!(
+            recover(&plan, &failures, &Facts::default()),
+            Recovery::NotApplicable
+        );
     }
 }

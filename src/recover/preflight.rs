@@ -1,4 +1,5 @@
-//! What is known for certain to break before anything runs, and is repaired at once? (engine.md section 3, item 8)
+//! What is known for certain to break before anything runs, and is repaired at once? (engine.md
+//! section 3, item 8)
 
 use super::failure::unsupported_words;
 use super::failure::{Asked, AskedKind, asked};
@@ -9,18 +10,18 @@ use crate::plan::facts::{Answer, Certainty, Fact, Facts, Question};
 use crate::plan::{Plan, Step};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What make's built-in rules make a program from, chains included (`make -p -f /dev/null`): a goal without a rule is made
-/// all the same when such a file is there.
+/// What make's built-in rules make a program from, chains included (`make -p -f /dev/null`): a goal
+/// without a rule is made all the same when such a file is there.
 const IMPLICIT: &[&str] = &[
-    "", ".o", ".c", ".cc", ".C", ".cpp", ".p", ".f", ".F", ".m", ".r", ".s", ".S", ".mod", ".sh", ".y", ".l", ".w",
-    ",v",
+    "", ".o", ".c", ".cc", ".C", ".cpp", ".p", ".f", ".F", ".m", ".r", ".s", ".S", ".mod", ".sh",
+    ".y", ".l", ".w", ",v",
 ];
 
 /// Applies rules until none applies to what is certain (see [`super::preflight`]).
 pub(super) fn repair(mut plan: Plan, facts: &Facts) -> Plan {
     let mut consulted = BTreeSet::new();
-    // Each rewrite is a step on its own, with the digests on both sides of it; but a plan of a thousand of them is neither copied nor
-    // hashed a thousand times.
+    // Each rewrite is a step on its own, with the digests on both sides of it; but a plan of a
+    // thousand of them is neither copied nor hashed a thousand times.
     let mut growing = plan.digest.is_some().then(|| Growing::of(&plan));
     let mut digest = plan.digest.take();
     let mut rewrites = std::mem::take(&mut plan.rewrites);
@@ -28,13 +29,22 @@ pub(super) fn repair(mut plan: Plan, facts: &Facts) -> Plan {
         let failures = failures(&plan, facts, &mut consulted);
         let failed: BTreeSet<&str> = failures.iter().map(|f| f.step.as_str()).collect();
         // Whether it may go depends on the base revision.
-        let questions =
-            plan.steps.iter().filter(|s| failed.contains(s.id.as_str())).flat_map(super::failure::questions);
+        let questions = plan
+            .steps
+            .iter()
+            .filter(|s| failed.contains(s.id.as_str()))
+            .flat_map(super::failure::questions);
         consulted.extend(questions);
         if !rewrite::has_room(&plan, &rewrites) {
             break;
         }
-        let Recovery::Rewritten { plan: next, mut rewrite } = recover(&plan, &failures, facts) else { break };
+        let Recovery::Rewritten {
+            plan: next,
+            mut rewrite,
+        } = recover(&plan, &failures, facts)
+        else {
+            break;
+        };
         plan = *next;
         plan.rewrites.clear();
         rewrite.previous_digest = digest.take();
@@ -44,7 +54,15 @@ pub(super) fn repair(mut plan: Plan, facts: &Facts) -> Plan {
         }
         rewrites.push(rewrite);
     }
-    recorded(Plan { digest, rewrites, ..plan }, facts, &consulted)
+    recorded(
+        Plan {
+            digest,
+            rewrites,
+            ..plan
+        },
+        facts,
+        &consulted,
+    )
 }
 
 /// What is certain to fail, in plan order, before any repair.
@@ -53,13 +71,21 @@ pub(super) fn foreseen(plan: &Plan, facts: &Facts) -> Vec<Failure> {
 }
 
 fn failures(plan: &Plan, facts: &Facts, consulted: &mut BTreeSet<Question>) -> Vec<Failure> {
-    (0..plan.steps.len()).filter_map(|i| certain(plan, i, facts, consulted)).collect()
+    (0..plan.steps.len())
+        .filter_map(|i| certain(plan, i, facts, consulted))
+        .collect()
 }
 
 /// The plan with the facts that its repair depended on.
 fn recorded(mut plan: Plan, facts: &Facts, consulted: &BTreeSet<Question>) -> Plan {
-    let known: BTreeMap<&Question, &Answer> = plan.facts.iter().map(|f| (&f.question, &f.answer)).collect();
-    let answered = consulted.iter().filter_map(|question| Some((question, facts.get(question)?)));
+    let known: BTreeMap<&Question, &Answer> = plan
+        .facts
+        .iter()
+        .map(|f| (&f.question, &f.answer))
+        .collect();
+    let answered = consulted
+        .iter()
+        .filter_map(|question| Some((question, facts.get(question)?)));
     let new: Vec<(Question, Answer)> = answered
         .filter(|(question, answer)| known.get(question) != Some(answer))
         .map(|(question, answer)| (question.clone(), answer.clone()))
@@ -68,22 +94,36 @@ fn recorded(mut plan: Plan, facts: &Facts, consulted: &BTreeSet<Question>) -> Pl
         // Nothing that its digest covers is another.
         return plan;
     }
-    let mut all: BTreeMap<Question, Answer> = plan.facts.into_iter().map(|f| (f.question, f.answer)).collect();
+    let mut all: BTreeMap<Question, Answer> = plan
+        .facts
+        .into_iter()
+        .map(|f| (f.question, f.answer))
+        .collect();
     all.extend(new);
-    plan.facts = all.into_iter().map(|(question, answer)| Fact { answer, question }).collect();
-    if plan.digest.is_some() { digest::seal(plan) } else { plan }
+    plan.facts = all
+        .into_iter()
+        .map(|(question, answer)| Fact { answer, question })
+        .collect();
+    if plan.digest.is_some() {
+        digest::seal(plan)
+    } else {
+        plan
+    }
 }
 
-/// The facts that [`repair`] may depend on and that are not known yet: also those of the parts that conjunctions will be
-/// split into. First what a makefile or package.json declares; only where something is missing, all that decides what
-/// becomes of that, because git must be asked for it.
+/// The facts that [`repair`] may depend on and that are not known yet: also those of the parts that
+/// conjunctions will be split into. First what a makefile or package.json declares; only where
+/// something is missing, all that decides what becomes of that, because git must be asked for it.
 pub(super) fn needed(plan: &Plan, facts: &Facts) -> BTreeSet<Question> {
     let of = |step: &Step| needed_of(step, facts);
     let mut needed: BTreeSet<Question> = plan.steps.iter().flat_map(of).collect();
     // Most plans have no conjunction, and then there is nothing to try on a copy.
     if !failures(plan, &Facts::default(), &mut BTreeSet::new()).is_empty() {
         // What becomes of a copy is not told to anybody, so that it needs no digest.
-        let copy = Plan { digest: None, ..plan.clone() };
+        let copy = Plan {
+            digest: None,
+            ..plan.clone()
+        };
         needed.extend(repair(copy, &Facts::default()).steps.iter().flat_map(of));
     }
     needed.retain(|question| facts.get(question).is_none());
@@ -91,8 +131,12 @@ pub(super) fn needed(plan: &Plan, facts: &Facts) -> BTreeSet<Question> {
 }
 
 fn needed_of(step: &Step, facts: &Facts) -> BTreeSet<Question> {
-    let Some(asked) = asked(step).filter(is_certain) else { return BTreeSet::new() };
-    let Some([now, _]) = asked.questions() else { return BTreeSet::new() };
+    let Some(asked) = asked(step).filter(is_certain) else {
+        return BTreeSet::new();
+    };
+    let Some([now, _]) = asked.questions() else {
+        return BTreeSet::new();
+    };
     if facts.get(&now).is_none() {
         return BTreeSet::from([now]);
     }
@@ -118,25 +162,44 @@ fn is_certain(asked: &Asked) -> bool {
 }
 
 fn sources(asked: &Asked, goal: &str) -> Vec<Question> {
-    let Some(dir) = &asked.dir else { return Vec::new() };
-    IMPLICIT.iter().filter_map(|s| dir.join(format!("{goal}{s}").as_bytes()).ok()).map(Question::Exists).collect()
+    let Some(dir) = &asked.dir else {
+        return Vec::new();
+    };
+    IMPLICIT
+        .iter()
+        .filter_map(|s| dir.join(format!("{goal}{s}").as_bytes()).ok())
+        .map(Question::Exists)
+        .collect()
 }
 
 /// The failure that this step will have, if that is certain. Notes which facts it looked at.
-fn certain(plan: &Plan, index: usize, facts: &Facts, consulted: &mut BTreeSet<Question>) -> Option<Failure> {
+fn certain(
+    plan: &Plan,
+    index: usize,
+    facts: &Facts,
+    consulted: &mut BTreeSet<Question>,
+) -> Option<Failure> {
     let step = plan.steps.get(index)?;
-    let failure =
-        |code, rule: &str, evidence: String| Failure { step: step.id.clone(), code, rule: rule.to_owned(), evidence };
+    let failure = |code, rule: &str, evidence: String| Failure {
+        step: step.id.clone(),
+        code,
+        rule: rule.to_owned(),
+        evidence,
+    };
     if let Some(evidence) = unsupported_words(step) {
-        return Some(failure(FailureCode::UnsupportedFormat, "unsupported-command", evidence));
+        return Some(failure(
+            FailureCode::UnsupportedFormat,
+            "unsupported-command",
+            evidence,
+        ));
     }
     let asked = asked(step).filter(is_certain)?;
     let [now, _] = asked.questions()?;
     consulted.insert(now);
     let missing = asked.undeclared(facts);
-    let name = missing
-        .iter()
-        .find(|name| asked.kind == AskedKind::Script || cannot_be_made(&asked, name, facts, consulted))?;
+    let name = missing.iter().find(|name| {
+        asked.kind == AskedKind::Script || cannot_be_made(&asked, name, facts, consulted)
+    })?;
     if index > 0 && !stays_as_it_is(plan, &asked, facts, consulted) {
         return None;
     }
@@ -147,14 +210,28 @@ fn certain(plan: &Plan, index: usize, facts: &Facts, consulted: &mut BTreeSet<Qu
             "script-not-declared",
             format!("package.json declares no script `{name}`"),
         ),
-        _ => failure(FailureCode::MissingMakeTarget, "goal-not-declared", format!("the makefile has no goal `{name}`")),
+        _ => failure(
+            FailureCode::MissingMakeTarget,
+            "goal-not-declared",
+            format!("the makefile has no goal `{name}`"),
+        ),
     })
 }
 
-fn cannot_be_made(asked: &Asked, goal: &str, facts: &Facts, consulted: &mut BTreeSet<Question>) -> bool {
+fn cannot_be_made(
+    asked: &Asked,
+    goal: &str,
+    facts: &Facts,
+    consulted: &mut BTreeSet<Question>,
+) -> bool {
     // A rule for `lint.o` is one for `lint`, too.
-    let Some([now, _]) = asked.questions() else { return false };
-    if IMPLICIT.iter().any(|suffix| facts.holds(&now, format!("{goal}{suffix}").as_bytes()) != Certainty::No) {
+    let Some([now, _]) = asked.questions() else {
+        return false;
+    };
+    if IMPLICIT
+        .iter()
+        .any(|suffix| facts.holds(&now, format!("{goal}{suffix}").as_bytes()) != Certainty::No)
+    {
         return false;
     }
     sources(asked, goal).into_iter().all(|question| {
@@ -165,8 +242,17 @@ fn cannot_be_made(asked: &Asked, goal: &str, facts: &Facts, consulted: &mut BTre
 }
 
 /// Whether no earlier step makes the declaring file: git tracks it, and no step produces it.
-fn stays_as_it_is(plan: &Plan, asked: &Asked, facts: &Facts, consulted: &mut BTreeSet<Question>) -> bool {
-    let produced = |path: &RepoPath| plan.steps.iter().any(|s| s.produces.iter().any(|glob| glob.matches(path)));
+fn stays_as_it_is(
+    plan: &Plan,
+    asked: &Asked,
+    facts: &Facts,
+    consulted: &mut BTreeSet<Question>,
+) -> bool {
+    let produced = |path: &RepoPath| {
+        plan.steps
+            .iter()
+            .any(|s| s.produces.iter().any(|glob| glob.matches(path)))
+    };
     let paths = asked.paths();
     let tracked = paths.iter().any(|path| {
         let question = Question::Tracked(path.clone());
@@ -201,7 +287,10 @@ mod tests {
         }
         for goal in ["y", "a.o"] {
             for suffix in IMPLICIT {
-                facts.add(Question::Exists(path(&format!("{goal}{suffix}"))), Answer::Word(Certainty::No));
+                facts.add(
+                    Question::Exists(path(&format!("{goal}{suffix}"))),
+                    Answer::Word(Certainty::No),
+                );
             }
         }
         let plan = plan_of_lines(&[
@@ -224,16 +313,33 @@ mod tests {
             evidence: evidence.to_owned(),
         };
         let want = [
-            failure(1, FailureCode::MissingScript, "script-not-declared", "package.json declares no script `x`"),
-            failure(2, FailureCode::MissingMakeTarget, "goal-not-declared", "the makefile has no goal `y`"),
-            failure(3, FailureCode::UnsupportedFormat, "unsupported-command", "`|` needs a shell"),
+            failure(
+                1,
+                FailureCode::MissingScript,
+                "script-not-declared",
+                "package.json declares no script `x`",
+            ),
+            failure(
+                2,
+                FailureCode::MissingMakeTarget,
+                "goal-not-declared",
+                "the makefile has no goal `y`",
+            ),
+            failure(
+                3,
+                FailureCode::UnsupportedFormat,
+                "unsupported-command",
+                "`|` needs a shell",
+            ),
         ];
         assert_eq!(crate::recover::foreseen(&plan, &facts), want);
     }
 
     #[test]
     fn no_more_is_asked_than_decides() {
-        let word = |question: &Question| String::from_utf8(question.to_word().as_bytes().to_vec()).unwrap();
+        let word = |question: &Question| {
+            String::from_utf8(question.to_word().as_bytes().to_vec()).unwrap()
+        };
         let none = Facts::default();
         let mut declared = Facts::default();
         declared.add(Question::Scripts(RepoPath::root()), list(&["x"]));
@@ -243,33 +349,75 @@ mod tests {
             ("cargo test", &none, &[][..]),
             ("npm run x", &none, &["scripts:."]),
             ("npm run x", &declared, &[]),
-            ("npm run x", &missing, &["base-scripts:.", "tracked:package.json"]),
+            (
+                "npm run x",
+                &missing,
+                &["base-scripts:.", "tracked:package.json"],
+            ),
             ("cd web && npm run x", &none, &["scripts:web"]),
-            ("make && cd a && make", &none, &["make-targets:.", "make-targets:a"]),
+            (
+                "make && cd a && make",
+                &none,
+                &["make-targets:.", "make-targets:a"],
+            ),
         ] {
             let asked = crate::recover::preflight_questions(&plan_of_lines(&[line]), facts);
             assert_eq!(asked.iter().map(word).collect::<Vec<_>>(), want, "{line}");
         }
     }
 
-    /// Unless git tracks it, and no step says that it makes it, an earlier step may write what declares the name.
+    /// Unless git tracks it, and no step says that it makes it, an earlier step may write what
+    /// declares the name.
     #[test]
     fn what_an_earlier_step_may_make() {
         for (lines, tracked, produces, want) in [
-            (&["npm run x"][..], Certainty::Unknown, None, &["command-1"][..]),
-            (&["npm run lint", "npm run x"], Certainty::Unknown, None, &[]),
+            (
+                &["npm run x"][..],
+                Certainty::Unknown,
+                None,
+                &["command-1"][..],
+            ),
+            (
+                &["npm run lint", "npm run x"],
+                Certainty::Unknown,
+                None,
+                &[],
+            ),
             (&["npm run lint", "npm run x"], Certainty::No, None, &[]),
-            (&["npm run lint", "npm run x"], Certainty::Yes, None, &["command-2"]),
-            (&["npm run lint", "npm run x"], Certainty::Yes, Some("dist/**"), &["command-2"]),
-            (&["npm run lint", "npm run x"], Certainty::Yes, Some("*.json"), &[]),
+            (
+                &["npm run lint", "npm run x"],
+                Certainty::Yes,
+                None,
+                &["command-2"],
+            ),
+            (
+                &["npm run lint", "npm run x"],
+                Certainty::Yes,
+                Some("dist/**"),
+                &["command-2"],
+            ),
+            (
+                &["npm run lint", "npm run x"],
+                Certainty::Yes,
+                Some("*.json"),
+                &[],
+            ),
         ] {
             let mut facts = Facts::default();
             facts.add(Question::Scripts(RepoPath::root()), list(&["lint"]));
-            facts.add(Question::Tracked(path("package.json")), Answer::Word(tracked));
+            facts.add(
+                Question::Tracked(path("package.json")),
+                Answer::Word(tracked),
+            );
             let mut plan = plan_of_lines(lines);
-            plan.steps[0].produces =
-                produces.map(|glob| crate::base::glob::Glob::parse(glob).unwrap()).into_iter().collect();
-            let failed: Vec<String> = foreseen(&plan, &facts).into_iter().map(|f| f.step).collect();
+            plan.steps[0].produces = produces
+                .map(|glob| crate::base::glob::Glob::parse(glob).unwrap())
+                .into_iter()
+                .collect();
+            let failed: Vec<String> = foreseen(&plan, &facts)
+                .into_iter()
+                .map(|f| f.step)
+                .collect();
             assert_eq!(failed, want, "{lines:?} {tracked:?} {produces:?}");
         }
     }
@@ -281,7 +429,12 @@ mod tests {
         facts.add(Question::Scripts(RepoPath::root()), list(&["lint"]));
         facts.add(Question::BaseScripts(RepoPath::root()), list(&["lint"]));
         facts.add(Question::MakeTargets(RepoPath::root()), list(&["all"]));
-        let known = |plan: &Plan| plan.facts.iter().map(|f| (f.question.clone(), f.answer.clone())).collect::<Vec<_>>();
+        let known = |plan: &Plan| {
+            plan.facts
+                .iter()
+                .map(|f| (f.question.clone(), f.answer.clone()))
+                .collect::<Vec<_>>()
+        };
         let scripts = (Question::Scripts(RepoPath::root()), list(&["lint"]));
         let base = (Question::BaseScripts(RepoPath::root()), list(&["lint"]));
         let sealed = digest::seal(plan_of_lines(&["npm run lint"]));
@@ -291,10 +444,16 @@ mod tests {
         assert_ne!(looked.digest, sealed.digest);
         assert_eq!(repair(looked.clone(), &facts), looked);
         let repaired = repair(plan_of_lines(&["npm run x", "npm run lint"]), &facts);
-        assert_eq!((known(&repaired), repaired.digest), (vec![scripts.clone(), base], None));
+        assert_eq!(
+            (known(&repaired), repaired.digest),
+            (vec![scripts.clone(), base], None)
+        );
         // What has become known since counts.
         let mut old = sealed;
-        old.facts = vec![Fact { answer: Answer::Word(Certainty::Unknown), question: scripts.0.clone() }];
+        old.facts = vec![Fact {
+            answer: Answer::Word(Certainty::Unknown),
+            question: scripts.0.clone(),
+        }];
         assert_eq!(known(&repair(old, &facts)), [scripts]);
     }
 }

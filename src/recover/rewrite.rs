@@ -1,4 +1,5 @@
-//! How is a rule's change written into a plan, what is measured of it, and which evidence outlives it?
+//! How is a rule's change written into a plan, what is measured of it, and which evidence outlives
+//! it?
 
 use super::Failure;
 use super::failure::sequence;
@@ -40,13 +41,17 @@ pub fn apply(before: &Plan, rule: &Rule, failure: &Failure, change: Change) -> (
     (after, rewrite)
 }
 
-/// How many commands the rewrites of a plan may list together. Each lists all that there were before it and all that there are
-/// after it, so that a thousand commands can be split, and ten thousand cannot fill the memory.
+/// How many commands the rewrites of a plan may list together. Each lists all that there were
+/// before it and all that there are after it, so that a thousand commands can be split, and ten
+/// thousand cannot fill the memory.
 const MOST_LISTED: usize = 3_000_000;
 
 /// Whether the plan may be rewritten once more, beside these rewrites of it.
 pub(super) fn has_room(plan: &Plan, rewrites: &[Rewrite]) -> bool {
-    let listed: usize = rewrites.iter().map(|r| r.previous_commands.len() + r.next_commands.len()).sum();
+    let listed: usize = rewrites
+        .iter()
+        .map(|r| r.previous_commands.len() + r.next_commands.len())
+        .sum();
     listed.saturating_add(2 * plan.steps.len()) <= MOST_LISTED
 }
 
@@ -56,8 +61,9 @@ fn commands(steps: &[Step]) -> Vec<String> {
 
 /// What every rewrite strictly decreases, compared from left to right; so recovery ends.
 ///
-/// A split or a hoist takes parts out of an unsupported command (1), a drop takes a step away without adding an unsupported
-/// one (2), a reordering changes neither and moves a cleanup behind a check that it stood before, and none before one (3).
+/// A split or a hoist takes parts out of an unsupported command (1), a drop takes a step away
+/// without adding an unsupported one (2), a reordering changes neither and moves a cleanup behind a
+/// check that it stood before, and none before one (3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Measure {
     /// Unsupported commands and the parts of their conjunctions.
@@ -72,7 +78,12 @@ pub struct Measure {
 #[must_use]
 pub fn measure(plan: &Plan) -> Measure {
     Measure {
-        unsupported: plan.steps.iter().filter_map(|s| s.unsupported.as_ref()).map(weight).sum(),
+        unsupported: plan
+            .steps
+            .iter()
+            .filter_map(|s| s.unsupported.as_ref())
+            .map(weight)
+            .sum(),
         steps: plan.steps.len(),
         misplaced: sequence::pairs(plan),
     }
@@ -86,15 +97,20 @@ fn weight(unsupported: &Unsupported) -> usize {
     1 + unsupported.chain.iter().map(part).sum::<usize>()
 }
 
-/// Whether a plan may be run: ids are unique, every predecessor is there and stands before, and the digest, if there is
-/// one, is right.
+/// Whether a plan may be run: ids are unique, every predecessor is there and stands before, and the
+/// digest, if there is one, is right.
 ///
 /// # Errors
 /// What is wrong, on one line.
 pub fn well_formed(plan: &Plan) -> Result<(), String> {
     let mut seen = BTreeSet::new();
     for step in &plan.steps {
-        if let Some(late) = step.after.iter().chain(&step.needs).find(|id| !seen.contains(id.as_str())) {
+        if let Some(late) = step
+            .after
+            .iter()
+            .chain(&step.needs)
+            .find(|id| !seen.contains(id.as_str()))
+        {
             return Err(format!("`{}` would not stand behind `{late}`", step.id));
         }
         if !seen.insert(step.id.as_str()) {
@@ -102,13 +118,15 @@ pub fn well_formed(plan: &Plan) -> Result<(), String> {
         }
     }
     match &plan.digest {
-        Some(sealed) if *sealed != digest::digest(plan) => Err("the digest is another plan's".to_owned()),
+        Some(sealed) if *sealed != digest::digest(plan) => {
+            Err("the digest is another plan's".to_owned())
+        }
         _ => Ok(()),
     }
 }
 
-/// Puts `ids` in the place of `gone` among the predecessors of a step, in the order of the plan. Of these, those of `prepare` only
-/// prepare; all do where `gone` only did.
+/// Puts `ids` in the place of `gone` among the predecessors of a step, in the order of the plan. Of
+/// these, those of `prepare` only prepare; all do where `gone` only did.
 pub(super) fn replace_predecessor(
     step: &mut Step,
     gone: &str,
@@ -125,7 +143,12 @@ pub(super) fn replace_predecessor(
     for list in [&mut step.after, &mut step.needs] {
         put(list, gone, ids, order);
     }
-    step.prepared_by = step.after.iter().filter(|id| !bound.contains(*id)).cloned().collect();
+    step.prepared_by = step
+        .after
+        .iter()
+        .filter(|id| !bound.contains(*id))
+        .cloned()
+        .collect();
 }
 
 fn put(list: &mut Vec<String>, gone: &str, ids: &[String], order: &BTreeMap<String, usize>) {
@@ -139,7 +162,11 @@ fn put(list: &mut Vec<String>, gone: &str, ids: &[String], order: &BTreeMap<Stri
 
 /// The position of each step.
 pub(super) fn positions(steps: &[Step]) -> BTreeMap<String, usize> {
-    steps.iter().enumerate().map(|(i, s)| (s.id.clone(), i)).collect()
+    steps
+        .iter()
+        .enumerate()
+        .map(|(i, s)| (s.id.clone(), i))
+        .collect()
 }
 
 #[cfg(test)]
@@ -157,28 +184,60 @@ mod tests {
             (&["a && b"], (3, 1, 0)),
             // The command, `cd d`, the pipe and that it is one, `c`.
             (&["cd d && a | b && c"], (5, 1, 0)),
-            (&["make clean", "test -f build/a", "make clean", "test -f out/b"], (0, 4, 3)),
+            (
+                &[
+                    "make clean",
+                    "test -f build/a",
+                    "make clean",
+                    "test -f out/b",
+                ],
+                (0, 4, 3),
+            ),
         ] {
             let (unsupported, steps, misplaced) = want;
-            assert_eq!(measure(&plan_of_lines(lines)), Measure { unsupported, steps, misplaced }, "{lines:?}");
+            assert_eq!(
+                measure(&plan_of_lines(lines)),
+                Measure {
+                    unsupported,
+                    steps,
+                    misplaced
+                },
+                "{lines:?}"
+            );
         }
     }
 
     #[test]
     fn a_trace_has_an_end() {
         let plan = plan_of_words(&["a", "b"]);
-        let change = Change { dropped: Vec::new(), steps: plan.steps.clone() };
-        let (_, mut long) =
-            apply(&plan, &rules::drop_missing_make_target::RULE, &given(1, FailureCode::MissingMakeTarget), change);
+        let change = Change {
+            dropped: Vec::new(),
+            steps: plan.steps.clone(),
+        };
+        let (_, mut long) = apply(
+            &plan,
+            &rules::drop_missing_make_target::RULE,
+            &given(1, FailureCode::MissingMakeTarget),
+            change,
+        );
         long.previous_commands = vec![String::new(); MOST_LISTED - 6];
         assert!(has_room(&plan, &[]) && has_room(&plan, std::slice::from_ref(&long)));
         long.previous_commands.push(String::new());
         assert!(!has_room(&plan, std::slice::from_ref(&long)));
-        let full = Plan { rewrites: vec![long], ..plan_of_lines(&["make x", "a"]) };
+        let full = Plan {
+            rewrites: vec![long],
+            ..plan_of_lines(&["make x", "a"])
+        };
         let failures = [given(1, FailureCode::MissingMakeTarget)];
-        let refused = crate::recover::recover(&full, &failures, &crate::plan::facts::Facts::default());
-        let crate::recover::Recovery::Refused(refused) = refused else { panic!("{refused:?}") };
-        assert!(refused[0].reason.contains("rewritten too often"), "{refused:?}");
+        let refused =
+            crate::recover::recover(&full, &failures, &crate::plan::facts::Facts::default());
+        let crate::recover::Recovery::Refused(refused) = refused else {
+            panic!("{refused:?}")
+        };
+        assert!(
+            refused[0].reason.contains("rewritten too often"),
+            "{refused:?}"
+        );
     }
 
     #[test]
@@ -188,10 +247,22 @@ mod tests {
             ((|_| ()) as Edit, None),
             (|p| *p = digest::seal(p.clone()), None),
             (|p| p.steps[1].after = vec!["command-1".into()], None),
-            (|p| p.steps[0].after = vec!["command-2".into()], Some("`command-1` would not stand behind `command-2`")),
-            (|p| p.steps[1].needs = vec!["x".into()], Some("`command-2` would not stand behind `x`")),
-            (|p| p.steps[1].needs = vec!["command-2".into()], Some("`command-2` would not stand behind `command-2`")),
-            (|p| p.steps[1].id = "command-1".into(), Some("two steps would be called `command-1`")),
+            (
+                |p| p.steps[0].after = vec!["command-2".into()],
+                Some("`command-1` would not stand behind `command-2`"),
+            ),
+            (
+                |p| p.steps[1].needs = vec!["x".into()],
+                Some("`command-2` would not stand behind `x`"),
+            ),
+            (
+                |p| p.steps[1].needs = vec!["command-2".into()],
+                Some("`command-2` would not stand behind `command-2`"),
+            ),
+            (
+                |p| p.steps[1].id = "command-1".into(),
+                Some("two steps would be called `command-1`"),
+            ),
             (
                 |p| {
                     *p = digest::seal(p.clone());
@@ -220,8 +291,17 @@ mod tests {
         ] {
             let mut step = plan_of_words(&["x"]).steps.remove(0);
             step.after = list.iter().map(id).collect();
-            replace_predecessor(&mut step, "command-2", [&ids.iter().map(id).collect::<Vec<_>>(), &[]], &order);
-            assert_eq!(step.after, want.iter().map(id).collect::<Vec<_>>(), "{list:?} {ids:?}");
+            replace_predecessor(
+                &mut step,
+                "command-2",
+                [&ids.iter().map(id).collect::<Vec<_>>(), &[]],
+                &order,
+            );
+            assert_eq!(
+                step.after,
+                want.iter().map(id).collect::<Vec<_>>(),
+                "{list:?} {ids:?}"
+            );
             assert!(step.prepared_by.is_empty() && step.needs.is_empty());
         }
     }
@@ -230,8 +310,20 @@ mod tests {
     #[test]
     fn predecessors_that_prepare() {
         let order = positions(&plan_of_words(&["a", "b", "c", "d", "e"]).steps);
-        let ids = |numbers: &[usize]| numbers.iter().map(|n| format!("command-{n}")).collect::<Vec<String>>();
-        type Case<'c> = (&'c [usize], &'c [usize], &'c [usize], &'c [usize], &'c [usize], &'c [usize]);
+        let ids = |numbers: &[usize]| {
+            numbers
+                .iter()
+                .map(|n| format!("command-{n}"))
+                .collect::<Vec<String>>()
+        };
+        type Case<'c> = (
+            &'c [usize],
+            &'c [usize],
+            &'c [usize],
+            &'c [usize],
+            &'c [usize],
+            &'c [usize],
+        );
         let cases: [Case<'_>; 6] = [
             // after, of which prepare; in the place of 2, of which prepare; then.
             (&[2], &[2], &[1], &[], &[1], &[1]),
@@ -244,8 +336,17 @@ mod tests {
         for (after, prepare, instead, preparing, want, still) in cases {
             let mut step = plan_of_words(&["x"]).steps.remove(0);
             (step.after, step.prepared_by) = (ids(after), ids(prepare));
-            replace_predecessor(&mut step, "command-2", [&ids(instead), &ids(preparing)], &order);
-            assert_eq!((step.after, step.prepared_by), (ids(want), ids(still)), "{after:?} {prepare:?} {instead:?}");
+            replace_predecessor(
+                &mut step,
+                "command-2",
+                [&ids(instead), &ids(preparing)],
+                &order,
+            );
+            assert_eq!(
+                (step.after, step.prepared_by),
+                (ids(want), ids(still)),
+                "{after:?} {prepare:?} {instead:?}"
+            );
         }
     }
 
@@ -253,12 +354,26 @@ mod tests {
     fn the_trace_has_evidence_where_there_was_some() {
         let before = plan_of_words(&["make x", "make"]);
         for (evidence, want) in [("", None), ("no rule", Some("no rule"))] {
-            let failure = Failure { evidence: evidence.to_owned(), ..given(1, FailureCode::MissingMakeTarget) };
-            let change = Change { dropped: vec!["command-1".to_owned()], steps: before.steps[1..].to_vec() };
-            let (after, rewrite) = apply(&before, &rules::drop_missing_make_target::RULE, &failure, change);
+            let failure = Failure {
+                evidence: evidence.to_owned(),
+                ..given(1, FailureCode::MissingMakeTarget)
+            };
+            let change = Change {
+                dropped: vec!["command-1".to_owned()],
+                steps: before.steps[1..].to_vec(),
+            };
+            let (after, rewrite) = apply(
+                &before,
+                &rules::drop_missing_make_target::RULE,
+                &failure,
+                change,
+            );
             assert_eq!(rewrite.evidence.as_deref(), want);
             assert_eq!((after.digest, rewrite.next_digest), (None, None));
-            assert_eq!((rewrite.previous_commands.len(), rewrite.next_commands), (2, vec!["make".to_owned()]));
+            assert_eq!(
+                (rewrite.previous_commands.len(), rewrite.next_commands),
+                (2, vec!["make".to_owned()])
+            );
         }
     }
 }

@@ -18,7 +18,8 @@ pub enum Use {
     /// They stand for steps.
     #[default]
     Reuse,
-    /// Every step runs; passes are kept for later (`--no-cache`, and rounds that count towards more than one confirmation).
+    /// Every step runs; passes are kept for later (`--no-cache`, and rounds that count towards more
+    /// than one confirmation).
     Keep,
     /// Every step runs, and is compared with what would have stood for it (`--confirm`).
     Confirm,
@@ -83,75 +84,117 @@ pub fn eligible(step: &Step) -> Result<(), Why> {
         return Err(Why::Never("only commands are reused"));
     }
     if step.setup {
-        return Err(Why::Never("a `setup` step prepares more than its inputs say"));
+        return Err(Why::Never(
+            "a `setup` step prepares more than its inputs say",
+        ));
     }
     if !step.cleans.is_empty() {
         return Err(Why::Never("a step that cleans is there to run"));
     }
     if step.writes.is_some() {
-        return Err(Why::Never("a step that may change the tree is there to run"));
+        return Err(Why::Never(
+            "a step that may change the tree is there to run",
+        ));
     }
     if step.always {
         return Err(Why::Never("an `always` step is there to run"));
     }
     let hidden = [".git", ".vplan"];
-    let texts = depends_on(step).into_iter().flat_map(|s| s.items).filter(|i| !i.not);
+    let texts = depends_on(step)
+        .into_iter()
+        .flat_map(|s| s.items)
+        .filter(|i| !i.not);
     let mut open: Vec<_> = texts.map(|i| i.what).collect();
     while let Some(what) = open.pop() {
         match what {
             crate::base::glob::What::Glob(glob) => {
-                // These folders are left out when inputs are looked at: git and vplan write to them all the time.
-                if glob.text().split(['/', '{', '}', ',']).any(|segment| hidden.contains(&segment)) {
-                    return Err(Why::Never("what is in `.git` and `.vplan` cannot be followed"));
+                // These folders are left out when inputs are looked at: git and vplan write to them
+                // all the time.
+                if glob
+                    .text()
+                    .split(['/', '{', '}', ','])
+                    .any(|segment| hidden.contains(&segment))
+                {
+                    return Err(Why::Never(
+                        "what is in `.git` and `.vplan` cannot be followed",
+                    ));
                 }
             }
             crate::base::glob::What::Paths { items, .. } => {
-                open.extend(items.items.iter().filter(|i| !i.not).map(|i| i.what.clone()));
+                open.extend(
+                    items
+                        .items
+                        .iter()
+                        .filter(|i| !i.not)
+                        .map(|i| i.what.clone()),
+                );
             }
         }
     }
     Ok(())
 }
 
-/// Whether the plan, and what has happened of it, leave room for an earlier pass of a step. `order` is the plan's.
+/// Whether the plan, and what has happened of it, leave room for an earlier pass of a step. `order`
+/// is the plan's.
 ///
 /// # Errors
 /// Why not.
 pub fn barrier(plan: &Plan, order: &Order, index: usize, past: &Past) -> Result<(), Why> {
-    let Some(step) = plan.steps.get(index) else { return Err(Why::Unknown) };
+    let Some(step) = plan.steps.get(index) else {
+        return Err(Why::Unknown);
+    };
     eligible(step)?;
     if past.tried.contains(&step.id) {
         return Err(Why::Again);
     }
-    let cleans = |other: &&Step| other.cleans.iter().any(|c| step.produces.iter().any(|p| overlaps(c, p)));
+    let cleans = |other: &&Step| {
+        other
+            .cleans
+            .iter()
+            .any(|c| step.produces.iter().any(|p| overlaps(c, p)))
+    };
     if let Some(other) = plan.steps.iter().take(index).find(cleans) {
         return Err(Why::Cleaned(visible(other.id.as_bytes())));
     }
     let before = order.bound_before(index);
-    let ran = before.iter().filter_map(|i| plan.steps.get(*i)).filter(|s| past.ran.contains(&s.id));
+    let ran = before
+        .iter()
+        .filter_map(|i| plan.steps.get(*i))
+        .filter(|s| past.ran.contains(&s.id));
     match ran.into_iter().find(|s| !makes_only_inputs(s, step)) {
         Some(other) => Err(Why::Ran(visible(other.id.as_bytes()))),
         None => Ok(()),
     }
 }
 
-/// Whether a step says what it makes, and all of that is among what another depends on. What cannot be decided is not.
+/// Whether a step says what it makes, and all of that is among what another depends on. What cannot
+/// be decided is not.
 fn makes_only_inputs(maker: &Step, user: &Step) -> bool {
     if maker.produces.is_empty() {
         return false;
     }
     let made = all_of(&maker.produces);
     let inputs = depends_on(user);
-    let regions: Vec<Region<'_>> = std::iter::once(&made).chain(&inputs).map(Region::Selected).collect();
-    let limits = Limits { states: 20_000, atoms: 4_096, nodes: 4_096 };
-    let Some(atoms) = atoms(&regions, &limits) else { return false };
+    let regions: Vec<Region<'_>> = std::iter::once(&made)
+        .chain(&inputs)
+        .map(Region::Selected)
+        .collect();
+    let limits = Limits {
+        states: 20_000,
+        atoms: 4_096,
+        nodes: 4_096,
+    };
+    let Some(atoms) = atoms(&regions, &limits) else {
+        return false;
+    };
     atoms.iter().all(|atom| match atom.inside.as_slice() {
         [true, inputs @ ..] => inputs.contains(&true),
         _ => true,
     })
 }
 
-/// Whether an earlier pass stands for a step whose parts are these. `product` looks at a file that the step made.
+/// Whether an earlier pass stands for a step whose parts are these. `product` looks at a file that
+/// the step made.
 ///
 /// # Errors
 /// Why not.
@@ -165,19 +208,28 @@ pub fn stands(
         return Err(Why::Differs("something".to_owned()));
     }
     if !step.produces.is_empty() && entry.products.is_empty() {
-        return Err(Why::Unsteady("it made nothing of what it `produces`".to_owned()));
+        return Err(Why::Unsteady(
+            "it made nothing of what it `produces`".to_owned(),
+        ));
     }
-    match entry.products.iter().find(|p| product(&p.path).as_ref() != Some(&p.print)) {
+    match entry
+        .products
+        .iter()
+        .find(|p| product(&p.path).as_ref() != Some(&p.print))
+    {
         Some(other) => Err(Why::Product(other.path.clone())),
         None => Ok(()),
     }
 }
 
-/// Whether an end of a step may stand for it later: a plain pass of its first try that left nothing behind. Not one with
-/// warnings, which are to be seen again, nor one that needed another try.
+/// Whether an end of a step may stand for it later: a plain pass of its first try that left nothing
+/// behind. Not one with warnings, which are to be seen again, nor one that needed another try.
 #[must_use]
 pub fn keeps(record: &StepRecord) -> bool {
-    record.status == Status::Passed && record.tries == 1 && record.leaked == 0 && record.problems.is_empty()
+    record.status == Status::Passed
+        && record.tries == 1
+        && record.leaked == 0
+        && record.problems.is_empty()
 }
 
 #[cfg(test)]
@@ -219,9 +271,17 @@ mod tests {
             ("file", |s| s.kind = Kind::File, false),
             ("judge", |s| s.kind = Kind::Judge, false),
             ("no command", |s| s.argv = None, false),
-            ("git's folder", |s| s.inputs = select(&["src/**", ".git/HEAD"]), false),
+            (
+                "git's folder",
+                |s| s.inputs = select(&["src/**", ".git/HEAD"]),
+                false,
+            ),
             ("our folder", |s| s.inputs = select(&[".vplan/**"]), false),
-            ("not git's folder", |s| s.inputs = select(&[".github/**"]), true),
+            (
+                "not git's folder",
+                |s| s.inputs = select(&[".github/**"]),
+                true,
+            ),
         ];
         for (name, change, want) in rows {
             assert_eq!(with(change), want, "{name}");
@@ -237,7 +297,10 @@ mod tests {
         c.after = vec!["b".into()];
         c.inputs = select(&["src/**", "gen/**"]);
         let plan = plan(vec![a, b, c]);
-        let past = |ran: &[&str]| Past { ran: ran.iter().map(|s| (*s).to_owned()).collect(), ..Past::default() };
+        let past = |ran: &[&str]| Past {
+            ran: ran.iter().map(|s| (*s).to_owned()).collect(),
+            ..Past::default()
+        };
         let ran = |id: &str| Err(Why::Ran(id.to_owned()));
         for (index, ran_before, want) in [
             (0, &[][..], Err(Why::NoInputs)),
@@ -247,16 +310,35 @@ mod tests {
             (2, &["b"], ran("b")),
             (2, &["a", "b"], ran("b")),
         ] {
-            assert_eq!(barrier_of(&plan, index, &past(ran_before)), want, "{index} {ran_before:?}");
+            assert_eq!(
+                barrier_of(&plan, index, &past(ran_before)),
+                want,
+                "{index} {ran_before:?}"
+            );
         }
         let mut narrower = plan.clone();
         narrower.steps[2].inputs = select(&["src/**", "gen/*.c"]);
-        assert_eq!(barrier_of(&narrower, 2, &past(&["a"])), ran("a"), "only a part of what it made");
+        assert_eq!(
+            barrier_of(&narrower, 2, &past(&["a"])),
+            ran("a"),
+            "only a part of what it made"
+        );
         narrower.steps[2].requires = globs(&["gen"]);
-        assert_eq!(barrier_of(&narrower, 2, &past(&["a"])), ran("a"), "`gen/**` is more than `gen` and `gen/*.c`");
+        assert_eq!(
+            barrier_of(&narrower, 2, &past(&["a"])),
+            ran("a"),
+            "`gen/**` is more than `gen` and `gen/*.c`"
+        );
         narrower.steps[2].requires = globs(&["gen/**"]);
-        assert_eq!(barrier_of(&narrower, 2, &past(&["a"])), Ok(()), "what it requires counts as well");
-        let again = Past { tried: BTreeSet::from(["c".to_owned()]), ..Past::default() };
+        assert_eq!(
+            barrier_of(&narrower, 2, &past(&["a"])),
+            Ok(()),
+            "what it requires counts as well"
+        );
+        let again = Past {
+            tried: BTreeSet::from(["c".to_owned()]),
+            ..Past::default()
+        };
         assert_eq!(barrier_of(&plan, 2, &again), Err(Why::Again));
     }
 
@@ -267,18 +349,31 @@ mod tests {
         build.produces = globs(&["dist/app"]);
         build.inputs = select(&["src/**"]);
         let before = plan(vec![clean.clone(), build.clone()]);
-        assert_eq!(barrier_of(&before, 1, &Past::default()), Err(Why::Cleaned("clean".to_owned())));
+        assert_eq!(
+            barrier_of(&before, 1, &Past::default()),
+            Err(Why::Cleaned("clean".to_owned()))
+        );
         let after = plan(vec![build.clone(), clean.clone()]);
         assert_eq!(barrier_of(&after, 0, &Past::default()), Ok(()));
         clean.cleans = globs(&["target/**"]);
-        assert_eq!(barrier_of(&plan(vec![clean, build]), 1, &Past::default()), Ok(()));
+        assert_eq!(
+            barrier_of(&plan(vec![clean, build]), 1, &Past::default()),
+            Ok(())
+        );
     }
 
     #[test]
     fn what_is_kept() {
         let end = |status, tries, leaked| {
-            let outcome = Outcome { status, ..Outcome::new(status, Cause::Retried, "") };
-            keeps(&StepRecord { tries, leaked, ..StepRecord::without_evidence(&step("a"), outcome) })
+            let outcome = Outcome {
+                status,
+                ..Outcome::new(status, Cause::Retried, "")
+            };
+            keeps(&StepRecord {
+                tries,
+                leaked,
+                ..StepRecord::without_evidence(&step("a"), outcome)
+            })
         };
         assert!(end(Status::Passed, 1, 0));
         for (status, tries, leaked) in [

@@ -42,7 +42,13 @@ impl Entry {
     /// For a pass.
     #[must_use]
     pub fn new(parts: Parts, products: Vec<Product>, pass: EarlierPass) -> Self {
-        Self { key: parts.key(), parts, pass, products, version: VERSION }
+        Self {
+            key: parts.key(),
+            parts,
+            pass,
+            products,
+            version: VERSION,
+        }
     }
 
     /// As a file: its digest on a line of its own, then its canonical form and a line feed.
@@ -52,7 +58,8 @@ impl Entry {
         format!("{}\n{body}\n", Digest::of(body.as_bytes())).into_bytes()
     }
 
-    /// Reads what was kept under a key; `None` for everything that is not whole, or not of this key and version. Total.
+    /// Reads what was kept under a key; `None` for everything that is not whole, or not of this key
+    /// and version. Total.
     #[must_use]
     pub fn decode(key: &Digest, bytes: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(bytes).ok()?;
@@ -61,7 +68,8 @@ impl Entry {
             return None;
         }
         let entry: Self = serde_json::from_str(body).ok()?;
-        (entry.version == VERSION && entry.key == *key && entry.parts.key() == *key).then_some(entry)
+        (entry.version == VERSION && entry.key == *key && entry.parts.key() == *key)
+            .then_some(entry)
     }
 }
 
@@ -73,7 +81,10 @@ mod tests {
     fn entry() -> Entry {
         let parts = Parts {
             environment: vec![(crate::base::word::Word::from("A"), Digest::of(b"1"))],
-            files: FileSet { count: 0, digest: Digest::of(b"") },
+            files: FileSet {
+                count: 0,
+                digest: Digest::of(b""),
+            },
             judging: super::super::key::JUDGING,
             place: Digest::of(b"/repo"),
             platform: "x".to_owned(),
@@ -82,7 +93,14 @@ mod tests {
             tools: Vec::new(),
             vplan: "0".to_owned(),
         };
-        Entry::new(parts, Vec::new(), EarlierPass { run_id: "r".to_owned(), ..EarlierPass::default() })
+        Entry::new(
+            parts,
+            Vec::new(),
+            EarlierPass {
+                run_id: "r".to_owned(),
+                ..EarlierPass::default()
+            },
+        )
     }
 
     #[test]
@@ -90,9 +108,17 @@ mod tests {
         let entry = entry();
         let bytes = entry.encode();
         assert_eq!(Entry::decode(&entry.key, &bytes), Some(entry.clone()));
-        assert_eq!(Entry::decode(&Digest::of(b"other"), &bytes), None, "of another key");
+        assert_eq!(
+            Entry::decode(&Digest::of(b"other"), &bytes),
+            None,
+            "of another key"
+        );
         for end in 0..bytes.len() {
-            assert_eq!(Entry::decode(&entry.key, &bytes[..end]), None, "torn at {end}");
+            assert_eq!(
+                Entry::decode(&entry.key, &bytes[..end]),
+                None,
+                "torn at {end}"
+            );
         }
         for at in 0..bytes.len() {
             let mut other = bytes.clone();
@@ -101,6 +127,10 @@ mod tests {
         }
         let mut forged = entry.clone();
         forged.parts.vplan = "1".to_owned();
-        assert_eq!(Entry::decode(&entry.key, &forged.encode()), None, "whole, but its parts do not give its key");
+        assert_eq!(
+            Entry::decode(&entry.key, &forged.encode()),
+            None,
+            "whole, but its parts do not give its key"
+        );
     }
 }

@@ -45,7 +45,8 @@ impl FileSet {
     #[must_use]
     pub fn of<'p>(files: impl IntoIterator<Item = (&'p RepoPath, &'p Print)>) -> Self {
         let (mut hasher, mut count) = (Hasher::default(), 0);
-        // Lengths go first, so that no two lists of files are the same bytes. Writing into a hasher cannot fail.
+        // Lengths go first, so that no two lists of files are the same bytes. Writing into a hasher
+        // cannot fail.
         let mut add = |bytes: &[u8]| {
             let _ = hasher.write_all(&(bytes.len() as u64).to_le_bytes());
             let _ = hasher.write_all(bytes);
@@ -63,7 +64,10 @@ impl FileSet {
                 None => add(b""),
             }
         }
-        Self { count, digest: hasher.finish() }
+        Self {
+            count,
+            digest: hasher.finish(),
+        }
     }
 }
 
@@ -81,11 +85,13 @@ pub struct Tool {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Parts {
-    /// Every variable that the step sees, ascending by name. The digest is keyed with a secret of the store: nobody can try values.
+    /// Every variable that the step sees, ascending by name. The digest is keyed with a secret of
+    /// the store: nobody can try values.
     pub environment: Vec<(Word, Digest)>,
     /// What `inputs`, `requires` and `unchanged` select.
     pub files: FileSet,
-    /// Which rules judged it: raised whenever the same evidence may be judged otherwise than before.
+    /// Which rules judged it: raised whenever the same evidence may be judged otherwise than
+    /// before.
     pub judging: u32,
     /// Of the root's absolute path.
     pub place: Digest,
@@ -108,7 +114,8 @@ impl Parts {
         Digest::of_value(self)
     }
 
-    /// For people: in what an earlier pass was one of something else. Names of variables, no values.
+    /// For people: in what an earlier pass was one of something else. Names of variables, no
+    /// values.
     #[must_use]
     pub fn differences(&self, earlier: &Parts) -> Vec<String> {
         let mut list = Vec::new();
@@ -118,16 +125,38 @@ impl Parts {
             }
         };
         note(self.settings != earlier.settings, "its settings");
-        note(self.predecessors != earlier.predecessors, "the steps before it");
+        note(
+            self.predecessors != earlier.predecessors,
+            "the steps before it",
+        );
         note(self.files != earlier.files, "its inputs");
         note(self.tools != earlier.tools, "its program");
-        note(self.vplan != earlier.vplan || self.judging != earlier.judging, "vplan");
-        note(self.place != earlier.place || self.platform != earlier.platform, "the place");
-        let of = |parts: &Parts| parts.environment.iter().cloned().collect::<BTreeMap<Word, Digest>>();
+        note(
+            self.vplan != earlier.vplan || self.judging != earlier.judging,
+            "vplan",
+        );
+        note(
+            self.place != earlier.place || self.platform != earlier.platform,
+            "the place",
+        );
+        let of = |parts: &Parts| {
+            parts
+                .environment
+                .iter()
+                .cloned()
+                .collect::<BTreeMap<Word, Digest>>()
+        };
         let (now, then) = (of(self), of(earlier));
         let names: BTreeSet<&Word> = now.keys().chain(then.keys()).collect();
-        for name in names.into_iter().filter(|n| now.get(*n) != then.get(*n)).take(3) {
-            list.push(format!("the variable `{}`", crate::base::word::visible(name.as_bytes())));
+        for name in names
+            .into_iter()
+            .filter(|n| now.get(*n) != then.get(*n))
+            .take(3)
+        {
+            list.push(format!(
+                "the variable `{}`",
+                crate::base::word::visible(name.as_bytes())
+            ));
         }
         list
     }
@@ -135,9 +164,9 @@ impl Parts {
 
 /// The digest of all settings that have a say in how a step ends.
 ///
-/// Taken away is what cannot: its name, why, where and whence it is in the plan, what its end means for others, what it waits
-/// for (that is [`Parts::predecessors`]), and further tries, since only a pass of the first one is kept. What is not taken away
-/// counts, the time limit included.
+/// Taken away is what cannot: its name, why, where and whence it is in the plan, what its end means
+/// for others, what it waits for (that is [`Parts::predecessors`]), and further tries, since only a
+/// pass of the first one is kept. What is not taken away counts, the time limit included.
 #[must_use]
 pub fn settings(step: &Step) -> Digest {
     Digest::of_value(&Step {
@@ -160,7 +189,8 @@ pub fn settings(step: &Step) -> Digest {
     })
 }
 
-/// The steps of a plan: what each one's settings are, and what must be over before it. Made once a plan.
+/// The steps of a plan: what each one's settings are, and what must be over before it. Made once a
+/// plan.
 #[derive(Clone, Debug)]
 pub struct Order {
     /// Direct predecessors by constraints, as indices.
@@ -174,14 +204,25 @@ impl Order {
     /// Of a plan.
     #[must_use]
     pub fn new(plan: &Plan) -> Self {
-        let index: BTreeMap<&str, usize> = plan.steps.iter().enumerate().map(|(i, s)| (s.id.as_str(), i)).collect();
+        let index: BTreeMap<&str, usize> = plan
+            .steps
+            .iter()
+            .enumerate()
+            .map(|(i, s)| (s.id.as_str(), i))
+            .collect();
         let places = |own: usize, ids: &mut dyn Iterator<Item = &String>| {
-            ids.filter_map(|id| index.get(id.as_str()).copied()).filter(|i| *i < own).collect::<Vec<usize>>()
+            ids.filter_map(|id| index.get(id.as_str()).copied())
+                .filter(|i| *i < own)
+                .collect::<Vec<usize>>()
         };
         let steps = || plan.steps.iter().enumerate();
         Self {
-            direct: steps().map(|(own, s)| places(own, &mut s.after.iter().chain(&s.needs))).collect(),
-            bound: steps().map(|(own, s)| places(own, &mut s.bound_to())).collect(),
+            direct: steps()
+                .map(|(own, s)| places(own, &mut s.after.iter().chain(&s.needs)))
+                .collect(),
+            bound: steps()
+                .map(|(own, s)| places(own, &mut s.bound_to()))
+                .collect(),
             settings: plan.steps.iter().map(settings).collect(),
         }
     }
@@ -201,9 +242,17 @@ impl Order {
     /// For [`Parts::predecessors`].
     #[must_use]
     pub fn settings_before(&self, step: usize) -> Digest {
-        let mut list: Vec<&Digest> = self.before(step).into_iter().filter_map(|i| self.settings.get(i)).collect();
+        let mut list: Vec<&Digest> = self
+            .before(step)
+            .into_iter()
+            .filter_map(|i| self.settings.get(i))
+            .collect();
         list.sort();
-        let bytes: Vec<u8> = list.into_iter().flat_map(Digest::as_bytes).copied().collect();
+        let bytes: Vec<u8> = list
+            .into_iter()
+            .flat_map(Digest::as_bytes)
+            .copied()
+            .collect();
         Digest::of(&bytes)
     }
 
@@ -218,24 +267,45 @@ fn all_before(direct: &[Vec<usize>], step: usize) -> BTreeSet<usize> {
     let mut found = BTreeSet::new();
     let mut open = vec![step];
     while let Some(here) = open.pop() {
-        open.extend(direct.get(here).into_iter().flatten().filter(|before| found.insert(**before)));
+        open.extend(
+            direct
+                .get(here)
+                .into_iter()
+                .flatten()
+                .filter(|before| found.insert(**before)),
+        );
     }
     found
 }
 
-/// What a step depends on, as lists of files of which any may select: `inputs`, and `requires`, which names artifacts that it
-/// reads. None without `inputs`. What `unchanged` selects counts too, but is looked at as that setting looks at it.
+/// What a step depends on, as lists of files of which any may select: `inputs`, and `requires`,
+/// which names artifacts that it reads. None without `inputs`. What `unchanged` selects counts too,
+/// but is looked at as that setting looks at it.
 #[must_use]
 pub fn depends_on(step: &Step) -> Vec<Selection> {
-    let Some(inputs) = step.inputs.clone() else { return Vec::new() };
+    let Some(inputs) = step.inputs.clone() else {
+        return Vec::new();
+    };
     let required = all_of(&step.requires);
-    if required.items.is_empty() { vec![inputs] } else { vec![inputs, required] }
+    if required.items.is_empty() {
+        vec![inputs]
+    } else {
+        vec![inputs, required]
+    }
 }
 
 /// Globs as a selection.
 #[must_use]
 pub fn all_of(globs: &[Glob]) -> Selection {
-    Selection { items: globs.iter().map(|g| Item { not: false, what: What::Glob(g.clone()) }).collect() }
+    Selection {
+        items: globs
+            .iter()
+            .map(|g| Item {
+                not: false,
+                what: What::Glob(g.clone()),
+            })
+            .collect(),
+    }
 }
 
 #[cfg(test)]
@@ -257,7 +327,9 @@ mod tests {
         let counts: [Row; 12] = [
             ("argv", |s| s.argv = Some(vec![Word::from("b")])),
             ("dir", |s| s.dir = RepoPath::parse(b"sub").unwrap()),
-            ("env", |s| drop(s.env.insert("A".to_owned(), Word::from("1")))),
+            ("env", |s| {
+                drop(s.env.insert("A".to_owned(), Word::from("1")))
+            }),
             ("exit", |s| s.exit = vec![0, 3]),
             ("skip-exit", |s| s.skip_exit = vec![77]),
             ("format", |s| s.format = Some("tap".to_owned())),
@@ -265,7 +337,9 @@ mod tests {
             ("min-tests", |s| s.min_tests = Some(2)),
             ("max-warnings", |s| s.max_warnings = Some(2)),
             ("timeout", |s| s.timeout_ms = 1),
-            ("produces", |s| s.produces = vec![Glob::parse("dist/**").unwrap()]),
+            ("produces", |s| {
+                s.produces = vec![Glob::parse("dist/**").unwrap()]
+            }),
             ("pass-env", |s| s.pass_env = vec!["A".to_owned()]),
         ];
         for (name, change) in counts {
@@ -294,28 +368,54 @@ mod tests {
         assert_eq!(order.before(3), BTreeSet::new());
         chain.steps[0].timeout_ms = 7;
         let other = Order::new(&chain);
-        assert_ne!(order.settings_before(2), other.settings_before(2), "a step before it is another one");
+        assert_ne!(
+            order.settings_before(2),
+            other.settings_before(2),
+            "a step before it is another one"
+        );
         assert_eq!(order.settings_before(3), other.settings_before(3));
     }
 
     #[test]
     fn files_are_told_apart() {
         let path = |p: &str| RepoPath::from_exact(p.as_bytes()).unwrap();
-        let file = |text: &str| Print { content: Some(Digest::of(text.as_bytes())), link: None, mode: 0o644 };
-        let link = |to: &str| Print { content: None, link: Some(Word::from(to)), mode: 0o777 };
+        let file = |text: &str| Print {
+            content: Some(Digest::of(text.as_bytes())),
+            link: None,
+            mode: 0o644,
+        };
+        let link = |to: &str| Print {
+            content: None,
+            link: Some(Word::from(to)),
+            mode: 0o777,
+        };
         let sets = [
             vec![],
             vec![(path("a"), file("1"))],
             vec![(path("b"), file("1"))],
             vec![(path("a"), file("2"))],
-            vec![(path("a"), Print { mode: 0o755, ..file("1") })],
+            vec![(
+                path("a"),
+                Print {
+                    mode: 0o755,
+                    ..file("1")
+                },
+            )],
             vec![(path("a"), link("b"))],
             vec![(path("a"), link(""))],
-            vec![(path("a"), Print { link: Some(Word::from("b")), ..file("1") })],
+            vec![(
+                path("a"),
+                Print {
+                    link: Some(Word::from("b")),
+                    ..file("1")
+                },
+            )],
             vec![(path("a"), file("1")), (path("b"), file("1"))],
         ];
-        let digests: BTreeSet<Digest> =
-            sets.iter().map(|s| FileSet::of(s.iter().map(|(p, f)| (p, f))).digest).collect();
+        let digests: BTreeSet<Digest> = sets
+            .iter()
+            .map(|s| FileSet::of(s.iter().map(|(p, f)| (p, f))).digest)
+            .collect();
         assert_eq!(digests.len(), sets.len());
     }
 }

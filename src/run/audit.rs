@@ -1,6 +1,8 @@
-//! Is a report what vplan writes of its plan? Looked at offline, from the report, the plan and the journal alone.
+//! Is a report what vplan writes of its plan? Looked at offline, from the report, the plan and the
+//! journal alone.
 //!
-//! Whoever can write all three can write three that agree: this finds damage, mixing-up and edits by hand, not a forger.
+//! Whoever can write all three can write three that agree: this finds damage, mixing-up and edits
+//! by hand, not a forger.
 
 use super::journal::{End, ReplayedRun, Stands};
 use super::merge::{ending, violations};
@@ -28,7 +30,8 @@ pub enum Holds {
 /// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Aspect {
-    /// A stable name: `plan`, `steps`, `statuses`, `verdict`, `exitCode`, `coverage`, `journal`, `logs`, `origin`, `tree`.
+    /// A stable name: `plan`, `steps`, `statuses`, `verdict`, `exitCode`, `coverage`, `journal`,
+    /// `logs`, `origin`, `tree`.
     pub aspect: &'static str,
     /// Whether it holds.
     pub holds: Holds,
@@ -40,23 +43,36 @@ impl Aspect {
     /// Something that holds.
     #[must_use]
     pub fn yes(aspect: &'static str, message: impl Into<String>) -> Self {
-        Self { aspect, holds: Holds::Yes, message: message.into() }
+        Self {
+            aspect,
+            holds: Holds::Yes,
+            message: message.into(),
+        }
     }
 
     /// Something that does not hold.
     #[must_use]
     pub fn no(aspect: &'static str, message: impl Into<String>) -> Self {
-        Self { aspect, holds: Holds::No, message: message.into() }
+        Self {
+            aspect,
+            holds: Holds::No,
+            message: message.into(),
+        }
     }
 
     /// Something that cannot be told.
     #[must_use]
     pub fn unknown(aspect: &'static str, message: impl Into<String>) -> Self {
-        Self { aspect, holds: Holds::Unknown, message: message.into() }
+        Self {
+            aspect,
+            holds: Holds::Unknown,
+            message: message.into(),
+        }
     }
 }
 
-/// Looks at a report. `plan`: the one that was executed last, as it was recorded. `journal`: what its events say.
+/// Looks at a report. `plan`: the one that was executed last, as it was recorded. `journal`: what
+/// its events say.
 #[must_use]
 pub fn audit(report: &Report, plan: Option<&Plan>, journal: Option<&ReplayedRun>) -> Vec<Aspect> {
     let mut found = Vec::new();
@@ -72,8 +88,10 @@ pub fn audit(report: &Report, plan: Option<&Plan>, journal: Option<&ReplayedRun>
                 found.extend(the_verdict(report, plan));
             }
         }
-        None => found
-            .push(Aspect::unknown("plan", "there is no plan beside the report: its verdict cannot be judged again")),
+        None => found.push(Aspect::unknown(
+            "plan",
+            "there is no plan beside the report: its verdict cannot be judged again",
+        )),
     }
     found.push(match journal {
         Some(journal) => the_journal(report, journal),
@@ -85,13 +103,15 @@ pub fn audit(report: &Report, plan: Option<&Plan>, journal: Option<&ReplayedRun>
 fn the_plan(report: &Report, plan: &Plan) -> Aspect {
     let actual = digest::digest(plan);
     match (&plan.digest, &report.plan_digest) {
-        (Some(said), _) if *said != actual => {
-            Aspect::no("plan", format!("the plan says that its digest is {said}, but it is {actual}"))
-        }
+        (Some(said), _) if *said != actual => Aspect::no(
+            "plan",
+            format!("the plan says that its digest is {said}, but it is {actual}"),
+        ),
         (_, None) => Aspect::no("plan", "the report does not say which plan ran"),
-        (_, Some(reported)) if *reported != actual => {
-            Aspect::no("plan", format!("the report is about the plan {reported}, beside it is {actual}"))
-        }
+        (_, Some(reported)) if *reported != actual => Aspect::no(
+            "plan",
+            format!("the report is about the plan {reported}, beside it is {actual}"),
+        ),
         _ => Aspect::yes("plan", format!("the plan is {actual}, as reported")),
     }
 }
@@ -101,21 +121,42 @@ fn the_steps(report: &Report, plan: &Plan) -> Aspect {
     for (index, step) in plan.steps.iter().enumerate() {
         let records = report.steps.iter().filter(|r| r.id == step.id).count();
         if records != 1 {
-            return Aspect::no("steps", format!("the step `{}` has {records} records, not one", name(&step.id)));
+            return Aspect::no(
+                "steps",
+                format!(
+                    "the step `{}` has {records} records, not one",
+                    name(&step.id)
+                ),
+            );
         }
         match report.steps.get(index) {
             Some(record) if record.id != step.id => {
-                return Aspect::no("steps", format!("the record of `{}` is not in its place", name(&step.id)));
+                return Aspect::no(
+                    "steps",
+                    format!("the record of `{}` is not in its place", name(&step.id)),
+                );
             }
             Some(record) if record.command != step.command => {
-                return Aspect::no("steps", format!("the record of `{}` is about another command", name(&step.id)));
+                return Aspect::no(
+                    "steps",
+                    format!(
+                        "the record of `{}` is about another command",
+                        name(&step.id)
+                    ),
+                );
             }
             _ => {}
         }
     }
     match report.steps.get(plan.steps.len()) {
-        Some(extra) => Aspect::no("steps", format!("the plan has no step `{}`", name(&extra.id))),
-        None => Aspect::yes("steps", format!("each of {} steps has its record", plan.steps.len())),
+        Some(extra) => Aspect::no(
+            "steps",
+            format!("the plan has no step `{}`", name(&extra.id)),
+        ),
+        None => Aspect::yes(
+            "steps",
+            format!("each of {} steps has its record", plan.steps.len()),
+        ),
     }
 }
 
@@ -123,11 +164,22 @@ fn the_steps(report: &Report, plan: &Plan) -> Aspect {
 fn the_statuses(report: &Report, plan: &Plan) -> Aspect {
     for (step, record) in plan.steps.iter().zip(&report.steps) {
         let runs = !matches!(step.kind, Kind::File | Kind::Judge);
-        let accepted = |exit: i32| if step.exit.is_empty() { exit == 0 } else { step.exit.contains(&exit) };
-        let ended = matches!(record.status, Status::Passed | Status::PassedWithWarnings | Status::Flaky);
+        let accepted = |exit: i32| {
+            if step.exit.is_empty() {
+                exit == 0
+            } else {
+                step.exit.contains(&exit)
+            }
+        };
+        let ended = matches!(
+            record.status,
+            Status::Passed | Status::PassedWithWarnings | Status::Flaky
+        );
         let wrong = match record.status {
             _ if ended && record.tries == 0 => Some("passed without a try"),
-            _ if ended && runs && record.signal.is_some() => Some("passed although a signal ended it"),
+            _ if ended && runs && record.signal.is_some() => {
+                Some("passed although a signal ended it")
+            }
             _ if ended && runs && !record.exit_code.is_some_and(accepted) => {
                 Some("passed with an exit code that is not accepted")
             }
@@ -136,7 +188,11 @@ fn the_statuses(report: &Report, plan: &Plan) -> Aspect {
                 Some("passed although tests failed")
             }
             Status::NotRun if record.tries > 0 => Some("has a try although it did not run"),
-            Status::Failed | Status::TimedOut | Status::Errored | Status::Skipped | Status::NotRun
+            Status::Failed
+            | Status::TimedOut
+            | Status::Errored
+            | Status::Skipped
+            | Status::NotRun
                 if record.reason.is_none() =>
             {
                 Some("did not pass, for no reason")
@@ -144,7 +200,10 @@ fn the_statuses(report: &Report, plan: &Plan) -> Aspect {
             _ => None,
         };
         if let Some(wrong) = wrong {
-            return Aspect::no("statuses", format!("`{}` {wrong}", visible(step.id.as_bytes())));
+            return Aspect::no(
+                "statuses",
+                format!("`{}` {wrong}", visible(step.id.as_bytes())),
+            );
         }
     }
     Aspect::yes("statuses", "each status fits its record")
@@ -152,27 +211,61 @@ fn the_statuses(report: &Report, plan: &Plan) -> Aspect {
 
 /// The verdict, the exit code and the coverage that the records give.
 fn the_verdict(report: &Report, plan: &Plan) -> [Aspect; 3] {
-    let part = report.shard.as_ref().and_then(super::report::ShardRecord::part);
+    let part = report
+        .shard
+        .as_ref()
+        .and_then(super::report::ShardRecord::part);
     let violations = violations(plan);
-    let also = Said { caveats: &report.caveats, violations: &violations };
-    let judge = |require| judge_share(plan, &report.steps, &ending(report, plan), &also, require, part.as_deref());
+    let also = Said {
+        caveats: &report.caveats,
+        violations: &violations,
+    };
+    let judge = |require| {
+        judge_share(
+            plan,
+            &report.steps,
+            &ending(report, plan),
+            &also,
+            require,
+            part.as_deref(),
+        )
+    };
     let judged = judge(Require::default());
-    // What was asked for beyond a pass is not recorded: the strictest is the other code that can be.
-    let strict = judge(Require { full: true, some: true });
+    // What was asked for beyond a pass is not recorded: the strictest is the other code that can
+    // be.
+    let strict = judge(Require {
+        full: true,
+        some: true,
+    });
     let compared = |aspect, same: bool, reported: String, given: String| {
         if same {
             Aspect::yes(aspect, reported)
         } else {
-            Aspect::no(aspect, format!("the records give {given}, the report says {reported}"))
+            Aspect::no(
+                aspect,
+                format!("the records give {given}, the report says {reported}"),
+            )
         }
     };
     let verdict = |v: Verdict| v.name().replace('_', " ");
-    let coverage = |c: Coverage| if c == Coverage::Full { "full coverage" } else { "narrowed coverage" }.to_owned();
+    let coverage = |c: Coverage| {
+        if c == Coverage::Full {
+            "full coverage"
+        } else {
+            "narrowed coverage"
+        }
+        .to_owned()
+    };
     let exits = [judged.exit.code(), strict.exit.code()];
     // With a subject, the ledger may have the last word.
-    let ledger = [Exit::Unconfirmed, Exit::Exhausted, Exit::Escalated].map(Exit::code).contains(&report.exit_code);
+    let ledger = [Exit::Unconfirmed, Exit::Exhausted, Exit::Escalated]
+        .map(Exit::code)
+        .contains(&report.exit_code);
     let exit = match ledger {
-        true => Aspect::unknown("exitCode", format!("exit code {} is the ledger's", report.exit_code)),
+        true => Aspect::unknown(
+            "exitCode",
+            format!("exit code {} is the ledger's", report.exit_code),
+        ),
         false => compared(
             "exitCode",
             exits.contains(&report.exit_code),
@@ -181,29 +274,57 @@ fn the_verdict(report: &Report, plan: &Plan) -> [Aspect; 3] {
         ),
     };
     [
-        compared("verdict", judged.verdict == report.verdict, verdict(report.verdict), verdict(judged.verdict)),
+        compared(
+            "verdict",
+            judged.verdict == report.verdict,
+            verdict(report.verdict),
+            verdict(judged.verdict),
+        ),
         exit,
-        compared("coverage", judged.coverage == report.coverage, coverage(report.coverage), coverage(judged.coverage)),
+        compared(
+            "coverage",
+            judged.coverage == report.coverage,
+            coverage(report.coverage),
+            coverage(judged.coverage),
+        ),
     ]
 }
 
 fn the_journal(report: &Report, journal: &ReplayedRun) -> Aspect {
     let no = |message: String| Aspect::no("journal", message);
     if journal.run_id != report.run_id {
-        return no(format!("the events are those of the run `{}`", visible(journal.run_id.as_bytes())));
+        return no(format!(
+            "the events are those of the run `{}`",
+            visible(journal.run_id.as_bytes())
+        ));
     }
-    let End::Finished { coverage, exit_code, verdict } = journal.end else {
+    let End::Finished {
+        coverage,
+        exit_code,
+        verdict,
+    } = journal.end
+    else {
         return no("the events have no end: the run was interrupted".to_owned());
     };
     if journal.plan_digest != report.plan_digest {
         return no("the events are about another plan".to_owned());
     }
-    let ledger = [Exit::Unconfirmed, Exit::Exhausted, Exit::Escalated].map(Exit::code).contains(&report.exit_code);
-    if (verdict, coverage) != (report.verdict, report.coverage) || (exit_code != report.exit_code && !ledger) {
-        return no(format!("the events end with {}, exit code {exit_code}", verdict.name().replace('_', " ")));
+    let ledger = [Exit::Unconfirmed, Exit::Exhausted, Exit::Escalated]
+        .map(Exit::code)
+        .contains(&report.exit_code);
+    if (verdict, coverage) != (report.verdict, report.coverage)
+        || (exit_code != report.exit_code && !ledger)
+    {
+        return no(format!(
+            "the events end with {}, exit code {exit_code}",
+            verdict.name().replace('_', " ")
+        ));
     }
     let ends = journal.steps.iter().map(|s| (s.id.as_str(), s.stands));
-    let reported = report.steps.iter().map(|s| (s.id.as_str(), Stands::Ended(s.status, s.reason)));
+    let reported = report
+        .steps
+        .iter()
+        .map(|s| (s.id.as_str(), Stands::Ended(s.status, s.reason)));
     if !ends.eq(reported) {
         return no("the events end with other statuses".to_owned());
     }

@@ -1,12 +1,14 @@
-//! Are the batches of one check within its limits together? (language.md section 5: thresholds apply to the sum)
+//! Are the batches of one check within its limits together? (language.md section 5: thresholds
+//! apply to the sum)
 
 use super::record::StepRecord;
 use crate::check::outcome::{Cause, Outcome, Status};
 use crate::plan::Step;
 use std::collections::BTreeMap;
 
-/// The first batch, in plan order, with which the findings of a check pass a limit, if it passed by itself: its number as
-/// given, and how it ends therefore. The steps are those of one check; one without a record has found nothing.
+/// The first batch, in plan order, with which the findings of a check pass a limit, if it passed by
+/// itself: its number as given, and how it ends therefore. The steps are those of one check; one
+/// without a record has found nothing.
 pub(super) fn over<'a>(
     batches: impl Iterator<Item = (usize, &'a Step, Option<&'a StepRecord>)>,
 ) -> Option<(usize, Outcome)> {
@@ -21,8 +23,14 @@ pub(super) fn over<'a>(
             Some(most) if warnings > most => (Cause::Warnings, warnings, "warnings", most),
             _ => continue,
         };
-        let detail = format!("{found} {noun} in the batches 1 to {} together; at most {most} may be", nth + 1);
-        return record.status.is_pass().then(|| (number, Outcome::new(Status::Failed, cause, detail)));
+        let detail = format!(
+            "{found} {noun} in the batches 1 to {} together; at most {most} may be",
+            nth + 1
+        );
+        return record
+            .status
+            .is_pass()
+            .then(|| (number, Outcome::new(Status::Failed, cause, detail)));
     }
     None
 }
@@ -36,7 +44,9 @@ pub(super) fn judge_all(steps: &[Step], records: &mut [StepRecord]) {
         }
     }
     for numbers in checks.values() {
-        let batches = numbers.iter().filter_map(|n| Some((*n, steps.get(*n)?, records.get(*n))));
+        let batches = numbers
+            .iter()
+            .filter_map(|n| Some((*n, steps.get(*n)?, records.get(*n))));
         if let Some((number, outcome)) = over(batches)
             && let Some(record) = records.get_mut(number)
         {
@@ -52,25 +62,56 @@ mod tests {
 
     #[test]
     fn limits_hold_for_the_sum() {
-        let limited = Step { max_errors: Some(2), max_warnings: Some(3), ..step("a") };
+        let limited = Step {
+            max_errors: Some(2),
+            max_warnings: Some(3),
+            ..step("a")
+        };
         let of = |status, errors, warnings| {
-            let outcome = Outcome { cause: None, detail: None, status };
+            let outcome = Outcome {
+                cause: None,
+                detail: None,
+                status,
+            };
             let record = StepRecord::without_evidence(&limited, outcome);
-            Some(StepRecord { errors: Some(errors), warnings: Some(warnings), ..record })
+            Some(StepRecord {
+                errors: Some(errors),
+                warnings: Some(warnings),
+                ..record
+            })
         };
         let passed = |errors, warnings| of(Status::PassedWithWarnings, errors, warnings);
         for (name, records, want) in [
-            ("equal to both limits", vec![passed(1, 1), passed(1, 2)], None),
-            ("errors", vec![passed(1, 0), passed(1, 0), passed(1, 0), passed(1, 0)], Some((2, Cause::Errors))),
-            ("warnings", vec![passed(0, 3), None, passed(0, 1)], Some((2, Cause::Warnings))),
-            ("one that failed by itself", vec![of(Status::Failed, 3, 0), passed(1, 0)], None),
+            (
+                "equal to both limits",
+                vec![passed(1, 1), passed(1, 2)],
+                None,
+            ),
+            (
+                "errors",
+                vec![passed(1, 0), passed(1, 0), passed(1, 0), passed(1, 0)],
+                Some((2, Cause::Errors)),
+            ),
+            (
+                "warnings",
+                vec![passed(0, 3), None, passed(0, 1)],
+                Some((2, Cause::Warnings)),
+            ),
+            (
+                "one that failed by itself",
+                vec![of(Status::Failed, 3, 0), passed(1, 0)],
+                None,
+            ),
             (
                 "after one that failed otherwise",
                 vec![of(Status::TimedOut, 2, 0), passed(1, 0)],
                 Some((1, Cause::Errors)),
             ),
         ] {
-            let batches = records.iter().enumerate().map(|(i, record)| (i, &limited, record.as_ref()));
+            let batches = records
+                .iter()
+                .enumerate()
+                .map(|(i, record)| (i, &limited, record.as_ref()));
             let got = over(batches).and_then(|(i, outcome)| Some((i, outcome.cause?)));
             assert_eq!(got, want, "{name}");
         }

@@ -17,25 +17,51 @@ pub struct CarryOver {
 
 /// Divides the records of a run of `before` for a run of `after`.
 ///
-/// Evidence stays up to the first step that is new, or has other predecessors, or another place among those that stay. A
-/// change of order also takes away what stood before it: a cleanup that now comes later has already removed what a step
-/// before it made, and no plan says for certain which one. Linters, `file` checks and judges make nothing, so theirs stays.
+/// Evidence stays up to the first step that is new, or has other predecessors, or another place
+/// among those that stay. A change of order also takes away what stood before it: a cleanup that
+/// now comes later has already removed what a step before it made, and no plan says for certain
+/// which one. Linters, `file` checks and judges make nothing, so theirs stays.
 #[must_use]
 pub fn carry_over(before: &Plan, after: &Plan, records: Vec<StepRecord>) -> CarryOver {
-    let old: BTreeMap<&str, (usize, &Step)> =
-        before.steps.iter().enumerate().map(|(i, s)| (s.id.as_str(), (i, s))).collect();
+    let old: BTreeMap<&str, (usize, &Step)> = before
+        .steps
+        .iter()
+        .enumerate()
+        .map(|(i, s)| (s.id.as_str(), (i, s)))
+        .collect();
     let places: Vec<Option<(usize, bool)>> = after
         .steps
         .iter()
-        .map(|step| old.get(step.id.as_str()).map(|(place, was)| (*place, is_same(was, step))))
+        .map(|step| {
+            old.get(step.id.as_str())
+                .map(|(place, was)| (*place, is_same(was, step)))
+        })
         .collect();
     let reordered = !places.iter().flatten().map(|(place, _)| place).is_sorted();
-    let first_other = places.iter().position(|place| !matches!(place, Some((_, true)))).unwrap_or(places.len());
-    let first_moved = before.steps.iter().zip(&after.steps).position(|(a, b)| reordered && a.id != b.id);
+    let first_other = places
+        .iter()
+        .position(|place| !matches!(place, Some((_, true))))
+        .unwrap_or(places.len());
+    let first_moved = before
+        .steps
+        .iter()
+        .zip(&after.steps)
+        .position(|(a, b)| reordered && a.id != b.id);
     let mut stays: BTreeSet<&str> = BTreeSet::new();
-    for step in after.steps.iter().take(first_moved.unwrap_or(first_other).min(first_other)) {
+    for step in after
+        .steps
+        .iter()
+        .take(first_moved.unwrap_or(first_other).min(first_other))
+    {
         let makes_nothing = matches!(step.kind, Kind::Lint | Kind::File | Kind::Judge);
-        if !reordered || (makes_nothing && step.after.iter().chain(&step.needs).all(|id| stays.contains(id.as_str()))) {
+        if !reordered
+            || (makes_nothing
+                && step
+                    .after
+                    .iter()
+                    .chain(&step.needs)
+                    .all(|id| stays.contains(id.as_str())))
+        {
             stays.insert(&step.id);
         }
     }
@@ -53,7 +79,8 @@ pub fn carry_over(before: &Plan, after: &Plan, records: Vec<StepRecord>) -> Carr
     result
 }
 
-/// Whether two steps do the same after the same predecessors; why they are in the plan does not matter, nor what only prepares.
+/// Whether two steps do the same after the same predecessors; why they are in the plan does not
+/// matter, nor what only prepares.
 fn is_same(a: &Step, b: &Step) -> bool {
     let bare = |s: &Step| Step {
         after: s.bound_to().cloned().collect(),
@@ -73,7 +100,13 @@ mod tests {
     use crate::check::outcome::Outcome;
 
     fn records(plan: &Plan) -> Vec<StepRecord> {
-        plan.steps.iter().map(|s| StepRecord { tries: 1, ..StepRecord::without_evidence(s, Outcome::PASSED) }).collect()
+        plan.steps
+            .iter()
+            .map(|s| StepRecord {
+                tries: 1,
+                ..StepRecord::without_evidence(s, Outcome::PASSED)
+            })
+            .collect()
     }
 
     #[test]
@@ -89,8 +122,20 @@ mod tests {
         let mut ordered = named(&["a", "c"]);
         ordered.steps[1].after = vec!["a".into()];
         for (name, before, after, kept, superseded) in [
-            ("nothing changed", named(&["a", "b"]), named(&["a", "b"]), vec!["a", "b"], vec![]),
-            ("one dropped", named(&["a", "b", "c"]), named(&["a", "c"]), vec!["a", "c"], vec!["b"]),
+            (
+                "nothing changed",
+                named(&["a", "b"]),
+                named(&["a", "b"]),
+                vec!["a", "b"],
+                vec![],
+            ),
+            (
+                "one dropped",
+                named(&["a", "b", "c"]),
+                named(&["a", "c"]),
+                vec!["a", "c"],
+                vec!["b"],
+            ),
             (
                 "one in the place of another",
                 named(&["a", "b", "c"]),
@@ -98,7 +143,13 @@ mod tests {
                 vec!["a"],
                 vec!["b", "c"],
             ),
-            ("other predecessors", named(&["a", "c"]), ordered, vec!["a"], vec!["c"]),
+            (
+                "other predecessors",
+                named(&["a", "c"]),
+                ordered,
+                vec!["a"],
+                vec!["c"],
+            ),
             (
                 "a cleanup moved back",
                 with_lint(&["make", "clean", "check"]),
@@ -108,8 +159,20 @@ mod tests {
             ),
         ] {
             let result = carry_over(&before, &after, records(&before));
-            assert_eq!(result.kept.keys().map(String::as_str).collect::<Vec<_>>(), kept, "{name}");
-            assert_eq!(result.superseded.iter().map(|r| r.id.as_str()).collect::<Vec<_>>(), superseded, "{name}");
+            assert_eq!(
+                result.kept.keys().map(String::as_str).collect::<Vec<_>>(),
+                kept,
+                "{name}"
+            );
+            assert_eq!(
+                result
+                    .superseded
+                    .iter()
+                    .map(|r| r.id.as_str())
+                    .collect::<Vec<_>>(),
+                superseded,
+                "{name}"
+            );
         }
     }
 }

@@ -35,32 +35,66 @@ pub struct Passes(pub Vec<Pass>);
 impl Pass {
     /// Of a step that passed. `below` says whether a program is below the repository.
     #[must_use]
-    pub fn of(step: &Step, record: &StepRecord, commit: &str, below: impl Fn(&[u8]) -> bool) -> Self {
-        let program = record.program.as_ref().filter(|p| below(p.path.as_bytes())).and_then(|p| p.digest.clone());
+    pub fn of(
+        step: &Step,
+        record: &StepRecord,
+        commit: &str,
+        below: impl Fn(&[u8]) -> bool,
+    ) -> Self {
+        let program = record
+            .program
+            .as_ref()
+            .filter(|p| below(p.path.as_bytes()))
+            .and_then(|p| p.digest.clone());
         let tests = record.tests.map(|t| t.passed.saturating_add(t.failed));
         let words = Digest::of(format!("{}\0{}", step.dir, step.command).as_bytes());
-        Self { commit: commit.to_owned(), program, tests, words }
+        Self {
+            commit: commit.to_owned(),
+            program,
+            tests,
+            words,
+        }
     }
 
     fn worse(&self, before: &Pass, check: &str) -> Vec<Caveat> {
         let name = visible(check.as_bytes());
-        let note = |code, message| Caveat::new(code, Effect::Note, message).of_checks(vec![check.to_owned()]);
-        let fewer = before.tests.zip(self.tests.or(Some(0))).filter(|(then, now)| now < then);
+        let note = |code, message| {
+            Caveat::new(code, Effect::Note, message).of_checks(vec![check.to_owned()])
+        };
+        let fewer = before
+            .tests
+            .zip(self.tests.or(Some(0)))
+            .filter(|(then, now)| now < then);
         let fewer = fewer.map(|(then, now)| {
-            note(Code::TestsDropped, format!("`{name}` ran fewer tests than in its last pass: {then} -> {now}"))
+            note(
+                Code::TestsDropped,
+                format!("`{name}` ran fewer tests than in its last pass: {then} -> {now}"),
+            )
         });
-        let other = self.program.is_some() && before.program != self.program && before.program.is_some();
-        let other = other
-            .then(|| note(Code::ProgramChanged, format!("the program of `{name}` is another than in its last pass")));
+        let other =
+            self.program.is_some() && before.program != self.program && before.program.is_some();
+        let other = other.then(|| {
+            note(
+                Code::ProgramChanged,
+                format!("the program of `{name}` is another than in its last pass"),
+            )
+        });
         fewer.into_iter().chain(other).collect()
     }
 }
 
 impl Passes {
-    /// What is to be said of a pass. What counts is the newest pass of the same words on the base or later, and the one at the base; of programs, where there
-    /// is none, the newest of all. `is_later` is only asked where something would be said.
+    /// What is to be said of a pass. What counts is the newest pass of the same words on the base
+    /// or later, and the one at the base; of programs, where there is none, the newest of all.
+    /// `is_later` is only asked where something would be said.
     #[must_use]
-    pub fn compare(&self, pass: &Pass, check: &str, base: &str, is_later: &dyn Fn(&str) -> bool) -> Vec<Caveat> {
+    pub fn compare(
+        &self,
+        pass: &Pass,
+        check: &str,
+        base: &str,
+        is_later: &dyn Fn(&str) -> bool,
+    ) -> Vec<Caveat> {
         let same = || self.0.iter().rev().filter(|p| p.words == pass.words);
         if same().all(|before| pass.worse(before, check).is_empty()) {
             return Vec::new();
@@ -78,9 +112,15 @@ impl Passes {
                 }
             };
             if later {
-                // What passed with a later base in between does not stand for what the base itself has.
-                let at_base = same().find(|p| p.commit == base).map(|p| pass.worse(p, check)).unwrap_or_default();
-                let more = at_base.into_iter().filter(|c| said.iter().all(|s| s.code != c.code));
+                // What passed with a later base in between does not stand for what the base itself
+                // has.
+                let at_base = same()
+                    .find(|p| p.commit == base)
+                    .map(|p| pass.worse(p, check))
+                    .unwrap_or_default();
+                let more = at_base
+                    .into_iter()
+                    .filter(|c| said.iter().all(|s| s.code != c.code));
                 return said.iter().cloned().chain(more).collect();
             }
             newest.get_or_insert(said);
@@ -92,7 +132,8 @@ impl Passes {
 
     /// Keeps a pass, in place of an earlier one at the same commit.
     pub fn keep(&mut self, pass: Pass) {
-        self.0.retain(|p| p.words != pass.words || p.commit != pass.commit);
+        self.0
+            .retain(|p| p.words != pass.words || p.commit != pass.commit);
         let same = self.0.iter().filter(|p| p.words == pass.words).count();
         if same >= COMMITS
             && let Some(at) = self.0.iter().position(|p| p.words == pass.words)
@@ -111,7 +152,12 @@ mod tests {
 
     fn pass(commit: &str, tests: Option<u64>, program: Option<&str>) -> Pass {
         let program = program.map(|p| Digest::of(p.as_bytes()));
-        Pass { commit: commit.to_owned(), program, tests, words: Digest::of(b"w") }
+        Pass {
+            commit: commit.to_owned(),
+            program,
+            tests,
+            words: Digest::of(b"w"),
+        }
     }
 
     #[test]
@@ -119,19 +165,50 @@ mod tests {
         let mut passes = Passes::default();
         let later = |commit: &str| commit != "old";
         let codes = |passes: &Passes, pass: &Pass| -> Vec<Code> {
-            passes.compare(pass, "unit", "base", &later).iter().map(|c| c.code).collect()
+            passes
+                .compare(pass, "unit", "base", &later)
+                .iter()
+                .map(|c| c.code)
+                .collect()
         };
         assert_eq!(codes(&passes, &pass("now", Some(1), Some("p"))), []);
         passes.keep(pass("old", Some(300), Some("p")));
-        assert_eq!(codes(&passes, &pass("now", Some(1), Some("p"))), [], "the base may have fewer");
-        assert_eq!(codes(&passes, &pass("now", Some(1), Some("q"))), [Code::ProgramChanged]);
+        assert_eq!(
+            codes(&passes, &pass("now", Some(1), Some("p"))),
+            [],
+            "the base may have fewer"
+        );
+        assert_eq!(
+            codes(&passes, &pass("now", Some(1), Some("q"))),
+            [Code::ProgramChanged]
+        );
         passes.keep(pass("base", Some(214), Some("q")));
         assert_eq!(codes(&passes, &pass("now", Some(214), Some("q"))), []);
-        assert_eq!(codes(&passes, &pass("now", Some(12), Some("q"))), [Code::TestsDropped]);
-        assert_eq!(codes(&passes, &pass("now", None, Some("q"))), [Code::TestsDropped], "nothing is counted any more");
-        assert_eq!(codes(&passes, &Pass { words: Digest::of(b"x"), ..pass("now", Some(1), None) }), []);
+        assert_eq!(
+            codes(&passes, &pass("now", Some(12), Some("q"))),
+            [Code::TestsDropped]
+        );
+        assert_eq!(
+            codes(&passes, &pass("now", None, Some("q"))),
+            [Code::TestsDropped],
+            "nothing is counted any more"
+        );
+        assert_eq!(
+            codes(
+                &passes,
+                &Pass {
+                    words: Digest::of(b"x"),
+                    ..pass("now", Some(1), None)
+                }
+            ),
+            []
+        );
         passes.keep(pass("now", Some(12), Some("q")));
-        assert_eq!(codes(&passes, &pass("now", Some(12), Some("q"))), [Code::TestsDropped], "the base has more");
+        assert_eq!(
+            codes(&passes, &pass("now", Some(12), Some("q"))),
+            [Code::TestsDropped],
+            "the base has more"
+        );
         let said = passes.compare(&pass("now", Some(12), None), "unit", "base", &later);
         assert!(said[0].message.contains("214 -> 12"), "{said:?}");
     }
@@ -143,7 +220,10 @@ mod tests {
         assert_eq!(passes.0.len(), COMMITS);
         assert_eq!(passes.0.last().unwrap().commit, "19");
         for i in 0..KEPT + 5 {
-            passes.keep(Pass { words: Digest::of(i.to_string().as_bytes()), ..pass("c", None, None) });
+            passes.keep(Pass {
+                words: Digest::of(i.to_string().as_bytes()),
+                ..pass("c", None, None)
+            });
         }
         assert_eq!(passes.0.len(), KEPT);
     }

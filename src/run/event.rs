@@ -1,4 +1,5 @@
-//! What can happen to a run, and what can it want? All times are milliseconds since the run's start, monotonic.
+//! What can happen to a run, and what can it want? All times are milliseconds since the run's
+//! start, monotonic.
 
 use crate::check::evidence::Evidence;
 
@@ -30,8 +31,8 @@ pub enum Event {
         /// Now.
         at: u64,
     },
-    /// All that is known to have happened by now has been told. A world that cannot know leaves this out; choices then wait for
-    /// the next millisecond.
+    /// All that is known to have happened by now has been told. A world that cannot know leaves
+    /// this out; choices then wait for the next millisecond.
     Told {
         /// Now.
         at: u64,
@@ -69,7 +70,16 @@ impl Event {
 
 /// The signals that end a run.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    serde::Serialize,
+    serde::Deserialize,
+    schemars::JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Interrupt {
@@ -88,7 +98,8 @@ pub enum Action {
         step: usize,
         /// Which try, from 1.
         attempt: u32,
-        /// The effective time limit in milliseconds, at least 1; for the record. The machine itself says when it is up.
+        /// The effective time limit in milliseconds, at least 1; for the record. The machine
+        /// itself says when it is up.
         limit_ms: u64,
     },
     /// Ask the step's whole tree to end (SIGTERM, then SIGCONT).

@@ -21,7 +21,8 @@ use crate::plan::{Plan, Step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How large feedback is at most, as canonical JSON, in bytes. What does not fit is shortened evenly.
+/// How large feedback is at most, as canonical JSON, in bytes. What does not fit is shortened
+/// evenly.
 pub const FEEDBACK_BYTES: usize = 64 * 1024;
 /// How many bytes of each end of a stream are shown.
 pub const EXCERPT_BYTES: usize = 4096;
@@ -37,13 +38,13 @@ pub const TEXT_BYTES: usize = 1024;
 /// The code of changes outside the contract's scope, before which nothing runs.
 pub const POLICY_VIOLATION: &str = "policy_violation";
 
-/// The first blocking failure in plan order, made for its repair. All foreign text in it is inert, and all of it together
-/// bounded to 64 KiB.
+/// The first blocking failure in plan order, made for its repair. All foreign text in it is inert,
+/// and all of it together bounded to 64 KiB.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Feedback {
-    /// Changes outside the scope that a step of the plan explains, as globs that whoever owns the contract could allow. A
-    /// hint; vplan allows nothing by itself.
+    /// Changes outside the scope that a step of the plan explains, as globs that whoever owns the
+    /// contract could allow. A hint; vplan allows nothing by itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed_paths_needed: Vec<AllowedPath>,
     /// Which round this is, from 1.
@@ -191,7 +192,11 @@ impl Excerpt {
         let kept = captured.head.as_bytes().len() + captured.tail.as_bytes().len();
         let complete = u64::try_from(kept).is_ok_and(|kept| kept >= captured.total);
         if complete && kept <= 2 * most {
-            return Self { head: head(captured, 2 * most), omitted_bytes: 0, tail: String::new() };
+            return Self {
+                head: head(captured, 2 * most),
+                omitted_bytes: 0,
+                tail: String::new(),
+            };
         }
         let shown = u64::try_from(kept.min(2 * most)).unwrap_or(u64::MAX);
         Self {
@@ -215,15 +220,19 @@ pub struct Round<'a> {
     pub run_id: &'a str,
 }
 
-/// Makes the feedback for a run: of changes outside the contract's scope, or else of its first blocking failure. `None` when
-/// nothing failed.
+/// Makes the feedback for a run: of changes outside the contract's scope, or else of its first
+/// blocking failure. `None` when nothing failed.
 #[must_use]
 pub fn feedback(plan: &Plan, records: &[StepRecord], round: &Round<'_>) -> Option<Feedback> {
-    (0..=Bounds::NOTHING).map(Bounds::halved).find_map(|bounds| {
-        let made = make(plan, records, round, bounds);
-        let fits = made.as_ref().is_none_or(|f| to_canonical(f).len() <= FEEDBACK_BYTES);
-        (fits || bounds == Bounds::halved(Bounds::NOTHING)).then_some(made)
-    })?
+    (0..=Bounds::NOTHING)
+        .map(Bounds::halved)
+        .find_map(|bounds| {
+            let made = make(plan, records, round, bounds);
+            let fits = made
+                .as_ref()
+                .is_none_or(|f| to_canonical(f).len() <= FEEDBACK_BYTES);
+            (fits || bounds == Bounds::halved(Bounds::NOTHING)).then_some(made)
+        })?
 }
 
 /// How much of everything is shown.
@@ -252,7 +261,12 @@ impl Bounds {
     }
 }
 
-fn make(plan: &Plan, records: &[StepRecord], round: &Round<'_>, bounds: Bounds) -> Option<Feedback> {
+fn make(
+    plan: &Plan,
+    records: &[StepRecord],
+    round: &Round<'_>,
+    bounds: Bounds,
+) -> Option<Feedback> {
     let changed = plan.request.changed.files();
     let common = Feedback {
         attempt_number: round.attempt,
@@ -267,10 +281,19 @@ fn make(plan: &Plan, records: &[StepRecord], round: &Round<'_>, bounds: Bounds) 
     if plan.notes.iter().any(|n| n.kind == OUTSIDE) {
         return Some(scope::violation(plan, common, bounds.files));
     }
-    let blocking = || plan.steps.iter().zip(records).filter(|(s, _)| s.severity == Severity::Blocking);
+    let blocking = || {
+        plan.steps
+            .iter()
+            .zip(records)
+            .filter(|(s, _)| s.severity == Severity::Blocking)
+    };
     // What failed goes before what had no chance to.
-    let first = blocking().find(|(_, r)| r.status.is_failure()).or_else(|| blocking().find(|(_, r)| is_gap(r)));
-    let Some(first) = first else { return of_caveat(round.caveats, common, bounds) };
+    let first = blocking()
+        .find(|(_, r)| r.status.is_failure())
+        .or_else(|| blocking().find(|(_, r)| is_gap(r)));
+    let Some(first) = first else {
+        return of_caveat(round.caveats, common, bounds);
+    };
     let others: Vec<&StepRecord> = blocking()
         .map(|(_, r)| r)
         .filter(|r| (r.status.is_failure() || is_gap(r)) && !std::ptr::eq(*r, first.1))
@@ -278,7 +301,8 @@ fn make(plan: &Plan, records: &[StepRecord], round: &Round<'_>, bounds: Bounds) 
     Some(of_step(first.0, first.1, &others, common, bounds))
 }
 
-/// Whether a blocking step did not come to an answer for a reason of its own: there was no time, or nobody to judge.
+/// Whether a blocking step did not come to an answer for a reason of its own: there was no time, or
+/// nobody to judge.
 fn is_gap(record: &StepRecord) -> bool {
     matches!(
         (record.status, record.reason),
@@ -289,16 +313,29 @@ fn is_gap(record: &StepRecord) -> bool {
 /// The caveats on a line each, those first that decide.
 fn shown(caveats: &[Caveat], bounds: Bounds) -> Vec<String> {
     let line = |c: &Caveat| {
-        let files = c.files.iter().take(bounds.others).map(ToString::to_string).collect::<Vec<_>>();
+        let files = c
+            .files
+            .iter()
+            .take(bounds.others)
+            .map(ToString::to_string)
+            .collect::<Vec<_>>();
         let more = c.files_count.saturating_sub(files.len());
         let mut text = format!("{}: {}", c.code.name(), c.message);
         if !files.is_empty() {
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let more = if more > 0 {
+                format!(" and {more} more")
+            } else {
+                String::new()
+            };
             text.push_str(&format!(" ({}{more})", files.join(", ")));
         }
         cut(&visible(text.as_bytes()), bounds.text)
     };
-    caveat::sorted(caveats).into_iter().take(bounds.others).map(line).collect()
+    caveat::sorted(caveats)
+        .into_iter()
+        .take(bounds.others)
+        .map(line)
+        .collect()
 }
 
 /// Where nothing failed and a caveat makes the verdict incomplete, that is what is to be mended.
@@ -313,15 +350,29 @@ fn of_caveat(caveats: &[Caveat], common: Feedback, bounds: Bounds) -> Option<Fee
     })
 }
 
-fn of_step(step: &Step, record: &StepRecord, others: &[&StepRecord], common: Feedback, bounds: Bounds) -> Feedback {
+fn of_step(
+    step: &Step,
+    record: &StepRecord,
+    others: &[&StepRecord],
+    common: Feedback,
+    bounds: Bounds,
+) -> Feedback {
     let line = |text: &str| cut(&visible(text.as_bytes()), bounds.text);
     let lines = |text: &str| cut(&inert(text.as_bytes()), bounds.text);
     let excerpt = |of: fn(&Evidence) -> &Captured, fallback: &str| match &record.evidence {
         Some(evidence) => Excerpt::of(of(evidence), bounds.excerpt),
-        None => Excerpt { head: cut(fallback, 2 * bounds.excerpt), ..Excerpt::default() },
+        None => Excerpt {
+            head: cut(fallback, 2 * bounds.excerpt),
+            ..Excerpt::default()
+        },
     };
     let mut findings: Vec<&Finding> = record.diagnostics.iter().collect();
-    findings.sort_by_key(|f| (f.severity != Level::Error, f.file.is_none() || f.line.is_none()));
+    findings.sort_by_key(|f| {
+        (
+            f.severity != Level::Error,
+            f.file.is_none() || f.line.is_none(),
+        )
+    });
     let finding = |f: &Finding| Finding {
         code: f.code.as_deref().map(line),
         file: f.file.as_deref().map(line),
@@ -343,7 +394,11 @@ fn of_step(step: &Step, record: &StepRecord, others: &[&StepRecord], common: Fee
     };
     Feedback {
         detail: cut(record.detail.as_deref().unwrap_or_default(), bounds.text),
-        diagnostics: findings.into_iter().take(bounds.findings).map(finding).collect(),
+        diagnostics: findings
+            .into_iter()
+            .take(bounds.findings)
+            .map(finding)
+            .collect(),
         errors: record.errors,
         exit_code: record.exit_code,
         failed_command: if bounds.text == TEXT_BYTES {
@@ -351,13 +406,23 @@ fn of_step(step: &Step, record: &StepRecord, others: &[&StepRecord], common: Fee
         } else {
             cut(&record.command, bounds.text)
         },
-        failed_tests: record.failed_tests.iter().take(bounds.findings).map(test).collect(),
+        failed_tests: record
+            .failed_tests
+            .iter()
+            .take(bounds.findings)
+            .map(test)
+            .collect(),
         failure_code: record.failure_code.clone(),
         format: record.format.clone(),
         log: record.log.clone(),
         other_failures: others.iter().take(bounds.others).map(other).collect(),
         other_failures_count: others.len(),
-        problems: record.problems.iter().take(bounds.findings).map(|p| line(p)).collect(),
+        problems: record
+            .problems
+            .iter()
+            .take(bounds.findings)
+            .map(|p| line(p))
+            .collect(),
         reason: record.reason,
         signal: record.signal.clone(),
         status: Some(record.status),
@@ -376,7 +441,10 @@ fn cut(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();
     }
-    let end = (0..=most).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
+    let end = (0..=most)
+        .rev()
+        .find(|i| text.is_char_boundary(*i))
+        .unwrap_or(0);
     format!("{}…", text.get(..end).unwrap_or_default())
 }
 

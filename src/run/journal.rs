@@ -1,7 +1,8 @@
-//! What is written while a run goes on, and what can be read from it afterwards, however it ended? (engine.md section 9)
+//! What is written while a run goes on, and what can be read from it afterwards, however it ended?
+//! (engine.md section 9)
 //!
-//! A journal is one JSON object a line. A reader takes the longest valid prefix; a run whose end is not in it was
-//! interrupted, whatever else it says.
+//! A journal is one JSON object a line. A reader takes the longest valid prefix; a run whose end is
+//! not in it was interrupted, whatever else it says.
 
 use super::event::Interrupt;
 use super::record::ProgramRecord;
@@ -116,7 +117,8 @@ pub enum Entry {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tests: Option<TestCounts>,
     },
-    /// What a file is that steps start. Once for each file, after the end of the first step that did.
+    /// What a file is that steps start. Once for each file, after the end of the first step that
+    /// did.
     #[serde(rename = "program.resolved")]
     ProgramResolved {
         /// The file.
@@ -189,7 +191,11 @@ impl Journal {
     /// One line with its final newline.
     pub fn line(&mut self, t: u64, entry: Entry) -> String {
         self.last_t = self.last_t.max(t);
-        let line = Line { seq: self.next, t: self.last_t, entry };
+        let line = Line {
+            seq: self.next,
+            t: self.last_t,
+            entry,
+        };
         self.next += 1;
         // Strings, integers and string keys only: this cannot fail.
         serde_json::to_string(&line).unwrap_or_default() + "\n"
@@ -274,11 +280,18 @@ impl ReplayedRun {
     }
 }
 
-/// The lines of a journal, as far as it is valid: whole lines in which the numbers have no gap, time does not go back, the
-/// first line begins the run, and nothing follows its end. Total: any bytes give an answer.
+/// The lines of a journal, as far as it is valid: whole lines in which the numbers have no gap,
+/// time does not go back, the first line begins the run, and nothing follows its end. Total: any
+/// bytes give an answer.
 #[must_use]
 pub fn lines(bytes: &[u8]) -> Lines<'_> {
-    Lines { rest: bytes, next: 0, t: 0, over: false, bytes: 0 }
+    Lines {
+        rest: bytes,
+        next: 0,
+        t: 0,
+        over: false,
+        bytes: 0,
+    }
 }
 
 /// An iterator over the valid lines of a journal.
@@ -292,7 +305,8 @@ pub struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// How many bytes the lines so far have; once there is no next line, how many of the journal are valid.
+    /// How many bytes the lines so far have; once there is no next line, how many of the journal
+    /// are valid.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
@@ -307,7 +321,8 @@ impl Lines<'_> {
             return None;
         }
         // No verdict but a pass has exit code 0: such a line was not written, it has become so.
-        if matches!(line.entry, Entry::RunFinished { exit_code: 0, verdict, .. } if !verdict.is_pass()) {
+        if matches!(line.entry, Entry::RunFinished { exit_code: 0, verdict, .. } if !verdict.is_pass())
+        {
             return None;
         }
         self.t = line.t;
@@ -349,14 +364,18 @@ pub fn replay(bytes: &[u8]) -> ReplayedRun {
 fn apply(run: &mut ReplayedRun, index: &mut BTreeMap<String, usize>, entry: Entry) {
     let at = |id: &str| index.get(id).copied();
     match entry {
-        Entry::RunStarted { run_id, started_at, .. } => {
+        Entry::RunStarted {
+            run_id, started_at, ..
+        } => {
             run.run_id = run_id;
             run.started_at = started_at;
         }
         Entry::PlanCompiled { digest, steps, .. } => {
             run.plan_digest = digest;
-            let mut known: BTreeMap<String, ReplayedStep> =
-                std::mem::take(&mut run.steps).into_iter().map(|s| (s.id.clone(), s)).collect();
+            let mut known: BTreeMap<String, ReplayedStep> = std::mem::take(&mut run.steps)
+                .into_iter()
+                .map(|s| (s.id.clone(), s))
+                .collect();
             index.clear();
             for (i, PlannedStep { command, id }) in steps.into_iter().enumerate() {
                 index.insert(id.clone(), i);
@@ -382,7 +401,17 @@ fn apply(run: &mut ReplayedRun, index: &mut BTreeMap<String, usize>, entry: Entr
                 }
             }
         }
-        Entry::StepFinished { id, status, reason, attempt, duration_ms, kind, log, tests, .. } => {
+        Entry::StepFinished {
+            id,
+            status,
+            reason,
+            attempt,
+            duration_ms,
+            kind,
+            log,
+            tests,
+            ..
+        } => {
             if let Some(step) = at(&id).and_then(|i| run.steps.get_mut(i)) {
                 step.stands = Stands::Ended(status, reason);
                 step.tries = step.tries.saturating_add(attempt.min(1));
@@ -394,13 +423,23 @@ fn apply(run: &mut ReplayedRun, index: &mut BTreeMap<String, usize>, entry: Entr
         }
         Entry::PlanRewritten { rewrite } => run.rewrites.push(*rewrite),
         Entry::ProgramResolved { .. } | Entry::RunInterrupted { .. } => {}
-        Entry::RunFinished { coverage, exit_code, steps, verdict, .. } => {
+        Entry::RunFinished {
+            coverage,
+            exit_code,
+            steps,
+            verdict,
+            ..
+        } => {
             for FinalStatus { id, status, reason } in steps {
                 if let Some(step) = at(&id).and_then(|i| run.steps.get_mut(i)) {
                     step.stands = Stands::Ended(status, reason);
                 }
             }
-            run.end = End::Finished { coverage, exit_code, verdict };
+            run.end = End::Finished {
+                coverage,
+                exit_code,
+                verdict,
+            };
         }
     }
 }
@@ -411,7 +450,9 @@ fn apply(run: &mut ReplayedRun, index: &mut BTreeMap<String, usize>, entry: Entr
 /// The law that is broken, with what broke it.
 pub fn oracle(bytes: &[u8]) -> Result<(), String> {
     let whole = replay(bytes);
-    let valid = bytes.get(..whole.bytes).ok_or("more bytes are valid than there are")?;
+    let valid = bytes
+        .get(..whole.bytes)
+        .ok_or("more bytes are valid than there are")?;
     if !valid.is_empty() && !valid.ends_with(b"\n") {
         return Err("the valid prefix ends within a line".to_owned());
     }
@@ -422,7 +463,11 @@ pub fn oracle(bytes: &[u8]) -> Result<(), String> {
         return Err("a valid line is not counted".to_owned());
     }
     // Cut anywhere, it is no pass; at the end of any line, it says no more than it did there.
-    let ends = valid.iter().enumerate().filter(|(_, b)| **b == b'\n').map(|(i, _)| i);
+    let ends = valid
+        .iter()
+        .enumerate()
+        .filter(|(_, b)| **b == b'\n')
+        .map(|(i, _)| i);
     for cut in ends.rev().take(64) {
         for cut in [cut, cut.saturating_sub(1)] {
             let torn = replay(valid.get(..cut).unwrap_or_default());
@@ -431,9 +476,18 @@ pub fn oracle(bytes: &[u8]) -> Result<(), String> {
             }
         }
     }
-    for garbage in [&b"x\n"[..], b"\n", b"{}\n", b"\xff", b"{\"seq\":0,\"t\":0,\"type\":\"run.started\"}\n"] {
+    for garbage in [
+        &b"x\n"[..],
+        b"\n",
+        b"{}\n",
+        b"\xff",
+        b"{\"seq\":0,\"t\":0,\"type\":\"run.started\"}\n",
+    ] {
         if replay(&[valid, garbage].concat()) != whole {
-            return Err(format!("what follows the valid prefix changes it: {}", String::from_utf8_lossy(garbage)));
+            return Err(format!(
+                "what follows the valid prefix changes it: {}",
+                String::from_utf8_lossy(garbage)
+            ));
         }
     }
     Ok(())
@@ -445,7 +499,8 @@ mod tests {
     use crate::base::canon::Digest;
     use serde_json::Value;
 
-    /// The type of an entry in the documents. Whoever adds a variant is stopped here, and told to describe it in `events.md`.
+    /// The type of an entry in the documents. Whoever adds a variant is stopped here, and told to
+    /// describe it in `events.md`.
     fn described(entry: &Entry) -> &'static str {
         match entry {
             Entry::RunStarted { .. } => "run.started",
@@ -482,9 +537,16 @@ mod tests {
             Entry::PlanCompiled {
                 changed_files_count: Some(1),
                 digest: Some(Digest::of(b"")),
-                steps: vec![PlannedStep { command: "c".into(), id: "i".into() }],
+                steps: vec![PlannedStep {
+                    command: "c".into(),
+                    id: "i".into(),
+                }],
             },
-            Entry::StepStarted { attempt: 1, id: "i".into(), limit_ms: 1 },
+            Entry::StepStarted {
+                attempt: 1,
+                id: "i".into(),
+                limit_ms: 1,
+            },
             Entry::StepFinished {
                 cached_from: None,
                 attempt: 1,
@@ -502,17 +564,29 @@ mod tests {
                 tests: Some(TestCounts::default()),
             },
             Entry::ProgramResolved {
-                program: ProgramRecord { digest: Some(Digest::of(b"")), path: Word::from("p"), size: 1 },
+                program: ProgramRecord {
+                    digest: Some(Digest::of(b"")),
+                    path: Word::from("p"),
+                    size: 1,
+                },
             },
-            Entry::PlanRewritten { rewrite: Box::new(rewrite) },
-            Entry::RunInterrupted { signal: Interrupt::Int },
+            Entry::PlanRewritten {
+                rewrite: Box::new(rewrite),
+            },
+            Entry::RunInterrupted {
+                signal: Interrupt::Int,
+            },
             Entry::RunFinished {
                 attempt: Some(1),
                 coverage: Coverage::Full,
                 decision: Some(Decision::Advance),
                 exit_code: 0,
                 retries_remaining: Some(0),
-                steps: vec![FinalStatus { id: "i".into(), reason: Some(Cause::ExitCode), status: Status::Failed }],
+                steps: vec![FinalStatus {
+                    id: "i".into(),
+                    reason: Some(Cause::ExitCode),
+                    status: Status::Failed,
+                }],
                 verdict: Verdict::Passed,
             },
         ]
@@ -522,7 +596,8 @@ mod tests {
     fn rows(heading: &str) -> Vec<Vec<&'static str>> {
         let table = EVENTS.split(&format!("| {heading} |")).nth(1).unwrap();
         let rows = table.lines().skip(2).take_while(|l| l.starts_with('|'));
-        rows.map(|l| l.trim_matches('|').split('|').map(str::trim).collect()).collect()
+        rows.map(|l| l.trim_matches('|').split('|').map(str::trim).collect())
+            .collect()
     }
 
     fn words(cell: &str) -> Vec<&str> {
@@ -536,15 +611,33 @@ mod tests {
         let entries = all();
         assert_eq!(named, entries.iter().map(described).collect::<Vec<_>>());
         for (entry, row) in entries.iter().zip(&rows) {
-            let line = serde_json::to_value(Line { seq: 0, t: 0, entry: entry.clone() }).unwrap();
+            let line = serde_json::to_value(Line {
+                seq: 0,
+                t: 0,
+                entry: entry.clone(),
+            })
+            .unwrap();
             assert_eq!(line["type"], described(entry));
             let said = words(row[2]);
-            for key in line.as_object().unwrap().keys().filter(|k| !["seq", "t", "type"].contains(&k.as_str())) {
-                assert!(said.contains(&key.as_str()), "{}: `{key}` is not described", row[0]);
+            for key in line
+                .as_object()
+                .unwrap()
+                .keys()
+                .filter(|k| !["seq", "t", "type"].contains(&k.as_str()))
+            {
+                assert!(
+                    said.contains(&key.as_str()),
+                    "{}: `{key}` is not described",
+                    row[0]
+                );
             }
             let text = line.to_string();
             for key in said.iter().filter(|k| !["int", "term"].contains(*k)) {
-                assert!(text.contains(&format!("\"{key}\":")), "{}: there is no `{key}`", row[0]);
+                assert!(
+                    text.contains(&format!("\"{key}\":")),
+                    "{}: there is no `{key}`",
+                    row[0]
+                );
             }
         }
     }
@@ -559,11 +652,17 @@ mod tests {
         for row in &rows {
             assert_eq!(row.len(), 4, "{row:?}");
             let ours = words(row[2]);
-            assert!(row[2] == "every line" || ours.iter().all(|name| known.contains(name)), "{row:?}");
+            assert!(
+                row[2] == "every line" || ours.iter().all(|name| known.contains(name)),
+                "{row:?}"
+            );
             assert!(row[2] == "every line" || ours.len() == 1, "{row:?}");
         }
         for name in known.iter().filter(|n| **n != "run.interrupted") {
-            assert!(rows.iter().any(|row| words(row[2]) == [*name]), "nothing leads to {name}");
+            assert!(
+                rows.iter().any(|row| words(row[2]) == [*name]),
+                "nothing leads to {name}"
+            );
         }
     }
 
@@ -575,7 +674,14 @@ mod tests {
                    {\"coverage\":\"full\",\"exitCode\":0,\"more\":1,\"seq\":3,\"steps\":[],\"t\":4,\"type\":\"run.finished\",\"verdict\":\"passed\"}\n";
         let run = replay(old.as_bytes());
         assert!(run.is_pass());
-        assert_eq!((run.steps[0].duration_ms, run.steps[0].tries, run.steps[0].kind), (3, 1, None::<Kind>));
+        assert_eq!(
+            (
+                run.steps[0].duration_ms,
+                run.steps[0].tries,
+                run.steps[0].kind
+            ),
+            (3, 1, None::<Kind>)
+        );
         assert_eq!(oracle(old.as_bytes()), Ok(()));
         assert!(serde_json::from_str::<Value>(old.lines().next().unwrap()).is_ok());
     }
@@ -583,33 +689,96 @@ mod tests {
     #[test]
     fn a_writer_numbers_its_lines_and_time_does_not_go_back() {
         let mut journal = Journal::default();
-        let times = [3, 1, 5].map(|t| journal.line(t, Entry::RunInterrupted { signal: Interrupt::Int }));
-        let read = |line: &String| serde_json::from_str::<Line>(line.strip_suffix('\n').unwrap()).unwrap();
-        let seen: Vec<(u64, u64)> = times.iter().map(read).map(|line| (line.seq, line.t)).collect();
+        let times = [3, 1, 5].map(|t| {
+            journal.line(
+                t,
+                Entry::RunInterrupted {
+                    signal: Interrupt::Int,
+                },
+            )
+        });
+        let read =
+            |line: &String| serde_json::from_str::<Line>(line.strip_suffix('\n').unwrap()).unwrap();
+        let seen: Vec<(u64, u64)> = times
+            .iter()
+            .map(read)
+            .map(|line| (line.seq, line.t))
+            .collect();
         assert_eq!(seen, [(0, 3), (1, 3), (2, 5)]);
     }
 
     #[test]
     fn where_a_journal_ends_to_be_valid() {
-        let start = || Entry::RunStarted { environment: None, run_id: "r".into(), started_at: None, version: 1 };
-        let middle = || Entry::RunInterrupted { signal: Interrupt::Int };
+        let start = || Entry::RunStarted {
+            environment: None,
+            run_id: "r".into(),
+            started_at: None,
+            version: 1,
+        };
+        let middle = || Entry::RunInterrupted {
+            signal: Interrupt::Int,
+        };
         let end = all().pop().unwrap();
         let line = |seq, t, entry| serde_json::to_string(&Line { seq, t, entry }).unwrap() + "\n";
         for (name, journal, valid) in [
-            ("whole", vec![line(0, 1, start()), line(1, 1, middle()), line(2, 2, end.clone())], 3),
-            ("a gap in the numbers", vec![line(0, 1, start()), line(2, 1, middle())], 1),
-            ("a number twice", vec![line(0, 1, start()), line(1, 1, middle()), line(1, 1, middle())], 2),
-            ("time goes back", vec![line(0, 2, start()), line(1, 1, middle())], 1),
+            (
+                "whole",
+                vec![
+                    line(0, 1, start()),
+                    line(1, 1, middle()),
+                    line(2, 2, end.clone()),
+                ],
+                3,
+            ),
+            (
+                "a gap in the numbers",
+                vec![line(0, 1, start()), line(2, 1, middle())],
+                1,
+            ),
+            (
+                "a number twice",
+                vec![
+                    line(0, 1, start()),
+                    line(1, 1, middle()),
+                    line(1, 1, middle()),
+                ],
+                2,
+            ),
+            (
+                "time goes back",
+                vec![line(0, 2, start()), line(1, 1, middle())],
+                1,
+            ),
             ("it does not begin", vec![line(0, 1, middle())], 0),
-            ("it begins twice", vec![line(0, 1, start()), line(1, 1, start())], 1),
-            ("after its end", vec![line(0, 1, start()), line(1, 1, end.clone()), line(2, 1, middle())], 2),
+            (
+                "it begins twice",
+                vec![line(0, 1, start()), line(1, 1, start())],
+                1,
+            ),
+            (
+                "after its end",
+                vec![
+                    line(0, 1, start()),
+                    line(1, 1, end.clone()),
+                    line(2, 1, middle()),
+                ],
+                2,
+            ),
             // What is wrong ends it, although what follows would be right again.
-            ("around a wrong line", vec![line(0, 1, start()), "x\n".into(), line(1, 1, middle())], 1),
+            (
+                "around a wrong line",
+                vec![line(0, 1, start()), "x\n".into(), line(1, 1, middle())],
+                1,
+            ),
         ] {
             let text = journal.concat();
             let mut lines = lines(text.as_bytes());
             assert_eq!(lines.by_ref().count(), valid, "{name}");
-            assert_eq!(lines.bytes(), journal.iter().take(valid).map(String::len).sum::<usize>(), "{name}");
+            assert_eq!(
+                lines.bytes(),
+                journal.iter().take(valid).map(String::len).sum::<usize>(),
+                "{name}"
+            );
             assert!(lines.next().is_none(), "{name}");
             assert_eq!(oracle(text.as_bytes()), Ok(()), "{name}");
         }
@@ -620,9 +789,16 @@ mod tests {
         let planned = |command: &str| Entry::PlanCompiled {
             changed_files_count: None,
             digest: None,
-            steps: vec![PlannedStep { command: command.into(), id: "a".into() }],
+            steps: vec![PlannedStep {
+                command: command.into(),
+                id: "a".into(),
+            }],
         };
-        let started = |attempt| Entry::StepStarted { attempt, id: "a".into(), limit_ms: 1 };
+        let started = |attempt| Entry::StepStarted {
+            attempt,
+            id: "a".into(),
+            limit_ms: 1,
+        };
         let finished = |attempt| Entry::StepFinished {
             cached_from: None,
             attempt,
@@ -639,11 +815,27 @@ mod tests {
             status: Status::Failed,
             tests: None,
         };
-        let start = Entry::RunStarted { environment: None, run_id: "r".into(), started_at: None, version: 1 };
-        let tried = [start, planned("c"), started(1), finished(1), started(2), finished(2)];
+        let start = Entry::RunStarted {
+            environment: None,
+            run_id: "r".into(),
+            started_at: None,
+            version: 1,
+        };
+        let tried = [
+            start,
+            planned("c"),
+            started(1),
+            finished(1),
+            started(2),
+            finished(2),
+        ];
         let seen = |more: &[Entry]| {
             let mut journal = Journal::default();
-            let text: String = tried.iter().chain(more).map(|entry| journal.line(0, entry.clone())).collect();
+            let text: String = tried
+                .iter()
+                .chain(more)
+                .map(|entry| journal.line(0, entry.clone()))
+                .collect();
             let step = replay(text.as_bytes()).steps.pop().unwrap();
             (step.stands, step.tries, step.duration_ms)
         };

@@ -1,12 +1,16 @@
-//! What do the reports of all shards of a plan say together? The verdict that one run of the whole plan would have had.
+//! What do the reports of all shards of a plan say together? The verdict that one run of the whole
+//! plan would have had.
 //!
-//! INVARIANT (merge): without fail-fast, budget, signals and recovery, and with the same outcomes, the merged statuses, verdict
-//! and exit code are those of the unsharded run. With fail-fast, all statuses up to the first blocking failure in plan order are,
-//! and it is a pass exactly if the unsharded run is: a failure in one shard does not stop the others, so that more is known.
+//! INVARIANT (merge): without fail-fast, budget, signals and recovery, and with the same outcomes,
+//! the merged statuses, verdict and exit code are those of the unsharded run. With fail-fast, all
+//! statuses up to the first blocking failure in plan order are, and it is a pass exactly if the
+//! unsharded run is: a failure in one shard does not stop the others, so that more is known.
 
 use super::event::Interrupt;
 use super::record::StepRecord;
-use super::report::{Circumstances, DEFAULT_RETRIES, Decision, Report, SavedPlan, ShardRecord, ShardSummary, report};
+use super::report::{
+    Circumstances, DEFAULT_RETRIES, Decision, Report, SavedPlan, ShardRecord, ShardSummary, report,
+};
 use super::state::Ending;
 use super::verdict::{Exit, Require, Said, UNRECORDED, Verdict, judge, judge_share};
 use crate::base::word::visible;
@@ -69,9 +73,20 @@ pub const MISMATCH: &str = "vplan::merge::mismatch";
 /// Two different reports of one shard.
 pub const DUPLICATE: &str = "vplan::merge::duplicate";
 
-fn fail<T>(code: &'static str, name: &str, why: &str, help: Option<&'static str>) -> Result<T, MergeError> {
+fn fail<T>(
+    code: &'static str,
+    name: &str,
+    why: &str,
+    help: Option<&'static str>,
+) -> Result<T, MergeError> {
     let message = format!("`{}` {why}", visible(name.as_bytes()));
-    Err(MergeError { code, drift: Vec::new(), exit: Exit::Usage, help, message })
+    Err(MergeError {
+        code,
+        drift: Vec::new(),
+        exit: Exit::Usage,
+        help,
+        message,
+    })
 }
 
 /// Reads a report.
@@ -84,9 +99,18 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Part, MergeError> {
         version: u64,
     }
     let unreadable = |e: &serde_json::Error| {
-        let torn = if e.is_eof() { "ends in the middle" } else { "is no report" };
+        let torn = if e.is_eof() {
+            "ends in the middle"
+        } else {
+            "is no report"
+        };
         let why = format!("{torn}: {}", visible(e.to_string().as_bytes()));
-        fail(UNREADABLE, name, &why, Some("give the `report.json` of a run, or the run's directory"))
+        fail(
+            UNREADABLE,
+            name,
+            &why,
+            Some("give the `report.json` of a run, or the run's directory"),
+        )
     };
     match serde_json::from_slice::<Versioned>(bytes) {
         Ok(Versioned { version: VERSION }) => {}
@@ -102,7 +126,10 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Part, MergeError> {
         Err(error) => return unreadable(&error),
     }
     match serde_json::from_slice(bytes) {
-        Ok(report) => Ok(Part { name: name.to_owned(), report }),
+        Ok(report) => Ok(Part {
+            name: name.to_owned(),
+            report,
+        }),
         Err(error) => unreadable(&error),
     }
 }
@@ -118,7 +145,8 @@ struct Checked {
 /// Joins the reports of shards.
 ///
 /// # Errors
-/// Reports that were changed, that belong to different plans, or of which two say different things of one shard.
+/// Reports that were changed, that belong to different plans, or of which two say different things
+/// of one shard.
 pub fn merge(parts: Vec<Part>, require: Require) -> Result<Merged, MergeError> {
     let mut shards: BTreeMap<u32, Checked> = BTreeMap::new();
     for part in parts {
@@ -133,7 +161,12 @@ pub fn merge(parts: Vec<Part>, require: Require) -> Result<Merged, MergeError> {
                     visible(other.name.as_bytes()),
                     checked.record.shard()
                 );
-                return fail(DUPLICATE, &checked.name, &why, Some("give the one that counts"));
+                return fail(
+                    DUPLICATE,
+                    &checked.name,
+                    &why,
+                    Some("give the one that counts"),
+                );
             }
             Some(_) => {}
             None => {
@@ -145,8 +178,10 @@ pub fn merge(parts: Vec<Part>, require: Require) -> Result<Merged, MergeError> {
         return fail(UNREADABLE, "", "is no report", None);
     };
     let (whole, count) = ((*first.record.plan).clone(), first.record.count);
-    let missing: Vec<Shard> =
-        (1..=count).filter(|i| !shards.contains_key(i)).map(|index| Shard { count, index }).collect();
+    let missing: Vec<Shard> = (1..=count)
+        .filter(|i| !shards.contains_key(i))
+        .map(|index| Shard { count, index })
+        .collect();
     Ok(join(&whole, count, shards, &missing, require))
 }
 
@@ -155,7 +190,13 @@ fn agree(one: &Checked, other: &Checked) -> Result<(), MergeError> {
     let names = (visible(one.name.as_bytes()), visible(other.name.as_bytes()));
     let mismatch = |message: String, drift: Vec<Difference>| {
         let help = Some("all shards must run the same plan: give each of them the same plan file");
-        Err(MergeError { code: MISMATCH, drift, exit: Exit::Drift, help, message })
+        Err(MergeError {
+            code: MISMATCH,
+            drift,
+            exit: Exit::Drift,
+            help,
+            message,
+        })
     };
     if one.record.plan_digest != other.record.plan_digest {
         let message = format!("`{}` and `{}` are about different plans", names.0, names.1);
@@ -164,18 +205,28 @@ fn agree(one: &Checked, other: &Checked) -> Result<(), MergeError> {
     if one.record.count != other.record.count {
         let counts = (one.record.count, other.record.count);
         return mismatch(
-            format!("`{}` is one of {} shards, `{}` one of {}", names.0, counts.0, names.1, counts.1),
+            format!(
+                "`{}` is one of {} shards, `{}` one of {}",
+                names.0, counts.0, names.1, counts.1
+            ),
             Vec::new(),
         );
     }
     Ok(())
 }
 
-/// Whether a report is what vplan wrote of a shard: its plans have their digests, its share is its share, every step has its
-/// record, and the verdict is the one that its records have.
+/// Whether a report is what vplan wrote of a shard: its plans have their digests, its share is its
+/// share, every step has its record, and the verdict is the one that its records have.
 fn check(part: Part) -> Result<Checked, MergeError> {
     let Part { name, report } = part;
-    let tampered = |why: &str| fail(TAMPERED, &name, &format!("was changed after it was written: {why}"), None);
+    let tampered = |why: &str| {
+        fail(
+            TAMPERED,
+            &name,
+            &format!("was changed after it was written: {why}"),
+            None,
+        )
+    };
     let Some(record) = report.shard.clone() else {
         return fail(
             NO_SHARD,
@@ -184,7 +235,9 @@ fn check(part: Part) -> Result<Checked, MergeError> {
             Some("`vplan run --shard I/N` runs a shard"),
         );
     };
-    if record.plan.digest.as_ref() != Some(&digest::digest(&record.plan)) || record.plan_digest != record.plan.digest {
+    if record.plan.digest.as_ref() != Some(&digest::digest(&record.plan))
+        || record.plan_digest != record.plan.digest
+    {
         return tampered("its plan does not have the digest that it says");
     }
     if record.index == 0 || record.index > record.count || record.count > MOST {
@@ -194,11 +247,25 @@ fn check(part: Part) -> Result<Checked, MergeError> {
     let executed = match &record.executed {
         None => own.plan,
         Some(steps) => {
-            let rewrites = report.rewrites.iter().map(|r| Rewrite { next_digest: None, ..r.clone() }).collect();
-            digest::seal(Plan { steps: steps.clone(), rewrites, ..own.plan })
+            let rewrites = report
+                .rewrites
+                .iter()
+                .map(|r| Rewrite {
+                    next_digest: None,
+                    ..r.clone()
+                })
+                .collect();
+            digest::seal(Plan {
+                steps: steps.clone(),
+                rewrites,
+                ..own.plan
+            })
         }
     };
-    if own.elsewhere != record.elsewhere || executed.digest != report.plan_digest || check_order(&executed).is_err() {
+    if own.elsewhere != record.elsewhere
+        || executed.digest != report.plan_digest
+        || check_order(&executed).is_err()
+    {
         return tampered("the plan that it executed is not the shard's");
     }
     let named = report.steps.iter().map(|r| (&r.id, &r.command));
@@ -210,19 +277,31 @@ fn check(part: Part) -> Result<Checked, MergeError> {
         &executed,
         &report.steps,
         &ending(&report, &executed),
-        &Said { caveats: &report.caveats, violations: &violations(&executed) },
+        &Said {
+            caveats: &report.caveats,
+            violations: &violations(&executed),
+        },
         Require::default(),
         part.as_deref(),
     );
     if judged.verdict != report.verdict || judged.coverage != report.coverage {
         return tampered("its verdict is not the one that its steps give");
     }
-    Ok(Checked { name, report, record, executed })
+    Ok(Checked {
+        name,
+        report,
+        record,
+        executed,
+    })
 }
 
 /// The changes outside the contract's scope, by the plan's notes.
 pub(super) fn violations(plan: &Plan) -> Vec<String> {
-    plan.notes.iter().filter(|n| n.kind == OUTSIDE).map(|n| n.message.clone()).collect()
+    plan.notes
+        .iter()
+        .filter(|n| n.kind == OUTSIDE)
+        .map(|n| n.message.clone())
+        .collect()
 }
 
 /// How a run ended, as far as its report says.
@@ -232,18 +311,51 @@ pub(super) fn ending(report: &Report, plan: &Plan) -> Ending {
         _ => Interrupt::Int,
     });
     // A step's own limit gives that code too, unless something else that failed goes before it.
-    let own_limit =
-        || judge(plan, &report.steps, &Ending::default(), &Said::default(), Require::default()).exit == Exit::Time;
+    let own_limit = || {
+        judge(
+            plan,
+            &report.steps,
+            &Ending::default(),
+            &Said::default(),
+            Require::default(),
+        )
+        .exit
+            == Exit::Time
+    };
     let is_cut = report.steps.iter().any(StepRecord::is_cut);
-    let budget_used = cancelled.is_none() && report.exit_code == Exit::Time.code() && (is_cut || !own_limit());
-    let cut = || report.steps.iter().find(|r| r.reason == Some(Cause::Storage)).and_then(|r| r.detail.clone());
+    let budget_used =
+        cancelled.is_none() && report.exit_code == Exit::Time.code() && (is_cut || !own_limit());
+    let cut = || {
+        report
+            .steps
+            .iter()
+            .find(|r| r.reason == Some(Cause::Storage))
+            .and_then(|r| r.detail.clone())
+    };
     // Where all steps had ended, no step says that the record could not be kept.
-    let reason = report.reason.as_deref().filter(|_| report.verdict == Verdict::Incomplete);
-    let storage = reason.and_then(|reason| reason.strip_prefix(UNRECORDED)).map(str::to_owned).or_else(cut);
-    Ending { budget_used, cancelled, duration_ms: report.duration_ms, storage }
+    let reason = report
+        .reason
+        .as_deref()
+        .filter(|_| report.verdict == Verdict::Incomplete);
+    let storage = reason
+        .and_then(|reason| reason.strip_prefix(UNRECORDED))
+        .map(str::to_owned)
+        .or_else(cut);
+    Ending {
+        budget_used,
+        cancelled,
+        duration_ms: report.duration_ms,
+        storage,
+    }
 }
 
-fn join(whole: &Plan, count: u32, shards: BTreeMap<u32, Checked>, missing: &[Shard], require: Require) -> Merged {
+fn join(
+    whole: &Plan,
+    count: u32,
+    shards: BTreeMap<u32, Checked>,
+    missing: &[Shard],
+    require: Require,
+) -> Merged {
     let mut plan = whole.clone();
     plan.steps = steps(whole, &shards, missing);
     let mut total = Ending::default();
@@ -256,11 +368,15 @@ fn join(whole: &Plan, count: u32, shards: BTreeMap<u32, Checked>, missing: &[Sha
         ..Circumstances::default()
     };
     let mut rewrites: Vec<Rewrite> = Vec::new();
-    let mut summaries: BTreeMap<u32, ShardSummary> = (1..=count).map(|index| (index, unreported(index))).collect();
+    let mut summaries: BTreeMap<u32, ShardSummary> = (1..=count)
+        .map(|index| (index, unreported(index)))
+        .collect();
     let mut feedback = BTreeMap::new();
     let mut retries = None;
     for (index, shard) in shards {
-        let Checked { report, executed, .. } = shard;
+        let Checked {
+            report, executed, ..
+        } = shard;
         let own = ending(&report, &executed);
         total.budget_used |= own.budget_used;
         total.cancelled = total.cancelled.or(own.cancelled);
@@ -278,12 +394,23 @@ fn join(whole: &Plan, count: u32, shards: BTreeMap<u32, Checked>, missing: &[Sha
         let more: Vec<Caveat> = report.caveats.into_iter().filter(other).collect();
         circumstances.caveats.extend(more);
         // What its contract said is not in a report, but follows from it.
-        retries = retries.max(Some(report.attempt.saturating_add(report.retries_remaining).saturating_sub(1)));
+        retries = retries.max(Some(
+            report
+                .attempt
+                .saturating_add(report.retries_remaining)
+                .saturating_sub(1),
+        ));
         circumstances.containment = circumstances.containment.or(report.containment);
         circumstances.environment.inherited |= report.environment.inherited;
         circumstances.environment.capabilities_kept |= report.environment.capabilities_kept;
-        circumstances.environment.granted.extend(report.environment.granted);
-        circumstances.environment.withheld.extend(report.environment.withheld);
+        circumstances
+            .environment
+            .granted
+            .extend(report.environment.granted);
+        circumstances
+            .environment
+            .withheld
+            .extend(report.environment.withheld);
         circumstances.refusals.extend(report.refusals);
         circumstances.superseded.extend(report.superseded);
         // What is worth a remark goes before a plan that was as it should be.
@@ -306,14 +433,26 @@ fn join(whole: &Plan, count: u32, shards: BTreeMap<u32, Checked>, missing: &[Sha
     plan.rewrites.extend(rewrites.iter().cloned());
     circumstances.environment.granted.sort();
     circumstances.environment.granted.dedup();
-    circumstances.environment.withheld.sort_by(|a, b| a.name.cmp(&b.name));
+    circumstances
+        .environment
+        .withheld
+        .sort_by(|a, b| a.name.cmp(&b.name));
     circumstances.environment.withheld.dedup();
     circumstances.violations = violations(whole);
-    let gap = missing.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let gap = missing
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(", ");
     let verb = if missing.len() == 1 { "is" } else { "are" };
     let gap = format!("{gap} {verb} missing");
     let records = plan.steps.iter().map(|step| {
-        let absent = || StepRecord::without_evidence(step, Outcome::new(Status::NotRun, Cause::Shard, gap.clone()));
+        let absent = || {
+            StepRecord::without_evidence(
+                step,
+                Outcome::new(Status::NotRun, Cause::Shard, gap.clone()),
+            )
+        };
         records.remove(&step.id).unwrap_or_else(absent)
     });
     let mut records: Vec<StepRecord> = records.collect();
@@ -323,26 +462,51 @@ fn join(whole: &Plan, count: u32, shards: BTreeMap<u32, Checked>, missing: &[Sha
     joined.rewrites.splice(whole.rewrites.len().., rewrites);
     joined.plan_digest.clone_from(&whole.digest);
     joined.shards = summaries.into_values().collect();
-    if let Some(told) = joined.feedback.as_ref().and_then(|f| feedback.remove(&f.step_id)) {
+    if let Some(told) = joined
+        .feedback
+        .as_ref()
+        .and_then(|f| feedback.remove(&f.step_id))
+    {
         joined.feedback = Some(told);
     }
     if !missing.is_empty() && joined.verdict.is_pass() {
         joined.verdict = Verdict::Incomplete;
         joined.exit_code = Exit::Incomplete.code();
         joined.reason = Some(gap);
-        joined.decision = if joined.retries_remaining == 0 { Decision::Fail } else { Decision::Retry };
+        joined.decision = if joined.retries_remaining == 0 {
+            Decision::Fail
+        } else {
+            Decision::Retry
+        };
     }
-    Merged { report: joined, plan }
+    Merged {
+        report: joined,
+        plan,
+    }
 }
 
 fn unreported(index: u32) -> ShardSummary {
-    ShardSummary { duration_ms: None, index, run_id: None, verdict: None }
+    ShardSummary {
+        duration_ms: None,
+        index,
+        run_id: None,
+        verdict: None,
+    }
 }
 
-/// All steps in plan order: those of the plan that were executed or are missing, and those that recovery put in their place.
+/// All steps in plan order: those of the plan that were executed or are missing, and those that
+/// recovery put in their place.
 fn steps(whole: &Plan, shards: &BTreeMap<u32, Checked>, missing: &[Shard]) -> Vec<Step> {
-    let executed: BTreeSet<&str> = shards.values().flat_map(|s| &s.executed.steps).map(|s| s.id.as_str()).collect();
-    let awaited: BTreeSet<String> = missing.iter().flat_map(|s| share(whole, *s).plan.steps).map(|s| s.id).collect();
+    let executed: BTreeSet<&str> = shards
+        .values()
+        .flat_map(|s| &s.executed.steps)
+        .map(|s| s.id.as_str())
+        .collect();
+    let awaited: BTreeSet<String> = missing
+        .iter()
+        .flat_map(|s| share(whole, *s).plan.steps)
+        .map(|s| s.id)
+        .collect();
     let stays = |s: &&Step| executed.contains(s.id.as_str()) || awaited.contains(&s.id);
     let mut steps: Vec<Step> = whole.steps.iter().filter(stays).cloned().collect();
     for shard in shards.values().filter(|s| s.record.executed.is_some()) {
@@ -373,5 +537,8 @@ fn rank(status: Status) -> usize {
         Status::Passed,
         Status::Cached,
     ];
-    ORDER.iter().position(|s| *s == status).unwrap_or(ORDER.len())
+    ORDER
+        .iter()
+        .position(|s| *s == status)
+        .unwrap_or(ORDER.len())
 }

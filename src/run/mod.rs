@@ -1,7 +1,8 @@
-//! What happens next, and what came of it? The runner's state machine: events in, actions out. No clock, no tokio.
+//! What happens next, and what came of it? The runner's state machine: events in, actions out. No
+//! clock, no tokio.
 
-mod batch;
 pub mod audit;
+mod batch;
 pub mod carry;
 pub mod earlier;
 pub mod event;

@@ -63,9 +63,16 @@ impl Summary {
     #[must_use]
     pub fn of(id: &str, run: &ReplayedRun, writing: bool) -> Self {
         let (state, coverage, exit_code, verdict) = match run.end {
-            End::Finished { coverage, exit_code, verdict } => {
-                (State::Finished, Some(coverage), Some(exit_code), Some(verdict))
-            }
+            End::Finished {
+                coverage,
+                exit_code,
+                verdict,
+            } => (
+                State::Finished,
+                Some(coverage),
+                Some(exit_code),
+                Some(verdict),
+            ),
             End::Interrupted if writing => (State::Running, None, None, None),
             End::Interrupted => (State::Interrupted, None, None, None),
         };
@@ -74,7 +81,12 @@ impl Summary {
             coverage,
             duration_ms: run.t,
             exit_code,
-            failed: run.steps.iter().filter(|s| is(s, Status::is_failure)).map(|s| s.id.clone()).collect(),
+            failed: run
+                .steps
+                .iter()
+                .filter(|s| is(s, Status::is_failure))
+                .map(|s| s.id.clone())
+                .collect(),
             passed: run.steps.iter().filter(|s| is(s, Status::is_pass)).count(),
             plan_digest: run.plan_digest.clone(),
             run_id: id.to_owned(),
@@ -96,14 +108,20 @@ impl Summary {
     }
 }
 
-/// Whether this is a name that vplan gives to runs: `20260102T030405.678Z-` and 32 hexadecimal digits.
+/// Whether this is a name that vplan gives to runs: `20260102T030405.678Z-` and 32 hexadecimal
+/// digits.
 #[must_use]
 pub fn is_run_id(name: &str) -> bool {
     let bytes = name.as_bytes();
-    let digits = |range: std::ops::Range<usize>| bytes.get(range).is_some_and(|b| b.iter().all(u8::is_ascii_digit));
+    let digits = |range: std::ops::Range<usize>| {
+        bytes
+            .get(range)
+            .is_some_and(|b| b.iter().all(u8::is_ascii_digit))
+    };
     let is = |at: usize, byte: u8| bytes.get(at) == Some(&byte);
-    let hex =
-        bytes.get(21..).is_some_and(|b| b.len() == 32 && b.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')));
+    let hex = bytes
+        .get(21..)
+        .is_some_and(|b| b.len() == 32 && b.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')));
     digits(0..8)
         && is(8, b'T')
         && digits(9..15)
@@ -122,7 +140,13 @@ pub fn started_at(id: &str) -> Option<String> {
     }
     let part = |range| id.get(range).unwrap_or_default();
     let date = format!("{}-{}-{}", part(0..4), part(4..6), part(6..8));
-    Some(format!("{date}T{}:{}:{}.{}Z", part(9..11), part(11..13), part(13..15), part(16..19)))
+    Some(format!(
+        "{date}T{}:{}:{}.{}Z",
+        part(9..11),
+        part(11..13),
+        part(13..15),
+        part(16..19)
+    ))
 }
 
 /// What people call a run: the first digits of the random part of its name.
@@ -165,49 +189,85 @@ impl NotFound {
     #[must_use]
     pub fn help(&self) -> String {
         match self {
-            NotFound::Nothing => "`vplan run` makes one; `--records DIR` looks in another place".to_owned(),
-            NotFound::TooFew(_) => "`vplan runs` lists them".to_owned(),
-            NotFound::Unknown { near: Some(near), .. } => format!("did you mean `{near}`?"),
-            NotFound::Unknown { near: None, .. } => {
-                "`latest`, `latest~1`, or the beginning of a name that `vplan runs` lists".to_owned()
+            NotFound::Nothing => {
+                "`vplan run` makes one; `--records DIR` looks in another place".to_owned()
             }
-            NotFound::Ambiguous { first, .. } => format!("the newest of them: {}", first.join(", ")),
+            NotFound::TooFew(_) => "`vplan runs` lists them".to_owned(),
+            NotFound::Unknown {
+                near: Some(near), ..
+            } => format!("did you mean `{near}`?"),
+            NotFound::Unknown { near: None, .. } => {
+                "`latest`, `latest~1`, or the beginning of a name that `vplan runs` lists"
+                    .to_owned()
+            }
+            NotFound::Ambiguous { first, .. } => {
+                format!("the newest of them: {}", first.join(", "))
+            }
         }
     }
 }
 
-/// Finds a run by `latest`, `latest~N`, or an unambiguous beginning of its name or of the random part of its name. `ids`: all
-/// runs, newest first.
+/// Finds a run by `latest`, `latest~N`, or an unambiguous beginning of its name or of the random
+/// part of its name. `ids`: all runs, newest first.
 ///
 /// # Errors
 /// There is none, or several.
 pub fn find<'a>(ids: &'a [String], name: &str) -> Result<&'a str, NotFound> {
-    let Some(newest) = ids.first() else { return Err(NotFound::Nothing) };
+    let Some(newest) = ids.first() else {
+        return Err(NotFound::Nothing);
+    };
     if name == "latest" {
         return Ok(newest);
     }
     let shown = || crate::base::word::visible(name.as_bytes());
     if let Some(back) = name.strip_prefix("latest~") {
-        let back = back.parse::<usize>().ok().filter(|_| back.bytes().all(|b| b.is_ascii_digit()));
-        let Some(back) = back else { return Err(NotFound::Unknown { name: shown(), near: None }) };
-        return ids.get(back).map(String::as_str).ok_or(NotFound::TooFew(ids.len()));
+        let back = back
+            .parse::<usize>()
+            .ok()
+            .filter(|_| back.bytes().all(|b| b.is_ascii_digit()));
+        let Some(back) = back else {
+            return Err(NotFound::Unknown {
+                name: shown(),
+                near: None,
+            });
+        };
+        return ids
+            .get(back)
+            .map(String::as_str)
+            .ok_or(NotFound::TooFew(ids.len()));
     }
     let random = |id: &str| id.get(21..).is_some_and(|r| r.starts_with(name));
-    let mut found = ids.iter().filter(|id| !name.is_empty() && (id.starts_with(name) || random(id)));
+    let mut found = ids
+        .iter()
+        .filter(|id| !name.is_empty() && (id.starts_with(name) || random(id)));
     match (found.next(), found.next()) {
         (Some(one), None) => Ok(one),
         (Some(one), Some(two)) => {
-            let first = [one, two].into_iter().chain(found.clone().take(3)).map(|id| short(id).to_owned()).collect();
-            Err(NotFound::Ambiguous { name: shown(), count: 2 + found.count(), first })
+            let first = [one, two]
+                .into_iter()
+                .chain(found.clone().take(3))
+                .map(|id| short(id).to_owned())
+                .collect();
+            Err(NotFound::Ambiguous {
+                name: shown(),
+                count: 2 + found.count(),
+                first,
+            })
         }
         (None, _) => {
-            let names = ["latest"].into_iter().chain(ids.iter().flat_map(|id| [short(id), id.as_str()]));
-            Err(NotFound::Unknown { name: shown(), near: nearest(name, names).map(str::to_owned) })
+            let names = ["latest"]
+                .into_iter()
+                .chain(ids.iter().flat_map(|id| [short(id), id.as_str()]));
+            Err(NotFound::Unknown {
+                name: shown(),
+                near: nearest(name, names).map(str::to_owned),
+            })
         }
     }
 }
 
-/// The records of a run whose report is not there, as far as its journal knows them: in plan order, one a step.
+/// The records of a run whose report is not there, as far as its journal knows them: in plan order,
+/// one a step.
 #[must_use]
 pub fn records(run: &ReplayedRun, state: State) -> Vec<StepRecord> {
     run.steps.iter().map(|step| record(step, state)).collect()
@@ -215,18 +275,26 @@ pub fn records(run: &ReplayedRun, state: State) -> Vec<StepRecord> {
 
 fn record(step: &ReplayedStep, state: State) -> StepRecord {
     let outcome = match step.stands {
-        Stands::Ended(status, cause) => Outcome { cause, detail: None, status },
-        Stands::Running if state == State::Running => {
-            Outcome { cause: None, detail: Some("it is running".to_owned()), status: Status::NotRun }
-        }
+        Stands::Ended(status, cause) => Outcome {
+            cause,
+            detail: None,
+            status,
+        },
+        Stands::Running if state == State::Running => Outcome {
+            cause: None,
+            detail: Some("it is running".to_owned()),
+            status: Status::NotRun,
+        },
         Stands::Running => Outcome {
             cause: Some(Cause::Cancelled),
             detail: Some("it was running when the run was interrupted".to_owned()),
             status: Status::NotRun,
         },
-        Stands::Waiting if state == State::Running => {
-            Outcome { cause: None, detail: Some("it has not begun".to_owned()), status: Status::NotRun }
-        }
+        Stands::Waiting if state == State::Running => Outcome {
+            cause: None,
+            detail: Some("it has not begun".to_owned()),
+            status: Status::NotRun,
+        },
         Stands::Waiting => Outcome {
             cause: Some(Cause::Cancelled),
             detail: Some("the run was interrupted before it began".to_owned()),
@@ -234,7 +302,11 @@ fn record(step: &ReplayedStep, state: State) -> StepRecord {
         },
     };
     let planned = empty(step.kind.unwrap_or(Kind::Run), Origin::Contract);
-    let planned = Step { command: step.command.clone(), id: step.id.clone(), ..planned };
+    let planned = Step {
+        command: step.command.clone(),
+        id: step.id.clone(),
+        ..planned
+    };
     StepRecord {
         duration_ms: step.duration_ms,
         log: step.log.clone(),
@@ -293,7 +365,8 @@ pub struct LastFailure {
     pub status: Status,
 }
 
-/// Counts checks over runs, which come newest first. A check is what its id names, whatever its command was.
+/// Counts checks over runs, which come newest first. A check is what its id names, whatever its
+/// command was.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     checks: BTreeMap<String, (CheckStats, Vec<u64>)>,
@@ -303,12 +376,19 @@ impl Tally {
     /// Counts a run, as far as it came. A step that was interrupted says nothing.
     pub fn add(&mut self, id: &str, run: &ReplayedRun) {
         for step in &run.steps {
-            let Stands::Ended(status, reason) = step.stands else { continue };
+            let Stands::Ended(status, reason) = step.stands else {
+                continue;
+            };
             if !self.checks.contains_key(&step.id) {
-                let stats = CheckStats { id: step.id.clone(), ..CheckStats::default() };
+                let stats = CheckStats {
+                    id: step.id.clone(),
+                    ..CheckStats::default()
+                };
                 self.checks.insert(step.id.clone(), (stats, Vec::new()));
             }
-            let Some((stats, durations)) = self.checks.get_mut(&step.id) else { continue };
+            let Some((stats, durations)) = self.checks.get_mut(&step.id) else {
+                continue;
+            };
             match status {
                 Status::Cached => stats.cached += 1,
                 Status::Skipped | Status::NotRun => stats.not_run += 1,
@@ -322,7 +402,12 @@ impl Tally {
                     }
                     if status.is_failure() && stats.last_failure.is_none() {
                         let started_at = run.started_at.clone().or_else(|| started_at(id));
-                        stats.last_failure = Some(LastFailure { reason, run_id: id.to_owned(), started_at, status });
+                        stats.last_failure = Some(LastFailure {
+                            reason,
+                            run_id: id.to_owned(),
+                            started_at,
+                            status,
+                        });
                     }
                 }
             }
@@ -332,10 +417,15 @@ impl Tally {
     /// Adds what was counted over older runs.
     pub fn merge(&mut self, older: Tally) {
         for (id, (stats, durations)) in older.checks {
-            let (mine, all) = self
-                .checks
-                .entry(id)
-                .or_insert_with(|| (CheckStats { id: stats.id.clone(), ..CheckStats::default() }, Vec::new()));
+            let (mine, all) = self.checks.entry(id).or_insert_with(|| {
+                (
+                    CheckStats {
+                        id: stats.id.clone(),
+                        ..CheckStats::default()
+                    },
+                    Vec::new(),
+                )
+            });
             mine.cached += stats.cached;
             mine.failed += stats.failed;
             mine.flaky += stats.flaky;
@@ -366,7 +456,10 @@ impl Tally {
 /// The nearest rank: the least value that so many in a hundred do not exceed.
 fn rank(sorted: &[u64], percent: usize) -> u64 {
     let rank = (sorted.len() * percent).div_ceil(100);
-    rank.checked_sub(1).and_then(|i| sorted.get(i)).copied().unwrap_or(0)
+    rank.checked_sub(1)
+        .and_then(|i| sorted.get(i))
+        .copied()
+        .unwrap_or(0)
 }
 
 fn permille(part: u64, whole: u64) -> u64 {
@@ -384,10 +477,20 @@ mod tests {
     #[test]
     fn names() {
         assert!(is_run_id(&id(1, "abc")));
-        for wrong in ["", "latest", "20260102T030405.678Z-", &id(1, "xyz"), &format!("{}0", id(1, "a")), "é"] {
+        for wrong in [
+            "",
+            "latest",
+            "20260102T030405.678Z-",
+            &id(1, "xyz"),
+            &format!("{}0", id(1, "a")),
+            "é",
+        ] {
             assert!(!is_run_id(wrong), "{wrong}");
         }
-        assert_eq!(started_at(&id(2, "a")).as_deref(), Some("2026-01-02T03:04:05.678Z"));
+        assert_eq!(
+            started_at(&id(2, "a")).as_deref(),
+            Some("2026-01-02T03:04:05.678Z")
+        );
         assert_eq!(short(&id(2, "abcdef123")), "abcdef12");
         assert_eq!(short("other"), "other");
     }
@@ -395,7 +498,9 @@ mod tests {
     #[test]
     fn finding() {
         let ids = [id(3, "abcd"), id(2, "abce"), id(1, "1234")];
-        let at = |name: &str| find(&ids, name).map(|found| ids.iter().position(|id| id == found).unwrap());
+        let at = |name: &str| {
+            find(&ids, name).map(|found| ids.iter().position(|id| id == found).unwrap())
+        };
         for (name, want) in [
             ("latest", 0),
             ("latest~0", 0),
@@ -408,8 +513,14 @@ mod tests {
             assert_eq!(at(name), Ok(want), "{name}");
         }
         assert_eq!(at("latest~3"), Err(NotFound::TooFew(3)));
-        assert!(matches!(at("abc"), Err(NotFound::Ambiguous { count: 2, .. })));
-        assert!(matches!(at("2026"), Err(NotFound::Ambiguous { count: 3, .. })));
+        assert!(matches!(
+            at("abc"),
+            Err(NotFound::Ambiguous { count: 2, .. })
+        ));
+        assert!(matches!(
+            at("2026"),
+            Err(NotFound::Ambiguous { count: 3, .. })
+        ));
         for (name, near) in [
             ("lastet", Some("latest".to_owned())),
             ("abcx0000", Some("abcd0000".to_owned())),
@@ -419,7 +530,14 @@ mod tests {
             ("", None),
             ("é", None),
         ] {
-            assert_eq!(at(name), Err(NotFound::Unknown { name: name.to_owned(), near }), "{name}");
+            assert_eq!(
+                at(name),
+                Err(NotFound::Unknown {
+                    name: name.to_owned(),
+                    near
+                }),
+                "{name}"
+            );
         }
         assert_eq!(find(&[], "latest"), Err(NotFound::Nothing));
     }
@@ -435,7 +553,10 @@ mod tests {
             tests: None,
             tries: u32::from(*duration_ms > 0),
         };
-        ReplayedRun { steps: steps.iter().map(step).collect(), ..ReplayedRun::default() }
+        ReplayedRun {
+            steps: steps.iter().map(step).collect(),
+            ..ReplayedRun::default()
+        }
     }
 
     #[test]
@@ -462,7 +583,10 @@ mod tests {
         assert_eq!((a.median_ms, a.p95_ms, a.max_ms), (20, 40, 40));
         assert_eq!(a.last_failure.as_ref().unwrap().run_id, "r2");
         let b = &checks[1];
-        assert_eq!((b.runs, b.failed, b.cached, b.not_run, b.median_ms), (1, 1, 1, 1, 5));
+        assert_eq!(
+            (b.runs, b.failed, b.cached, b.not_run, b.median_ms),
+            (1, 1, 1, 1, 5)
+        );
     }
 
     #[test]

@@ -24,7 +24,8 @@ pub struct StepRecord {
     pub cached_from: Option<Box<EarlierPass>>,
     /// Its command as the plan shows it.
     pub command: String,
-    /// How it compares with an earlier pass that would have stood for it (`--confirm`). Set by the caller.
+    /// How it compares with an earlier pass that would have stood for it (`--confirm`). Set by the
+    /// caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmation: Option<Confirmation>,
     /// One line for people; absent only for a plain pass.
@@ -38,7 +39,8 @@ pub struct StepRecord {
     /// How many errors its output reports, where it was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errors: Option<u64>,
-    /// The last try's evidence, for the classifier and for feedback. Not part of the report; kept for failures only.
+    /// The last try's evidence, for the classifier and for feedback. Not part of the report; kept
+    /// for failures only.
     #[serde(skip)]
     pub evidence: Option<Box<Evidence>>,
     /// The last try's exit code, if it exited by itself.
@@ -130,7 +132,8 @@ fn is_zero(count: &u32) -> bool {
 }
 
 impl StepRecord {
-    /// The record of a step that no process belongs to: it never ran, or what it did does not count.
+    /// The record of a step that no process belongs to: it never ran, or what it did does not
+    /// count.
     #[must_use]
     pub fn without_evidence(step: &Step, outcome: Outcome) -> Self {
         Self {
@@ -167,7 +170,13 @@ impl StepRecord {
 
     /// The record of a step whose last try has this evidence.
     #[must_use]
-    pub fn with_evidence(step: &Step, outcome: Outcome, evidence: &Evidence, tries: u32, duration_ms: u64) -> Self {
+    pub fn with_evidence(
+        step: &Step,
+        outcome: Outcome,
+        evidence: &Evidence,
+        tries: u32,
+        duration_ms: u64,
+    ) -> Self {
         if let Some(earlier) = &evidence.earlier {
             return Self {
                 errors: earlier.errors,
@@ -185,7 +194,10 @@ impl StepRecord {
             diagnostics: reading.map(|r| r.findings.clone()).unwrap_or_default(),
             duration_ms,
             errors: counts.map(|r| r.errors),
-            evidence: outcome.status.is_failure().then(|| Box::new(evidence.clone())),
+            evidence: outcome
+                .status
+                .is_failure()
+                .then(|| Box::new(evidence.clone())),
             exit_code: evidence.exit,
             failed_tests: reading.map(|r| r.failed_tests.clone()).unwrap_or_default(),
             format: reading.map(|r| r.format.clone()),
@@ -206,25 +218,35 @@ impl StepRecord {
     /// Its outcome.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
-        Outcome { cause: self.reason, detail: self.detail.clone(), status: self.status }
+        Outcome {
+            cause: self.reason,
+            detail: self.detail.clone(),
+            status: self.status,
+        }
     }
 
     /// Gives it another end than its own evidence has.
     pub(super) fn end_as(&mut self, outcome: Outcome) {
-        let Outcome { cause, detail, status } = outcome;
+        let Outcome {
+            cause,
+            detail,
+            status,
+        } = outcome;
         (self.reason, self.detail, self.status) = (cause, detail, status);
     }
 
     /// Whether the budget ended it, or left no time for it.
     #[must_use]
     pub fn is_cut(&self) -> bool {
-        self.reason == Some(Cause::Budget) && matches!(self.status, Status::TimedOut | Status::NotRun)
+        self.reason == Some(Cause::Budget)
+            && matches!(self.status, Status::TimedOut | Status::NotRun)
     }
 }
 
 /// What a judge said, where it gave an answer.
 fn reasoning(step: &Step, evidence: &Evidence) -> Option<String> {
-    let answer = (step.kind == Kind::Judge).then(|| Answer::read(evidence.stdout.head.as_bytes()).ok())??;
+    let answer = (step.kind == Kind::Judge)
+        .then(|| Answer::read(evidence.stdout.head.as_bytes()).ok())??;
     let mut text = inert(answer.reasoning.as_bytes());
     clip(&mut text);
     Some(text)

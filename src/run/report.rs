@@ -1,4 +1,5 @@
-//! What came of a run, in plan order? The one document that people and pipelines read (engine.md section 13).
+//! What came of a run, in plan order? The one document that people and pipelines read (engine.md
+//! section 13).
 
 use super::feedback::{Feedback, Round, feedback};
 use super::record::StepRecord;
@@ -34,21 +35,23 @@ pub struct Report {
     /// What held the steps' processes together: `subtree` or `group`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub containment: Option<String>,
-    /// How often the work is confirmed now; absent without a subject, but in a loop whose gate asks for more than one confirmation.
+    /// How often the work is confirmed now; absent without a subject, but in a loop whose gate
+    /// asks for more than one confirmation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counter: Option<u32>,
     /// How much of what was asked was verified.
     pub coverage: Coverage,
     /// What the caller should do.
     pub decision: Decision,
-    /// Why the decision is about more than this round: `stuck`, `same_failure`, `verification_failed_max_retries`,
-    /// `nothing_applies`, `part_of_change`, `left_behind`; of a loop `change_gone`.
+    /// Why the decision is about more than this round: `stuck`, `same_failure`,
+    /// `verification_failed_max_retries`, `nothing_applies`, `part_of_change`, `left_behind`;
+    /// of a loop `change_gone`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision_reason: Option<String>,
     /// How long the run took, in milliseconds.
     pub duration_ms: u64,
-    /// What steps saw of vplan's own environment beyond the allow-list, or asked for in vain; absent when there is nothing
-    /// to say.
+    /// What steps saw of vplan's own environment beyond the allow-list, or asked for in vain;
+    /// absent when there is nothing to say.
     #[serde(default, skip_serializing_if = "EnvironmentUse::is_plain")]
     pub environment: EnvironmentUse,
     /// The exit code.
@@ -56,11 +59,12 @@ pub struct Report {
     /// For whoever repairs the first failure; absent when nothing failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<Feedback>,
-    /// New files that steps left and that git does not ignore, in byte order: `tree` is without them as long as they are as they
-    /// were left and not in the index.
+    /// New files that steps left and that git does not ignore, in byte order: `tree` is without
+    /// them as long as they are as they were left and not in the index.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub new_files: Vec<NewFile>,
-    /// Whether no file has changed since the last round of any subject ended; absent without a subject.
+    /// Whether no file has changed since the last round of any subject ended; absent without a
+    /// subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_change: Option<bool>,
     /// What is worth a reader's attention about the plan.
@@ -111,7 +115,8 @@ pub struct Report {
     pub tree: Option<String>,
     /// The verdict.
     pub verdict: Verdict,
-    /// The exit code of the verdict, before the ledger's decision replaced it; absent without a subject.
+    /// The exit code of the verdict, before the ledger's decision replaced it; absent without a
+    /// subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict_code: Option<u8>,
     /// The version of this shape: 1.
@@ -155,19 +160,33 @@ impl ShardRecord {
     pub fn new(plan: &Plan, shard: Shard, share: &Share) -> Self {
         let Shard { count, index } = shard;
         let elsewhere = share.elsewhere.clone();
-        Self { count, elsewhere, executed: None, index, plan: Box::new(plan.clone()), plan_digest: plan.digest.clone() }
+        Self {
+            count,
+            elsewhere,
+            executed: None,
+            index,
+            plan: Box::new(plan.clone()),
+            plan_digest: plan.digest.clone(),
+        }
     }
 
     /// Which share.
     #[must_use]
     pub fn shard(&self) -> Shard {
-        Shard { count: self.count, index: self.index }
+        Shard {
+            count: self.count,
+            index: self.index,
+        }
     }
 
     /// Its name for people, if the whole plan has a check that counts.
     #[must_use]
     pub fn part(&self) -> Option<String> {
-        self.plan.steps.iter().any(Step::is_effective).then(|| self.shard().to_string())
+        self.plan
+            .steps
+            .iter()
+            .any(Step::is_effective)
+            .then(|| self.shard().to_string())
     }
 }
 
@@ -204,7 +223,8 @@ pub struct ShardSummary {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EnvironmentUse {
-    /// `--keep-capabilities`: steps of a privileged vplan could reach processes that are not their own.
+    /// `--keep-capabilities`: steps of a privileged vplan could reach processes that are not their
+    /// own.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub capabilities_kept: bool,
     /// The names after `--grant-env`, ascending.
@@ -233,7 +253,9 @@ impl EnvironmentUse {
 }
 
 /// What a caller should do next (engine.md section 9).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decision {
     /// Go on; other subjects are not complete.
@@ -312,7 +334,12 @@ pub struct Circumstances {
 
 /// Makes the report of a run. `records` are in plan order, one a step.
 #[must_use]
-pub fn report(plan: &Plan, records: Vec<StepRecord>, ending: &Ending, circumstances: Circumstances) -> Report {
+pub fn report(
+    plan: &Plan,
+    records: Vec<StepRecord>,
+    ending: &Ending,
+    circumstances: Circumstances,
+) -> Report {
     let Circumstances {
         attempt,
         caveats,
@@ -335,17 +362,34 @@ pub fn report(plan: &Plan, records: Vec<StepRecord>, ending: &Ending, circumstan
         shard.executed = rewritten.then(|| plan.steps.clone());
     }
     let part = shard.as_ref().and_then(ShardRecord::part);
-    let Judgement { coverage, exit, reason, verdict } = judge_share(
+    let Judgement {
+        coverage,
+        exit,
+        reason,
+        verdict,
+    } = judge_share(
         plan,
         &records,
         ending,
-        &Said { caveats: &caveats, violations: &violations },
+        &Said {
+            caveats: &caveats,
+            violations: &violations,
+        },
         require,
         part.as_deref(),
     );
     // The first of N + 1 rounds leaves N; a round beyond the last leaves none.
     let retries_remaining = retries.saturating_add(1).saturating_sub(attempt);
-    let feedback = feedback(plan, &records, &Round { attempt, caveats: &caveats, retries_remaining, run_id: &run_id });
+    let feedback = feedback(
+        plan,
+        &records,
+        &Round {
+            attempt,
+            caveats: &caveats,
+            retries_remaining,
+            run_id: &run_id,
+        },
+    );
     Report {
         attempt,
         caveats,
@@ -397,25 +441,52 @@ impl Report {
             || [Exit::Success.code(), Exit::Unconfirmed.code()].contains(&self.exit_code)
     }
 
-    /// The record could not be kept to its end: what was good is incomplete, because nobody can look at its evidence again.
+    /// The record could not be kept to its end: what was good is incomplete, because nobody can
+    /// look at its evidence again.
     pub fn unrecorded(&mut self, why: &str) {
         self.verdict = Verdict::Incomplete;
         self.reason = Some(format!("{UNRECORDED}{}", visible(why.as_bytes())));
         self.exit_code = Exit::Incomplete.code();
         self.verdict_code = self.verdict_code.map(|_| self.exit_code);
-        self.decision = if self.retries_remaining == 0 { Decision::Fail } else { Decision::Retry };
+        self.decision = if self.retries_remaining == 0 {
+            Decision::Fail
+        } else {
+            Decision::Retry
+        };
     }
 }
 
-/// What recovery did. A plan cannot hold its own digest, so the digest after a rewrite is that before the next one.
+/// What recovery did. A plan cannot hold its own digest, so the digest after a rewrite is that
+/// before the next one.
 fn rewrites(plan: &Plan) -> Vec<Rewrite> {
-    let before = plan.rewrites.iter().skip(1).map(|r| &r.previous_digest).chain([&plan.digest]);
-    plan.rewrites.iter().zip(before).map(|(r, next)| Rewrite { next_digest: next.clone(), ..r.clone() }).collect()
+    let before = plan
+        .rewrites
+        .iter()
+        .skip(1)
+        .map(|r| &r.previous_digest)
+        .chain([&plan.digest]);
+    plan.rewrites
+        .iter()
+        .zip(before)
+        .map(|(r, next)| Rewrite {
+            next_digest: next.clone(),
+            ..r.clone()
+        })
+        .collect()
 }
 
 /// The records of a run in which nothing ran because of changes outside the contract's scope.
 #[must_use]
 pub fn refused(plan: &Plan) -> Vec<StepRecord> {
-    let why = || Outcome::new(Status::NotRun, Cause::Policy, "the change is outside the contract's scope");
-    plan.steps.iter().map(|step| StepRecord::without_evidence(step, why())).collect()
+    let why = || {
+        Outcome::new(
+            Status::NotRun,
+            Cause::Policy,
+            "the change is outside the contract's scope",
+        )
+    };
+    plan.steps
+        .iter()
+        .map(|step| StepRecord::without_evidence(step, why()))
+        .collect()
 }

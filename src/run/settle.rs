@@ -1,6 +1,7 @@
 //! Which one status does each step get? In plan order, from what all of them did.
 //!
-//! Nothing here depends on when something became known: only on what was known when everything had ended.
+//! Nothing here depends on when something became known: only on what was known when everything had
+//! ended.
 
 use super::record::StepRecord;
 use super::state::{Ending, RunState, Track};
@@ -23,7 +24,9 @@ pub(super) fn records(state: &RunState) -> Vec<StepRecord> {
 
 /// The same for one step that is over, as far as is known now.
 pub(super) fn provisional(state: &RunState, index: usize) -> Outcome {
-    let Some((step, track)) = state.plan.steps.get(index).zip(state.tracks.get(index)) else { return Outcome::PASSED };
+    let Some((step, track)) = state.plan.steps.get(index).zip(state.tracks.get(index)) else {
+        return Outcome::PASSED;
+    };
     match counted(state, index, step, track) {
         Some(record) => record.outcome(),
         None => never(state, index, step, track, &[]),
@@ -42,38 +45,80 @@ fn counted(state: &RunState, index: usize, step: &Step, track: &Track) -> Option
         Some(Cause::Storage) => "the record could not be written, so there was no other try",
         _ => return Some(record),
     };
-    record.detail = Some(record.detail.map_or_else(|| denied.to_owned(), |detail| format!("{detail}; {denied}")));
+    record.detail = Some(
+        record
+            .detail
+            .map_or_else(|| denied.to_owned(), |detail| format!("{detail}; {denied}")),
+    );
     Some(record)
 }
 
 /// Why the step did not run, or why what it did does not count.
-fn never(state: &RunState, index: usize, step: &Step, track: &Track, before: &[StepRecord]) -> Outcome {
-    let name = |i: usize| state.plan.steps.get(i).map_or_else(String::new, |s| visible(s.id.as_bytes()));
+fn never(
+    state: &RunState,
+    index: usize,
+    step: &Step,
+    track: &Track,
+    before: &[StepRecord],
+) -> Outcome {
+    let name = |i: usize| {
+        state
+            .plan
+            .steps
+            .get(i)
+            .map_or_else(String::new, |s| visible(s.id.as_bytes()))
+    };
     let not_run = |cause, detail: String| Outcome::new(Status::NotRun, cause, detail);
     if !step.always {
-        if let Some(first) = state.first_failure.filter(|_| state.is_behind_failure(index)) {
-            return not_run(Cause::FailFast, format!("`{}` failed before it", name(first)));
+        if let Some(first) = state
+            .first_failure
+            .filter(|_| state.is_behind_failure(index))
+        {
+            return not_run(
+                Cause::FailFast,
+                format!("`{}` failed before it", name(first)),
+            );
         }
         let unmet = track.needs.iter().find_map(|i| {
             let (status, reason) = match before.get(*i) {
                 Some(record) => (record.status, record.reason),
-                None => state.so_far(*i).map_or((Status::NotRun, None), |o| (o.status, o.cause)),
+                None => state
+                    .so_far(*i)
+                    .map_or((Status::NotRun, None), |o| (o.status, o.cause)),
             };
             (!status.is_pass()).then_some((*i, status, reason))
         });
         match unmet {
             // What it needs shares its fate; the root says more than "needs".
-            None | Some((_, Status::NotRun, Some(Cause::Budget | Cause::Cancelled | Cause::Storage))) => {}
+            None
+            | Some((_, Status::NotRun, Some(Cause::Budget | Cause::Cancelled | Cause::Storage))) => {
+            }
             Some((needed, status, _)) => {
-                let how = if status == Status::NotRun { "did not run" } else { "did not pass" };
-                return not_run(Cause::Needs, format!("`{}`, which it needs, {how}", name(needed)));
+                let how = if status == Status::NotRun {
+                    "did not run"
+                } else {
+                    "did not pass"
+                };
+                return not_run(
+                    Cause::Needs,
+                    format!("`{}`, which it needs, {how}", name(needed)),
+                );
             }
         }
     }
     match state.ended_by(step) {
         Cause::Storage => {
-            let message = state.storage.as_ref().map_or("", |(_, message)| message.as_str());
-            not_run(Cause::Storage, format!("the record could not be written: {}", visible(message.as_bytes())))
+            let message = state
+                .storage
+                .as_ref()
+                .map_or("", |(_, message)| message.as_str());
+            not_run(
+                Cause::Storage,
+                format!(
+                    "the record could not be written: {}",
+                    visible(message.as_bytes())
+                ),
+            )
         }
         Cause::Cancelled => not_run(Cause::Cancelled, "the run was interrupted".to_owned()),
         _ => not_run(Cause::Budget, "the budget was used up".to_owned()),
@@ -84,18 +129,40 @@ fn never(state: &RunState, index: usize, step: &Step, track: &Track, before: &[S
 pub(super) fn ending(state: &RunState, now: u64) -> Ending {
     let records = records(state);
     // A refused try counts only where the tries before it do.
-    let denied = |r: &StepRecord, t: &Track| if r.status == Status::NotRun { None } else { t.denied };
-    let ends_with =
-        |cause| records.iter().zip(&state.tracks).any(|(r, t)| r.reason == Some(cause) || denied(r, t) == Some(cause));
-    let went_on_after = |moment: u64| state.tracks.iter().any(|t| t.ended_at.is_some_and(|at| at > moment));
-    let cancelled = state.cancel.filter(|(at, _)| went_on_after(*at) || ends_with(Cause::Cancelled));
-    let storage = state.storage.as_ref().filter(|(at, _)| went_on_after(*at) || ends_with(Cause::Storage));
+    let denied = |r: &StepRecord, t: &Track| {
+        if r.status == Status::NotRun {
+            None
+        } else {
+            t.denied
+        }
+    };
+    let ends_with = |cause| {
+        records
+            .iter()
+            .zip(&state.tracks)
+            .any(|(r, t)| r.reason == Some(cause) || denied(r, t) == Some(cause))
+    };
+    let went_on_after = |moment: u64| {
+        state
+            .tracks
+            .iter()
+            .any(|t| t.ended_at.is_some_and(|at| at > moment))
+    };
+    let cancelled = state
+        .cancel
+        .filter(|(at, _)| went_on_after(*at) || ends_with(Cause::Cancelled));
+    let storage = state
+        .storage
+        .as_ref()
+        .filter(|(at, _)| went_on_after(*at) || ends_with(Cause::Storage));
     Ending {
         budget_used: ends_with(Cause::Budget),
         cancelled: cancelled.map(|(_, signal)| signal),
         duration_ms: now,
         // An interrupt says more: what a full disk would have kept from running, it has cancelled.
-        storage: storage.filter(|_| cancelled.is_none()).map(|(_, message)| message.clone()),
+        storage: storage
+            .filter(|_| cancelled.is_none())
+            .map(|(_, message)| message.clone()),
     }
 }
 
@@ -105,10 +172,20 @@ mod tests {
     use crate::arbitrary::run::{Behaviour, Case, Finish, Incidents, Played, plan, play, step};
     use crate::run::event::Interrupt;
 
-    /// Plays two steps side by side, or one behind the other; `tries` are exit codes and durations in milliseconds.
-    fn played(tries: [&[(i32, u64)]; 2], jobs: u32, budget_ms: Option<u64>, incidents: &Incidents) -> Played {
+    /// Plays two steps side by side, or one behind the other; `tries` are exit codes and durations
+    /// in milliseconds.
+    fn played(
+        tries: [&[(i32, u64)]; 2],
+        jobs: u32,
+        budget_ms: Option<u64>,
+        incidents: &Incidents,
+    ) -> Played {
         let mut plan = plan(vec![step("a"), step("b")]);
-        (plan.policy.jobs, plan.policy.budget_ms, plan.policy.fail_fast) = (jobs, budget_ms, false);
+        (
+            plan.policy.jobs,
+            plan.policy.budget_ms,
+            plan.policy.fail_fast,
+        ) = (jobs, budget_ms, false);
         let behaviour = |(exit, duration_ms): &(i32, u64)| Behaviour {
             duration_ms: *duration_ms,
             finish: Finish::Exit(*exit),
@@ -117,7 +194,10 @@ mod tests {
         for (step, tries) in plan.steps.iter_mut().zip(tries) {
             step.retries = u32::try_from(tries.len()).unwrap() - 1;
         }
-        let script = tries.iter().map(|tries| tries.iter().map(behaviour).collect()).collect();
+        let script = tries
+            .iter()
+            .map(|tries| tries.iter().map(behaviour).collect())
+            .collect();
         play(&Case { plan, script }, incidents, &mut |_| 1).unwrap()
     }
 
@@ -127,27 +207,55 @@ mod tests {
 
     #[test]
     fn a_try_that_there_was_no_more_time_for() {
-        let none = Incidents { interrupts: Vec::new(), record_fails: None };
+        let none = Incidents {
+            interrupts: Vec::new(),
+            record_fails: None,
+        };
         let again: &[(i32, u64)] = &[(1, 10), (0, 5000)];
         let plain = [again, &[(0, 1)]];
         // The budget ends with the first try.
         let budget = played([&[(1, 100), (0, 5000)], &[(0, 1)]], 1, Some(100), &none);
         assert_eq!(
             details(&budget),
-            [Some("exit code 1; the budget left no time for another try"), Some("the budget was used up")]
+            [
+                Some("exit code 1; the budget left no time for another try"),
+                Some("the budget was used up")
+            ]
         );
         assert!(budget.ending.budget_used);
-        let interrupt = Incidents { interrupts: vec![(50, Interrupt::Term)], record_fails: None };
+        let interrupt = Incidents {
+            interrupts: vec![(50, Interrupt::Term)],
+            record_fails: None,
+        };
         let cancelled = played(plain, 1, None, &interrupt);
         assert_eq!(
             details(&cancelled),
-            [Some("exit code 1; the run was interrupted before another try"), Some("the run was interrupted")]
+            [
+                Some("exit code 1; the run was interrupted before another try"),
+                Some("the run was interrupted")
+            ]
         );
         assert_eq!(cancelled.ending.cancelled, Some(Interrupt::Term));
-        let full = played(plain, 1, None, &Incidents { interrupts: Vec::new(), record_fails: Some(5) });
-        let [Some(first), Some(second)] = details(&full)[..] else { panic!("{:?}", details(&full)) };
-        assert_eq!(first, "exit code 1; the record could not be written, so there was no other try");
-        assert!(second.starts_with("the record could not be written: "), "{second}");
+        let full = played(
+            plain,
+            1,
+            None,
+            &Incidents {
+                interrupts: Vec::new(),
+                record_fails: Some(5),
+            },
+        );
+        let [Some(first), Some(second)] = details(&full)[..] else {
+            panic!("{:?}", details(&full))
+        };
+        assert_eq!(
+            first,
+            "exit code 1; the record could not be written, so there was no other try"
+        );
+        assert!(
+            second.starts_with("the record could not be written: "),
+            "{second}"
+        );
         assert_eq!(full.records[1].reason, Some(Cause::Storage));
         assert!(full.ending.storage.is_some() && full.ending.cancelled.is_none());
     }
@@ -158,13 +266,33 @@ mod tests {
         three.policy.fail_fast = false;
         three.steps[1].needs = vec!["a".into()];
         three.steps[2].needs = vec!["b".into()];
-        let quick = |exit| vec![Behaviour { duration_ms: 1, finish: Finish::Exit(exit), stop_ms: Some(1) }];
+        let quick = |exit| {
+            vec![Behaviour {
+                duration_ms: 1,
+                finish: Finish::Exit(exit),
+                stop_ms: Some(1),
+            }]
+        };
         let script = vec![quick(1), quick(0), quick(0)];
-        let none = Incidents { interrupts: Vec::new(), record_fails: None };
-        let ended = play(&Case { plan: three, script }, &none, &mut |_| 1).unwrap();
+        let none = Incidents {
+            interrupts: Vec::new(),
+            record_fails: None,
+        };
+        let ended = play(
+            &Case {
+                plan: three,
+                script,
+            },
+            &none,
+            &mut |_| 1,
+        )
+        .unwrap();
         assert_eq!(
             details(&ended)[1..],
-            [Some("`a`, which it needs, did not pass"), Some("`b`, which it needs, did not run")]
+            [
+                Some("`a`, which it needs, did not pass"),
+                Some("`b`, which it needs, did not run")
+            ]
         );
     }
 
@@ -173,14 +301,37 @@ mod tests {
     fn what_comes_after_the_end_is_not_said() {
         let steps: [&[(i32, u64)]; 2] = [&[(0, 100)], &[(0, 200)]];
         for (at, counts) in [(50, true), (150, true), (199, true), (200, false)] {
-            let interrupt = Incidents { interrupts: vec![(at, Interrupt::Int)], record_fails: None };
-            assert_eq!(played(steps, 2, None, &interrupt).ending.cancelled.is_some(), counts, "{at}");
-            let full = Incidents { interrupts: Vec::new(), record_fails: Some(at) };
-            assert_eq!(played(steps, 2, None, &full).ending.storage.is_some(), counts, "{at}");
+            let interrupt = Incidents {
+                interrupts: vec![(at, Interrupt::Int)],
+                record_fails: None,
+            };
+            assert_eq!(
+                played(steps, 2, None, &interrupt)
+                    .ending
+                    .cancelled
+                    .is_some(),
+                counts,
+                "{at}"
+            );
+            let full = Incidents {
+                interrupts: Vec::new(),
+                record_fails: Some(at),
+            };
+            assert_eq!(
+                played(steps, 2, None, &full).ending.storage.is_some(),
+                counts,
+                "{at}"
+            );
             // An interrupt says more than a full disk.
-            let both = Incidents { interrupts: vec![(at, Interrupt::Int)], record_fails: Some(at) };
+            let both = Incidents {
+                interrupts: vec![(at, Interrupt::Int)],
+                record_fails: Some(at),
+            };
             let ending = played(steps, 2, None, &both).ending;
-            assert!(ending.cancelled.is_some() == counts && ending.storage.is_none(), "{at}");
+            assert!(
+                ending.cancelled.is_some() == counts && ending.storage.is_none(),
+                "{at}"
+            );
         }
     }
 
@@ -188,20 +339,40 @@ mod tests {
     #[test]
     fn what_comes_between_two_steps_is_said() {
         let steps: [&[(i32, u64)]; 2] = [&[(0, 10)], &[(0, 10)]];
-        let interrupt = Incidents { interrupts: vec![(10, Interrupt::Int)], record_fails: None };
+        let interrupt = Incidents {
+            interrupts: vec![(10, Interrupt::Int)],
+            record_fails: None,
+        };
         let cancelled = played(steps, 1, None, &interrupt);
         assert_eq!(details(&cancelled), [None, Some("the run was interrupted")]);
         assert_eq!(cancelled.ending.cancelled, Some(Interrupt::Int));
-        let full = played(steps, 1, None, &Incidents { interrupts: Vec::new(), record_fails: Some(10) });
+        let full = played(
+            steps,
+            1,
+            None,
+            &Incidents {
+                interrupts: Vec::new(),
+                record_fails: Some(10),
+            },
+        );
         assert!(full.ending.storage.is_some());
     }
 
     /// There was no time for another try, and nothing else was left to do.
     #[test]
     fn the_last_try_that_there_was_no_more_time_for() {
-        let none = Incidents { interrupts: Vec::new(), record_fails: None };
+        let none = Incidents {
+            interrupts: Vec::new(),
+            record_fails: None,
+        };
         let played = played([&[(1, 100), (0, 5000)], &[(0, 1)]], 2, Some(100), &none);
-        assert_eq!(details(&played), [Some("exit code 1; the budget left no time for another try"), None]);
+        assert_eq!(
+            details(&played),
+            [
+                Some("exit code 1; the budget left no time for another try"),
+                None
+            ]
+        );
         assert!(played.ending.budget_used);
     }
 }

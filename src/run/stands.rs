@@ -1,5 +1,5 @@
-//! Does a run that is over stand for what is asked now? Only if its record is what vplan wrote, and nothing of what is asked is
-//! missing in it.
+//! Does a run that is over stand for what is asked now? Only if its record is what vplan wrote, and
+//! nothing of what is asked is missing in it.
 
 use super::report::Report;
 use super::verdict::{Exit, Verdict};
@@ -12,7 +12,8 @@ use crate::plan::{ContractRef, Coverage, Plan, Step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What vplan keeps of a run that has come to its end, where nobody takes it for a part of the repository.
+/// What vplan keeps of a run that has come to its end, where nobody takes it for a part of the
+/// repository.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Ended {
@@ -39,7 +40,10 @@ impl Ended {
     /// Whether a check failed in it, as far as the verdict says so.
     #[must_use]
     pub fn failed(&self) -> bool {
-        matches!(self.verdict, Verdict::Failed | Verdict::TimedOut | Verdict::Errored)
+        matches!(
+            self.verdict,
+            Verdict::Failed | Verdict::TimedOut | Verdict::Errored
+        )
     }
 }
 
@@ -67,12 +71,18 @@ pub struct WhyNot {
 impl WhyNot {
     /// It is known not to.
     pub fn not(message: impl Into<String>) -> Self {
-        Self { answer: Answer::NotVerified, message: message.into() }
+        Self {
+            answer: Answer::NotVerified,
+            message: message.into(),
+        }
     }
 
     /// Its record is not believed.
     pub fn unknown(message: impl Into<String>) -> Self {
-        Self { answer: Answer::Unknown, message: message.into() }
+        Self {
+            answer: Answer::Unknown,
+            message: message.into(),
+        }
     }
 }
 
@@ -92,41 +102,62 @@ pub struct Recorded<'a> {
 /// # Errors
 /// Why it is not believed.
 pub fn believed(recorded: &Recorded<'_>, ended: &Ended) -> Result<(), WhyNot> {
-    let Recorded { bytes, plan, report } = recorded;
+    let Recorded {
+        bytes,
+        plan,
+        report,
+    } = recorded;
     let same = ended.report.as_ref() == Some(*bytes)
         && (&ended.run_id, &ended.tree) == (&report.run_id, &report.tree)
-        && (ended.verdict, ended.coverage, ended.exit_code) == (report.verdict, report.coverage, report.exit_code);
+        && (ended.verdict, ended.coverage, ended.exit_code)
+            == (report.verdict, report.coverage, report.exit_code);
     if !same {
-        return Err(WhyNot::unknown("its report is not the one that vplan wrote"));
+        return Err(WhyNot::unknown(
+            "its report is not the one that vplan wrote",
+        ));
     }
-    if plan.digest.is_none() || report.plan_digest != plan.digest || ended.plan_digest != plan.digest {
+    if plan.digest.is_none()
+        || report.plan_digest != plan.digest
+        || ended.plan_digest != plan.digest
+    {
         return Err(WhyNot::unknown("its plan is not the one that vplan ran"));
     }
     Ok(())
 }
 
-/// Whether a run whose record is believed verified all that `wanted` asks for, on the tree that is here. `present`: that tree,
-/// as a report of the run's plan would name it.
+/// Whether a run whose record is believed verified all that `wanted` asks for, on the tree that is
+/// here. `present`: that tree, as a report of the run's plan would name it.
 ///
 /// # Errors
 /// What it lacks.
-pub fn stands(recorded: &Recorded<'_>, present: Option<&str>, wanted: &[&Plan]) -> Result<(), WhyNot> {
+pub fn stands(
+    recorded: &Recorded<'_>,
+    present: Option<&str>,
+    wanted: &[&Plan],
+) -> Result<(), WhyNot> {
     passed(recorded)?;
     same_tree(recorded.report, present)?;
     narrowed(recorded)?;
-    let Some(first) = wanted.first() else { return Err(WhyNot::not("what is asked is not known")) };
+    let Some(first) = wanted.first() else {
+        return Err(WhyNot::not("what is asked is not known"));
+    };
     if !same_contract(first.contract.as_ref(), recorded.plan.contract.as_ref()) {
         return Err(WhyNot::not("it ran under another contract"));
     }
-    if wanted.iter().any(|wanted| missing(wanted, recorded.plan).is_empty() || became(wanted, recorded.plan)) {
+    if wanted
+        .iter()
+        .any(|wanted| missing(wanted, recorded.plan).is_empty() || became(wanted, recorded.plan))
+    {
         return Ok(());
     }
     let lacking = names(&missing(first, recorded.plan));
-    Err(WhyNot::not(format!("it did not run {lacking} as it would run now")))
+    Err(WhyNot::not(format!(
+        "it did not run {lacking} as it would run now"
+    )))
 }
 
-/// The blocking checks of `wanted` that failed in a run whose record is believed: evidence against what is here, if it was on
-/// the same tree.
+/// The blocking checks of `wanted` that failed in a run whose record is believed: evidence against
+/// what is here, if it was on the same tree.
 #[must_use]
 pub fn failed<'a>(recorded: &Recorded<'_>, wanted: &'a Plan) -> Vec<&'a Step> {
     let other = missing(wanted, recorded.plan);
@@ -134,17 +165,28 @@ pub fn failed<'a>(recorded: &Recorded<'_>, wanted: &'a Plan) -> Vec<&'a Step> {
         let record = recorded.report.steps.iter().find(|r| r.id == step.id);
         record.is_some_and(|r| r.status.is_failure() && !r.is_cut())
     };
-    let blocks = |step: &&Step| step.severity == Severity::Blocking && !other.iter().any(|o| o.id == step.id);
-    wanted.steps.iter().filter(blocks).filter(|step| has_failed(step)).collect()
+    let blocks = |step: &&Step| {
+        step.severity == Severity::Blocking && !other.iter().any(|o| o.id == step.id)
+    };
+    wanted
+        .steps
+        .iter()
+        .filter(blocks)
+        .filter(|step| has_failed(step))
+        .collect()
 }
 
 /// Why a run whose record is believed does not pass, by itself.
 fn passed(recorded: &Recorded<'_>) -> Result<(), WhyNot> {
     let Recorded { plan, report, .. } = recorded;
     let why = match report.verdict {
-        _ if report.shard.is_some() => "it ran only a shard of its plan: `vplan merge` joins the reports",
+        _ if report.shard.is_some() => {
+            "it ran only a shard of its plan: `vplan merge` joins the reports"
+        }
         _ if plan.request.mode == Mode::Off => "mode is off: it verified nothing",
-        Verdict::Passed if report.exit_code != Exit::Success.code() => "it did not end with exit code 0",
+        Verdict::Passed if report.exit_code != Exit::Success.code() => {
+            "it did not end with exit code 0"
+        }
         Verdict::Passed => return Ok(()),
         Verdict::NothingToVerify => "it verified nothing",
         _ => "it did not pass",
@@ -167,8 +209,13 @@ fn narrowed(recorded: &Recorded<'_>) -> Result<(), WhyNot> {
     if report.coverage == Coverage::Full {
         return Ok(());
     }
-    let because = report.caveats.iter().find(|c| c.effect >= crate::plan::caveat::Effect::Narrows);
-    let because = because.map_or_else(String::new, |c| format!(": {}", visible(c.message.as_bytes())));
+    let because = report
+        .caveats
+        .iter()
+        .find(|c| c.effect >= crate::plan::caveat::Effect::Narrows);
+    let because = because.map_or_else(String::new, |c| {
+        format!(": {}", visible(c.message.as_bytes()))
+    });
     Err(WhyNot::not(format!("its coverage was narrowed{because}")))
 }
 
@@ -183,15 +230,27 @@ fn same_contract(one: Option<&ContractRef>, other: Option<&ContractRef>) -> bool
 
 /// Whether recovery made one plan of the other, without narrowing it.
 fn became(wanted: &Plan, executed: &Plan) -> bool {
-    let first = executed.rewrites.first().and_then(|r| r.previous_digest.as_ref());
-    first.is_some() && first == wanted.digest.as_ref() && executed.rewrites.iter().all(|r| r.coverage == Coverage::Full)
+    let first = executed
+        .rewrites
+        .first()
+        .and_then(|r| r.previous_digest.as_ref());
+    first.is_some()
+        && first == wanted.digest.as_ref()
+        && executed
+            .rewrites
+            .iter()
+            .all(|r| r.coverage == Coverage::Full)
 }
 
 fn names(steps: &[&Step]) -> String {
     const SHOWN: usize = 3;
     let mut checks: Vec<&str> = steps.iter().map(|s| s.check()).collect();
     checks.dedup();
-    let shown: Vec<String> = checks.iter().take(SHOWN).map(|c| format!("`{}`", visible(c.as_bytes()))).collect();
+    let shown: Vec<String> = checks
+        .iter()
+        .take(SHOWN)
+        .map(|c| format!("`{}`", visible(c.as_bytes())))
+        .collect();
     let more = match checks.len().saturating_sub(SHOWN) {
         0 => String::new(),
         more => format!(" and {more} more"),
@@ -217,27 +276,51 @@ mod tests {
         for (step, word) in plan.steps.iter_mut().zip(words) {
             (step.id, step.after) = ((*word).to_owned(), Vec::new());
         }
-        plan.contract =
-            Some(ContractRef { digest: Digest::of(b"contract"), imports: Vec::new(), path: "a.vplan".to_owned() });
+        plan.contract = Some(ContractRef {
+            digest: Digest::of(b"contract"),
+            imports: Vec::new(),
+            path: "a.vplan".to_owned(),
+        });
         seal(plan)
     }
 
     fn ran(plan: &Plan, fails: &str, caveats: Vec<Caveat>) -> Report {
         let record = |step: &Step| {
             let outcome = match step.id == fails {
-                true => Outcome { cause: Some(Cause::ExitCode), detail: None, status: Status::Failed },
-                false => Outcome { cause: None, detail: None, status: Status::Passed },
+                true => Outcome {
+                    cause: Some(Cause::ExitCode),
+                    detail: None,
+                    status: Status::Failed,
+                },
+                false => Outcome {
+                    cause: None,
+                    detail: None,
+                    status: Status::Passed,
+                },
             };
             StepRecord::without_evidence(step, outcome)
         };
-        let circumstances =
-            Circumstances { caveats, run_id: "r".to_owned(), tree: Some(TREE.to_owned()), ..Circumstances::default() };
-        report(plan, plan.steps.iter().map(record).collect(), &Ending::default(), circumstances)
+        let circumstances = Circumstances {
+            caveats,
+            run_id: "r".to_owned(),
+            tree: Some(TREE.to_owned()),
+            ..Circumstances::default()
+        };
+        report(
+            plan,
+            plan.steps.iter().map(record).collect(),
+            &Ending::default(),
+            circumstances,
+        )
     }
 
     fn why(plan: &Plan, report: &Report, wanted: &Plan) -> String {
         let bytes = Digest::of(b"");
-        let recorded = Recorded { bytes: &bytes, plan, report };
+        let recorded = Recorded {
+            bytes: &bytes,
+            plan,
+            report,
+        };
         stands(&recorded, Some(TREE), &[wanted]).map_or_else(|why| why.message, |()| String::new())
     }
 
@@ -248,16 +331,32 @@ mod tests {
         assert_eq!(why(&two, &ran(&two, "", Vec::new()), &one), "");
         let lacking = why(&one, &ran(&one, "", Vec::new()), &plan(&["a", "b", "c"]));
         assert_eq!(lacking, "it did not run `b`, `c` as it would run now");
-        assert_eq!(why(&two, &ran(&two, "b", Vec::new()), &one), "it did not pass");
+        assert_eq!(
+            why(&two, &ran(&two, "b", Vec::new()), &one),
+            "it did not pass"
+        );
         let caveat = Caveat::new(Code::BaseUnknown, Effect::Narrows, "not looked at");
-        assert_eq!(why(&two, &ran(&two, "", vec![caveat]), &one), "its coverage was narrowed: not looked at");
+        assert_eq!(
+            why(&two, &ran(&two, "", vec![caveat]), &one),
+            "its coverage was narrowed: not looked at"
+        );
         let mut other = plan(&["a"]);
         other.contract.as_mut().unwrap().path = "b.vplan".to_owned();
-        assert_eq!(why(&two, &ran(&two, "", Vec::new()), &other), "", "where a contract stands says nothing");
+        assert_eq!(
+            why(&two, &ran(&two, "", Vec::new()), &other),
+            "",
+            "where a contract stands says nothing"
+        );
         other.contract.as_mut().unwrap().digest = Digest::of(b"other");
-        assert_eq!(why(&two, &ran(&two, "", Vec::new()), &other), "it ran under another contract");
+        assert_eq!(
+            why(&two, &ran(&two, "", Vec::new()), &other),
+            "it ran under another contract"
+        );
         other.contract = None;
-        assert_eq!(why(&two, &ran(&two, "", Vec::new()), &other), "it ran under another contract");
+        assert_eq!(
+            why(&two, &ran(&two, "", Vec::new()), &other),
+            "it ran under another contract"
+        );
     }
 
     #[test]
@@ -265,12 +364,22 @@ mod tests {
         let plan = plan(&["a"]);
         let report = ran(&plan, "", Vec::new());
         let bytes = Digest::of(b"");
-        let recorded = Recorded { bytes: &bytes, plan: &plan, report: &report };
+        let recorded = Recorded {
+            bytes: &bytes,
+            plan: &plan,
+            report: &report,
+        };
         for present in [None, Some("sha256:other"), Some("")] {
             assert!(stands(&recorded, present, &[&plan]).is_err(), "{present:?}");
         }
-        let unknown = Report { tree: None, ..report.clone() };
-        let recorded = Recorded { report: &unknown, ..recorded };
+        let unknown = Report {
+            tree: None,
+            ..report.clone()
+        };
+        let recorded = Recorded {
+            report: &unknown,
+            ..recorded
+        };
         assert!(stands(&recorded, None, &[&plan]).is_err());
         assert!(stands(&recorded, Some(TREE), &[]).is_err());
     }
@@ -280,8 +389,17 @@ mod tests {
         let two = plan(&["a", "b"]);
         let report = ran(&two, "b", Vec::new());
         let bytes = Digest::of(b"");
-        let recorded = Recorded { bytes: &bytes, plan: &two, report: &report };
-        let found = |wanted: &Plan| failed(&recorded, wanted).iter().map(|s| s.id.clone()).collect::<Vec<_>>();
+        let recorded = Recorded {
+            bytes: &bytes,
+            plan: &two,
+            report: &report,
+        };
+        let found = |wanted: &Plan| {
+            failed(&recorded, wanted)
+                .iter()
+                .map(|s| s.id.clone())
+                .collect::<Vec<_>>()
+        };
         assert_eq!(found(&two), ["b"]);
         assert_eq!(found(&plan(&["a"])), [""; 0]);
         let mut other = two.clone();
@@ -304,7 +422,11 @@ mod tests {
             verdict: report.verdict,
             version: 1,
         };
-        let recorded = Recorded { bytes: &bytes, plan: &plan, report: &report };
+        let recorded = Recorded {
+            bytes: &bytes,
+            plan: &plan,
+            report: &report,
+        };
         assert_eq!(believed(&recorded, &ended), Ok(()));
         let edits: [&dyn Fn(&mut Ended); 7] = [
             &|e| e.report = None,
@@ -318,9 +440,25 @@ mod tests {
         for (index, edit) in edits.iter().enumerate() {
             let mut other = ended.clone();
             edit(&mut other);
-            assert_eq!(believed(&recorded, &other).unwrap_err().answer, Answer::Unknown, "{index}");
+            assert_eq!(
+                believed(&recorded, &other).unwrap_err().answer,
+                Answer::Unknown,
+                "{index}"
+            );
         }
-        let unsealed = Plan { digest: None, ..plan.clone() };
-        assert!(believed(&Recorded { plan: &unsealed, ..recorded }, &ended).is_err());
+        let unsealed = Plan {
+            digest: None,
+            ..plan.clone()
+        };
+        assert!(
+            believed(
+                &Recorded {
+                    plan: &unsealed,
+                    ..recorded
+                },
+                &ended
+            )
+            .is_err()
+        );
     }
 }

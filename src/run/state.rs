@@ -1,17 +1,24 @@
-//! Which transitions are legal, and what do they cause? The runner's state machine (engine.md section 7).
+//! Which transitions are legal, and what do they cause? The runner's state machine (engine.md
+//! section 7).
 //!
-//! INVARIANT (interleaving): the report is a function of the plan and of what the steps did, durations included; the order
-//! in which simultaneous events arrive has no say. It rests on four decisions:
+//! INVARIANT (interleaving): the report is a function of the plan and of what the steps did,
+//! durations included; the order in which simultaneous events arrive has no say. It rests on four
+//! decisions:
 //!
-//! 1. *Choices are made when a moment is over.* While anything runs, a place that became free is given away when everything
-//!    that belongs to this moment has been seen: when the world says so ([`Event::Told`]), or by the first event of a later
-//!    millisecond (one is asked for). When nothing runs, nothing else can end, and the choice is made at once.
-//! 2. *A limit is passed when more than it has gone by.* What ends exactly at its limit is within it, whichever of the two
-//!    events comes first; what took longer is out of time, however late anybody noticed.
-//! 3. *What ended at the moment of an interrupt had ended.* What ended later, or never began, is cancelled.
-//! 4. *Statuses are settled at the end, in plan order* (`settle`): what a step did counts only if nothing before it says otherwise.
+//! 1. *Choices are made when a moment is over.* While anything runs, a place that became free is
+//!    given away when everything that belongs to this moment has been seen: when the world says so
+//!    ([`Event::Told`]), or by the first event of a later millisecond (one is asked for). When
+//!    nothing runs, nothing else can end, and the choice is made at once.
+//! 2. *A limit is passed when more than it has gone by.* What ends exactly at its limit is within
+//!    it, whichever of the two events comes first; what took longer is out of time, however late
+//!    anybody noticed.
+//! 3. *What ended at the moment of an interrupt had ended.* What ended later, or never began, is
+//!    cancelled.
+//! 4. *Statuses are settled at the end, in plan order* (`settle`): what a step did counts only if
+//!    nothing before it says otherwise.
 //!
-//! Events arrive in the order of their times; those of one millisecond, up to [`Event::Told`], in any order.
+//! Events arrive in the order of their times; those of one millisecond, up to [`Event::Told`], in
+//! any order.
 
 use super::event::{Action, Event, Interrupt};
 use super::record::StepRecord;
@@ -107,25 +114,48 @@ enum Stop {
 }
 
 impl RunState {
-    /// Begins to execute a plan, at `now` milliseconds since the run's start (later than 0 after a rewrite; the budget goes
-    /// on). `kept` holds, by step id, the evidence that stays; such steps do not run.
+    /// Begins to execute a plan, at `now` milliseconds since the run's start (later than 0 after a
+    /// rewrite; the budget goes on). `kept` holds, by step id, the evidence that stays; such
+    /// steps do not run.
     #[must_use]
-    pub fn new(plan: Arc<Plan>, kept: BTreeMap<String, StepRecord>, now: u64) -> (Self, Vec<Action>) {
+    pub fn new(
+        plan: Arc<Plan>,
+        kept: BTreeMap<String, StepRecord>,
+        now: u64,
+    ) -> (Self, Vec<Action>) {
         Self::begin(plan, kept, now, false)
     }
 
-    /// The same where somebody answers the questions of `judge` checks; without a judge they are skipped.
+    /// The same where somebody answers the questions of `judge` checks; without a judge they are
+    /// skipped.
     #[must_use]
-    pub fn with_judge(plan: Arc<Plan>, kept: BTreeMap<String, StepRecord>, now: u64) -> (Self, Vec<Action>) {
+    pub fn with_judge(
+        plan: Arc<Plan>,
+        kept: BTreeMap<String, StepRecord>,
+        now: u64,
+    ) -> (Self, Vec<Action>) {
         Self::begin(plan, kept, now, true)
     }
 
-    fn begin(plan: Arc<Plan>, mut kept: BTreeMap<String, StepRecord>, now: u64, judge: bool) -> (Self, Vec<Action>) {
-        let index: BTreeMap<&str, usize> = plan.steps.iter().enumerate().map(|(i, s)| (s.id.as_str(), i)).collect();
-        // A plan is in topological order; an id that is unknown or does not stand before its step cannot be waited for.
+    fn begin(
+        plan: Arc<Plan>,
+        mut kept: BTreeMap<String, StepRecord>,
+        now: u64,
+        judge: bool,
+    ) -> (Self, Vec<Action>) {
+        let index: BTreeMap<&str, usize> = plan
+            .steps
+            .iter()
+            .enumerate()
+            .map(|(i, s)| (s.id.as_str(), i))
+            .collect();
+        // A plan is in topological order; an id that is unknown or does not stand before its step
+        // cannot be waited for.
         let before = |own: usize, ids: &mut dyn Iterator<Item = &String>| {
-            let found: BTreeSet<usize> =
-                ids.filter_map(|id| index.get(id.as_str()).copied()).filter(|i| *i < own).collect();
+            let found: BTreeSet<usize> = ids
+                .filter_map(|id| index.get(id.as_str()).copied())
+                .filter(|i| *i < own)
+                .collect();
             found.into_iter().collect::<Vec<usize>>()
         };
         let tracks = plan.steps.iter().enumerate().map(|(i, step)| {
@@ -133,7 +163,11 @@ impl RunState {
             Track {
                 after: before(i, &mut step.after.iter().chain(&step.needs)),
                 needs: before(i, &mut step.needs.iter()),
-                phase: if last.is_some() { Phase::Over } else { Phase::Waiting },
+                phase: if last.is_some() {
+                    Phase::Over
+                } else {
+                    Phase::Waiting
+                },
                 last,
                 ..Track::default()
             }
@@ -163,8 +197,8 @@ impl RunState {
         (state, actions)
     }
 
-    /// Takes an event in and says what is to be done. Events of steps that do not run, and all events after
-    /// [`Action::Done`], are ignored.
+    /// Takes an event in and says what is to be done. Events of steps that do not run, and all
+    /// events after [`Action::Done`], are ignored.
     pub fn handle(&mut self, event: Event) -> Vec<Action> {
         let mut actions = Vec::new();
         if self.done {
@@ -181,9 +215,12 @@ impl RunState {
             }
         }
         match event {
-            Event::Finished { step, attempt, at, evidence } => {
-                self.finished(step, attempt, at, &evidence, &mut actions)
-            }
+            Event::Finished {
+                step,
+                attempt,
+                at,
+                evidence,
+            } => self.finished(step, attempt, at, &evidence, &mut actions),
             Event::Began { step, attempt, .. } => self.began(step, attempt),
             Event::Time { .. } | Event::Told { .. } => {}
             Event::Interrupt { at, signal } => self.interrupted(at, signal, &mut actions),
@@ -214,23 +251,25 @@ impl RunState {
         self.done
     }
 
-    /// How a step that is over ended as far as is known now, for progress. The report may say otherwise: a failure before
-    /// it in plan order can still come. `None` while it waits or runs.
+    /// How a step that is over ended as far as is known now, for progress. The report may say
+    /// otherwise: a failure before it in plan order can still come. `None` while it waits or
+    /// runs.
     #[must_use]
     pub fn so_far(&self, step: usize) -> Option<Outcome> {
         let track = self.tracks.get(step)?;
         (track.phase == Phase::Over).then(|| super::settle::provisional(self, step))
     }
 
-    /// The steps that came to their end since this was last asked, ascending. Evidence that was kept from before a rewrite is
-    /// none of them: it came to its end under the plan before.
+    /// The steps that came to their end since this was last asked, ascending. Evidence that was
+    /// kept from before a rewrite is none of them: it came to its end under the plan before.
     pub fn take_over(&mut self) -> Vec<usize> {
         let mut over = std::mem::take(&mut self.over);
         over.sort_unstable();
         over
     }
 
-    /// What the last try of a step came to, as soon as it has ended, whether or not another follows.
+    /// What the last try of a step came to, as soon as it has ended, whether or not another
+    /// follows.
     #[must_use]
     pub fn last_try(&self, step: usize) -> Option<&StepRecord> {
         self.tracks.get(step)?.last.as_ref()
@@ -249,7 +288,15 @@ impl RunState {
     }
 
     fn is_running(&self) -> bool {
-        self.busy.iter().any(|i| matches!(self.tracks.get(*i), Some(Track { phase: Phase::Running(_), .. })))
+        self.busy.iter().any(|i| {
+            matches!(
+                self.tracks.get(*i),
+                Some(Track {
+                    phase: Phase::Running(_),
+                    ..
+                })
+            )
+        })
     }
 
     fn step(&self, index: usize) -> Option<&Step> {
@@ -257,16 +304,22 @@ impl RunState {
     }
 
     fn is_over(&self, index: usize) -> bool {
-        self.tracks.get(index).is_none_or(|t| t.phase == Phase::Over)
+        self.tracks
+            .get(index)
+            .is_none_or(|t| t.phase == Phase::Over)
     }
 
     /// When the budget is used up for this step; `u64::MAX` without one.
     pub(super) fn deadline(&self, step: &Step) -> u64 {
         let clean_up = if step.always { CLEAN_UP_MS } else { 0 };
-        self.plan.policy.budget_ms.map_or(u64::MAX, |b| b.saturating_add(clean_up))
+        self.plan
+            .policy
+            .budget_ms
+            .map_or(u64::MAX, |b| b.saturating_add(clean_up))
     }
 
-    /// Why a step may not start, or not be tried again: what happened to the run, then what other steps did, then time.
+    /// Why a step may not start, or not be tried again: what happened to the run, then what other
+    /// steps did, then time.
     fn barred(&self, index: usize, step: &Step) -> Option<Cause> {
         if self.storage.is_some() {
             return Some(Cause::Storage);
@@ -274,7 +327,8 @@ impl RunState {
         if self.urgent.is_some() || (self.cancel.is_some() && !step.always) {
             return Some(Cause::Cancelled);
         }
-        self.ruled_out(index, step).or_else(|| (self.now >= self.deadline(step)).then_some(Cause::Budget))
+        self.ruled_out(index, step)
+            .or_else(|| (self.now >= self.deadline(step)).then_some(Cause::Budget))
     }
 
     /// Why other steps keep this one from being judged at all.
@@ -285,14 +339,26 @@ impl RunState {
         if self.is_behind_failure(index) {
             return Some(Cause::FailFast);
         }
-        let passed = |i: &usize| self.tracks.get(*i).and_then(|t| t.last.as_ref()).is_some_and(|r| r.status.is_pass());
-        let met = self.tracks.get(index).is_none_or(|t| t.needs.iter().all(passed));
+        let passed = |i: &usize| {
+            self.tracks
+                .get(*i)
+                .and_then(|t| t.last.as_ref())
+                .is_some_and(|r| r.status.is_pass())
+        };
+        let met = self
+            .tracks
+            .get(index)
+            .is_none_or(|t| t.needs.iter().all(passed));
         (!met).then_some(Cause::Needs)
     }
 
     /// When an interrupt ended this step's prospects: the first one, or for `always` the second.
     pub(super) fn cancelled_at(&self, step: &Step) -> Option<u64> {
-        if step.always { self.urgent } else { self.cancel.map(|(at, _)| at) }
+        if step.always {
+            self.urgent
+        } else {
+            self.cancel.map(|(at, _)| at)
+        }
     }
 
     /// What ended this step's prospects, of all that happened to the run: what came first.
@@ -318,10 +384,18 @@ impl RunState {
         self.undecided = false;
         let plan = Arc::clone(&self.plan);
         for index in self.busy.clone() {
-            if !matches!(self.tracks.get(index), Some(Track { phase: Phase::Retrying, .. })) {
+            if !matches!(
+                self.tracks.get(index),
+                Some(Track {
+                    phase: Phase::Retrying,
+                    ..
+                })
+            ) {
                 continue;
             }
-            let Some(step) = plan.steps.get(index) else { continue };
+            let Some(step) = plan.steps.get(index) else {
+                continue;
+            };
             if self.barred(index, step).is_none() {
                 self.spawn(index, step, actions);
                 continue;
@@ -333,12 +407,18 @@ impl RunState {
             }
             self.end(index, actions);
         }
-        let jobs = usize::try_from(plan.policy.jobs).unwrap_or(usize::MAX).max(1);
+        let jobs = usize::try_from(plan.policy.jobs)
+            .unwrap_or(usize::MAX)
+            .max(1);
         self.pass_over();
         let mut index = self.first_open;
         while let Some(step) = plan.steps.get(index) {
             // A later tier starts when everything before it is done.
-            if self.busy.len() >= jobs || self.step(self.first_open).is_some_and(|first| first.tier != step.tier) {
+            if self.busy.len() >= jobs
+                || self
+                    .step(self.first_open)
+                    .is_some_and(|first| first.tier != step.tier)
+            {
                 break;
             }
             self.consider(index, step, actions);
@@ -348,13 +428,19 @@ impl RunState {
     }
 
     fn pass_over(&mut self) {
-        while self.tracks.get(self.first_open).is_some_and(|t| t.phase == Phase::Over) {
+        while self
+            .tracks
+            .get(self.first_open)
+            .is_some_and(|t| t.phase == Phase::Over)
+        {
             self.first_open += 1;
         }
     }
 
     fn consider(&mut self, index: usize, step: &Step, actions: &mut Vec<Action>) {
-        let Some(track) = self.tracks.get(index) else { return };
+        let Some(track) = self.tracks.get(index) else {
+            return;
+        };
         if track.phase != Phase::Waiting || !track.after.iter().all(|i| self.is_over(*i)) {
             return;
         }
@@ -382,24 +468,49 @@ impl RunState {
         let own = step.timeout_ms.max(1);
         // `barred` let nothing through that has no time left, so this is at least 1.
         let limit_ms = own.min(left).max(1);
-        let Some(track) = self.tracks.get_mut(index) else { return };
+        let Some(track) = self.tracks.get_mut(index) else {
+            return;
+        };
         let attempt = track.last.as_ref().map_or(0, |r| r.tries) + 1;
         let stop = Stop::No;
-        track.phase = Phase::Running(Running { attempt, started: self.now, limit_ms, by_budget: left < own, stop });
+        track.phase = Phase::Running(Running {
+            attempt,
+            started: self.now,
+            limit_ms,
+            by_budget: left < own,
+            stop,
+        });
         self.busy.insert(index);
-        actions.push(Action::Spawn { step: index, attempt, limit_ms });
+        actions.push(Action::Spawn {
+            step: index,
+            attempt,
+            limit_ms,
+        });
     }
 
     /// A try that nobody has asked to end gets its time from now on.
     fn began(&mut self, index: usize, attempt: u32) {
-        let Some(step) = self.plan.steps.get(index) else { return };
-        let (left, own) = (self.deadline(step).saturating_sub(self.now), step.timeout_ms.max(1));
-        if let Some(Track { phase: Phase::Running(running), .. }) = self.tracks.get_mut(index)
+        let Some(step) = self.plan.steps.get(index) else {
+            return;
+        };
+        let (left, own) = (
+            self.deadline(step).saturating_sub(self.now),
+            step.timeout_ms.max(1),
+        );
+        if let Some(Track {
+            phase: Phase::Running(running),
+            ..
+        }) = self.tracks.get_mut(index)
             && running.attempt == attempt
             && running.stop == Stop::No
         {
             let limit_ms = own.min(left).max(1);
-            *running = Running { started: self.now, limit_ms, by_budget: left < own, ..*running };
+            *running = Running {
+                started: self.now,
+                limit_ms,
+                by_budget: left < own,
+                ..*running
+            };
         }
     }
 
@@ -412,26 +523,42 @@ impl RunState {
         actions: &mut Vec<Action>,
     ) {
         let plan = Arc::clone(&self.plan);
-        let Some(step) = plan.steps.get(index) else { return };
-        let Some(Track { phase: Phase::Running(running), .. }) = self.tracks.get(index) else { return };
+        let Some(step) = plan.steps.get(index) else {
+            return;
+        };
+        let Some(Track {
+            phase: Phase::Running(running),
+            ..
+        }) = self.tracks.get(index)
+        else {
+            return;
+        };
         let running = *running;
         if running.attempt != attempt {
             return;
         }
         self.undecided = true;
-        // What ended by the moment of the interrupt had ended; and whose time was up before it, that is what ended it.
+        // What ended by the moment of the interrupt had ended; and whose time was up before it,
+        // that is what ended it.
         let in_time = |moment: u64| {
-            running.started < moment && (at <= moment || running.started.saturating_add(running.limit_ms) < moment)
+            running.started < moment
+                && (at <= moment || running.started.saturating_add(running.limit_ms) < moment)
         };
         let cancelled = self.cancelled_at(step).filter(|moment| !in_time(*moment));
-        let unrecorded = self.storage.as_ref().map(|(since, _)| *since).filter(|since| running.started >= *since);
+        let unrecorded = self
+            .storage
+            .as_ref()
+            .map(|(since, _)| *since)
+            .filter(|since| running.started >= *since);
         let stopped = match (cancelled, unrecorded) {
             (Some(cancelled), Some(since)) if since < cancelled => Some(Cause::Storage),
             (Some(_), _) => Some(Cause::Cancelled),
             (None, Some(_)) => Some(Cause::Storage),
             (None, None) => None,
         };
-        let Some(track) = self.tracks.get_mut(index) else { return };
+        let Some(track) = self.tracks.get_mut(index) else {
+            return;
+        };
         track.ended_at = Some(at);
         if stopped.is_some() {
             // This try does not count: it was stopped, whatever it says. An earlier one may.
@@ -442,15 +569,27 @@ impl RunState {
         let terms = terms(step, running.limit_ms, running.by_budget);
         let mut outcome = judge(&terms, evidence);
         if outcome.status.is_pass() && attempt > 1 {
-            let beside = outcome.detail.map_or_else(String::new, |detail| format!("; {detail}"));
-            outcome = Outcome::new(Status::Flaky, Cause::Retried, format!("passed on try {attempt}{beside}"));
+            let beside = outcome
+                .detail
+                .map_or_else(String::new, |detail| format!("; {detail}"));
+            outcome = Outcome::new(
+                Status::Flaky,
+                Cause::Retried,
+                format!("passed on try {attempt}{beside}"),
+            );
         }
-        let spent = track.last.as_ref().map_or(0, |r| r.duration_ms).saturating_add(evidence.duration_ms);
+        let spent = track
+            .last
+            .as_ref()
+            .map_or(0, |r| r.duration_ms)
+            .saturating_add(evidence.duration_ms);
         let bad_answer = outcome.cause == Some(Cause::BadAnswer);
         let again = (bad_answer || matches!(outcome.status, Status::Failed | Status::TimedOut))
             && outcome.cause != Some(Cause::Budget)
             && attempt <= step.retries;
-        track.last = Some(StepRecord::with_evidence(step, outcome, evidence, attempt, spent));
+        track.last = Some(StepRecord::with_evidence(
+            step, outcome, evidence, attempt, spent,
+        ));
         if again {
             track.phase = Phase::Retrying;
         } else {
@@ -474,15 +613,19 @@ impl RunState {
         }
     }
 
-    /// The thresholds of a check that runs in batches are for all of them: which one goes too far depends on their order in
-    /// the plan, not on which ended first. What needs the check waits for all of them.
+    /// The thresholds of a check that runs in batches are for all of them: which one goes too far
+    /// depends on their order in the plan, not on which ended first. What needs the check waits
+    /// for all of them.
     fn judge_batches(&mut self, index: usize) {
         let plan = Arc::clone(&self.plan);
-        let Some(name) = plan.steps.get(index).and_then(|s| s.batch_of.as_ref()) else { return };
+        let Some(name) = plan.steps.get(index).and_then(|s| s.batch_of.as_ref()) else {
+            return;
+        };
         let batches = plan.steps.iter().zip(&self.tracks).enumerate();
         let batches = batches.filter(|(_, (step, _))| step.batch_of.as_ref() == Some(name));
         let ended = batches.take_while(|(_, (_, track))| track.phase == Phase::Over);
-        let over = super::batch::over(ended.map(|(i, (step, track))| (i, step, track.last.as_ref())));
+        let over =
+            super::batch::over(ended.map(|(i, (step, track))| (i, step, track.last.as_ref())));
         let Some((batch, outcome)) = over else { return };
         if let Some(record) = self.tracks.get_mut(batch).and_then(|t| t.last.as_mut()) {
             record.end_as(outcome);
@@ -494,7 +637,9 @@ impl RunState {
     }
 
     fn note_failure(&mut self, index: usize) {
-        let Some((step, track)) = self.plan.steps.get(index).zip(self.tracks.get(index)) else { return };
+        let Some((step, track)) = self.plan.steps.get(index).zip(self.tracks.get(index)) else {
+            return;
+        };
         let failed = |r: &StepRecord| r.status.is_failure() && !r.is_cut();
         if track.phase == Phase::Over
             && step.severity == Severity::Blocking
@@ -518,10 +663,16 @@ impl RunState {
     }
 
     /// Asks the running steps that the test selects to end, unless they have been asked already.
-    fn stop_where(&mut self, actions: &mut Vec<Action>, test: impl Fn(usize, &Step, &Running) -> bool) {
+    fn stop_where(
+        &mut self,
+        actions: &mut Vec<Action>,
+        test: impl Fn(usize, &Step, &Running) -> bool,
+    ) {
         let plan = Arc::clone(&self.plan);
         for index in self.busy.clone() {
-            let Some((step, track)) = plan.steps.get(index).zip(self.tracks.get(index)) else { continue };
+            let Some((step, track)) = plan.steps.get(index).zip(self.tracks.get(index)) else {
+                continue;
+            };
             if matches!(&track.phase, Phase::Running(running) if test(index, step, running)) {
                 self.terminate(index, false, actions);
             }
@@ -529,34 +680,69 @@ impl RunState {
     }
 
     fn terminate(&mut self, index: usize, timed_out: bool, actions: &mut Vec<Action>) {
-        let left = self.plan.policy.budget_ms.map_or(u64::MAX, |b| b.saturating_sub(self.now));
-        let kill_after = self.now.saturating_add(GRACE_MS.min(left).max(LEAST_GRACE_MS));
-        let Some(Track { phase: Phase::Running(running), .. }) = self.tracks.get_mut(index) else { return };
+        let left = self
+            .plan
+            .policy
+            .budget_ms
+            .map_or(u64::MAX, |b| b.saturating_sub(self.now));
+        let kill_after = self
+            .now
+            .saturating_add(GRACE_MS.min(left).max(LEAST_GRACE_MS));
+        let Some(Track {
+            phase: Phase::Running(running),
+            ..
+        }) = self.tracks.get_mut(index)
+        else {
+            return;
+        };
         if running.stop == Stop::No {
-            running.stop = Stop::Asked { kill_after, timed_out };
-            actions.push(Action::Terminate { step: index, timed_out });
+            running.stop = Stop::Asked {
+                kill_after,
+                timed_out,
+            };
+            actions.push(Action::Terminate {
+                step: index,
+                timed_out,
+            });
         }
     }
 
     fn kill(&mut self, index: usize, actions: &mut Vec<Action>) {
-        let Some(Track { phase: Phase::Running(running), .. }) = self.tracks.get_mut(index) else { return };
+        let Some(Track {
+            phase: Phase::Running(running),
+            ..
+        }) = self.tracks.get_mut(index)
+        else {
+            return;
+        };
         let timed_out = match running.stop {
             Stop::No => false,
             Stop::Asked { timed_out, .. } => timed_out,
             Stop::Forced => return,
         };
         running.stop = Stop::Forced;
-        actions.push(Action::Kill { step: index, timed_out });
+        actions.push(Action::Kill {
+            step: index,
+            timed_out,
+        });
     }
 
     fn enforce_limits(&mut self, actions: &mut Vec<Action>) {
         for index in self.busy.clone() {
-            let Some(Track { phase: Phase::Running(running), .. }) = self.tracks.get(index) else { continue };
+            let Some(Track {
+                phase: Phase::Running(running),
+                ..
+            }) = self.tracks.get(index)
+            else {
+                continue;
+            };
             match running.stop {
                 Stop::No if self.now > running.started.saturating_add(running.limit_ms) => {
                     self.terminate(index, true, actions);
                 }
-                Stop::Asked { kill_after, .. } if self.now > kill_after => self.kill(index, actions),
+                Stop::Asked { kill_after, .. } if self.now > kill_after => {
+                    self.kill(index, actions)
+                }
                 _ => {}
             }
         }
@@ -570,17 +756,22 @@ impl RunState {
             actions.push(Action::Done);
             return;
         }
-        let deadlines = self.busy.iter().filter_map(|i| match self.tracks.get(*i)?.phase {
-            Phase::Running(running) => match running.stop {
-                Stop::No => Some(running.started.saturating_add(running.limit_ms)),
-                Stop::Asked { kill_after, .. } => Some(kill_after),
-                Stop::Forced => None,
-            },
-            _ => None,
-        });
+        let deadlines = self
+            .busy
+            .iter()
+            .filter_map(|i| match self.tracks.get(*i)?.phase {
+                Phase::Running(running) => match running.stop {
+                    Stop::No => Some(running.started.saturating_add(running.limit_ms)),
+                    Stop::Asked { kill_after, .. } => Some(kill_after),
+                    Stop::Forced => None,
+                },
+                _ => None,
+            });
         let next = deadlines.chain(self.undecided.then_some(self.now)).min();
         if let Some(last) = next {
-            actions.push(Action::WakeAt { at: last.saturating_add(1) });
+            actions.push(Action::WakeAt {
+                at: last.saturating_add(1),
+            });
         }
     }
 }
@@ -605,7 +796,14 @@ fn terms(step: &Step, limit_ms: u64, by_budget: bool) -> Terms<'_> {
         min_tests: step.min_tests,
         report: step.report.as_ref().map(|r| r.glob.text()),
     };
-    Terms { by_budget, exit: &step.exit, kind: step.kind, limit_ms, output, skip_exit: &step.skip_exit }
+    Terms {
+        by_budget,
+        exit: &step.exit,
+        kind: step.kind,
+        limit_ms,
+        output,
+        skip_exit: &step.skip_exit,
+    }
 }
 
 #[cfg(test)]
@@ -615,12 +813,25 @@ mod tests {
     use crate::check::evidence::{EarlierPass, Evidence};
 
     fn ended(step: usize, at: u64, exit: i32) -> Event {
-        let evidence = Box::new(Evidence { duration_ms: 1, exit: Some(exit), ..Evidence::default() });
-        Event::Finished { step, attempt: 1, at, evidence }
+        let evidence = Box::new(Evidence {
+            duration_ms: 1,
+            exit: Some(exit),
+            ..Evidence::default()
+        });
+        Event::Finished {
+            step,
+            attempt: 1,
+            at,
+            evidence,
+        }
     }
 
     fn spawn(step: usize, limit_ms: u64) -> Action {
-        Action::Spawn { step, attempt: 1, limit_ms }
+        Action::Spawn {
+            step,
+            attempt: 1,
+            limit_ms,
+        }
     }
 
     fn begin(jobs: u32, budget_ms: Option<u64>, names: &[&str]) -> (RunState, Vec<Action>) {
@@ -634,65 +845,163 @@ mod tests {
     fn one_after_another_without_waiting() {
         let (mut state, actions) = begin(1, None, &["a", "b"]);
         assert_eq!(actions, [spawn(0, 60_000), Action::WakeAt { at: 60_001 }]);
-        assert_eq!(state.handle(ended(0, 5, 0)), [spawn(1, 60_000), Action::WakeAt { at: 60_006 }]);
+        assert_eq!(
+            state.handle(ended(0, 5, 0)),
+            [spawn(1, 60_000), Action::WakeAt { at: 60_006 }]
+        );
         assert_eq!(state.so_far(0).map(|o| o.status), Some(Status::Passed));
         assert_eq!(state.so_far(1), None);
-        assert_eq!((state.take_over(), state.take_over()), (vec![0], vec![]), "each is told once");
+        assert_eq!(
+            (state.take_over(), state.take_over()),
+            (vec![0], vec![]),
+            "each is told once"
+        );
         assert_eq!(state.handle(ended(1, 6, 0)), [Action::Done]);
         assert_eq!(state.take_over(), [1]);
-        assert_eq!(state.handle(Event::Time { at: 7 }), [], "nothing after the end");
-        assert_eq!(state.ending(), Ending { duration_ms: 6, ..Ending::default() });
+        assert_eq!(
+            state.handle(Event::Time { at: 7 }),
+            [],
+            "nothing after the end"
+        );
+        assert_eq!(
+            state.ending(),
+            Ending {
+                duration_ms: 6,
+                ..Ending::default()
+            }
+        );
     }
 
     #[test]
     fn side_by_side_a_place_is_given_away_when_the_millisecond_is_over() {
         let (mut state, actions) = begin(2, None, &["a", "b", "c"]);
-        assert_eq!(actions, [spawn(0, 60_000), spawn(1, 60_000), Action::WakeAt { at: 60_001 }]);
+        assert_eq!(
+            actions,
+            [
+                spawn(0, 60_000),
+                spawn(1, 60_000),
+                Action::WakeAt { at: 60_001 }
+            ]
+        );
         assert_eq!(state.handle(ended(1, 5, 0)), [Action::WakeAt { at: 6 }]);
-        assert_eq!(state.handle(Event::Time { at: 6 }), [spawn(2, 60_000), Action::WakeAt { at: 60_001 }]);
+        assert_eq!(
+            state.handle(Event::Time { at: 6 }),
+            [spawn(2, 60_000), Action::WakeAt { at: 60_001 }]
+        );
     }
 
     #[test]
     fn a_moment_is_over_when_the_world_says_so() {
         let (mut state, _) = begin(2, None, &["a", "b", "c", "d"]);
         let wait = [Action::WakeAt { at: 6 }];
-        assert_eq!(state.handle(ended(1, 5, 0)), wait, "another may end in the same moment");
+        assert_eq!(
+            state.handle(ended(1, 5, 0)),
+            wait,
+            "another may end in the same moment"
+        );
         assert_eq!(state.handle(Event::Time { at: 5 }), wait);
         let told = Event::Told { at: 5 };
-        assert_eq!(state.handle(told.clone()), [spawn(2, 60_000), Action::WakeAt { at: 60_001 }]);
-        assert_eq!(state.handle(told), [Action::WakeAt { at: 60_001 }], "nothing is free");
+        assert_eq!(
+            state.handle(told.clone()),
+            [spawn(2, 60_000), Action::WakeAt { at: 60_001 }]
+        );
+        assert_eq!(
+            state.handle(told),
+            [Action::WakeAt { at: 60_001 }],
+            "nothing is free"
+        );
         // What ends before that is said does not take its own place away.
         assert_eq!(state.handle(ended(2, 5, 0)), [Action::WakeAt { at: 6 }]);
-        assert_eq!(state.handle(Event::Told { at: 7 }), [spawn(3, 60_000), Action::WakeAt { at: 60_001 }]);
+        assert_eq!(
+            state.handle(Event::Told { at: 7 }),
+            [spawn(3, 60_000), Action::WakeAt { at: 60_001 }]
+        );
     }
 
     #[test]
     fn a_failure_discards_what_runs_behind_it_and_awaits_what_runs_before_it() {
         let (mut state, _) = begin(3, None, &["a", "b", "c"]);
         let actions = state.handle(ended(1, 5, 1));
-        assert_eq!(actions.first(), Some(&Action::Terminate { step: 2, timed_out: false }));
-        assert!(!actions.iter().any(|a| matches!(a, Action::Terminate { step: 0, .. })));
+        assert_eq!(
+            actions.first(),
+            Some(&Action::Terminate {
+                step: 2,
+                timed_out: false
+            })
+        );
+        assert!(
+            !actions
+                .iter()
+                .any(|a| matches!(a, Action::Terminate { step: 0, .. }))
+        );
         state.handle(ended(2, 6, 0));
         assert_eq!(state.handle(ended(0, 9, 0)), [Action::Done]);
-        let reasons: Vec<_> = state.records().iter().map(|r| (r.status, r.reason)).collect();
+        let reasons: Vec<_> = state
+            .records()
+            .iter()
+            .map(|r| (r.status, r.reason))
+            .collect();
         let failed = (Status::Failed, Some(Cause::ExitCode));
-        assert_eq!(reasons, [(Status::Passed, None), failed, (Status::NotRun, Some(Cause::FailFast))]);
+        assert_eq!(
+            reasons,
+            [
+                (Status::Passed, None),
+                failed,
+                (Status::NotRun, Some(Cause::FailFast))
+            ]
+        );
     }
 
     #[test]
     fn limits_are_the_lesser_of_two_and_are_enforced_step_by_step() {
         let (mut state, actions) = begin(1, Some(700), &["a", "b"]);
         assert_eq!(actions, [spawn(0, 700), Action::WakeAt { at: 701 }]);
-        assert_eq!(state.handle(Event::Time { at: 700 }), [Action::WakeAt { at: 701 }], "just in time is in time");
-        let stop = Action::Terminate { step: 0, timed_out: true };
-        assert_eq!(state.handle(Event::Time { at: 701 }), [stop, Action::WakeAt { at: 1702 }]);
-        let kill = Action::Kill { step: 0, timed_out: true };
-        assert_eq!(state.handle(Event::Time { at: 1702 }), [kill], "and then there is nothing but its end to wait for");
-        let evidence = Evidence { duration_ms: 1702, timed_out: true, ..Evidence::default() };
-        let end = Event::Finished { step: 0, attempt: 1, at: 1703, evidence: Box::new(evidence) };
+        assert_eq!(
+            state.handle(Event::Time { at: 700 }),
+            [Action::WakeAt { at: 701 }],
+            "just in time is in time"
+        );
+        let stop = Action::Terminate {
+            step: 0,
+            timed_out: true,
+        };
+        assert_eq!(
+            state.handle(Event::Time { at: 701 }),
+            [stop, Action::WakeAt { at: 1702 }]
+        );
+        let kill = Action::Kill {
+            step: 0,
+            timed_out: true,
+        };
+        assert_eq!(
+            state.handle(Event::Time { at: 1702 }),
+            [kill],
+            "and then there is nothing but its end to wait for"
+        );
+        let evidence = Evidence {
+            duration_ms: 1702,
+            timed_out: true,
+            ..Evidence::default()
+        };
+        let end = Event::Finished {
+            step: 0,
+            attempt: 1,
+            at: 1703,
+            evidence: Box::new(evidence),
+        };
         assert_eq!(state.handle(end), [Action::Done]);
-        let reasons: Vec<_> = state.records().iter().map(|r| (r.status, r.reason)).collect();
-        assert_eq!(reasons, [(Status::TimedOut, Some(Cause::Budget)), (Status::NotRun, Some(Cause::Budget))]);
+        let reasons: Vec<_> = state
+            .records()
+            .iter()
+            .map(|r| (r.status, r.reason))
+            .collect();
+        assert_eq!(
+            reasons,
+            [
+                (Status::TimedOut, Some(Cause::Budget)),
+                (Status::NotRun, Some(Cause::Budget))
+            ]
+        );
         assert!(state.ending().budget_used);
     }
 
@@ -713,27 +1022,69 @@ mod tests {
         let mut plan = plan(vec![step("a"), step("b")]);
         plan.steps[1].needs = vec!["a".into()];
         let (mut state, _) = RunState::new(Arc::new(plan), BTreeMap::new(), 0);
-        let earlier = EarlierPass { exit_code: Some(0), run_id: "r".to_owned(), ..EarlierPass::default() };
-        let evidence = Box::new(Evidence { earlier: Some(Box::new(earlier.clone())), ..Evidence::default() });
-        let found = Event::Finished { step: 0, attempt: 1, at: 3, evidence };
-        assert_eq!(state.handle(found), [spawn(1, 60_000), Action::WakeAt { at: 60_004 }], "it satisfies `needs`");
+        let earlier = EarlierPass {
+            exit_code: Some(0),
+            run_id: "r".to_owned(),
+            ..EarlierPass::default()
+        };
+        let evidence = Box::new(Evidence {
+            earlier: Some(Box::new(earlier.clone())),
+            ..Evidence::default()
+        });
+        let found = Event::Finished {
+            step: 0,
+            attempt: 1,
+            at: 3,
+            evidence,
+        };
+        assert_eq!(
+            state.handle(found),
+            [spawn(1, 60_000), Action::WakeAt { at: 60_004 }],
+            "it satisfies `needs`"
+        );
         assert_eq!(state.handle(ended(1, 5, 0)), [Action::Done]);
         let records = state.records();
         let cached = &records[0];
-        assert_eq!((cached.status, cached.reason), (Status::Cached, Some(Cause::SameInputs)));
-        assert_eq!((cached.tries, cached.duration_ms, cached.exit_code), (0, 0, Some(0)));
+        assert_eq!(
+            (cached.status, cached.reason),
+            (Status::Cached, Some(Cause::SameInputs))
+        );
+        assert_eq!(
+            (cached.tries, cached.duration_ms, cached.exit_code),
+            (0, 0, Some(0))
+        );
         assert_eq!(cached.cached_from.as_deref(), Some(&earlier));
     }
 
     #[test]
     fn looking_at_files_is_not_the_time_of_a_step() {
         let (mut state, _) = begin(1, Some(70_000), &["a"]);
-        let began = Event::Began { step: 0, attempt: 1, at: 20_000 };
-        assert_eq!(state.handle(began), [Action::WakeAt { at: 70_001 }], "the budget goes on");
-        assert_eq!(state.handle(Event::Time { at: 60_001 }), [Action::WakeAt { at: 70_001 }], "its own limit does not");
+        let began = Event::Began {
+            step: 0,
+            attempt: 1,
+            at: 20_000,
+        };
+        assert_eq!(
+            state.handle(began),
+            [Action::WakeAt { at: 70_001 }],
+            "the budget goes on"
+        );
+        assert_eq!(
+            state.handle(Event::Time { at: 60_001 }),
+            [Action::WakeAt { at: 70_001 }],
+            "its own limit does not"
+        );
         let (mut state, _) = begin(1, None, &["a"]);
-        let other = Event::Began { step: 0, attempt: 2, at: 20_000 };
-        assert_eq!(state.handle(other), [Action::WakeAt { at: 60_001 }], "a try that there is not");
+        let other = Event::Began {
+            step: 0,
+            attempt: 2,
+            at: 20_000,
+        };
+        assert_eq!(
+            state.handle(other),
+            [Action::WakeAt { at: 60_001 }],
+            "a try that there is not"
+        );
     }
 
     #[test]
@@ -747,9 +1098,22 @@ mod tests {
     fn strange_events_change_nothing() {
         let (mut state, _) = begin(1, None, &["a", "b"]);
         let wake = [Action::WakeAt { at: 60_001 }];
-        assert_eq!(state.handle(ended(1, 1, 1)), wake, "a step that does not run");
-        assert_eq!(state.handle(ended(7, 1, 1)), wake, "a step that there is not");
-        let other = Event::Finished { step: 0, attempt: 2, at: 1, evidence: Box::default() };
+        assert_eq!(
+            state.handle(ended(1, 1, 1)),
+            wake,
+            "a step that does not run"
+        );
+        assert_eq!(
+            state.handle(ended(7, 1, 1)),
+            wake,
+            "a step that there is not"
+        );
+        let other = Event::Finished {
+            step: 0,
+            attempt: 2,
+            at: 1,
+            evidence: Box::default(),
+        };
         assert_eq!(state.handle(other), wake, "a try that there is not");
     }
 }

@@ -1,7 +1,7 @@
 //! What is left to say when no further round is made? A memo in Markdown for whoever takes over.
 //!
-//! Everything foreign in it is inert: in code spans that it cannot leave, in fences that it cannot close, without terminal
-//! sequences.
+//! Everything foreign in it is inert: in code spans that it cannot leave, in fences that it cannot
+//! close, without terminal sequences.
 
 use super::record::StepRecord;
 use super::report::Report;
@@ -42,12 +42,16 @@ impl Memo {
     fn head(&mut self, report: &Report) {
         let verdict = report.verdict.name().replace('_', " ");
         self.line(&format!("- run: {}", code(&report.run_id)));
-        self.line(&format!("- verdict: {verdict}, exit code {}", report.exit_code));
+        self.line(&format!(
+            "- verdict: {verdict}, exit code {}",
+            report.exit_code
+        ));
         let left = match report.retries_remaining {
             0 => "no retry left (`verification_failed_max_retries`)".to_owned(),
             n => format!(
                 "{} left",
-                count(usize::try_from(n).unwrap_or(usize::MAX), "retry").replace("retrys", "retries")
+                count(usize::try_from(n).unwrap_or(usize::MAX), "retry")
+                    .replace("retrys", "retries")
             ),
         };
         self.line(&format!("- round: {}, {left}", report.attempt));
@@ -85,7 +89,11 @@ impl Memo {
                     tests.passed, tests.failed, tests.skipped
                 ));
             }
-            self.line(&format!("- {}: {what}: {}", code(&step.id), code(&step.command)));
+            self.line(&format!(
+                "- {}: {what}: {}",
+                code(&step.id),
+                code(&step.command)
+            ));
         }
         self.more(report.steps.len(), "step");
     }
@@ -103,7 +111,11 @@ impl Memo {
             (None, Some(exit)) => format!(", exit code {exit}"),
             (None, None) => String::new(),
         };
-        let time = if step.status == Status::TimedOut { ", out of time" } else { "" };
+        let time = if step.status == Status::TimedOut {
+            ", out of time"
+        } else {
+            ""
+        };
         self.line(&format!("{}{exit}{time}", code(&step.command)));
         if let Some(detail) = &step.detail {
             self.line(&format!("\n{}", code(detail)));
@@ -114,11 +126,21 @@ impl Memo {
         if !step.diagnostics.is_empty() {
             self.line("\nFindings:\n");
             for finding in step.diagnostics.iter().take(NAMED) {
-                let place =
-                    [finding.file.clone(), finding.line.map(|n| n.to_string()), finding.column.map(|n| n.to_string())];
+                let place = [
+                    finding.file.clone(),
+                    finding.line.map(|n| n.to_string()),
+                    finding.column.map(|n| n.to_string()),
+                ];
                 let place = place.into_iter().flatten().collect::<Vec<_>>().join(":");
-                let place = if place.is_empty() { String::new() } else { format!("{}: ", code(&place)) };
-                let tool = finding.code.as_ref().map_or_else(String::new, |c| format!(" ({})", code(c)));
+                let place = if place.is_empty() {
+                    String::new()
+                } else {
+                    format!("{}: ", code(&place))
+                };
+                let tool = finding
+                    .code
+                    .as_ref()
+                    .map_or_else(String::new, |c| format!(" ({})", code(c)));
                 self.line(&format!("- {place}{}{tool}", code(&finding.message)));
             }
             self.more(step.diagnostics.len(), "finding");
@@ -126,12 +148,18 @@ impl Memo {
         if !step.failed_tests.is_empty() {
             self.line("\nFailed tests:\n");
             for test in step.failed_tests.iter().take(NAMED) {
-                let why = test.message.as_ref().map_or_else(String::new, |m| format!(": {}", code(m)));
+                let why = test
+                    .message
+                    .as_ref()
+                    .map_or_else(String::new, |m| format!(": {}", code(m)));
                 self.line(&format!("- {}{why}", code(&test.name)));
             }
             self.more(step.failed_tests.len(), "test");
         }
-        for (name, text) in [("Standard output", &step.stdout_tail), ("Standard error", &step.stderr_tail)] {
+        for (name, text) in [
+            ("Standard output", &step.stdout_tail),
+            ("Standard error", &step.stderr_tail),
+        ] {
             if !text.trim().is_empty() {
                 self.line(&format!("\n{name}, its end:\n"));
                 self.0.push_str(&fenced(text));
@@ -147,19 +175,35 @@ impl Memo {
             return;
         }
         self.line("\n## Repairs of the plan\n");
-        for Rewrite { recovery_rule, coverage, previous_commands, next_commands, .. } in &report.rewrites {
-            let what = if *coverage == Coverage::Full { "verifies the same" } else { "verifies less" };
+        for Rewrite {
+            recovery_rule,
+            coverage,
+            previous_commands,
+            next_commands,
+            ..
+        } in &report.rewrites
+        {
+            let what = if *coverage == Coverage::Full {
+                "verifies the same"
+            } else {
+                "verifies less"
+            };
             self.line(&format!("- {} ({what})", code(recovery_rule)));
-            for (word, from, to) in
-                [("without", previous_commands, next_commands), ("with", next_commands, previous_commands)]
-            {
+            for (word, from, to) in [
+                ("without", previous_commands, next_commands),
+                ("with", next_commands, previous_commands),
+            ] {
                 for command in from.iter().filter(|c| !to.contains(c)).take(NAMED) {
                     self.line(&format!("  - {word} {}", code(command)));
                 }
             }
         }
         for refusal in &report.refusals {
-            self.line(&format!("- {} was not applied: {}", code(&refusal.recovery_rule), code(&refusal.reason)));
+            self.line(&format!(
+                "- {} was not applied: {}",
+                code(&refusal.recovery_rule),
+                code(&refusal.reason)
+            ));
         }
     }
 
@@ -168,11 +212,20 @@ impl Memo {
         let run = code(&report.run_id);
         if let Some(step) = report.steps.iter().find(|s| s.status.is_failure()) {
             let id = code(&step.id);
-            self.line(&format!("1. Read the whole output of {id}: `vplan log` with its name and `--run` {run}."));
-            self.line(&format!("2. Run its command by itself: {}.", code(&step.command)));
-            self.line("3. Repair the cause, not the check: a changed contract is shown in the next plan.");
+            self.line(&format!(
+                "1. Read the whole output of {id}: `vplan log` with its name and `--run` {run}."
+            ));
+            self.line(&format!(
+                "2. Run its command by itself: {}.",
+                code(&step.command)
+            ));
+            self.line(
+                "3. Repair the cause, not the check: a changed contract is shown in the next plan.",
+            );
         } else {
-            self.line(&format!("1. Look at what did not run, and why: `vplan details` {run}."));
+            self.line(&format!(
+                "1. Look at what did not run, and why: `vplan details` {run}."
+            ));
         }
         self.line("\nThen `vplan run` begins again, with a fresh count of rounds.");
     }
@@ -189,7 +242,11 @@ fn code(text: &str) -> String {
     }
     let ticks = "`".repeat(longest + 1);
     // An empty span would be none, and a backtick at its edge belongs to the fence.
-    let pad = if text.is_empty() || text.starts_with('`') || text.ends_with('`') { " " } else { "" };
+    let pad = if text.is_empty() || text.starts_with('`') || text.ends_with('`') {
+        " "
+    } else {
+        ""
+    };
     format!("{ticks}{pad}{text}{pad}{ticks}")
 }
 
@@ -201,7 +258,11 @@ fn fenced(text: &str) -> String {
         from += 1;
     }
     let text = text.get(from..).unwrap_or_default();
-    let longest = text.lines().map(|l| l.trim_start().chars().take_while(|c| *c == '`').count()).max().unwrap_or(0);
+    let longest = text
+        .lines()
+        .map(|l| l.trim_start().chars().take_while(|c| *c == '`').count())
+        .max()
+        .unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     format!("{fence}text\n{}\n{fence}\n", text.trim_end_matches('\n'))
 }
@@ -221,7 +282,15 @@ mod tests {
         ] {
             let got = code(text);
             assert!(!got.contains(['\n', '\u{1b}']), "{got:?}");
-            assert_eq!(got.matches('`').count() % 2, if text.matches('`').count() % 2 == 1 { 1 } else { 0 }, "{got}");
+            assert_eq!(
+                got.matches('`').count() % 2,
+                if text.matches('`').count() % 2 == 1 {
+                    1
+                } else {
+                    0
+                },
+                "{got}"
+            );
             if !text.contains('\n') {
                 assert_eq!(got, want);
             }

@@ -12,11 +12,14 @@ use crate::plan::{Coverage, Plan, Step, nothing};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How the reason begins when the record could not be written; what the system said stands behind it.
+/// How the reason begins when the record could not be written; what the system said stands behind
+/// it.
 pub(super) const UNRECORDED: &str = "the record could not be written: ";
 
 /// What is to be thought of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// A signal ended it before everything was over.
@@ -29,7 +32,8 @@ pub enum Verdict {
     TimedOut,
     /// Something that should have run did not, or nothing gave evidence.
     Incomplete,
-    /// A contract was read, and each of its checks, of which it has some, was left out for a shown reason.
+    /// A contract was read, and each of its checks, of which it has some, was left out for a shown
+    /// reason.
     NothingToVerify,
     /// Everything that blocks passed.
     Passed,
@@ -156,16 +160,24 @@ pub struct Said<'a> {
     pub violations: &'a [String],
 }
 
-/// Judges a run. Total: every plan with any records has a verdict, and no verdict but a pass has exit code 0.
+/// Judges a run. Total: every plan with any records has a verdict, and no verdict but a pass has
+/// exit code 0.
 ///
 /// `records` are in plan order; a step without a record counts as not run.
 #[must_use]
-pub fn judge(plan: &Plan, records: &[StepRecord], ending: &Ending, also: &Said<'_>, require: Require) -> Judgement {
+pub fn judge(
+    plan: &Plan,
+    records: &[StepRecord],
+    ending: &Ending,
+    also: &Said<'_>,
+    require: Require,
+) -> Judgement {
     judge_share(plan, records, ending, also, require, None)
 }
 
-/// Judges a run of a share of a plan (`plan::shard`). `part` says for people which share it is; that it holds no check that
-/// counts is then no fault, because others hold them, and is said aloud.
+/// Judges a run of a share of a plan (`plan::shard`). `part` says for people which share it is;
+/// that it holds no check that counts is then no fault, because others hold them, and is said
+/// aloud.
 #[must_use]
 pub fn judge_share(
     plan: &Plan,
@@ -177,11 +189,24 @@ pub fn judge_share(
 ) -> Judgement {
     // A share with checks of its own is judged like any other plan.
     let part = part.filter(|_| !plan.steps.iter().any(Step::is_effective));
-    let Said { caveats, violations } = *also;
-    let run = Run { plan, records, ending, caveats, violations, part };
+    let Said {
+        caveats,
+        violations,
+    } = *also;
+    let run = Run {
+        plan,
+        records,
+        ending,
+        caveats,
+        violations,
+        part,
+    };
     let (verdict, reason) = run.verdict();
     let coverage = run.coverage();
-    let mut codes: Vec<Exit> = run.blocking().filter_map(|(step, record)| exit_of_step(step, record?)).collect();
+    let mut codes: Vec<Exit> = run
+        .blocking()
+        .filter_map(|(step, record)| exit_of_step(step, record?))
+        .collect();
     codes.extend(ending.cancelled.map(|signal| match signal {
         Interrupt::Int => Exit::Interrupted,
         Interrupt::Term => Exit::Terminated,
@@ -193,7 +218,10 @@ pub fn judge_share(
     let exit = if run.is_budget_used() && ending.cancelled.is_none() {
         Exit::Time
     } else {
-        codes.into_iter().min_by_key(|code| precedence(*code)).unwrap_or(Exit::Success)
+        codes
+            .into_iter()
+            .min_by_key(|code| precedence(*code))
+            .unwrap_or(Exit::Success)
     };
     let unmet = match (nothing, narrowed) {
         (true, _) => Some("something was required to be verified"),
@@ -205,7 +233,12 @@ pub fn judge_share(
         (None, Some(unmet)) => Some(unmet.to_owned()),
         (reason, _) => reason,
     };
-    Judgement { coverage, exit, reason, verdict }
+    Judgement {
+        coverage,
+        exit,
+        reason,
+        verdict,
+    }
 }
 
 /// The place of a code in the order of section 11: of several, the first.
@@ -223,10 +256,11 @@ fn precedence(code: Exit) -> usize {
     ORDER.iter().position(|c| *c == code).unwrap_or(ORDER.len())
 }
 
-/// What a blocking step's own end says. (Where the budget ended it, [`Run::is_budget_used`] has the same code.)
+/// What a blocking step's own end says. (Where the budget ended it, [`Run::is_budget_used`] has the
+/// same code.)
 ///
-/// A time limit is 43 whatever the step was for; one that changed the tree is 40; beyond that a `setup` step's failure is 5
-/// whatever its verb.
+/// A time limit is 43 whatever the step was for; one that changed the tree is 40; beyond that a
+/// `setup` step's failure is 5 whatever its verb.
 fn exit_of_step(step: &Step, record: &StepRecord) -> Option<Exit> {
     match record.status {
         Status::TimedOut => Some(Exit::Time),
@@ -261,11 +295,16 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn steps(&self) -> impl Iterator<Item = (&Step, Option<&StepRecord>)> {
-        self.plan.steps.iter().enumerate().map(|(i, step)| (step, self.records.get(i)))
+        self.plan
+            .steps
+            .iter()
+            .enumerate()
+            .map(|(i, step)| (step, self.records.get(i)))
     }
 
     fn blocking(&self) -> impl Iterator<Item = (&Step, Option<&StepRecord>)> {
-        self.steps().filter(|(step, _)| step.severity == Severity::Blocking)
+        self.steps()
+            .filter(|(step, _)| step.severity == Severity::Blocking)
     }
 
     fn is_budget_used(&self) -> bool {
@@ -281,15 +320,23 @@ impl Run<'_> {
             };
             return (Verdict::Cancelled, Some(format!("interrupted by {name}")));
         }
-        let first = |wanted: fn(&StepRecord) -> bool| self.blocking().find_map(|(_, r)| r.filter(|r| wanted(r)));
+        let first = |wanted: fn(&StepRecord) -> bool| {
+            self.blocking().find_map(|(_, r)| r.filter(|r| wanted(r)))
+        };
         if let Some(record) = first(|r| r.status == Status::Errored) {
             return (Verdict::Errored, Some(said(record)));
         }
         if let Some(violation) = self.violations.first() {
             return (Verdict::Failed, Some(violation.clone()));
         }
-        if let Some(record) = first(|r| matches!(r.status, Status::Failed | Status::TimedOut) && !r.is_cut()) {
-            let verdict = if record.status == Status::TimedOut { Verdict::TimedOut } else { Verdict::Failed };
+        if let Some(record) =
+            first(|r| matches!(r.status, Status::Failed | Status::TimedOut) && !r.is_cut())
+        {
+            let verdict = if record.status == Status::TimedOut {
+                Verdict::TimedOut
+            } else {
+                Verdict::Failed
+            };
             return (verdict, Some(said(record)));
         }
         if let Some(reason) = self.missing() {
@@ -316,7 +363,9 @@ impl Run<'_> {
         for (step, record) in self.blocking() {
             match record {
                 None => return Some(format!("`{}` did not run", visible(step.id.as_bytes()))),
-                Some(r) if r.status == Status::NotRun || r.reason == Some(Cause::NoJudge) => return Some(said(r)),
+                Some(r) if r.status == Status::NotRun || r.reason == Some(Cause::NoJudge) => {
+                    return Some(said(r));
+                }
                 Some(_) => {}
             }
         }
@@ -327,14 +376,19 @@ impl Run<'_> {
             return None;
         }
         if self.plan.steps.is_empty() {
-            // Mode `off` was asked for: nothing is verified, which is said aloud, and `--require some` refuses it.
+            // Mode `off` was asked for: nothing is verified, which is said aloud, and `--require
+            // some` refuses it.
             return match &self.plan.contract {
                 _ if self.plan.request.mode == Mode::Off => None,
                 None => Some("there was nothing to run and no contract that says so".to_owned()),
-                Some(_) => (!nothing::left_something_out(self.plan)).then(|| nothing::EMPTY.to_owned()),
+                Some(_) => {
+                    (!nothing::left_something_out(self.plan)).then(|| nothing::EMPTY.to_owned())
+                }
             };
         }
-        let evidence = self.steps().any(|(step, r)| step.is_effective() && r.is_some_and(|r| r.status.is_pass()));
+        let evidence = self
+            .steps()
+            .any(|(step, r)| step.is_effective() && r.is_some_and(|r| r.status.is_pass()));
         (!evidence).then(|| "no check that counts gave evidence".to_owned())
     }
 
@@ -342,9 +396,19 @@ impl Run<'_> {
         let narrowed = caveat::narrows(self.caveats)
             || nothing::narrows(self.plan)
             || self.plan.omitted.iter().any(|o| o.narrows)
-            || self.plan.rewrites.iter().any(|r| r.coverage == Coverage::Narrowed)
-            || self.steps().any(|(step, r)| !step.setup && r.is_some_and(|r| r.status == Status::Skipped));
-        if narrowed { Coverage::Narrowed } else { Coverage::Full }
+            || self
+                .plan
+                .rewrites
+                .iter()
+                .any(|r| r.coverage == Coverage::Narrowed)
+            || self
+                .steps()
+                .any(|(step, r)| !step.setup && r.is_some_and(|r| r.status == Status::Skipped));
+        if narrowed {
+            Coverage::Narrowed
+        } else {
+            Coverage::Full
+        }
     }
 }
 
@@ -358,7 +422,10 @@ fn said(record: &StepRecord) -> String {
         Status::NotRun => "did not run",
         Status::Passed | Status::PassedWithWarnings | Status::Flaky | Status::Cached => "passed",
     };
-    let detail = record.detail.as_ref().map_or_else(String::new, |detail| format!(": {detail}"));
+    let detail = record
+        .detail
+        .as_ref()
+        .map_or_else(String::new, |detail| format!(": {detail}"));
     format!("`{}` {what}{detail}", visible(record.id.as_bytes()))
 }
 
@@ -371,7 +438,11 @@ mod tests {
     /// A step by its name: the verb or a setting, then what it does.
     fn named(name: &str) -> (Step, Vec<Behaviour>) {
         let mut step = step(name);
-        let quick = |finish| Behaviour { duration_ms: 1, finish, stop_ms: Some(1) };
+        let quick = |finish| Behaviour {
+            duration_ms: 1,
+            finish,
+            stop_ms: Some(1),
+        };
         let mut tries = vec![quick(Finish::Exit(if name.ends_with("fail") { 1 } else { 0 })); 2];
         step.kind = match name.split('-').next() {
             Some("compile") => Kind::Compile,
@@ -385,7 +456,12 @@ mod tests {
             Some("warning") => step.severity = Severity::Warning,
             Some("always") => step.always = true,
             Some("after") => step.needs = vec!["missing".to_owned()],
-            Some("missing") => tries = vec![Behaviour { duration_ms: 0, ..quick(Finish::NoProgram) }],
+            Some("missing") => {
+                tries = vec![Behaviour {
+                    duration_ms: 0,
+                    ..quick(Finish::NoProgram)
+                }]
+            }
             Some("lost") => tries = vec![quick(Finish::Lost)],
             Some("skip") => {
                 step.skip_exit = vec![77];
@@ -393,9 +469,17 @@ mod tests {
             }
             Some("slow") => {
                 step.timeout_ms = 300;
-                tries = vec![Behaviour { duration_ms: 5000, ..quick(Finish::Exit(0)) }];
+                tries = vec![Behaviour {
+                    duration_ms: 5000,
+                    ..quick(Finish::Exit(0))
+                }];
             }
-            Some("long") => tries = vec![Behaviour { duration_ms: 5000, ..quick(Finish::Exit(0)) }],
+            Some("long") => {
+                tries = vec![Behaviour {
+                    duration_ms: 5000,
+                    ..quick(Finish::Exit(0))
+                }]
+            }
             Some("flaky") => {
                 step.retries = 1;
                 tries = vec![quick(Finish::Exit(1)), quick(Finish::Exit(0))];
@@ -411,19 +495,41 @@ mod tests {
         budget_ms: Option<u64>,
         interrupts: &[(u64, Interrupt)],
     ) -> (Plan, Judgement, String) {
-        let (steps, script): (Vec<Step>, Vec<Vec<Behaviour>>) = names.split_whitespace().map(named).unzip();
+        let (steps, script): (Vec<Step>, Vec<Vec<Behaviour>>) =
+            names.split_whitespace().map(named).unzip();
         let mut plan = plan(steps);
         plan.policy.fail_fast = fail_fast;
         plan.policy.budget_ms = budget_ms;
-        let case = Case { plan: plan.clone(), script };
-        let incidents = Incidents { interrupts: interrupts.to_vec(), record_fails: None };
+        let case = Case {
+            plan: plan.clone(),
+            script,
+        };
+        let incidents = Incidents {
+            interrupts: interrupts.to_vec(),
+            record_fails: None,
+        };
         let played = play(&case, &incidents, &mut |_| 1).unwrap();
-        let judgement = judge(&plan, &played.records, &played.ending, &Said::default(), Require::default());
+        let judgement = judge(
+            &plan,
+            &played.records,
+            &played.ending,
+            &Said::default(),
+            Require::default(),
+        );
         let word = |r: &StepRecord| match r.reason {
             Some(reason) if r.status == Status::NotRun => format!("not_run({})", reason.word()),
             _ => r.status.name().to_owned(),
         };
-        (plan, judgement, played.records.iter().map(word).collect::<Vec<_>>().join(" "))
+        (
+            plan,
+            judgement,
+            played
+                .records
+                .iter()
+                .map(word)
+                .collect::<Vec<_>>()
+                .join(" "),
+        )
     }
 
     #[test]
@@ -446,8 +552,20 @@ mod tests {
             ("skip-code ok", !go, 0, "passed", "skipped passed"),
             ("flaky", !go, 0, "passed", "flaky"),
             ("warning-fail ok", !go, 0, "passed", "failed passed"),
-            ("ok run-fail ok2", !go, 40, "failed", "passed failed not_run(fail_fast)"),
-            ("slow test-fail", !go, 43, "timed_out", "timed_out not_run(fail_fast)"),
+            (
+                "ok run-fail ok2",
+                !go,
+                40,
+                "failed",
+                "passed failed not_run(fail_fast)",
+            ),
+            (
+                "slow test-fail",
+                !go,
+                43,
+                "timed_out",
+                "timed_out not_run(fail_fast)",
+            ),
             ("slow test-fail", go, 42, "timed_out", "timed_out failed"),
             ("test-fail lint-fail", go, 42, "failed", "failed failed"),
             ("lint-fail test-fail", go, 42, "failed", "failed failed"),
@@ -456,14 +574,30 @@ mod tests {
             ("missing slow", go, 43, "errored", "errored timed_out"),
             ("ok missing ok2", go, 5, "errored", "passed errored passed"),
             ("warning-fail missing", go, 5, "errored", "failed errored"),
-            ("missing after-missing", go, 5, "errored", "errored not_run(needs)"),
-            ("run-fail ok always", !go, 40, "failed", "failed not_run(fail_fast) passed"),
+            (
+                "missing after-missing",
+                go,
+                5,
+                "errored",
+                "errored not_run(needs)",
+            ),
+            (
+                "run-fail ok always",
+                !go,
+                40,
+                "failed",
+                "failed not_run(fail_fast) passed",
+            ),
             ("setup-fail test-fail", go, 42, "failed", "failed failed"),
             ("judge-none run-fail", !go, 40, "failed", "skipped failed"),
         ] {
             let (_, judgement, said) = run(names, !keep_going, None, &[]);
             assert_eq!(
-                (judgement.exit.code(), judgement.verdict.name(), said.as_str()),
+                (
+                    judgement.exit.code(),
+                    judgement.verdict.name(),
+                    said.as_str()
+                ),
                 (code, verdict, statuses),
                 "{names}"
             );
@@ -476,20 +610,80 @@ mod tests {
         let term = (100, Interrupt::Term);
         let again = (101, Interrupt::Term);
         for (names, budget, interrupts, code, verdict, statuses) in [
-            ("long after", Some(700), vec![], 43, "incomplete", "timed_out not_run(budget)"),
-            ("slow ok", Some(700), vec![], 43, "timed_out", "timed_out passed"),
-            ("test-fail long ok", Some(700), vec![], 43, "failed", "failed timed_out not_run(budget)"),
-            ("long ok always", Some(700), vec![], 43, "incomplete", "timed_out not_run(budget) passed"),
-            ("ok long ok2", None, vec![int], 130, "cancelled", "passed not_run(cancelled) not_run(cancelled)"),
-            ("long always", None, vec![term], 143, "cancelled", "not_run(cancelled) passed"),
-            ("long always", None, vec![int, again], 130, "cancelled", "not_run(cancelled) not_run(cancelled)"),
-            ("compile-fail long", Some(700), vec![int], 130, "cancelled", "failed not_run(cancelled)"),
+            (
+                "long after",
+                Some(700),
+                vec![],
+                43,
+                "incomplete",
+                "timed_out not_run(budget)",
+            ),
+            (
+                "slow ok",
+                Some(700),
+                vec![],
+                43,
+                "timed_out",
+                "timed_out passed",
+            ),
+            (
+                "test-fail long ok",
+                Some(700),
+                vec![],
+                43,
+                "failed",
+                "failed timed_out not_run(budget)",
+            ),
+            (
+                "long ok always",
+                Some(700),
+                vec![],
+                43,
+                "incomplete",
+                "timed_out not_run(budget) passed",
+            ),
+            (
+                "ok long ok2",
+                None,
+                vec![int],
+                130,
+                "cancelled",
+                "passed not_run(cancelled) not_run(cancelled)",
+            ),
+            (
+                "long always",
+                None,
+                vec![term],
+                143,
+                "cancelled",
+                "not_run(cancelled) passed",
+            ),
+            (
+                "long always",
+                None,
+                vec![int, again],
+                130,
+                "cancelled",
+                "not_run(cancelled) not_run(cancelled)",
+            ),
+            (
+                "compile-fail long",
+                Some(700),
+                vec![int],
+                130,
+                "cancelled",
+                "failed not_run(cancelled)",
+            ),
             ("ok", None, vec![int], 0, "passed", "passed"),
         ] {
             let names = names.replace("after", "ok");
             let (_, judgement, said) = run(&names, false, budget, &interrupts);
             assert_eq!(
-                (judgement.exit.code(), judgement.verdict.name(), said.as_str()),
+                (
+                    judgement.exit.code(),
+                    judgement.verdict.name(),
+                    said.as_str()
+                ),
                 (code, verdict, statuses),
                 "{names}"
             );
@@ -508,7 +702,16 @@ mod tests {
         };
         let mut empty = plan(Vec::new());
         let ending = Ending::default();
-        let (full, some) = (Require { full: true, some: false }, Require { full: false, some: true });
+        let (full, some) = (
+            Require {
+                full: true,
+                some: false,
+            },
+            Require {
+                full: false,
+                some: true,
+            },
+        );
         let judged = |plan: &Plan, require| {
             let judgement = judge(plan, &[], &ending, &Said::default(), require);
             (judgement.verdict, judgement.coverage, judgement.exit.code())
@@ -519,32 +722,67 @@ mod tests {
             "a contract without checks"
         );
         empty.omitted = vec![omitted(false)];
-        assert_eq!(judged(&empty, Require::default()), (Verdict::NothingToVerify, Coverage::Full, 0));
-        assert_eq!(judged(&empty, some), (Verdict::NothingToVerify, Coverage::Full, 44));
-        assert_eq!(judged(&empty, full).2, 0, "a condition that does not hold narrows nothing");
+        assert_eq!(
+            judged(&empty, Require::default()),
+            (Verdict::NothingToVerify, Coverage::Full, 0)
+        );
+        assert_eq!(
+            judged(&empty, some),
+            (Verdict::NothingToVerify, Coverage::Full, 44)
+        );
+        assert_eq!(
+            judged(&empty, full).2,
+            0,
+            "a condition that does not hold narrows nothing"
+        );
         empty.request.only = vec!["a".to_owned()];
-        assert_eq!(judged(&empty, full), (Verdict::NothingToVerify, Coverage::Narrowed, 44));
+        assert_eq!(
+            judged(&empty, full),
+            (Verdict::NothingToVerify, Coverage::Narrowed, 44)
+        );
         empty.request.only.clear();
         empty.omitted = vec![omitted(true)];
-        assert_eq!(judged(&empty, full), (Verdict::NothingToVerify, Coverage::Narrowed, 44));
+        assert_eq!(
+            judged(&empty, full),
+            (Verdict::NothingToVerify, Coverage::Narrowed, 44)
+        );
         empty.contract = None;
-        assert_eq!(judged(&empty, Require::default()).0, Verdict::Incomplete, "nobody said that there is nothing");
+        assert_eq!(
+            judged(&empty, Require::default()).0,
+            Verdict::Incomplete,
+            "nobody said that there is nothing"
+        );
         let (plan, _, _) = run("ok", true, None, &[]);
         let refused = crate::run::report::refused(&plan);
         let judgement = judge(
             &plan,
             &refused,
             &ending,
-            &Said { violations: &["`x` is outside".to_owned()], ..Said::default() },
+            &Said {
+                violations: &["`x` is outside".to_owned()],
+                ..Said::default()
+            },
             Require::default(),
         );
-        assert_eq!((judgement.verdict, judgement.exit), (Verdict::Failed, Exit::Failed));
+        assert_eq!(
+            (judgement.verdict, judgement.exit),
+            (Verdict::Failed, Exit::Failed)
+        );
     }
 
-    fn record(step: &Step, status: Status, cause: Option<Cause>, detail: Option<&str>) -> StepRecord {
+    fn record(
+        step: &Step,
+        status: Status,
+        cause: Option<Cause>,
+        detail: Option<&str>,
+    ) -> StepRecord {
         StepRecord::without_evidence(
             step,
-            crate::check::outcome::Outcome { cause, detail: detail.map(Into::into), status },
+            crate::check::outcome::Outcome {
+                cause,
+                detail: detail.map(Into::into),
+                status,
+            },
         )
     }
 
@@ -552,18 +790,64 @@ mod tests {
     #[test]
     fn reasons_and_requirements() {
         let three = plan(vec![step("a"), step("b")]);
-        let (any, full) = (Require::default(), Require { full: true, some: false });
+        let (any, full) = (
+            Require::default(),
+            Require {
+                full: true,
+                some: false,
+            },
+        );
         let passed = (Status::Passed, None, None);
         let skipped = (Status::Skipped, Some(Cause::SkipExit), Some("why"));
         for (a, b, require, code, verdict, coverage, reason) in [
             (passed, passed, any, 0, "passed", Coverage::Full, None),
             (passed, passed, full, 0, "passed", Coverage::Full, None),
             (passed, skipped, any, 0, "passed", Coverage::Narrowed, None),
-            (passed, skipped, full, 44, "passed", Coverage::Narrowed, Some("full coverage was required")),
-            ((Status::Failed, None, None), skipped, full, 40, "failed", Coverage::Narrowed, Some("`a` failed")),
-            ((Status::Failed, None, Some("d")), passed, any, 40, "failed", Coverage::Full, Some("`a` failed: d")),
-            (passed, (Status::Errored, None, None), any, 40, "errored", Coverage::Full, Some("`b` could not be run")),
-            (passed, (Status::TimedOut, None, None), any, 43, "timed_out", Coverage::Full, Some("`b` timed out")),
+            (
+                passed,
+                skipped,
+                full,
+                44,
+                "passed",
+                Coverage::Narrowed,
+                Some("full coverage was required"),
+            ),
+            (
+                (Status::Failed, None, None),
+                skipped,
+                full,
+                40,
+                "failed",
+                Coverage::Narrowed,
+                Some("`a` failed"),
+            ),
+            (
+                (Status::Failed, None, Some("d")),
+                passed,
+                any,
+                40,
+                "failed",
+                Coverage::Full,
+                Some("`a` failed: d"),
+            ),
+            (
+                passed,
+                (Status::Errored, None, None),
+                any,
+                40,
+                "errored",
+                Coverage::Full,
+                Some("`b` could not be run"),
+            ),
+            (
+                passed,
+                (Status::TimedOut, None, None),
+                any,
+                43,
+                "timed_out",
+                Coverage::Full,
+                Some("`b` timed out"),
+            ),
             (
                 passed,
                 (Status::NotRun, Some(Cause::Shard), None),
@@ -594,27 +878,63 @@ mod tests {
             ),
         ] {
             let outcomes = three.steps.iter().zip([a, b]);
-            let records: Vec<StepRecord> =
-                outcomes.map(|(s, (status, cause, said))| record(s, status, cause, said)).collect();
-            let judged = judge(&three, &records, &Ending::default(), &Said::default(), require);
-            let got = (judged.exit.code(), judged.verdict.name(), judged.coverage, judged.reason.as_deref());
+            let records: Vec<StepRecord> = outcomes
+                .map(|(s, (status, cause, said))| record(s, status, cause, said))
+                .collect();
+            let judged = judge(
+                &three,
+                &records,
+                &Ending::default(),
+                &Said::default(),
+                require,
+            );
+            let got = (
+                judged.exit.code(),
+                judged.verdict.name(),
+                judged.coverage,
+                judged.reason.as_deref(),
+            );
             assert_eq!(got, (code, verdict, coverage, reason), "{a:?} {b:?}");
         }
         // A step without a record, and an end that alone says that the budget was used up.
         let some = [record(&three.steps[0], Status::Passed, None, None)];
         let judged = judge(&three, &some, &Ending::default(), &Said::default(), any);
-        assert_eq!((judged.verdict, judged.reason.as_deref()), (Verdict::Incomplete, Some("`b` did not run")));
-        let ending = Ending { budget_used: true, ..Ending::default() };
-        let both: Vec<StepRecord> = three.steps.iter().map(|s| record(s, Status::Passed, None, None)).collect();
+        assert_eq!(
+            (judged.verdict, judged.reason.as_deref()),
+            (Verdict::Incomplete, Some("`b` did not run"))
+        );
+        let ending = Ending {
+            budget_used: true,
+            ..Ending::default()
+        };
+        let both: Vec<StepRecord> = three
+            .steps
+            .iter()
+            .map(|s| record(s, Status::Passed, None, None))
+            .collect();
         let judged = judge(&three, &both, &ending, &Said::default(), any);
-        assert_eq!((judged.verdict, judged.exit), (Verdict::Incomplete, Exit::Time));
+        assert_eq!(
+            (judged.verdict, judged.exit),
+            (Verdict::Incomplete, Exit::Time)
+        );
     }
 
     #[test]
     fn what_narrows() {
         let judged = |plan: &Plan, status| {
-            let records: Vec<StepRecord> = plan.steps.iter().map(|s| record(s, status, None, None)).collect();
-            judge(plan, &records, &Ending::default(), &Said::default(), Require::default()).coverage
+            let records: Vec<StepRecord> = plan
+                .steps
+                .iter()
+                .map(|s| record(s, status, None, None))
+                .collect();
+            judge(
+                plan,
+                &records,
+                &Ending::default(),
+                &Said::default(),
+                Require::default(),
+            )
+            .coverage
         };
         let mut one = plan(vec![step("a")]);
         assert_eq!(judged(&one, Status::Passed), Coverage::Full);
@@ -645,7 +965,10 @@ mod tests {
 
     #[test]
     fn a_share_and_a_mode_without_checks_say_so() {
-        let some = Require { full: false, some: true };
+        let some = Require {
+            full: false,
+            some: true,
+        };
         let ending = Ending::default();
         let mut off = plan(Vec::new());
         off.omitted = vec![Omitted {
@@ -656,23 +979,50 @@ mod tests {
             reason: "r".into(),
             reasons: Vec::new(),
         }];
-        let said = |plan: &Plan, require| judge(plan, &[], &ending, &Said::default(), require).reason.unwrap();
-        assert_eq!(said(&off, Require::default()), "each check of the contract was left out");
-        assert_eq!(said(&off, some), "each check of the contract was left out; something was required to be verified");
+        let said = |plan: &Plan, require| {
+            judge(plan, &[], &ending, &Said::default(), require)
+                .reason
+                .unwrap()
+        };
+        assert_eq!(
+            said(&off, Require::default()),
+            "each check of the contract was left out"
+        );
+        assert_eq!(
+            said(&off, some),
+            "each check of the contract was left out; something was required to be verified"
+        );
         off.request.mode = Mode::Off;
-        assert_eq!(said(&off, Require::default()), "mode is off: nothing was verified");
+        assert_eq!(
+            said(&off, Require::default()),
+            "mode is off: nothing was verified"
+        );
         // Others hold the checks that count.
         let one = plan(vec![step("a")]);
         let mut only_setup = one.clone();
         only_setup.steps[0].setup = true;
         let share = |plan: &Plan, status| {
             let records = [record(&plan.steps[0], status, None, None)];
-            let judged = judge_share(plan, &records, &ending, &Said::default(), some, Some("share 1 of 2"));
+            let judged = judge_share(
+                plan,
+                &records,
+                &ending,
+                &Said::default(),
+                some,
+                Some("share 1 of 2"),
+            );
             (judged.verdict, judged.exit.code(), judged.reason)
         };
         assert_eq!(share(&one, Status::Passed), (Verdict::Passed, 0, None));
-        let reason = "share 1 of 2 has no check of its own that counts: it verified nothing".to_owned();
-        assert_eq!(share(&only_setup, Status::Passed), (Verdict::NothingToVerify, 0, Some(reason)));
-        assert_eq!(share(&only_setup, Status::Failed), (Verdict::Failed, 5, Some("`a` failed".to_owned())));
+        let reason =
+            "share 1 of 2 has no check of its own that counts: it verified nothing".to_owned();
+        assert_eq!(
+            share(&only_setup, Status::Passed),
+            (Verdict::NothingToVerify, 0, Some(reason))
+        );
+        assert_eq!(
+            share(&only_setup, Status::Failed),
+            (Verdict::Failed, 5, Some("`a` failed".to_owned()))
+        );
     }
 }

@@ -1,11 +1,18 @@
-//! How long does a person wait for `vplan explain`, with ten checks? As whole processes: with the changed files named, beside
-//! `git --version`; with git as the source of changes, beside the two calls of git, side by side, that say the same.
+//! How long does a person wait for `vplan explain`, with ten checks? As whole processes: with the
+//! changed files named, beside `git --version`; with git as the source of changes, beside the two
+//! calls of git, side by side, that say the same.
 //!
-//! `cargo bench --bench explain [-- PROGRAM]`: what is measured is a copy of the program, as it is where it has been installed
-//! (what a linker has just written lies in small pieces in the page cache, and starts 0.3 ms later), or a copy of `PROGRAM`,
-//! say of the one that is built statically as README says.
+//! `cargo bench --bench explain [-- PROGRAM]`: what is measured is a copy of the program, as it is
+//! where it has been installed (what a linker has just written lies in small pieces in the page
+//! cache, and starts 0.3 ms later), or a copy of `PROGRAM`, say of the one that is built statically
+//! as README says.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::disallowed_methods, reason = "a benchmark may stop")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a benchmark may stop"
+)]
 
 mod paired;
 
@@ -26,8 +33,15 @@ fn main() {
 
 fn measure(arguments: &[&str]) {
     // `cargo test --benches` only wants to know whether it runs.
-    let rounds = if arguments.contains(&"--bench") { ROUNDS } else { 1 };
-    let program = arguments.iter().find(|a| !a.starts_with("--")).unwrap_or(&env!("CARGO_BIN_EXE_vplan"));
+    let rounds = if arguments.contains(&"--bench") {
+        ROUNDS
+    } else {
+        1
+    };
+    let program = arguments
+        .iter()
+        .find(|a| !a.starts_with("--"))
+        .unwrap_or(&env!("CARGO_BIN_EXE_vplan"));
     let dir = tempfile::tempdir().unwrap();
     let installed = dir.path().join("vplan");
     std::fs::copy(program, &installed).unwrap();
@@ -39,8 +53,21 @@ fn measure(arguments: &[&str]) {
         command
     };
     for (what, args) in [
-        ("explain, ten checks", &["explain", "--changed", "src/part1/lib.rs", "docs/map.md"][..]),
-        ("plan in JSON", &["plan", "--format", "json", "--changed", "src/part1/lib.rs", "docs/map.md"]),
+        (
+            "explain, ten checks",
+            &["explain", "--changed", "src/part1/lib.rs", "docs/map.md"][..],
+        ),
+        (
+            "plan in JSON",
+            &[
+                "plan",
+                "--format",
+                "json",
+                "--changed",
+                "src/part1/lib.rs",
+                "docs/map.md",
+            ],
+        ),
     ] {
         let git = || command(Path::new("git"), &["--version"]);
         let compared = paired::compare(rounds, || command(&installed, args), git);
@@ -48,7 +75,12 @@ fn measure(arguments: &[&str]) {
     }
     let calls = || command(&own, &["--floor", "."]);
     let compared = paired::compare(rounds, || command(&installed, &["explain"]), calls);
-    paired::report("explain, 1,000 files, asking git", &compared, "two calls of git", 1.2);
+    paired::report(
+        "explain, 1,000 files, asking git",
+        &compared,
+        "two calls of git",
+        1.2,
+    );
 }
 
 /// A repository of a thousand files, two of which are not as they were.
@@ -71,7 +103,15 @@ fn repository(dir: &Path) -> PathBuf {
     for args in [
         &["init", "--quiet"][..],
         &["add", "--all"],
-        &["-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--message=a"],
+        &[
+            "-c",
+            "user.name=a",
+            "-c",
+            "user.email=a@b",
+            "commit",
+            "--quiet",
+            "--message=a",
+        ],
     ] {
         paired::time(Command::new("git").current_dir(&root).args(args));
     }
@@ -80,11 +120,17 @@ fn repository(dir: &Path) -> PathBuf {
     root
 }
 
-/// The floor: what git must be asked, side by side, and nothing made of it. (vplan compares the files of the work tree with the
-/// index itself, because git would run programs that the repository names; it asks only for what is staged.)
+/// The floor: what git must be asked, side by side, and nothing made of it. (vplan compares the
+/// files of the work tree with the index itself, because git would run programs that the repository
+/// names; it asks only for what is staged.)
 fn floor(root: &Path) {
     let ask = |args: &[&str]| -> Child {
-        Command::new("git").current_dir(root).args(args).stdout(Stdio::piped()).spawn().unwrap()
+        Command::new("git")
+            .current_dir(root)
+            .args(args)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap()
     };
     let changed = ask(&["diff-index", "--raw", "-z", "--no-renames", "HEAD", "--"]);
     let untracked = ask(&["ls-files", "-z", "--others", "--exclude-standard"]);

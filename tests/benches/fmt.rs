@@ -15,7 +15,8 @@ use vplan::lang::parse::{Caps, parse};
 
 const CHECKS: usize = 10_000;
 
-/// A contract in which nothing is where it belongs: tabs, comments, settings out of order, spare blank lines.
+/// A contract in which nothing is where it belongs: tabs, comments, settings out of order, spare
+/// blank lines.
 fn ugly() -> String {
     let mut text = String::from("# a comment\n\n\nvplan 1\n");
     for i in 0..CHECKS {
@@ -29,7 +30,10 @@ fn ugly() -> String {
 }
 
 fn main() {
-    let caps = Caps { file_bytes: usize::MAX, ..Caps::default() };
+    let caps = Caps {
+        file_bytes: usize::MAX,
+        ..Caps::default()
+    };
     let lay_out = |source: &Source| match reformat(source, SourceId(0), &caps) {
         Ok(Formatted::Text(text)) => text,
         other => panic!("{other:?}"),
@@ -44,10 +48,18 @@ fn main() {
     let block = Source::new("block", &(block + "}\n"));
 
     let mut criterion = Criterion::default().configure_from_args().sample_size(20);
-    criterion.bench_function("fmt: parse alone", |b| b.iter(|| black_box(parse(&ugly, SourceId(0), &caps))));
-    criterion.bench_function("fmt: 10,000 checks", |b| b.iter(|| black_box(lay_out(&ugly))));
-    criterion.bench_function("fmt: 10,000 checks, formatted", |b| b.iter(|| black_box(lay_out(&formatted))));
-    criterion.bench_function("fmt: one block of 20,000 settings", |b| b.iter(|| black_box(lay_out(&block))));
+    criterion.bench_function("fmt: parse alone", |b| {
+        b.iter(|| black_box(parse(&ugly, SourceId(0), &caps)))
+    });
+    criterion.bench_function("fmt: 10,000 checks", |b| {
+        b.iter(|| black_box(lay_out(&ugly)))
+    });
+    criterion.bench_function("fmt: 10,000 checks, formatted", |b| {
+        b.iter(|| black_box(lay_out(&formatted)))
+    });
+    criterion.bench_function("fmt: one block of 20,000 settings", |b| {
+        b.iter(|| black_box(lay_out(&block)))
+    });
     criterion.bench_function("fmt --check: the difference", |b| {
         b.iter(|| black_box(unified("a", ugly.text(), formatted.text(), false)));
     });

@@ -1,9 +1,11 @@
-//! What does it cost to match many conditions against many files? From the texts of the globs to the answers, beside a bare
-//! `globset::GlobSet` that does the same (and no exclusions, no counting by list).
+//! What does it cost to match many conditions against many files? From the texts of the globs to
+//! the answers, beside a bare `globset::GlobSet` that does the same (and no exclusions, no counting
+//! by list).
 //!
-//! `cargo bench --bench matching` measures whole processes first: `vplan plan --format json` (contract parsed, files read,
-//! matched, reasons, order, digest, output) beside this program doing nothing but the matching with globset; then both
-//! engines alone, within one process. Single runs, and the same data for other programs:
+//! `cargo bench --bench matching` measures whole processes first: `vplan plan --format json`
+//! (contract parsed, files read, matched, reasons, order, digest, output) beside this program doing
+//! nothing but the matching with globset; then both engines alone, within one process. Single runs,
+//! and the same data for other programs:
 //!
 //! ```text
 //! cargo bench --bench matching --no-run                      # names the executable
@@ -37,13 +39,25 @@ fn main() {
     match *arguments {
         ["--write", dir, checks, files, ..] => {
             let dir = std::path::Path::new(dir);
-            std::fs::write(dir.join("verify.vplan"), monorepo::contract(checks.parse().unwrap())).unwrap();
-            std::fs::write(dir.join("changed.txt"), monorepo::changed(files.parse().unwrap())).unwrap();
-            std::fs::write(dir.join("globs.txt"), monorepo::lists(checks.parse().unwrap()).concat().join("\n"))
-                .unwrap();
+            std::fs::write(
+                dir.join("verify.vplan"),
+                monorepo::contract(checks.parse().unwrap()),
+            )
+            .unwrap();
+            std::fs::write(
+                dir.join("changed.txt"),
+                monorepo::changed(files.parse().unwrap()),
+            )
+            .unwrap();
+            std::fs::write(
+                dir.join("globs.txt"),
+                monorepo::lists(checks.parse().unwrap()).concat().join("\n"),
+            )
+            .unwrap();
         }
         ["--floor", dir] => {
-            let read = |name: &str| std::fs::read_to_string(std::path::Path::new(dir).join(name)).unwrap();
+            let read =
+                |name: &str| std::fs::read_to_string(std::path::Path::new(dir).join(name)).unwrap();
             let (globs, changed) = (read("globs.txt"), read("changed.txt"));
             println!("{} hits", bare(globs.lines(), changed.lines()));
         }
@@ -51,7 +65,11 @@ fn main() {
             let lists = monorepo::lists(checks.parse().unwrap());
             let changes = monorepo::changes(files.parse().unwrap());
             let start = std::time::Instant::now();
-            let hits = if engine == "globset" { globset(&lists, &changes) } else { ours(&lists, &changes) };
+            let hits = if engine == "globset" {
+                globset(&lists, &changes)
+            } else {
+                ours(&lists, &changes)
+            };
             println!("{hits} hits in {:?}", start.elapsed());
         }
         _ => {
@@ -66,22 +84,43 @@ fn main() {
     }
 }
 
-/// Whole processes. The aim: 10,000 checks and 100,000 files in a quarter of the time of bare globset, with at most 96 MiB.
-/// That floor is not run here: with these globs it takes minutes and more memory than most machines have. The smaller floors
-/// only show where the ground is; a plan says much more than which globs match.
+/// Whole processes. The aim: 10,000 checks and 100,000 files in a quarter of the time of bare
+/// globset, with at most 96 MiB. That floor is not run here: with these globs it takes minutes and
+/// more memory than most machines have. The smaller floors only show where the ground is; a plan
+/// says much more than which globs match.
 fn whole() {
     let own = std::env::current_exe().unwrap();
     let root = tempfile::tempdir().unwrap();
-    for (checks, files, rounds) in [(1_000, 10_000, 11), (1_000, 100_000, 5), (10_000, 10_000, 5), (10_000, 100_000, 5)]
-    {
+    for (checks, files, rounds) in [
+        (1_000, 10_000, 11),
+        (1_000, 100_000, 5),
+        (10_000, 10_000, 5),
+        (10_000, 100_000, 5),
+    ] {
         let dir = root.path().join(format!("{checks}x{files}"));
         std::fs::create_dir_all(dir.join("contracts")).unwrap();
-        std::fs::write(dir.join("contracts/verify.vplan"), monorepo::contract(checks)).unwrap();
+        std::fs::write(
+            dir.join("contracts/verify.vplan"),
+            monorepo::contract(checks),
+        )
+        .unwrap();
         std::fs::write(dir.join("changed.txt"), monorepo::changed(files)).unwrap();
-        std::fs::write(dir.join("globs.txt"), monorepo::lists(checks).concat().join("\n")).unwrap();
+        std::fs::write(
+            dir.join("globs.txt"),
+            monorepo::lists(checks).concat().join("\n"),
+        )
+        .unwrap();
         let ours = || {
             let mut command = Command::new(env!("CARGO_BIN_EXE_vplan"));
-            command.args(["plan", "--format", "json", "--max-file", "16MiB", "--changed-from", "changed.txt"]);
+            command.args([
+                "plan",
+                "--format",
+                "json",
+                "--max-file",
+                "16MiB",
+                "--changed-from",
+                "changed.txt",
+            ]);
             command.current_dir(&dir);
             command
         };
@@ -101,7 +140,10 @@ fn whole() {
         }
         let peak = paired::peak(&mut ours());
         let met = if peak <= 96.0 { "met" } else { "MISSED" };
-        println!("{:38} {peak:>5.1} MiB at its peak, target 96 MiB: {met}", "");
+        println!(
+            "{:38} {peak:>5.1} MiB at its peak, target 96 MiB: {met}",
+            ""
+        );
     }
 }
 
@@ -111,10 +153,14 @@ fn measure(criterion: &mut Criterion) {
         let lists = monorepo::lists(checks);
         let changes = monorepo::changes(files);
         let id = |engine| BenchmarkId::new(engine, format!("{checks}x{files}"));
-        group.bench_function(id("vplan"), |b| b.iter(|| ours(black_box(&lists), black_box(&changes))));
+        group.bench_function(id("vplan"), |b| {
+            b.iter(|| ours(black_box(&lists), black_box(&changes)))
+        });
         // The largest one takes it more than a minute a round; see `--once`.
         if checks * files <= 10_000_000 {
-            group.bench_function(id("globset"), |b| b.iter(|| globset(black_box(&lists), black_box(&changes))));
+            group.bench_function(id("globset"), |b| {
+                b.iter(|| globset(black_box(&lists), black_box(&changes)))
+            });
         }
     }
     group.finish();
@@ -123,20 +169,35 @@ fn measure(criterion: &mut Criterion) {
 /// Parses, indexes, matches, evaluates; yields how many files all lists select together.
 fn ours(lists: &[Vec<String>], changes: &ChangeSet) -> u64 {
     let selections = monorepo::selections(lists);
-    match_all(&selections.iter().collect::<Vec<&Selection>>(), changes).iter().map(|selected| selected.all.count).sum()
+    match_all(&selections.iter().collect::<Vec<&Selection>>(), changes)
+        .iter()
+        .map(|selected| selected.all.count)
+        .sum()
 }
 
 /// Compiles and matches; yields how many hits all globs have together.
 fn globset(lists: &[Vec<String>], changes: &ChangeSet) -> u64 {
-    let paths: Vec<std::path::PathBuf> = changes.files().iter().map(|file| file.path.to_os()).collect();
+    let paths: Vec<std::path::PathBuf> = changes
+        .files()
+        .iter()
+        .map(|file| file.path.to_os())
+        .collect();
     bare(lists.iter().flatten().map(String::as_str), paths.iter())
 }
 
-fn bare<'a, P: AsRef<std::path::Path>>(globs: impl Iterator<Item = &'a str>, paths: impl Iterator<Item = P>) -> u64 {
+fn bare<'a, P: AsRef<std::path::Path>>(
+    globs: impl Iterator<Item = &'a str>,
+    paths: impl Iterator<Item = P>,
+) -> u64 {
     let mut builder = GlobSetBuilder::new();
     for text in globs {
         let text = text.trim_start_matches('!');
-        builder.add(GlobBuilder::new(text).literal_separator(true).build().unwrap());
+        builder.add(
+            GlobBuilder::new(text)
+                .literal_separator(true)
+                .build()
+                .unwrap(),
+        );
     }
     let set = builder.build().unwrap();
     let mut found = Vec::new();

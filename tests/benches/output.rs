@@ -1,9 +1,16 @@
-//! How fast is output read? 100 MiB of what test runners and compilers write, in pieces of 64 KiB as a runner reads them: by the one
-//! format that it is, by all formats of its kind (`format auto` with a command that nobody knows), and by formats that it does not
-//! concern. `cargo bench --bench output`; `cargo bench --bench output -- --once` prints one round of each in MB/s.
+//! How fast is output read? 100 MiB of what test runners and compilers write, in pieces of 64 KiB
+//! as a runner reads them: by the one format that it is, by all formats of its kind (`format auto`
+//! with a command that nobody knows), and by formats that it does not concern. `cargo bench --bench
+//! output`; `cargo bench --bench output -- --once` prints one round of each in MB/s.
 //!
 //! The aim: 500 MB/s for lines that do not concern the format, 100 MB/s by all.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::disallowed_methods, clippy::panic)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    clippy::panic
+)]
 
 use criterion::{BenchmarkId, Criterion, Throughput};
 use std::fmt::Write as _;
@@ -27,7 +34,11 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let once = arguments.iter().any(|a| a == "--once");
     // `cargo test --benches` only wants to know whether it runs.
-    let size = if once || arguments.iter().any(|a| a == "--bench") { SIZE } else { 1 << 20 };
+    let size = if once || arguments.iter().any(|a| a == "--bench") {
+        SIZE
+    } else {
+        1 << 20
+    };
     if once {
         for case in cases(size) {
             for (by, formats) in &case.formats {
@@ -48,7 +59,9 @@ fn main() {
         let mut group = criterion.benchmark_group(case.name);
         group.throughput(Throughput::Bytes(case.text.len() as u64));
         for (by, formats) in &case.formats {
-            group.bench_function(BenchmarkId::from_parameter(by), |b| b.iter(|| scan(formats, &case.text)));
+            group.bench_function(BenchmarkId::from_parameter(by), |b| {
+                b.iter(|| scan(formats, &case.text))
+            });
         }
         group.finish();
     }
@@ -57,7 +70,9 @@ fn main() {
 
 fn scan(formats: &[&'static Format], text: &str) -> Option<Reading> {
     let mut scan = Scan::new(formats);
-    text.as_bytes().chunks(PIECE).for_each(|piece| scan.push(Stream::Out, piece));
+    text.as_bytes()
+        .chunks(PIECE)
+        .for_each(|piece| scan.push(Stream::Out, piece));
     scan.finish()
 }
 
@@ -76,13 +91,21 @@ fn cases(size: usize) -> Vec<Case> {
     // What each format costs where it is not concerned.
     let log = filled(size / 10, log);
     for kind in [Kind::Test, Kind::Compile, Kind::Lint] {
-        let alone = ALL.iter().filter(|f| f.kinds.contains(&kind)).map(|f| (f.id, vec![f])).collect();
+        let alone = ALL
+            .iter()
+            .filter(|f| f.kinds.contains(&kind))
+            .map(|f| (f.id, vec![f]))
+            .collect();
         let name = match kind {
             Kind::Test => "log, each test",
             Kind::Compile => "log, compile",
             _ => "log, each lint",
         };
-        cases.push(Case { name, text: log.clone(), formats: alone });
+        cases.push(Case {
+            name,
+            text: log.clone(),
+            formats: alone,
+        });
     }
     cases
 }
@@ -94,7 +117,11 @@ fn case(name: &'static str, kind: Kind, format: &'static str, text: String) -> C
         formats.push(("known", known));
     }
     formats.push(("auto", format::guessed(&["make"], kind)));
-    Case { name, text, formats }
+    Case {
+        name,
+        text,
+        formats,
+    }
 }
 
 /// So much of what a writer writes, given the number of each part.
@@ -119,7 +146,11 @@ fn cargo(n: usize, out: &mut String) {
             "     Running unittests src/lib.rs (target/debug/deps/room{n}-0123456789abcdef)\n\nrunning 999 tests"
         );
     } else {
-        let _ = writeln!(out, "test room{}::tests::what_is_met_again_is_not_new_{n} ... ok", n / 1000);
+        let _ = writeln!(
+            out,
+            "test room{}::tests::what_is_met_again_is_not_new_{n} ... ok",
+            n / 1000
+        );
     }
 }
 
@@ -153,7 +184,10 @@ fn go_json(n: usize, out: &mut String) {
     head(out, "run");
     let _ = writeln!(out, ",\"Test\":\"TestRoom{n}\"}}");
     head(out, "output");
-    let _ = writeln!(out, ",\"Test\":\"TestRoom{n}\",\"Output\":\"    room_test.go:31: looked at {n} of them\\n\"}}");
+    let _ = writeln!(
+        out,
+        ",\"Test\":\"TestRoom{n}\",\"Output\":\"    room_test.go:31: looked at {n} of them\\n\"}}"
+    );
     head(out, "pass");
     let _ = writeln!(out, ",\"Test\":\"TestRoom{n}\",\"Elapsed\":0}}");
 }
@@ -162,7 +196,11 @@ fn tap(n: usize, out: &mut String) {
     if n == 0 {
         out.push_str("TAP version 14\n");
     }
-    let _ = writeln!(out, "ok {} - what is met again is not new\n  ---\n  duration_ms: 0.123\n  ...", n + 1);
+    let _ = writeln!(
+        out,
+        "ok {} - what is met again is not new\n  ---\n  duration_ms: 0.123\n  ...",
+        n + 1
+    );
 }
 
 fn log(n: usize, out: &mut String) {

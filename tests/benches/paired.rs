@@ -1,4 +1,5 @@
-//! How is a whole process compared with a floor, on a machine that others use too? In turn, and by the ratio of each pair.
+//! How is a whole process compared with a floor, on a machine that others use too? In turn, and by
+//! the ratio of each pair.
 #![allow(dead_code, reason = "not every benchmark asks for everything")]
 
 use std::io::Read as _;
@@ -15,15 +16,25 @@ pub struct Compared {
     pub ratio: f64,
 }
 
-/// Runs both in turn, once unmeasured, then `rounds` times. A process that fails ends the benchmark.
+/// Runs both in turn, once unmeasured, then `rounds` times. A process that fails ends the
+/// benchmark.
 pub fn compare(rounds: usize, ours: impl Fn() -> Command, floor: impl Fn() -> Command) -> Compared {
     time(&mut ours());
     time(&mut floor());
-    let pairs: Vec<(Duration, Duration)> = (0..rounds).map(|_| (time(&mut ours()), time(&mut floor()))).collect();
-    let mut ratios: Vec<f64> = pairs.iter().map(|(a, b)| a.as_secs_f64() / b.as_secs_f64()).collect();
+    let pairs: Vec<(Duration, Duration)> = (0..rounds)
+        .map(|_| (time(&mut ours()), time(&mut floor())))
+        .collect();
+    let mut ratios: Vec<f64> = pairs
+        .iter()
+        .map(|(a, b)| a.as_secs_f64() / b.as_secs_f64())
+        .collect();
     ratios.sort_by(f64::total_cmp);
     let (ours, floor): (Vec<Duration>, Vec<Duration>) = pairs.into_iter().unzip();
-    Compared { ours: median(ours), floor: median(floor), ratio: ratios[rounds / 2] }
+    Compared {
+        ours: median(ours),
+        floor: median(floor),
+        ratio: ratios[rounds / 2],
+    }
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {
@@ -34,7 +45,11 @@ fn median(mut times: Vec<Duration>) -> Duration {
 /// From the start of a process to its end; what it writes is read and thrown away.
 pub fn time(command: &mut Command) -> Duration {
     let start = Instant::now();
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut out = child.stdout.take().unwrap();
     let mut buffer = vec![0; 1 << 16];
     while out.read(&mut buffer).unwrap() > 0 {}
@@ -44,15 +59,22 @@ pub fn time(command: &mut Command) -> Duration {
     elapsed
 }
 
-/// The most memory that a process held, in MiB: asked again and again while it runs, so a little less than the truth at worst.
+/// The most memory that a process held, in MiB: asked again and again while it runs, so a little
+/// less than the truth at worst.
 pub fn peak(command: &mut Command) -> f64 {
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
     let status = format!("/proc/{}/status", child.id());
     let mut most = 0.0;
     while child.try_wait().unwrap().is_none() {
         let text = std::fs::read_to_string(&status).unwrap_or_default();
         let line = text.lines().find_map(|l| l.strip_prefix("VmHWM:"));
-        let kib = line.and_then(|l| l.trim().strip_suffix(" kB")).and_then(|n| n.parse::<f64>().ok());
+        let kib = line
+            .and_then(|l| l.trim().strip_suffix(" kB"))
+            .and_then(|n| n.parse::<f64>().ok());
         most = kib.map_or(most, |kib| (kib / 1024.0).max(most));
         // It would otherwise take a core from what is measured.
         std::thread::sleep(Duration::from_millis(1));
@@ -62,7 +84,13 @@ pub fn peak(command: &mut Command) -> f64 {
 
 /// One line: the figure, the floor, how they compare, and what was aimed at.
 pub fn report(what: &str, compared: &Compared, floor: &str, target: f64) {
-    let Compared { ours, floor: under, ratio } = compared;
+    let Compared {
+        ours,
+        floor: under,
+        ratio,
+    } = compared;
     let met = if *ratio <= target { "met" } else { "MISSED" };
-    println!("{what:<34} {ours:>10.2?}   {floor} {under:>10.2?}   ratio {ratio:.2}, target {target:.2}: {met}");
+    println!(
+        "{what:<34} {ours:>10.2?}   {floor} {under:>10.2?}   ratio {ratio:.2}, target {target:.2}: {met}"
+    );
 }

@@ -1,12 +1,19 @@
-//! What does a whole `vplan run` cost beyond the commands that it runs? `true` many times, planned, supervised, captured,
-//! limited, journalled with each end on the disk, and reported; beside a program that starts the same commands with two
-//! pipes, reads them and waits. (`steps` measures the driver alone.)
+//! What does a whole `vplan run` cost beyond the commands that it runs? `true` many times, planned,
+//! supervised, captured, limited, journalled with each end on the disk, and reported; beside a
+//! program that starts the same commands with two pipes, reads them and waits. (`steps` measures
+//! the driver alone.)
 //!
-//! `cargo bench --bench run`. The second figure is what a step costs more than in the same program with a line written and
-//! synced at each end: how fast the disk is belongs to neither. Then the same commands by others that are on the PATH (make,
-//! ninja, just; some of these start a shell for each), which promise less.
+//! `cargo bench --bench run`. The second figure is what a step costs more than in the same program
+//! with a line written and synced at each end: how fast the disk is belongs to neither. Then the
+//! same commands by others that are on the PATH (make, ninja, just; some of these start a shell for
+//! each), which promise less.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::disallowed_methods, reason = "a benchmark may stop")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a benchmark may stop"
+)]
 
 mod paired;
 
@@ -22,7 +29,11 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match *arguments {
-        ["--floor", steps, jobs, journal] => floor(steps.parse().unwrap(), jobs.parse().unwrap(), Path::new(journal)),
+        ["--floor", steps, jobs, journal] => floor(
+            steps.parse().unwrap(),
+            jobs.parse().unwrap(),
+            Path::new(journal),
+        ),
         _ => measure(),
     }
 }
@@ -32,8 +43,11 @@ fn measure() {
     let journal = dir.path().join("journal");
     let own = std::env::current_exe().unwrap();
     // `cargo test --benches` only wants to know whether it runs.
-    let sizes: &[(u32, usize)] =
-        if std::env::args().any(|a| a == "--bench") { &[(100, 21), (1_000, 7)] } else { &[(10, 1)] };
+    let sizes: &[(u32, usize)] = if std::env::args().any(|a| a == "--bench") {
+        &[(100, 21), (1_000, 7)]
+    } else {
+        &[(10, 1)]
+    };
     for &(steps, rounds) in sizes {
         let root = dir.path().join(steps.to_string());
         std::fs::create_dir_all(root.join("contracts")).unwrap();
@@ -45,24 +59,52 @@ fn measure() {
         for jobs in ["1", "2"] {
             let ours = || {
                 let mut command = Command::new(env!("CARGO_BIN_EXE_vplan"));
-                command.args(["run", "--changed-none", "--quiet", "--progress", "none", "--jobs", jobs]);
-                command.arg("--records").arg(dir.path().join("records")).current_dir(&root);
+                command.args([
+                    "run",
+                    "--changed-none",
+                    "--quiet",
+                    "--progress",
+                    "none",
+                    "--jobs",
+                    jobs,
+                ]);
+                command
+                    .arg("--records")
+                    .arg(dir.path().join("records"))
+                    .current_dir(&root);
                 command
             };
             let floor = |journal: &Path| {
                 let mut command = Command::new(&own);
-                command.args(["--floor", &steps.to_string(), jobs]).arg(journal);
+                command
+                    .args(["--floor", &steps.to_string(), jobs])
+                    .arg(journal);
                 command
             };
             let bare = paired::compare(rounds, ours, || floor(Path::new("")));
-            paired::report(&format!("{steps} steps, {jobs} at a time"), &bare, "spawn and wait", 1.6);
+            paired::report(
+                &format!("{steps} steps, {jobs} at a time"),
+                &bare,
+                "spawn and wait",
+                1.6,
+            );
             let synced = paired::compare(rounds, ours, || floor(&journal));
-            let more = (synced.ours.as_secs_f64() - synced.floor.as_secs_f64()) * 1e6 / f64::from(steps);
+            let more =
+                (synced.ours.as_secs_f64() - synced.floor.as_secs_f64()) * 1e6 / f64::from(steps);
             let met = if more <= 100.0 { "met" } else { "MISSED" };
-            println!("{:34} {more:>8.0}us a step over the same with a journal, synced; target 100us: {met}", "");
+            println!(
+                "{:34} {more:>8.0}us a step over the same with a journal, synced; target 100us: {met}",
+                ""
+            );
             for (program, prepare) in PEERS {
-                let Some(arguments) = prepare(&root, steps, jobs) else { continue };
-                if !Command::new(program).arg("--version").output().is_ok_and(|o| o.status.success()) {
+                let Some(arguments) = prepare(&root, steps, jobs) else {
+                    continue;
+                };
+                if !Command::new(program)
+                    .arg("--version")
+                    .output()
+                    .is_ok_and(|o| o.status.success())
+                {
                     println!("{program:>34}: not here");
                     continue;
                 }
@@ -71,14 +113,16 @@ fn measure() {
                     command.args(&arguments).current_dir(&root);
                     command
                 };
-                let Compared { ours, ratio, .. } = paired::compare(rounds, theirs, || floor(Path::new("")));
+                let Compared { ours, ratio, .. } =
+                    paired::compare(rounds, theirs, || floor(Path::new("")));
                 println!("{program:>34} {ours:>10.2?}   ratio {ratio:.2}");
             }
         }
     }
 }
 
-/// Another runner: its program, and what writes its file in a folder and gives its arguments; none if it cannot do so many at a time.
+/// Another runner: its program, and what writes its file in a folder and gives its arguments; none
+/// if it cannot do so many at a time.
 type Peer = (&'static str, fn(&Path, u32, &str) -> Option<Vec<String>>);
 
 const PEERS: [Peer; 3] = [
@@ -95,7 +139,9 @@ const PEERS: [Peer; 3] = [
         Some(vec!["--quiet".to_owned(), "-j".to_owned(), jobs.to_owned()])
     }),
     ("just", |root, steps, jobs| {
-        rules(root, "justfile", steps, |i| format!("s{i}:\n    @true {i}\n"));
+        rules(root, "justfile", steps, |i| {
+            format!("s{i}:\n    @true {i}\n")
+        });
         (jobs == "1").then(|| vec!["all".to_owned()])
     }),
 ];
@@ -109,7 +155,8 @@ fn rules(root: &Path, name: &str, steps: u32, rule: fn(u32) -> String) {
 
 /// The floor: so many commands, so many at a time.
 fn floor(steps: usize, jobs: usize, journal: &Path) {
-    let file = (journal != Path::new("")).then(|| Mutex::new(std::fs::File::create(journal).unwrap()));
+    let file =
+        (journal != Path::new("")).then(|| Mutex::new(std::fs::File::create(journal).unwrap()));
     let next = AtomicUsize::new(0);
     let work = || {
         loop {
@@ -118,8 +165,11 @@ fn floor(steps: usize, jobs: usize, journal: &Path) {
                 return;
             }
             // Two pipes, read side by side to their ends, and the exit status.
-            let output =
-                Command::new("true").arg(step.to_string()).stdin(std::process::Stdio::null()).output().unwrap();
+            let output = Command::new("true")
+                .arg(step.to_string())
+                .stdin(std::process::Stdio::null())
+                .output()
+                .unwrap();
             assert!(output.status.success());
             if let Some(file) = &file {
                 let mut file = file.lock().unwrap();

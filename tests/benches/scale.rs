@@ -1,10 +1,17 @@
-//! How does the cost grow? Whole processes, from small to as large as one may meet: checks and changed files, steps, bytes of output,
-//! processes at once. A table for each, with time and the most memory that vplan used.
+//! How does the cost grow? Whole processes, from small to as large as one may meet: checks and
+//! changed files, steps, bytes of output, processes at once. A table for each, with time and the
+//! most memory that vplan used.
 //!
-//! `cargo bench --bench scale [-- plan steps output explain]`. The largest of each takes minutes and, for 10,000 checks, a few
-//! gigabytes of nothing but input; 100 GiB of output are read and thrown away beyond what `--max-output` keeps.
+//! `cargo bench --bench scale [-- plan steps output explain]`. The largest of each takes minutes
+//! and, for 10,000 checks, a few gigabytes of nothing but input; 100 GiB of output are read and
+//! thrown away beyond what `--max-output` keeps.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::disallowed_methods, reason = "a benchmark may stop")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a benchmark may stop"
+)]
 
 mod monorepo;
 mod paired;
@@ -15,7 +22,10 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    let arguments: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|a| !a.starts_with('-'))
+        .collect();
     // `cargo test --benches` only wants to know whether it runs.
     let whole = std::env::args().any(|a| a == "--bench");
     let wanted = |name: &str| arguments.is_empty() || arguments.iter().any(|a| a == name);
@@ -66,16 +76,33 @@ fn plans(sizes: &[(usize, usize)]) {
     for (checks, files) in sizes {
         let dir = repository(&monorepo::contract(*checks));
         std::fs::write(dir.path().join("changed.txt"), monorepo::changed(*files)).unwrap();
-        let arguments = ["plan", "--format", "json", "--max-file", "256MiB", "--changed-from", "changed.txt"];
-        let took = median((0..3).map(|_| paired::time(&mut vplan(dir.path(), &arguments))).collect());
+        let arguments = [
+            "plan",
+            "--format",
+            "json",
+            "--max-file",
+            "256MiB",
+            "--changed-from",
+            "changed.txt",
+        ];
+        let took = median(
+            (0..3)
+                .map(|_| paired::time(&mut vplan(dir.path(), &arguments)))
+                .collect(),
+        );
         let peak = paired::peak(&mut vplan(dir.path(), &arguments));
         let each = took.as_secs_f64() * 1e6 / (*checks as f64) / (*files as f64 / 1e3);
-        println!("| {checks} | {files} | {:.3} | {peak:.0} | {each:.2} |", took.as_secs_f64());
+        println!(
+            "| {checks} | {files} | {:.3} | {peak:.0} | {each:.2} |",
+            took.as_secs_f64()
+        );
     }
 }
 
 fn steps(sizes: &[usize]) {
-    println!("\n| steps | `vplan run` s | ms per step | peak MiB | record MiB |\n|---|---|---|---|---|");
+    println!(
+        "\n| steps | `vplan run` s | ms per step | peak MiB | record MiB |\n|---|---|---|---|---|"
+    );
     for steps in sizes {
         let mut contract = "vplan 1\n".to_owned();
         for i in 0..*steps {
@@ -87,7 +114,10 @@ fn steps(sizes: &[usize]) {
         let peak = paired::peak(&mut vplan(dir.path(), &arguments));
         let record = size(&dir.path().join(".vplan/runs")) / 2.0;
         let each = took.as_secs_f64() * 1e3 / (*steps as f64);
-        println!("| {steps} | {:.2} | {each:.3} | {peak:.0} | {record:.1} |", took.as_secs_f64());
+        println!(
+            "| {steps} | {:.2} | {each:.3} | {peak:.0} | {record:.1} |",
+            took.as_secs_f64()
+        );
     }
 }
 
@@ -97,17 +127,30 @@ fn output(gibibytes: &[u64]) {
     );
     for size_gib in gibibytes {
         let bytes = (size_gib << 30).max(1 << 20);
-        // Of a test each line is read, by every format of its kind; it says nothing that is known, and fails for that.
+        // Of a test each line is read, by every format of its kind; it says nothing that is known,
+        // and fails for that.
         for (kind, command) in [
             ("run", format!("head -c {bytes} /dev/zero")),
-            ("test", format!("sh -c 'yes a line that says nothing in particular about anything | head -c {bytes}'")),
+            (
+                "test",
+                format!(
+                    "sh -c 'yes a line that says nothing in particular about anything | head -c {bytes}'"
+                ),
+            ),
         ] {
-            let dir = repository(&format!("vplan 1\ncheck big {{\n  {kind} {command}\n  timeout 1h\n  always\n}}\n"));
+            let dir = repository(&format!(
+                "vplan 1\ncheck big {{\n  {kind} {command}\n  timeout 1h\n  always\n}}\n"
+            ));
             let start = Instant::now();
-            let peak = paired::peak(vplan(dir.path(), &["run", "--changed-none", "--quiet"]).stderr(Stdio::null()));
+            let peak = paired::peak(
+                vplan(dir.path(), &["run", "--changed-none", "--quiet"]).stderr(Stdio::null()),
+            );
             let took = start.elapsed().as_secs_f64();
             let kept = size(&dir.path().join(".vplan/runs"));
-            println!("| {size_gib} | {kind} | {took:.1} | {:.2} | {peak:.0} | {kept:.1} |", bytes as f64 / 1e9 / took);
+            println!(
+                "| {size_gib} | {kind} | {took:.1} | {:.2} | {peak:.0} | {kept:.1} |",
+                bytes as f64 / 1e9 / took
+            );
         }
     }
 }
@@ -121,12 +164,22 @@ fn explain(sizes: &[usize]) {
         let children: Vec<_> = (0..*at_once)
             .map(|_| {
                 let mut command = vplan(dir.path(), &["explain", "--changed-from", "changed.txt"]);
-                command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+                command
+                    .stdout(Stdio::null())
+                    .stderr(Stdio::null())
+                    .spawn()
+                    .unwrap()
             })
             .collect();
-        let failed = children.into_iter().filter_map(|mut c| (!c.wait().unwrap().success()).then_some(())).count();
+        let failed = children
+            .into_iter()
+            .filter_map(|mut c| (!c.wait().unwrap().success()).then_some(()))
+            .count();
         let took = start.elapsed().as_secs_f64();
-        println!("| {at_once} | {took:.3} | {:.2} | {failed} |", took * 1e3 / (*at_once as f64));
+        println!(
+            "| {at_once} | {took:.3} | {:.2} | {failed} |",
+            took * 1e3 / (*at_once as f64)
+        );
     }
 }
 

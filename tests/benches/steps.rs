@@ -1,6 +1,13 @@
-//! What does a supervised, limited, recorded step cost? Against a bare loop that spawns, reads two pipes and waits, and
-//! against the same loop with a journal that is synced at each end. `cargo bench --bench steps`.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::disallowed_methods, clippy::panic)]
+//! What does a supervised, limited, recorded step cost? Against a bare loop that spawns, reads two
+//! pipes and waits, and against the same loop with a journal that is synced at each end. `cargo
+//! bench --bench steps`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    clippy::panic
+)]
 
 use std::collections::BTreeMap;
 use std::os::fd::AsFd as _;
@@ -64,16 +71,33 @@ fn supervised(root: &Root, jobs: usize) -> Duration {
     let (mut state, first) = RunState::new(Arc::clone(&plan), BTreeMap::new(), 0);
     driver
         .drive(&plan, &context, first, &mut |message| match message {
-            Message::Starting { step, attempt, limit_ms, at } => {
+            Message::Starting {
+                step,
+                attempt,
+                limit_ms,
+                at,
+            } => {
                 let id = plan.steps[step].id.clone();
-                record.append(&journal.line(at, Entry::StepStarted { attempt, id, limit_ms })).unwrap();
+                record
+                    .append(&journal.line(
+                        at,
+                        Entry::StepStarted {
+                            attempt,
+                            id,
+                            limit_ms,
+                        },
+                    ))
+                    .unwrap();
                 Vec::new()
             }
             Message::Event(event, finished) => {
                 let ended = match &event {
-                    Event::Finished { step, attempt, at, evidence } => {
-                        Some((*step, *attempt, *at, evidence.duration_ms))
-                    }
+                    Event::Finished {
+                        step,
+                        attempt,
+                        at,
+                        evidence,
+                    } => Some((*step, *attempt, *at, evidence.duration_ms)),
                     _ => None,
                 };
                 let actions = state.handle(event);
@@ -100,7 +124,10 @@ fn supervised(root: &Root, jobs: usize) -> Duration {
                 actions
             }
             Message::Settled { work } => {
-                *work = Some(Work { record: Some((record.events(), 0)), ..Work::default() });
+                *work = Some(Work {
+                    record: Some((record.events(), 0)),
+                    ..Work::default()
+                });
                 Vec::new()
             }
             Message::Done { done, .. } => panic!("not kept: {:?}", done.fault),
@@ -111,7 +138,10 @@ fn supervised(root: &Root, jobs: usize) -> Duration {
     record.release();
     record.sync().unwrap();
     let took = start.elapsed();
-    assert!(state.records().iter().all(|r| r.status.is_pass()), "a step failed");
+    assert!(
+        state.records().iter().all(|r| r.status.is_pass()),
+        "a step failed"
+    );
     took
 }
 
@@ -145,14 +175,27 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 fn main() {
     // `cargo test --benches` only wants to know whether it runs.
-    let rounds = if std::env::args().any(|a| a == "--bench") { ROUNDS } else { 1 };
-    let dir = tempfile::Builder::new().tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let rounds = if std::env::args().any(|a| a == "--bench") {
+        ROUNDS
+    } else {
+        1
+    };
+    let dir = tempfile::Builder::new()
+        .tempdir_in(env!("CARGO_TARGET_TMPDIR"))
+        .unwrap();
     let root = Root::open(dir.path()).unwrap();
     for jobs in [1, 2] {
         let mut times: [Vec<f64>; 3] = Default::default();
         for _ in 0..rounds {
-            let round = [bare(dir.path(), jobs, false), bare(dir.path(), jobs, true), supervised(&root, jobs)];
-            times.iter_mut().zip(round).for_each(|(all, one)| all.push(one.as_secs_f64() * 1e6 / STEPS as f64));
+            let round = [
+                bare(dir.path(), jobs, false),
+                bare(dir.path(), jobs, true),
+                supervised(&root, jobs),
+            ];
+            times
+                .iter_mut()
+                .zip(round)
+                .for_each(|(all, one)| all.push(one.as_secs_f64() * 1e6 / STEPS as f64));
         }
         let ratio = |i: usize| median(times[2].iter().zip(&times[i]).map(|(a, b)| a / b).collect());
         let over = |i: usize| median(times[2].iter().zip(&times[i]).map(|(a, b)| a - b).collect());

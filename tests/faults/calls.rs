@@ -1,7 +1,8 @@
 //! What if any one system call is the last, or fails?
 //!
-//! `strace` ends the program at the N-th call of a kind, or makes that call fail, for every N that there is. What vplan itself
-//! does is meant: `traced` leaves whatever it executes alone unless `everyone` is asked for.
+//! `strace` ends the program at the N-th call of a kind, or makes that call fail, for every N that
+//! there is. What vplan itself does is meant: `traced` leaves whatever it executes alone unless
+//! `everyone` is asked for.
 
 mod errors;
 mod kills;

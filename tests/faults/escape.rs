@@ -1,4 +1,5 @@
-//! Does anything of a step outlive it? Not when it ends, not when its time is up, not when vplan is killed.
+//! Does anything of a step outlive it? Not when it ends, not when its time is up, not when vplan is
+//! killed.
 
 use super::harness::{Bench, Guard, PATIENCE, Seen, eventually, exists};
 use crate::support::process::Bounded as _;
@@ -6,7 +7,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
 use std::time::Duration;
 
-/// Perl, for its plain fork. `$linger` keeps the leader where it is; `ready` tells the test that everybody is in place.
+/// Perl, for its plain fork. `$linger` keeps the leader where it is; `ready` tells the test that
+/// everybody is in place.
 pub(super) const PRELUDE: &str = r#"
 use POSIX (); use strict; use warnings;
 our $linger = shift; our $subreaper = shift; our $exit = $subreaper == 157 ? 60 : 93;
@@ -53,9 +55,19 @@ pub(super) const PATTERNS: &[(&str, &str)] = &[
 
 fn bench(body: &str, linger: bool) -> Bench {
     let mut bench = Bench::new();
-    let subreaper = if cfg!(target_arch = "x86_64") { "157" } else { "167" };
+    let subreaper = if cfg!(target_arch = "x86_64") {
+        "157"
+    } else {
+        "167"
+    };
     let script = format!("{PRELUDE}{body}");
-    bench.step(&["perl", "-e", &script, if linger { "1" } else { "" }, subreaper]);
+    bench.step(&[
+        "perl",
+        "-e",
+        &script,
+        if linger { "1" } else { "" },
+        subreaper,
+    ]);
     bench
 }
 
@@ -72,14 +84,18 @@ fn nothing_outlives_a_step_that_ends() {
         assert!(exists(&bench.path("ready")), "{name}: {evidence:?}");
         assert!(evidence.leaked > 0, "{name}: {evidence:?}");
         if *name == "kills_parent" {
-            assert_eq!(evidence.spawn_error.as_ref().unwrap().code, "SUPERVISOR_LOST");
+            assert_eq!(
+                evidence.spawn_error.as_ref().unwrap().code,
+                "SUPERVISOR_LOST"
+            );
         } else {
             assert_eq!(evidence.exit, Some(0), "{name}: {evidence:?}");
         }
     }
 }
 
-/// Runs to its limit what must be in place before it: where the machine is busy, once more with a longer limit.
+/// Runs to its limit what must be in place before it: where the machine is busy, once more with a
+/// longer limit.
 fn at_its_limit(make: impl Fn() -> Bench) -> (Bench, Vec<Seen>) {
     let mut limit_ms = 1_500;
     loop {
@@ -107,8 +123,14 @@ fn nothing_outlives_its_time_limit() {
         if *name == "kills_parent" {
             assert!(evidence.spawn_error.is_some(), "{name}");
         } else {
-            assert!(evidence.timed_out && evidence.signal.is_some(), "{name}: {evidence:?}");
-            assert_eq!(evidence.leaked, 0, "{name}: what is stopped with its step has not leaked");
+            assert!(
+                evidence.timed_out && evidence.signal.is_some(),
+                "{name}: {evidence:?}"
+            );
+            assert_eq!(
+                evidence.leaked, 0,
+                "{name}: what is stopped with its step has not leaked"
+            );
         }
     }
 }
@@ -124,27 +146,41 @@ fn nothing_outlives_vplan() {
         eventually(name, || exists(&bench.path("ready")));
         vplan.0.kill().unwrap();
         vplan.0.ended();
-        eventually(&format!("{name}: {:?}", bench.survivors()), || bench.survivors().is_empty());
+        eventually(&format!("{name}: {:?}", bench.survivors()), || {
+            bench.survivors().is_empty()
+        });
     }
 }
 
 #[test]
 fn nothing_outlives_an_interrupted_run() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
-        let body = PATTERNS.iter().find(|(name, _)| *name == "daemon_deaf").unwrap().1;
+        let body = PATTERNS
+            .iter()
+            .find(|(name, _)| *name == "daemon_deaf")
+            .unwrap()
+            .1;
         let bench = bench(body, true);
         let mut vplan = Guard(bench.command().spawn().unwrap());
         eventually("in place", || exists(&bench.path("ready")));
         kill_process(Pid::from_child(&vplan.0), signal).unwrap();
         assert!(vplan.0.ended().success());
         assert_eq!(bench.survivors(), Vec::<String>::new());
-        assert_eq!(bench.seen()[0].evidence.signal.as_deref(), Some("SIGKILL"), "it did not listen");
+        assert_eq!(
+            bench.seen()[0].evidence.signal.as_deref(),
+            Some("SIGKILL"),
+            "it did not listen"
+        );
     }
 }
 
 #[test]
 fn the_second_interrupt_does_not_wait() {
-    let body = PATTERNS.iter().find(|(name, _)| *name == "daemon_deaf").unwrap().1;
+    let body = PATTERNS
+        .iter()
+        .find(|(name, _)| *name == "daemon_deaf")
+        .unwrap()
+        .1;
     let mut bench = bench(body, true);
     bench.job.grace_ms = PATIENCE.as_millis() as u64;
     let mut vplan = Guard(bench.command().spawn().unwrap());
@@ -165,7 +201,14 @@ fn a_storm_of_signals() {
     bench.job.grace_ms = PATIENCE.as_millis() as u64;
     let mut vplan = Guard(bench.command().spawn().unwrap());
     eventually("in place", || exists(&bench.path("ready")));
-    let storm = [Signal::CHILD, Signal::WINCH, Signal::CONT, Signal::INT, Signal::TERM, Signal::HUP];
+    let storm = [
+        Signal::CHILD,
+        Signal::WINCH,
+        Signal::CONT,
+        Signal::INT,
+        Signal::TERM,
+        Signal::HUP,
+    ];
     for signal in storm.into_iter().cycle().take(300) {
         let _ = kill_process(Pid::from_child(&vplan.0), signal);
     }
@@ -203,14 +246,21 @@ fn suspended_and_resumed() {
     let pid = Pid::from_child(&vplan.0);
     let beats = bench.path("beats");
     let count = |path: &Path| std::fs::metadata(path).map_or(0, |m| m.len());
-    eventually("in place", || exists(&bench.path("ready")) && count(&beats) > 0);
+    eventually("in place", || {
+        exists(&bench.path("ready")) && count(&beats) > 0
+    });
     kill_process(pid, Signal::TSTP).unwrap();
     let stopped = |pid: Pid| {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).unwrap();
-        stat.rsplit(')').next().unwrap().trim_start().starts_with('T')
+        stat.rsplit(')')
+            .next()
+            .unwrap()
+            .trim_start()
+            .starts_with('T')
     };
     eventually("vplan stands still", || stopped(pid));
-    // Everybody stood still before vplan did. This is how long they are watched, not how long is waited for something.
+    // Everybody stood still before vplan did. This is how long they are watched, not how long is
+    // waited for something.
     let before = count(&beats);
     std::thread::sleep(Duration::from_millis(600));
     assert_eq!(count(&beats), before, "somebody went on");

@@ -21,13 +21,28 @@ fn hostile() -> Project {
     project.mkdir("../marks");
     let marks = project.parent().join("marks");
     let hook = project.parent().join("hook.sh");
-    project.script("../hook.sh", &format!("#!/bin/sh\n: > \"{}/$$\"\ncat\n", marks.display()));
-    project.write("contracts/verify.vplan", "vplan 1\ncheck a: true\n").write("package.json", "{\"scripts\":{}}");
-    project.write("a.txt", "a\n").write("b.txt", "b\n").write("d/c.txt", "c\n").write("Makefile", "all:\n");
-    // Time stamps in the future are never older than the index, which makes git compare contents through the filter.
+    project.script(
+        "../hook.sh",
+        &format!("#!/bin/sh\n: > \"{}/$$\"\ncat\n", marks.display()),
+    );
+    project
+        .write("contracts/verify.vplan", "vplan 1\ncheck a: true\n")
+        .write("package.json", "{\"scripts\":{}}");
+    project
+        .write("a.txt", "a\n")
+        .write("b.txt", "b\n")
+        .write("d/c.txt", "c\n")
+        .write("Makefile", "all:\n");
+    // Time stamps in the future are never older than the index, which makes git compare contents
+    // through the filter.
     let future = std::time::SystemTime::now() + std::time::Duration::from_secs(1_000_000);
     for name in ["a.txt", "b.txt", "d/c.txt", "package.json"] {
-        std::fs::File::options().append(true).open(project.path(name)).unwrap().set_modified(future).unwrap();
+        std::fs::File::options()
+            .append(true)
+            .open(project.path(name))
+            .unwrap()
+            .set_modified(future)
+            .unwrap();
     }
     project.commit("begin");
     project.git(&["checkout", "-q", "-b", "work"]);
@@ -59,23 +74,57 @@ fn hostile() -> Project {
     ] {
         project.git(&["config", key, &program]);
     }
-    for command in ["rev-parse", "diff-index", "ls-files", "merge-base", "cat-file", "ls-tree", "status", "diff"] {
-        project.git(&["config", &format!("alias.{command}"), &format!("!{program}")]);
+    for command in [
+        "rev-parse",
+        "diff-index",
+        "ls-files",
+        "merge-base",
+        "cat-file",
+        "ls-tree",
+        "status",
+        "diff",
+    ] {
+        project.git(&[
+            "config",
+            &format!("alias.{command}"),
+            &format!("!{program}"),
+        ]);
     }
     project.git(&["config", "filter.evil.required", "true"]);
-    project.git(&["config", "core.worktree", project.parent().to_str().unwrap()]);
-    project.git(&["config", "core.hooksPath", project.parent().join("hooks").to_str().unwrap()]);
+    project.git(&[
+        "config",
+        "core.worktree",
+        project.parent().to_str().unwrap(),
+    ]);
+    project.git(&[
+        "config",
+        "core.hooksPath",
+        project.parent().join("hooks").to_str().unwrap(),
+    ]);
     project.git(&["config", "core.untrackedCache", "true"]);
-    for name in ["post-index-change", "fsmonitor-watchman", "query-watchman", "reference-transaction", "pre-commit"] {
+    for name in [
+        "post-index-change",
+        "fsmonitor-watchman",
+        "query-watchman",
+        "reference-transaction",
+        "pre-commit",
+    ] {
         project.script(&format!("../hooks/{name}"), &format!("#!{program}\n"));
         project.script(&format!(".git/hooks/{name}"), &format!("#!{program}\n"));
     }
     project.write(".gitattributes", "* diff=evil merge=evil\n");
-    project.write(".git/info/attributes", "* filter=evil diff=evil merge=evil\n");
+    project.write(
+        ".git/info/attributes",
+        "* filter=evil diff=evil merge=evil\n",
+    );
     // References and a replacement that are options or lies.
     let commit = project.git(&["rev-parse", "HEAD"]);
     let target = project.parent().join("marks/output");
-    for reference in ["--output=x".to_owned(), format!("--output={}", target.display()), "--upload-pack=x".to_owned()] {
+    for reference in [
+        "--output=x".to_owned(),
+        format!("--output={}", target.display()),
+        "--upload-pack=x".to_owned(),
+    ] {
         let path = project.path(format!(".git/refs/heads/{reference}"));
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, format!("{commit}\n")).unwrap();
@@ -83,13 +132,18 @@ fn hostile() -> Project {
     // A bare repository in the tree, with a configuration of its own.
     for (name, text) in [
         ("HEAD", "ref: refs/heads/main\n".to_owned()),
-        ("config", format!("[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = {program}\n")),
+        (
+            "config",
+            format!("[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = {program}\n"),
+        ),
         ("objects/info/x", String::new()),
         ("refs/heads/x", String::new()),
     ] {
         project.write(format!("embedded/{name}"), text);
     }
-    project.write("b.txt", "changed\n").write("untracked.txt", "");
+    project
+        .write("b.txt", "changed\n")
+        .write("untracked.txt", "");
     project
 }
 
@@ -106,10 +160,11 @@ fn environment(project: &Project) -> impl Fn(&str) -> Option<OsString> + Sync + 
             Some(OsString::from_vec(path))
         }
         "HOME" => Some(home.clone()),
-        "GIT_DIR" | "GIT_WORK_TREE" | "GIT_INDEX_FILE" | "GIT_OBJECT_DIRECTORY" => Some(root.join("embedded").into()),
-        "GIT_EXTERNAL_DIFF" | "GIT_PAGER" | "GIT_EDITOR" | "GIT_SSH" | "GIT_SSH_COMMAND" | "GIT_ASKPASS" => {
-            Some(hook.clone())
+        "GIT_DIR" | "GIT_WORK_TREE" | "GIT_INDEX_FILE" | "GIT_OBJECT_DIRECTORY" => {
+            Some(root.join("embedded").into())
         }
+        "GIT_EXTERNAL_DIFF" | "GIT_PAGER" | "GIT_EDITOR" | "GIT_SSH" | "GIT_SSH_COMMAND"
+        | "GIT_ASKPASS" => Some(hook.clone()),
         "GIT_CONFIG_COUNT" => Some("1".into()),
         "GIT_CONFIG_KEY_0" => Some("core.fsmonitor".into()),
         "GIT_CONFIG_VALUE_0" => Some(hook.clone()),
@@ -119,7 +174,9 @@ fn environment(project: &Project) -> impl Fn(&str) -> Option<OsString> + Sync + 
 }
 
 fn marks(project: &Project) -> usize {
-    std::fs::read_dir(project.parent().join("marks")).unwrap().count()
+    std::fs::read_dir(project.parent().join("marks"))
+        .unwrap()
+        .count()
 }
 
 #[test]
@@ -131,7 +188,12 @@ fn nothing_that_the_configuration_names_runs() {
     let site = locate(&project.path("d"), None, &lookup).unwrap();
     let git = site.git.as_ref().unwrap();
     let work_tree = gather(Some(&ChangeSource::WorkTree), Ok(git), &lookup).unwrap();
-    let paths: Vec<String> = work_tree.changes.files().iter().map(|f| f.path.to_string()).collect();
+    let paths: Vec<String> = work_tree
+        .changes
+        .files()
+        .iter()
+        .map(|f| f.path.to_string())
+        .collect();
     assert_eq!(
         paths,
         [
@@ -151,7 +213,10 @@ fn nothing_that_the_configuration_names_runs() {
         ChangeSource::Staged,
         ChangeSource::All,
     ] {
-        assert!(gather(Some(&source), Ok(git), &lookup).is_ok(), "{source:?}");
+        assert!(
+            gather(Some(&source), Ok(git), &lookup).is_ok(),
+            "{source:?}"
+        );
     }
     for revision in ["--output=x", "--upload-pack=x", "refs/heads/--output=x"] {
         // As a revision such a branch may be read; as an option it is not.
@@ -167,17 +232,39 @@ fn nothing_that_the_configuration_names_runs() {
         Question::Exists(path("a.txt")),
         Question::MissingChanged,
     ];
-    let ground =
-        Ground { root: &site.root, git: Some(git), base: work_tree.base.as_ref(), changes: &ChangeSet::default() };
+    let ground = Ground {
+        root: &site.root,
+        git: Some(git),
+        base: work_tree.base.as_ref(),
+        changes: &ChangeSet::default(),
+    };
     answer(&questions.into_iter().collect(), &ground).unwrap();
     for revision in [None, Some("main"), Some("--output=x")] {
-        let wanted = Wanted { contract: None, revision, base: None, max_file: 1 << 20 };
+        let wanted = Wanted {
+            contract: None,
+            revision,
+            base: None,
+            max_file: 1 << 20,
+        };
         let _ = load(&site, &wanted, &mut vplan::effect::pins::NothingPinned);
     }
-    let all = Selection { items: vec![Item { not: false, what: What::Glob(Glob::parse("**").unwrap()) }] };
+    let all = Selection {
+        items: vec![Item {
+            not: false,
+            what: What::Glob(Glob::parse("**").unwrap()),
+        }],
+    };
     let beneath = Beneath::open(&site.root).unwrap();
-    assert!(fingerprint(&beneath, &site.root, Some(git), &all).unwrap().contains_key(&path("a.txt")));
-    assert_eq!(marks(&project), before, "a program of the configuration ran");
+    assert!(
+        fingerprint(&beneath, &site.root, Some(git), &all)
+            .unwrap()
+            .contains_key(&path("a.txt"))
+    );
+    assert_eq!(
+        marks(&project),
+        before,
+        "a program of the configuration ran"
+    );
 }
 
 #[test]
@@ -186,8 +273,13 @@ fn the_trap_is_a_real_one() {
     let project = hostile();
     let before = marks(&project);
     let mut git = std::process::Command::new("git");
-    git.args(["-c", "core.worktree="]).arg("--work-tree=.").args(["-c", "core.fsmonitor=false", "diff-index", "HEAD"]);
-    git.current_dir(project.root()).env("HOME", project.parent().join("home")).output().unwrap();
+    git.args(["-c", "core.worktree="])
+        .arg("--work-tree=.")
+        .args(["-c", "core.fsmonitor=false", "diff-index", "HEAD"]);
+    git.current_dir(project.root())
+        .env("HOME", project.parent().join("home"))
+        .output()
+        .unwrap();
     assert!(marks(&project) > before, "the clean filter did not run");
 }
 
@@ -196,10 +288,25 @@ fn nothing_is_written() {
     let project = hostile();
     let lookup = environment(&project);
     let index = || Digest::of(&std::fs::read(project.path(".git/index")).unwrap());
-    let before = (index(), std::fs::metadata(project.path(".git/index")).unwrap().modified().unwrap());
+    let before = (
+        index(),
+        std::fs::metadata(project.path(".git/index"))
+            .unwrap()
+            .modified()
+            .unwrap(),
+    );
     let git = Git::open(&project.root(), &lookup).unwrap();
     gather(None, Ok(&git), &lookup).unwrap();
-    assert_eq!((index(), std::fs::metadata(project.path(".git/index")).unwrap().modified().unwrap()), before);
+    assert_eq!(
+        (
+            index(),
+            std::fs::metadata(project.path(".git/index"))
+                .unwrap()
+                .modified()
+                .unwrap()
+        ),
+        before
+    );
     assert!(!project.exists(".git/index.lock"));
 }
 

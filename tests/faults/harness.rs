@@ -1,5 +1,6 @@
-//! How is the part of vplan that runs steps driven without its command line? By this very test binary, once more, in a
-//! process of its own: what is tested changes signal dispositions and inherits orphans, and gets killed.
+//! How is the part of vplan that runs steps driven without its command line? By this very test
+//! binary, once more, in a process of its own: what is tested changes signal dispositions and
+//! inherits orphans, and gets killed.
 
 use crate::support::process::{Bounded as _, usual_signals};
 pub use crate::support::process::{PATIENCE, eventually};
@@ -51,7 +52,8 @@ pub struct Seen {
     pub withheld: Vec<String>,
 }
 
-/// A directory with a root, a folder for logs, and a mark that whatever runs in it carries in its environment.
+/// A directory with a root, a folder for logs, and a mark that whatever runs in it carries in its
+/// environment.
 pub struct Bench {
     dir: tempfile::TempDir,
     pub mark: String,
@@ -61,11 +63,17 @@ pub struct Bench {
 impl Bench {
     pub fn new() -> Self {
         usual_signals();
-        let dir = tempfile::Builder::new().prefix("vplan-faults-").tempdir().unwrap();
+        let dir = tempfile::Builder::new()
+            .prefix("vplan-faults-")
+            .tempdir()
+            .unwrap();
         for name in ["root", "logs"] {
             std::fs::create_dir(dir.path().join(name)).unwrap();
         }
-        let mark = format!("VPLAN_TEST_MARK={}", dir.path().file_name().unwrap().to_str().unwrap());
+        let mark = format!(
+            "VPLAN_TEST_MARK={}",
+            dir.path().file_name().unwrap().to_str().unwrap()
+        );
         let job = Job {
             root: dir.path().join("root"),
             out: dir.path().join("out.jsonl"),
@@ -90,7 +98,10 @@ impl Bench {
         let own = self.dir.path().to_str().unwrap().to_owned();
         self.job.steps.push(StepSpec {
             argv: argv.iter().map(|s| (*s).to_owned()).collect(),
-            env: BTreeMap::from([(name.to_owned(), value.to_owned()), ("BENCH".to_owned(), own)]),
+            env: BTreeMap::from([
+                (name.to_owned(), value.to_owned()),
+                ("BENCH".to_owned(), own),
+            ]),
             limit_ms: PATIENCE.as_millis() as u64,
             dir: ".".to_owned(),
             pass_env: Vec::new(),
@@ -104,7 +115,13 @@ impl Bench {
         std::fs::write(&job, serde_json::to_vec(&self.job).unwrap()).unwrap();
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
-            .args(["faults::harness::driver", "--exact", "--ignored", "--nocapture", "--test-threads=1"])
+            .args([
+                "faults::harness::driver",
+                "--exact",
+                "--ignored",
+                "--nocapture",
+                "--test-threads=1",
+            ])
             .env("VPLAN_TEST_JOB", job)
             .stdin(Stdio::null())
             .stdout(Stdio::null());
@@ -120,13 +137,18 @@ impl Bench {
 
     pub fn seen(&self) -> Vec<Seen> {
         let text = std::fs::read_to_string(&self.job.out).unwrap_or_default();
-        text.lines().map(|l| serde_json::from_str(l).unwrap()).collect()
+        text.lines()
+            .map(|l| serde_json::from_str(l).unwrap())
+            .collect()
     }
 
     /// The most memory that the driver ever used, in KiB.
     pub fn peak(&self) -> u64 {
         let status = std::fs::read_to_string(self.job.out.with_extension("status")).unwrap();
-        let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:")).unwrap();
+        let line = status
+            .lines()
+            .find_map(|l| l.strip_prefix("VmHWM:"))
+            .unwrap();
         line.trim().trim_end_matches(" kB").parse().unwrap()
     }
 
@@ -135,11 +157,15 @@ impl Bench {
         std::fs::read(self.job.logs.join(format!("s{step}.1.log"))).unwrap_or_default()
     }
 
-    /// The command that starts the driver through a shell, which says what is to happen before `exec "$@"`.
+    /// The command that starts the driver through a shell, which says what is to happen before
+    /// `exec "$@"`.
     pub fn through_shell(&self, script: &str) -> Command {
         let plain = self.command();
         let mut command = Command::new("sh");
-        command.args(["-c", script, "sh"]).arg(plain.get_program()).args(plain.get_args());
+        command
+            .args(["-c", script, "sh"])
+            .arg(plain.get_program())
+            .args(plain.get_args());
         command.envs(plain.get_envs().filter_map(|(n, v)| Some((n, v?))));
         command.stdin(Stdio::null()).stdout(Stdio::null());
         command
@@ -147,7 +173,10 @@ impl Bench {
 
     /// Who still carries the mark.
     pub fn survivors(&self) -> Vec<String> {
-        carrying(&self.mark).into_iter().map(|(_, shown)| shown).collect()
+        carrying(&self.mark)
+            .into_iter()
+            .map(|(_, shown)| shown)
+            .collect()
     }
 }
 
@@ -155,12 +184,26 @@ impl Bench {
 pub fn carrying(mark: &str) -> Vec<(i32, String)> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        let Ok(environ) = std::fs::read(entry.path().join("environ")) else { continue };
+        let Some(pid) = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok())
+        else {
+            continue;
+        };
+        let Ok(environ) = std::fs::read(entry.path().join("environ")) else {
+            continue;
+        };
         if environ.split(|b| *b == 0).any(|v| v == mark.as_bytes()) {
             let name = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
             let state = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-            found.push((pid, format!("{} {state}", String::from_utf8_lossy(&name).replace('\0', " "))));
+            found.push((
+                pid,
+                format!(
+                    "{} {state}",
+                    String::from_utf8_lossy(&name).replace('\0', " ")
+                ),
+            ));
         }
     }
     found
@@ -213,10 +256,17 @@ struct Machine<'a> {
 impl Machine<'_> {
     fn fill(&mut self, at: u64) -> Vec<Action> {
         let mut actions = Vec::new();
-        while self.running.len() < self.job.jobs && self.next < self.job.steps.len() && self.interrupted == 0 {
+        while self.running.len() < self.job.jobs
+            && self.next < self.job.steps.len()
+            && self.interrupted == 0
+        {
             let limit_ms = self.job.steps[self.next].limit_ms;
             self.running.insert(self.next, (at + limit_ms, false));
-            actions.push(Action::Spawn { step: self.next, attempt: 1, limit_ms });
+            actions.push(Action::Spawn {
+                step: self.next,
+                attempt: 1,
+                limit_ms,
+            });
             self.next += 1;
         }
         actions.push(match self.running.values().map(|(at, _)| *at).min() {
@@ -236,22 +286,37 @@ impl Machine<'_> {
                 for (step, (limit, asked)) in &mut self.running {
                     actions.push(if self.interrupted == 1 {
                         (*limit, *asked) = (at + self.job.grace_ms, true);
-                        Action::Terminate { step: *step, timed_out: false }
+                        Action::Terminate {
+                            step: *step,
+                            timed_out: false,
+                        }
                     } else {
-                        Action::Kill { step: *step, timed_out: false }
+                        Action::Kill {
+                            step: *step,
+                            timed_out: false,
+                        }
                     });
                 }
             }
-            Event::Began { .. } | Event::Time { .. } | Event::Told { .. } | Event::RecordFailed { .. } => {}
+            Event::Began { .. }
+            | Event::Time { .. }
+            | Event::Told { .. }
+            | Event::RecordFailed { .. } => {}
         }
         for (step, (limit, asked)) in &mut self.running {
             if *limit <= at {
                 if *asked || !self.job.gentle {
                     *limit = u64::MAX / 2;
-                    actions.push(Action::Kill { step: *step, timed_out: true });
+                    actions.push(Action::Kill {
+                        step: *step,
+                        timed_out: true,
+                    });
                 } else {
                     (*limit, *asked) = (at + self.job.grace_ms, true);
-                    actions.push(Action::Terminate { step: *step, timed_out: true });
+                    actions.push(Action::Terminate {
+                        step: *step,
+                        timed_out: true,
+                    });
                 }
             }
         }
@@ -264,9 +329,15 @@ impl Machine<'_> {
 #[test]
 #[ignore = "started by other tests, in a process of its own"]
 fn driver() {
-    let job: Job = serde_json::from_slice(&std::fs::read(std::env::var("VPLAN_TEST_JOB").unwrap()).unwrap()).unwrap();
+    let job: Job =
+        serde_json::from_slice(&std::fs::read(std::env::var("VPLAN_TEST_JOB").unwrap()).unwrap())
+            .unwrap();
     let root = Root::open(&job.root).unwrap();
-    let grants = Grants { names: job.grants.iter().cloned().collect(), inherit: false, ..Grants::default() };
+    let grants = Grants {
+        names: job.grants.iter().cloned().collect(),
+        inherit: false,
+        ..Grants::default()
+    };
     let environment = Environment::of_this_process(&root, grants);
     let logs = std::fs::File::open(&job.logs).unwrap();
     let plan = plan(&job);
@@ -284,14 +355,24 @@ fn driver() {
         input: None,
         tick: None,
     };
-    let mut out = std::fs::OpenOptions::new().create(true).append(true).open(&job.out).unwrap();
-    let mut machine = Machine { job: &job, next: 0, running: BTreeMap::new(), interrupted: 0 };
+    let mut out = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&job.out)
+        .unwrap();
+    let mut machine = Machine {
+        job: &job,
+        next: 0,
+        running: BTreeMap::new(),
+        interrupted: 0,
+    };
     let first = machine.fill(0);
     let told = Cell::new(0_u32);
     driver
         .drive(&plan, &context, first, &mut |message| match message {
             Message::Event(event, finished) => {
-                if let (Event::Finished { step, evidence, .. }, Some(finished)) = (&event, finished) {
+                if let (Event::Finished { step, evidence, .. }, Some(finished)) = (&event, finished)
+                {
                     let seen = Seen {
                         step: *step,
                         evidence: (**evidence).clone(),

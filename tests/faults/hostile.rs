@@ -1,5 +1,5 @@
-//! What must be withstood of those who write contracts, file names, file contents, configurations of git and the output of
-//! checks: none of it becomes anything but data.
+//! What must be withstood of those who write contracts, file names, file contents, configurations
+//! of git and the output of checks: none of it becomes anything but data.
 
 mod git;
 mod names;
@@ -19,10 +19,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Every exit code that is documented. 1, vplan's own failure, is not among them: nothing here may make vplan fail.
+/// Every exit code that is documented. 1, vplan's own failure, is not among them: nothing here may
+/// make vplan fail.
 const CODES: [i32; 16] = [0, 2, 3, 4, 5, 20, 21, 22, 40, 41, 42, 43, 44, 45, 130, 143];
 
-/// Names that bite: in terminals, in lists, in logs of CI systems, in command lines, in Markdown, in globs.
+/// Names that bite: in terminals, in lists, in logs of CI systems, in command lines, in Markdown,
+/// in globs.
 const ZOO: &[&[u8]] = &[
     b"new\nline",
     b"two\n\nlines",
@@ -99,7 +101,9 @@ fn name(case: &mut Case) -> Vec<u8> {
             let long = *case.one_of(ZOO);
             long.iter().copied().cycle().take(255).collect()
         }
-        _ => (0..=case.below(40)).map(|_| u8::try_from(case.below(256)).unwrap()).collect(),
+        _ => (0..=case.below(40))
+            .map(|_| u8::try_from(case.below(256)).unwrap())
+            .collect(),
     };
     name.retain(|b| !matches!(b, 0 | b'/'));
     name.truncate(255);
@@ -123,7 +127,8 @@ fn names(case: &mut Case, count: usize) -> Vec<Vec<u8>> {
     all
 }
 
-/// Whether one case is tried again: what must be seen in all of them together need not be seen in it.
+/// Whether one case is tried again: what must be seen in all of them together need not be seen in
+/// it.
 fn alone() -> bool {
     std::env::var_os("VPLAN_FAULTS_CASE").is_some()
 }
@@ -137,7 +142,12 @@ fn os(bytes: &[u8]) -> &OsStr {
 fn ended(command: &mut Command) -> (i32, Vec<u8>, Vec<u8>, Duration) {
     use std::io::Read as _;
     let start = Instant::now();
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let (mut out, mut err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
     let pid = rustix::process::Pid::from_child(&child);
     let (over, wait) = std::sync::mpsc::channel::<()>();
@@ -158,16 +168,27 @@ fn ended(command: &mut Command) -> (i32, Vec<u8>, Vec<u8>, Duration) {
     let stderr = errors.join().unwrap();
     let status = child.ended();
     drop(over);
-    let shown = || format!("{command:?}\n{}\n{}", String::from_utf8_lossy(&bytes), String::from_utf8_lossy(&stderr));
+    let shown = || {
+        format!(
+            "{command:?}\n{}\n{}",
+            String::from_utf8_lossy(&bytes),
+            String::from_utf8_lossy(&stderr)
+        )
+    };
     assert!(!guard.join().unwrap(), "hung: {}", shown());
-    let code = status.code().unwrap_or_else(|| panic!("{status}: {}", shown()));
+    let code = status
+        .code()
+        .unwrap_or_else(|| panic!("{status}: {}", shown()));
     (code, bytes, stderr, start.elapsed())
 }
 
 /// The exit code is a documented one, and nothing panicked.
 #[track_caller]
 fn orderly(ran: &Ran) {
-    assert!(ran.exit.is_some_and(|code| CODES.contains(&code)), "{ran:?}");
+    assert!(
+        ran.exit.is_some_and(|code| CODES.contains(&code)),
+        "{ran:?}"
+    );
     assert!(!ran.err().contains("panicked"), "{ran:?}");
 }
 
@@ -194,7 +215,10 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
 
 /// The records of the only run.
 fn record(project: &Project) -> PathBuf {
-    let runs: Vec<_> = std::fs::read_dir(project.path(".vplan/runs")).unwrap().map(|e| e.unwrap().path()).collect();
+    let runs: Vec<_> = std::fs::read_dir(project.path(".vplan/runs"))
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
     assert_eq!(runs.len(), 1, "{runs:?}");
     runs[0].clone()
 }

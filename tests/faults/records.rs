@@ -8,7 +8,8 @@ use std::process::{Command, Stdio};
 use vplan::effect::process::program::Root;
 use vplan::effect::records::RunRecord;
 
-/// Not a test: writes records as fast as it can, and says on standard output which of them are safe.
+/// Not a test: writes records as fast as it can, and says on standard output which of them are
+/// safe.
 #[test]
 #[ignore = "started by other tests, in a process of its own"]
 fn writer() {
@@ -32,9 +33,20 @@ fn writer() {
 
 fn start(root: &Path, script: &str) -> (Guard, BufReader<std::process::ChildStdout>) {
     let mut command = Command::new("sh");
-    command.args(["-c", script, "sh"]).arg(std::env::current_exe().unwrap());
-    command.args(["faults::records::writer", "--exact", "--ignored", "--nocapture", "--test-threads=1"]);
-    command.env("VPLAN_TEST_ROOT", root).stdin(Stdio::null()).stdout(Stdio::piped());
+    command
+        .args(["-c", script, "sh"])
+        .arg(std::env::current_exe().unwrap());
+    command.args([
+        "faults::records::writer",
+        "--exact",
+        "--ignored",
+        "--nocapture",
+        "--test-threads=1",
+    ]);
+    command
+        .env("VPLAN_TEST_ROOT", root)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let out = BufReader::new(child.stdout.take().unwrap());
     (Guard(child), out)
@@ -59,52 +71,100 @@ fn a_killed_writer() {
         while out.read_line(&mut line).unwrap() > 0 {
             lines.push(line.trim_end().to_owned());
             line.clear();
-            if lines.last().is_some_and(|l| *l == format!("safe {}", round * 3)) {
+            if lines
+                .last()
+                .is_some_and(|l| *l == format!("safe {}", round * 3))
+            {
                 writer.0.kill().unwrap();
             }
         }
         writer.0.ended();
-        let path = lines.iter().find_map(|l| l.strip_prefix("record ")).unwrap();
-        let safe = lines.iter().rev().find_map(|l| l.strip_prefix("safe ")).unwrap().parse::<u64>().unwrap();
+        let path = lines
+            .iter()
+            .find_map(|l| l.strip_prefix("record "))
+            .unwrap();
+        let safe = lines
+            .iter()
+            .rev()
+            .find_map(|l| l.strip_prefix("safe "))
+            .unwrap()
+            .parse::<u64>()
+            .unwrap();
         let events = std::fs::read(Path::new(path).join("events.jsonl")).unwrap();
         let seqs = whole_lines(&events);
         assert_eq!(seqs, (0..seqs.len() as u64).collect::<Vec<_>>());
-        assert!(seqs.len() as u64 > safe, "{safe} was safe, {} are there", seqs.len());
+        assert!(
+            seqs.len() as u64 > safe,
+            "{safe} was safe, {} are there",
+            seqs.len()
+        );
         let torn = events.rsplit(|b| *b == b'\n').next().unwrap();
         assert!(torn.len() < 500);
     }
-    let runs = std::fs::read_dir(dir.path().join(".vplan/runs")).unwrap().count();
+    let runs = std::fs::read_dir(dir.path().join(".vplan/runs"))
+        .unwrap()
+        .count();
     assert_eq!(runs, 25, "each run has a record of its own");
 }
 
-/// A limit on the size of files: an error, not a signal; nothing but whole lines; the report can still be written.
+/// A limit on the size of files: an error, not a signal; nothing but whole lines; the report can
+/// still be written.
 #[test]
 fn a_limit_on_file_sizes() {
     let dir = tempfile::tempdir().unwrap();
     let (mut writer, out) = start(dir.path(), r#"ulimit -f 200; exec "$@""#);
     let lines: Vec<String> = out.lines().map(Result::unwrap).collect();
     assert!(writer.0.ended().success(), "{lines:?}");
-    let failed = lines.iter().find_map(|l| l.strip_prefix("failed ")).unwrap();
+    let failed = lines
+        .iter()
+        .find_map(|l| l.strip_prefix("failed "))
+        .unwrap();
     assert!(failed.to_lowercase().contains("too large"), "{failed}");
-    let path = Path::new(lines.iter().find_map(|l| l.strip_prefix("record ")).unwrap());
+    let path = Path::new(
+        lines
+            .iter()
+            .find_map(|l| l.strip_prefix("record "))
+            .unwrap(),
+    );
     let events = std::fs::read(path.join("events.jsonl")).unwrap();
-    assert!(events.ends_with(b"}\n"), "the line that did not fit was taken back");
-    assert_eq!(whole_lines(&events).len() as u64, failed.split(' ').next().unwrap().parse::<u64>().unwrap());
+    assert!(
+        events.ends_with(b"}\n"),
+        "the line that did not fit was taken back"
+    );
+    assert_eq!(
+        whole_lines(&events).len() as u64,
+        failed.split(' ').next().unwrap().parse::<u64>().unwrap()
+    );
     assert_eq!(std::fs::read(path.join("report.json")).unwrap(), b"{}");
     assert!(!path.join(".reserve").exists());
 }
 
-/// The log cannot grow: the evidence is whole, and whoever drives is told. The step itself has its default disposition.
+/// The log cannot grow: the evidence is whole, and whoever drives is told. The step itself has its
+/// default disposition.
 #[test]
 fn a_log_that_cannot_be_written() {
     let mut bench = Bench::new();
     bench.step(&["perl", "-e", "print 'x' x 3_000_000"]);
-    bench.step(&["sh", "-c", "exec perl -e 'open(F, q(>), qq($ENV{BENCH}/big)); print F q(x) x 3_000_000; close F'"]);
-    assert!(bench.through_shell(r#"ulimit -f 1000; exec "$@""#).spawn().unwrap().ended().success());
+    bench.step(&[
+        "sh",
+        "-c",
+        "exec perl -e 'open(F, q(>), qq($ENV{BENCH}/big)); print F q(x) x 3_000_000; close F'",
+    ]);
+    assert!(
+        bench
+            .through_shell(r#"ulimit -f 1000; exec "$@""#)
+            .spawn()
+            .unwrap()
+            .ended()
+            .success()
+    );
     let seen = bench.seen();
     let error = seen[0].log_error.as_deref().unwrap();
     assert!(error.contains("file too large"), "{error}");
-    assert_eq!((seen[0].evidence.exit, seen[0].evidence.stdout.total), (Some(0), 3_000_000));
+    assert_eq!(
+        (seen[0].evidence.exit, seen[0].evidence.stdout.total),
+        (Some(0), 3_000_000)
+    );
     assert_eq!(seen[1].evidence.signal.as_deref(), Some("SIGXFSZ"));
 }
 

@@ -1,4 +1,5 @@
-//! What is left of a run that is interrupted, killed, cut off from its terminal, its disk or its reader?
+//! What is left of a run that is interrupted, killed, cut off from its terminal, its disk or its
+//! reader?
 
 use super::harness::{Guard, eventually, exists};
 use crate::support::Project;
@@ -12,14 +13,28 @@ use vplan::check::outcome::Status;
 use vplan::run::journal::{End, Stands, replay};
 
 fn run(project: &Project) -> PathBuf {
-    std::fs::read_dir(project.path(".vplan/runs")).unwrap().next().unwrap().unwrap().path()
+    std::fs::read_dir(project.path(".vplan/runs"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path()
 }
 
 /// The program in the background; what it says goes to files beside the project.
 fn start(project: &Project, args: &[&str]) -> Guard {
     let out = |name: &str| std::fs::File::create(project.parent().join(name)).unwrap();
-    let mut command = project.vplan(&[&["run", "--changed-none", "--format", "json"], args].concat()).command();
-    Guard(command.stdin(Stdio::null()).stdout(out("out")).stderr(out("err")).spawn().unwrap())
+    let mut command = project
+        .vplan(&[&["run", "--changed-none", "--format", "json"], args].concat())
+        .command();
+    Guard(
+        command
+            .stdin(Stdio::null())
+            .stdout(out("out"))
+            .stderr(out("err"))
+            .spawn()
+            .unwrap(),
+    )
 }
 
 fn report(project: &Project) -> Value {
@@ -56,13 +71,22 @@ fn interrupted_in_order() {
         kill_process(Pid::from_child(&vplan.0), signal).unwrap();
         assert_eq!(end(&mut vplan), Some(exit));
         let report = report(&project);
-        let statuses: Vec<&str> =
-            report["steps"].as_array().unwrap().iter().map(|s| s["status"].as_str().unwrap()).collect();
+        let statuses: Vec<&str> = report["steps"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|s| s["status"].as_str().unwrap())
+            .collect();
         assert_eq!(statuses, ["passed", "not_run", "not_run", "passed"]);
-        assert_eq!((&report["verdict"], &report["exitCode"]), (&json!("cancelled"), &json!(exit)));
+        assert_eq!(
+            (&report["verdict"], &report["exitCode"]),
+            (&json!("cancelled"), &json!(exit))
+        );
         assert!(project.exists("always") && !project.exists("later") && is_gone(&project));
         let replayed = replay(&std::fs::read(run(&project).join("events.jsonl")).unwrap());
-        assert!(matches!(replayed.end, End::Finished { exit_code, .. } if i32::from(exit_code) == exit));
+        assert!(
+            matches!(replayed.end, End::Finished { exit_code, .. } if i32::from(exit_code) == exit)
+        );
     }
 }
 
@@ -80,7 +104,11 @@ fn interrupted_at_once() {
     let insisted = Instant::now();
     kill_process(pid, Signal::INT).unwrap();
     assert_eq!(end(&mut vplan), Some(130));
-    assert!(insisted.elapsed() < Duration::from_secs(10), "the grace was waited for: {}", report(&project));
+    assert!(
+        insisted.elapsed() < Duration::from_secs(10),
+        "the grace was waited for: {}",
+        report(&project)
+    );
     assert!(!project.exists("always"));
 }
 
@@ -96,7 +124,15 @@ fn killed() {
     let replayed = replay(&std::fs::read(run.join("events.jsonl")).unwrap());
     assert_eq!(replayed.end, End::Interrupted);
     let stands: Vec<Stands> = replayed.steps.iter().map(|s| s.stands).collect();
-    assert_eq!(stands, [Stands::Ended(Status::Passed, None), Stands::Running, Stands::Waiting, Stands::Waiting]);
+    assert_eq!(
+        stands,
+        [
+            Stands::Ended(Status::Passed, None),
+            Stands::Running,
+            Stands::Waiting,
+            Stands::Waiting
+        ]
+    );
     assert_eq!(run.file_name().unwrap().to_str(), Some(&*replayed.run_id));
     assert!(!run.join("report.json").exists() && run.join("plan.json").exists());
     // The next run is not in its way.
@@ -107,7 +143,9 @@ fn killed() {
 #[test]
 fn side_by_side() {
     let project = Project::contract("vplan 1\ncheck a: sh -c 'echo hi'\n");
-    let mut all: Vec<Guard> = (0..6).map(|_| start(&project, &["--progress", "none"])).collect();
+    let mut all: Vec<Guard> = (0..6)
+        .map(|_| start(&project, &["--progress", "none"]))
+        .collect();
     assert!(all.iter_mut().all(|vplan| end(vplan) == Some(0)));
     let mut runs = 0;
     for run in std::fs::read_dir(project.path(".vplan/runs")).unwrap() {
@@ -119,7 +157,8 @@ fn side_by_side() {
     assert_eq!(runs, 6);
 }
 
-/// Nobody reads what it says: the run goes on, and its end counts. A full disk behind standard output is another thing.
+/// Nobody reads what it says: the run goes on, and its end counts. A full disk behind standard
+/// output is another thing.
 #[test]
 fn nobody_listens() {
     let project = Project::contract("vplan 1\ncheck a: touch ran\n");
@@ -132,28 +171,57 @@ fn nobody_listens() {
         ("--format json", "> /dev/full", 1),
     ] {
         let plain = project.vplan(&["run"]).command();
-        let script = format!("{{ \"$0\" run --changed-none {args}; echo $? > ../code; }} {redirect}");
+        let script =
+            format!("{{ \"$0\" run --changed-none {args}; echo $? > ../code; }} {redirect}");
         let mut shell = Command::new("sh");
-        shell.args(["-c", &script]).arg(plain.get_program()).current_dir(project.root()).env_clear();
-        shell.envs(plain.get_envs().filter_map(|(n, v)| Some((n, v?)))).stdin(Stdio::null());
-        assert!(shell.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap().ended().code().is_some());
-        assert_eq!(project.read("../code").trim(), exit.to_string(), "{args} {redirect}");
+        shell
+            .args(["-c", &script])
+            .arg(plain.get_program())
+            .current_dir(project.root())
+            .env_clear();
+        shell
+            .envs(plain.get_envs().filter_map(|(n, v)| Some((n, v?))))
+            .stdin(Stdio::null());
+        assert!(
+            shell
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap()
+                .ended()
+                .code()
+                .is_some()
+        );
+        assert_eq!(
+            project.read("../code").trim(),
+            exit.to_string(),
+            "{args} {redirect}"
+        );
         assert!(project.exists("ran"));
         std::fs::remove_file(project.path("ran")).unwrap();
     }
 }
 
-/// Runs a script in a mount namespace of its own, as root, if that is permitted here; says so if not.
+/// Runs a script in a mount namespace of its own, as root, if that is permitted here; says so if
+/// not.
 fn with_mounts(project: &Project, script: &str) -> Option<i32> {
-    let possible = Command::new("unshare").args(["-m", "sh", "-c", "mount -t tmpfs none /mnt"]).output();
+    let possible = Command::new("unshare")
+        .args(["-m", "sh", "-c", "mount -t tmpfs none /mnt"])
+        .output();
     if !possible.is_ok_and(|o| o.status.success()) {
         eprintln!("SKIPPED: no mount namespace for this user on this machine");
         return None;
     }
     let plain = project.vplan(&["run"]).command();
     let mut shell = Command::new("unshare");
-    shell.args(["-m", "sh", "-c", script]).arg(plain.get_program()).current_dir(project.root()).env_clear();
-    shell.envs(plain.get_envs().filter_map(|(n, v)| Some((n, v?)))).stdin(Stdio::null());
+    shell
+        .args(["-m", "sh", "-c", script])
+        .arg(plain.get_program())
+        .current_dir(project.root())
+        .env_clear();
+    shell
+        .envs(plain.get_envs().filter_map(|(n, v)| Some((n, v?))))
+        .stdin(Stdio::null());
     shell.stdout(std::fs::File::create(project.parent().join("out")).unwrap());
     shell.stderr(std::fs::File::create(project.parent().join("err")).unwrap());
     shell.status().unwrap().code()
@@ -163,11 +231,22 @@ fn with_mounts(project: &Project, script: &str) -> Option<i32> {
 fn a_read_only_tree() {
     let project = Project::contract("vplan 1\ncheck a: touch ../ran\n");
     let mount = "mount --bind . . && cd . && cd \"$PWD\" && mount -o remount,bind,ro .";
-    let Some(exit) = with_mounts(&project, &format!("{mount} && \"$0\" run --changed-none")) else { return };
+    let Some(exit) = with_mounts(&project, &format!("{mount} && \"$0\" run --changed-none")) else {
+        return;
+    };
     assert_eq!(exit, 5, "{}", project.read("../err"));
-    assert!(project.read("../err").contains("read-only") && project.read("../err").contains("--records DIR"));
-    assert!(!project.exists("../ran"), "what cannot be recorded is not run");
-    let exit = with_mounts(&project, &format!("{mount} && \"$0\" run --changed-none --records ../records"));
+    assert!(
+        project.read("../err").contains("read-only")
+            && project.read("../err").contains("--records DIR")
+    );
+    assert!(
+        !project.exists("../ran"),
+        "what cannot be recorded is not run"
+    );
+    let exit = with_mounts(
+        &project,
+        &format!("{mount} && \"$0\" run --changed-none --records ../records"),
+    );
     assert_eq!(exit, Some(0), "{}", project.read("../err"));
     assert!(project.exists("../ran"));
 }
@@ -181,14 +260,33 @@ fn a_full_disk() {
     .env("RECORDS", "/mnt");
     let script = "mount -t tmpfs -o size=400k none /mnt && \"$0\" run --changed-none --format json --records /mnt; \
                   code=$?; cp /mnt/runs/*/events.jsonl /mnt/runs/*/report.json ..; exit $code";
-    let Some(exit) = with_mounts(&project, script) else { return };
+    let Some(exit) = with_mounts(&project, script) else {
+        return;
+    };
     assert!(project.exists("filled"), "{}", project.read("../err"));
     let report = report(&project);
-    assert_eq!((exit, &report["exitCode"], &report["verdict"]), (44, &json!(44), &json!("incomplete")), "{report}");
-    assert!(report["reason"].as_str().unwrap().contains("no space left"), "{report}");
-    let by_id =
-        |id: &str| report["steps"].as_array().unwrap().iter().find(|s| s["id"] == id).unwrap()["status"].clone();
-    assert_eq!((by_id("a"), by_id("b")), (json!("passed"), json!("not_run")));
+    assert_eq!(
+        (exit, &report["exitCode"], &report["verdict"]),
+        (44, &json!(44), &json!("incomplete")),
+        "{report}"
+    );
+    assert!(
+        report["reason"].as_str().unwrap().contains("no space left"),
+        "{report}"
+    );
+    let by_id = |id: &str| {
+        report["steps"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|s| s["id"] == id)
+            .unwrap()["status"]
+            .clone()
+    };
+    assert_eq!(
+        (by_id("a"), by_id("b")),
+        (json!("passed"), json!("not_run"))
+    );
     assert!(!project.exists("later"));
     // What was set aside was enough to say how it ended.
     let stored: Value = serde_json::from_slice(project.read("../report.json").as_bytes()).unwrap();
@@ -204,8 +302,13 @@ fn a_reader_that_does_not_read() {
         contract += &format!("check c{i}: perl -e 'print \"x\" x 3000; exit 1'\n");
     }
     let project = Project::contract(&contract);
-    let mut command = project.vplan(&["run", "--changed-none", "--keep-going", "--format", "json"]).command();
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut command = project
+        .vplan(&["run", "--changed-none", "--keep-going", "--format", "json"])
+        .command();
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
     let mut vplan = Guard(command.spawn().unwrap());
     let ended = || {
         let runs = std::fs::read_dir(project.path(".vplan/runs")).ok()?;
@@ -223,9 +326,10 @@ fn a_reader_that_does_not_read() {
 #[test]
 fn no_room_for_a_record() {
     let project = Project::contract("vplan 1\ncheck a: touch ran\n");
-    let script =
-        "mount -t tmpfs -o size=64k none /mnt && cat /dev/zero > /mnt/fill; \"$0\" run --changed-none --records /mnt";
-    let Some(exit) = with_mounts(&project, script) else { return };
+    let script = "mount -t tmpfs -o size=64k none /mnt && cat /dev/zero > /mnt/fill; \"$0\" run --changed-none --records /mnt";
+    let Some(exit) = with_mounts(&project, script) else {
+        return;
+    };
     assert_eq!(exit, 5, "{}", project.read("../err"));
     assert!(project.read("../err").contains("no space left") && !project.exists("ran"));
 }

@@ -1,5 +1,5 @@
-//! How much of a fault is tried, with which seed, and what was seen? A share of each in every run of the tests; all of it by
-//! `tests/faults/all`, which writes one line for each sweep.
+//! How much of a fault is tried, with which seed, and what was seen? A share of each in every run
+//! of the tests; all of it by `tests/faults/all`, which writes one line for each sweep.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -28,18 +28,24 @@ pub struct Case {
 
 fn number(name: &str) -> Option<u64> {
     let value = std::env::var(name).ok()?;
-    Some(value.parse().unwrap_or_else(|_| panic!("`{name}` is a number, not `{value}`")))
+    Some(
+        value
+            .parse()
+            .unwrap_or_else(|_| panic!("`{name}` is a number, not `{value}`")),
+    )
 }
 
 impl Sweep {
-    /// The sweep of a test (its whole name): `fast` cases in every run of the tests, `whole` cases in the whole set; a share of
-    /// that is never less than in every run.
+    /// The sweep of a test (its whole name): `fast` cases in every run of the tests, `whole` cases
+    /// in the whole set; a share of that is never less than in every run.
     pub fn new(name: &'static str, fast: u64, whole: u64) -> Self {
         let percent = number("VPLAN_FAULTS_PERCENT");
         Self {
             name,
             seed: number("VPLAN_FAULTS_SEED").unwrap_or(1),
-            cases: percent.map_or(fast, |percent| (whole * percent).div_ceil(100).max(fast.min(whole))),
+            cases: percent.map_or(fast, |percent| {
+                (whole * percent).div_ceil(100).max(fast.min(whole))
+            }),
             only: number("VPLAN_FAULTS_CASE"),
             tried: 0,
             counts: BTreeMap::new(),
@@ -48,7 +54,8 @@ impl Sweep {
         }
     }
 
-    /// Whether the whole set is asked for: some sweeps do not count cases but go on until nothing is left to try.
+    /// Whether the whole set is asked for: some sweeps do not count cases but go on until nothing
+    /// is left to try.
     pub fn whole(&self) -> bool {
         std::env::var_os("VPLAN_FAULTS_PERCENT").is_some()
     }
@@ -63,10 +70,17 @@ impl Sweep {
         };
         self.tried += 1;
         let state = self.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        Some(Case { number, state, test: self.name, seed: self.seed, closed: false })
+        Some(Case {
+            number,
+            state,
+            test: self.name,
+            seed: self.seed,
+            closed: false,
+        })
     }
 
-    /// There is nothing more to try: a sweep that goes on until a fault finds nothing to hit any more.
+    /// There is nothing more to try: a sweep that goes on until a fault finds nothing to hit any
+    /// more.
     pub fn exhausted(&mut self) {
         self.cases = self.tried;
     }
@@ -96,14 +110,34 @@ impl Sweep {
 
 impl Drop for Sweep {
     fn drop(&mut self) {
-        let Some(path) = std::env::var_os("VPLAN_FAULTS_FIGURES") else { return };
-        let counts: Vec<String> = self.counts.iter().map(|(what, n)| format!("{n} {what}")).collect();
-        let seen = if std::thread::panicking() { "**failed**".to_owned() } else { counts.join(", ") };
-        let seen = self.reason.as_ref().map_or(seen, |reason| format!("not tried: {reason}"));
+        let Some(path) = std::env::var_os("VPLAN_FAULTS_FIGURES") else {
+            return;
+        };
+        let counts: Vec<String> = self
+            .counts
+            .iter()
+            .map(|(what, n)| format!("{n} {what}"))
+            .collect();
+        let seen = if std::thread::panicking() {
+            "**failed**".to_owned()
+        } else {
+            counts.join(", ")
+        };
+        let seen = self
+            .reason
+            .as_ref()
+            .map_or(seen, |reason| format!("not tried: {reason}"));
         let seconds = self.start.elapsed().as_secs();
-        let line = format!("| `{}` | {} | {} | {seconds} | {seen} |\n", self.name, self.seed, self.tried);
-        let file = std::fs::File::options().create(true).append(true).open(path);
-        file.and_then(|mut file| file.write_all(line.as_bytes())).unwrap_or_else(|e| eprintln!("no figures: {e}"));
+        let line = format!(
+            "| `{}` | {} | {} | {seconds} | {seen} |\n",
+            self.name, self.seed, self.tried
+        );
+        let file = std::fs::File::options()
+            .create(true)
+            .append(true)
+            .open(path);
+        file.and_then(|mut file| file.write_all(line.as_bytes()))
+            .unwrap_or_else(|e| eprintln!("no figures: {e}"));
     }
 }
 
@@ -122,9 +156,11 @@ impl Case {
         &all[usize::try_from(self.below(all.len() as u64)).unwrap()]
     }
 
-    /// One of `total` points: another one in each case until there was each, and the first few are spread over all of them.
+    /// One of `total` points: another one in each case until there was each, and the first few are
+    /// spread over all of them.
     pub fn point(&self, total: u64) -> u64 {
-        let coprime = |step: &u64| (2..=*step).all(|d| !step.is_multiple_of(d) || !total.is_multiple_of(d));
+        let coprime =
+            |step: &u64| (2..=*step).all(|d| !step.is_multiple_of(d) || !total.is_multiple_of(d));
         let step = (total * 618 / 1000 + 1..).find(coprime).unwrap_or(1);
         (self.number % total.max(1) * step + self.seed * 7919) % total.max(1)
     }
@@ -139,7 +175,8 @@ impl Drop for Case {
     fn drop(&mut self) {
         if !self.closed && std::thread::panicking() {
             // Some tests try other things in the whole set.
-            let whole = std::env::var("VPLAN_FAULTS_PERCENT").map(|p| format!("VPLAN_FAULTS_PERCENT={p} "));
+            let whole =
+                std::env::var("VPLAN_FAULTS_PERCENT").map(|p| format!("VPLAN_FAULTS_PERCENT={p} "));
             eprintln!(
                 "again: {}VPLAN_FAULTS_SEED={} VPLAN_FAULTS_CASE={} cargo test --test main {} -- --exact",
                 whole.unwrap_or_default(),

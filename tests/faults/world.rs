@@ -1,4 +1,5 @@
-//! What if processes, descriptors, memory, time or the terminal misbehave? Asked of the real program.
+//! What if processes, descriptors, memory, time or the terminal misbehave? Asked of the real
+//! program.
 
 mod clock;
 mod escape;
@@ -31,11 +32,21 @@ struct World {
 impl World {
     /// With these checks, and one that is called `fine`.
     fn new(checks: &str) -> Self {
-        let contract = format!("vplan 1\ndefaults {{\n  pass-env WORLD_MARK\n}}\n{checks}check fine: true\n");
+        let contract =
+            format!("vplan 1\ndefaults {{\n  pass-env WORLD_MARK\n}}\n{checks}check fine: true\n");
         let project = Project::contract(&contract);
-        let name = project.parent().file_name().unwrap().to_str().unwrap().to_owned();
+        let name = project
+            .parent()
+            .file_name()
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .to_owned();
         let mark = format!("WORLD_MARK={name}");
-        Self { project: project.env("WORLD_MARK", name), mark }
+        Self {
+            project: project.env("WORLD_MARK", name),
+            mark,
+        }
     }
 
     /// `vplan run` with these arguments, and a report as JSON.
@@ -45,21 +56,34 @@ impl World {
 
     /// The same, started by another program. What it says goes to files beside the project.
     fn through(&self, wrap: &[&str], args: &[&str]) -> Command {
-        self.wrapped(wrap, &[&["run", "--changed-none", "--format", "json"], args].concat())
+        self.wrapped(
+            wrap,
+            &[&["run", "--changed-none", "--format", "json"], args].concat(),
+        )
     }
 
     /// Any subcommand, started by another program.
     fn wrapped(&self, wrap: &[&str], args: &[&str]) -> Command {
         let plain = self.project.vplan(args).command();
-        let mut command = Command::new(wrap.first().copied().map_or(plain.get_program(), AsRef::as_ref));
+        let mut command = Command::new(
+            wrap.first()
+                .copied()
+                .map_or(plain.get_program(), AsRef::as_ref),
+        );
         command.args(wrap.get(1..).unwrap_or_default());
         if !wrap.is_empty() {
             command.arg(plain.get_program());
         }
-        command.args(plain.get_args()).current_dir(self.project.root()).env_clear();
+        command
+            .args(plain.get_args())
+            .current_dir(self.project.root())
+            .env_clear();
         command.envs(plain.get_envs().filter_map(|(n, v)| Some((n, v?))));
         let file = |name: &str| std::fs::File::create(self.project.parent().join(name)).unwrap();
-        command.stdin(Stdio::null()).stdout(file("out")).stderr(file("err"));
+        command
+            .stdin(Stdio::null())
+            .stdout(file("out"))
+            .stderr(file("err"));
         command
     }
 
@@ -73,7 +97,10 @@ impl World {
     }
 
     fn survivors(&self) -> Vec<String> {
-        carrying(&self.mark).into_iter().map(|(_, shown)| shown).collect()
+        carrying(&self.mark)
+            .into_iter()
+            .map(|(_, shown)| shown)
+            .collect()
     }
 
     fn nobody_is_left(&self) {
@@ -87,8 +114,10 @@ impl World {
             for pid in all.iter().filter_map(|(pid, _)| Pid::from_raw(*pid)) {
                 // A chain that forks and exits is only caught as a group.
                 let group = group(&pid.to_string()).filter(|found| Some(*found) != group("self"));
-                let _ = group
-                    .map_or_else(|| kill_process(pid, Signal::KILL), |group| kill_process_group(group, Signal::KILL));
+                let _ = group.map_or_else(
+                    || kill_process(pid, Signal::KILL),
+                    |group| kill_process_group(group, Signal::KILL),
+                );
             }
             all.is_empty()
         });
@@ -96,7 +125,9 @@ impl World {
 
     /// The folders of all runs, oldest first.
     fn runs(&self) -> Vec<PathBuf> {
-        let entries = std::fs::read_dir(self.project.path(".vplan/runs")).into_iter().flatten();
+        let entries = std::fs::read_dir(self.project.path(".vplan/runs"))
+            .into_iter()
+            .flatten();
         let mut runs: Vec<PathBuf> = entries.map(|e| e.unwrap().path()).collect();
         runs.sort();
         runs
@@ -104,7 +135,9 @@ impl World {
 
     /// What the journal of the newest run says; none where no run began.
     fn recorded(&self) -> Option<ReplayedRun> {
-        Some(replay(&std::fs::read(self.runs().last()?.join("events.jsonl")).unwrap_or_default()))
+        Some(replay(
+            &std::fs::read(self.runs().last()?.join("events.jsonl")).unwrap_or_default(),
+        ))
     }
 
     /// Whoever has no exit code 0 has not passed, and nobody has passed without evidence.
@@ -113,22 +146,35 @@ impl World {
         if exit == Some(0) {
             assert!(passed, "a pass without a record of it: {}", self.said());
         } else if exit.is_some() {
-            assert!(!passed, "{exit:?}, but a pass by its record: {}", self.said());
+            assert!(
+                !passed,
+                "{exit:?}, but a pass by its record: {}",
+                self.said()
+            );
         }
     }
 
     /// What is left of earlier runs is in nobody's way.
     fn works(&self) {
         self.project.run(&["runs"]).exits(0);
-        self.project.run(&["run", "--changed-none", "--only", "fine"]).exits(0);
-        self.project.run(&["status"]).exits(0).says("passed: 1 of 1");
+        self.project
+            .run(&["run", "--changed-none", "--only", "fine"])
+            .exits(0);
+        self.project
+            .run(&["status"])
+            .exits(0)
+            .says("passed: 1 of 1");
         self.project.run(&["verify"]).exits(0);
     }
 }
 
-/// Tries with limits so many times as long, until it came to what is tested (else `None`): a busy machine needs longer to get there.
+/// Tries with limits so many times as long, until it came to what is tested (else `None`): a busy
+/// machine needs longer to get there.
 fn patiently<T>(mut attempt: impl FnMut(u64) -> Option<T>) -> T {
-    [1, 10, 100].into_iter().find_map(&mut attempt).expect("it never came to what is tested")
+    [1, 10, 100]
+        .into_iter()
+        .find_map(&mut attempt)
+        .expect("it never came to what is tested")
 }
 
 /// Whether a step began before time was up.
@@ -139,7 +185,11 @@ fn began(report: &Value, id: &str) -> bool {
 /// The status of a step in a report.
 fn status<'a>(report: &'a Value, id: &str) -> &'a str {
     let mut steps = report["steps"].as_array().unwrap().iter();
-    steps.find(|s| s["id"] == id).unwrap_or_else(|| panic!("no {id}: {report}"))["status"].as_str().unwrap()
+    steps
+        .find(|s| s["id"] == id)
+        .unwrap_or_else(|| panic!("no {id}: {report}"))["status"]
+        .as_str()
+        .unwrap()
 }
 
 /// An exit code that `vplan run` documents, but that of a fault of its own.
@@ -155,11 +205,19 @@ fn wait(child: &mut Guard) -> Option<i32> {
 fn supervisors(vplan: Pid) -> Vec<Pid> {
     let children = format!("/proc/{0}/task/{0}/children", vplan.as_raw_pid());
     let children = std::fs::read_to_string(children).unwrap_or_default();
-    let named = |pid: &i32| std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|c| c.starts_with(b"vplan-superv"));
-    children.split(' ').filter_map(|p| p.trim().parse().ok()).filter(named).filter_map(Pid::from_raw).collect()
+    let named = |pid: &i32| {
+        std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|c| c.starts_with(b"vplan-superv"))
+    };
+    children
+        .split(' ')
+        .filter_map(|p| p.trim().parse().ok())
+        .filter(named)
+        .filter_map(Pid::from_raw)
+        .collect()
 }
 
-/// What a case has to tell its sweep: how often something was seen, or how much of it there was at most.
+/// What a case has to tell its sweep: how often something was seen, or how much of it there was at
+/// most.
 #[derive(Default)]
 struct Tally {
     counts: Vec<(String, u64)>,
@@ -193,17 +251,27 @@ fn side_by_side(sweep: &mut Sweep, many: usize, attempt: impl Fn(&mut Case) -> T
                 })
             };
             let handles: Vec<_> = cases.into_iter().map(one).collect();
-            handles.into_iter().map(std::thread::ScopedJoinHandle::join).collect()
+            handles
+                .into_iter()
+                .map(std::thread::ScopedJoinHandle::join)
+                .collect()
         });
         for tally in tallies {
             let tally = tally.unwrap_or_else(|fault| std::panic::resume_unwind(fault));
-            tally.counts.iter().for_each(|(what, times)| sweep.count(what, *times));
-            tally.most.iter().for_each(|(what, value)| sweep.most(what, *value));
+            tally
+                .counts
+                .iter()
+                .for_each(|(what, times)| sweep.count(what, *times));
+            tally
+                .most
+                .iter()
+                .for_each(|(what, value)| sweep.most(what, *value));
         }
     }
 }
 
-/// The process group of a process. (getpgid gives 0 for a group from outside of this PID namespace, and the binding stops there.)
+/// The process group of a process. (getpgid gives 0 for a group from outside of this PID namespace,
+/// and the binding stops there.)
 fn group(pid: &str) -> Option<Pid> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(')')?;

@@ -1,5 +1,5 @@
-//! What was once found by fuzzing, forever: every input below `tests/frozen/TARGET` and every seed of the fuzz targets holds, and the
-//! targets, their files and their manifest are the same list.
+//! What was once found by fuzzing, forever: every input below `tests/frozen/TARGET` and every seed
+//! of the fuzz targets holds, and the targets, their files and their manifest are the same list.
 
 mod oracle;
 
@@ -13,9 +13,18 @@ fn root() -> PathBuf {
 
 /// The files directly below, by name.
 fn inputs(dir: &Path) -> BTreeMap<String, Vec<u8>> {
-    let Ok(entries) = std::fs::read_dir(dir) else { return BTreeMap::new() };
+    let Ok(entries) = std::fs::read_dir(dir) else {
+        return BTreeMap::new();
+    };
     let entries = entries.map(|e| e.unwrap()).filter(|e| e.path().is_file());
-    entries.map(|e| (e.file_name().into_string().unwrap(), std::fs::read(e.path()).unwrap())).collect()
+    entries
+        .map(|e| {
+            (
+                e.file_name().into_string().unwrap(),
+                std::fs::read(e.path()).unwrap(),
+            )
+        })
+        .collect()
 }
 
 /// Holds every input against its target; says which ones do not hold, and how many there are.
@@ -53,21 +62,42 @@ fn targets_are_what_they_are_called() {
     let known: BTreeSet<String> = ALL.iter().map(|(name, _)| (*name).to_owned()).collect();
     assert_eq!(known.len(), ALL.len());
     let files = inputs(&root().join("fuzz/fuzz_targets"));
-    assert_eq!(files.keys().map(|f| f.trim_end_matches(".rs").to_owned()).collect::<BTreeSet<_>>(), known);
+    assert_eq!(
+        files
+            .keys()
+            .map(|f| f.trim_end_matches(".rs").to_owned())
+            .collect::<BTreeSet<_>>(),
+        known
+    );
     for (name, text) in &files {
         let text = String::from_utf8(text.clone()).unwrap();
         let target = name.trim_end_matches(".rs");
-        assert_eq!(text.matches(&format!("vplan_fuzz::run(\"{target}\", ")).count(), 1, "{name}");
+        assert_eq!(
+            text.matches(&format!("vplan_fuzz::run(\"{target}\", "))
+                .count(),
+            1,
+            "{name}"
+        );
     }
     let manifest = std::fs::read_to_string(root().join("fuzz/Cargo.toml")).unwrap();
     let built: BTreeSet<String> = manifest
         .split("[[bin]]\n")
         .skip(1)
-        .map(|bin| bin.lines().next().unwrap().trim_start_matches("name = \"").trim_end_matches('"').to_owned())
+        .map(|bin| {
+            bin.lines()
+                .next()
+                .unwrap()
+                .trim_start_matches("name = \"")
+                .trim_end_matches('"')
+                .to_owned()
+        })
         .collect();
     assert_eq!(built, known);
     for dir in ["fuzz/seeds", "tests/frozen"] {
-        for entry in std::fs::read_dir(root().join(dir)).unwrap().map(|e| e.unwrap()) {
+        for entry in std::fs::read_dir(root().join(dir))
+            .unwrap()
+            .map(|e| e.unwrap())
+        {
             let name = entry.file_name().into_string().unwrap();
             assert!(
                 !entry.path().is_dir() || name == "oracle" || known.contains(&name),

@@ -1,4 +1,5 @@
-//! Laws of compiling: the same as the reference, whatever order things come in, and monotone where more is asked.
+//! Laws of compiling: the same as the reference, whatever order things come in, and monotone where
+//! more is asked.
 
 use crate::reference::glob::selects;
 use crate::reference::plan::{right, said};
@@ -23,12 +24,17 @@ fn repo_path(text: &str) -> RepoPath {
 }
 
 fn file(path: &str) -> ChangedFile {
-    ChangedFile { path: repo_path(path), status: Status::Modified }
+    ChangedFile {
+        path: repo_path(path),
+        status: Status::Modified,
+    }
 }
 
 fn selection_of(test: &mut Test) -> Option<&mut Selection> {
     match test {
-        Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => Some(s),
+        Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => {
+            Some(s)
+        }
         Test::Role(_) | Test::Exists(_) | Test::Absent(_) => None,
     }
 }
@@ -36,10 +42,20 @@ fn selection_of(test: &mut Test) -> Option<&mut Selection> {
 fn matches_reference(c: &Compilation) -> Result<(), TestCaseError> {
     let got = match compile(c.contract.as_ref(), &c.request, &c.facts) {
         Ok(Compiled::Plan(plan)) => Some(said(&plan)),
-        Ok(Compiled::Needs(questions)) => return Err(TestCaseError::fail(format!("asks for {questions:?}"))),
+        Ok(Compiled::Needs(questions)) => {
+            return Err(TestCaseError::fail(format!("asks for {questions:?}")));
+        }
         Err(_) => None,
     };
-    prop_assert_eq!(got, right(c.contract.as_ref(), &without_contract(), &c.request, &c.facts));
+    prop_assert_eq!(
+        got,
+        right(
+            c.contract.as_ref(),
+            &without_contract(),
+            &c.request,
+            &c.facts
+        )
+    );
     Ok(())
 }
 
@@ -57,10 +73,16 @@ proptest! {
 fn cases_of_the_reference_are_worth_comparing() {
     use proptest::strategy::ValueTree;
     let mut runner = proptest::test_runner::TestRunner::deterministic();
-    let (mut steps, mut omitted, mut tiers, mut refused, mut waits, mut origins) = (0, 0, 0, 0, 0, BTreeSet::new());
+    let (mut steps, mut omitted, mut tiers, mut refused, mut waits, mut origins) =
+        (0, 0, 0, 0, 0, BTreeSet::new());
     for _ in 0..2_000 {
         let c = varied().new_tree(&mut runner).unwrap().current();
-        let Some(right) = right(c.contract.as_ref(), &without_contract(), &c.request, &c.facts) else {
+        let Some(right) = right(
+            c.contract.as_ref(),
+            &without_contract(),
+            &c.request,
+            &c.facts,
+        ) else {
             refused += 1;
             continue;
         };
@@ -80,7 +102,10 @@ fn cases_of_the_reference_are_worth_comparing() {
 /// No contract has a way to leave out what is in: no role, no waiver, no `{changed}`.
 fn plain(mut c: Compilation) -> Option<(Contract, Compilation)> {
     let contract = c.contract.as_mut()?;
-    contract.roles.values_mut().for_each(|role| *role = Role::default());
+    contract
+        .roles
+        .values_mut()
+        .for_each(|role| *role = Role::default());
     contract.limits.max_checks = None;
     for check in &mut contract.checks {
         check.named = true;
@@ -100,11 +125,20 @@ fn plain_compilations() -> impl Strategy<Value = (Contract, Compilation)> {
 }
 
 fn checks_of(plan: &Plan) -> BTreeSet<String> {
-    plan.steps.iter().filter(|s| s.origin == Origin::Contract).map(|s| s.check().to_owned()).collect()
+    plan.steps
+        .iter()
+        .filter(|s| s.origin == Origin::Contract)
+        .map(|s| s.check().to_owned())
+        .collect()
 }
 
 fn with(contract: &Contract, c: &Compilation) -> Plan {
-    Compilation { contract: Some(contract.clone()), ..c.clone() }.plan().unwrap()
+    Compilation {
+        contract: Some(contract.clone()),
+        ..c.clone()
+    }
+    .plan()
+    .unwrap()
 }
 
 proptest! {

@@ -21,8 +21,12 @@ use vplan::plan::request::Boundary;
 use vplan::plan::request::{Request, Risk};
 use vplan::plan::{Origin, Plan};
 
-/// The contract that a file is converted to, its text, and the names of checks that stand for a command that is no argument vector.
-fn converted(format: Format, content: &str) -> Result<(Contract, String, Conversion), TestCaseError> {
+/// The contract that a file is converted to, its text, and the names of checks that stand for a
+/// command that is no argument vector.
+fn converted(
+    format: Format,
+    content: &str,
+) -> Result<(Contract, String, Conversion), TestCaseError> {
     let mut sources = Sources::default();
     let id = sources.add(Source::new("file", content));
     let mut sink = Diagnostics::default();
@@ -31,8 +35,8 @@ fn converted(format: Format, content: &str) -> Result<(Contract, String, Convers
         return Err(TestCaseError::fail(format!("refused: {sink:?}\n{content}")));
     };
     let written = text(&conversion, &sources);
-    let contract =
-        verify(&conversion, &sources, &written).map_err(|e| TestCaseError::fail(format!("{e}\n{written}")))?;
+    let contract = verify(&conversion, &sources, &written)
+        .map_err(|e| TestCaseError::fail(format!("{e}\n{written}")))?;
     Ok((contract, written, conversion))
 }
 
@@ -42,7 +46,8 @@ fn native(content: &str) -> Result<Contract, TestCaseError> {
     let id = sources.add(Source::new("verify.contract.json", content));
     let mut sink = Diagnostics::default();
     let draft = lower(&sources, id, &mut sink);
-    validate(&draft, &sources, &mut sink).ok_or_else(|| TestCaseError::fail(format!("{sink:?}\n{content}")))
+    validate(&draft, &sources, &mut sink)
+        .ok_or_else(|| TestCaseError::fail(format!("{sink:?}\n{content}")))
 }
 
 const SUPPORTED: &[&str] = &[
@@ -82,8 +87,18 @@ const UNSUPPORTED: &[&str] = &[
     "(a)",
     "! a",
 ];
-const GLOBS: &[&str] =
-    &["src/**", "**/*.md", "docs/", "*.json", "!**/gen/**", "src/[ab]?.rs", "{a,b}/**", "a'b\"c", "'\\!x'", "größe/**"];
+const GLOBS: &[&str] = &[
+    "src/**",
+    "**/*.md",
+    "docs/",
+    "*.json",
+    "!**/gen/**",
+    "src/[ab]?.rs",
+    "{a,b}/**",
+    "a'b\"c",
+    "'\\!x'",
+    "größe/**",
+];
 
 fn commands(wild: bool) -> impl Strategy<Value = Vec<String>> {
     let mut pool: Vec<String> = SUPPORTED.iter().map(|c| (*c).to_owned()).collect();
@@ -95,7 +110,9 @@ fn commands(wild: bool) -> impl Strategy<Value = Vec<String>> {
         match parse_command(text) {
             Command::Argv { .. } => true,
             // Without a word there is nothing to convert.
-            Command::Unsupported { unsupported, .. } => wild && unsupported.reason != UnsupportedReason::Empty,
+            Command::Unsupported { unsupported, .. } => {
+                wild && unsupported.reason != UnsupportedReason::Empty
+            }
         }
     });
     prop::collection::vec(prop_oneof![5 => known, 1 => any_text.boxed()], 0..4)
@@ -104,7 +121,10 @@ fn commands(wild: bool) -> impl Strategy<Value = Vec<String>> {
 fn globs() -> impl Strategy<Value = Vec<String>> {
     let some = prop::collection::vec(prop::sample::select(GLOBS), 1..4);
     some.prop_map(|list| {
-        let mut list: Vec<String> = list.into_iter().map(|g| g.trim_matches('\'').to_owned()).collect();
+        let mut list: Vec<String> = list
+            .into_iter()
+            .map(|g| g.trim_matches('\'').to_owned())
+            .collect();
         // A list that only excludes is an error.
         if list.iter().all(|g| g.starts_with('!')) {
             list.push("**".to_owned());
@@ -120,21 +140,29 @@ fn contract_json(wild: bool) -> impl Strategy<Value = String> {
         commands(wild),
         0..3,
     );
-    let rule = (prop::option::of(globs()), prop::option::of(globs()), commands(wild)).prop_map(|(any, all, list)| {
-        let mut rule = json!({ "commands": list });
-        if let Some(any) = any {
-            rule["whenChangedAny"] = json!(any);
-        }
-        if let Some(all) = all {
-            rule["whenChangedAll"] = json!(all);
-        }
-        rule
-    });
-    (commands(wild), roles, prop::collection::vec(rule, 0..4)).prop_map(|(commands, roles, rules)| {
-        let file = json!({ "commands": commands, "byRole": roles, "rules": rules });
-        // As people write it: equal reasons of two rules on one line count as one, and here no two blocks share a line.
-        serde_json::to_string_pretty(&file).unwrap()
-    })
+    let rule = (
+        prop::option::of(globs()),
+        prop::option::of(globs()),
+        commands(wild),
+    )
+        .prop_map(|(any, all, list)| {
+            let mut rule = json!({ "commands": list });
+            if let Some(any) = any {
+                rule["whenChangedAny"] = json!(any);
+            }
+            if let Some(all) = all {
+                rule["whenChangedAll"] = json!(all);
+            }
+            rule
+        });
+    (commands(wild), roles, prop::collection::vec(rule, 0..4)).prop_map(
+        |(commands, roles, rules)| {
+            let file = json!({ "commands": commands, "byRole": roles, "rules": rules });
+            // As people write it: equal reasons of two rules on one line count as one, and here no
+            // two blocks share a line.
+            serde_json::to_string_pretty(&file).unwrap()
+        },
+    )
 }
 
 /// What a plan says, without the contract that it comes from.
@@ -272,10 +300,22 @@ proptest! {
 
 /// What the tests in `convert.rs` hold against its conversion.
 pub const SAMPLES: &[(Format, &str)] = &[
-    (Format::VerifyContractJson, include_str!("../trees/convert-opentiger/verify.contract.json")),
-    (Format::Runr, include_str!("../trees/convert-runr/.runr/runr.config.json")),
-    (Format::RalphTui, include_str!("../trees/convert-ralph-tui/.ralph-tui/config.toml")),
-    (Format::Acode, include_str!("../trees/convert-acode/.agent/config.yml")),
+    (
+        Format::VerifyContractJson,
+        include_str!("../trees/convert-opentiger/verify.contract.json"),
+    ),
+    (
+        Format::Runr,
+        include_str!("../trees/convert-runr/.runr/runr.config.json"),
+    ),
+    (
+        Format::RalphTui,
+        include_str!("../trees/convert-ralph-tui/.ralph-tui/config.toml"),
+    ),
+    (
+        Format::Acode,
+        include_str!("../trees/convert-acode/.agent/config.yml"),
+    ),
 ];
 
 #[test]

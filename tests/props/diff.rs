@@ -1,5 +1,5 @@
-//! Laws of comparison: the automata mean what the matcher means, nothing differs from itself, and what is not reported as
-//! weaker asks for all that was asked for before.
+//! Laws of comparison: the automata mean what the matcher means, nothing differs from itself, and
+//! what is not reported as weaker asks for all that was asked for before.
 
 use crate::reference::diff::covers;
 use proptest::prelude::*;
@@ -8,7 +8,9 @@ use proptest::test_runner::TestRunner;
 use std::collections::BTreeSet;
 use vplan::arbitrary::config;
 use vplan::arbitrary::glob::{glob, glob_and_path, path, selections};
-use vplan::arbitrary::plan::{condition, contract, facts, plain_check, plain_contract, plan, request, selection};
+use vplan::arbitrary::plan::{
+    condition, contract, facts, plain_check, plain_contract, plan, request, selection,
+};
 use vplan::base::glob::automaton::{Limits, Region, atoms};
 use vplan::base::glob::{Glob, Item, Selection, What};
 use vplan::base::path::RepoPath;
@@ -25,7 +27,12 @@ use vplan::plan::request::{Mode, Request};
 use vplan::plan::{Origin, Plan};
 
 fn alone(glob: &Glob) -> Selection {
-    Selection { items: vec![Item { not: false, what: What::Glob(glob.clone()) }] }
+    Selection {
+        items: vec![Item {
+            not: false,
+            what: What::Glob(glob.clone()),
+        }],
+    }
 }
 
 /// All paths of up to five bytes of these.
@@ -34,7 +41,10 @@ fn small_paths() -> Vec<RepoPath> {
     let mut texts: Vec<Vec<u8>> = vec![Vec::new()];
     let mut found = Vec::new();
     for _ in 0..5 {
-        texts = texts.iter().flat_map(|t| letters.iter().map(move |l| [t, *l].concat())).collect();
+        texts = texts
+            .iter()
+            .flat_map(|t| letters.iter().map(move |l| [t, *l].concat()))
+            .collect();
         found.extend(texts.iter().filter_map(|t| RepoPath::from_exact(t)));
     }
     found
@@ -152,24 +162,43 @@ proptest! {
 
 fn diff(old: &Contract, new: &Contract) -> ContractDiff {
     let none = Sources::default();
-    compare(&Side { contract: old, sources: &none }, &Side { contract: new, sources: &none }, &[])
+    compare(
+        &Side {
+            contract: old,
+            sources: &none,
+        },
+        &Side {
+            contract: new,
+            sources: &none,
+        },
+        &[],
+    )
 }
 
 /// Renumbers the checks: `to` says where each goes, none that it goes away.
 fn renumber(mut contract: Contract, to: &[Option<usize>]) -> Contract {
-    let mut moved: Vec<(usize, vplan::contract::Check)> =
-        contract.checks.into_iter().zip(to).filter_map(|(c, to)| Some(((*to)?, c))).collect();
+    let mut moved: Vec<(usize, vplan::contract::Check)> = contract
+        .checks
+        .into_iter()
+        .zip(to)
+        .filter_map(|(c, to)| Some(((*to)?, c)))
+        .collect();
     moved.sort_by_key(|(to, _)| *to);
     contract.checks = moved.into_iter().map(|(_, c)| c).collect();
     let map = |list: &mut Vec<usize>| *list = list.iter().filter_map(|i| to[*i]).collect();
     contract.checks.iter_mut().for_each(|c| map(&mut c.needs));
-    contract.sequences.iter_mut().flat_map(|s| &mut s.groups).for_each(map);
+    contract
+        .sequences
+        .iter_mut()
+        .flat_map(|s| &mut s.groups)
+        .for_each(map);
     contract
 }
 
 fn drop_check(contract: Contract, index: usize) -> Contract {
-    let to: Vec<Option<usize>> =
-        (0..contract.checks.len()).map(|i| (i != index).then_some(if i > index { i - 1 } else { i })).collect();
+    let to: Vec<Option<usize>> = (0..contract.checks.len())
+        .map(|i| (i != index).then_some(if i > index { i - 1 } else { i }))
+        .collect();
     renumber(contract, &to)
 }
 
@@ -199,13 +228,27 @@ struct Edit {
 }
 
 fn edit() -> impl Strategy<Value = Edit> {
-    (0_u8..24, any::<prop::sample::Index>(), any::<prop::sample::Index>(), selection(), condition())
-        .prop_map(|(kind, at, other, selection, condition)| Edit { kind, at, other, selection, condition })
+    (
+        0_u8..24,
+        any::<prop::sample::Index>(),
+        any::<prop::sample::Index>(),
+        selection(),
+        condition(),
+    )
+        .prop_map(|(kind, at, other, selection, condition)| Edit {
+            kind,
+            at,
+            other,
+            selection,
+            condition,
+        })
 }
 
 fn selection_of(test: &mut Test) -> Option<&mut Selection> {
     match test {
-        Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => Some(s),
+        Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => {
+            Some(s)
+        }
         Test::Role(_) | Test::Exists(_) | Test::Absent(_) => None,
     }
 }
@@ -220,7 +263,10 @@ fn apply(mut contract: Contract, edit: &Edit) -> Contract {
         1 => contract.conditions[here] = edit.condition.clone(),
         2 => {
             if let Some(s) = selection_of(&mut contract.conditions[here].test) {
-                s.items.extend(edit.selection.items.iter().map(|i| Item { not: true, ..i.clone() }));
+                s.items.extend(edit.selection.items.iter().map(|i| Item {
+                    not: true,
+                    ..i.clone()
+                }));
             }
         }
         3 => {
@@ -230,7 +276,10 @@ fn apply(mut contract: Contract, edit: &Edit) -> Contract {
         }
         4 => {
             if let Some(s) = selection_of(&mut contract.conditions[here].test) {
-                s.items.extend(edit.selection.items.iter().map(|i| Item { not: false, ..i.clone() }));
+                s.items.extend(edit.selection.items.iter().map(|i| Item {
+                    not: false,
+                    ..i.clone()
+                }));
             }
         }
         5 => contract.checks[index].tier = u8::try_from(edit.other.index(3)).unwrap(),
@@ -238,7 +287,12 @@ fn apply(mut contract: Contract, edit: &Edit) -> Contract {
         7 => contract.checks[index].placements[0].conditions.clear(),
         8 => contract.checks[index].placements[0].conditions.push(picked),
         9 => {
-            let place = Placement { conditions: vec![picked], line: 7, is_use: true, source: Default::default() };
+            let place = Placement {
+                conditions: vec![picked],
+                line: 7,
+                is_use: true,
+                source: Default::default(),
+            };
             if contract.checks[index].named {
                 contract.checks[index].placements.push(place);
             }
@@ -256,11 +310,25 @@ fn apply(mut contract: Contract, edit: &Edit) -> Contract {
             source: Default::default(),
         }),
         12 => {
-            let only = if edit.other.index(2) == 0 { vec!["docs-safe".to_owned(), "fast".to_owned()] } else { vec![] };
-            contract.roles.insert("docser".to_owned(), Role { only, max_checks: None, line: Some(3) });
+            let only = if edit.other.index(2) == 0 {
+                vec!["docs-safe".to_owned(), "fast".to_owned()]
+            } else {
+                vec![]
+            };
+            contract.roles.insert(
+                "docser".to_owned(),
+                Role {
+                    only,
+                    max_checks: None,
+                    line: Some(3),
+                },
+            );
         }
         13 => contract.checks[index].retries = u32::try_from(edit.other.index(3)).unwrap(),
-        14 => contract.checks[index].timeout_ms = 1_000 * u64::try_from(edit.other.index(120) + 1).unwrap(),
+        14 => {
+            contract.checks[index].timeout_ms =
+                1_000 * u64::try_from(edit.other.index(120) + 1).unwrap()
+        }
         15 => {
             contract.checks[index].needs.pop();
         }
@@ -319,7 +387,13 @@ fn planned(contract: &Contract, request: &Request, facts: &Facts) -> Option<Plan
 
 /// A contract, and what edits made of it.
 fn edited(old: &Contract, edits: &[Edit]) -> Contract {
-    let one = |contract: Contract, edit| if contract.checks.is_empty() { contract } else { apply(contract, edit) };
+    let one = |contract: Contract, edit| {
+        if contract.checks.is_empty() {
+            contract
+        } else {
+            apply(contract, edit)
+        }
+    };
     edits.iter().fold(old.clone(), one)
 }
 
@@ -344,11 +418,17 @@ fn diff_sound() {
         }
         for (mut request, facts) in asked.new_tree(&mut runner).unwrap().current() {
             request.mode = Mode::Contract;
-            let (Some(before), Some(after)) = (planned(&old, &request, &facts), planned(&new, &request, &facts)) else {
+            let (Some(before), Some(after)) = (
+                planned(&old, &request, &facts),
+                planned(&new, &request, &facts),
+            ) else {
                 continue;
             };
             sound += 1;
-            let effective = before.steps.iter().filter(|s| s.is_effective() && s.origin == Origin::Contract);
+            let effective = before
+                .steps
+                .iter()
+                .filter(|s| s.is_effective() && s.origin == Origin::Contract);
             for step in effective {
                 steps += 1;
                 assert!(
@@ -360,9 +440,15 @@ fn diff_sound() {
         }
     }
     println!("{sound} requests, {steps} steps, {weaker} weaker, {undecided} not decided");
-    assert!(sound >= 1_000 && steps >= 1_000, "too few cases say anything: {sound} requests, {steps} steps");
+    assert!(
+        sound >= 1_000 && steps >= 1_000,
+        "too few cases say anything: {sound} requests, {steps} steps"
+    );
     assert!(weaker >= 100, "too few cases are weaker: {weaker}");
-    assert!(undecided <= 150, "too many cases are not decided: {undecided}");
+    assert!(
+        undecided <= 150,
+        "too many cases are not decided: {undecided}"
+    );
     // A contract without checks is as weak as can be.
     let nothing = plain_contract(Vec::new());
     let one = plain_contract(vec![plain_check("one")]);
@@ -370,8 +456,8 @@ fn diff_sound() {
     assert_eq!(diff(&nothing, &one).count(Class::Strengthens), 1);
 }
 
-/// The same for one request: what is not reported as weaker asks for all that was asked for, and nothing is reported where the contracts
-/// as a whole ask for no less.
+/// The same for one request: what is not reported as weaker asks for all that was asked for, and
+/// nothing is reported where the contracts as a whole ask for no less.
 #[test]
 fn diff_of_a_request_is_sound() {
     let mut runner = TestRunner::new(config(1));
@@ -384,26 +470,54 @@ fn diff_of_a_request_is_sound() {
         let new = edited(&old, &edits);
         let whole = diff(&old, &new);
         let is_less = whole.count(Class::Weakens) + whole.count(Class::Undecided) > 0;
-        let (then, now) = (Side { contract: &old, sources: &none }, Side { contract: &new, sources: &none });
+        let (then, now) = (
+            Side {
+                contract: &old,
+                sources: &none,
+            },
+            Side {
+                contract: &new,
+                sources: &none,
+            },
+        );
         for (mut request, facts) in asked.new_tree(&mut runner).unwrap().current() {
             request.mode = Mode::Contract;
             let asked = as_of(&request, &then, &now);
             if asks_nothing(&request, &asked) {
                 continue;
             }
-            let (Some(before), Some(after)) = (planned(&old, &asked, &facts), planned(&new, &request, &facts)) else {
+            let (Some(before), Some(after)) = (
+                planned(&old, &asked, &facts),
+                planned(&new, &request, &facts),
+            ) else {
                 continue;
             };
-            let found = weaker(&Asked { side: then, plan: &before }, &Asked { side: now, plan: &after });
+            let found = weaker(
+                &Asked {
+                    side: then,
+                    plan: &before,
+                },
+                &Asked {
+                    side: now,
+                    plan: &after,
+                },
+            );
             if !found.is_empty() {
                 weak += 1;
                 // What `--only` and `--skip` name is about this request alone.
                 let is_whole = request.only.is_empty() && request.skip.is_empty();
-                assert!(is_less || !is_whole, "{found:#?}\n{edits:?}\n{whole:#?}\n{request:?}");
+                assert!(
+                    is_less || !is_whole,
+                    "{found:#?}\n{edits:?}\n{whole:#?}\n{request:?}"
+                );
                 continue;
             }
             sound += 1;
-            for step in before.steps.iter().filter(|s| s.is_effective() && s.origin == Origin::Contract) {
+            for step in before
+                .steps
+                .iter()
+                .filter(|s| s.is_effective() && s.origin == Origin::Contract)
+            {
                 steps += 1;
                 let is_kept = after.steps.iter().any(|other| covers(other, step));
                 assert!(
@@ -415,10 +529,14 @@ fn diff_of_a_request_is_sound() {
         }
     }
     println!("{sound} requests, {steps} steps, {weak} weaker");
-    assert!(sound >= 500 && steps >= 500 && weak >= 100, "too few cases say anything: {sound} {steps} {weak}");
+    assert!(
+        sound >= 500 && steps >= 500 && weak >= 100,
+        "too few cases say anything: {sound} {steps} {weak}"
+    );
 }
 
-/// What is printed is a test of the language: the contract that asks for more passes it, the other one fails it.
+/// What is printed is a test of the language: the contract that asks for more passes it, the other
+/// one fails it.
 #[test]
 fn the_test_that_is_printed_tells_them_apart() {
     let mut runner = TestRunner::new(config(1));
@@ -429,18 +547,36 @@ fn the_test_that_is_printed_tells_them_apart() {
         let new = edited(&old, &edits);
         for asked in diff(&old, &new).requests {
             let Some(text) = &asked.expect else {
-                assert!(asked.changed.iter().any(|f| std::str::from_utf8(f.path.as_bytes()).is_err()), "{asked:?}");
+                assert!(
+                    asked
+                        .changed
+                        .iter()
+                        .any(|f| std::str::from_utf8(f.path.as_bytes()).is_err()),
+                    "{asked:?}"
+                );
                 continue;
             };
             // Only the contract that asks for more is sure to know the names.
-            let is_newer = text.contains(" the newer contract") || text.contains("\"the newer contract");
+            let is_newer =
+                text.contains(" the newer contract") || text.contains("\"the newer contract");
             let (more, less) = if is_newer { (&new, &old) } else { (&old, &new) };
             let read = crate::expect::read(more, text).unwrap();
-            let [test] = read.as_slice() else { panic!("{text}") };
+            let [test] = read.as_slice() else {
+                panic!("{text}")
+            };
             assert_eq!(test.changed.files(), asked.changed, "{text}");
-            assert_eq!(test.exists.iter().collect::<Vec<_>>(), asked.exists.iter().collect::<Vec<_>>(), "{text}");
+            assert_eq!(
+                test.exists.iter().collect::<Vec<_>>(),
+                asked.exists.iter().collect::<Vec<_>>(),
+                "{text}"
+            );
             let verdict = evaluate(more, test);
-            assert!(verdict.passed(), "{text}\n{:?} {:?}\n{edits:?}\n{old:#?}", verdict.differences, verdict.refused);
+            assert!(
+                verdict.passed(),
+                "{text}\n{:?} {:?}\n{edits:?}\n{old:#?}",
+                verdict.differences,
+                verdict.refused
+            );
             let verdict = evaluate(less, test);
             assert_eq!(verdict.refused, None, "{text}");
             // With fewer files for `{changed}` it is the same check.
@@ -449,7 +585,12 @@ fn the_test_that_is_printed_tells_them_apart() {
             told += usize::from(!is_same);
             handed += usize::from(is_same);
             exist += usize::from(!asked.exists.is_empty());
-            prefixed += usize::from(asked.changed.iter().any(|f| f.to_named() != f.path.as_bytes()));
+            prefixed += usize::from(
+                asked
+                    .changed
+                    .iter()
+                    .any(|f| f.to_named() != f.path.as_bytes()),
+            );
             at_end += usize::from(asked.run_end);
             high += usize::from(asked.high_risk);
         }
@@ -458,5 +599,8 @@ fn the_test_that_is_printed_tells_them_apart() {
         "{told} tests, {exist} with paths that exist, {prefixed} with a prefix, {at_end} at the end, {high} high, {handed} with files"
     );
     assert!(told >= 256, "too few tests: {told}");
-    assert!([exist, at_end, high, handed].iter().all(|n| *n > 0), "{exist} {at_end} {high} {handed}");
+    assert!(
+        [exist, at_end, high, handed].iter().all(|n| *n > 0),
+        "{exist} {at_end} {high} {handed}"
+    );
 }

@@ -1,4 +1,5 @@
-//! Laws of what a step sees of the caller's environment, against a slow reading of the list by its own words.
+//! Laws of what a step sees of the caller's environment, against a slow reading of the list by its
+//! own words.
 
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,8 +23,14 @@ fn holds(pattern: &[u8], name: &[u8]) -> bool {
 fn listed(section: &str, name: &str) -> bool {
     let (_, rest) = LIST.split_once(&format!("[{section}]\n")).unwrap();
     let lines = rest.lines().take_while(|l| !l.starts_with('['));
-    let name = if section == "secret" { name.to_ascii_uppercase() } else { name.to_owned() };
-    lines.filter(|l| !l.is_empty() && !l.starts_with('#')).any(|l| holds(l.as_bytes(), name.as_bytes()))
+    let name = if section == "secret" {
+        name.to_ascii_uppercase()
+    } else {
+        name.to_owned()
+    };
+    lines
+        .filter(|l| !l.is_empty() && !l.starts_with('#'))
+        .any(|l| holds(l.as_bytes(), name.as_bytes()))
 }
 
 fn guarded(name: &str) -> bool {
@@ -32,9 +39,13 @@ fn guarded(name: &str) -> bool {
 
 /// Names of the list with something in place of each `*`, names beside them, and names of nothing.
 fn name() -> impl Strategy<Value = String> {
-    let patterns: Vec<String> =
-        LIST.lines().filter(|l| !l.is_empty() && !l.starts_with(['#', '['])).map(str::to_owned).collect();
-    let near = (prop::sample::select(patterns), "[A-Za-z_]{0,3}").prop_map(|(p, x)| p.replace('*', &x));
+    let patterns: Vec<String> = LIST
+        .lines()
+        .filter(|l| !l.is_empty() && !l.starts_with(['#', '[']))
+        .map(str::to_owned)
+        .collect();
+    let near =
+        (prop::sample::select(patterns), "[A-Za-z_]{0,3}").prop_map(|(p, x)| p.replace('*', &x));
     prop_oneof![
         4 => near.clone(),
         1 => near.clone().prop_map(|n| n.to_lowercase()),
@@ -66,38 +77,81 @@ fn asked() -> impl Strategy<Value = Asked> {
         0..4_usize,
     )
         .prop_flat_map(|(caller, from, grants, inherit, more, asks)| {
-            let names: Vec<String> = caller.keys().cloned().chain(more.clone()).chain(["X".to_owned()]).collect();
+            let names: Vec<String> = caller
+                .keys()
+                .cloned()
+                .chain(more.clone())
+                .chain(["X".to_owned()])
+                .collect();
             let start = from.index(names.len());
             let some = |count: usize, step: usize| -> Vec<String> {
-                (0..count).map(|i| names[(start + i * step) % names.len()].clone()).collect()
+                (0..count)
+                    .map(|i| names[(start + i * step) % names.len()].clone())
+                    .collect()
             };
             let grants: BTreeSet<String> = some(grants, 1).into_iter().collect();
             let asks: Vec<String> = some(asks, 2)
                 .into_iter()
                 .enumerate()
-                .map(|(i, n)| if i == 1 { n.chars().take(2).collect::<String>() + "*" } else { n })
+                .map(|(i, n)| {
+                    if i == 1 {
+                        n.chars().take(2).collect::<String>() + "*"
+                    } else {
+                        n
+                    }
+                })
                 .collect();
-            let written = prop::collection::btree_map(prop::sample::select(names), "[a-z/:]{1,8}", 0..3);
+            let written =
+                prop::collection::btree_map(prop::sample::select(names), "[a-z/:]{1,8}", 0..3);
             let caller: Vec<(String, String)> = caller.into_iter().collect();
-            (Just(caller).prop_shuffle(), Just(grants), Just(inherit), Just(asks), written)
+            (
+                Just(caller).prop_shuffle(),
+                Just(grants),
+                Just(inherit),
+                Just(asks),
+                written,
+            )
         })
-        .prop_map(|(caller, grants, inherit, asks, written)| Asked { caller, grants, inherit, asks, written })
+        .prop_map(|(caller, grants, inherit, asks, written)| Asked {
+            caller,
+            grants,
+            inherit,
+            asks,
+            written,
+        })
 }
 
 fn made(asked: &Asked, caller: &[(String, String)], grants: &BTreeSet<String>) -> StepEnvironment {
     let root = Root::open(std::path::Path::new("/tmp")).unwrap();
-    let caller = caller.iter().map(|(n, v)| (n.clone().into_bytes(), v.clone().into_bytes()));
-    let environment =
-        Environment::new(&root, caller, Grants { names: grants.clone(), inherit: asked.inherit, ..Grants::default() });
+    let caller = caller
+        .iter()
+        .map(|(n, v)| (n.clone().into_bytes(), v.clone().into_bytes()));
+    let environment = Environment::new(
+        &root,
+        caller,
+        Grants {
+            names: grants.clone(),
+            inherit: asked.inherit,
+            ..Grants::default()
+        },
+    );
     let mut step = step("a");
     step.pass_env.clone_from(&asked.asks);
-    step.env = asked.written.iter().map(|(n, v)| (n.clone(), Word::from(v.as_str()))).collect();
+    step.env = asked
+        .written
+        .iter()
+        .map(|(n, v)| (n.clone(), Word::from(v.as_str())))
+        .collect();
     environment.of_step(&root, &step)
 }
 
 fn shown(made: &StepEnvironment) -> BTreeMap<String, String> {
     let text = |b: &Vec<u8>| String::from_utf8(b.clone()).unwrap();
-    made.variables.iter().filter(|(n, _)| *n != b"PATH").map(|(n, v)| (text(n), text(v))).collect()
+    made.variables
+        .iter()
+        .filter(|(n, _)| *n != b"PATH")
+        .map(|(n, v)| (text(n), text(v)))
+        .collect()
 }
 
 proptest! {

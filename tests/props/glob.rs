@@ -4,8 +4,8 @@ use crate::reference::glob as naive;
 use proptest::prelude::*;
 use vplan::arbitrary::config;
 use vplan::arbitrary::glob::{
-    agree, change_set, changes_like, escape, glob, glob_and_path, glob_text, globs_of, oracle, path, reference,
-    selections, sound,
+    agree, change_set, changes_like, escape, glob, glob_and_path, glob_text, globs_of, oracle,
+    path, reference, selections, sound,
 };
 use vplan::base::glob::overlap::overlaps;
 use vplan::base::glob::{Glob, Item, Selection, What};

@@ -12,8 +12,11 @@ fn needing(count: usize, edges: &[(usize, usize)]) -> String {
     let mut text = String::from("vplan 1\n");
     for needer in 0..count {
         text += &format!("check c{needer} {{\n  run tool {needer}\n");
-        let mut needed: Vec<String> =
-            edges.iter().filter(|(_, n)| *n == needer).map(|(a, _)| format!("c{a}")).collect();
+        let mut needed: Vec<String> = edges
+            .iter()
+            .filter(|(_, n)| *n == needer)
+            .map(|(a, _)| format!("c{a}"))
+            .collect();
         needed.sort();
         needed.dedup();
         if !needed.is_empty() {
@@ -27,17 +30,31 @@ fn needing(count: usize, edges: &[(usize, usize)]) -> String {
 /// The lines of the chain that a message about a cycle tells: `needer` needs `needed`.
 fn chain(message: &str) -> Vec<(usize, usize)> {
     let numbers = |part: &str| {
-        let names: Vec<usize> = part.split('`').skip(1).step_by(2).map(|n| n[1..].parse().unwrap()).collect();
+        let names: Vec<usize> = part
+            .split('`')
+            .skip(1)
+            .step_by(2)
+            .map(|n| n[1..].parse().unwrap())
+            .collect();
         (names[0], *names.last().unwrap())
     };
-    message.split_once(": ").unwrap().1.split(", ").map(numbers).collect()
+    message
+        .split_once(": ")
+        .unwrap()
+        .1
+        .split(", ")
+        .map(numbers)
+        .collect()
 }
 
 /// How many edges the shortest way from a node back to itself has.
 fn shortest(count: usize, edges: &[(usize, usize)]) -> Option<usize> {
     let step = |from: &[bool]| {
         let mut to = vec![false; count];
-        edges.iter().filter(|(a, _)| from[*a]).for_each(|(_, b)| to[*b] = true);
+        edges
+            .iter()
+            .filter(|(a, _)| from[*a])
+            .for_each(|(_, b)| to[*b] = true);
         to
     };
     let start = |node: usize| (0..count).map(|n| n == node).collect::<Vec<bool>>();

@@ -1,4 +1,5 @@
-//! Laws of imports: they are what pasting is, `as` renames, `at` moves, and what counts once counts once.
+//! Laws of imports: they are what pasting is, `as` renames, `at` moves, and what counts once counts
+//! once.
 
 use proptest::prelude::*;
 use proptest::sample::{Index, subsequence};
@@ -16,9 +17,25 @@ use vplan::plan::document::canonical;
 use vplan::plan::facts::{Answer, Certainty, Facts, Question};
 use vplan::plan::request::{Mode, Request};
 
-const GLOBS: [&str; 7] = ["**", "src/**", "src/*.rs", "{docs,src}/**", "**/*.md", "!src/gen/**", "!*.[m]d"];
-const FILES: [&str; 8] =
-    ["src/a.rs", "src/b.md", "src/gen/c.rs", "docs/d.md", "README.md", "Cargo.toml", "src/deep/er/e.rs", "x"];
+const GLOBS: [&str; 7] = [
+    "**",
+    "src/**",
+    "src/*.rs",
+    "{docs,src}/**",
+    "**/*.md",
+    "!src/gen/**",
+    "!*.[m]d",
+];
+const FILES: [&str; 8] = [
+    "src/a.rs",
+    "src/b.md",
+    "src/gen/c.rs",
+    "docs/d.md",
+    "README.md",
+    "Cargo.toml",
+    "src/deep/er/e.rs",
+    "x",
+];
 
 /// One check of a file, as random choices.
 #[derive(Clone, Debug)]
@@ -31,20 +48,45 @@ struct Piece {
 }
 
 fn piece() -> impl Strategy<Value = Piece> {
-    (0_u8..9, 0_u8..5, prop::collection::btree_set(0_u8..9, 0..4), subsequence(&GLOBS[..], 1..4), any::<Index>())
-        .prop_map(|(block, verb, settings, globs, need)| Piece { block, verb, settings, globs, need })
+    (
+        0_u8..9,
+        0_u8..5,
+        prop::collection::btree_set(0_u8..9, 0..4),
+        subsequence(&GLOBS[..], 1..4),
+        any::<Index>(),
+    )
+        .prop_map(|(block, verb, settings, globs, need)| Piece {
+            block,
+            verb,
+            settings,
+            globs,
+            need,
+        })
 }
 
-/// The statements of a file whose names begin with this letter. Nothing in it speaks of other files.
+/// The statements of a file whose names begin with this letter. Nothing in it speaks of other
+/// files.
 fn statements(letter: char, pieces: &[Piece]) -> String {
     let mut out = String::new();
     let mut named: Vec<String> = Vec::new();
     for (i, piece) in pieces.iter().enumerate() {
-        let sels = |list: &[&str]| list.iter().map(|g| format!("\"{g}\"")).collect::<Vec<_>>().join(" ");
+        let sels = |list: &[&str]| {
+            list.iter()
+                .map(|g| format!("\"{g}\""))
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
         // Without one that selects, the list would be an error.
         let selection = sels(&[&["src/**"], &piece.globs[..]].concat());
-        let plain =
-            sels(&piece.globs.iter().filter(|g| !g.starts_with('!')).copied().chain(["out/**"]).collect::<Vec<_>>());
+        let plain = sels(
+            &piece
+                .globs
+                .iter()
+                .filter(|g| !g.starts_with('!'))
+                .copied()
+                .chain(["out/**"])
+                .collect::<Vec<_>>(),
+        );
         let head = match piece.block {
             0 => "byRole tester {".to_owned(),
             1 => format!("whenChangedAny {selection} {{"),
@@ -86,7 +128,9 @@ fn statements(letter: char, pieces: &[Piece]) -> String {
                         5 => writeln!(out, "    tags slow docs-safe").unwrap(),
                         6 if !file => writeln!(out, "    unchanged {selection}").unwrap(),
                         7 if verb == 3 => writeln!(out, "    report junit \"out/*.xml\"").unwrap(),
-                        8 if !named.is_empty() => writeln!(out, "    needs {}", piece.need.get(&named)).unwrap(),
+                        8 if !named.is_empty() => {
+                            writeln!(out, "    needs {}", piece.need.get(&named)).unwrap()
+                        }
                         _ => {}
                     }
                 }
@@ -117,8 +161,16 @@ struct Asked {
 }
 
 fn asked() -> impl Strategy<Value = Asked> {
-    (prop::sample::select(&["worker", "tester"][..]), subsequence(&FILES[..], 0..6), any::<bool>())
-        .prop_map(|(role, changed, min_tier)| Asked { role, changed, min_tier })
+    (
+        prop::sample::select(&["worker", "tester"][..]),
+        subsequence(&FILES[..], 0..6),
+        any::<bool>(),
+    )
+        .prop_map(|(role, changed, min_tier)| Asked {
+            role,
+            changed,
+            min_tier,
+        })
 }
 
 /// A contract with what it imports, read from a real tree. The first file is the contract.
@@ -126,15 +178,27 @@ fn contract(files: &[(&str, String)]) -> Contract {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir(dir.path().join("contracts")).unwrap();
     for (name, text) in files {
-        std::fs::write(dir.path().join("contracts").join(name), format!("vplan 1\n{text}")).unwrap();
+        std::fs::write(
+            dir.path().join("contracts").join(name),
+            format!("vplan 1\n{text}"),
+        )
+        .unwrap();
     }
     let site = load::locate(dir.path(), None, &|_| None).unwrap();
-    let wanted = Wanted { contract: None, revision: None, base: None, max_file: 1 << 20 };
+    let wanted = Wanted {
+        contract: None,
+        revision: None,
+        base: None,
+        max_file: 1 << 20,
+    };
     let loaded = load::load(&site, &wanted, &mut NothingPinned).unwrap();
-    loaded.contract.unwrap_or_else(|| panic!("{:?}\n{files:?}", loaded.diagnostics))
+    loaded
+        .contract
+        .unwrap_or_else(|| panic!("{:?}\n{files:?}", loaded.diagnostics))
 }
 
-/// The plan of a contract; every path exists, no changed file is missing. `below` is where the changed files lie.
+/// The plan of a contract; every path exists, no changed file is missing. `below` is where the
+/// changed files lie.
 fn plan(contract: &Contract, asked: &Asked, below: &str) -> Plan {
     let file = |path: &&str| ChangedFile {
         path: RepoPath::parse(format!("{below}{path}").as_bytes()).unwrap(),

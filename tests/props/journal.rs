@@ -1,8 +1,11 @@
-//! Laws of journals: what is read of one is what its valid lines say, wherever it ends and whatever follows.
+//! Laws of journals: what is read of one is what its valid lines say, wherever it ends and whatever
+//! follows.
 
 use proptest::prelude::*;
 use vplan::arbitrary::config;
-use vplan::arbitrary::run::{Case, Incidents, Played, cases, chooser, incidents, journal_of, picks, play};
+use vplan::arbitrary::run::{
+    Case, Incidents, Played, cases, chooser, incidents, journal_of, picks, play,
+};
 use vplan::plan::digest::seal;
 use vplan::run::audit::{Holds, audit};
 use vplan::run::journal::{End, Stands, lines, oracle, replay};
@@ -10,7 +13,10 @@ use vplan::run::report::{Circumstances, Report, report};
 
 /// The case with a plan that has its digest, as one that runs has.
 fn sealed(case: Case) -> Case {
-    Case { plan: seal(case.plan.clone()), ..case }
+    Case {
+        plan: seal(case.plan.clone()),
+        ..case
+    }
 }
 
 fn played(case: &Case, incidents: &Incidents, picks: &[usize]) -> Played {
@@ -18,8 +24,18 @@ fn played(case: &Case, incidents: &Incidents, picks: &[usize]) -> Played {
 }
 
 fn reported(case: &Case, played: &Played) -> Report {
-    let circumstances = Circumstances { attempt: 1, retries: 3, run_id: "r".into(), ..Circumstances::default() };
-    report(&case.plan, played.records.clone(), &played.ending, circumstances)
+    let circumstances = Circumstances {
+        attempt: 1,
+        retries: 3,
+        run_id: "r".into(),
+        ..Circumstances::default()
+    };
+    report(
+        &case.plan,
+        played.records.clone(),
+        &played.ending,
+        circumstances,
+    )
 }
 
 proptest! {

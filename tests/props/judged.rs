@@ -1,4 +1,5 @@
-//! Properties of `check::agreement`: no pass against the evidence, and worse evidence is never better.
+//! Properties of `check::agreement`: no pass against the evidence, and worse evidence is never
+//! better.
 
 use proptest::prelude::*;
 use vplan::arbitrary::config;
@@ -13,25 +14,53 @@ fn number() -> impl Strategy<Value = u64> {
 }
 
 fn readings() -> impl Strategy<Value = Reading> {
-    let tests =
-        (number(), number(), number()).prop_map(|(failed, passed, skipped)| TestCounts { failed, passed, skipped });
-    let text = || prop_oneof![Just(String::new()), "\\PC{0,40}", Just("a\u{1b}[31m\nb".to_owned())];
+    let tests = (number(), number(), number()).prop_map(|(failed, passed, skipped)| TestCounts {
+        failed,
+        passed,
+        skipped,
+    });
+    let text = || {
+        prop_oneof![
+            Just(String::new()),
+            "\\PC{0,40}",
+            Just("a\u{1b}[31m\nb".to_owned())
+        ]
+    };
     let problems = proptest::collection::vec(text(), 0..2);
-    let failed = proptest::collection::vec(text().prop_map(|name| FailedTest { name, ..FailedTest::default() }), 0..5);
+    let failed = proptest::collection::vec(
+        text().prop_map(|name| FailedTest {
+            name,
+            ..FailedTest::default()
+        }),
+        0..5,
+    );
     let findings = (text(), proptest::option::of(text()));
-    let findings = findings.prop_map(|(message, file)| Finding { file, message, line: Some(3), ..Finding::default() });
+    let findings = findings.prop_map(|(message, file)| Finding {
+        file,
+        message,
+        line: Some(3),
+        ..Finding::default()
+    });
     let findings = proptest::collection::vec(findings, 0..3);
-    (proptest::option::weighted(0.7, tests), number(), number(), problems, failed, findings).prop_map(
-        |(tests, errors, warnings, problems, failed_tests, findings)| Reading {
-            tests,
-            errors,
-            warnings,
-            problems: problems.into_iter().filter(|p| !p.is_empty()).collect(),
-            failed_tests,
-            findings,
-            format: "words".to_owned(),
-        },
+    (
+        proptest::option::weighted(0.7, tests),
+        number(),
+        number(),
+        problems,
+        failed,
+        findings,
     )
+        .prop_map(
+            |(tests, errors, warnings, problems, failed_tests, findings)| Reading {
+                tests,
+                errors,
+                warnings,
+                problems: problems.into_iter().filter(|p| !p.is_empty()).collect(),
+                failed_tests,
+                findings,
+                format: "words".to_owned(),
+            },
+        )
 }
 
 #[derive(Clone, Debug)]
@@ -45,8 +74,21 @@ struct Case {
 
 impl Case {
     fn outcome(&self) -> Outcome {
-        let Case { kind, exit, skip_exit, output, evidence } = self;
-        let terms = Terms { by_budget: false, exit, kind: *kind, limit_ms: 1000, output: *output, skip_exit };
+        let Case {
+            kind,
+            exit,
+            skip_exit,
+            output,
+            evidence,
+        } = self;
+        let terms = Terms {
+            by_budget: false,
+            exit,
+            kind: *kind,
+            limit_ms: 1000,
+            output: *output,
+            skip_exit,
+        };
         judge(&terms, evidence)
     }
 
@@ -58,25 +100,36 @@ impl Case {
 fn cases() -> impl Strategy<Value = Case> {
     let kind = prop::sample::select(vec![Kind::Compile, Kind::Test, Kind::Lint]);
     let exit = prop::sample::select(vec![vec![], vec![0], vec![0, 1], vec![1]]);
-    let limits = (number(), proptest::option::of(number()), proptest::option::of(number()));
+    let limits = (
+        number(),
+        proptest::option::of(number()),
+        proptest::option::of(number()),
+    );
     let sources = (proptest::bool::weighted(0.3), proptest::bool::weighted(0.3));
-    let output = (limits, sources).prop_map(|((max_errors, max_warnings, min_tests), (named, report))| Output {
-        format: named.then_some("words"),
-        max_errors,
-        max_warnings,
-        min_tests,
-        report: report.then_some("r.xml"),
-    });
+    let output =
+        (limits, sources).prop_map(|((max_errors, max_warnings, min_tests), (named, report))| {
+            Output {
+                format: named.then_some("words"),
+                max_errors,
+                max_warnings,
+                min_tests,
+                report: report.then_some("r.xml"),
+            }
+        });
     let reading = proptest::option::weighted(0.8, readings());
-    let evidence = (0..3_i32, reading, any::<bool>(), proptest::bool::weighted(0.2)).prop_map(
-        |(exit, reading, silent, report_missing)| Evidence {
+    let evidence = (
+        0..3_i32,
+        reading,
+        any::<bool>(),
+        proptest::bool::weighted(0.2),
+    )
+        .prop_map(|(exit, reading, silent, report_missing)| Evidence {
             exit: Some(exit),
             reading: reading.map(Box::new),
             report_missing,
             stdout: Captured::from(if silent { &b"\n"[..] } else { b"text\n" }),
             ..Evidence::default()
-        },
-    );
+        });
     (kind, exit, output, evidence).prop_map(|(kind, exit, mut output, evidence)| {
         if kind == Kind::Test {
             // These are not settings of `test`.
@@ -86,26 +139,58 @@ fn cases() -> impl Strategy<Value = Case> {
         }
         // What a step is judged by is counted as its verb counts.
         let reading = evidence.reading.map(|r| Box::new(r.counted_by(kind)));
-        Case { kind, exit, skip_exit: vec![2], output, evidence: Evidence { reading, ..evidence } }
+        Case {
+            kind,
+            exit,
+            skip_exit: vec![2],
+            output,
+            evidence: Evidence {
+                reading,
+                ..evidence
+            },
+        }
     })
 }
 
 /// Ways to make evidence worse.
 const WORSE: &[fn(&mut Case, u64)] = &[
-    |case, n| case.reading().into_iter().for_each(|r| r.errors = r.errors.saturating_add(n)),
-    |case, n| case.reading().into_iter().for_each(|r| r.warnings = r.warnings.saturating_add(n)),
-    |case, _| case.reading().into_iter().for_each(|r| r.problems.push("torn".to_owned())),
+    |case, n| {
+        case.reading()
+            .into_iter()
+            .for_each(|r| r.errors = r.errors.saturating_add(n))
+    },
+    |case, n| {
+        case.reading()
+            .into_iter()
+            .for_each(|r| r.warnings = r.warnings.saturating_add(n))
+    },
+    |case, _| {
+        case.reading()
+            .into_iter()
+            .for_each(|r| r.problems.push("torn".to_owned()))
+    },
     |case, n| {
         let is_test = case.kind == Kind::Test;
         let tests = case.reading().and_then(|r| r.tests.as_mut());
-        tests.filter(|_| is_test).into_iter().for_each(|t| t.failed = t.failed.saturating_add(n));
+        tests
+            .filter(|_| is_test)
+            .into_iter()
+            .for_each(|t| t.failed = t.failed.saturating_add(n));
     },
     |case, n| {
         let tests = case.reading().and_then(|r| r.tests.as_mut());
-        tests.into_iter().for_each(|t| t.passed = t.passed.saturating_sub(n));
+        tests
+            .into_iter()
+            .for_each(|t| t.passed = t.passed.saturating_sub(n));
     },
     |case, _| {
-        let accepts = |code: i32| if case.exit.is_empty() { code == 0 } else { case.exit.contains(&code) };
+        let accepts = |code: i32| {
+            if case.exit.is_empty() {
+                code == 0
+            } else {
+                case.exit.contains(&code)
+            }
+        };
         if accepts(case.evidence.exit.unwrap()) {
             case.evidence.exit = Some(9);
         }

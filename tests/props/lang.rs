@@ -1,9 +1,12 @@
-//! Laws of `lang`: parsing is total, the canonical form is canonical, the command grammar reads what it writes.
+//! Laws of `lang`: parsing is total, the canonical form is canonical, the command grammar reads
+//! what it writes.
 
 use proptest::prelude::*;
 use proptest::sample::Index;
 use vplan::arbitrary::config;
-use vplan::arbitrary::lang::{Style, command_text, contract, damaged, environment_and_words, style};
+use vplan::arbitrary::lang::{
+    Style, command_text, contract, damaged, environment_and_words, style,
+};
 use vplan::base::canon::Digest;
 use vplan::base::command::{Command, Piece, to_text};
 use vplan::base::diagnostic::Diagnostics;
@@ -22,7 +25,11 @@ use vplan::lang::parse::{Caps, parse};
 fn digest_of(text: &str) -> Result<Digest, TestCaseError> {
     let source = Source::new("a.vplan", text);
     let (ast, diagnostics) = parse(&source, SourceId(0), &Caps::default());
-    prop_assert!(!diagnostics.has_errors(), "{text}\n{:?}", diagnostics.iter().next());
+    prop_assert!(
+        !diagnostics.has_errors(),
+        "{text}\n{:?}",
+        diagnostics.iter().next()
+    );
     Ok(digest(&ast))
 }
 
@@ -164,10 +171,17 @@ proptest! {
 }
 
 /// The words that a POSIX shell makes of a text, without expanding file names.
-#[expect(clippy::disallowed_methods, reason = "the shell is the reference, and tests may start it")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the shell is the reference, and tests may start it"
+)]
 fn shell_words(text: &str) -> Option<Vec<Vec<u8>>> {
     let script = format!("set -f; printf '%s\\0' {text}");
-    let output = std::process::Command::new("sh").arg("-c").arg(script).output().ok()?;
+    let output = std::process::Command::new("sh")
+        .arg("-c")
+        .arg(script)
+        .output()
+        .ok()?;
     let all = output.status.success().then_some(output.stdout)?;
     let words = all.strip_suffix(b"\0")?;
     Some(words.split(|b| *b == 0).map(<[u8]>::to_vec).collect())

@@ -1,4 +1,5 @@
-//! Properties of `ledger`: the table of engine.md section 9, written down once more, and what follows from it.
+//! Properties of `ledger`: the table of engine.md section 9, written down once more, and what
+//! follows from it.
 
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -25,31 +26,65 @@ struct Told {
 #[derive(Clone, Debug)]
 enum What {
     Hand(Status),
-    Run { green: bool, accepted: bool, failure: u8, status: Option<Status> },
+    Run {
+        green: bool,
+        accepted: bool,
+        failure: u8,
+        status: Option<Status>,
+    },
 }
 
 fn status() -> impl Strategy<Value = Status> {
-    prop_oneof![Just(Status::Done), Just(Status::Continue), Just(Status::Rotate), Just(Status::Stuck)]
+    prop_oneof![
+        Just(Status::Done),
+        Just(Status::Continue),
+        Just(Status::Rotate),
+        Just(Status::Stuck)
+    ]
 }
 
 fn what() -> impl Strategy<Value = What> {
-    let run = (any::<bool>(), prop::bool::weighted(0.9), 0..2_u8, prop::option::weighted(0.2, status()));
-    let run = run.prop_map(|(green, accepted, failure, status)| What::Run { green, accepted, failure, status });
+    let run = (
+        any::<bool>(),
+        prop::bool::weighted(0.9),
+        0..2_u8,
+        prop::option::weighted(0.2, status()),
+    );
+    let run = run.prop_map(|(green, accepted, failure, status)| What::Run {
+        green,
+        accepted,
+        failure,
+        status,
+    });
     prop_oneof![1 => status().prop_map(What::Hand), 2 => run]
 }
 
 fn told() -> impl Strategy<Value = Told> {
-    (0..SUBJECTS.len(), what(), 0..3_u8, prop::option::of(0..3_u64)).prop_map(|(subject, what, files, says)| Told {
-        subject,
-        what,
-        files,
-        says,
-    })
+    (
+        0..SUBJECTS.len(),
+        what(),
+        0..3_u8,
+        prop::option::of(0..3_u64),
+    )
+        .prop_map(|(subject, what, files, says)| Told {
+            subject,
+            what,
+            files,
+            says,
+        })
 }
 
 fn terms() -> impl Strategy<Value = Terms> {
-    let exhausted = prop_oneof![Just(Exhausted::Fail), Just(Exhausted::Escalate), Just(Exhausted::Allow)];
-    let propagate = prop_oneof![Just(Propagate::Downgrade), Just(Propagate::Reset), Just(Propagate::Off)];
+    let exhausted = prop_oneof![
+        Just(Exhausted::Fail),
+        Just(Exhausted::Escalate),
+        Just(Exhausted::Allow)
+    ];
+    let propagate = prop_oneof![
+        Just(Propagate::Downgrade),
+        Just(Propagate::Reset),
+        Just(Propagate::Off)
+    ];
     (1..5_u32, exhausted, propagate, 0..6_u32, 2..5_u32).prop_map(
         |(confirmations, exhausted, propagate, retries, same_failure)| Terms {
             confirmations,
@@ -66,17 +101,28 @@ fn rounds() -> impl Strategy<Value = Vec<Told>> {
 }
 
 fn contents(files: u8) -> Contents {
-    Contents { digest: Digest::of(&[files]), files: u64::from(files) }
+    Contents {
+        digest: Digest::of(&[files]),
+        files: u64::from(files),
+    }
 }
 
 fn verdict(green: bool) -> Verdict {
-    if green { Verdict::Passed } else { Verdict::Failed }
+    if green {
+        Verdict::Passed
+    } else {
+        Verdict::Failed
+    }
 }
 
 fn exit(what: &What) -> u8 {
     match what {
         What::Hand(_) => 0,
-        What::Run { green: true, accepted, .. } => {
+        What::Run {
+            green: true,
+            accepted,
+            ..
+        } => {
             if *accepted {
                 0
             } else {
@@ -90,7 +136,12 @@ fn exit(what: &What) -> u8 {
 fn step(ledger: &Ledger, terms: &Terms, told: &Told) -> (Ledger, Recorded) {
     let said = match &told.what {
         What::Hand(status) => Said::ByHand(*status),
-        What::Run { green, accepted, failure, status } => Said::Run {
+        What::Run {
+            green,
+            accepted,
+            failure,
+            status,
+        } => Said::Run {
             exit: exit(&told.what),
             run_id: "r".into(),
             signature: (!green || !accepted).then(|| Digest::of(&[*failure])),
@@ -162,8 +213,18 @@ impl Model {
         }
         let (done, stuck, failed, passed) = match &told.what {
             What::Hand(_) if claimed => (false, false, false, false),
-            What::Hand(status) => (*status == Status::Done, *status == Status::Stuck, false, *status == Status::Done),
-            What::Run { green, accepted, status, .. } => {
+            What::Hand(status) => (
+                *status == Status::Done,
+                *status == Status::Stuck,
+                false,
+                *status == Status::Done,
+            ),
+            What::Run {
+                green,
+                accepted,
+                status,
+                ..
+            } => {
                 let good = *green && *accepted;
                 let done = good && matches!(status, None | Some(Status::Done));
                 (done, *status == Some(Status::Stuck), !good, good)
@@ -194,7 +255,8 @@ impl Model {
         let used = self.used.entry(s).or_insert(0);
         let failures = self.failures.entry(s).or_default();
         let known = self.known.entry(s).or_default();
-        if *self.given_up.get(&s).unwrap_or(&false) && failure.is_some_and(|f| !known.contains(&f)) {
+        if *self.given_up.get(&s).unwrap_or(&false) && failure.is_some_and(|f| !known.contains(&f))
+        {
             *used = 0;
             failures.clear();
         }
@@ -250,7 +312,9 @@ impl Model {
         let counter = self.counters[&s];
         let (decision, code) = match self.last[&s] {
             (_, true) if counter < terms.confirmations => (Decision::Reverify, 20),
-            (_, true) if self.counters.values().all(|c| *c == terms.confirmations) => (Decision::Complete, 0),
+            (_, true) if self.counters.values().all(|c| *c == terms.confirmations) => {
+                (Decision::Complete, 0)
+            }
             (_, true) => (Decision::Advance, 0),
             (Decision::Fail, false) => (Decision::Fail, 21),
             (Decision::Escalate, false) => (Decision::Escalate, 22),

@@ -1,4 +1,5 @@
-//! Laws of the lock: what is written is read again, changes touch nothing else, and no slip goes unnoticed.
+//! Laws of the lock: what is written is read again, changes touch nothing else, and no slip goes
+//! unnoticed.
 
 use proptest::prelude::*;
 use vplan::arbitrary::config;
@@ -38,13 +39,21 @@ fn texts() -> impl Strategy<Value = String> {
 
 fn locks() -> impl Strategy<Value = Lock> {
     let import =
-        (origins(), digests(), any::<u64>()).prop_map(|(origin, digest, bytes)| PinnedImport { origin, digest, bytes });
-    let answer = (digests(), texts(), texts()).prop_map(|(question, proposer, answer)| RecordedAnswer {
-        question,
-        proposer,
-        answer,
-    });
-    let lists = (prop::collection::vec(import, 0..5), prop::collection::vec(answer, 0..4));
+        (origins(), digests(), any::<u64>()).prop_map(|(origin, digest, bytes)| PinnedImport {
+            origin,
+            digest,
+            bytes,
+        });
+    let answer =
+        (digests(), texts(), texts()).prop_map(|(question, proposer, answer)| RecordedAnswer {
+            question,
+            proposer,
+            answer,
+        });
+    let lists = (
+        prop::collection::vec(import, 0..5),
+        prop::collection::vec(answer, 0..4),
+    );
     lists.prop_map(|(imports, answers)| {
         let mut lock = Lock::default();
         imports.into_iter().for_each(|i| lock.pin(i));
@@ -57,10 +66,18 @@ fn locks() -> impl Strategy<Value = Lock> {
 fn two_locks() -> impl Strategy<Value = (Lock, Lock)> {
     (locks(), locks(), any::<u8>(), any::<u64>()).prop_map(|(a, b, keep, bytes)| {
         let mut second = b;
-        for (i, import) in a.imports.iter().enumerate().filter(|(i, _)| keep >> (i % 8) & 1 == 1) {
+        for (i, import) in a
+            .imports
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| keep >> (i % 8) & 1 == 1)
+        {
             // One of them with another content.
             let bytes = if i == 0 { bytes } else { import.bytes };
-            second.pin(PinnedImport { bytes, ..import.clone() });
+            second.pin(PinnedImport {
+                bytes,
+                ..import.clone()
+            });
         }
         for answer in a.proposals.iter().skip(usize::from(keep) % 3) {
             second.record(answer.clone());
@@ -86,7 +103,9 @@ fn decorated(text: &str, seed: u64) -> (String, Vec<String>) {
     let mut state = seed;
     let mut number = 0;
     let mut next = |n: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) % n
     };
     let mut say = |form: u64| {
@@ -209,9 +228,17 @@ proptest! {
 fn lock_any_bit_flip_detected() {
     let mut lock = Lock::default();
     let origin = format!("git+https://example.org/x.git?rev={}#a\"b", "0a".repeat(20));
-    lock.pin(PinnedImport { origin: GitOrigin::parse(&origin).unwrap(), digest: Digest::of(b"x"), bytes: 10 });
+    lock.pin(PinnedImport {
+        origin: GitOrigin::parse(&origin).unwrap(),
+        digest: Digest::of(b"x"),
+        bytes: 10,
+    });
     let answer = "{\"checks\":[\"pnpm test\"]}".to_owned();
-    lock.record(RecordedAnswer { question: Digest::of(b"q"), proposer: "ask\n--json".to_owned(), answer });
+    lock.record(RecordedAnswer {
+        question: Digest::of(b"q"),
+        proposer: "ask\n--json".to_owned(),
+        answer,
+    });
     let plain = encode(&lock);
     let (decorated, _) = decorated(&plain, 7);
     let others = " \n;/*\\\"#={-01aF\u{feff}";
@@ -233,7 +260,12 @@ fn lock_any_bit_flip_detected() {
                 check(format!("{before}{new}{old}{behind}"));
             }
             // The neighbours: one digit more or less, the other case.
-            for new in [char::from_u32(u32::from(old) ^ 1), char::from_u32(u32::from(old) ^ 0x20)].into_iter().flatten()
+            for new in [
+                char::from_u32(u32::from(old) ^ 1),
+                char::from_u32(u32::from(old) ^ 0x20),
+            ]
+            .into_iter()
+            .flatten()
             {
                 check(format!("{before}{new}{behind}"));
             }

@@ -10,13 +10,23 @@ use vplan::check::format::oracle;
 static OUTPUTS: LazyLock<Vec<Vec<String>>> = LazyLock::new(|| {
     let mut outputs = Vec::new();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/outputs");
-    for folder in root.read_dir().unwrap().map(|e| e.unwrap().path()).filter(|path| path.is_dir()) {
+    for folder in root
+        .read_dir()
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .filter(|path| path.is_dir())
+    {
         for file in folder.read_dir().unwrap() {
             let path = file.unwrap().path();
             if path.extension().is_some_and(|e| e == "txt" || e == "err") {
                 let bytes = std::fs::read(path).unwrap();
                 let text = String::from_utf8_lossy(&bytes);
-                outputs.push(text.lines().filter(|l| l.len() < 4096).map(str::to_owned).collect());
+                outputs.push(
+                    text.lines()
+                        .filter(|l| l.len() < 4096)
+                        .map(str::to_owned)
+                        .collect(),
+                );
             }
         }
     }
@@ -51,13 +61,28 @@ fn line() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn stream() -> impl Strategy<Value = Vec<u8>> {
-    let lines = prop::collection::vec((line(), prop_oneof![8 => Just("\n"), 1 => Just("\r\n"), 1 => Just("")]), 0..24);
-    lines.prop_map(|lines| lines.into_iter().flat_map(|(line, end)| [line, end.into()].concat()).collect())
+    let lines = prop::collection::vec(
+        (
+            line(),
+            prop_oneof![8 => Just("\n"), 1 => Just("\r\n"), 1 => Just("")],
+        ),
+        0..24,
+    );
+    lines.prop_map(|lines| {
+        lines
+            .into_iter()
+            .flat_map(|(line, end)| [line, end.into()].concat())
+            .collect()
+    })
 }
 
 /// Outputs of one tool or two, each torn somewhere.
 fn torn() -> impl Strategy<Value = Vec<u8>> {
-    let run = (any::<prop::sample::Index>(), any::<prop::sample::Index>(), 1_usize..60);
+    let run = (
+        any::<prop::sample::Index>(),
+        any::<prop::sample::Index>(),
+        1_usize..60,
+    );
     prop::collection::vec(run, 1..3).prop_map(|runs| {
         let pieces = runs.into_iter().map(|(output, from, many)| {
             let lines = output.get(&OUTPUTS);

@@ -27,51 +27,89 @@ use vplan::plan::{Origin, Plan};
 /// A compilation in which every check has a name, so that none is merged into another.
 fn named() -> impl Strategy<Value = (Contract, Compilation)> {
     compilation().prop_filter_map("no contract", |mut c| {
-        c.contract.as_mut()?.checks.iter_mut().for_each(|check| check.named = true);
+        c.contract
+            .as_mut()?
+            .checks
+            .iter_mut()
+            .for_each(|check| check.named = true);
         c.request.mode = vplan::plan::request::Mode::Contract;
         Some((c.contract.clone()?, c))
     })
 }
 
 fn contract_checks(plan: &Plan) -> BTreeSet<String> {
-    plan.steps.iter().filter(|s| s.origin == Origin::Contract).map(|s| s.check().to_owned()).collect()
+    plan.steps
+        .iter()
+        .filter(|s| s.origin == Origin::Contract)
+        .map(|s| s.check().to_owned())
+        .collect()
 }
 
 fn reached(plan: &Plan, tier: u8) -> bool {
     plan.tiers.iter().any(|t| t.tier == tier)
 }
 
-/// Which checks a contract asks for, by the definitions alone: conditions, tiers, role, `--only`, `--skip`, `{changed}`, needs.
+/// Which checks a contract asks for, by the definitions alone: conditions, tiers, role, `--only`,
+/// `--skip`, `{changed}`, needs.
 fn reference(contract: &Contract, c: &Compilation, plan: &Plan) -> BTreeSet<String> {
     let role = c.request.role.as_deref().unwrap_or("worker");
-    let exists = |p: &_| c.facts.get(&Question::Exists(Clone::clone(p))) != Some(&Answer::Word(Certainty::No));
+    let exists = |p: &_| {
+        c.facts.get(&Question::Exists(Clone::clone(p))) != Some(&Answer::Word(Certainty::No))
+    };
     // What is not known neither exists for sure nor is absent for sure, and leaves nothing out.
-    let known = |p: &_| c.facts.get(&Question::Exists(Clone::clone(p))) == Some(&Answer::Word(Certainty::Yes));
+    let known = |p: &_| {
+        c.facts.get(&Question::Exists(Clone::clone(p))) == Some(&Answer::Word(Certainty::Yes))
+    };
     let condition = |i: &usize| match &contract.conditions[*i].test {
         test @ Test::Absent(_) => holds(test, role, &c.request.changed, known),
         test => holds(test, role, &c.request.changed, exists),
     };
-    let applies = |check: &Check| check.placements.iter().any(|p| p.conditions.iter().all(condition));
+    let applies = |check: &Check| {
+        check
+            .placements
+            .iter()
+            .any(|p| p.conditions.iter().all(condition))
+    };
     let missing = match c.facts.get(&Question::MissingChanged) {
         Some(Answer::List(list)) => list.clone(),
         _ => Vec::new(),
     };
-    let there =
-        |f: &ChangedFile| f.status != Status::Deleted && !missing.iter().any(|m| m.as_bytes() == f.path.as_bytes());
-    // What `{changed}` stands for through the placements that hold, or through the definition when none does.
+    let there = |f: &ChangedFile| {
+        f.status != Status::Deleted && !missing.iter().any(|m| m.as_bytes() == f.path.as_bytes())
+    };
+    // What `{changed}` stands for through the placements that hold, or through the definition when
+    // none does.
     let has_file = |check: &Check| {
-        let holding: Vec<_> = check.placements.iter().filter(|p| p.conditions.iter().all(condition)).collect();
-        let holding = if holding.is_empty() || !applies(check) { vec![&check.placements[0]] } else { holding };
+        let holding: Vec<_> = check
+            .placements
+            .iter()
+            .filter(|p| p.conditions.iter().all(condition))
+            .collect();
+        let holding = if holding.is_empty() || !applies(check) {
+            vec![&check.placements[0]]
+        } else {
+            holding
+        };
         let inside = |f: &ChangedFile, p: &vplan::contract::Placement| {
-            p.conditions.iter().all(|i| match &contract.conditions[*i].test {
-                Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) => s.selects(&f.path),
-                _ => true,
-            })
+            p.conditions
+                .iter()
+                .all(|i| match &contract.conditions[*i].test {
+                    Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) => {
+                        s.selects(&f.path)
+                    }
+                    _ => true,
+                })
         };
         let below = |f: &ChangedFile| f.path.below(&check.dir).is_some();
-        c.request.changed.files().iter().any(|f| there(f) && below(f) && holding.iter().any(|p| inside(f, p)))
+        c.request
+            .changed
+            .files()
+            .iter()
+            .any(|f| there(f) && below(f) && holding.iter().any(|p| inside(f, p)))
     };
-    let left = |check: &Check| !matches!(&check.body, Body::Command(k) if k.has_changed()) || has_file(check);
+    let left = |check: &Check| {
+        !matches!(&check.body, Body::Command(k) if k.has_changed()) || has_file(check)
+    };
     let only = &contract.roles[role].only;
     let selected = |check: &Check| {
         applies(check)
@@ -85,20 +123,32 @@ fn reference(contract: &Contract, c: &Compilation, plan: &Plan) -> BTreeSet<Stri
             && !c.request.skip.iter().any(|s| s.name == check.id)
             && left(check)
     };
-    let mut chosen: BTreeSet<usize> = (0..contract.checks.len()).filter(|i| selected(&contract.checks[*i])).collect();
+    let mut chosen: BTreeSet<usize> = (0..contract.checks.len())
+        .filter(|i| selected(&contract.checks[*i]))
+        .collect();
     loop {
-        let needs =
-            chosen.iter().flat_map(|i| contract.checks[*i].needs.clone()).filter(|n| left(&contract.checks[*n]));
+        let needs = chosen
+            .iter()
+            .flat_map(|i| contract.checks[*i].needs.clone())
+            .filter(|n| left(&contract.checks[*n]));
         let more: BTreeSet<usize> = needs.chain(chosen.iter().copied()).collect();
         if more == chosen {
-            return chosen.into_iter().map(|i| contract.checks[i].id.clone()).collect();
+            return chosen
+                .into_iter()
+                .map(|i| contract.checks[i].id.clone())
+                .collect();
         }
         chosen = more;
     }
 }
 
 /// Every way to change one value of a document, with the path to it.
-fn mutations(value: &Value, path: &str, out: &mut Vec<(String, Value)>, rebuild: &dyn Fn(Value) -> Value) {
+fn mutations(
+    value: &Value,
+    path: &str,
+    out: &mut Vec<(String, Value)>,
+    rebuild: &dyn Fn(Value) -> Value,
+) {
     match value {
         Value::Object(map) => {
             for (key, inner) in map {
@@ -124,19 +174,39 @@ fn mutations(value: &Value, path: &str, out: &mut Vec<(String, Value)>, rebuild:
             }
         }
         Value::Bool(b) => out.push((path.to_owned(), rebuild(Value::Bool(!b)))),
-        Value::Number(n) => out.push((path.to_owned(), rebuild(Value::from(n.as_i64().unwrap() + 1)))),
+        Value::Number(n) => out.push((
+            path.to_owned(),
+            rebuild(Value::from(n.as_i64().unwrap() + 1)),
+        )),
         Value::String(s) => {
             // An enumeration takes none but its own words: a few of all of them are tried.
-            let words =
-                [format!("{s}x"), "contract".into(), "modified".into(), "warning".into(), "low".into(), "run".into()];
-            out.extend(words.into_iter().filter(|w| w != s).map(|w| (path.to_owned(), rebuild(Value::String(w)))));
+            let words = [
+                format!("{s}x"),
+                "contract".into(),
+                "modified".into(),
+                "warning".into(),
+                "low".into(),
+                "run".into(),
+            ];
+            out.extend(
+                words
+                    .into_iter()
+                    .filter(|w| w != s)
+                    .map(|w| (path.to_owned(), rebuild(Value::String(w)))),
+            );
         }
         Value::Null => {}
     }
 }
 
 fn is_annotation(path: &str) -> bool {
-    ["/digest", "/request/changedFrom", "/policy/jobs", "/policy/failFast"].contains(&path)
+    [
+        "/digest",
+        "/request/changedFrom",
+        "/policy/jobs",
+        "/policy/failFast",
+    ]
+    .contains(&path)
         || path.starts_with("/caveats")
         || path.starts_with("/compared")
         || path.ends_with("/describe")
@@ -180,59 +250,97 @@ pub(super) fn constraints() -> impl Strategy<Value = Constraints> {
         let nodes = prop::collection::btree_set(node, 1..4);
         let artifacts = prop::collection::vec((nodes.clone(), nodes), 0..4);
         let preparing = preparing(n);
-        (tiers, needs, sequences, artifacts, preparing, Just((0..n).collect::<Vec<usize>>()).prop_shuffle()).prop_map(
-            |(mut tiers, needs, sequences, artifacts, (setup, preparing), rank)| {
-                // Commands of the request have no tier.
-                tiers.iter_mut().take(preparing.alone).for_each(|t| *t = 0);
-                // Constraints agree with a hidden order by tier and rank; artifacts may not.
-                let key = |i: &usize| (tiers[*i], rank[*i]);
-                let needs = needs.into_iter().filter(|(a, b)| a != b);
-                let needs = needs.map(|(a, b)| if key(&a) < key(&b) { (a, b) } else { (b, a) }).collect();
-                let sequence = |groups: Vec<BTreeSet<usize>>| {
-                    let mut members: Vec<usize> = groups.iter().flatten().copied().collect();
-                    members.sort_by_key(key);
-                    members.dedup();
-                    let sizes: Vec<usize> = groups.iter().map(BTreeSet::len).collect();
-                    let mut rest = members.into_iter();
-                    sizes.into_iter().map(|size| rest.by_ref().take(size).collect()).collect()
-                };
-                let bundle = |(a, b): (BTreeSet<usize>, BTreeSet<usize>)| Bundle {
-                    before: a.into_iter().collect(),
-                    after: b.into_iter().collect(),
-                };
-                Constraints {
-                    needs,
-                    sequences: sequences.into_iter().map(sequence).collect(),
-                    artifacts: artifacts.into_iter().map(bundle).collect(),
-                    preparing,
-                    setup,
-                    tiers,
-                    ..Constraints::default()
-                }
-            },
+        (
+            tiers,
+            needs,
+            sequences,
+            artifacts,
+            preparing,
+            Just((0..n).collect::<Vec<usize>>()).prop_shuffle(),
         )
+            .prop_map(
+                |(mut tiers, needs, sequences, artifacts, (setup, preparing), rank)| {
+                    // Commands of the request have no tier.
+                    tiers.iter_mut().take(preparing.alone).for_each(|t| *t = 0);
+                    // Constraints agree with a hidden order by tier and rank; artifacts may not.
+                    let key = |i: &usize| (tiers[*i], rank[*i]);
+                    let needs = needs.into_iter().filter(|(a, b)| a != b);
+                    let needs = needs
+                        .map(|(a, b)| if key(&a) < key(&b) { (a, b) } else { (b, a) })
+                        .collect();
+                    let sequence = |groups: Vec<BTreeSet<usize>>| {
+                        let mut members: Vec<usize> = groups.iter().flatten().copied().collect();
+                        members.sort_by_key(key);
+                        members.dedup();
+                        let sizes: Vec<usize> = groups.iter().map(BTreeSet::len).collect();
+                        let mut rest = members.into_iter();
+                        sizes
+                            .into_iter()
+                            .map(|size| rest.by_ref().take(size).collect())
+                            .collect()
+                    };
+                    let bundle = |(a, b): (BTreeSet<usize>, BTreeSet<usize>)| Bundle {
+                        before: a.into_iter().collect(),
+                        after: b.into_iter().collect(),
+                    };
+                    Constraints {
+                        needs,
+                        sequences: sequences.into_iter().map(sequence).collect(),
+                        artifacts: artifacts.into_iter().map(bundle).collect(),
+                        preparing,
+                        setup,
+                        tiers,
+                        ..Constraints::default()
+                    }
+                },
+            )
     })
 }
 
-/// Any of the nodes are `setup`; some are a list, of which the first are in no file. The contract imports two files, and one of these a third.
+/// Any of the nodes are `setup`; some are a list, of which the first are in no file. The contract
+/// imports two files, and one of these a third.
 fn preparing(n: usize) -> impl Strategy<Value = (BTreeSet<usize>, Preparing)> {
     let file = prop::sample::select(&[Some(0), Some(0), Some(1), Some(2), Some(3), None][..]);
     let files = prop::collection::vec(file, n);
     let setup = prop::collection::vec(prop::bool::weighted(0.3), n);
     let listed = prop::sample::subsequence((0..n).collect::<Vec<_>>(), 0..n.min(4)).prop_shuffle();
-    (setup, files, listed, 0..3_usize, prop::collection::vec(any::<bool>(), 8)).prop_map(
-        move |(setup, mut files, listed, alone, turns)| {
+    (
+        setup,
+        files,
+        listed,
+        0..3_usize,
+        prop::collection::vec(any::<bool>(), 8),
+    )
+        .prop_map(move |(setup, mut files, listed, alone, turns)| {
             let alone = alone.min(n);
             files.iter_mut().take(alone).for_each(|f| *f = None);
             // All commands that are alone, in the order of the nodes, and checks in between.
-            let (mut commands, mut checks) = (0..alone, listed.into_iter().filter(|node| *node >= alone));
-            let mut list: Vec<usize> =
-                turns.iter().filter_map(|turn| if *turn { commands.next() } else { checks.next() }).collect();
+            let (mut commands, mut checks) =
+                (0..alone, listed.into_iter().filter(|node| *node >= alone));
+            let mut list: Vec<usize> = turns
+                .iter()
+                .filter_map(|turn| {
+                    if *turn {
+                        commands.next()
+                    } else {
+                        checks.next()
+                    }
+                })
+                .collect();
             list.extend(commands);
-            let setup = (0..n).filter(|node| setup[*node] && files[*node].is_some()).collect();
-            (setup, Preparing { files, importers: vec![0, 0, 2], list, alone })
-        },
-    )
+            let setup = (0..n)
+                .filter(|node| setup[*node] && files[*node].is_some())
+                .collect();
+            (
+                setup,
+                Preparing {
+                    files,
+                    importers: vec![0, 0, 2],
+                    list,
+                    alone,
+                },
+            )
+        })
 }
 
 /// Which pairs the plain definition wants prepared, strongest wish first.
@@ -240,7 +348,8 @@ fn wishes(c: &Constraints) -> Vec<(usize, usize)> {
     let p = &c.preparing;
     let n = c.tiers.len();
     let scope = |file: usize| {
-        std::iter::successors(Some(file), |f| f.checked_sub(1).map(|i| p.importers[i])).collect::<Vec<_>>()
+        std::iter::successors(Some(file), |f| f.checked_sub(1).map(|i| p.importers[i]))
+            .collect::<Vec<_>>()
     };
     let mut all = Vec::new();
     for setup in c.setup.iter().copied() {
@@ -254,13 +363,18 @@ fn wishes(c: &Constraints) -> Vec<(usize, usize)> {
     all
 }
 
-/// Pairs that `needs` and `sequences` order, by their definition: all of an earlier group before all of a later one.
+/// Pairs that `needs` and `sequences` order, by their definition: all of an earlier group before
+/// all of a later one.
 pub(super) fn hard_pairs(c: &Constraints) -> BTreeSet<(usize, usize)> {
     let mut pairs: BTreeSet<(usize, usize)> = c.needs.iter().copied().collect();
     for groups in &c.sequences {
         for (i, before) in groups.iter().enumerate() {
             for after in &groups[i + 1..] {
-                pairs.extend(before.iter().flat_map(|a| after.iter().map(move |b| (*a, *b))));
+                pairs.extend(
+                    before
+                        .iter()
+                        .flat_map(|a| after.iter().map(move |b| (*a, *b))),
+                );
             }
         }
     }
@@ -272,7 +386,11 @@ pub(super) fn closure(pairs: &BTreeSet<(usize, usize)>) -> BTreeSet<(usize, usiz
     loop {
         let more: Vec<_> = all
             .iter()
-            .flat_map(|(a, b)| all.iter().filter(move |(c, _)| b == c).map(move |(_, d)| (*a, *d)))
+            .flat_map(|(a, b)| {
+                all.iter()
+                    .filter(move |(c, _)| b == c)
+                    .map(move |(_, d)| (*a, *d))
+            })
             .filter(|p| !all.contains(p))
             .collect();
         if more.is_empty() {

@@ -15,7 +15,9 @@ use vplan::plan::facts::{Answer, Certainty, Facts, Question};
 use vplan::recover::bare::{Answer as Said, answer, bare_plan, given, plan_of_words};
 use vplan::recover::law::{check_classification, check_recovery, check_rewrite};
 use vplan::recover::rewrite::{measure, well_formed};
-use vplan::recover::{Failure, FailureCode, Recovery, classify, preflight, preflight_questions, recover, rules};
+use vplan::recover::{
+    Failure, FailureCode, Recovery, classify, preflight, preflight_questions, recover, rules,
+};
 
 /// A plan, failures of its steps, facts.
 pub(super) fn situation() -> impl Strategy<Value = (Plan, Vec<Failure>, Facts)> {
@@ -89,13 +91,18 @@ fn generated_situations_reach_every_rule() {
         let (mut plan, failures, facts) = situation().new_tree(&mut runner).unwrap().current();
         loop {
             match recover(&plan, &failures, &facts) {
-                Recovery::Rewritten { plan: next, rewrite } => {
+                Recovery::Rewritten {
+                    plan: next,
+                    rewrite,
+                } => {
                     *seen.entry(rewrite.recovery_rule).or_default() += 1;
                     plan = *next;
                 }
                 Recovery::Refused(refusals) => {
                     for refusal in refusals {
-                        *seen.entry(format!("{} refused", refusal.recovery_rule)).or_default() += 1;
+                        *seen
+                            .entry(format!("{} refused", refusal.recovery_rule))
+                            .or_default() += 1;
                     }
                     break;
                 }
@@ -105,7 +112,10 @@ fn generated_situations_reach_every_rule() {
     }
     for rule in RECOVERY_RULES {
         assert!(seen.get(rule).is_some_and(|n| *n >= 3), "{rule}: {seen:?}");
-        assert!(seen.contains_key(&format!("{rule} refused")), "{rule}: {seen:?}");
+        assert!(
+            seen.contains_key(&format!("{rule} refused")),
+            "{rule}: {seen:?}"
+        );
     }
 }
 
@@ -114,18 +124,26 @@ fn generated_situations_reach_every_rule() {
 fn the_laws_can_be_broken() {
     let before = plan_of_words(&["make", "make x", "make y"]);
     let failure = given(2, FailureCode::MissingMakeTarget);
-    let Recovery::Rewritten { plan: after, rewrite } = recover(&before, &[failure], &Facts::default()) else {
+    let Recovery::Rewritten {
+        plan: after,
+        rewrite,
+    } = recover(&before, &[failure], &Facts::default())
+    else {
         panic!("not repaired");
     };
     assert_eq!(check_rewrite(&before, &after, &rewrite), Ok(()));
     type Break = fn(&mut Plan);
     let broken: [(&str, Break); 6] = [
         ("nothing", |p| p.steps.clear()),
-        ("another word", |p| p.steps[1].argv = Some(vec![Word::from("true")])),
+        ("another word", |p| {
+            p.steps[1].argv = Some(vec![Word::from("true")])
+        }),
         ("another setting", |p| p.steps[0].timeout_ms += 1),
         ("another order", |p| p.steps.swap(0, 1)),
         ("another policy", |p| p.policy.jobs += 1),
-        ("one more", |p| p.steps.push(plan_of_words(&["make z"]).steps.remove(0))),
+        ("one more", |p| {
+            p.steps.push(plan_of_words(&["make z"]).steps.remove(0))
+        }),
     ];
     for (what, breaks) in broken {
         let mut plan = (*after).clone();
@@ -140,8 +158,13 @@ fn drops_together_leave_something() {
     let plan = plan_of_words(&["make x", "make y"]);
     let code = FailureCode::MissingMakeTarget;
     let both = [given(1, code), given(2, code)];
-    assert!(matches!(recover(&plan, &both, &Facts::default()), Recovery::Refused(list) if list.len() == 2));
-    assert!(matches!(recover(&plan, &both[..1], &Facts::default()), Recovery::Rewritten { .. }));
+    assert!(
+        matches!(recover(&plan, &both, &Facts::default()), Recovery::Refused(list) if list.len() == 2)
+    );
+    assert!(matches!(
+        recover(&plan, &both[..1], &Facts::default()),
+        Recovery::Rewritten { .. }
+    ));
 }
 
 #[test]
@@ -150,7 +173,10 @@ fn refusals() {
     use vplan::plan::Origin;
     let base = || plan_of_words(&["npm run x", "pnpm lint"]);
     let file = |path: &str, status| {
-        ChangeSet::new(vec![ChangedFile { path: RepoPath::parse(path.as_bytes()).unwrap(), status }])
+        ChangeSet::new(vec![ChangedFile {
+            path: RepoPath::parse(path.as_bytes()).unwrap(),
+            status,
+        }])
     };
     let declared = |question: Question| {
         let mut facts = Facts::default();
@@ -159,7 +185,13 @@ fn refusals() {
     };
     let none = Facts::default;
     let cases: Vec<(&str, Plan, FailureCode, Facts, bool)> = vec![
-        ("nothing against it", base(), FailureCode::MissingScript, none(), true),
+        (
+            "nothing against it",
+            base(),
+            FailureCode::MissingScript,
+            none(),
+            true,
+        ),
         (
             "contract",
             Plan {
@@ -280,7 +312,10 @@ fn refusals() {
         match recover(&plan, &[given(1, code)], &facts) {
             Recovery::Rewritten { .. } => assert!(dropped, "{what}"),
             Recovery::Refused(refusals) => {
-                assert!(!dropped && refusals.len() == 1 && !refusals[0].reason.is_empty(), "{what}: {refusals:?}");
+                assert!(
+                    !dropped && refusals.len() == 1 && !refusals[0].reason.is_empty(),
+                    "{what}: {refusals:?}"
+                );
             }
             Recovery::NotApplicable => panic!("{what}: no rule"),
         }
@@ -295,14 +330,37 @@ fn preflight_asks_for_proof() {
     let mut facts = Facts::default();
     facts.add(Question::Scripts(root()), list(&["lint"]));
     facts.add(Question::MakeTargets(root()), list(&["all"]));
-    let count = |commands: &[&str], facts: &Facts| preflight(plan_of_words(commands), facts).steps.len();
-    assert_eq!(count(&["npm run x", "npm run lint"], &facts), 1, "the first step");
-    assert_eq!(count(&["npm run lint", "npm run x"], &facts), 2, "an earlier step may write package.json");
-    assert_eq!(count(&["make x", "make all"], &facts), 2, "x.c may be there");
+    let count =
+        |commands: &[&str], facts: &Facts| preflight(plan_of_words(commands), facts).steps.len();
+    assert_eq!(
+        count(&["npm run x", "npm run lint"], &facts),
+        1,
+        "the first step"
+    );
+    assert_eq!(
+        count(&["npm run lint", "npm run x"], &facts),
+        2,
+        "an earlier step may write package.json"
+    );
+    assert_eq!(
+        count(&["make x", "make all"], &facts),
+        2,
+        "x.c may be there"
+    );
     assert_eq!(count(&["npm run x"], &facts), 1, "something must remain");
-    assert_eq!(count(&["pnpm x", "npm run lint"], &facts), 2, "a program may have this name");
-    facts.add(Question::Tracked(path("package.json")), Answer::Word(Certainty::Yes));
-    facts.add(Question::Tracked(path("Makefile")), Answer::Word(Certainty::Yes));
+    assert_eq!(
+        count(&["pnpm x", "npm run lint"], &facts),
+        2,
+        "a program may have this name"
+    );
+    facts.add(
+        Question::Tracked(path("package.json")),
+        Answer::Word(Certainty::Yes),
+    );
+    facts.add(
+        Question::Tracked(path("Makefile")),
+        Answer::Word(Certainty::Yes),
+    );
     assert_eq!(count(&["npm run lint", "npm run x"], &facts), 1, "tracked");
     let plan = plan_of_words(&["make all", "make x"]);
     for question in preflight_questions(&plan, &facts) {
@@ -312,9 +370,15 @@ fn preflight_asks_for_proof() {
     }
     let repaired = preflight(plan, &facts);
     assert_eq!(repaired.steps.len(), 1, "nothing to make it from");
-    assert_eq!(repaired.rewrites[0].recovery_rule, "drop-missing-make-target");
+    assert_eq!(
+        repaired.rewrites[0].recovery_rule,
+        "drop-missing-make-target"
+    );
     assert!(
-        repaired.facts.iter().any(|f| f.question == Question::MakeTargets(root())),
+        repaired
+            .facts
+            .iter()
+            .any(|f| f.question == Question::MakeTargets(root())),
         "what it depended on is recorded"
     );
 }
@@ -329,7 +393,10 @@ fn asked_for(plan: &Plan, facts: &Facts) -> Facts {
             return known;
         }
         for question in questions {
-            let answer = facts.get(&question).cloned().unwrap_or(Answer::Word(Certainty::Unknown));
+            let answer = facts
+                .get(&question)
+                .cloned()
+                .unwrap_or(Answer::Word(Certainty::Unknown));
             known.add(question, answer);
         }
     }
@@ -341,31 +408,69 @@ fn vectors(area: &str) -> Vec<Value> {
 }
 
 fn strings(value: &Value) -> Vec<String> {
-    value.as_array().into_iter().flatten().map(|v| v.as_str().unwrap().to_owned()).collect()
+    value
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|v| v.as_str().unwrap().to_owned())
+        .collect()
 }
 
 fn list_plan(commands: &[String]) -> Plan {
-    bare_plan(&commands.iter().map(|c| parse_command(c)).collect::<Vec<_>>())
+    bare_plan(
+        &commands
+            .iter()
+            .map(|c| parse_command(c))
+            .collect::<Vec<_>>(),
+    )
 }
 
 /// Facts of the committed files: good enough for the flat ones of the vectors.
 fn facts_of(files: &Value) -> Facts {
     let none = serde_json::Map::new();
-    let files: BTreeMap<&str, &Value> =
-        files.as_object().unwrap_or(&none).iter().map(|(k, v)| (k.as_str(), v)).collect();
+    let files: BTreeMap<&str, &Value> = files
+        .as_object()
+        .unwrap_or(&none)
+        .iter()
+        .map(|(k, v)| (k.as_str(), v))
+        .collect();
     let mut facts = Facts::default();
     let word = |s: &str| Word::from(s);
     let scripts = files.get("package.json").map(|text| {
         let json: Value = serde_json::from_str(text.as_str().unwrap()).unwrap();
-        Answer::List(json["scripts"].as_object().into_iter().flatten().map(|(k, _)| word(k)).collect())
+        Answer::List(
+            json["scripts"]
+                .as_object()
+                .into_iter()
+                .flatten()
+                .map(|(k, _)| word(k))
+                .collect(),
+        )
     });
     let targets = files.get("Makefile").map(|text| {
-        let heads = text.as_str().unwrap().lines().filter(|l| !l.starts_with(['\t', '.', '#']));
-        Answer::List(heads.filter_map(|l| l.split_once(':')).map(|(name, _)| word(name)).collect())
+        let heads = text
+            .as_str()
+            .unwrap()
+            .lines()
+            .filter(|l| !l.starts_with(['\t', '.', '#']));
+        Answer::List(
+            heads
+                .filter_map(|l| l.split_once(':'))
+                .map(|(name, _)| word(name))
+                .collect(),
+        )
     });
     for (list, now, base) in [
-        (scripts, Question::Scripts(RepoPath::root()), Question::BaseScripts(RepoPath::root())),
-        (targets, Question::MakeTargets(RepoPath::root()), Question::BaseMakeTargets(RepoPath::root())),
+        (
+            scripts,
+            Question::Scripts(RepoPath::root()),
+            Question::BaseScripts(RepoPath::root()),
+        ),
+        (
+            targets,
+            Question::MakeTargets(RepoPath::root()),
+            Question::BaseMakeTargets(RepoPath::root()),
+        ),
     ] {
         let list = list.unwrap_or(Answer::Word(Certainty::No));
         facts.add(now, list.clone());
@@ -377,11 +482,14 @@ fn facts_of(files: &Value) -> Facts {
 fn evidence_of(input: &Value) -> Evidence {
     let output = |name: &str| Captured::from(input[name].as_str().unwrap_or("").as_bytes());
     Evidence {
-        exit: input["exit"].as_i64().map(|code| i32::try_from(code).unwrap()),
+        exit: input["exit"]
+            .as_i64()
+            .map(|code| i32::try_from(code).unwrap()),
         signal: input["signal"].as_str().map(str::to_owned),
-        spawn_error: input["spawnError"]
-            .as_str()
-            .map(|code| SpawnError { code: code.to_owned(), message: String::new() }),
+        spawn_error: input["spawnError"].as_str().map(|code| SpawnError {
+            code: code.to_owned(),
+            message: String::new(),
+        }),
         stdout: output("stdout"),
         stderr: output("stderr"),
         ..Evidence::default()
@@ -397,7 +505,12 @@ fn classification_of_known_failures() {
         let plan = list_plan(&commands);
         let facts = facts_of(&input["files"]);
         let got = classify(&plan, commands.len() - 1, &evidence_of(input), &facts);
-        assert_eq!(case["expected"]["failureCode"], got.code.name(), "{}: {got:?}\n{input}", case["id"]);
+        assert_eq!(
+            case["expected"]["failureCode"],
+            got.code.name(),
+            "{}: {got:?}\n{input}",
+            case["id"]
+        );
     }
 }
 
@@ -409,7 +522,13 @@ fn recovery_of_known_lists() {
         let facts = facts_of(&input["files"]);
         let number = usize::try_from(input["failed"].as_u64().unwrap()).unwrap();
         let failure = match input["code"].as_str() {
-            Some(code) => given(number, FailureCode::ALL.into_iter().find(|c| c.name() == code).unwrap()),
+            Some(code) => given(
+                number,
+                FailureCode::ALL
+                    .into_iter()
+                    .find(|c| c.name() == code)
+                    .unwrap(),
+            ),
             None => classify(&plan, number - 1, &evidence_of(input), &facts),
         };
         let failures = [failure];
@@ -426,8 +545,17 @@ fn recovery_of_known_lists() {
         }
         for (key, want) in expected.as_object().unwrap() {
             if let Some(commands) = want.as_array() {
-                let read = |list: &Value| strings(list).iter().map(|c| parse_command(c)).collect::<Vec<_>>();
-                assert_eq!(read(&got[key]), read(&Value::Array(commands.clone())), "{id}: {got}");
+                let read = |list: &Value| {
+                    strings(list)
+                        .iter()
+                        .map(|c| parse_command(c))
+                        .collect::<Vec<_>>()
+                };
+                assert_eq!(
+                    read(&got[key]),
+                    read(&Value::Array(commands.clone())),
+                    "{id}: {got}"
+                );
             } else {
                 assert_eq!(&got[key], want, "{id}: {got}");
             }
@@ -437,7 +565,8 @@ fn recovery_of_known_lists() {
 
 /// One entry of a list, as it is written and as a shell's script does the same.
 fn entry(number: usize) -> impl Strategy<Value = (String, String)> {
-    let dir = || proptest::sample::select(&["a", "b", "a/b", "..", "../b", ".", "./a/../b", "'a b'"][..]);
+    let dir =
+        || proptest::sample::select(&["a", "b", "a/b", "..", "../b", ".", "./a/../b", "'a b'"][..]);
     let pair = || proptest::sample::select(&["A=1", "A=2", "B='x  y'", "B=", "A=3 B=4"][..]);
     let probe = format!("probe {number}");
     let apart = |text: &str| format!("({})", text.replace("cd ", "go "));
@@ -466,7 +595,9 @@ fn seen_by_a_shell(scripts: &[&str]) -> Option<Vec<String>> {
     let mut script = "go() { mkdir -p -- \"$1\" && cd \"$1\" && case \"$PWD/\" in \"$HOME\"/*) ;; *) echo outside; exit ;; esac; }\n\
         probe() { echo \"$1 $PWD ${A-none} ${B-none}\"; }\n"
         .to_owned();
-    scripts.iter().for_each(|line| script += &format!("{line}\n"));
+    scripts
+        .iter()
+        .for_each(|line| script += &format!("{line}\n"));
     let shell = std::process::Command::new("sh")
         .args(["-c", &script])
         .current_dir(&home)
@@ -476,9 +607,15 @@ fn seen_by_a_shell(scripts: &[&str]) -> Option<Vec<String>> {
         .output()
         .unwrap();
     let out = String::from_utf8(shell.stdout).unwrap();
-    assert!(shell.stderr.is_empty(), "{}", String::from_utf8_lossy(&shell.stderr));
+    assert!(
+        shell.stderr.is_empty(),
+        "{}",
+        String::from_utf8_lossy(&shell.stderr)
+    );
     let prefix = home.to_str().unwrap();
-    let line = |line: &str| (line != "outside").then(|| line.replacen(prefix, ".", 1).replacen(" ./", " ", 1));
+    let line = |line: &str| {
+        (line != "outside").then(|| line.replacen(prefix, ".", 1).replacen(" ./", " ", 1))
+    };
     out.lines().map(line).collect()
 }
 
@@ -490,7 +627,12 @@ fn seen_in(plan: &Plan) -> Vec<String> {
     };
     let probe = |step: &vplan::plan::Step| {
         let number = step.argv.as_ref()?.get(1)?.as_str()?.to_owned();
-        Some(format!("{number} {} {} {}", step.dir, value(step, "A"), value(step, "B")))
+        Some(format!(
+            "{number} {} {} {}",
+            step.dir,
+            value(step, "A"),
+            value(step, "B")
+        ))
     };
     plan.steps.iter().filter_map(probe).collect()
 }

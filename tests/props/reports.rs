@@ -13,7 +13,9 @@ use vplan::check::reading::{FailedTest, Finding, Level, Reading, TestCounts};
 use vplan::cli::render;
 use vplan::plan::scope::List;
 use vplan::plan::{Plan, StepSource};
-use vplan::run::feedback::{AllowedPath, Excerpt, FEEDBACK_BYTES, Feedback, OtherFailure, OutsideScope};
+use vplan::run::feedback::{
+    AllowedPath, Excerpt, FEEDBACK_BYTES, Feedback, OtherFailure, OutsideScope,
+};
 use vplan::run::record::StepRecord;
 use vplan::run::report::{Circumstances, Report, report};
 use vplan::run::state::Ending;
@@ -92,7 +94,8 @@ pub const PIECES: &[&str] = &[
 
 /// Begins with a letter, so that no part of a document vanishes because it is blank.
 fn hostile() -> impl Strategy<Value = String> {
-    prop::collection::vec(prop::sample::select(PIECES), 0..12).prop_map(|pieces| format!("x{}", pieces.concat()))
+    prop::collection::vec(prop::sample::select(PIECES), 0..12)
+        .prop_map(|pieces| format!("x{}", pieces.concat()))
 }
 
 /// As [`hostile`], or a long run of backticks, or nothing at all at its beginning.
@@ -116,9 +119,15 @@ fn repo_path(text: &str) -> RepoPath {
 fn feedback(texts: &[String]) -> Feedback {
     let text = |i: usize| texts[i].clone();
     Feedback {
-        allowed_paths_needed: vec![AllowedPath { path: text(0), step_id: text(1) }],
+        allowed_paths_needed: vec![AllowedPath {
+            path: text(0),
+            step_id: text(1),
+        }],
         attempt_number: 2,
-        changed_files: vec![ChangedFile { path: repo_path(&texts[2]), status: Change::Added }],
+        changed_files: vec![ChangedFile {
+            path: repo_path(&texts[2]),
+            status: Change::Added,
+        }],
         changed_files_count: 3,
         detail: text(3),
         diagnostics: vec![Finding {
@@ -132,7 +141,12 @@ fn feedback(texts: &[String]) -> Feedback {
         errors: Some(1),
         exit_code: Some(1),
         failed_command: text(7),
-        failed_tests: vec![FailedTest { file: Some(text(5)), line: Some(3), message: Some(text(6)), name: text(8) }],
+        failed_tests: vec![FailedTest {
+            file: Some(text(5)),
+            line: Some(3),
+            message: Some(text(6)),
+            name: text(8),
+        }],
         failure_code: Some(text(9)),
         log: Some(text(10)),
         other_failures: vec![OtherFailure {
@@ -143,18 +157,33 @@ fn feedback(texts: &[String]) -> Feedback {
             status: Status::Failed,
         }],
         other_failures_count: 2,
-        outside_scope: vec![OutsideScope { list: List::Deny, path: repo_path(&texts[2]) }],
+        outside_scope: vec![OutsideScope {
+            list: List::Deny,
+            path: repo_path(&texts[2]),
+        }],
         outside_scope_count: 1,
         problems: vec![text(11)],
         reason: Some(Cause::TestsFailed),
         retries_remaining: 1,
         run_id: text(10),
         status: Some(Status::Failed),
-        stderr: Excerpt { head: text(6), omitted_bytes: 7, tail: text(11) },
-        stdout: Excerpt { head: text(11), omitted_bytes: 0, tail: String::new() },
+        stderr: Excerpt {
+            head: text(6),
+            omitted_bytes: 7,
+            tail: text(11),
+        },
+        stdout: Excerpt {
+            head: text(11),
+            omitted_bytes: 0,
+            tail: String::new(),
+        },
         step_id: text(1),
         suggestion: format!("X{}", text(0)),
-        tests: Some(TestCounts { failed: 1, passed: 2, skipped: 3 }),
+        tests: Some(TestCounts {
+            failed: 1,
+            passed: 2,
+            skipped: 3,
+        }),
         version: 1,
         ..Feedback::default()
     }
@@ -164,17 +193,37 @@ fn feedback(texts: &[String]) -> Feedback {
 fn run(texts: &[String]) -> (Plan, Report) {
     let text = |i: usize| texts[i].clone();
     let mut steps = vec![step("a"), step("b")];
-    steps[0].source = Some(StepSource { column: 1, file: "contracts/verify.vplan".to_owned(), line: 3 });
+    steps[0].source = Some(StepSource {
+        column: 1,
+        file: "contracts/verify.vplan".to_owned(),
+        line: 3,
+    });
     steps[1].severity = vplan::check::Severity::Warning;
     steps[0].command = text(7);
     let mut plan = plan(steps);
     plan.policy.fail_fast = false;
     let mut reading = Reading::of("rustc");
     for i in 0..15 {
-        let severity = if i % 3 == 0 { Level::Warning } else { Level::Error };
+        let severity = if i % 3 == 0 {
+            Level::Warning
+        } else {
+            Level::Error
+        };
         let (code, file) = (Some(text(4)), (i % 2 == 0).then(|| text(5)));
-        reading.find(Finding { code, column: Some(i), file, line: Some(i), message: text(6), severity });
-        reading.fail(FailedTest { file: Some(text(8)), line: None, message: Some(text(6)), name: text(9) });
+        reading.find(Finding {
+            code,
+            column: Some(i),
+            file,
+            line: Some(i),
+            message: text(6),
+            severity,
+        });
+        reading.fail(FailedTest {
+            file: Some(text(8)),
+            line: None,
+            message: Some(text(6)),
+            name: text(9),
+        });
     }
     reading.object(text(11));
     let evidence = Evidence {
@@ -190,7 +239,12 @@ fn run(texts: &[String]) -> (Plan, Report) {
         StepRecord::with_evidence(step, outcome, &evidence, 1, 5)
     };
     let records = plan.steps.iter().map(record).collect();
-    let circumstances = Circumstances { attempt: 1, retries: 3, run_id: "r".into(), ..Circumstances::default() };
+    let circumstances = Circumstances {
+        attempt: 1,
+        retries: 3,
+        run_id: "r".into(),
+        ..Circumstances::default()
+    };
     let report = report(&plan, records, &Ending::default(), circumstances);
     (plan, report)
 }
@@ -233,7 +287,14 @@ impl vt100::Callbacks for Asked {
     fn unhandled_escape(&mut self, _: &mut vt100::Screen, _: Option<u8>, _: Option<u8>, b: u8) {
         self.0.push(format!("escape {b}"));
     }
-    fn unhandled_csi(&mut self, _: &mut vt100::Screen, _: Option<u8>, _: Option<u8>, _: &[&[u16]], c: char) {
+    fn unhandled_csi(
+        &mut self,
+        _: &mut vt100::Screen,
+        _: Option<u8>,
+        _: Option<u8>,
+        _: &[&[u16]],
+        c: char,
+    ) {
         self.0.push(format!("csi {c}"));
     }
     fn unhandled_osc(&mut self, _: &mut vt100::Screen, _: &[&[u8]]) {
@@ -244,8 +305,12 @@ impl vt100::Callbacks for Asked {
 /// Shows a text in an emulator, line by line, so that the cursor can be looked at after each.
 pub fn only_text(text: &str) -> Result<(), TestCaseError> {
     let columns = 4000_u16;
-    let mut terminal =
-        vt100::Parser::new_with_callbacks(5.try_into().unwrap(), columns.try_into().unwrap(), 0, Asked::default());
+    let mut terminal = vt100::Parser::new_with_callbacks(
+        5.try_into().unwrap(),
+        columns.try_into().unwrap(),
+        0,
+        Asked::default(),
+    );
     for line in text.split_terminator('\n') {
         prop_assert!(!line.contains('\r'));
         terminal.process(b"\x1b[H\x1b[2J");
@@ -253,11 +318,25 @@ pub fn only_text(text: &str) -> Result<(), TestCaseError> {
         let plain: String = colourless(line);
         prop_assume!(plain.len() < usize::from(columns));
         let screen = terminal.screen();
-        prop_assert!(!screen.alternate_screen() && !screen.hide_cursor() && !screen.application_cursor());
-        prop_assert_eq!(screen.cursor_position().0, 0, "the cursor left its line: {:?}", line);
+        prop_assert!(
+            !screen.alternate_screen() && !screen.hide_cursor() && !screen.application_cursor()
+        );
+        prop_assert_eq!(
+            screen.cursor_position().0,
+            0,
+            "the cursor left its line: {:?}",
+            line
+        );
         // Whatever is in the line is on the screen, in that order. A tab moves on.
-        let shown: String = screen.contents().chars().filter(|c| !c.is_whitespace()).collect();
-        let want: String = plain.chars().filter(|c| !c.is_whitespace() && *c != '\u{fffd}').collect();
+        let shown: String = screen
+            .contents()
+            .chars()
+            .filter(|c| !c.is_whitespace())
+            .collect();
+        let want: String = plain
+            .chars()
+            .filter(|c| !c.is_whitespace() && *c != '\u{fffd}')
+            .collect();
         prop_assert_eq!(shown, want);
     }
     let asked = &terminal.callbacks().0;
@@ -279,11 +358,17 @@ fn colourless(line: &str) -> String {
     out + rest
 }
 
-/// GitHub's runner, as it reads a line of a log; characters that a comparison of texts overlooks are left out.
+/// GitHub's runner, as it reads a line of a log; characters that a comparison of texts overlooks
+/// are left out.
 pub fn obeyed(line: &str) -> bool {
     let seen: String = line
         .chars()
-        .filter(|c| !matches!(c, '\u{200b}' | '\u{feff}' | '\u{fe0f}' | '\u{34f}' | '\u{202e}' | '\u{ad}' | '\0'))
+        .filter(|c| {
+            !matches!(
+                c,
+                '\u{200b}' | '\u{feff}' | '\u{fe0f}' | '\u{34f}' | '\u{202e}' | '\u{ad}' | '\0'
+            )
+        })
         .collect();
     seen.trim_start().starts_with("::") || seen.contains("##[")
 }
@@ -307,7 +392,8 @@ pub fn skeleton(markdown: &str) -> Vec<String> {
     out
 }
 
-/// Every line is inside a fence or outside, by the rule that people know: a fence ends at a line of at least as many signs.
+/// Every line is inside a fence or outside, by the rule that people know: a fence ends at a line of
+/// at least as many signs.
 pub fn fenced(markdown: &str) -> Vec<&str> {
     let run = |line: &str| line.trim_start().chars().take_while(|c| *c == '`').count();
     let mut open: Option<usize> = None;
@@ -315,7 +401,9 @@ pub fn fenced(markdown: &str) -> Vec<&str> {
     for line in markdown.lines() {
         match open {
             None if run(line) >= 3 => open = Some(run(line)),
-            Some(signs) if run(line) >= signs && line.trim().chars().all(|c| c == '`') => open = None,
+            Some(signs) if run(line) >= signs && line.trim().chars().all(|c| c == '`') => {
+                open = None
+            }
             None => outside.push(line),
             Some(_) => {}
         }
@@ -337,11 +425,14 @@ pub fn check_feedback_as_markdown_has_one_shape(texts: &[String]) -> Result<(), 
     let markdown = render::feedback::markdown(&feedback(texts));
     let plain: Vec<String> = texts.iter().map(|_| "X".to_owned()).collect();
     let plain = render::feedback::markdown(&feedback(&plain));
-    // Code spans beside each other may be two or one in number only if something leaks; all else must be equal, too.
+    // Code spans beside each other may be two or one in number only if something leaks; all else
+    // must be equal, too.
     prop_assert_eq!(skeleton(&markdown), skeleton(&plain), "{}", markdown);
     prop_assert_eq!(fenced(&markdown).len(), fenced(&plain).len());
     prop_assert!(!markdown.lines().any(obeyed), "{}", markdown);
-    let strange = markdown.chars().find(|c| *c != '\n' && *c != '\t' && vplan::base::word::is_unsafe_to_show(*c));
+    let strange = markdown
+        .chars()
+        .find(|c| *c != '\n' && *c != '\t' && vplan::base::word::is_unsafe_to_show(*c));
     prop_assert_eq!(strange, None);
     Ok(())
 }
@@ -351,10 +442,16 @@ pub fn check_feedback_is_inert_in_json(texts: &[String]) -> Result<(), TestCaseE
     let feedback = report.feedback.unwrap();
     let json = vplan::base::canon::to_canonical(&feedback);
     prop_assert!(json.len() <= FEEDBACK_BYTES);
-    for text in [&feedback.stdout.head, &feedback.stderr.head, &feedback.diagnostics[0].message, &feedback.problems[0]]
-    {
+    for text in [
+        &feedback.stdout.head,
+        &feedback.stderr.head,
+        &feedback.diagnostics[0].message,
+        &feedback.problems[0],
+    ] {
         prop_assert!(
-            !text.chars().any(|c| c != '\n' && c != '\t' && vplan::base::word::is_unsafe_to_show(c)),
+            !text
+                .chars()
+                .any(|c| c != '\n' && c != '\t' && vplan::base::word::is_unsafe_to_show(c)),
             "{:?}",
             text
         );
@@ -364,11 +461,24 @@ pub fn check_feedback_is_inert_in_json(texts: &[String]) -> Result<(), TestCaseE
     Ok(())
 }
 
-pub fn check_a_report_for_people_is_text(texts: &[String], color: bool) -> Result<(), TestCaseError> {
+pub fn check_a_report_for_people_is_text(
+    texts: &[String],
+    color: bool,
+) -> Result<(), TestCaseError> {
     let (plan, report) = run(texts);
     let seen = std::collections::BTreeMap::new();
-    let look = render::report::Look { color, columns: Some(100), seen: &seen, quiet: false };
-    let text = without_commands(&render::report::report(&report, &plan, Some("records"), look));
+    let look = render::report::Look {
+        color,
+        columns: Some(100),
+        seen: &seen,
+        quiet: false,
+    };
+    let text = without_commands(&render::report::report(
+        &report,
+        &plan,
+        Some("records"),
+        look,
+    ));
     only_text(&text)?;
     prop_assert!(!text.lines().any(obeyed), "{}", text);
     Ok(())
@@ -378,15 +488,16 @@ pub fn check_junit_is_xml(texts: &[String]) -> Result<(), TestCaseError> {
     let (plan, report) = run(texts);
     let xml = render::junit::run(&report, &plan);
     prop_assert!(!xml.lines().any(obeyed), "{}", xml);
-    let valid =
-        |c: char| matches!(c, '\t' | '\n' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..='\u{10ffff}');
+    let valid = |c: char| matches!(c, '\t' | '\n' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..='\u{10ffff}');
     prop_assert!(xml.chars().all(valid));
     let mut reader = quick_xml::Reader::from_str(&xml);
     reader.config_mut().check_end_names = true;
     let (mut cases, mut failures, mut depth) = (0, 0, 0_i32);
     loop {
         use quick_xml::events::Event as Xml;
-        let event = reader.read_event().map_err(|e| TestCaseError::fail(format!("{e}\n{xml}")))?;
+        let event = reader
+            .read_event()
+            .map_err(|e| TestCaseError::fail(format!("{e}\n{xml}")))?;
         let (tag, open) = match &event {
             Xml::Start(tag) => (tag, true),
             Xml::Empty(tag) => (tag, false),
@@ -419,10 +530,14 @@ pub fn check_sarif_keeps_to_its_schema(texts: &[String]) -> Result<(), TestCaseE
 
 pub fn check_gha_escape_roundtrip(texts: &[String]) -> Result<(), TestCaseError> {
     let (plan, report) = run(texts);
-    let commands = render::github::annotations(&report, &plan, None, std::path::Path::new("sub dir"));
+    let commands =
+        render::github::annotations(&report, &plan, None, std::path::Path::new("sub dir"));
     let mut counts = std::collections::BTreeMap::new();
     for line in commands.lines() {
-        let (command, rest) = line.strip_prefix("::").and_then(|l| l.split_once(' ')).unwrap();
+        let (command, rest) = line
+            .strip_prefix("::")
+            .and_then(|l| l.split_once(' '))
+            .unwrap();
         *counts.entry(command.to_owned()).or_insert(0) += 1;
         let (properties, message) = rest.split_once("::").unwrap();
         for property in properties.split(',') {
@@ -431,8 +546,15 @@ pub fn check_gha_escape_roundtrip(texts: &[String]) -> Result<(), TestCaseError>
             prop_assert!(!value.contains(':'), "{}", line);
         }
         prop_assert!(!line.contains("##[") && !message.is_empty(), "{}", line);
-        let unescaped = message.replace("%0A", "\n").replace("%0D", "\r").replace("%25", "%");
-        prop_assert!(!unescaped.contains('\r') && !unescaped.lines().any(obeyed), "{}", line);
+        let unescaped = message
+            .replace("%0A", "\n")
+            .replace("%0D", "\r")
+            .replace("%25", "%");
+        prop_assert!(
+            !unescaped.contains('\r') && !unescaped.lines().any(obeyed),
+            "{}",
+            line
+        );
     }
     prop_assert_eq!(counts.get("error"), Some(&10), "{}", commands);
     prop_assert_eq!(counts.get("warning"), Some(&10));

@@ -1,7 +1,9 @@
-//! A hit always equals a fresh run, in a simulated world: files, a variable, a tool, and commands that are functions of what
-//! their step declares. With random edits, changed plans, cleanups, products and failures in between.
+//! A hit always equals a fresh run, in a simulated world: files, a variable, a tool, and commands
+//! that are functions of what their step declares. With random edits, changed plans, cleanups,
+//! products and failures in between.
 //!
-//! That the model can tell is tested too: each part of the decision is taken away in turn, and the law must break.
+//! That the model can tell is tested too: each part of the decision is taken away in turn, and the
+//! law must break.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -16,11 +18,19 @@ use vplan::check::evidence::EarlierPass;
 use vplan::plan::{Plan, Step};
 use vplan::reuse::decide::{Past, barrier, eligible, stands};
 use vplan::reuse::entry::{Entry, Product};
-use vplan::reuse::key::{FileSet, JUDGING, Order, Parts, Print, Prints, Tool, all_of, depends_on, settings};
+use vplan::reuse::key::{
+    FileSet, JUDGING, Order, Parts, Print, Prints, Tool, all_of, depends_on, settings,
+};
 
 const FILES: [&str; 6] = ["src/a", "src/b", "src/sub/c", "gen/x", "dist/app", "other"];
-const INPUTS: [&[&str]; 6] =
-    [&["src/**"], &["src/a"], &["src/*", "gen/**"], &["**"], &["{src,gen}/**"], &["dist/**", "other"]];
+const INPUTS: [&[&str]; 6] = [
+    &["src/**"],
+    &["src/a"],
+    &["src/*", "gen/**"],
+    &["**"],
+    &["{src,gen}/**"],
+    &["dist/**", "other"],
+];
 
 /// A part of the decision that is taken away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,16 +86,20 @@ struct Story {
 
 fn shapes() -> impl Strategy<Value = Shape> {
     let inputs = prop_oneof![1 => Just(None), 4 => (0..INPUTS.len()).prop_map(Some)];
-    let produces = prop_oneof![3 => Just(None), 1 => Just(Some("gen/x")), 1 => Just(Some("dist/app"))];
-    let cleans = prop_oneof![5 => Just(None), 1 => Just(Some("gen/**")), 1 => Just(Some("dist/**"))];
+    let produces =
+        prop_oneof![3 => Just(None), 1 => Just(Some("gen/x")), 1 => Just(Some("dist/app"))];
+    let cleans =
+        prop_oneof![5 => Just(None), 1 => Just(Some("gen/**")), 1 => Just(Some("dist/**"))];
     let writes = prop_oneof![5 => Just(None), 1 => (0..FILES.len()).prop_map(Some)];
-    (inputs, produces, cleans, writes, any::<u8>()).prop_map(|(inputs, produces, cleans, writes, after)| Shape {
-        inputs,
-        produces,
-        cleans,
-        writes,
-        after,
-    })
+    (inputs, produces, cleans, writes, any::<u8>()).prop_map(
+        |(inputs, produces, cleans, writes, after)| Shape {
+            inputs,
+            produces,
+            cleans,
+            writes,
+            after,
+        },
+    )
 }
 
 fn stories() -> impl Strategy<Value = Story> {
@@ -102,7 +116,10 @@ fn stories() -> impl Strategy<Value = Story> {
         1 => Just(Op::Forget),
         9 => Just(Op::Run),
     ];
-    (proptest::collection::vec(shapes(), 1..5), proptest::collection::vec(op, 4..40))
+    (
+        proptest::collection::vec(shapes(), 1..5),
+        proptest::collection::vec(op, 4..40),
+    )
         .prop_map(|(shapes, ops)| Story { shapes, ops })
 }
 
@@ -135,16 +152,29 @@ fn globs(list: &[&str]) -> Vec<Glob> {
 }
 
 fn file(content: &[u8]) -> Print {
-    Print { content: Some(Digest::of(content)), link: None, mode: 0o644 }
+    Print {
+        content: Some(Digest::of(content)),
+        link: None,
+        mode: 0o644,
+    }
 }
 
 impl Bench {
     fn new(story: &Story, broken: Broken) -> Self {
-        let files = FILES.iter().take(3).map(|f| (path(f), file(b"0"))).collect();
+        let files = FILES
+            .iter()
+            .take(3)
+            .map(|f| (path(f), file(b"0")))
+            .collect();
         let count = story.shapes.len();
         Self {
             shapes: story.shapes.clone(),
-            world: World { files, variable: 0, tool: 0, hidden: BTreeMap::new() },
+            world: World {
+                files,
+                variable: 0,
+                tool: 0,
+                hidden: BTreeMap::new(),
+            },
             left_out: vec![false; count],
             versions: vec![0; count],
             hurried: vec![false; count],
@@ -156,16 +186,23 @@ impl Bench {
 
     /// The plan now, and which shape each of its steps has.
     fn plan(&self) -> (Plan, Vec<usize>) {
-        let members: Vec<usize> = (0..self.shapes.len()).filter(|i| !self.left_out[*i]).collect();
+        let members: Vec<usize> = (0..self.shapes.len())
+            .filter(|i| !self.left_out[*i])
+            .collect();
         let steps = members.iter().map(|i| {
             let shape = &self.shapes[*i];
             let mut step = step(&format!("s{i}"));
-            step.argv = Some(vec![Word::from("tool"), Word::from(format!("{i}.{}", self.versions[*i]).as_str())]);
+            step.argv = Some(vec![
+                Word::from("tool"),
+                Word::from(format!("{i}.{}", self.versions[*i]).as_str()),
+            ]);
             step.inputs = shape.inputs.map(|which| all_of(&globs(INPUTS[which])));
             step.produces = shape.produces.map(|p| globs(&[p])).unwrap_or_default();
             step.cleans = shape.cleans.map(|c| globs(&[c])).unwrap_or_default();
             step.timeout_ms = if self.hurried[*i] { 5 } else { 1000 };
-            let before = members.iter().filter(|b| *b < i && shape.after >> (*b % 8) & 1 == 1);
+            let before = members
+                .iter()
+                .filter(|b| *b < i && shape.after >> (*b % 8) & 1 == 1);
             step.after = before.map(|b| format!("s{b}")).collect();
             step
         });
@@ -191,7 +228,10 @@ impl Bench {
         let unless = |what: Broken, value: u8| if self.broken == what { 0 } else { value };
         let nothing = Digest::of(b"");
         Parts {
-            environment: vec![(Word::from("A"), Digest::of(&[unless(Broken::Environment, self.world.variable)]))],
+            environment: vec![(
+                Word::from("A"),
+                Digest::of(&[unless(Broken::Environment, self.world.variable)]),
+            )],
             files: FileSet::of(&files),
             judging: JUDGING,
             place: nothing.clone(),
@@ -201,7 +241,11 @@ impl Bench {
             } else {
                 Order::new(plan).settings_before(index)
             },
-            settings: if self.broken == Broken::Settings { nothing } else { settings(step) },
+            settings: if self.broken == Broken::Settings {
+                nothing
+            } else {
+                settings(step)
+            },
             tools: vec![Tool {
                 digest: Digest::of(&[unless(Broken::Tools, self.world.tool)]),
                 path: Word::from("/bin/tool"),
@@ -214,16 +258,28 @@ impl Bench {
     fn execute(&self, world: &mut World, plan: &Plan, members: &[usize], index: usize) -> bool {
         let (step, shape) = (&plan.steps[index], &self.shapes[members[index]]);
         let wanted = depends_on(step);
-        let sees = world.files.iter().filter(|(path, _)| wanted.iter().any(|s| s.selects(path)));
-        let mut seen = format!("{:?} {} {} {:?}", step.argv, world.variable, world.tool, sees.collect::<Vec<_>>());
+        let sees = world
+            .files
+            .iter()
+            .filter(|(path, _)| wanted.iter().any(|s| s.selects(path)));
+        let mut seen = format!(
+            "{:?} {} {} {:?}",
+            step.argv,
+            world.variable,
+            world.tool,
+            sees.collect::<Vec<_>>()
+        );
         if shape.inputs.is_none() {
             // A step that may do anything depends on anything.
             seen = format!("{seen} {:?}", world.files);
             *world.hidden.entry(members[index]).or_default() += 1;
         }
-        // What such a step leaves behind is seen by those that come after it, unless it says all that it makes.
+        // What such a step leaves behind is seen by those that come after it, unless it says all
+        // that it makes.
         for before in Order::new(plan).before(index) {
-            if self.shapes[members[before]].inputs.is_none() && plan.steps[before].produces.is_empty() {
+            if self.shapes[members[before]].inputs.is_none()
+                && plan.steps[before].produces.is_empty()
+            {
                 let member = members[before];
                 seen.push_str(&format!(" {member} {:?}", world.hidden.get(&member)));
             }
@@ -238,7 +294,9 @@ impl Bench {
             world.files.insert(path(made), file(&[second]));
         }
         if let Some(written) = shape.writes {
-            world.files.insert(path(FILES[written]), file(&[second % 3]));
+            world
+                .files
+                .insert(path(FILES[written]), file(&[second % 3]));
         }
         let duration_ms = if second % 2 == 0 { 3 } else { 9 };
         first % 5 != 0 && duration_ms <= step.timeout_ms
@@ -249,9 +307,16 @@ impl Bench {
         let mut past = Past::default();
         for index in 0..plan.steps.len() {
             let step = &plan.steps[index];
-            let history = if self.broken == Broken::Past { Past::default() } else { past.clone() };
+            let history = if self.broken == Broken::Past {
+                Past::default()
+            } else {
+                past.clone()
+            };
             // As if nobody had thought of steps that clean.
-            let blind = Step { cleans: Vec::new(), ..step.clone() };
+            let blind = Step {
+                cleans: Vec::new(),
+                ..step.clone()
+            };
             let free = match self.broken {
                 Broken::Cleaners if !step.cleans.is_empty() => eligible(&blind),
                 _ => barrier(&plan, &Order::new(&plan), index, &history),
@@ -262,7 +327,11 @@ impl Bench {
             if free.is_ok()
                 && let Some(entry) = self.kept.get(&key)
                 && stands(step, &parts, entry, |path| match self.broken {
-                    Broken::Products => entry.products.iter().find(|p| p.path == *path).map(|p| p.print.clone()),
+                    Broken::Products => entry
+                        .products
+                        .iter()
+                        .find(|p| p.path == *path)
+                        .map(|p| p.print.clone()),
                     _ => self.world.files.get(path).cloned(),
                 })
                 .is_ok()
@@ -273,7 +342,10 @@ impl Bench {
                     return Err(format!("a fresh run of {} fails", step.id));
                 }
                 if fresh != self.world {
-                    return Err(format!("a fresh run of {} leaves {fresh:?} instead of {:?}", step.id, self.world));
+                    return Err(format!(
+                        "a fresh run of {} leaves {fresh:?} instead of {:?}",
+                        step.id, self.world
+                    ));
                 }
                 continue;
             }
@@ -289,11 +361,22 @@ impl Bench {
                 files
             };
             let steady = of(&before) == of(&self.world.files) || self.broken == Broken::Written;
-            if passed && steady && step.inputs.is_some() && self.shapes[members[index]].is_honest() {
+            if passed && steady && step.inputs.is_some() && self.shapes[members[index]].is_honest()
+            {
                 let made = all_of(&step.produces);
-                let products = self.world.files.iter().filter(|(path, _)| made.selects(path));
-                let products = products.map(|(p, f)| Product { path: p.clone(), print: f.clone() }).collect();
-                self.kept.insert(key, Entry::new(parts, products, EarlierPass::default()));
+                let products = self
+                    .world
+                    .files
+                    .iter()
+                    .filter(|(path, _)| made.selects(path));
+                let products = products
+                    .map(|(p, f)| Product {
+                        path: p.clone(),
+                        print: f.clone(),
+                    })
+                    .collect();
+                self.kept
+                    .insert(key, Entry::new(parts, products, EarlierPass::default()));
             } else {
                 self.kept.remove(&key);
             }
@@ -308,7 +391,9 @@ impl Bench {
         let count = self.shapes.len();
         for op in ops {
             match *op {
-                Op::Write(which, value) => drop(self.world.files.insert(path(FILES[which]), file(&[value]))),
+                Op::Write(which, value) => {
+                    drop(self.world.files.insert(path(FILES[which]), file(&[value])))
+                }
                 Op::Mode(which) => {
                     if let Some(print) = self.world.files.get_mut(&path(FILES[which])) {
                         print.mode ^= 0o111;
@@ -329,10 +414,13 @@ impl Bench {
 }
 
 impl Shape {
-    /// Whether all that it changes is what it says that it makes, or is seen because it is an input of its own: only then is its
-    /// command what `inputs` promises.
+    /// Whether all that it changes is what it says that it makes, or is seen because it is an input
+    /// of its own: only then is its command what `inputs` promises.
     fn is_honest(&self) -> bool {
-        let selected = |file: &str| self.inputs.is_some_and(|which| all_of(&globs(INPUTS[which])).selects(&path(file)));
+        let selected = |file: &str| {
+            self.inputs
+                .is_some_and(|which| all_of(&globs(INPUTS[which])).selects(&path(file)))
+        };
         self.writes.is_none_or(|which| selected(FILES[which]))
     }
 }
@@ -353,7 +441,12 @@ proptest! {
 }
 
 fn runner(cases: u32) -> TestRunner {
-    let config = Config { cases, failure_persistence: None, max_shrink_iters: 0, ..Config::default() };
+    let config = Config {
+        cases,
+        failure_persistence: None,
+        max_shrink_iters: 0,
+        ..Config::default()
+    };
     TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha))
 }
 

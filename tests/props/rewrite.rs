@@ -23,8 +23,14 @@ fn repaired(plan: &Plan, failures: &[Failure], facts: &Facts) -> Vec<Use> {
     let mut all: Vec<Use> = Vec::new();
     loop {
         let before = all.last().map_or(plan, |u| &u.after).clone();
-        let Recovery::Rewritten { plan, rewrite } = recover(&before, failures, facts) else { return all };
-        all.push(Use { before, after: *plan, rewrite });
+        let Recovery::Rewritten { plan, rewrite } = recover(&before, failures, facts) else {
+            return all;
+        };
+        all.push(Use {
+            before,
+            after: *plan,
+            rewrite,
+        });
         assert!(all.len() < 1_000, "without end");
     }
 }
@@ -35,12 +41,19 @@ fn end<'a>(plan: &'a Plan, uses: &'a [Use]) -> &'a Plan {
 
 /// Whether a step is nothing but `cd` and `export`, which the commands behind it get.
 fn is_carried(step: &Step) -> bool {
-    step.unsupported.as_ref().is_some_and(|u| !u.chain.is_empty() && u.chain.iter().all(|link| link.is_carried()))
+    step.unsupported
+        .as_ref()
+        .is_some_and(|u| !u.chain.is_empty() && u.chain.iter().all(|link| link.is_carried()))
 }
 
 /// A step without what says where it stands among others.
 fn alone(step: &Step) -> Step {
-    Step { after: Vec::new(), needs: Vec::new(), prepared_by: Vec::new(), ..step.clone() }
+    Step {
+        after: Vec::new(),
+        needs: Vec::new(),
+        prepared_by: Vec::new(),
+        ..step.clone()
+    }
 }
 
 fn by_id(plan: &Plan) -> BTreeMap<&str, &Step> {
@@ -52,9 +65,33 @@ fn terms(step: &Step) -> String {
     format!(
         "{:?}",
         (
-            (&step.exit, &step.skip_exit, step.retries, step.timeout_ms, step.tier, step.severity, step.setup),
-            (step.always, step.optional, step.kind, &step.exclusive, &step.format, step.max_errors, step.max_warnings),
-            (step.min_tests, &step.report, &step.unchanged, &step.inputs, &step.pass_env, &step.tool_path, step.origin),
+            (
+                &step.exit,
+                &step.skip_exit,
+                step.retries,
+                step.timeout_ms,
+                step.tier,
+                step.severity,
+                step.setup
+            ),
+            (
+                step.always,
+                step.optional,
+                step.kind,
+                &step.exclusive,
+                &step.format,
+                step.max_errors,
+                step.max_warnings
+            ),
+            (
+                step.min_tests,
+                &step.report,
+                &step.unchanged,
+                &step.inputs,
+                &step.pass_env,
+                &step.tool_path,
+                step.origin
+            ),
         )
     )
 }

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use vplan::arbitrary::config;
 use vplan::arbitrary::run::{
-    Case, Happening, Incidents, Played, cases, chooser, evidence, incidents, journal_of, picks, play, side_by_side,
+    Case, Happening, Incidents, Played, cases, chooser, evidence, incidents, journal_of, picks,
+    play, side_by_side,
 };
 use vplan::check::outcome::{Cause, Outcome, Status};
 use vplan::check::{Kind, Severity};
@@ -23,18 +24,36 @@ fn played(case: &Case, incidents: &Incidents, picks: &[usize]) -> Played {
 }
 
 fn report_text(case: &Case, played: &Played) -> String {
-    let circumstances = Circumstances { attempt: 1, retries: 3, run_id: "r".into(), ..Circumstances::default() };
-    serde_json::to_string(&report(&case.plan, played.records.clone(), &played.ending, circumstances)).unwrap()
+    let circumstances = Circumstances {
+        attempt: 1,
+        retries: 3,
+        run_id: "r".into(),
+        ..Circumstances::default()
+    };
+    serde_json::to_string(&report(
+        &case.plan,
+        played.records.clone(),
+        &played.ending,
+        circumstances,
+    ))
+    .unwrap()
 }
 
 fn ends(played: &Played) -> Vec<(Status, Option<Cause>)> {
-    played.records.iter().map(|r| (r.status, r.reason)).collect()
+    played
+        .records
+        .iter()
+        .map(|r| (r.status, r.reason))
+        .collect()
 }
 
 /// The same case without anything that depends on time.
 fn timeless(mut case: Case) -> Case {
     case.plan.policy.budget_ms = None;
-    case.plan.steps.iter_mut().for_each(|s| s.timeout_ms = 1_000_000);
+    case.plan
+        .steps
+        .iter_mut()
+        .for_each(|s| s.timeout_ms = 1_000_000);
     case
 }
 

@@ -19,27 +19,56 @@ use vplan::run::report::{Circumstances, Report, ShardRecord, report};
 use vplan::run::verdict::Require;
 
 fn played(case: &Case, picks: &[usize]) -> Played {
-    play(case, &Incidents::default(), &mut chooser(picks.to_vec())).unwrap_or_else(|why| panic!("{why}"))
+    play(case, &Incidents::default(), &mut chooser(picks.to_vec()))
+        .unwrap_or_else(|why| panic!("{why}"))
 }
 
 fn reported(case: &Case, picks: &[usize], shard: Option<ShardRecord>) -> Report {
-    let Played { records, ending, .. } = played(case, picks);
-    let circumstances =
-        Circumstances { attempt: 1, retries: 3, run_id: format!("{picks:?}"), shard, ..Circumstances::default() };
+    let Played {
+        records, ending, ..
+    } = played(case, picks);
+    let circumstances = Circumstances {
+        attempt: 1,
+        retries: 3,
+        run_id: format!("{picks:?}"),
+        shard,
+        ..Circumstances::default()
+    };
     report(&case.plan, records, &ending, circumstances)
 }
 
 /// The part of a case that is about one share of its plan.
 fn part(case: &Case, shard: Shard) -> (Case, ShardRecord) {
     let share = share(&case.plan, shard);
-    let scripts: BTreeMap<&str, _> = case.plan.steps.iter().map(|s| s.id.as_str()).zip(&case.script).collect();
-    let script = share.plan.steps.iter().map(|s| scripts[s.id.as_str()].clone()).collect();
+    let scripts: BTreeMap<&str, _> = case
+        .plan
+        .steps
+        .iter()
+        .map(|s| s.id.as_str())
+        .zip(&case.script)
+        .collect();
+    let script = share
+        .plan
+        .steps
+        .iter()
+        .map(|s| scripts[s.id.as_str()].clone())
+        .collect();
     let record = ShardRecord::new(&case.plan, shard, &share);
-    (Case { plan: share.plan, script }, record)
+    (
+        Case {
+            plan: share.plan,
+            script,
+        },
+        record,
+    )
 }
 
 fn ends(report: &Report) -> Vec<(String, String)> {
-    report.steps.iter().map(|s| (s.id.clone(), format!("{:?} {:?}", s.status, s.reason))).collect()
+    report
+        .steps
+        .iter()
+        .map(|s| (s.id.clone(), format!("{:?} {:?}", s.status, s.reason)))
+        .collect()
 }
 
 /// What KDL is made of, and what is almost KDL.

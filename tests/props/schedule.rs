@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use vplan::arbitrary::config;
-use vplan::arbitrary::run::{Case, Happening, Incidents, Played, cases, chooser, incidents, picks, play, side_by_side};
+use vplan::arbitrary::run::{
+    Case, Happening, Incidents, Played, cases, chooser, incidents, picks, play, side_by_side,
+};
 use vplan::check::Severity;
 use vplan::check::outcome::{Cause, Status};
 use vplan::run::event::Interrupt;
@@ -17,7 +19,11 @@ fn played(case: &Case, incidents: &Incidents, picks: &[usize]) -> Played {
 
 /// The time that a plan has for a step to begin and end in.
 fn allowance(case: &Case, step: usize) -> Option<u64> {
-    let clean_up = if case.plan.steps[step].always { CLEAN_UP_MS } else { 0 };
+    let clean_up = if case.plan.steps[step].always {
+        CLEAN_UP_MS
+    } else {
+        0
+    };
     Some(case.plan.policy.budget_ms? + clean_up)
 }
 

@@ -1,4 +1,5 @@
-//! Laws of `{changed}`: one file, one argument; nothing split, nothing read twice, nothing that looks like an option.
+//! Laws of `{changed}`: one file, one argument; nothing split, nothing read twice, nothing that
+//! looks like an option.
 
 use proptest::prelude::*;
 use vplan::arbitrary::config;
@@ -15,17 +16,37 @@ use vplan::plan::request::Request;
 
 /// Names that an option, a response file, a placeholder, a glob or a shell would be made of.
 fn hostile() -> impl Strategy<Value = RepoPath> {
-    const NAMES: [&str; 14] =
-        ["-rf", "--help", "@args", "{changed}", "{}", "a b", "$HOME", "`id`", "a\nb", "'", "\"", "*", "~", "-"];
+    const NAMES: [&str; 14] = [
+        "-rf",
+        "--help",
+        "@args",
+        "{changed}",
+        "{}",
+        "a b",
+        "$HOME",
+        "`id`",
+        "a\nb",
+        "'",
+        "\"",
+        "*",
+        "~",
+        "-",
+    ];
     let name = prop::sample::select(&NAMES[..]).prop_map(|n| n.as_bytes().to_vec());
-    let names = prop::collection::vec(prop_oneof![3 => name, 1 => prop::collection::vec(1_u8.., 1..6)], 1..4);
+    let names = prop::collection::vec(
+        prop_oneof![3 => name, 1 => prop::collection::vec(1_u8.., 1..6)],
+        1..4,
+    );
     names.prop_filter_map("no path", |names| RepoPath::from_exact(&names.join(&b'/')))
 }
 
 fn files(most: usize) -> impl Strategy<Value = ChangeSet> {
     let one = prop_oneof![2 => hostile(), 1 => path()];
     prop::collection::vec(one, 0..most).prop_map(|paths| {
-        let file = |path| ChangedFile { path, status: Status::Modified };
+        let file = |path| ChangedFile {
+            path,
+            status: Status::Modified,
+        };
         ChangeSet::new(paths.into_iter().map(file).collect())
     })
 }
@@ -36,7 +57,10 @@ fn planned(text: &str, dir: &str, changed: &ChangeSet) -> Plan {
     check.dir = RepoPath::parse(dir.as_bytes()).unwrap();
     let mut facts = Facts::default();
     facts.add(Question::MissingChanged, Answer::List(Vec::new()));
-    let request = Request { changed: changed.clone(), ..Request::default() };
+    let request = Request {
+        changed: changed.clone(),
+        ..Request::default()
+    };
     match compile(Some(&plain_contract(vec![check])), &request, &facts) {
         Ok(Compiled::Plan(plan)) => *plan,
         other => panic!("{other:?}"),
@@ -45,7 +69,10 @@ fn planned(text: &str, dir: &str, changed: &ChangeSet) -> Plan {
 
 /// What stands for `{changed}` in `tool {changed} end`.
 fn substituted(plan: &Plan) -> Vec<Word> {
-    plan.steps.iter().flat_map(|s| s.argv.as_ref().map(|a| a[1..a.len() - 1].to_vec()).unwrap()).collect()
+    plan.steps
+        .iter()
+        .flat_map(|s| s.argv.as_ref().map(|a| a[1..a.len() - 1].to_vec()).unwrap())
+        .collect()
 }
 
 proptest! {

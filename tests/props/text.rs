@@ -38,15 +38,26 @@ fn drafted(text: &str) -> (Sources, Draft, Diagnostics) {
 pub(super) fn told(text: &str) -> Told {
     let (sources, draft, mut sink) = drafted(text);
     let contract = validate(&draft, &sources, &mut sink);
-    Told { contract, diagnostics: sink.sorted() }
+    Told {
+        contract,
+        diagnostics: sink.sorted(),
+    }
 }
 
 /// What the parser alone says: code, and where.
 fn said(text: &str) -> Vec<(String, Vec<(usize, usize)>)> {
     let source = Source::new("a.vplan", text);
     let (_, diagnostics) = parse(&source, SourceId(0), &Caps::default());
-    let places = |d: &Diagnostic| d.labels.iter().map(|l| (l.place.span.start, l.place.span.end)).collect();
-    diagnostics.iter().map(|d| (d.code.to_string(), places(d))).collect()
+    let places = |d: &Diagnostic| {
+        d.labels
+            .iter()
+            .map(|l| (l.place.span.start, l.place.span.end))
+            .collect()
+    };
+    diagnostics
+        .iter()
+        .map(|d| (d.code.to_string(), places(d)))
+        .collect()
 }
 
 /// Settings that may be written once, each with a value.
@@ -71,17 +82,23 @@ const ONCE: [&str; 18] = [
     "optional",
 ];
 
-/// A word of the language with a letter too many or too few, which is read as the word it nearly is.
+/// A word of the language with a letter too many or too few, which is read as the word it nearly
+/// is.
 fn mistyped() -> impl Strategy<Value = String> {
-    (select(STATEMENTS), any::<Index>(), prop::option::of("[a-z]")).prop_map(|(statement, at, letter)| {
-        let mut word = statement.word.to_owned();
-        let at = 1 + at.index(word.len() - 1);
-        match letter {
-            Some(letter) => word.insert_str(at, &letter),
-            None => drop(word.remove(at)),
-        }
-        word.trim_end_matches('-').to_owned()
-    })
+    (
+        select(STATEMENTS),
+        any::<Index>(),
+        prop::option::of("[a-z]"),
+    )
+        .prop_map(|(statement, at, letter)| {
+            let mut word = statement.word.to_owned();
+            let at = 1 + at.index(word.len() - 1);
+            match letter {
+                Some(letter) => word.insert_str(at, &letter),
+                None => drop(word.remove(at)),
+            }
+            word.trim_end_matches('-').to_owned()
+        })
 }
 
 proptest! {
@@ -294,44 +311,78 @@ fn depth_cap_is_error_not_crash() {
             glob("**/".repeat(n)),
             format!("check a: x {}\n", "\"'".repeat(n)),
             format!("check a: {}\n", "a && ".repeat(n)),
-            (0..n.min(20_000)).map(|i| format!("paths p{i} = p{}\n", i + 1)).collect(),
+            (0..n.min(20_000))
+                .map(|i| format!("paths p{i} = p{}\n", i + 1))
+                .collect(),
         ]
     };
-    let small = std::thread::Builder::new().stack_size(2 << 20).spawn(move || {
-        for n in [1, 63, 64, 65, 1_000, 100_000, 1_000_000] {
-            for text in texts(n) {
-                let Told { contract, diagnostics } = told(&format!("vplan 1\n{text}"));
-                assert!(n < 1_000 || contract.is_none() || text.starts_with('#'), "{n}: {:.60}", text);
-                assert!(contract.is_some() || !diagnostics.is_empty(), "{n}: {:.60}", text);
+    let small = std::thread::Builder::new()
+        .stack_size(2 << 20)
+        .spawn(move || {
+            for n in [1, 63, 64, 65, 1_000, 100_000, 1_000_000] {
+                for text in texts(n) {
+                    let Told {
+                        contract,
+                        diagnostics,
+                    } = told(&format!("vplan 1\n{text}"));
+                    assert!(
+                        n < 1_000 || contract.is_none() || text.starts_with('#'),
+                        "{n}: {:.60}",
+                        text
+                    );
+                    assert!(
+                        contract.is_some() || !diagnostics.is_empty(),
+                        "{n}: {:.60}",
+                        text
+                    );
+                }
             }
-        }
-    });
+        });
     small.unwrap().join().unwrap();
 }
 
-/// What a few lines stand for is counted before it is built: with less memory than it would take, it is an error all the same.
+/// What a few lines stand for is counted before it is built: with less memory than it would take,
+/// it is an error all the same.
 #[test]
 fn expansion_counted_before_built() {
     use crate::support::Project;
-    let doubling: String = (0..60).rev().map(|i| format!("paths p{i} = p{} p{}\n", i + 1, i + 1)).collect();
+    let doubling: String = (0..60)
+        .rev()
+        .map(|i| format!("paths p{i} = p{} p{}\n", i + 1, i + 1))
+        .collect();
     let braces = "{a,b}".repeat(60);
     let checks: Vec<String> = (0..3_000).map(|i| format!("c{i}")).collect();
     let sequence = format!("sequence {}\n", ["*"; 2].join(" -> "));
     for text in [
         format!("paths p60 = \"a\"\n{doubling}whenChangedAny p0 {{\n  check a: true\n}}\n"),
         format!("whenChangedAny \"{braces}\" {{\n  check a: true\n}}\n"),
-        format!("check a {{\n  run true\n  inputs \"{}\"\n}}\n", "{a,{b,{c,d}}}".repeat(12)),
-        checks.iter().map(|c| format!("check {c}: true\n")).collect::<String>() + &sequence,
+        format!(
+            "check a {{\n  run true\n  inputs \"{}\"\n}}\n",
+            "{a,{b,{c,d}}}".repeat(12)
+        ),
+        checks
+            .iter()
+            .map(|c| format!("check {c}: true\n"))
+            .collect::<String>()
+            + &sequence,
     ] {
         let project = Project::bare();
         project.write("contracts/verify.vplan", format!("vplan 1\n{text}"));
         let mut command = project.vplan(&["check"]).command();
         let program = command.get_program().to_owned();
         let mut limited = std::process::Command::new("sh");
-        limited.args(["-c", "ulimit -v 1000000; exec \"$0\" check"]).arg(program);
+        limited
+            .args(["-c", "ulimit -v 1000000; exec \"$0\" check"])
+            .arg(program);
         limited.current_dir(project.root());
         let output = limited.output().unwrap();
-        assert_eq!(output.status.code(), Some(3), "{:.80}: {}", text, String::from_utf8_lossy(&output.stderr));
+        assert_eq!(
+            output.status.code(),
+            Some(3),
+            "{:.80}: {}",
+            text,
+            String::from_utf8_lossy(&output.stderr)
+        );
         let _ = &mut command;
     }
 }
@@ -339,8 +390,13 @@ fn expansion_counted_before_built() {
 /// Patterns that would be large programs are refused, and those that are not are ready at once.
 #[test]
 fn regex_and_glob_compile_bounded() {
-    for pattern in ["((((a{100}){100}){100}){100})", "(\\\\w{500}){500}", "(x+x+)+y"] {
-        let text = format!("vplan 1\ncheck a {{\n  file \"a\" {{\n    matches \"{pattern}\"\n  }}\n}}\n");
+    for pattern in [
+        "((((a{100}){100}){100}){100})",
+        "(\\\\w{500}){500}",
+        "(x+x+)+y",
+    ] {
+        let text =
+            format!("vplan 1\ncheck a {{\n  file \"a\" {{\n    matches \"{pattern}\"\n  }}\n}}\n");
         let is_small = pattern == "(x+x+)+y";
         assert_eq!(told(&text).contract.is_some(), is_small, "{pattern}");
     }

@@ -8,8 +8,21 @@ use vplan::plan::Step;
 pub fn covers(new: &Step, old: &Step) -> bool {
     let words = |s: &Step| s.argv.iter().flatten().cloned().collect::<BTreeSet<_>>();
     let most = |n: Option<u64>| n.unwrap_or(u64::MAX);
-    let same = (&new.env, &new.dir, new.kind, &new.path, &new.assertions, &new.question)
-        == (&old.env, &old.dir, old.kind, &old.path, &old.assertions, &old.question);
+    let same = (
+        &new.env,
+        &new.dir,
+        new.kind,
+        &new.path,
+        &new.assertions,
+        &new.question,
+    ) == (
+        &old.env,
+        &old.dir,
+        old.kind,
+        &old.path,
+        &old.assertions,
+        &old.question,
+    );
     // `{changed}` may hand over more files.
     let more = words(old).is_subset(&words(new)) && new.argv.is_some() == old.argv.is_some();
     same && more

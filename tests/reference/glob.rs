@@ -44,8 +44,17 @@ pub fn selects(glob: &str, path: &[u8]) -> bool {
 
 /// Whether a list selects a path: some item does, and none that excludes.
 pub fn is_selected(list: &Selection, path: &[u8]) -> bool {
-    let positive = list.items.iter().filter(|i| !i.not).any(|i| item_selects(i, path));
-    positive && !list.items.iter().filter(|i| i.not).any(|i| item_selects(i, path))
+    let positive = list
+        .items
+        .iter()
+        .filter(|i| !i.not)
+        .any(|i| item_selects(i, path));
+    positive
+        && !list
+            .items
+            .iter()
+            .filter(|i| i.not)
+            .any(|i| item_selects(i, path))
 }
 
 /// Whether the glob or the named list of an item selects a path, whatever the item does with it.
@@ -56,12 +65,15 @@ pub fn item_selects(item: &Item, path: &[u8]) -> bool {
     }
 }
 
-/// Whether there is a path that both select: all are tried that are made from the names in both, each star filled or not.
-/// Good for globs of which one alone has a star in a segment.
+/// Whether there is a path that both select: all are tried that are made from the names in both,
+/// each star filled or not. Good for globs of which one alone has a star in a segment.
 pub fn may_meet(one: &str, other: &str) -> bool {
     let mut names: Vec<String> = Vec::new();
     let mut most = 0;
-    for signs in [one, other].into_iter().flat_map(|glob| spread(&read(glob))) {
+    for signs in [one, other]
+        .into_iter()
+        .flat_map(|glob| spread(&read(glob)))
+    {
         most = most.max(signs.split(|s| *s == Sign::Slash).count() + 1);
         for segment in signs.split(|s| *s == Sign::Slash) {
             for fill in ["", "z"] {
@@ -80,10 +92,16 @@ pub fn may_meet(one: &str, other: &str) -> bool {
     names.dedup();
     let mut paths: Vec<String> = names.clone();
     for _ in 1..=most.min(3) {
-        if paths.iter().any(|p| selects(one, p.as_bytes()) && selects(other, p.as_bytes())) {
+        if paths
+            .iter()
+            .any(|p| selects(one, p.as_bytes()) && selects(other, p.as_bytes()))
+        {
             return true;
         }
-        paths = paths.iter().flat_map(|p| names.iter().map(move |n| format!("{p}/{n}"))).collect();
+        paths = paths
+            .iter()
+            .flat_map(|p| names.iter().map(move |n| format!("{p}/{n}")))
+            .collect();
     }
     false
 }
@@ -93,7 +111,8 @@ fn letters(name: &[u8]) -> Vec<Letter> {
     let mut rest = name;
     while !rest.is_empty() {
         // The shortest beginning that is a character, or else one byte that is none.
-        let whole = (1..=rest.len().min(4)).find_map(|n| Some((n, std::str::from_utf8(&rest[..n]).ok()?)));
+        let whole =
+            (1..=rest.len().min(4)).find_map(|n| Some((n, std::str::from_utf8(&rest[..n]).ok()?)));
         all.push(whole.and_then(|(_, text)| text.chars().next()));
         rest = &rest[whole.map_or(1, |(n, _)| n)..];
     }
@@ -154,7 +173,9 @@ fn read(glob: &str) -> Vec<Sign> {
 
 /// All globs without braces that one with braces stands for.
 fn spread(signs: &[Sign]) -> Vec<Vec<Sign>> {
-    let Some(open) = signs.iter().position(|s| *s == Sign::Open) else { return vec![signs.to_vec()] };
+    let Some(open) = signs.iter().position(|s| *s == Sign::Open) else {
+        return vec![signs.to_vec()];
+    };
     let mut parts: Vec<Vec<Sign>> = vec![Vec::new()];
     let mut depth = 1;
     let mut at = open + 1;
@@ -174,16 +195,24 @@ fn spread(signs: &[Sign]) -> Vec<Vec<Sign>> {
         }
         at += 1;
     }
-    parts.iter().flat_map(|part| spread(&[&signs[..open], part, &signs[at..]].concat())).collect()
+    parts
+        .iter()
+        .flat_map(|part| spread(&[&signs[..open], part, &signs[at..]].concat()))
+        .collect()
 }
 
 fn path_fits(segments: &[&[Sign]], names: &[Vec<Letter>]) -> bool {
     match (segments, names) {
         ([], names) => names.is_empty(),
         ([[Sign::Star, Sign::Star], rest @ ..], names) => {
-            path_fits(rest, names) || names.split_first().is_some_and(|(_, behind)| path_fits(segments, behind))
+            path_fits(rest, names)
+                || names
+                    .split_first()
+                    .is_some_and(|(_, behind)| path_fits(segments, behind))
         }
-        ([segment, rest @ ..], [name, behind @ ..]) => name_fits(segment, name) && path_fits(rest, behind),
+        ([segment, rest @ ..], [name, behind @ ..]) => {
+            name_fits(segment, name) && path_fits(rest, behind)
+        }
         ([_, ..], []) => false,
     }
 }
@@ -192,9 +221,14 @@ fn name_fits(segment: &[Sign], name: &[Letter]) -> bool {
     match (segment, name) {
         ([], name) => name.is_empty(),
         ([Sign::Star, rest @ ..], name) => {
-            name_fits(rest, name) || name.split_first().is_some_and(|(_, behind)| name_fits(segment, behind))
+            name_fits(rest, name)
+                || name
+                    .split_first()
+                    .is_some_and(|(_, behind)| name_fits(segment, behind))
         }
-        ([sign, rest @ ..], [letter, behind @ ..]) => letter_fits(sign, *letter) && name_fits(rest, behind),
+        ([sign, rest @ ..], [letter, behind @ ..]) => {
+            letter_fits(sign, *letter) && name_fits(rest, behind)
+        }
         ([_, ..], []) => false,
     }
 }
@@ -203,7 +237,8 @@ fn letter_fits(sign: &Sign, letter: Letter) -> bool {
     match sign {
         Sign::One => true,
         Sign::Class(negated, ranges) => {
-            letter.is_some_and(|c| ranges.iter().any(|(from, to)| (*from..=*to).contains(&c))) != *negated
+            letter.is_some_and(|c| ranges.iter().any(|(from, to)| (*from..=*to).contains(&c)))
+                != *negated
         }
         Sign::Plain(c) => letter == Some(*c),
         _ => false,

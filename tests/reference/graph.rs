@@ -1,4 +1,5 @@
-//! In which order do things stand that must stand in some order? Tables of who is before whom, filled by brute force.
+//! In which order do things stand that must stand in some order? Tables of who is before whom,
+//! filled by brute force.
 
 /// `table[a][b]`: whether a stands before b.
 pub type Before = Vec<Vec<bool>>;
@@ -27,7 +28,8 @@ pub fn is_cyclic(table: &Before) -> bool {
     (0..all.len()).any(|a| all[a][a])
 }
 
-/// Of those that wait for nobody any more, again and again the least; none when everybody left waits.
+/// Of those that wait for nobody any more, again and again the least; none when everybody left
+/// waits.
 pub fn sorted<K: Ord>(table: &Before, key: impl Fn(usize) -> K) -> Option<Vec<usize>> {
     let mut order: Vec<usize> = Vec::new();
     let mut left: Vec<usize> = (0..table.len()).collect();

@@ -1,5 +1,5 @@
-//! What is the plan for a contract, a request and facts? The seven items of the compiler's description, one after
-//! another, by brute force.
+//! What is the plan for a contract, a request and facts? The seven items of the compiler's
+//! description, one after another, by brute force.
 
 use super::glob::{is_selected, item_selects, may_meet};
 use super::graph::{Before, closed, is_cyclic, nothing, sorted};
@@ -73,13 +73,28 @@ struct World<'a> {
 }
 
 /// The right plan; none when the request does not fit the contract.
-pub fn right(declared: Option<&Contract>, empty: &Contract, request: &Request, facts: &Facts) -> Option<Right> {
+pub fn right(
+    declared: Option<&Contract>,
+    empty: &Contract,
+    request: &Request,
+    facts: &Facts,
+) -> Option<Right> {
     let contract = declared.unwrap_or(empty);
     let role = request.role.as_deref().unwrap_or("worker");
-    let world = World { contract, is_declared: declared.is_some(), request, facts, role };
+    let world = World {
+        contract,
+        is_declared: declared.is_some(),
+        request,
+        facts,
+        role,
+    };
     if request.mode == Mode::Off {
         let omitted = contract.checks.iter().map(|c| c.id.clone()).collect();
-        return Some(Right { steps: Vec::new(), omitted, tiers: Vec::new() });
+        return Some(Right {
+            steps: Vec::new(),
+            omitted,
+            tiers: Vec::new(),
+        });
     }
     let tiers = world.tiers();
     let reached: BTreeSet<u8> = tiers.iter().map(|(t, _)| *t).collect();
@@ -88,8 +103,9 @@ pub fn right(declared: Option<&Contract>, empty: &Contract, request: &Request, f
     let checks = &contract.checks;
     let mut places: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (i, check) in checks.iter().enumerate() {
-        let holding: Vec<usize> =
-            (0..check.placements.len()).filter(|p| world.place_holds(&check.placements[*p])).collect();
+        let holding: Vec<usize> = (0..check.placements.len())
+            .filter(|p| world.place_holds(&check.placements[*p]))
+            .collect();
         let allowed = !holding.is_empty()
             && reached.contains(&check.tier)
             && world.role_allows(&check.tags)
@@ -100,12 +116,20 @@ pub fn right(declared: Option<&Contract>, empty: &Contract, request: &Request, f
     }
     // With what they need; a waiver of that does not fit.
     loop {
-        let wanted: BTreeSet<usize> = places.keys().flat_map(|i| checks[*i].needs.clone()).collect();
-        if wanted.iter().any(|i| request.skip.iter().any(|s| s.name == checks[*i].id)) {
+        let wanted: BTreeSet<usize> = places
+            .keys()
+            .flat_map(|i| checks[*i].needs.clone())
+            .collect();
+        if wanted
+            .iter()
+            .any(|i| request.skip.iter().any(|s| s.name == checks[*i].id))
+        {
             return None;
         }
-        let more: Vec<usize> =
-            wanted.into_iter().filter(|i| !places.contains_key(i) && world.has_its_files(&checks[*i], &[0])).collect();
+        let more: Vec<usize> = wanted
+            .into_iter()
+            .filter(|i| !places.contains_key(i) && world.has_its_files(&checks[*i], &[0]))
+            .collect();
         if more.is_empty() {
             break;
         }
@@ -133,7 +157,10 @@ pub fn right(declared: Option<&Contract>, empty: &Contract, request: &Request, f
         };
         let first = *places.keys().find(is_same).filter(|j| *j < i).unwrap_or(i);
         stands_for.insert(*i, first);
-        files.entry(first).or_default().extend(world.files_of(&checks[*i], through));
+        files
+            .entry(first)
+            .or_default()
+            .extend(world.files_of(&checks[*i], through));
         let least = tier[i].min(tier[&first]);
         tier.insert(first, least);
     }
@@ -149,27 +176,49 @@ pub fn right(declared: Option<&Contract>, empty: &Contract, request: &Request, f
     let mut list: Vec<Listed> = Vec::new();
     for (id, command, origin) in world.commands() {
         let this = work_of_command(&command);
-        let same = places.keys().find(|i| work(&checks[**i]).as_ref() == Some(&this));
+        let same = places
+            .keys()
+            .find(|i| work(&checks[**i]).as_ref() == Some(&this));
         if let Some(check) = same.filter(|_| origin == "explicit") {
             list.push(Listed::Check(stands_for[check]));
         }
-        if places.keys().any(|i| work(&checks[*i]).as_ref() == Some(&this)) || met.contains(&this) {
+        if places
+            .keys()
+            .any(|i| work(&checks[*i]).as_ref() == Some(&this))
+            || met.contains(&this)
+        {
             continue;
         }
         met.push(this.clone());
-        let tagged = checks.iter().filter(|c| work(c).as_ref() == Some(&this)).any(|c| world.role_allows(&c.tags));
-        let all: Vec<Vec<u8>> = world.existing(b".").into_iter().map(|(_, name)| name).collect();
+        let tagged = checks
+            .iter()
+            .filter(|c| work(c).as_ref() == Some(&this))
+            .any(|c| world.role_allows(&c.tags));
+        let all: Vec<Vec<u8>> = world
+            .existing(b".")
+            .into_iter()
+            .map(|(_, name)| name)
+            .collect();
         let fits = (contract.roles[role].only.is_empty() || tagged)
             && world.is_asked_for(&id, &[])
             && !(command.has_changed() && all.is_empty());
-        let (nodes, omitted) =
-            if origin == "explicit" { (&mut nodes, &mut omitted) } else { (&mut behind.0, &mut behind.1) };
+        let (nodes, omitted) = if origin == "explicit" {
+            (&mut nodes, &mut omitted)
+        } else {
+            (&mut behind.0, &mut behind.1)
+        };
         if fits && count < most {
             count += 1;
             if origin == "explicit" {
                 list.push(Listed::Alone(id.clone()));
             }
-            nodes.push(Node { id, tier: 0, origin, argv: argv(&command, &all), check: None });
+            nodes.push(Node {
+                id,
+                tier: 0,
+                origin,
+                argv: argv(&command, &all),
+                check: None,
+            });
         } else {
             omitted.push(id);
         }
@@ -181,25 +230,49 @@ pub fn right(declared: Option<&Contract>, empty: &Contract, request: &Request, f
                 let files: Vec<Vec<u8>> = files[&i].iter().map(|(_, name)| name.clone()).collect();
                 let argv = match &check.body {
                     Body::Command(command) => argv(command, &files),
-                    Body::Shell(text) => Some(vec![b"sh".to_vec(), b"-c".to_vec(), text.as_bytes().to_vec()]),
+                    Body::Shell(text) => Some(vec![
+                        b"sh".to_vec(),
+                        b"-c".to_vec(),
+                        text.as_bytes().to_vec(),
+                    ]),
                     Body::File { .. } | Body::Judge(_) => None,
                 };
-                nodes.push(Node { id: check.id.clone(), tier: tier[&i], origin: "contract", argv, check: Some(i) });
+                nodes.push(Node {
+                    id: check.id.clone(),
+                    tier: tier[&i],
+                    origin: "contract",
+                    argv,
+                    check: Some(i),
+                });
             }
             Some(_) => {}
         }
     }
     nodes.extend(behind.0);
     omitted.extend(behind.1);
-    Some(Right { steps: world.ordered(nodes, &stands_for, &list), omitted, tiers })
+    Some(Right {
+        steps: world.ordered(nodes, &stands_for, &list),
+        omitted,
+        tiers,
+    })
 }
 
 impl World<'_> {
     fn tiers(&self) -> Vec<(u8, Vec<String>)> {
-        let mut all = vec![(0, vec!["always".to_owned()]), (1, Vec::new()), (2, Vec::new())];
+        let mut all = vec![
+            (0, vec!["always".to_owned()]),
+            (1, Vec::new()),
+            (2, Vec::new()),
+        ];
         let mut add = |tier: usize, why: String| all[tier].1.push(why);
         for risk in self.contract.risks.iter().filter(|r| r.tier > 0) {
-            if self.request.changed.files().iter().any(|f| is_selected(&risk.selection, f.path.as_bytes())) {
+            if self
+                .request
+                .changed
+                .files()
+                .iter()
+                .any(|f| is_selected(&risk.selection, f.path.as_bytes()))
+            {
                 add(1, format!("trigger {}", risk.name));
             }
         }
@@ -220,7 +293,13 @@ impl World<'_> {
     }
 
     fn holds(&self, test: &Test) -> bool {
-        let files: Vec<&[u8]> = self.request.changed.files().iter().map(|f| f.path.as_bytes()).collect();
+        let files: Vec<&[u8]> = self
+            .request
+            .changed
+            .files()
+            .iter()
+            .map(|f| f.path.as_bytes())
+            .collect();
         let is = |path: &vplan::base::path::RepoPath, word| {
             self.facts.get(&Question::Exists(path.clone())) == Some(&Answer::Word(word))
         };
@@ -231,7 +310,9 @@ impl World<'_> {
                 let is_out = |f: &[u8]| list.items.iter().any(|i| i.not && item_selects(i, f));
                 files.iter().any(|f| item_selects(item, f) && !is_out(f))
             }),
-            Test::ChangedOnly(list) => !files.is_empty() && files.iter().all(|f| is_selected(list, f)),
+            Test::ChangedOnly(list) => {
+                !files.is_empty() && files.iter().all(|f| is_selected(list, f))
+            }
             Test::ChangedNone(list) => !files.iter().any(|f| is_selected(list, f)),
             // What nobody knows leaves nothing out.
             Test::Exists(paths) => !paths.iter().any(|p| is(p, Certainty::No)),
@@ -240,7 +321,10 @@ impl World<'_> {
     }
 
     fn place_holds(&self, place: &Placement) -> bool {
-        place.conditions.iter().all(|c| self.holds(&self.contract.conditions[*c].test))
+        place
+            .conditions
+            .iter()
+            .all(|c| self.holds(&self.contract.conditions[*c].test))
     }
 
     fn role_allows(&self, tags: &[String]) -> bool {
@@ -255,7 +339,8 @@ impl World<'_> {
             Selector::Name(name) => name == id,
             Selector::Tag(tag) => tags.contains(tag),
         };
-        (only.is_empty() || only.iter().any(named)) && !self.request.skip.iter().any(|s| s.name == id)
+        (only.is_empty() || only.iter().any(named))
+            && !self.request.skip.iter().any(|s| s.name == id)
     }
 
     /// The changed files below a directory that are still there: the path, and the argument.
@@ -267,10 +352,20 @@ impl World<'_> {
         let mut all = Vec::new();
         for file in self.request.changed.files() {
             let path = file.path.as_bytes().to_vec();
-            let below = if dir == b"." { Some(path.as_slice()) } else { path.strip_prefix(&[dir, b"/"].concat()[..]) };
-            let Some(name) = below.map(<[u8]>::to_vec) else { continue };
+            let below = if dir == b"." {
+                Some(path.as_slice())
+            } else {
+                path.strip_prefix(&[dir, b"/"].concat()[..])
+            };
+            let Some(name) = below.map(<[u8]>::to_vec) else {
+                continue;
+            };
             if file.status != Status::Deleted && !missing.contains(&path) {
-                let name = if matches!(name[0], b'-' | b'@') { [b"./", &name[..]].concat() } else { name };
+                let name = if matches!(name[0], b'-' | b'@') {
+                    [b"./", &name[..]].concat()
+                } else {
+                    name
+                };
                 all.push((path, name));
             }
         }
@@ -278,29 +373,42 @@ impl World<'_> {
         all
     }
 
-    /// What `{changed}` stands for at some places of a check: paths, in their order, and how they are passed.
+    /// What `{changed}` stands for at some places of a check: paths, in their order, and how they
+    /// are passed.
     fn files_of(&self, check: &Check, places: &[usize]) -> Vec<(Vec<u8>, Vec<u8>)> {
         let around = |path: &[u8], place: &Placement| {
-            place.conditions.iter().all(|c| match &self.contract.conditions[*c].test {
-                Test::ChangedAny(list) | Test::ChangedAll(list) | Test::ChangedOnly(list) => is_selected(list, path),
-                _ => true,
-            })
+            place
+                .conditions
+                .iter()
+                .all(|c| match &self.contract.conditions[*c].test {
+                    Test::ChangedAny(list) | Test::ChangedAll(list) | Test::ChangedOnly(list) => {
+                        is_selected(list, path)
+                    }
+                    _ => true,
+                })
         };
         let all = self.existing(check.dir.as_bytes());
-        all.into_iter().filter(|(path, _)| places.iter().any(|p| around(path, &check.placements[*p]))).collect()
+        all.into_iter()
+            .filter(|(path, _)| places.iter().any(|p| around(path, &check.placements[*p])))
+            .collect()
     }
 
     fn has_its_files(&self, check: &Check, places: &[usize]) -> bool {
-        !matches!(&check.body, Body::Command(c) if c.has_changed()) || !self.files_of(check, places).is_empty()
+        !matches!(&check.body, Body::Command(c) if c.has_changed())
+            || !self.files_of(check, places).is_empty()
     }
 
     /// All commands that are not the contract's, with their ids and where they come from.
     fn commands(&self) -> Vec<(String, Command, &'static str)> {
-        let mut taken: BTreeSet<String> = self.contract.checks.iter().map(|c| c.id.clone()).collect();
+        let mut taken: BTreeSet<String> =
+            self.contract.checks.iter().map(|c| c.id.clone()).collect();
         let mut all: Vec<(String, Command, &'static str)> = Vec::new();
         let mut unique = |id: String| {
             let numbered = (2..).map(|n| format!("{id}-{n}"));
-            let free = std::iter::once(id.clone()).chain(numbered).find(|id| !taken.contains(id)).unwrap();
+            let free = std::iter::once(id.clone())
+                .chain(numbered)
+                .find(|id| !taken.contains(id))
+                .unwrap();
             taken.insert(free.clone());
             free
         };
@@ -324,8 +432,9 @@ impl World<'_> {
         all
     }
 
-    /// What prepares comes first where nothing says otherwise: `setup` before all else that the contract says, then the list of
-    /// commands, one behind the other, then what is in it alone before all others.
+    /// What prepares comes first where nothing says otherwise: `setup` before all else that the
+    /// contract says, then the list of commands, one behind the other, then what is in it alone
+    /// before all others.
     fn prepare(&self, nodes: &[Node], list: &[Listed], table: &mut Before) {
         let checks = &self.contract.checks;
         let wish = |a: usize, b: usize, table: &mut Before| {
@@ -353,7 +462,9 @@ impl World<'_> {
                 seen.push(node);
             }
         }
-        let alone: Vec<usize> = (0..nodes.len()).filter(|n| nodes[*n].origin == "explicit").collect();
+        let alone: Vec<usize> = (0..nodes.len())
+            .filter(|n| nodes[*n].origin == "explicit")
+            .collect();
         for a in &alone {
             for b in (0..nodes.len()).filter(|b| !alone.contains(b)) {
                 wish(*a, b, table);
@@ -361,7 +472,12 @@ impl World<'_> {
         }
     }
 
-    fn ordered(&self, nodes: Vec<Node>, stands_for: &BTreeMap<usize, usize>, list: &[Listed]) -> Vec<RightStep> {
+    fn ordered(
+        &self,
+        nodes: Vec<Node>,
+        stands_for: &BTreeMap<usize, usize>,
+        list: &[Listed],
+    ) -> Vec<RightStep> {
         let node_of = |check: &usize| {
             let first = stands_for.get(check)?;
             nodes.iter().position(|n| n.check == Some(*first))
@@ -371,7 +487,12 @@ impl World<'_> {
         let mut table: Before = nothing(nodes.len());
         let mut needs = vec![BTreeSet::new(); nodes.len()];
         for (n, node) in nodes.iter().enumerate() {
-            for needed in node.check.iter().flat_map(|c| &checks[*c].needs).filter_map(&node_of) {
+            for needed in node
+                .check
+                .iter()
+                .flat_map(|c| &checks[*c].needs)
+                .filter_map(&node_of)
+            {
                 table[needed][n] = true;
                 needs[n].insert(nodes[needed].id.clone());
             }
@@ -379,21 +500,29 @@ impl World<'_> {
         for sequence in &self.contract.sequences {
             for (i, group) in sequence.groups.iter().enumerate() {
                 for a in group.iter().filter_map(&node_of) {
-                    for b in sequence.groups[i + 1..].iter().flatten().filter_map(&node_of) {
+                    for b in sequence.groups[i + 1..]
+                        .iter()
+                        .flatten()
+                        .filter_map(&node_of)
+                    {
                         table[a][b] |= tier(a) <= tier(b);
                     }
                 }
             }
         }
-        // Who cleans before who produces before who requires, unless the two say the opposite of each other, or all
-        // that was said before does.
+        // Who cleans before who produces before who requires, unless the two say the opposite of
+        // each other, or all that was said before does.
         let meet = |a: &[vplan::base::glob::Glob], b: &[vplan::base::glob::Glob]| {
-            a.iter().any(|a| b.iter().any(|b| may_meet(a.text(), b.text())))
+            a.iter()
+                .any(|a| b.iter().any(|b| may_meet(a.text(), b.text())))
         };
         let mut soft = nothing(nodes.len());
         for a in 0..nodes.len() {
             for b in 0..nodes.len() {
-                if let (Some(x), Some(y)) = (nodes[a].check.map(|c| &checks[c]), nodes[b].check.map(|c| &checks[c])) {
+                if let (Some(x), Some(y)) = (
+                    nodes[a].check.map(|c| &checks[c]),
+                    nodes[b].check.map(|c| &checks[c]),
+                ) {
                     let first = meet(&x.cleans, &y.produces) || meet(&x.produces, &y.requires);
                     soft[a][b] = a != b && first && tier(a) <= tier(b);
                 }
@@ -410,7 +539,12 @@ impl World<'_> {
         self.prepare(&nodes, list, &mut table);
         let order = sorted(&with_tiers(&table, tier), |n| (tier(n), n)).expect("no cycle");
         let behind = closed(table);
-        let names = |n: usize| (0..nodes.len()).filter(|a| behind[*a][n]).map(|a| nodes[a].id.clone()).collect();
+        let names = |n: usize| {
+            (0..nodes.len())
+                .filter(|a| behind[*a][n])
+                .map(|a| nodes[a].id.clone())
+                .collect()
+        };
         order
             .into_iter()
             .map(|n| RightStep {
@@ -437,7 +571,9 @@ fn with_tiers(table: &Before, tier: impl Fn(usize) -> u8) -> Before {
 }
 
 fn argv(command: &Command, files: &[Vec<u8>]) -> Option<Vec<Vec<u8>>> {
-    let Command::Argv { pieces, .. } = command else { return None };
+    let Command::Argv { pieces, .. } = command else {
+        return None;
+    };
     let words = pieces.iter().flat_map(|piece| match piece {
         Piece::Word(word) => vec![word.as_bytes().to_vec()],
         Piece::Changed => files.to_vec(),
@@ -453,9 +589,16 @@ fn words(command: &Command) -> Result<Vec<Piece>, String> {
 }
 
 fn work(check: &Check) -> Option<Work> {
-    let Body::Command(command) = &check.body else { return None };
+    let Body::Command(command) = &check.body else {
+        return None;
+    };
     let dir = check.dir.as_bytes().to_vec();
-    Some(Work { words: words(command), env: check.env.clone(), dir, kind: check.kind })
+    Some(Work {
+        words: words(command),
+        env: check.env.clone(),
+        dir,
+        kind: check.kind,
+    })
 }
 
 fn work_of_command(command: &Command) -> Work {
@@ -463,7 +606,12 @@ fn work_of_command(command: &Command) -> Work {
         Command::Argv { env, .. } => env.clone(),
         Command::Unsupported { .. } => Env::new(),
     };
-    Work { words: words(command), env, dir: b".".to_vec(), kind: Kind::Run }
+    Work {
+        words: words(command),
+        env,
+        dir: b".".to_vec(),
+        kind: Kind::Run,
+    }
 }
 
 /// The words of a command, with one `-` for whatever no name has.
@@ -479,7 +627,9 @@ fn id_of(command: &Command) -> String {
         Command::Unsupported { text, .. } => vec![text.clone()],
     };
     let text = text.join("-");
-    let parts = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|p| !p.is_empty());
+    let parts = text
+        .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .filter(|p| !p.is_empty());
     let id = parts.collect::<Vec<_>>().join("-");
     if id.is_empty() { "run".to_owned() } else { id }
 }
@@ -489,7 +639,9 @@ fn behind(plan: &Plan) -> BTreeMap<&str, BTreeSet<String>> {
     let mut all: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for step in &plan.steps {
         let mut before: BTreeSet<String> = step.after.iter().cloned().collect();
-        step.after.iter().for_each(|a| before.extend(all.get(a.as_str()).into_iter().flatten().cloned()));
+        step.after
+            .iter()
+            .for_each(|a| before.extend(all.get(a.as_str()).into_iter().flatten().cloned()));
         all.insert(&step.id, before);
     }
     all
@@ -507,13 +659,20 @@ pub fn said(plan: &Plan) -> Right {
             Origin::Inferred => "inferred",
             Origin::Proposed => "proposed",
         },
-        argv: s.argv.as_ref().map(|argv| argv.iter().map(|w| w.as_bytes().to_vec()).collect()),
+        argv: s
+            .argv
+            .as_ref()
+            .map(|argv| argv.iter().map(|w| w.as_bytes().to_vec()).collect()),
         behind: behind.remove(s.id.as_str()).unwrap_or_default(),
         needs: s.needs.iter().cloned().collect(),
     };
     Right {
         steps: plan.steps.iter().map(step).collect(),
         omitted: plan.omitted.iter().map(|o| o.id.clone()).collect(),
-        tiers: plan.tiers.iter().map(|t| (t.tier, t.reasons.clone())).collect(),
+        tiers: plan
+            .tiers
+            .iter()
+            .map(|t| (t.tier, t.reasons.clone()))
+            .collect(),
     }
 }

@@ -12,8 +12,16 @@ pub fn sequentially(case: &Case) -> Vec<(Status, Option<Cause>)> {
     let mut ends: Vec<(Status, Option<Cause>)> = Vec::new();
     let index = |id: &String| id.trim_start_matches('s').parse::<usize>().unwrap();
     for (step, tries) in case.plan.steps.iter().zip(&case.script) {
-        let budget = case.plan.policy.budget_ms.map(|b| if step.always { b + CLEAN_UP_MS } else { b });
-        let unmet = step.needs.iter().map(|id| ends[index(id)]).find(|(status, _)| !status.is_pass());
+        let budget = case
+            .plan
+            .policy
+            .budget_ms
+            .map(|b| if step.always { b + CLEAN_UP_MS } else { b });
+        let unmet = step
+            .needs
+            .iter()
+            .map(|id| ends[index(id)])
+            .find(|(status, _)| !status.is_pass());
         let over = budget.is_some_and(|b| now >= b);
         let end = match unmet {
             _ if stopped && !step.always => (Status::NotRun, Some(Cause::FailFast)),
@@ -34,14 +42,27 @@ pub fn sequentially(case: &Case) -> Vec<(Status, Option<Cause>)> {
                     }
                     let limit = step.timeout_ms.min(left);
                     if behaviour.duration_ms > limit {
-                        // It is noticed one millisecond later, and then it takes its time to end, or is killed.
+                        // It is noticed one millisecond later, and then it takes its time to end,
+                        // or is killed.
                         let noticed = now + limit + 1;
-                        let left = case.plan.policy.budget_ms.map_or(u64::MAX, |b| b.saturating_sub(noticed));
+                        let left = case
+                            .plan
+                            .policy
+                            .budget_ms
+                            .map_or(u64::MAX, |b| b.saturating_sub(noticed));
                         let killed = left.clamp(1000, 10_000) + 1;
                         let dies = behaviour.stop_ms.map_or(killed, |s| s.min(killed));
                         now = (now + behaviour.duration_ms).min(noticed + dies);
-                        let by_budget = left_before(case, step, noticed - limit - 1) < step.timeout_ms;
-                        end = (Status::TimedOut, Some(if by_budget { Cause::Budget } else { Cause::TimeLimit }));
+                        let by_budget =
+                            left_before(case, step, noticed - limit - 1) < step.timeout_ms;
+                        end = (
+                            Status::TimedOut,
+                            Some(if by_budget {
+                                Cause::Budget
+                            } else {
+                                Cause::TimeLimit
+                            }),
+                        );
                         if by_budget {
                             break;
                         }
@@ -52,8 +73,12 @@ pub fn sequentially(case: &Case) -> Vec<(Status, Option<Cause>)> {
                         Finish::NoProgram => (Status::Errored, Some(Cause::Missing)),
                         Finish::Crash => (Status::Failed, Some(Cause::Signal)),
                         Finish::Exit(77) => (Status::Skipped, Some(Cause::SkipExit)),
-                        Finish::Lost if step.kind != Kind::File => (Status::Errored, Some(Cause::Lost)),
-                        Finish::Exit(1) if step.kind != Kind::File => (Status::Failed, Some(Cause::ExitCode)),
+                        Finish::Lost if step.kind != Kind::File => {
+                            (Status::Errored, Some(Cause::Lost))
+                        }
+                        Finish::Exit(1) if step.kind != Kind::File => {
+                            (Status::Failed, Some(Cause::ExitCode))
+                        }
                         _ if attempt > 0 => (Status::Flaky, Some(Cause::Retried)),
                         _ => (Status::Passed, None),
                     };
@@ -64,7 +89,9 @@ pub fn sequentially(case: &Case) -> Vec<(Status, Option<Cause>)> {
                 end
             }
         };
-        let failed = end.0.is_failure() && end.1 != Some(Cause::Budget) && step.severity == Severity::Blocking;
+        let failed = end.0.is_failure()
+            && end.1 != Some(Cause::Budget)
+            && step.severity == Severity::Blocking;
         stopped |= failed && case.plan.policy.fail_fast;
         ends.push(end);
     }
@@ -73,5 +100,8 @@ pub fn sequentially(case: &Case) -> Vec<(Status, Option<Cause>)> {
 
 fn left_before(case: &Case, step: &vplan::plan::Step, now: u64) -> u64 {
     let clean_up = if step.always { CLEAN_UP_MS } else { 0 };
-    case.plan.policy.budget_ms.map_or(u64::MAX, |b| (b + clean_up).saturating_sub(now))
+    case.plan
+        .policy
+        .budget_ms
+        .map_or(u64::MAX, |b| (b + clean_up).saturating_sub(now))
 }

@@ -1,8 +1,8 @@
-//! Which words does a shell make of a text that asks nothing else of it? POSIX XCU 2.2 and 2.3, one character at a time, with
-//! `$'…'` as bash reads it.
+//! Which words does a shell make of a text that asks nothing else of it? POSIX XCU 2.2 and 2.3, one
+//! character at a time, with `$'…'` as bash reads it.
 
-/// The assignments and the words of a simple command. None where a shell would do more than to start it: operators, expansions,
-/// comments, text that does not end.
+/// The assignments and the words of a simple command. None where a shell would do more than to
+/// start it: operators, expansions, comments, text that does not end.
 pub fn simple_command(text: &str) -> Option<(Vec<(String, Vec<u8>)>, Vec<Vec<u8>>)> {
     let mut assignments = Vec::new();
     let mut words = Vec::new();
@@ -94,7 +94,9 @@ fn split(text: &str) -> Option<Vec<Word>> {
                                 'x' => {
                                     let two: String = signs.get(at..at + 2)?.iter().collect();
                                     at += 2;
-                                    word.bytes.push(u8::from_str_radix(&two, 16).ok().filter(|b| *b != 0)?);
+                                    word.bytes.push(
+                                        u8::from_str_radix(&two, 16).ok().filter(|b| *b != 0)?,
+                                    );
                                 }
                                 _ => return None,
                             }
@@ -114,7 +116,11 @@ fn split(text: &str) -> Option<Vec<Word>> {
             }
             other => {
                 let word = word.get_or_insert_default();
-                if other == '=' && word.assigned.is_none() && !word.has_quote && is_name(&word.bytes) {
+                if other == '='
+                    && word.assigned.is_none()
+                    && !word.has_quote
+                    && is_name(&word.bytes)
+                {
                     word.assigned = Some(word.bytes.len());
                 }
                 push(word, other);
@@ -141,5 +147,9 @@ fn expands(next: Option<&char>) -> bool {
 }
 
 fn is_name(bytes: &[u8]) -> bool {
-    !bytes.is_empty() && !bytes[0].is_ascii_digit() && bytes.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_')
+    !bytes.is_empty()
+        && !bytes[0].is_ascii_digit()
+        && bytes
+            .iter()
+            .all(|b| b.is_ascii_alphanumeric() || *b == b'_')
 }

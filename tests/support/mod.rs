@@ -1,5 +1,11 @@
 //! What do tests share? A project in a temporary directory, and the binary run in it.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::disallowed_methods)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods
+)]
 #![allow(dead_code, reason = "each test uses the part that it needs")]
 
 pub mod process;
@@ -16,7 +22,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A directory tree of its own: `parent()/repo` is the project, `parent()/home` the home directory of what runs in it.
+/// A directory tree of its own: `parent()/repo` is the project, `parent()/home` the home directory
+/// of what runs in it.
 #[must_use]
 pub struct Project {
     dir: tempfile::TempDir,
@@ -27,14 +34,23 @@ impl Project {
     /// An empty directory, without git.
     pub fn bare() -> Self {
         process::usual_signals();
-        let dir = tempfile::Builder::new().prefix("vplan-test-").tempdir().unwrap();
+        let dir = tempfile::Builder::new()
+            .prefix("vplan-test-")
+            .tempdir()
+            .unwrap();
         std::fs::create_dir(dir.path().join("repo")).unwrap();
         std::fs::create_dir(dir.path().join("home")).unwrap();
         let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
         let env = BTreeMap::from([
             (OsString::from("PATH"), path),
-            (OsString::from("HOME"), dir.path().join("home").into_os_string()),
-            (OsString::from("XDG_STATE_HOME"), dir.path().join("home/state").into_os_string()),
+            (
+                OsString::from("HOME"),
+                dir.path().join("home").into_os_string(),
+            ),
+            (
+                OsString::from("XDG_STATE_HOME"),
+                dir.path().join("home/state").into_os_string(),
+            ),
         ]);
         Self { dir, env }
     }
@@ -46,7 +62,8 @@ impl Project {
         project
     }
 
-    /// A git repository with one commit that holds these files, and that the remote `origin` has too.
+    /// A git repository with one commit that holds these files, and that the remote `origin` has
+    /// too.
     pub fn git_with(files: &[(&str, &str)]) -> Self {
         let project = Self::git_empty();
         for (path, content) in files {
@@ -57,14 +74,18 @@ impl Project {
         project
     }
 
-    /// Says that the remote `origin`, which nothing can be fetched from, has this commit on its default branch `main`.
+    /// Says that the remote `origin`, which nothing can be fetched from, has this commit on its
+    /// default branch `main`.
     pub fn pushed(&self, commit: &str) -> &Self {
         let config = self.read(".git/config");
         if !config.contains("[remote \"origin\"]") {
             let remote = "[remote \"origin\"]\n\turl = /nowhere\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n";
             self.write(".git/config", config + remote);
         }
-        self.write(".git/refs/remotes/origin/HEAD", "ref: refs/remotes/origin/main\n");
+        self.write(
+            ".git/refs/remotes/origin/HEAD",
+            "ref: refs/remotes/origin/main\n",
+        );
         self.write(".git/refs/remotes/origin/main", format!("{commit}\n"))
     }
 
@@ -164,12 +185,17 @@ impl Project {
 
     /// Sets a file's modification time to another one than it has.
     pub fn touch(&self, path: &str) -> &Self {
-        let file = std::fs::File::options().append(true).open(self.path(path)).unwrap();
-        file.set_modified(std::time::UNIX_EPOCH + Duration::from_secs(1_000_000_000)).unwrap();
+        let file = std::fs::File::options()
+            .append(true)
+            .open(self.path(path))
+            .unwrap();
+        file.set_modified(std::time::UNIX_EPOCH + Duration::from_secs(1_000_000_000))
+            .unwrap();
         self
     }
 
-    /// Runs git in the project, with a fixed author, date and configuration; it must succeed. Gives its output.
+    /// Runs git in the project, with a fixed author, date and configuration; it must succeed. Gives
+    /// its output.
     pub fn git(&self, args: &[&str]) -> String {
         self.git_in("", args)
     }
@@ -177,17 +203,31 @@ impl Project {
     /// Runs git in a directory of the project.
     pub fn git_in(&self, dir: &str, args: &[&str]) -> String {
         let output = self.git_command(dir).args(args).output().unwrap();
-        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+        assert!(
+            output.status.success(),
+            "git {args:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8_lossy(&output.stdout)
+            .trim_end()
+            .to_owned()
     }
 
     /// Runs git with bytes on its standard input.
     pub fn git_stdin(&self, args: &[&str], input: &[u8]) -> String {
-        let mut child = self.git_command("").args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = self
+            .git_command("")
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         child.stdin.take().unwrap().write_all(input).unwrap();
         let output = child.finished();
         assert!(output.status.success(), "git {args:?}");
-        String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+        String::from_utf8_lossy(&output.stdout)
+            .trim_end()
+            .to_owned()
     }
 
     fn git_command(&self, dir: &str) -> Command {
@@ -206,7 +246,12 @@ impl Project {
             .env("GIT_COMMITTER_NAME", "A")
             .env("GIT_COMMITTER_EMAIL", "a@example.org")
             .env("GIT_COMMITTER_DATE", "2026-01-01T00:00:00Z")
-            .args(["-c", "protocol.file.allow=always", "-c", "commit.gpgSign=false"]);
+            .args([
+                "-c",
+                "protocol.file.allow=always",
+                "-c",
+                "commit.gpgSign=false",
+            ]);
         command
     }
 
@@ -220,13 +265,24 @@ impl Project {
     /// Prepares a run of the binary in the project's root.
     pub fn vplan<S: AsRef<OsStr>>(&self, args: &[S]) -> Run<'_> {
         let args = args.iter().map(|a| a.as_ref().to_owned()).collect();
-        Run { project: self, args, launcher: Vec::new(), dir: self.root(), stdin: Vec::new(), env: BTreeMap::new() }
+        Run {
+            project: self,
+            args,
+            launcher: Vec::new(),
+            dir: self.root(),
+            stdin: Vec::new(),
+            env: BTreeMap::new(),
+        }
     }
 
-    /// Runs the binary where nothing may run into its time limit: what a busy machine gave no time is run again.
+    /// Runs the binary where nothing may run into its time limit: what a busy machine gave no time
+    /// is run again.
     pub fn run_in_time<S: AsRef<OsStr>>(&self, args: &[S]) -> Ran {
         let in_time = |ran: &Ran| ran.exit != Some(43);
-        (0..2).map(|_| self.run(args)).find(in_time).unwrap_or_else(|| self.run(args))
+        (0..2)
+            .map(|_| self.run(args))
+            .find(in_time)
+            .unwrap_or_else(|| self.run(args))
     }
 
     /// Runs the binary in the project's root.
@@ -277,7 +333,12 @@ impl Run<'_> {
         let words: Vec<&OsString> = self.launcher.iter().chain([&program]).collect();
         let mut command = Command::new(words[0]);
         command.args(&words[1..]);
-        command.args(&self.args).current_dir(&self.dir).env_clear().envs(&self.project.env).envs(&self.env);
+        command
+            .args(&self.args)
+            .current_dir(&self.dir)
+            .env_clear()
+            .envs(&self.project.env)
+            .envs(&self.env);
         command
     }
 
@@ -285,7 +346,10 @@ impl Run<'_> {
     pub fn run(self) -> Ran {
         let started = Instant::now();
         let mut command = self.command();
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut pipe = child.stdin.take().unwrap();
         let input = self.stdin;
@@ -330,7 +394,13 @@ impl Ran {
     }
 
     fn shown(&self) -> String {
-        format!("vplan {:?} gave {:?}\n--- stdout\n{}\n--- stderr\n{}", self.args, self.exit, self.out(), self.err())
+        format!(
+            "vplan {:?} gave {:?}\n--- stdout\n{}\n--- stderr\n{}",
+            self.args,
+            self.exit,
+            self.out(),
+            self.err()
+        )
     }
 
     /// Checks the exit code.
@@ -343,21 +413,33 @@ impl Ran {
     /// Checks that standard output holds a text.
     #[track_caller]
     pub fn says(&self, text: &str) -> &Self {
-        assert!(self.out().contains(text), "no {text:?} on stdout: {}", self.shown());
+        assert!(
+            self.out().contains(text),
+            "no {text:?} on stdout: {}",
+            self.shown()
+        );
         self
     }
 
     /// Checks that standard error holds a text.
     #[track_caller]
     pub fn warns(&self, text: &str) -> &Self {
-        assert!(self.err().contains(text), "no {text:?} on stderr: {}", self.shown());
+        assert!(
+            self.err().contains(text),
+            "no {text:?} on stderr: {}",
+            self.shown()
+        );
         self
     }
 
     /// Checks that neither output holds a text.
     #[track_caller]
     pub fn never_says(&self, text: &str) -> &Self {
-        assert!(!self.out().contains(text) && !self.err().contains(text), "{text:?} was said: {}", self.shown());
+        assert!(
+            !self.out().contains(text) && !self.err().contains(text),
+            "{text:?} was said: {}",
+            self.shown()
+        );
         self
     }
 
@@ -371,8 +453,8 @@ impl Ran {
     /// Standard output as the one JSON document that it must be, as the schema of the command says.
     #[track_caller]
     pub fn json(&self) -> serde_json::Value {
-        let document =
-            serde_json::from_slice(&self.stdout).unwrap_or_else(|e| panic!("no JSON ({e}): {}", self.shown()));
+        let document = serde_json::from_slice(&self.stdout)
+            .unwrap_or_else(|e| panic!("no JSON ({e}): {}", self.shown()));
         crate::schema::printed(&self.args, &document);
         document
     }

@@ -1,4 +1,5 @@
-//! How do tests start processes and wait for them? With the usual signals, and never without a limit.
+//! How do tests start processes and wait for them? With the usual signals, and never without a
+//! limit.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -8,7 +9,8 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Long enough for the slowest and busiest machine; nothing waits for it unless a test is about to fail.
+/// Long enough for the slowest and busiest machine; nothing waits for it unless a test is about to
+/// fail.
 pub const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Longer than any process of a test that passes, however busy the machine is.
@@ -27,18 +29,29 @@ const USUAL: [Signal; 9] = [
     Signal::USR2,
 ];
 
-/// Gives what is started from here on the usual effect of signals, also where the tests themselves were started with some ignored: an
-/// ignored signal is inherited, and vplan keeps to it; one that is caught here has its usual effect there (execve(2)).
+/// Gives what is started from here on the usual effect of signals, also where the tests themselves
+/// were started with some ignored: an ignored signal is inherited, and vplan keeps to it; one that
+/// is caught here has its usual effect there (execve(2)).
 pub fn usual_signals() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
-        let ignored = status.lines().find_map(|l| l.strip_prefix("SigIgn:")).unwrap();
+        let ignored = status
+            .lines()
+            .find_map(|l| l.strip_prefix("SigIgn:"))
+            .unwrap();
         let ignored = u64::from_str_radix(ignored.trim(), 16).unwrap();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .build()
+            .unwrap();
         let _entered = runtime.enter();
-        // The handler stays when the runtime is gone, and does nothing then: here it is still as if ignored.
-        for caught in USUAL.iter().filter(|s| ignored >> (s.as_raw() - 1) & 1 == 1) {
+        // The handler stays when the runtime is gone, and does nothing then: here it is still as if
+        // ignored.
+        for caught in USUAL
+            .iter()
+            .filter(|s| ignored >> (s.as_raw() - 1) & 1 == 1)
+        {
             drop(signal(SignalKind::from_raw(caught.as_raw())).unwrap());
         }
     });
@@ -49,13 +62,17 @@ pub fn usual_signals() {
 pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) -> Duration {
     let start = Instant::now();
     while !holds() {
-        assert!(start.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
+        assert!(
+            start.elapsed() < PATIENCE,
+            "{what}: not within {PATIENCE:?}"
+        );
         std::thread::sleep(Duration::from_millis(2));
     }
     start.elapsed()
 }
 
-/// Waits for a child that must end by itself; one that does not within [`LIMIT`] is killed and fails its test.
+/// Waits for a child that must end by itself; one that does not within [`LIMIT`] is killed and
+/// fails its test.
 pub trait Bounded {
     /// Waits for its end.
     fn ended(&mut self) -> ExitStatus;

@@ -6,10 +6,17 @@ use std::process::{Command, Stdio};
 /// Whether a program is there.
 pub fn is_there(program: &str) -> bool {
     let mut command = Command::new(program);
-    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+    command
+        .arg("--version")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok()
 }
 
-/// Whether these programs are there; without them a test is skipped, aloud. With `VPLAN_TEST_TOOLS=required` (as in CI) it fails.
+/// Whether these programs are there; without them a test is skipped, aloud. With
+/// `VPLAN_TEST_TOOLS=required` (as in CI) it fails.
 pub fn have(programs: &[&str]) -> bool {
     let missing: Vec<&&str> = programs.iter().filter(|p| !is_there(p)).collect();
     let required = std::env::var_os("VPLAN_TEST_TOOLS").is_some_and(|v| v == "required");

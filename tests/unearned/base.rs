@@ -1,4 +1,5 @@
-//! What is compared: work that was committed, a base that nobody knows, one that the change chose, one that this clone lacks.
+//! What is compared: work that was committed, a base that nobody knows, one that the change chose,
+//! one that this clone lacks.
 
 use crate::support::Project;
 use std::os::unix::fs::PermissionsExt as _;
@@ -30,7 +31,10 @@ fn bad_work_that_was_committed() {
             project.git(&["checkout", "-q", "-b", branch]);
         }
         project.write("src/a", "bad\n").commit("bad");
-        project.run(&["run"]).exits(40).says("1 check is here because of earlier commits");
+        project
+            .run(&["run"])
+            .exits(40)
+            .says("1 check is here because of earlier commits");
         // And in any number of commits, with something else in the work tree.
         project.write("docs/b", "").commit("docs");
         project.write("docs/c", "");
@@ -39,12 +43,18 @@ fn bad_work_that_was_committed() {
         assert_eq!(report["compared"]["earlierChecks"], 1, "{report}");
         assert_eq!(report["compared"]["changed"], 3);
         assert_eq!(report["compared"]["branch"], "refs/remotes/origin/main");
-        assert_eq!(report["compared"]["base"], project.git(&["rev-parse", "origin/main"]));
+        assert_eq!(
+            report["compared"]["base"],
+            project.git(&["rev-parse", "origin/main"])
+        );
         let plan = project.run(&["plan", "--format", "json"]).exits(0).json();
         assert_eq!(plan["compared"], report["compared"]);
         // Mended in the work tree, it is not there for earlier commits alone.
         project.write("src/a", "good, really\n");
-        project.run(&["explain"]).exits(0).never_says("because of earlier commits");
+        project
+            .run(&["explain"])
+            .exits(0)
+            .never_says("because of earlier commits");
         project
             .run(&["run"])
             .exits(0)
@@ -59,12 +69,16 @@ fn the_first_line_says_what_was_compared() {
         let ran = project.run(&[command]);
         ran.exits(0);
         let first = ran.out().lines().take(2).collect::<Vec<_>>().join(" ");
-        assert!(first.contains("nothing changed since") || first.contains("nothing\n"), "{first}");
+        assert!(
+            first.contains("nothing changed since") || first.contains("nothing\n"),
+            "{first}"
+        );
         assert!(first.contains("refs/remotes/origin/main"), "{first}");
     }
     project.write("src/a", "better\n");
     let ran = project.run(&["run", "--base", "HEAD"]);
-    ran.exits(0).says("compared: the work tree against the merge base of `HEAD` and `HEAD`");
+    ran.exits(0)
+        .says("compared: the work tree against the merge base of `HEAD` and `HEAD`");
     project
         .run(&["run", "--changed", "docs/a"])
         .exits(0)
@@ -96,7 +110,10 @@ fn a_base_that_is_head_because_no_other_is_known() {
     assert_eq!(report["caveats"][0]["effect"], "narrows");
     // Each way out is one.
     for way in [&["--base", "HEAD"][..], &["--all"], &["--changed-none"]] {
-        project.run(&[&["run"], way].concat()).exits(0).never_says(said);
+        project
+            .run(&[&["run"], way].concat())
+            .exits(0)
+            .never_says(said);
     }
     // So it is on a branch without a name that is known, and with several remotes.
     project.git(&["checkout", "-q", "-b", "work"]);
@@ -104,25 +121,48 @@ fn a_base_that_is_head_because_no_other_is_known() {
     project.run(&["run"]).exits(0).says(said);
     project.git(&["remote", "add", "one", "/nowhere"]);
     project.git(&["remote", "add", "two", "/nowhere"]);
-    project.run(&["run"]).exits(0).says("several remotes").says("base \"BRANCH\"").says("--base");
+    project
+        .run(&["run"])
+        .exits(0)
+        .says("several remotes")
+        .says("base \"BRANCH\"")
+        .says("--base");
     // What an agent reads names no way out.
     project.write("src/a", "bad\n");
     project.run(&["run"]).exits(40);
-    project.run(&["feedback"]).exits(0).says(said).never_says("--changed-none");
+    project
+        .run(&["feedback"])
+        .exits(0)
+        .says(said)
+        .never_says("--changed-none");
 }
 
 #[test]
 fn an_index_without_names_leaves_nothing_out_of_all_files() {
     let project = project();
     project.write("src/a", "bad\n");
-    let whole = project.run(&["explain", "--all", "--format", "json"]).json()["request"]["changed"].clone();
+    let whole = project
+        .run(&["explain", "--all", "--format", "json"])
+        .json()["request"]["changed"]
+        .clone();
     let paths = |changed: &serde_json::Value| -> Vec<String> {
-        changed.as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap().to_owned()).collect()
+        changed
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|file| file["path"].as_str().unwrap().to_owned())
+            .collect()
     };
     assert!(paths(&whole).contains(&"src/a".to_owned()));
-    for args in [&["rm", "-q", "--cached", "src/a"][..], &["read-tree", "--empty"]] {
+    for args in [
+        &["rm", "-q", "--cached", "src/a"][..],
+        &["read-tree", "--empty"],
+    ] {
         project.git(args);
-        let now = project.run(&["explain", "--all", "--format", "json"]).json()["request"]["changed"].clone();
+        let now = project
+            .run(&["explain", "--all", "--format", "json"])
+            .json()["request"]["changed"]
+            .clone();
         assert_eq!(paths(&now), paths(&whole), "{args:?}");
     }
     project.remove(".git/index");
@@ -135,14 +175,25 @@ fn a_base_that_is_later_than_the_whole_change() {
     project.git(&["checkout", "-q", "-b", "work"]);
     project.write("src/a", "bad\n").commit("bad");
     let narrowed = "`--base` leaves out commits that are not on `refs/remotes/origin/main`";
-    project.run(&["run", "--base", "HEAD"]).exits(0).says(narrowed);
-    project.run(&["run", "--base", "HEAD", "--require", "full"]).exits(44);
+    project
+        .run(&["run", "--base", "HEAD"])
+        .exits(0)
+        .says(narrowed);
+    project
+        .run(&["run", "--base", "HEAD", "--require", "full"])
+        .exits(44);
     // An earlier one, or the same, leaves nothing out.
-    project.run(&["run", "--base", "origin/main"]).exits(40).never_says(narrowed);
+    project
+        .run(&["run", "--base", "origin/main"])
+        .exits(40)
+        .never_says(narrowed);
     project.write("src/a", "good\n").commit("good");
     let later = project.git(&["rev-parse", "HEAD~1"]);
     project.pushed(&project.git(&["rev-parse", "HEAD"]));
-    project.run(&["run", "--base", &later]).exits(0).never_says(narrowed);
+    project
+        .run(&["run", "--base", &later])
+        .exits(0)
+        .never_says(narrowed);
 }
 
 #[test]
@@ -151,18 +202,32 @@ fn a_change_that_chooses_what_it_is_compared_with() {
     project.git(&["checkout", "-q", "-b", "work"]);
     project.write("src/a", "bad\n").commit("bad");
     project.git(&["branch", "-q", "easy"]);
-    project.write("contracts/verify.vplan", CONTRACT.replace("vplan 1\n", "vplan 1\nbase \"easy\"\n"));
+    project.write(
+        "contracts/verify.vplan",
+        CONTRACT.replace("vplan 1\n", "vplan 1\nbase \"easy\"\n"),
+    );
     let ran = project.run(&["run", "--format", "json"]);
     let report = ran.exits(40).json();
     assert_eq!(report["compared"]["branch"], "refs/remotes/origin/main");
-    let caveats: Vec<&str> = report["caveats"].as_array().unwrap().iter().filter_map(|c| c["code"].as_str()).collect();
+    let caveats: Vec<&str> = report["caveats"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|c| c["code"].as_str())
+        .collect();
     assert!(caveats.contains(&"base_ignored"), "{caveats:?}");
     // Where it is on the branch that it names, it counts.
     project.write("src/a", "good\n").commit("line");
     project.git(&["branch", "-q", "-f", "easy", "work"]);
     project.write("docs/a", "x").commit("docs");
     let report = project.run(&["run", "--format", "json"]).exits(0).json();
-    assert_eq!((&report["compared"]["branch"], &report["compared"]["changed"]), (&"refs/heads/easy".into(), &1.into()));
+    assert_eq!(
+        (
+            &report["compared"]["branch"],
+            &report["compared"]["changed"]
+        ),
+        (&"refs/heads/easy".into(), &1.into())
+    );
     assert!(report.get("caveats").is_none(), "{report}");
 }
 
@@ -175,12 +240,31 @@ fn a_clone_that_lacks_what_is_compared() {
     origin.git(&["checkout", "-q", "main"]);
     let url = format!("file://{}", origin.root().display());
     let clone = Project::bare();
-    clone.git(&["clone", "-q", "--depth", "1", "--no-single-branch", "-b", "work", &url, "."]);
+    clone.git(&[
+        "clone",
+        "-q",
+        "--depth",
+        "1",
+        "--no-single-branch",
+        "-b",
+        "work",
+        &url,
+        ".",
+    ]);
     let command = "git fetch --unshallow origin main";
     // For a person, and where nobody looks.
     clone.write("docs/b", "");
-    clone.run(&["run"]).exits(0).says("commits before HEAD were not looked at").says(command);
-    clone.vplan(&["run"]).env("CI", "true").run().exits(2).warns(command);
+    clone
+        .run(&["run"])
+        .exits(0)
+        .says("commits before HEAD were not looked at")
+        .says(command);
+    clone
+        .vplan(&["run"])
+        .env("CI", "true")
+        .run()
+        .exits(2)
+        .warns(command);
     for base in ["main", "origin/main"] {
         clone.run(&["run", "--base", base]).exits(2).warns(command);
     }
@@ -196,17 +280,26 @@ fn histories_that_have_nothing_in_common() {
     project.write("src/a", "bad\n").commit("alone");
     project.run(&["run"]).exits(40).says("no common ancestor");
     project.run(&["run", "--base", "origin/main"]).exits(40);
-    project.run(&["run", "--base", "HEAD", "--require", "full"]).exits(44);
+    project
+        .run(&["run", "--base", "HEAD", "--require", "full"])
+        .exits(44);
 }
 
 /// Puts a git in front of the real one that counts how often it is called.
 fn counting(project: Project) -> Project {
     let path = std::env::var("PATH").unwrap();
-    let real = std::env::split_paths(&path).map(|d| d.join("git")).find(|f| f.is_file()).unwrap();
+    let real = std::env::split_paths(&path)
+        .map(|d| d.join("git"))
+        .find(|f| f.is_file())
+        .unwrap();
     let bin = project.parent().join("bin");
     std::fs::create_dir(&bin).unwrap();
     let log = project.parent().join("calls");
-    let script = format!("#!/bin/sh\necho \"$@\" >> '{}'\nexec '{}' \"$@\"\n", log.display(), real.display());
+    let script = format!(
+        "#!/bin/sh\necho \"$@\" >> '{}'\nexec '{}' \"$@\"\n",
+        log.display(),
+        real.display()
+    );
     std::fs::write(bin.join("git"), script).unwrap();
     std::fs::set_permissions(bin.join("git"), std::fs::Permissions::from_mode(0o755)).unwrap();
     let path = format!("{}:{path}", bin.display());
@@ -217,7 +310,10 @@ fn calls(project: &Project, args: &[&str]) -> usize {
     let log = project.parent().join("calls");
     let _ = std::fs::remove_file(&log);
     project.run(args).exits(0);
-    std::fs::read_to_string(&log).unwrap_or_default().lines().count()
+    std::fs::read_to_string(&log)
+        .unwrap_or_default()
+        .lines()
+        .count()
 }
 
 #[test]

@@ -3,14 +3,20 @@
 use crate::support::Project;
 use serde_json::json;
 
-const CONTRACT: &str = "vplan 1\nwhenChangedAny \"src/**\" {\n  check sound: grep -q good src/a\n}\n";
+const CONTRACT: &str =
+    "vplan 1\nwhenChangedAny \"src/**\" {\n  check sound: grep -q good src/a\n}\n";
 
 /// A repository and a clone of it, as a job has it, with `main` of the remote.
 fn clone() -> (Project, Project) {
     let origin = Project::contract(CONTRACT);
     origin.write("src/a", "good\n").commit("a good start");
     let clone = Project::git_empty();
-    clone.git(&["remote", "add", "origin", &format!("file://{}", origin.root().display())]);
+    clone.git(&[
+        "remote",
+        "add",
+        "origin",
+        &format!("file://{}", origin.root().display()),
+    ]);
     clone.git(&["fetch", "-q", "origin"]);
     clone.git(&["checkout", "-q", "-b", "work", "origin/main"]);
     (origin, clone)
@@ -21,8 +27,16 @@ fn pushed(clone: &Project, before: &str) -> [Vec<(&'static str, String)>; 2] {
     let event = json!({"before": before, "repository": {"default_branch": "main"}});
     clone.write("../event.json", event.to_string());
     let path = clone.path("../event.json").display().to_string();
-    let own = |list: &[(&'static str, &str)]| list.iter().map(|(k, v)| (*k, (*v).to_owned())).collect::<Vec<_>>();
-    let mut github = own(&[("GITHUB_EVENT_NAME", "push"), ("GITHUB_REF", "refs/heads/work"), ("CI", "true")]);
+    let own = |list: &[(&'static str, &str)]| {
+        list.iter()
+            .map(|(k, v)| (*k, (*v).to_owned()))
+            .collect::<Vec<_>>()
+    };
+    let mut github = own(&[
+        ("GITHUB_EVENT_NAME", "push"),
+        ("GITHUB_REF", "refs/heads/work"),
+        ("CI", "true"),
+    ]);
     github.push(("GITHUB_EVENT_PATH", path));
     let gitlab = own(&[
         ("GITLAB_CI", "true"),
@@ -36,7 +50,9 @@ fn pushed(clone: &Project, before: &str) -> [Vec<(&'static str, String)>; 2] {
 }
 
 fn exit(clone: &Project, vars: &[(&'static str, String)], args: &[&str]) -> Option<i32> {
-    let run = vars.iter().fold(clone.vplan(args), |run, (name, value)| run.env(name, value));
+    let run = vars
+        .iter()
+        .fold(clone.vplan(args), |run, (name, value)| run.env(name, value));
     run.run().exit
 }
 
@@ -46,7 +62,11 @@ fn a_harmless_push_after_a_red_one_is_not_green() {
     let red = clone.write("src/a", "bad\n").commit("broken");
     clone.write("README", "words\n").commit("words");
     for vars in pushed(&clone, &red) {
-        assert_eq!(exit(&clone, &vars, &["run", "--base", "auto"]), Some(40), "{vars:?}");
+        assert_eq!(
+            exit(&clone, &vars, &["run", "--base", "auto"]),
+            Some(40),
+            "{vars:?}"
+        );
     }
 }
 
@@ -56,16 +76,29 @@ fn a_clone_without_the_default_branch_is_not_compared_with_head() {
     let red = clone.write("src/a", "bad\n").commit("broken");
     clone.git(&["update-ref", "-d", "refs/remotes/origin/main"]);
     for vars in pushed(&clone, &red) {
-        assert_eq!(exit(&clone, &vars, &["run", "--base", "auto"]), Some(2), "{vars:?}");
-        let ran = vars.iter().fold(clone.vplan(&["run", "--base", "auto"]), |run, (k, v)| run.env(k, v)).run();
-        ran.exits(2).warns("fetch it first: `git fetch origin main`");
+        assert_eq!(
+            exit(&clone, &vars, &["run", "--base", "auto"]),
+            Some(2),
+            "{vars:?}"
+        );
+        let ran = vars
+            .iter()
+            .fold(clone.vplan(&["run", "--base", "auto"]), |run, (k, v)| {
+                run.env(k, v)
+            })
+            .run();
+        ran.exits(2)
+            .warns("fetch it first: `git fetch origin main`");
     }
 }
 
 #[test]
 fn the_target_of_a_pull_request_is_not_verified_in_its_place() {
     let (_origin, clone) = clone();
-    let vars = [("GITHUB_EVENT_NAME", "pull_request_target".to_owned()), ("GITHUB_BASE_REF", "main".to_owned())];
+    let vars = [
+        ("GITHUB_EVENT_NAME", "pull_request_target".to_owned()),
+        ("GITHUB_BASE_REF", "main".to_owned()),
+    ];
     assert_eq!(exit(&clone, &vars, &["run", "--base", "auto"]), Some(2));
     assert_eq!(exit(&clone, &vars, &["diff", "--base", "auto"]), Some(2));
     clone.write("src/a", "bad\n").commit("broken");
@@ -80,7 +113,10 @@ fn a_local_branch_or_a_tag_is_not_the_target() {
     clone.git(&["tag", "main", &bad]);
     clone.git(&["tag", "origin/main", &bad]);
     clone.git(&["update-ref", "refs/heads/origin/main", &bad]);
-    let vars = [("GITHUB_EVENT_NAME", "pull_request".to_owned()), ("GITHUB_BASE_REF", "main".to_owned())];
+    let vars = [
+        ("GITHUB_EVENT_NAME", "pull_request".to_owned()),
+        ("GITHUB_BASE_REF", "main".to_owned()),
+    ];
     assert_eq!(exit(&clone, &vars, &["run", "--base", "auto"]), Some(40));
 }
 
@@ -109,8 +145,12 @@ fn pushes_before_the_one_to_the_default_branch_are_said() {
     let event = json!({"before": before, "repository": {"default_branch": "main"}});
     clone.write("../event.json", event.to_string());
     let run = |args: &[&str]| {
-        let run = clone.vplan(args).env("GITHUB_EVENT_NAME", "push").env("GITHUB_REF", "refs/heads/main");
-        run.env("GITHUB_EVENT_PATH", clone.path("../event.json")).run()
+        let run = clone
+            .vplan(args)
+            .env("GITHUB_EVENT_NAME", "push")
+            .env("GITHUB_REF", "refs/heads/main");
+        run.env("GITHUB_EVENT_PATH", clone.path("../event.json"))
+            .run()
     };
     let said = "pushes to `main` before this one were not looked at";
     run(&["explain", "--base", "auto"]).exits(0).says(said);
@@ -120,8 +160,12 @@ fn pushes_before_the_one_to_the_default_branch_are_said() {
 #[test]
 fn an_empty_change_must_be_asked_for_where_a_system_does_not_set_ci() {
     let (_origin, clone) = clone();
-    for (name, value) in [("TF_BUILD", "True"), ("JENKINS_URL", "http://x/"), ("TEAMCITY_VERSION", "1"), ("CI", "true")]
-    {
+    for (name, value) in [
+        ("TF_BUILD", "True"),
+        ("JENKINS_URL", "http://x/"),
+        ("TEAMCITY_VERSION", "1"),
+        ("CI", "true"),
+    ] {
         let ran = clone.vplan(&["run"]).env(name, value).run();
         ran.exits(2).warns("an empty change set must be asked for");
     }
@@ -130,26 +174,44 @@ fn an_empty_change_must_be_asked_for_where_a_system_does_not_set_ci() {
 /// What `explain --base auto` says was compared, and its caveats.
 fn compared(clone: &Project, vars: &[(&'static str, &str)]) -> (String, Vec<String>) {
     let run = clone.vplan(&["explain", "--base", "auto", "--format", "json"]);
-    let plan = vars.iter().fold(run, |run, (name, value)| run.env(name, value)).run().exits(0).json();
+    let plan = vars
+        .iter()
+        .fold(run, |run, (name, value)| run.env(name, value))
+        .run()
+        .exits(0)
+        .json();
     let caveats = plan["caveats"].as_array().cloned().unwrap_or_default();
-    let codes = caveats.iter().map(|c| c["code"].as_str().unwrap().to_owned()).collect();
+    let codes = caveats
+        .iter()
+        .map(|c| c["code"].as_str().unwrap().to_owned())
+        .collect();
     (plan["compared"]["what"].as_str().unwrap().to_owned(), codes)
 }
 
 #[test]
 fn the_contracts_branch_counts_where_the_system_names_none() {
-    const SILENT: [(&str, &str); 3] = [("CIRCLECI", "true"), ("CIRCLE_BRANCH", "work"), ("CI", "true")];
+    const SILENT: [(&str, &str); 3] = [
+        ("CIRCLECI", "true"),
+        ("CIRCLE_BRANCH", "work"),
+        ("CI", "true"),
+    ];
     let stated = |branch: &str| CONTRACT.replacen('\n', &format!("\nbase \"{branch}\"\n"), 1);
     let (_origin, clone) = clone();
-    let head = |name: &str| clone.git(&["update-ref", &format!("refs/remotes/origin/{name}"), "HEAD"]);
+    let head =
+        |name: &str| clone.git(&["update-ref", &format!("refs/remotes/origin/{name}"), "HEAD"]);
     clone.git(&["remote", "set-head", "origin", "main"]);
     assert!(compared(&clone, &SILENT).0.contains("`origin/main`"));
-    clone.write("contracts/verify.vplan", stated("develop")).commit("the line");
+    clone
+        .write("contracts/verify.vplan", stated("develop"))
+        .commit("the line");
     head("develop");
     let begin = clone.git(&["rev-parse", "HEAD"]);
     clone.write("src/a", "bad\n").commit("broken");
     let (what, caveats) = compared(&clone, &SILENT);
-    assert!(what.contains("`origin/develop`") && caveats.is_empty(), "{what} {caveats:?}");
+    assert!(
+        what.contains("`origin/develop`") && caveats.is_empty(),
+        "{what} {caveats:?}"
+    );
     // The event goes before it.
     let event = [
         ("GITLAB_CI", "true"),
@@ -160,16 +222,32 @@ fn the_contracts_branch_counts_where_the_system_names_none() {
     ];
     assert!(compared(&clone, &event).0.contains("`origin/main`"));
     // A push to the very branch: what was there before.
-    let own = [("CIRCLECI", "true"), ("CIRCLE_BRANCH", "develop"), ("CI", "true")];
+    let own = [
+        ("CIRCLECI", "true"),
+        ("CIRCLE_BRANCH", "develop"),
+        ("CI", "true"),
+    ];
     clone.git(&["update-ref", "refs/remotes/origin/develop", "HEAD"]);
-    let ran = own.iter().fold(clone.vplan(&["run", "--base", "auto"]), |run, (k, v)| run.env(k, v)).run();
+    let ran = own
+        .iter()
+        .fold(clone.vplan(&["run", "--base", "auto"]), |run, (k, v)| {
+            run.env(k, v)
+        })
+        .run();
     ran.exits(40).says("every tracked file counts as changed");
-    // One that the change chooses does not count, and that is said: `decoy` holds the bad work already.
+    // One that the change chooses does not count, and that is said: `decoy` holds the bad work
+    // already.
     head("decoy");
     clone.git(&["update-ref", "refs/remotes/origin/develop", &begin]);
-    clone.write("contracts/verify.vplan", stated("decoy")).commit("another line");
+    clone
+        .write("contracts/verify.vplan", stated("decoy"))
+        .commit("another line");
     let (what, caveats) = compared(&clone, &SILENT);
-    assert!(what.contains("`origin/main`") && caveats.contains(&"base_ignored".to_owned()), "{what} {caveats:?}");
-    let vars: Vec<(&'static str, String)> = SILENT.iter().map(|(k, v)| (*k, (*v).to_owned())).collect();
+    assert!(
+        what.contains("`origin/main`") && caveats.contains(&"base_ignored".to_owned()),
+        "{what} {caveats:?}"
+    );
+    let vars: Vec<(&'static str, String)> =
+        SILENT.iter().map(|(k, v)| (*k, (*v).to_owned())).collect();
     assert_eq!(exit(&clone, &vars, &["run", "--base", "auto"]), Some(40));
 }

@@ -1,5 +1,5 @@
-//! What is compared is content: neither flags in the index, nor a setting of the machine, nor a rule that is not tracked keeps a
-//! file from the answer.
+//! What is compared is content: neither flags in the index, nor a setting of the machine, nor a
+//! rule that is not tracked keeps a file from the answer.
 
 use crate::support::{Project, eventually};
 use proptest::prelude::*;
@@ -13,7 +13,8 @@ use vplan::base::change::Status;
 use vplan::effect::changes::{ChangeSource, gather};
 use vplan::effect::git::{Git, Unseen};
 
-const CONTRACT: &str = "vplan 1\ncontract \"t\"\nwhenChangedAny \"src/**\" {\n  check unit: true\n}\n";
+const CONTRACT: &str =
+    "vplan 1\ncontract \"t\"\nwhenChangedAny \"src/**\" {\n  check unit: true\n}\n";
 
 fn project() -> Project {
     Project::git_with(&[
@@ -33,7 +34,9 @@ fn opened(project: &Project) -> Git {
         "HOME" => Some(home.clone()),
         _ => None::<OsString>,
     };
-    let git = Git::open(&project.root(), &lookup).unwrap().with_memory(&project.parent().join("states"));
+    let git = Git::open(&project.root(), &lookup)
+        .unwrap()
+        .with_memory(&project.parent().join("states"));
     git.keep();
     git
 }
@@ -41,14 +44,20 @@ fn opened(project: &Project) -> Git {
 /// What changed, and what was not looked into.
 fn compared(project: &Project) -> (Vec<String>, Unseen) {
     let git = opened(project);
-    let gathered = gather(Some(&ChangeSource::WorkTree), Ok(&git), &|_| None).unwrap_or_else(|e| panic!("{e}"));
+    let gathered = gather(Some(&ChangeSource::WorkTree), Ok(&git), &|_| None)
+        .unwrap_or_else(|e| panic!("{e}"));
     let letter = |s: Status| match s {
         Status::Added => 'A',
         Status::Modified => 'M',
         Status::Deleted => 'D',
         Status::TypeChanged => 'T',
     };
-    let shown = gathered.changes.files().iter().map(|f| format!("{}:{}", letter(f.status), f.path)).collect();
+    let shown = gathered
+        .changes
+        .files()
+        .iter()
+        .map(|f| format!("{}:{}", letter(f.status), f.path))
+        .collect();
     (shown, git.unseen())
 }
 
@@ -61,7 +70,9 @@ fn changes(project: &Project, want: &[&str]) {
 
 /// The caveat with a code, in what `explain` says.
 fn caveat(project: &Project, code: &str) -> Option<Value> {
-    let plan = project.run(&["explain", "--base", "HEAD", "--format", "json"]).json();
+    let plan = project
+        .run(&["explain", "--base", "HEAD", "--format", "json"])
+        .json();
     let caveats = plan["caveats"].as_array().cloned().unwrap_or_default();
     caveats.into_iter().find(|c| c["code"] == code)
 }
@@ -74,11 +85,15 @@ fn forge(project: &Project, path: &str, id: Option<&str>) {
     let count = u32::from_be_bytes(bytes[8..12].try_into().unwrap());
     let mut at = 12;
     for _ in 0..count {
-        let length = usize::from(u16::from_be_bytes(bytes[at + 60..at + 62].try_into().unwrap()) & 0xfff);
+        let length =
+            usize::from(u16::from_be_bytes(bytes[at + 60..at + 62].try_into().unwrap()) & 0xfff);
         if bytes[at + 62..at + 62 + length] == *path.as_bytes() {
             match id {
                 Some(id) => {
-                    for (byte, hex) in bytes[at + 40..at + 60].iter_mut().zip(id.as_bytes().chunks(2)) {
+                    for (byte, hex) in bytes[at + 40..at + 60]
+                        .iter_mut()
+                        .zip(id.as_bytes().chunks(2))
+                    {
                         *byte = u8::from_str_radix(std::str::from_utf8(hex).unwrap(), 16).unwrap();
                     }
                 }
@@ -97,7 +112,8 @@ fn forge(project: &Project, path: &str, id: Option<&str>) {
                         m.size() as i64,
                     ];
                     for (i, value) in all.into_iter().enumerate().filter(|(i, _)| *i != 6) {
-                        bytes[at + 4 * i..at + 4 * i + 4].copy_from_slice(&(value as u32).to_be_bytes());
+                        bytes[at + 4 * i..at + 4 * i + 4]
+                            .copy_from_slice(&(value as u32).to_be_bytes());
                     }
                 }
             }
@@ -114,7 +130,11 @@ fn a_forged_status_in_the_index() {
     let project = project();
     project.write("src/a.py", "bad\n").touch("src/a.py");
     forge(&project, "src/a.py", None);
-    assert_eq!(project.git(&["status", "--porcelain"]), "", "git believes it");
+    assert_eq!(
+        project.git(&["status", "--porcelain"]),
+        "",
+        "git believes it"
+    );
     changes(&project, &["M:src/a.py"]);
 }
 
@@ -128,7 +148,10 @@ fn a_forged_cache_of_trees_in_the_index() {
     let believed = project.git(&["diff-index", "--cached", "--name-only", "HEAD"]);
     assert_eq!(believed, "", "git believes it");
     changes(&project, &["M:src/a.py"]);
-    let staged = gather(Some(&ChangeSource::Staged), Ok(&opened(&project)), &|_| None).unwrap();
+    let staged = gather(Some(&ChangeSource::Staged), Ok(&opened(&project)), &|_| {
+        None
+    })
+    .unwrap();
     assert_eq!(staged.changes.len(), 1, "what is staged as well");
 }
 
@@ -136,7 +159,13 @@ fn a_forged_cache_of_trees_in_the_index() {
 fn flags_in_the_index() {
     for flag in ["--assume-unchanged", "--skip-worktree"] {
         let project = project();
-        project.git(&["update-index", flag, "src/a.py", "src/b.py", "tests/test_a.py"]);
+        project.git(&[
+            "update-index",
+            flag,
+            "src/a.py",
+            "src/b.py",
+            "tests/test_a.py",
+        ]);
         project.write("src/a.py", "bad\n").remove("tests/test_a.py");
         project.remove("src/b.py").symlink("src/b.py", "a.py");
         changes(&project, &["M:src/a.py", "T:src/b.py", "D:tests/test_a.py"]);
@@ -163,8 +192,12 @@ fn settings_of_git() {
     ] {
         project.git(&["config", name, value]);
     }
-    project.write("src/A.PY", "another file\n").mode("src/b.py", 0o755);
-    project.remove("tests/test_a.py").symlink("tests/test_a.py", "x");
+    project
+        .write("src/A.PY", "another file\n")
+        .mode("src/b.py", 0o755);
+    project
+        .remove("tests/test_a.py")
+        .symlink("tests/test_a.py", "x");
     changes(&project, &["A:src/A.PY", "M:src/b.py", "T:tests/test_a.py"]);
 }
 
@@ -173,7 +206,9 @@ fn a_time_stamp_that_was_put_back() {
     let project = project();
     let table = |states: &Path| {
         let repositories = std::fs::read_dir(states).into_iter().flatten().flatten();
-        repositories.map(|r| r.path().join("contents/files")).any(|file| file.exists())
+        repositories
+            .map(|r| r.path().join("contents/files"))
+            .any(|file| file.exists())
     };
     // What was written just now is not remembered.
     changes(&project, &[]);
@@ -181,13 +216,25 @@ fn a_time_stamp_that_was_put_back() {
         changes(&project, &[]);
         table(&project.parent().join("states"))
     });
-    let time = std::fs::metadata(project.path("src/a.py")).unwrap().modified().unwrap();
+    let time = std::fs::metadata(project.path("src/a.py"))
+        .unwrap()
+        .modified()
+        .unwrap();
     project.write("src/a.py", "bad\n");
-    std::fs::File::options().append(true).open(project.path("src/a.py")).unwrap().set_modified(time).unwrap();
+    std::fs::File::options()
+        .append(true)
+        .open(project.path("src/a.py"))
+        .unwrap()
+        .set_modified(time)
+        .unwrap();
     changes(&project, &["M:src/a.py"]);
     // A table that is damaged, and one of another repository.
     for entry in std::fs::read_dir(project.parent().join("states")).unwrap() {
-        std::fs::write(entry.unwrap().path().join("contents/files"), "vplan stats 1\n\0\0nonsense").unwrap();
+        std::fs::write(
+            entry.unwrap().path().join("contents/files"),
+            "vplan stats 1\n\0\0nonsense",
+        )
+        .unwrap();
     }
     changes(&project, &["M:src/a.py"]);
 }
@@ -200,7 +247,10 @@ fn no_place_for_the_table() {
     changes(&project, &["M:src/a.py"]);
     let state = project.parent().join("home/state");
     std::fs::write(&state, "a file").unwrap();
-    project.run(&["explain", "--base", "HEAD"]).exits(0).says("unit");
+    project
+        .run(&["explain", "--base", "HEAD"])
+        .exits(0)
+        .says("unit");
 }
 
 #[test]
@@ -208,8 +258,16 @@ fn a_submodule_that_is_none() {
     let project = project();
     let head = project.git(&["rev-parse", "HEAD"]);
     project.write("src/new/bad.py", "bad\n");
-    project.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{head},src/new")]);
-    assert!(!project.git(&["ls-files", "--others"]).contains("bad.py"), "git does not look there");
+    project.git(&[
+        "update-index",
+        "--add",
+        "--cacheinfo",
+        &format!("160000,{head},src/new"),
+    ]);
+    assert!(
+        !project.git(&["ls-files", "--others"]).contains("bad.py"),
+        "git does not look there"
+    );
     changes(&project, &["A:src/new", "A:src/new/bad.py"]);
     // A repository of its own changes nothing.
     project.git_in("src/new", &["init", "-q"]);
@@ -240,17 +298,35 @@ fn conversions_that_are_tracked_hide_what_they_must_and_nothing_else() {
         ],
     );
     // As a checkout with other line ends would have them.
-    project.write("src/x.bat", "a\nb\n").write("src/x.auto", "a\r\nb\r\n").write("src/x.id", "$Id: 1 $\n");
+    project
+        .write("src/x.bat", "a\nb\n")
+        .write("src/x.auto", "a\r\nb\r\n")
+        .write("src/x.id", "$Id: 1 $\n");
     project.write("src/x.u16", b"\xfe\xff\0a\0\n");
     changes(&project, &[]);
     // A checkout would not give it these, and what runs it may tell them apart.
     let said = caveat(&project, "line_ends").unwrap();
-    assert_eq!((&said["files"], &said["effect"]), (&serde_json::json!(["src/x.auto"]), &"note".into()));
+    assert_eq!(
+        (&said["files"], &said["effect"]),
+        (&serde_json::json!(["src/x.auto"]), &"note".into())
+    );
     project.write("src/x.bin", "a\r\n");
     changes(&project, &["M:src/x.bin"]);
-    project.write("src/x.bat", "a\r\nc\r\n").write("src/x.auto", "a\r\nb\r\n\0").write("src/x.id", "$Id: 1 $ x\n");
+    project
+        .write("src/x.bat", "a\r\nc\r\n")
+        .write("src/x.auto", "a\r\nb\r\n\0")
+        .write("src/x.id", "$Id: 1 $ x\n");
     project.write("src/x.u16", b"\xff\xfeb\0\n\0");
-    changes(&project, &["M:src/x.auto", "M:src/x.bat", "M:src/x.bin", "M:src/x.id", "M:src/x.u16"]);
+    changes(
+        &project,
+        &[
+            "M:src/x.auto",
+            "M:src/x.bat",
+            "M:src/x.bin",
+            "M:src/x.id",
+            "M:src/x.u16",
+        ],
+    );
 }
 
 #[test]
@@ -259,7 +335,11 @@ fn a_stamp_of_git_is_no_place_for_code() {
     project.write("src/x.js", "/* $Id: 0123abcd $ */\nfail();\n");
     changes(&project, &[]);
     project.write("src/x.js", "/* $Id: */ exit(); /* $ */\nfail();\n");
-    assert_eq!(project.git(&["diff", "--name-only"]), "", "git would commit the same");
+    assert_eq!(
+        project.git(&["diff", "--name-only"]),
+        "",
+        "git would commit the same"
+    );
     changes(&project, &["M:src/x.js"]);
 }
 
@@ -274,7 +354,15 @@ fn files_outside_the_sparse_checkout_of_a_submodule() {
     project.git_in("src/sub", &["config", "core.sparseCheckout", "true"]);
     project.git_in("src/sub", &["update-index", "--skip-worktree", "x/a"]);
     project.remove("src/sub/x/a");
-    assert_eq!(compared(&project).1.left_out.iter().map(ToString::to_string).collect::<Vec<_>>(), ["src/sub/x/a"]);
+    assert_eq!(
+        compared(&project)
+            .1
+            .left_out
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>(),
+        ["src/sub/x/a"]
+    );
     project.write("src/a.py", "new\n");
     assert_eq!(caveat(&project, "sparse").unwrap()["effect"], "narrows");
 }
@@ -286,7 +374,11 @@ fn a_conversion_that_is_not_tracked() {
         project.write("src/a.py", "one\r\n");
         project
     };
-    for (name, value) in [("core.autocrlf", "true"), ("core.autocrlf", "input"), ("core.eol", "crlf")] {
+    for (name, value) in [
+        ("core.autocrlf", "true"),
+        ("core.autocrlf", "input"),
+        ("core.eol", "crlf"),
+    ] {
         let project = crlf();
         project.git(&["config", name, value]);
         changes(&project, &["M:src/a.py"]);
@@ -295,23 +387,34 @@ fn a_conversion_that_is_not_tracked() {
     project.write(".git/info/attributes", "* text\n");
     changes(&project, &["M:src/a.py"]);
     let project = crlf();
-    project.write(".git/a", "* text\n").git(&["config", "core.attributesFile", ".git/a"]);
+    project
+        .write(".git/a", "* text\n")
+        .git(&["config", "core.attributesFile", ".git/a"]);
     changes(&project, &["M:src/a.py"]);
     // Nor does the change say itself how it is looked at.
     let project = crlf();
     project.write(".gitattributes", "* text\n");
     changes(&project, &["A:.gitattributes", "M:src/a.py"]);
     let project = crlf();
-    project.write("src/.gitattributes", "* text\n").write(".git/info/exclude", ".gitattributes\n");
+    project
+        .write("src/.gitattributes", "* text\n")
+        .write(".git/info/exclude", ".gitattributes\n");
     changes(&project, &["M:src/a.py"]);
     let project = with_attributes("*.txt text\n", &[("src/x.txt", b"a\n")]);
-    project.write("src/x.txt", "a\r\n").write(".gitattributes", "# text\n*.txt text\n");
+    project
+        .write("src/x.txt", "a\r\n")
+        .write(".gitattributes", "# text\n*.txt text\n");
     changes(&project, &["M:.gitattributes", "M:src/x.txt"]);
-    // What was committed with other line ends is another content, whatever the attributes would make of it.
+    // What was committed with other line ends is another content, whatever the attributes would
+    // make of it.
     let project = with_attributes("*.txt text\n", &[("src/x.txt", b"a\n")]);
     project.write("src/x.txt", "a\r\n");
     let id = project.git_stdin(&["hash-object", "-w", "--stdin", "--no-filters"], b"a\r\n");
-    project.git(&["update-index", "--cacheinfo", &format!("100644,{id},src/x.txt")]);
+    project.git(&[
+        "update-index",
+        "--cacheinfo",
+        &format!("100644,{id},src/x.txt"),
+    ]);
     changes(&project, &["M:src/x.txt"]);
 }
 
@@ -320,15 +423,32 @@ fn a_filter_runs_no_program_and_hides_nothing() {
     use sha2::Digest as _;
     let project = project();
     let large = "a large file\n".repeat(1000);
-    let sha: String = sha2::Sha256::digest(large.as_bytes()).iter().map(|b| format!("{b:02x}")).collect();
-    let pointer =
-        |sha: &str| format!("version https://git-lfs.github.com/spec/v1\noid sha256:{sha}\nsize {}\n", large.len());
-    project.write(".gitattributes", "*.big filter=lfs diff=lfs merge=lfs -text\n*.secret filter=crypt\n");
-    project.write("src/x.big", pointer(&sha)).write("src/y.secret", "as it is\n").write("src/z.secret", "sealed\n");
+    let sha: String = sha2::Sha256::digest(large.as_bytes())
+        .iter()
+        .map(|b| format!("{b:02x}"))
+        .collect();
+    let pointer = |sha: &str| {
+        format!(
+            "version https://git-lfs.github.com/spec/v1\noid sha256:{sha}\nsize {}\n",
+            large.len()
+        )
+    };
+    project.write(
+        ".gitattributes",
+        "*.big filter=lfs diff=lfs merge=lfs -text\n*.secret filter=crypt\n",
+    );
+    project
+        .write("src/x.big", pointer(&sha))
+        .write("src/y.secret", "as it is\n")
+        .write("src/z.secret", "sealed\n");
     project.commit("filters");
     for filter in ["lfs", "crypt"] {
         for way in ["clean", "smudge", "process"] {
-            project.git(&["config", &format!("filter.{filter}.{way}"), "touch ../ran; cat"]);
+            project.git(&[
+                "config",
+                &format!("filter.{filter}.{way}"),
+                "touch ../ran; cat",
+            ]);
         }
     }
     // A pointer that was not replaced, and the file in its place.
@@ -341,7 +461,9 @@ fn a_filter_runs_no_program_and_hides_nothing() {
     changes(&project, &["M:src/x.big"]);
     project.write("src/x.big", pointer(&sha));
     // Of what another filter makes, nothing is known.
-    project.write("src/z.secret", "open\n").touch("src/y.secret");
+    project
+        .write("src/z.secret", "open\n")
+        .touch("src/y.secret");
     changes(&project, &["M:src/z.secret"]);
     assert!(!project.exists("../ran"), "a filter ran");
 }
@@ -352,14 +474,22 @@ type Hide = (&'static str, fn(&Project));
 #[test]
 fn files_that_only_local_rules_hide() {
     let hide: [Hide; 6] = [
-        (".git/info/exclude", |p| _ = p.write(".git/info/exclude", "bad*\n")),
-        ("core.excludesFile", |p| {
-            p.write(".git/x", "/src/bad*\n").git(&["config", "core.excludesFile", ".git/x"]);
+        (".git/info/exclude", |p| {
+            _ = p.write(".git/info/exclude", "bad*\n")
         }),
-        ("the user's file", |p| _ = p.write("../home/.config/git/ignore", "bad.py\n")),
-        ("a .gitignore that ignores itself", |p| _ = p.write("src/.gitignore", "*\n")),
+        ("core.excludesFile", |p| {
+            p.write(".git/x", "/src/bad*\n")
+                .git(&["config", "core.excludesFile", ".git/x"]);
+        }),
+        ("the user's file", |p| {
+            _ = p.write("../home/.config/git/ignore", "bad.py\n")
+        }),
+        ("a .gitignore that ignores itself", |p| {
+            _ = p.write("src/.gitignore", "*\n")
+        }),
         ("one that nothing tracks", |p| {
-            p.write(".git/info/exclude", ".gitignore\n").write("src/.gitignore", "/bad.py\n");
+            p.write(".git/info/exclude", ".gitignore\n")
+                .write("src/.gitignore", "/bad.py\n");
         }),
         ("one above", |p| {
             p.git(&["rm", "-q", "--cached", ".gitignore"]);
@@ -369,24 +499,51 @@ fn files_that_only_local_rules_hide() {
     for (name, hide) in hide {
         let project = project();
         hide(&project);
-        project.write("src/bad.py", "bad\n").write("src/x.log", "tracked rules may hide");
-        assert!(!compared(&project).0.contains(&"A:src/bad.py".to_owned()), "{name}");
-        let caveat = caveat(&project, "hidden_files").unwrap_or_else(|| panic!("{name}: nothing is said"));
-        assert_eq!((&caveat["effect"], &caveat["checks"][0]), (&"narrows".into(), &"unit".into()), "{name}: {caveat}");
-        assert!(caveat["files"].as_array().unwrap().contains(&"src/bad.py".into()), "{name}: {caveat}");
-        let report = project.run(&["run", "--base", "HEAD", "--format", "json"]).json();
+        project
+            .write("src/bad.py", "bad\n")
+            .write("src/x.log", "tracked rules may hide");
+        assert!(
+            !compared(&project).0.contains(&"A:src/bad.py".to_owned()),
+            "{name}"
+        );
+        let caveat =
+            caveat(&project, "hidden_files").unwrap_or_else(|| panic!("{name}: nothing is said"));
+        assert_eq!(
+            (&caveat["effect"], &caveat["checks"][0]),
+            (&"narrows".into(), &"unit".into()),
+            "{name}: {caveat}"
+        );
+        assert!(
+            caveat["files"]
+                .as_array()
+                .unwrap()
+                .contains(&"src/bad.py".into()),
+            "{name}: {caveat}"
+        );
+        let report = project
+            .run(&["run", "--base", "HEAD", "--format", "json"])
+            .json();
         assert_ne!(report["coverage"], "full", "{name}");
-        project.run(&["run", "--base", "HEAD", "--require", "full"]).exits(44);
+        project
+            .run(&["run", "--base", "HEAD", "--require", "full"])
+            .exits(44);
     }
 }
 
 #[test]
 fn files_that_local_rules_hide_from_no_check() {
     let project = project();
-    project.write(".git/info/exclude", ".idea/\n*.swp\n").write(".idea/workspace.xml", "").write("x.swp", "");
+    project
+        .write(".git/info/exclude", ".idea/\n*.swp\n")
+        .write(".idea/workspace.xml", "")
+        .write("x.swp", "");
     let (changed, unseen) = compared(&project);
     assert_eq!((changed.len(), unseen.hidden.len()), (0, 2));
-    assert_eq!(caveat(&project, "hidden_files"), None, "no check would get them");
+    assert_eq!(
+        caveat(&project, "hidden_files"),
+        None,
+        "no check would get them"
+    );
 }
 
 #[test]
@@ -407,52 +564,84 @@ fn files_that_the_change_itself_hides() {
         (
             "a folder",
             |p| {
-                p.write("src/deep/er/x.py", "").write(".gitignore", "*.log\n/out/\n/src/deep\n");
+                p.write("src/deep/er/x.py", "")
+                    .write(".gitignore", "*.log\n/out/\n/src/deep\n");
             },
             Some((".gitignore:3: /src/deep", &["src/deep/er/x.py"])),
         ),
         (
             "a new file of rules",
             |p| {
-                p.write("src/.gitignore", "new.py\n").git(&["add", "src/.gitignore"]);
+                p.write("src/.gitignore", "new.py\n")
+                    .git(&["add", "src/.gitignore"]);
             },
             Some(("src/.gitignore:1: new.py", &["src/new.py"])),
         ),
         (
             "a line that is taken out",
             |p| {
-                p.remove("src/new.py").write(".gitignore", "*.log\nnew.py\n!/src/new.py\n").commit("x");
+                p.remove("src/new.py")
+                    .write(".gitignore", "*.log\nnew.py\n!/src/new.py\n")
+                    .commit("x");
                 super::pushed(p);
-                p.write(".gitignore", "*.log\nnew.py\n").write("src/new.py", "bad\n");
+                p.write(".gitignore", "*.log\nnew.py\n")
+                    .write("src/new.py", "bad\n");
             },
             Some((".gitignore:2: new.py", &["src/new.py"])),
         ),
         (
             "what `inputs` select",
             |p| {
-                p.write("lib/x", "").write(".gitignore", "*.log\n/out/\nlib\n");
+                p.write("lib/x", "")
+                    .write(".gitignore", "*.log\n/out/\nlib\n");
             },
             Some((".gitignore:3: lib", &["lib/x"])),
         ),
         (
             "what was hidden before",
             |p| {
-                p.write("src/x.log", "").write(".gitignore", "/out/\n*.log\n*.lo?\n");
+                p.write("src/x.log", "")
+                    .write(".gitignore", "/out/\n*.log\n*.lo?\n");
             },
             None,
         ),
-        ("what no check selects", |p| _ = p.write("docs/x", "").write(".gitignore", "*.log\n/out/\n/docs/\n"), None),
-        ("what is tracked", |p| _ = p.write(".gitignore", "*.log\n/out/\nsrc/a.py\n"), None),
-        ("what is not hidden after all", |p| _ = p.write(".gitignore", "*.log\n/out/\n*.py\n!src/*.py\n"), None),
-        ("nothing is touched", |p| _ = p.write("src/a.py", "two\n"), None),
+        (
+            "what no check selects",
+            |p| {
+                _ = p
+                    .write("docs/x", "")
+                    .write(".gitignore", "*.log\n/out/\n/docs/\n")
+            },
+            None,
+        ),
+        (
+            "what is tracked",
+            |p| _ = p.write(".gitignore", "*.log\n/out/\nsrc/a.py\n"),
+            None,
+        ),
+        (
+            "what is not hidden after all",
+            |p| _ = p.write(".gitignore", "*.log\n/out/\n*.py\n!src/*.py\n"),
+            None,
+        ),
+        (
+            "nothing is touched",
+            |p| _ = p.write("src/a.py", "two\n"),
+            None,
+        ),
     ];
     for (name, hide, want) in cases {
         let project = project();
-        project.write("contracts/verify.vplan", &both).commit("contract");
+        project
+            .write("contracts/verify.vplan", &both)
+            .commit("contract");
         super::pushed(&project);
         project.write("src/new.py", "bad\n");
         hide(&project);
-        let plan = project.run(&["explain", "--format", "json"]).exits(0).json();
+        let plan = project
+            .run(&["explain", "--format", "json"])
+            .exits(0)
+            .json();
         let caveats = plan["caveats"].as_array().cloned().unwrap_or_default();
         let said = caveats.into_iter().find(|c| c["code"] == "newly_ignored");
         let Some((line, files)) = want else {
@@ -460,41 +649,81 @@ fn files_that_the_change_itself_hides() {
             continue;
         };
         let said = said.unwrap_or_else(|| panic!("{name}: nothing is said"));
-        assert_eq!((&said["effect"], &said["files"]), (&"note".into(), &serde_json::json!(files)), "{name}: {said}");
-        assert!(said["message"].as_str().unwrap().contains(&format!("`{line}`")), "{name}: {said}");
-        project.run(&["run", "--progress", "none"]).exits(0).says("the change hides files that checks select");
+        assert_eq!(
+            (&said["effect"], &said["files"]),
+            (&"note".into(), &serde_json::json!(files)),
+            "{name}: {said}"
+        );
+        assert!(
+            said["message"]
+                .as_str()
+                .unwrap()
+                .contains(&format!("`{line}`")),
+            "{name}: {said}"
+        );
+        project
+            .run(&["run", "--progress", "none"])
+            .exits(0)
+            .says("the change hides files that checks select");
     }
 }
 
 #[test]
 fn a_hidden_file_is_in_the_tree() {
     let project = project();
-    project.write(".git/info/exclude", "bad*\n").write("src/x.log", "");
+    project
+        .write(".git/info/exclude", "bad*\n")
+        .write("src/x.log", "");
     let before = opened(&project).snapshot().unwrap();
     project.write("src/x.log", "ignored by a tracked file");
     assert_eq!(before, opened(&project).snapshot().unwrap());
     project.write("src/bad.py", "bad\n");
     let after = opened(&project).snapshot().unwrap();
-    assert_eq!(before.differences(&after).iter().map(ToString::to_string).collect::<Vec<_>>(), ["src/bad.py"]);
+    assert_eq!(
+        before
+            .differences(&after)
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>(),
+        ["src/bad.py"]
+    );
 }
 
 #[test]
 fn files_outside_a_sparse_checkout() {
     let project = project();
     project.write("docs/x", "").commit("docs");
-    project.git(&["sparse-checkout", "set", "--no-cone", "/*", "!/src/b.py", "!/docs/"]);
+    project.git(&[
+        "sparse-checkout",
+        "set",
+        "--no-cone",
+        "/*",
+        "!/src/b.py",
+        "!/docs/",
+    ]);
     assert!(!project.exists("src/b.py"));
     let (changed, unseen) = compared(&project);
     assert_eq!((changed.len(), unseen.left_out.len()), (0, 2));
     // Nothing in the plan would get one of them.
     let said = caveat(&project, "sparse").unwrap();
     assert_eq!(said["effect"], "note");
-    assert!(said["message"].as_str().unwrap().starts_with("2 files are outside"), "{said}");
+    assert!(
+        said["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("2 files are outside"),
+        "{said}"
+    );
     // Now `unit` is in the plan, and it selects one.
     project.write("src/a.py", "new\n");
     let said = caveat(&project, "sparse").unwrap();
-    assert_eq!((&said["effect"], &said["checks"][0]), (&"narrows".into(), &"unit".into()));
-    project.run(&["run", "--base", "HEAD", "--require", "full"]).exits(44);
+    assert_eq!(
+        (&said["effect"], &said["checks"][0]),
+        (&"narrows".into(), &"unit".into())
+    );
+    project
+        .run(&["run", "--base", "HEAD", "--require", "full"])
+        .exits(44);
     // A check without conditions may read any of them.
     let whole = Project::contract("vplan 1\ncheck all: true\n");
     whole.write("src/b.py", "two\n").commit("b");
@@ -506,7 +735,11 @@ fn files_outside_a_sparse_checkout() {
     whole.run(&["run", "--require", "full"]).exits(44);
     // A file that is not what the commit has is a change, seen or not.
     let id = project.git_stdin(&["hash-object", "-w", "--stdin"], b"other\n");
-    project.git(&["update-index", "--cacheinfo", &format!("100644,{id},src/b.py")]);
+    project.git(&[
+        "update-index",
+        "--cacheinfo",
+        &format!("100644,{id},src/b.py"),
+    ]);
     project.git(&["update-index", "--skip-worktree", "src/b.py"]);
     assert!(compared(&project).0.contains(&"M:src/b.py".to_owned()));
 }
@@ -524,8 +757,16 @@ enum Happening {
     Local(usize),
 }
 
-const PATHS: [&str; 8] =
-    ["src/a.py", "src/b.py", "src/A.py", "src/d/x.txt", "src/d/Y.txt", "src/n.py", "t.txt", "src/x.log"];
+const PATHS: [&str; 8] = [
+    "src/a.py",
+    "src/b.py",
+    "src/A.py",
+    "src/d/x.txt",
+    "src/d/Y.txt",
+    "src/n.py",
+    "t.txt",
+    "src/x.log",
+];
 const CONTENTS: [&str; 5] = ["one\n", "two\n", "bad\n", "one\r\n", "two\r\n"];
 const GIT: [&[&str]; 8] = [
     &["add", "-f"],
@@ -573,19 +814,35 @@ fn happening() -> impl Strategy<Value = Happening> {
 /// Git may refuse; what it does not do has not happened.
 fn try_git(project: &Project, args: &[&str]) {
     let mut command = std::process::Command::new("git");
-    let identity = ["user.name=A", "user.email=a@example.org", "commit.gpgSign=false"].iter().flat_map(|c| ["-c", c]);
-    command.current_dir(project.root()).env("HOME", project.parent().join("home")).env("GIT_CONFIG_NOSYSTEM", "1");
+    let identity = [
+        "user.name=A",
+        "user.email=a@example.org",
+        "commit.gpgSign=false",
+    ]
+    .iter()
+    .flat_map(|c| ["-c", c]);
+    command
+        .current_dir(project.root())
+        .env("HOME", project.parent().join("home"))
+        .env("GIT_CONFIG_NOSYSTEM", "1");
     command.args(identity).args(args).output().unwrap();
 }
 
 fn happen(project: &Project, happening: &Happening) {
-    let plain = |path: &str| project.path(path).symlink_metadata().is_ok_and(|m| m.is_file());
+    let plain = |path: &str| {
+        project
+            .path(path)
+            .symlink_metadata()
+            .is_ok_and(|m| m.is_file())
+    };
     match *happening {
         Happening::Write(path, content) => {
             if project.exists(PATHS[path]) {
                 project.remove(PATHS[path]);
             }
-            project.write(PATHS[path], CONTENTS[content]).touch(PATHS[path]);
+            project
+                .write(PATHS[path], CONTENTS[content])
+                .touch(PATHS[path]);
         }
         Happening::Remove(path) if project.exists(PATHS[path]) => _ = project.remove(PATHS[path]),
         Happening::Mode(path, x) if plain(PATHS[path]) => {
@@ -599,19 +856,36 @@ fn happen(project: &Project, happening: &Happening) {
         }
         Happening::Git(git, path) => {
             let whole = matches!(GIT[git][0], "commit") || GIT[git].contains(&"--split-index");
-            let args: Vec<&str> =
-                GIT[git].iter().copied().chain((!whole).then_some(["--", PATHS[path]]).into_iter().flatten()).collect();
+            let args: Vec<&str> = GIT[git]
+                .iter()
+                .copied()
+                .chain(
+                    (!whole)
+                        .then_some(["--", PATHS[path]])
+                        .into_iter()
+                        .flatten(),
+                )
+                .collect();
             try_git(project, &args);
         }
         Happening::Forge(path) if plain(PATHS[path]) => {
             let listed = project.git(&["ls-files", "--", PATHS[path]]);
-            try_git(project, &["update-index", "--no-split-index", "--index-version", "2"]);
-            let version = std::fs::read(project.path(".git/index")).unwrap().get(7).copied();
+            try_git(
+                project,
+                &["update-index", "--no-split-index", "--index-version", "2"],
+            );
+            let version = std::fs::read(project.path(".git/index"))
+                .unwrap()
+                .get(7)
+                .copied();
             if !listed.is_empty() && version == Some(2) {
                 forge(project, PATHS[path], None);
             }
         }
-        Happening::Set(setting) => try_git(project, &["config", SETTINGS[setting].0, SETTINGS[setting].1]),
+        Happening::Set(setting) => try_git(
+            project,
+            &["config", SETTINGS[setting].0, SETTINGS[setting].1],
+        ),
         Happening::Local(local) => _ = project.write(LOCAL[local].0, LOCAL[local].1),
         _ => {}
     }
@@ -624,9 +898,19 @@ fn on_disk(project: &Project, path: &str) -> Option<File> {
     let place = project.path(path);
     let meta = place.symlink_metadata().ok()?;
     if meta.is_symlink() {
-        return Some(("link", std::fs::read_link(&place).unwrap().into_os_string().into_encoded_bytes()));
+        return Some((
+            "link",
+            std::fs::read_link(&place)
+                .unwrap()
+                .into_os_string()
+                .into_encoded_bytes(),
+        ));
     }
-    let kind = if meta.permissions().mode() & 0o100 == 0 { "file" } else { "program" };
+    let kind = if meta.permissions().mode() & 0o100 == 0 {
+        "file"
+    } else {
+        "program"
+    };
     Some((kind, std::fs::read(&place).unwrap()))
 }
 

@@ -1,4 +1,5 @@
-//! An agent that wants to stop: it is sent back until its whole change is verified, whatever it does to commits, contract or records.
+//! An agent that wants to stop: it is sent back until its whole change is verified, whatever it
+//! does to commits, contract or records.
 
 use crate::support::process::Bounded as _;
 use crate::support::{Project, Ran, eventually};
@@ -12,8 +13,12 @@ const CONTRACT: &str = "vplan 1\ngate {\n  retries 20\n  same-failure 20\n}\nwhe
                         check unit: grep -q ok src/a\n}\n";
 
 fn project(contract: &str) -> Project {
-    let files =
-        [("contracts/verify.vplan", contract), ("src/a", "ok\n"), ("docs/a", "x\n"), (".gitignore", "/.vplan\n")];
+    let files = [
+        ("contracts/verify.vplan", contract),
+        ("src/a", "ok\n"),
+        ("docs/a", "x\n"),
+        (".gitignore", "/.vplan\n"),
+    ];
     let project = Project::git_with(&files);
     super::pushed(&project);
     project
@@ -29,9 +34,17 @@ fn event(name: &str, session: &str) -> String {
 }
 
 fn start_in(project: &Project, dir: &str, session: &str) {
-    let ran = project.vplan(&["hook", "claude-code"]).within(dir).stdin(event("SessionStart", session)).run();
+    let ran = project
+        .vplan(&["hook", "claude-code"])
+        .within(dir)
+        .stdin(event("SessionStart", session))
+        .run();
     ran.exits(0);
-    assert_eq!(ran.out(), "", "what it says would be part of the conversation");
+    assert_eq!(
+        ran.out(),
+        "",
+        "what it says would be part of the conversation"
+    );
 }
 
 fn start(project: &Project, session: &str) {
@@ -39,14 +52,18 @@ fn start(project: &Project, session: &str) {
 }
 
 fn stop_in(project: &Project, dir: &str, session: &str) -> Value {
-    let ran =
-        project.vplan(&["hook", "claude-code", "--timeout", "120"]).within(dir).stdin(event("Stop", session)).run();
+    let ran = project
+        .vplan(&["hook", "claude-code", "--timeout", "120"])
+        .within(dir)
+        .stdin(event("Stop", session))
+        .run();
     answer(&ran)
 }
 
 fn answer(ran: &Ran) -> Value {
     ran.exits(0);
-    serde_json::from_slice(&ran.stdout).unwrap_or_else(|e| panic!("{e}: {} {}", ran.out(), ran.err()))
+    serde_json::from_slice(&ran.stdout)
+        .unwrap_or_else(|e| panic!("{e}: {} {}", ran.out(), ran.err()))
 }
 
 fn stop(project: &Project) -> Value {
@@ -58,11 +75,22 @@ fn stop(project: &Project) -> Value {
 fn blocked(answer: &Value) -> &str {
     assert_eq!(answer["decision"], "block", "{answer}");
     let reason = answer["reason"].as_str().unwrap();
-    for never in ["gate accept", "allow-contract-change", "gate reset", "sha256:"] {
+    for never in [
+        "gate accept",
+        "allow-contract-change",
+        "gate reset",
+        "sha256:",
+    ] {
         assert!(!reason.contains(never), "{never}: {reason}");
     }
     assert!(
-        reason.len() <= 8192 && reason.trim_end().lines().last().unwrap().starts_with("Run next: `vplan "),
+        reason.len() <= 8192
+            && reason
+                .trim_end()
+                .lines()
+                .last()
+                .unwrap()
+                .starts_with("Run next: `vplan "),
         "{reason}"
     );
     reason
@@ -76,7 +104,13 @@ fn passes(answer: &Value) {
 fn entry(project: &Project, session: &str) -> Value {
     let shown = project.run(&["gate", "show", "--format", "json"]).json();
     let name = format!("session/{session}");
-    shown["subjects"].as_array().unwrap().iter().find(|s| s["subject"] == name.as_str()).cloned().unwrap_or_default()
+    shown["subjects"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|s| s["subject"] == name.as_str())
+        .cloned()
+        .unwrap_or_default()
 }
 
 /// What is done to a project, by its name.
@@ -114,7 +148,10 @@ fn a_commit_hides_nothing() {
             project.write("src/a", "bad\n");
             act(&project);
             let answer = stop(&project);
-            assert!(blocked(&answer).contains("`unit`"), "{what} {recorded}: {answer}");
+            assert!(
+                blocked(&answer).contains("`unit`"),
+                "{what} {recorded}: {answer}"
+            );
             blocked(&stop(&project));
             project.write("src/a", "ok too\n").commit("mended");
             passes(&stop(&project));
@@ -144,7 +181,10 @@ fn a_linked_worktree_is_no_way_out() {
 fn a_repository_around_the_one_that_is_gone_is_no_way_out() {
     let project = project(CONTRACT);
     start(&project, "s-1");
-    project.write("src/a", "bad\n").remove(".git").git_in("..", &["init", "-q"]);
+    project
+        .write("src/a", "bad\n")
+        .remove(".git")
+        .git_in("..", &["init", "-q"]);
     assert!(blocked(&stop(&project)).contains("is not inside a git repository"));
     assert!(blocked(&stop_in(&project, "src", "s-1")).contains("is not inside a git repository"));
     // A linked work tree inside the repository that it is of.
@@ -156,10 +196,15 @@ fn a_repository_around_the_one_that_is_gone_is_no_way_out() {
     // At the end of the retries people are told.
     let project = self::project(&gate("retries 1"));
     start(&project, "s-1");
-    project.write("src/a", "bad\n").remove(".git").git_in("..", &["init", "-q"]);
+    project
+        .write("src/a", "bad\n")
+        .remove(".git")
+        .git_in("..", &["init", "-q"]);
     let answers: Vec<Value> = (0..4).map(|_| stop(&project)).collect();
     assert!(
-        answers.iter().any(|a| a["systemMessage"].as_str().is_some_and(|m| m.contains("NOT verified"))),
+        answers.iter().any(|a| a["systemMessage"]
+            .as_str()
+            .is_some_and(|m| m.contains("NOT verified"))),
         "{answers:?}"
     );
 }
@@ -179,12 +224,21 @@ fn people_are_told_of_tests_and_checks_that_vanished() {
     let answer = stop(&project);
     assert_eq!(answer["decision"], Value::Null, "{answer}");
     assert!(
-        answer["systemMessage"].as_str().unwrap().contains("fewer tests than in its last pass: 5 -> 2"),
+        answer["systemMessage"]
+            .as_str()
+            .unwrap()
+            .contains("fewer tests than in its last pass: 5 -> 2"),
         "{answer}"
     );
     project.remove("docs/a");
     let answer = stop(&project);
-    assert!(answer["systemMessage"].as_str().unwrap().contains("checks do not apply any more"), "{answer}");
+    assert!(
+        answer["systemMessage"]
+            .as_str()
+            .unwrap()
+            .contains("checks do not apply any more"),
+        "{answer}"
+    );
 }
 
 #[test]
@@ -192,27 +246,36 @@ fn a_contract_that_the_change_weakens_is_named_and_never_enough() {
     for commits in [false, true] {
         let project = project(CONTRACT);
         start(&project, "s-1");
-        project.write("src/a", "bad\n").write("contracts/verify.vplan", CONTRACT.replace("grep -q ok src/a", "true"));
+        project.write("src/a", "bad\n").write(
+            "contracts/verify.vplan",
+            CONTRACT.replace("grep -q ok src/a", "true"),
+        );
         if commits {
             project.commit("work and contract");
         }
         let answer = stop(&project);
         let reason = blocked(&answer);
         assert!(
-            reason.contains("`contracts/verify.vplan` (the contract)") && reason.contains("asks for less"),
+            reason.contains("`contracts/verify.vplan` (the contract)")
+                && reason.contains("asks for less"),
             "{reason}"
         );
     }
     // People are told how it is accepted, once the agent is let go.
     let project = project(&gate("retries 1"));
     start(&project, "s-1");
-    project
-        .write("src/a", "bad\n")
-        .write("contracts/verify.vplan", gate("retries 1").replace("grep -q ok src/a", "true"));
+    project.write("src/a", "bad\n").write(
+        "contracts/verify.vplan",
+        gate("retries 1").replace("grep -q ok src/a", "true"),
+    );
     blocked(&stop(&project));
     let answer = stop(&project);
     assert!(
-        answer["decision"].is_null() && answer["systemMessage"].as_str().unwrap().contains("gate accept"),
+        answer["decision"].is_null()
+            && answer["systemMessage"]
+                .as_str()
+                .unwrap()
+                .contains("gate accept"),
         "{answer}"
     );
 }
@@ -220,13 +283,23 @@ fn a_contract_that_the_change_weakens_is_named_and_never_enough() {
 #[test]
 fn a_changed_lock_or_hook_is_named() {
     let project = project(CONTRACT);
-    project.write(".claude/settings.json", "{}\n").commit("settings");
+    project
+        .write(".claude/settings.json", "{}\n")
+        .commit("settings");
     start(&project, "s-1");
-    project.write("src/a", "bad\n").write(".claude/settings.json", "{\"hooks\": {}}\n");
-    project.write(".claude/settings.local.json", "{}\n").write("contracts/verify.lock.kdl", "lock 1\n");
+    project
+        .write("src/a", "bad\n")
+        .write(".claude/settings.json", "{\"hooks\": {}}\n");
+    project
+        .write(".claude/settings.local.json", "{}\n")
+        .write("contracts/verify.lock.kdl", "lock 1\n");
     let answer = stop(&project);
     let reason = blocked(&answer);
-    for name in ["`.claude/settings.json` (the hook)", "`.claude/settings.local.json` (the hook)", "(its lock)"] {
+    for name in [
+        "`.claude/settings.json` (the hook)",
+        "`.claude/settings.local.json` (the hook)",
+        "(its lock)",
+    ] {
         assert!(reason.contains(name), "{name}: {reason}");
     }
     assert!(!reason.contains("(the contract)"), "{reason}");
@@ -239,7 +312,10 @@ fn who_did_nothing_is_let_go_without_a_round() {
     project.write("src/a", "bad\n");
     start(&project, "s-1");
     for ci in ["", "true"] {
-        let run = project.vplan(&["hook", "claude-code"]).env("CI", ci).stdin(event("Stop", "s-1"));
+        let run = project
+            .vplan(&["hook", "claude-code"])
+            .env("CI", ci)
+            .stdin(event("Stop", "s-1"));
         passes(&answer(&run.run()));
     }
     assert_eq!(entry(&project, "s-1"), Value::Null);
@@ -260,7 +336,10 @@ fn an_empty_change_is_no_error_in_ci() {
     start(&project, "s-1");
     project.write("docs/a", "y\n").commit("docs");
     project.write("docs/a", "x\n").commit("and back");
-    let run = project.vplan(&["hook", "claude-code"]).env("CI", "true").stdin(event("SubagentStop", "s-1"));
+    let run = project
+        .vplan(&["hook", "claude-code"])
+        .env("CI", "true")
+        .stdin(event("SubagentStop", "s-1"));
     passes(&answer(&run.run()));
     assert_eq!(entry(&project, "s-1")["decision"], "advance");
 }
@@ -277,7 +356,10 @@ fn an_unfinished_session_is_not_left_behind_by_a_new_one() {
         project.commit("work");
         super::pushed(&project);
         start(&project, "s-2");
-        assert!(blocked(&stop_in(&project, "", "s-2")).contains("`unit`"), "{rounds}");
+        assert!(
+            blocked(&stop_in(&project, "", "s-2")).contains("`unit`"),
+            "{rounds}"
+        );
         project.write("src/a", "ok again\n").commit("mended");
         passes(&stop_in(&project, "", "s-2"));
         // That is finished: the next one begins at HEAD.
@@ -309,8 +391,14 @@ fn what_keeps_the_run_from_its_work_sends_back() {
             p.remove("contracts/verify.vplan").commit("away");
         }),
         ("an import that is not pinned", "vplan check", &|p| {
-            let import = format!("import \"git+https://example.org/x?rev={}#a.vplan\" as x\n", "1".repeat(40));
-            p.write("contracts/verify.vplan", CONTRACT.replacen("vplan 1\n", &format!("vplan 1\n{import}"), 1));
+            let import = format!(
+                "import \"git+https://example.org/x?rev={}#a.vplan\" as x\n",
+                "1".repeat(40)
+            );
+            p.write(
+                "contracts/verify.vplan",
+                CONTRACT.replacen("vplan 1\n", &format!("vplan 1\n{import}"), 1),
+            );
         }),
         ("records that are tracked", "vplan check", &|p| {
             p.write(".vplan/x", "").write("src/a", "ok, and more\n");
@@ -339,9 +427,18 @@ fn what_keeps_the_run_from_its_work_sends_back() {
         act(&project);
         let answer = stop(&project);
         let last = blocked(&answer).trim_end().lines().last().unwrap();
-        assert!(last.starts_with(&format!("Run next: `{next}")), "{what}: {answer}");
-        assert!(answer["reason"].as_str().unwrap().contains("attempt 1, "), "{what}: {answer}");
-        assert!(blocked(&stop(&project)).contains("attempt 2, "), "{what}: each is a round");
+        assert!(
+            last.starts_with(&format!("Run next: `{next}")),
+            "{what}: {answer}"
+        );
+        assert!(
+            answer["reason"].as_str().unwrap().contains("attempt 1, "),
+            "{what}: {answer}"
+        );
+        assert!(
+            blocked(&stop(&project)).contains("attempt 2, "),
+            "{what}: each is a round"
+        );
     }
 }
 
@@ -351,7 +448,13 @@ fn a_pipe_that_git_waits_for_sends_back() {
     let project = project(CONTRACT);
     start(&project, "s-1");
     project.remove(".gitignore");
-    assert!(std::process::Command::new("mkfifo").arg(project.path(".gitignore")).status().unwrap().success());
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(project.path(".gitignore"))
+            .status()
+            .unwrap()
+            .success()
+    );
     project.write("src/a", "bad\n");
     assert!(blocked(&stop(&project)).contains("attempt 1, "));
 }
@@ -369,15 +472,23 @@ fn at_the_end_of_the_retries_people_are_told_and_it_stays_not_complete() {
         blocked(&stop(&project));
         blocked(&stop(&project));
         let answer = stop(&project);
-        assert!(answer["decision"].is_null() && answer["reason"].is_null(), "{answer}");
+        assert!(
+            answer["decision"].is_null() && answer["reason"].is_null(),
+            "{answer}"
+        );
         let said = answer["systemMessage"].as_str().unwrap();
-        assert!(said.contains("gave up on session/s-1") && said.contains("NOT verified"), "{said}");
+        assert!(
+            said.contains("gave up on session/s-1") && said.contains("NOT verified"),
+            "{said}"
+        );
         if broken {
             project.git(&["checkout", "-q", "contracts/verify.vplan"]);
         }
         project.run(&["gate", "show", "--check"]).exits(20);
         // What fails otherwise since then counts anew.
-        project.write("src/a", "ok\n").write("contracts/verify.vplan", "other nonsense {\n");
+        project
+            .write("src/a", "ok\n")
+            .write("contracts/verify.vplan", "other nonsense {\n");
         if !broken {
             blocked(&stop(&project));
         }
@@ -389,21 +500,39 @@ fn at_the_end_of_the_retries_people_are_told_and_it_stays_not_complete() {
 
 #[test]
 fn time_that_is_up_sends_back_and_nothing_goes_on() {
-    let contract = gate("retries 1").replace("grep -q ok src/a", "sh -c 'echo $$ > src/pid; exec sleep 600'");
+    let contract = gate("retries 1").replace(
+        "grep -q ok src/a",
+        "sh -c 'echo $$ > src/pid; exec sleep 600'",
+    );
     let project = project(&contract);
     start(&project, "s-1");
     project.write("src/a", "new\n");
-    let stop = || answer(&project.vplan(&["hook", "claude-code", "--timeout", "12"]).stdin(event("Stop", "s-1")).run());
+    let stop = || {
+        answer(
+            &project
+                .vplan(&["hook", "claude-code", "--timeout", "12"])
+                .stdin(event("Stop", "s-1"))
+                .run(),
+        )
+    };
     let answer = stop();
     assert!(blocked(&answer).contains("time is up"), "{answer}");
     let gone = || {
         let pid = project.read("src/pid");
-        eventually("the step is gone", || !std::path::Path::new(&format!("/proc/{}", pid.trim())).exists());
+        eventually("the step is gone", || {
+            !std::path::Path::new(&format!("/proc/{}", pid.trim())).exists()
+        });
     };
     gone();
     assert_eq!(entry(&project, "s-1")["rounds"], 1);
     let answer = stop();
-    assert!(answer["systemMessage"].as_str().unwrap().contains("time is up"), "{answer}");
+    assert!(
+        answer["systemMessage"]
+            .as_str()
+            .unwrap()
+            .contains("time is up"),
+        "{answer}"
+    );
     gone();
 }
 
@@ -420,13 +549,19 @@ fn what_the_agent_reads_is_bounded_inert_and_names_what_failed() {
     project.write("src/a", hostile);
     let answer = stop(&project);
     let reason = blocked(&answer);
-    assert!(reason.len() > 4096 && !reason.contains('\u{1b}'), "{reason}");
+    assert!(
+        reason.len() > 4096 && !reason.contains('\u{1b}'),
+        "{reason}"
+    );
     for n in 0..30 {
         assert!(reason.contains(&format!("`c{n}`")), "{n}: {reason}");
     }
     // Every foreign line is inside a fence that is closed.
     let fences: Vec<&str> = reason.lines().filter(|l| l.starts_with("`````")).collect();
-    assert!(fences.len() >= 2 && fences.len().is_multiple_of(2), "{reason}");
+    assert!(
+        fences.len() >= 2 && fences.len().is_multiple_of(2),
+        "{reason}"
+    );
 }
 
 #[test]
@@ -444,8 +579,14 @@ fn a_caller_of_its_own_gets_the_same() {
     start(&project, "s-1");
     project.write("src/a", "bad\n").commit("work");
     blocked(&stop(&project));
-    let report = project.run(&["run", "--subject", "session/s-1", "--format", "json"]).exits(40).json();
-    assert_eq!((&report["attempt"], &report["decision"]), (&json!(2), &json!("retry")));
+    let report = project
+        .run(&["run", "--subject", "session/s-1", "--format", "json"])
+        .exits(40)
+        .json();
+    assert_eq!(
+        (&report["attempt"], &report["decision"]),
+        (&json!(2), &json!("retry"))
+    );
 }
 
 #[test]
@@ -464,7 +605,12 @@ fn a_ledger_that_cannot_be_used_lets_nothing_through() {
     for _ in 0..3 {
         blocked(&stop(&project));
     }
-    assert!(stop(&project)["systemMessage"].as_str().unwrap().contains("NOT verified"));
+    assert!(
+        stop(&project)["systemMessage"]
+            .as_str()
+            .unwrap()
+            .contains("NOT verified")
+    );
 }
 
 #[test]
@@ -487,8 +633,19 @@ fn a_clone_that_lacks_the_default_branch_is_not_let_go() {
     origin.git(&["checkout", "-q", "-b", "work"]);
     origin.write("src/a", "bad\n").commit("work");
     let clone = Project::git_empty();
-    clone.git(&["remote", "add", "origin", &format!("file://{}", origin.root().display())]);
-    clone.git(&["fetch", "-q", "--depth=1", "origin", "work:refs/remotes/origin/work"]);
+    clone.git(&[
+        "remote",
+        "add",
+        "origin",
+        &format!("file://{}", origin.root().display()),
+    ]);
+    clone.git(&[
+        "fetch",
+        "-q",
+        "--depth=1",
+        "origin",
+        "work:refs/remotes/origin/work",
+    ]);
     clone.git(&["checkout", "-q", "--detach", "origin/work"]);
     let answer = stop(&clone);
     assert!(blocked(&answer).contains("git fetch"), "{answer}");
@@ -497,7 +654,9 @@ fn a_clone_that_lacks_the_default_branch_is_not_let_go() {
 #[test]
 fn a_session_may_begin_before_the_first_commit() {
     let project = Project::git_empty();
-    project.write("contracts/verify.vplan", CONTRACT).write("src/a", "ok\n");
+    project
+        .write("contracts/verify.vplan", CONTRACT)
+        .write("src/a", "ok\n");
     start(&project, "s-1");
     passes(&stop(&project));
     project.write("src/a", "bad\n").commit("work");
@@ -516,11 +675,25 @@ fn what_is_no_event_is_said() {
         "{\"hook_event_name\": \"Stop\"}",
         "{\"session_id\": 1, \"hook_event_name\": \"Stop\"}",
     ];
-    let named =
-        [("PreToolUse", "s"), ("Stop", ""), ("Stop", "../x"), ("Stop", "a b"), ("Stop", ".x"), ("Stop", long.as_str())];
-    let events = bad.iter().map(|b| (*b).to_owned()).chain(named.iter().map(|(name, id)| event(name, id)));
+    let named = [
+        ("PreToolUse", "s"),
+        ("Stop", ""),
+        ("Stop", "../x"),
+        ("Stop", "a b"),
+        ("Stop", ".x"),
+        ("Stop", long.as_str()),
+    ];
+    let events = bad
+        .iter()
+        .map(|b| (*b).to_owned())
+        .chain(named.iter().map(|(name, id)| event(name, id)));
     for text in events {
-        project.vplan(&["hook", "claude-code"]).stdin(text).run().exits(1).warns("error[vplan::hook::event]");
+        project
+            .vplan(&["hook", "claude-code"])
+            .stdin(text)
+            .run()
+            .exits(1)
+            .warns("error[vplan::hook::event]");
     }
     // Who does not close standard input is answered all the same.
     let mut child = project
@@ -531,7 +704,11 @@ fn what_is_no_event_is_said() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    std::io::Write::write_all(child.stdin.as_mut().unwrap(), event("Stop", "s-1").as_bytes()).unwrap();
+    std::io::Write::write_all(
+        child.stdin.as_mut().unwrap(),
+        event("Stop", "s-1").as_bytes(),
+    )
+    .unwrap();
     let held = child.stdin.take();
     assert!(child.ended().success());
     drop(held);
@@ -539,14 +716,25 @@ fn what_is_no_event_is_said() {
 
 #[test]
 fn the_settings_are_printed_and_compared() {
-    let project = project(&CONTRACT.replacen("vplan 1\n", "vplan 1\nlimits {\n  budget 10m\n}\n", 1));
+    let project =
+        project(&CONTRACT.replacen("vplan 1\n", "vplan 1\nlimits {\n  budget 10m\n}\n", 1));
     let printed = project.run(&["hook", "claude-code", "--print"]);
     printed.exits(0).warns(".claude/settings.json");
     let settings: Value = serde_json::from_slice(&printed.stdout).unwrap();
     for event in ["SessionStart", "Stop", "SubagentStop"] {
         let hook = &settings["hooks"][event][0]["hooks"][0];
-        assert_eq!((&hook["type"], &hook["timeout"]), (&json!("command"), &json!(660)), "{hook}");
-        assert!(hook["command"].as_str().unwrap().ends_with("hook claude-code --timeout 660"), "{hook}");
+        assert_eq!(
+            (&hook["type"], &hook["timeout"]),
+            (&json!("command"), &json!(660)),
+            "{hook}"
+        );
+        assert!(
+            hook["command"]
+                .as_str()
+                .unwrap()
+                .ends_with("hook claude-code --timeout 660"),
+            "{hook}"
+        );
     }
     let check = || project.run(&["hook", "claude-code", "--check"]);
     check().exits(40).says("not installed");
@@ -555,22 +743,50 @@ fn the_settings_are_printed_and_compared() {
         "installed as it would be printed; not tracked by git, and an agent that runs as this user may change it",
     );
     project.commit("settings");
-    check().exits(0).says("tracked by git").never_says("not tracked");
+    check()
+        .exits(0)
+        .says("tracked by git")
+        .never_says("not tracked");
     for (old, new, said) in [
-        ("\"timeout\": 660", "\"timeout\": 60", "`timeout` is 60, not 660"),
-        ("\"SubagentStop\"", "\"Other\"", "`SubagentStop` has no hook of vplan"),
+        (
+            "\"timeout\": 660",
+            "\"timeout\": 60",
+            "`timeout` is 60, not 660",
+        ),
+        (
+            "\"SubagentStop\"",
+            "\"Other\"",
+            "`SubagentStop` has no hook of vplan",
+        ),
         ("vplan -C", "true; vplan -C", "`command` is"),
-        ("{\n  \"hooks\"", "{\n  \"disableAllHooks\": true,\n  \"hooks\"", "`disableAllHooks` is set"),
+        (
+            "{\n  \"hooks\"",
+            "{\n  \"disableAllHooks\": true,\n  \"hooks\"",
+            "`disableAllHooks` is set",
+        ),
     ] {
         assert!(printed.out().contains(old));
         project.write(".claude/settings.json", printed.out().replace(old, new));
         check().exits(40).says(said);
     }
-    assert!(project.path(".claude/settings.json").metadata().unwrap().permissions().mode() & 0o200 != 0);
+    assert!(
+        project
+            .path(".claude/settings.json")
+            .metadata()
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o200
+            != 0
+    );
     // Retries 20 are more blocks than Claude Code takes.
-    check().exits(40).says("warning: the gate sends an agent back up to 20 times in a row");
+    check()
+        .exits(40)
+        .says("warning: the gate sends an agent back up to 20 times in a row");
     let few = self::project(&gate("retries 8"));
-    few.run(&["hook", "claude-code", "--check"]).exits(40).never_says("warning");
+    few.run(&["hook", "claude-code", "--check"])
+        .exits(40)
+        .never_says("warning");
     let plain = few.run(&["hook", "claude-code", "--print"]).out();
     assert!(plain.contains("\"timeout\": 120"), "{plain}");
 }
@@ -579,12 +795,23 @@ fn the_settings_are_printed_and_compared() {
 #[test]
 fn a_hook_that_is_killed_leaves_no_run() {
     for signal in [Signal::KILL, Signal::TERM] {
-        let project = project("vplan 1\ncheck a {\n  shell touch ../there; setsid sleep 614170\n}\n");
+        let project =
+            project("vplan 1\ncheck a {\n  shell touch ../there; setsid sleep 614170\n}\n");
         start(&project, "s-1");
         project.write("src/a", "bad\n");
         let mut command = project.vplan(&["hook", "claude-code"]).command();
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        child.stdin.take().unwrap().write_all(event("Stop", "s-1").as_bytes()).unwrap();
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        child
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(event("Stop", "s-1").as_bytes())
+            .unwrap();
         eventually("the step runs", || project.exists("../there"));
         kill_process(Pid::from_child(&child), signal).unwrap();
         assert!(!child.ended().success());

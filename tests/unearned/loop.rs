@@ -18,21 +18,39 @@ fn project(contract: &str, fixer: &str) -> Project {
         ("src/tests/t", "old\n"),
     ]);
     pushed(&project);
-    project.write("src/a", "broken\n").write("src/tests/t", "new\n");
-    project.script("../fix.sh", &format!("#!/bin/sh\necho turn >> ../turns\n{fixer}\n"));
+    project
+        .write("src/a", "broken\n")
+        .write("src/tests/t", "new\n");
+    project.script(
+        "../fix.sh",
+        &format!("#!/bin/sh\necho turn >> ../turns\n{fixer}\n"),
+    );
     project
 }
 
 fn loops(project: &Project, flags: &[&str]) -> Ran {
-    project.run(&[&["loop", "--fix", "sh ../fix.sh", "--format", "json"], flags].concat())
+    project.run(
+        &[
+            &["loop", "--fix", "sh ../fix.sh", "--format", "json"],
+            flags,
+        ]
+        .concat(),
+    )
 }
 
 fn lines(project: &Project, file: &str) -> usize {
-    if project.exists(file) { project.read(file).lines().count() } else { 0 }
+    if project.exists(file) {
+        project.read(file).lines().count()
+    } else {
+        0
+    }
 }
 
 fn said<'a>(report: &'a Value, code: &str) -> Option<&'a Value> {
-    report["caveats"].as_array()?.iter().find(|c| c["code"] == code)
+    report["caveats"]
+        .as_array()?
+        .iter()
+        .find(|c| c["code"] == code)
 }
 
 #[test]
@@ -41,13 +59,21 @@ fn work_that_is_thrown_away_is_not_repaired() {
     for (what, fixer, flags) in [
         ("checkout", "git checkout -q .", &[][..]),
         ("stash", "git stash -q", &[]),
-        ("another branch", "git stash -q && git checkout -q -b other", &[]),
+        (
+            "another branch",
+            "git stash -q && git checkout -q -b other",
+            &[],
+        ),
         ("by hand", "echo good > src/a; echo old > src/tests/t", &[]),
         ("commit and revert", &revert, &[]),
         ("with a base", "git checkout -q .", &["--base", "main"]),
         ("with all files", "git checkout -q .", &["--all"]),
         ("with a list", "git checkout -q .", &["--changed", "src/a"]),
-        ("something else instead", "git checkout -q . && echo x > src/new", &[]),
+        (
+            "something else instead",
+            "git checkout -q . && echo x > src/new",
+            &[],
+        ),
         ("of a subject", "git checkout -q .", &["--subject", "S"]),
     ] {
         let fixer = format!(
@@ -57,11 +83,22 @@ fn work_that_is_thrown_away_is_not_repaired() {
         let ran = loops(&project, flags);
         ran.exits(40).warns("vplan::loop::change_gone");
         let answer = ran.json();
-        assert_eq!((&answer["stop"], &answer["decision"]), (&json!("change_gone"), &json!("fail")), "{what}");
+        assert_eq!(
+            (&answer["stop"], &answer["decision"]),
+            (&json!("change_gone"), &json!("fail")),
+            "{what}"
+        );
         assert_eq!(answer["undone"], json!(["src/a", "src/tests/t"]), "{what}");
         assert_eq!(answer["report"]["verdict"], "failed", "{what}");
-        assert!(said(&answer["report"], "change_gone").is_some(), "{what}: {answer}");
-        assert_eq!(lines(&project, "../runs"), 1, "{what}: nothing was verified of it");
+        assert!(
+            said(&answer["report"], "change_gone").is_some(),
+            "{what}: {answer}"
+        );
+        assert_eq!(
+            lines(&project, "../runs"),
+            1,
+            "{what}: nothing was verified of it"
+        );
         if flags.contains(&"--subject") {
             project.run(&["gate", "show", "--check"]).exits(20);
         }
@@ -72,12 +109,17 @@ fn work_that_is_thrown_away_is_not_repaired() {
 fn work_that_is_hidden_is_not_repaired() {
     for (what, hide) in [
         ("by a rule of the repository", "echo 'src/new' > .gitignore"),
-        ("by a rule of this machine", "echo 'src/new' > .git/info/exclude"),
+        (
+            "by a rule of this machine",
+            "echo 'src/new' > .git/info/exclude",
+        ),
         ("by its absence", "rm src/new"),
     ] {
         let project = project(CONTRACT, hide);
         project.git(&["checkout", "-q", "."]);
-        project.write("src/new", "n\n").write("check.sh", "! test -e src/new\n");
+        project
+            .write("src/new", "n\n")
+            .write("check.sh", "! test -e src/new\n");
         project.git(&["add", "check.sh"]);
         project.commit("the check");
         project.git(&["rm", "-q", "--cached", "src/new"]);
@@ -95,23 +137,37 @@ fn work_that_passed_and_is_thrown_away_in_its_review_is_no_pass() {
         let project = project(CONFIRMED, "git checkout -q .");
         project.write("src/a", "fine\n");
         let answer = loops(&project, flags).exits(40).json();
-        assert_eq!((&answer["stop"], &answer["report"]["verdict"]), (&json!("change_gone"), &json!("failed")));
-        assert_eq!((&answer["counter"], lines(&project, "../runs")), (&json!(0), 1));
+        assert_eq!(
+            (&answer["stop"], &answer["report"]["verdict"]),
+            (&json!("change_gone"), &json!("failed"))
+        );
+        assert_eq!(
+            (&answer["counter"], lines(&project, "../runs")),
+            (&json!(0), 1)
+        );
     }
 }
 
 #[test]
 fn tests_that_are_taken_back_narrow() {
     let project = project(CONTRACT, "git checkout -q src/tests && echo fine > src/a");
-    let answer = loops(&project, &["--require", "full", "--max-rounds", "2"]).exits(21).json();
+    let answer = loops(&project, &["--require", "full", "--max-rounds", "2"])
+        .exits(21)
+        .json();
     assert_eq!(answer["undone"], json!(["src/tests/t"]));
     let caveat = said(&answer["report"], "undone").unwrap();
-    assert_eq!((&caveat["effect"], &caveat["files"]), (&json!("narrows"), &json!(["src/tests/t"])));
+    assert_eq!(
+        (&caveat["effect"], &caveat["files"]),
+        (&json!("narrows"), &json!(["src/tests/t"]))
+    );
     assert_eq!(answer["report"]["coverage"], "narrowed");
     // What is no test is said.
     let project = self::project(CONTRACT, "git checkout -q src/a");
     let answer = loops(&project, &[]).exits(0).json();
-    assert_eq!((&answer["undone"], &answer["report"]["coverage"]), (&json!(["src/a"]), &json!("full")));
+    assert_eq!(
+        (&answer["undone"], &answer["report"]["coverage"]),
+        (&json!(["src/a"]), &json!("full"))
+    );
     assert_eq!(said(&answer["report"], "undone").unwrap()["effect"], "note");
 }
 
@@ -120,7 +176,11 @@ fn a_repair_after_which_nothing_applies_is_no_pass() {
     let project = project(CONTRACT, "git checkout -q src\necho more >> ../n\n");
     project.write("README", "new\n");
     let answer = loops(&project, &["--max-rounds", "3"]).exits(22).json();
-    assert_eq!((&answer["stop"], &answer["rounds"][1]["decision"]), (&json!("no_change"), &json!("retry")), "{answer}");
+    assert_eq!(
+        (&answer["stop"], &answer["rounds"][1]["decision"]),
+        (&json!("no_change"), &json!("retry")),
+        "{answer}"
+    );
 }
 
 #[test]
@@ -128,12 +188,47 @@ fn a_confirmation_that_nobody_gave_does_not_count() {
     for (what, fixer, exit, stop, runs, counter) in [
         ("it does not agree", "exit 1", 20, "not_confirmed", 1, 1),
         ("it is killed", "kill -9 $$", 20, "not_confirmed", 1, 1),
-        ("it is stuck", "echo STUCK: I cannot read it", 22, "stuck", 1, 1),
-        ("it changes the work each time", "echo more >> src/a", 21, "max_rounds", 3, 1),
+        (
+            "it is stuck",
+            "echo STUCK: I cannot read it",
+            22,
+            "stuck",
+            1,
+            1,
+        ),
+        (
+            "it changes the work each time",
+            "echo more >> src/a",
+            21,
+            "max_rounds",
+            3,
+            1,
+        ),
         ("it agrees", "true", 0, "passed", 1, 2),
-        ("it commits what is there", &format!("git add -A && {COMMIT}"), 0, "passed", 1, 2),
-        ("it repairs, then agrees", "test -e ../once || echo more >> src/a; touch ../once", 0, "passed", 2, 2),
-        ("it edits the contract", "echo 'check b: true' >> contracts/verify.vplan", 22, "contract_changed", 1, 1),
+        (
+            "it commits what is there",
+            &format!("git add -A && {COMMIT}"),
+            0,
+            "passed",
+            1,
+            2,
+        ),
+        (
+            "it repairs, then agrees",
+            "test -e ../once || echo more >> src/a; touch ../once",
+            0,
+            "passed",
+            2,
+            2,
+        ),
+        (
+            "it edits the contract",
+            "echo 'check b: true' >> contracts/verify.vplan",
+            22,
+            "contract_changed",
+            1,
+            1,
+        ),
     ] {
         for flags in [&[][..], &["--subject", "S"]] {
             let project = project(CONFIRMED, fixer);
@@ -141,10 +236,21 @@ fn a_confirmation_that_nobody_gave_does_not_count() {
             let ran = loops(&project, &[flags, &["--max-rounds", "3"]].concat());
             ran.exits(exit);
             let answer = ran.json();
-            let seen = (&answer["stop"], &answer["counter"], lines(&project, "../runs"));
-            assert_eq!(seen, (&json!(stop), &json!(counter), runs), "{what} {flags:?}: {answer}");
+            let seen = (
+                &answer["stop"],
+                &answer["counter"],
+                lines(&project, "../runs"),
+            );
+            assert_eq!(
+                seen,
+                (&json!(stop), &json!(counter), runs),
+                "{what} {flags:?}: {answer}"
+            );
             if let [_, subject] = flags {
-                let shown = project.run(&["gate", "show", "--format", "json"]).exits(0).json();
+                let shown = project
+                    .run(&["gate", "show", "--format", "json"])
+                    .exits(0)
+                    .json();
                 let complete = shown["subjects"][0]["decision"] == "complete";
                 assert_eq!(complete, exit == 0, "{what} {subject}: {shown}");
             }
@@ -155,30 +261,79 @@ fn a_confirmation_that_nobody_gave_does_not_count() {
 #[test]
 fn an_ignored_contract_is_looked_at_before_a_review_counts() {
     let project = project(CONFIRMED, "echo 'check b: true' >> contracts/own.vplan");
-    project.write("src/a", "fine\n").write(".gitignore", "own.vplan\n").write("contracts/own.vplan", CONFIRMED);
-    let answer = loops(&project, &["--contract", "contracts/own.vplan"]).exits(22).json();
+    project
+        .write("src/a", "fine\n")
+        .write(".gitignore", "own.vplan\n")
+        .write("contracts/own.vplan", CONFIRMED);
+    let answer = loops(&project, &["--contract", "contracts/own.vplan"])
+        .exits(22)
+        .json();
     assert_eq!(answer["stop"], "contract_changed");
 }
 
 #[test]
 fn one_that_is_stuck_says_so_and_nothing_more() {
     for (what, fixer, stuck) in [
-        ("its last line", "echo working; echo 'STUCK: no access to the \\033[2Jdatabase'; echo", "no access"),
-        ("on standard error", "echo 'STUCK: because' >&2; exit 3", "because"),
-        ("in the file", "echo 'from the file' > \"$VPLAN_STUCK\"", "from the file"),
+        (
+            "its last line",
+            "echo working; echo 'STUCK: no access to the \\033[2Jdatabase'; echo",
+            "no access",
+        ),
+        (
+            "on standard error",
+            "echo 'STUCK: because' >&2; exit 3",
+            "because",
+        ),
+        (
+            "in the file",
+            "echo 'from the file' > \"$VPLAN_STUCK\"",
+            "from the file",
+        ),
         ("an empty file", ": > \"$VPLAN_STUCK\"", "it gave no reason"),
-        ("something else in its place", "mkdir \"$VPLAN_STUCK\"", "cannot be read"),
-        ("with a secret", "echo \"key $GRANTED_KEY\" > \"$VPLAN_STUCK\"", "key "),
-        ("after a repair", "echo good > src/a; echo STUCK: the rest; ", "the rest"),
+        (
+            "something else in its place",
+            "mkdir \"$VPLAN_STUCK\"",
+            "cannot be read",
+        ),
+        (
+            "with a secret",
+            "echo \"key $GRANTED_KEY\" > \"$VPLAN_STUCK\"",
+            "key ",
+        ),
+        (
+            "after a repair",
+            "echo good > src/a; echo STUCK: the rest; ",
+            "the rest",
+        ),
     ] {
         let project = project(CONTRACT, fixer);
-        let flags =
-            ["loop", "--fix", "sh ../fix.sh", "--format", "json", "--subject", "S", "--grant-env", "GRANTED_KEY"];
-        let ran = project.vplan(&flags).env("GRANTED_KEY", "granted-value").run();
+        let flags = [
+            "loop",
+            "--fix",
+            "sh ../fix.sh",
+            "--format",
+            "json",
+            "--subject",
+            "S",
+            "--grant-env",
+            "GRANTED_KEY",
+        ];
+        let ran = project
+            .vplan(&flags)
+            .env("GRANTED_KEY", "granted-value")
+            .run();
         ran.exits(22).never_says("granted-value").never_says("\x1b");
         let answer = ran.json();
-        assert_eq!((&answer["stop"], &answer["decision"]), (&json!("stuck"), &json!("escalate")), "{what}");
-        assert!(answer["stuck"].as_str().unwrap().contains(stuck), "{what}: {}", answer["stuck"]);
+        assert_eq!(
+            (&answer["stop"], &answer["decision"]),
+            (&json!("stuck"), &json!("escalate")),
+            "{what}"
+        );
+        assert!(
+            answer["stuck"].as_str().unwrap().contains(stuck),
+            "{what}: {}",
+            answer["stuck"]
+        );
         assert_eq!(lines(&project, "../turns"), 1, "{what}");
         project.run(&["gate", "show"]).exits(0).says("escalate");
     }
@@ -193,11 +348,18 @@ fn what_was_not_looked_at_is_said_in_every_round() {
     project.git(&["update-ref", "-d", "refs/remotes/origin/HEAD"]);
     project.git(&["update-ref", "-d", "refs/remotes/origin/main"]);
     project.git(&["branch", "-q", "-m", "work"]);
-    let first = project.run(&["explain", "--format", "json"]).exits(0).json();
+    let first = project
+        .run(&["explain", "--format", "json"])
+        .exits(0)
+        .json();
     let answer = loops(&project, &[]).exits(0).json();
     assert!(said(&first, "base_unknown").is_some(), "{first}");
     let last = said(&answer["report"], "base_unknown");
-    assert_eq!(last.map(|c| &c["effect"]), Some(&json!("narrows")), "{answer}");
+    assert_eq!(
+        last.map(|c| &c["effect"]),
+        Some(&json!("narrows")),
+        "{answer}"
+    );
     assert_eq!(answer["report"]["coverage"], "narrowed");
 }
 
@@ -205,15 +367,24 @@ fn what_was_not_looked_at_is_said_in_every_round() {
 #[test]
 fn work_under_another_name_is_not_gone() {
     for (fixer, stop, exit) in [
-        ("if test -e src/new; then mv src/new src/other; else echo good > src/a; fi", "passed", 0),
+        (
+            "if test -e src/new; then mv src/new src/other; else echo good > src/a; fi",
+            "passed",
+            0,
+        ),
         ("rm src/new; echo else > src/other", "change_gone", 40),
     ] {
         let project = project(CONTRACT, fixer);
-        project.write("src/tests/t", "old\n").commit("broken before");
+        project
+            .write("src/tests/t", "old\n")
+            .commit("broken before");
         super::pushed(&project);
         project.write("src/new", "1\n");
         let answer = loops(&project, &[]).exits(exit).json();
         assert_eq!(answer["stop"], stop, "{fixer}: {answer}");
-        assert!(answer.get("undone").is_none_or(|u| u == &json!([])) || exit == 40, "{answer}");
+        assert!(
+            answer.get("undone").is_none_or(|u| u == &json!([])) || exit == 40,
+            "{answer}"
+        );
     }
 }

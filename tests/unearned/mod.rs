@@ -2,6 +2,7 @@
 
 mod base;
 mod ci;
+mod content;
 mod hook;
 mod judge;
 mod r#loop;
@@ -13,27 +14,42 @@ mod plan;
 mod recovery;
 mod run;
 mod status;
-mod content;
-mod supervisor;
 mod subjects;
+mod supervisor;
 mod writes;
 
 use serde_json::Value;
 
 /// The codes of a report's caveats.
 fn codes(report: &Value) -> Vec<&str> {
-    let caveats = report["caveats"].as_array().map(Vec::as_slice).unwrap_or_default();
-    caveats.iter().map(|c| c["code"].as_str().unwrap()).collect()
+    let caveats = report["caveats"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    caveats
+        .iter()
+        .map(|c| c["code"].as_str().unwrap())
+        .collect()
 }
 
 fn caveat<'a>(report: &'a Value, code: &str) -> &'a Value {
-    let caveats = report["caveats"].as_array().unwrap_or_else(|| panic!("no caveats: {report:#}"));
-    caveats.iter().find(|c| c["code"] == code).unwrap_or_else(|| panic!("no {code}: {report:#}"))
+    let caveats = report["caveats"]
+        .as_array()
+        .unwrap_or_else(|| panic!("no caveats: {report:#}"));
+    caveats
+        .iter()
+        .find(|c| c["code"] == code)
+        .unwrap_or_else(|| panic!("no {code}: {report:#}"))
 }
 
-/// Says that the remote's default branch has what is committed: then it is known what a change begins from.
+/// Says that the remote's default branch has what is committed: then it is known what a change
+/// begins from.
 fn pushed(project: &crate::support::Project) {
     project.git(&["config", "remote.origin.url", "/nowhere"]);
     project.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
-    project.git(&["symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main"]);
+    project.git(&[
+        "symbolic-ref",
+        "refs/remotes/origin/HEAD",
+        "refs/remotes/origin/main",
+    ]);
 }

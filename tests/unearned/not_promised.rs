@@ -1,4 +1,5 @@
-//! `vplan help security`: each promise has its test, and what is not promised is really to be had by the commands that the page shows.
+//! `vplan help security`: each promise has its test, and what is not promised is really to be had
+//! by the commands that the page shows.
 
 use crate::support::{Project, Ran};
 use std::collections::BTreeSet;
@@ -14,23 +15,42 @@ fn part(from: &str, to: &str) -> &'static str {
 
 /// The commands of an example.
 fn commands(name: &str) -> &'static str {
-    part("\n## Not promised\n", "\0").split(&format!("```sh {name}\n")).nth(1).unwrap().split("```").next().unwrap()
+    part("\n## Not promised\n", "\0")
+        .split(&format!("```sh {name}\n"))
+        .nth(1)
+        .unwrap()
+        .split("```")
+        .next()
+        .unwrap()
 }
 
 /// The names of all tests of this program.
 fn tests() -> BTreeSet<String> {
-    let output = Command::new(std::env::current_exe().unwrap()).args(["--list", "--format", "terse"]).output().unwrap();
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--list", "--format", "terse"])
+        .output()
+        .unwrap();
     let list = String::from_utf8(output.stdout).unwrap();
-    list.lines().filter_map(|line| Some(line.strip_suffix(": test")?.to_owned())).collect()
+    list.lines()
+        .filter_map(|line| Some(line.strip_suffix(": test")?.to_owned()))
+        .collect()
 }
 
 #[test]
 fn each_promise_has_its_test() {
     let tests = tests();
-    let promises: Vec<&str> = part("\n## Promised\n", "\n## ").split("\n- ").skip(1).collect();
+    let promises: Vec<&str> = part("\n## Promised\n", "\n## ")
+        .split("\n- ")
+        .skip(1)
+        .collect();
     assert!(promises.len() > 20, "{} promises", promises.len());
     for promise in promises {
-        let names: Vec<&str> = promise.split('`').skip(1).step_by(2).filter(|word| word.contains("::")).collect();
+        let names: Vec<&str> = promise
+            .split('`')
+            .skip(1)
+            .step_by(2)
+            .filter(|word| word.contains("::"))
+            .collect();
         assert!(!names.is_empty(), "no test is named: {promise}");
         for name in names {
             assert!(tests.contains(name), "there is no test `{name}`: {promise}");
@@ -40,7 +60,8 @@ fn each_promise_has_its_test() {
 
 const UNIT: &str = "vplan 1\nwhenChangedAny \"src/**\" {\n  check unit {\n    run CHECK\n  }\n}\n";
 
-/// A work tree in which `check` does not pass after the change; programs are found in `~/bin`, vplan among them in `../bin`.
+/// A work tree in which `check` does not pass after the change; programs are found in `~/bin`,
+/// vplan among them in `../bin`.
 fn red(check: &str, good: &str, bad: &str) -> Project {
     let contract = UNIT.replace("CHECK", check);
     let project = Project::git_with(&[
@@ -51,26 +72,38 @@ fn red(check: &str, good: &str, bad: &str) -> Project {
         ("helper", "ok\n"),
         ("test.sh", "grep -q ok src/a\n"),
     ]);
-    project.write("node_modules/lint/run.sh", "grep -q ok src/a\n").mkdir("../home/bin").mkdir("../bin");
+    project
+        .write("node_modules/lint/run.sh", "grep -q ok src/a\n")
+        .mkdir("../home/bin")
+        .mkdir("../bin");
     project.git(&["config", "user.name", "A"]);
     project.git(&["config", "user.email", "a@example.org"]);
-    project.symlink("../bin/vplan", env!("CARGO_BIN_EXE_vplan")).write("src/a", bad);
-    let path = format!("{}:{}", project.path("../bin").display(), std::env::var("PATH").unwrap());
+    project
+        .symlink("../bin/vplan", env!("CARGO_BIN_EXE_vplan"))
+        .write("src/a", bad);
+    let path = format!(
+        "{}:{}",
+        project.path("../bin").display(),
+        std::env::var("PATH").unwrap()
+    );
     project.env("PATH", path)
 }
 
 /// Runs an example of the page as it is written.
 fn shown(project: &Project, name: &str) -> Ran {
     let nothing: [&str; 0] = [];
-    project.vplan(&nothing).under(&["sh", "-e", "-c", commands(name)]).run()
+    project
+        .vplan(&nothing)
+        .under(&["sh", "-e", "-c", commands(name)])
+        .run()
 }
 
 #[test]
 fn what_is_not_promised_is_named() {
     let examples = PAGE.lines().filter_map(|line| line.strip_prefix("```sh "));
     let tried = [
-        "tests", "ignored", "links", "home", "path", "refs", "state", "accept", "record", "reset", "narrowed",
-        "inputs", "sandbox", "killed", "mapped",
+        "tests", "ignored", "links", "home", "path", "refs", "state", "accept", "record", "reset",
+        "narrowed", "inputs", "sandbox", "killed", "mapped",
     ];
     assert_eq!(examples.collect::<BTreeSet<_>>(), BTreeSet::from(tried));
 }
@@ -88,7 +121,11 @@ fn what_the_machine_and_the_tests_say_is_believed() {
     ] {
         let project = red(check, good, bad);
         let before = project.run(&["run", "--require", "full"]);
-        assert!(matches!(before.exit, Some(40..=42)), "{name}: {}", before.out());
+        assert!(
+            matches!(before.exit, Some(40..=42)),
+            "{name}: {}",
+            before.out()
+        );
         shown(&project, name).exits(0);
     }
 }
@@ -99,7 +136,9 @@ fn the_state_directory_is_believed() {
     project.run(&["run"]).exits(0);
     project.write("src/a", "bad\n").run(&["run"]).exits(40);
     project.run(&["status", "--require", "verified"]).exits(44);
-    shown(&project, "state").exits(0).says("the work tree is the one that was verified");
+    shown(&project, "state")
+        .exits(0)
+        .says("the work tree is the one that was verified");
     assert_eq!(project.read("src/a"), "bad\n");
 }
 
@@ -111,7 +150,11 @@ fn the_same_user_speaks_for_people() {
         shown(&project, name).exits(0).says("S ");
         assert_eq!(project.read("src/a"), "bad\n");
         let status = project.run(&["status", "--require", "verified"]);
-        assert!(name == "accept" || status.exit == Some(44), "{name}: {}", status.out());
+        assert!(
+            name == "accept" || status.exit == Some(44),
+            "{name}: {}",
+            status.out()
+        );
     }
 }
 
@@ -128,7 +171,9 @@ fn what_is_not_declared_is_not_looked_at() {
     let check = "sh -c \"grep -q ok helper\"\n    inputs \"src/**\"";
     let project = red(check, "ok\n", "ok too\n");
     project.run(&["run"]).exits(0);
-    shown(&project, "inputs").exits(0).says("1 of them in earlier runs");
+    shown(&project, "inputs")
+        .exits(0)
+        .says("1 of them in earlier runs");
     project.run(&["run", "--no-cache"]).exits(40);
 }
 

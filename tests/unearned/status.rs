@@ -4,11 +4,14 @@ use crate::support::Project;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-const CONTRACT: &str =
-    "vplan 1\ncheck other: true\nwhenChangedAny \"src/**\" {\n  check unit: test ! -e src/bad\n  check lint: true\n}\n";
+const CONTRACT: &str = "vplan 1\ncheck other: true\nwhenChangedAny \"src/**\" {\n  check unit: test ! -e src/bad\n  check lint: true\n}\n";
 
 fn project() -> Project {
-    Project::git_with(&[("contracts/verify.vplan", CONTRACT), ("src/a", "1"), ("README.md", "Words.\n")])
+    Project::git_with(&[
+        ("contracts/verify.vplan", CONTRACT),
+        ("src/a", "1"),
+        ("README.md", "Words.\n"),
+    ])
 }
 
 /// A tree on which the run that the change needs has failed.
@@ -21,29 +24,50 @@ fn red() -> Project {
 
 #[track_caller]
 fn refused(project: &Project, why: &str) {
-    project.run(&["status", "--require", "verified"]).exits(44).says(why);
-    let document = project.run(&["status", "--require", "verified", "--format", "json"]).exits(44).json();
+    project
+        .run(&["status", "--require", "verified"])
+        .exits(44)
+        .says(why);
+    let document = project
+        .run(&["status", "--require", "verified", "--format", "json"])
+        .exits(44)
+        .json();
     assert_eq!(document["verified"], false);
     assert_ne!(document["answer"], "verified");
-    assert!(document["whyNot"].as_str().unwrap().contains(why), "{document}");
+    assert!(
+        document["whyNot"].as_str().unwrap().contains(why),
+        "{document}"
+    );
     // Who requires nothing is told the same, and is let go.
-    assert_eq!(project.run(&["status", "--format", "json"]).exits(0).json(), document);
+    assert_eq!(
+        project.run(&["status", "--format", "json"]).exits(0).json(),
+        document
+    );
 }
 
 #[track_caller]
 fn verified(project: &Project) {
     project.run(&["status", "--require", "verified"]).exits(0);
     let document = project.run(&["status", "--format", "json"]).exits(0).json();
-    assert_eq!((&document["answer"], &document["verified"]), (&json!("verified"), &json!(true)), "{document}");
+    assert_eq!(
+        (&document["answer"], &document["verified"]),
+        (&json!("verified"), &json!(true)),
+        "{document}"
+    );
 }
 
 #[track_caller]
 fn ran(project: &Project, args: &[&str], exit: i32) -> Value {
-    project.run(&[&["run"], args, &["--format", "json"]].concat()).exits(exit).json()
+    project
+        .run(&[&["run"], args, &["--format", "json"]].concat())
+        .exits(exit)
+        .json()
 }
 
 fn folder(project: &Project, report: &Value) -> PathBuf {
-    project.path(".vplan/runs").join(report["runId"].as_str().unwrap())
+    project
+        .path(".vplan/runs")
+        .join(report["runId"].as_str().unwrap())
 }
 
 fn edit(file: &Path, old: &str, new: &str) {
@@ -98,7 +122,8 @@ fn a_run_that_does_less_does_not_cover_a_failure() {
     }
 }
 
-/// A base that is later than the default one: such a run counts for what it contains, and it is narrowed.
+/// A base that is later than the default one: such a run counts for what it contains, and it is
+/// narrowed.
 #[test]
 fn a_run_since_a_later_commit_does_not_cover_earlier_ones() {
     let project = project();
@@ -106,11 +131,17 @@ fn a_run_since_a_later_commit_does_not_cover_earlier_ones() {
     project.write("src/c", "").commit("more");
     project.write("README.md", "Other words.\n");
     for base in ["HEAD", "HEAD~1", "main"] {
-        let report = project.run(&["run", "--only", "other", "--base", base, "--format", "json"]).exits(0).json();
+        let report = project
+            .run(&["run", "--only", "other", "--base", base, "--format", "json"])
+            .exits(0)
+            .json();
         assert_eq!(report["coverage"], "narrowed", "{base}");
         refused(&project, "");
     }
-    project.run(&["run", "--base", "HEAD"]).exits(0).says("`--base` leaves out commits");
+    project
+        .run(&["run", "--base", "HEAD"])
+        .exits(0)
+        .says("`--base` leaves out commits");
     refused(&project, "narrowed");
     project.run(&["run", "--base", "HEAD~1"]).exits(40);
     refused(&project, "");
@@ -125,8 +156,14 @@ fn a_run_since_a_later_commit_does_not_cover_earlier_ones() {
 #[test]
 fn a_run_that_does_less_says_what_it_lacks() {
     for (less, why) in [
-        (&["--changed", "README.md"][..], "it did not run `unit`, `lint` as it would run now"),
-        (&["--changed-none"], "it did not run `unit`, `lint` as it would run now"),
+        (
+            &["--changed", "README.md"][..],
+            "it did not run `unit`, `lint` as it would run now",
+        ),
+        (
+            &["--changed-none"],
+            "it did not run `unit`, `lint` as it would run now",
+        ),
         (&["--shard", "1/2"], "only a shard"),
         (&["--shard", "1/1"], "only a shard"),
         (&["--mode", "off"], "mode is off"),
@@ -134,9 +171,13 @@ fn a_run_that_does_less_says_what_it_lacks() {
         let project = project();
         project.write("src/b", "");
         let _ = project.run(&[&["run"], less].concat()).exits(0);
-        let why_not = project.run(&["status", "--format", "json"]).exits(0).json()["whyNot"].clone();
+        let why_not =
+            project.run(&["status", "--format", "json"]).exits(0).json()["whyNot"].clone();
         let named = |word: &str| why_not.as_str().unwrap().contains(word);
-        assert!(named(why) || (why.contains("lint") && named("narrowed")), "{less:?}: {why_not}");
+        assert!(
+            named(why) || (why.contains("lint") && named("narrowed")),
+            "{less:?}: {why_not}"
+        );
         project.run(&["status", "--require", "verified"]).exits(44);
         ran(&project, &[], 0);
         verified(&project);
@@ -147,13 +188,21 @@ fn a_run_that_does_less_says_what_it_lacks() {
 #[test]
 fn another_contract_verifies_nothing() {
     let project = red();
-    project.write(".vplan/weak.vplan", "vplan 1\ncheck unit: true\ncheck lint: true\ncheck other: true\n");
-    let _ = project.run(&["run", "--contract", ".vplan/weak.vplan"]).exit;
+    project.write(
+        ".vplan/weak.vplan",
+        "vplan 1\ncheck unit: true\ncheck lint: true\ncheck other: true\n",
+    );
+    let _ = project
+        .run(&["run", "--contract", ".vplan/weak.vplan"])
+        .exit;
     project.remove(".vplan/weak.vplan");
     refused(&project, "");
     // Nor does it where nothing has failed.
     let project = self::project();
-    project.write("src/b", "").write(".vplan/weak.vplan", CONTRACT.replace("test ! -e src/bad", "true"));
+    project.write("src/b", "").write(
+        ".vplan/weak.vplan",
+        CONTRACT.replace("test ! -e src/bad", "true"),
+    );
     ran(&project, &["--contract", ".vplan/weak.vplan"], 0);
     project.remove(".vplan/weak.vplan");
     refused(&project, "");
@@ -175,10 +224,17 @@ fn an_edited_report_is_unknown() {
         failed["tree"].as_str().unwrap(),
     );
     std::fs::remove_dir_all(folder(&project, &failed)).unwrap();
-    project.run(&["status", "--require", "verified"]).exits(44).says("unknown: its record is not there");
+    project
+        .run(&["status", "--require", "verified"])
+        .exits(44)
+        .says("unknown: its record is not there");
     let verify = project.run(&["verify", passed["runId"].as_str().unwrap()]);
-    verify.exits(4).says("✗ origin: its report is not the one that vplan wrote");
-    verify.says("✗ tree: the work tree is the one that the report names, and not the one that was verified");
+    verify
+        .exits(4)
+        .says("✗ origin: its report is not the one that vplan wrote");
+    verify.says(
+        "✗ tree: the work tree is the one that the report names, and not the one that was verified",
+    );
 }
 
 #[test]
@@ -186,7 +242,11 @@ fn each_edit_of_a_record_is_seen() {
     let project = project();
     project.write("src/b", "");
     for (file, old, new) in [
-        ("report.json", "\"verdict\":\"passed\"", "\"verdict\": \"passed\""),
+        (
+            "report.json",
+            "\"verdict\":\"passed\"",
+            "\"verdict\": \"passed\"",
+        ),
         ("report.json", "\"exitCode\":0,", "\"exitCode\":0, "),
         ("report.json", "\"durationMs\":", "\"durationMs\":1"),
         ("plan.json", "\"id\":\"lint\"", "\"id\":\"tint\""),
@@ -208,7 +268,11 @@ fn each_edit_of_a_record_is_seen() {
     let failed = red();
     let report = ran(&failed, &[], 40);
     for file in ["events.jsonl", "report.json"] {
-        edit(&folder(&failed, &report).join(file), "\"verdict\":\"failed\"", "\"verdict\":\"passed\"");
+        edit(
+            &folder(&failed, &report).join(file),
+            "\"verdict\":\"failed\"",
+            "\"verdict\":\"passed\"",
+        );
     }
     refused(&failed, "");
 }
@@ -216,15 +280,26 @@ fn each_edit_of_a_record_is_seen() {
 /// The same tree, the same contract, and a check that looks outside of both.
 #[test]
 fn a_record_of_another_repository_is_unknown() {
-    let files = [("contracts/verify.vplan", "vplan 1\ncheck unit: test -e ../ok\n")];
+    let files = [(
+        "contracts/verify.vplan",
+        "vplan 1\ncheck unit: test -e ../ok\n",
+    )];
     let (here, there) = (Project::git_with(&files), Project::git_with(&files));
     there.write("../ok", "");
     let report = ran(&there, &["--all"], 0);
     copy(&folder(&there, &report), &folder(&here, &report));
-    here.run(&["status", "--require", "verified"]).exits(44).says("unknown: vplan has not kept that it ran here");
-    assert_eq!(here.run(&["status", "--format", "json"]).json()["answer"], "unknown");
+    here.run(&["status", "--require", "verified"])
+        .exits(44)
+        .says("unknown: vplan has not kept that it ran here");
+    assert_eq!(
+        here.run(&["status", "--format", "json"]).json()["answer"],
+        "unknown"
+    );
     let verify = here.run(&["verify"]);
-    verify.exits(0).says("? origin: vplan has not kept that it ran here").says("? tree: ");
+    verify
+        .exits(0)
+        .says("? origin: vplan has not kept that it ran here")
+        .says("? tree: ");
     // Beside a run of its own it counts as little.
     ran(&here, &["--all"], 40);
     refused(&here, "failed");
@@ -236,16 +311,33 @@ fn a_state_elsewhere_knows_nothing() {
     project.write("src/b", "");
     ran(&project, &[], 0);
     verified(&project);
-    let elsewhere = ["status", "--require", "verified", "--state-dir", "../elsewhere"];
+    let elsewhere = [
+        "status",
+        "--require",
+        "verified",
+        "--state-dir",
+        "../elsewhere",
+    ];
     project.run(&elsewhere).exits(44).says("unknown: ");
     assert!(!project.exists("../elsewhere"), "a look makes nothing");
     ran(&project, &["--state-dir", "../elsewhere"], 0);
     project.run(&elsewhere).exits(0);
     // The records elsewhere, and what is remembered of them where it always is.
     ran(&project, &["--records", "../kept"], 0);
-    project.run(&["status", "--require", "verified", "--records", "../kept"]).exits(0);
+    project
+        .run(&["status", "--require", "verified", "--records", "../kept"])
+        .exits(0);
     project.write("../kept/file", "");
-    project.run(&["status", "--require", "verified", "--state-dir", "../kept/file"]).exits(44).says("unknown: ");
+    project
+        .run(&[
+            "status",
+            "--require",
+            "verified",
+            "--state-dir",
+            "../kept/file",
+        ])
+        .exits(44)
+        .says("unknown: ");
 }
 
 #[test]
@@ -276,7 +368,11 @@ fn a_later_failure_on_the_same_tree_counts() {
     let failed = ran(&project, &["--all"], 40);
     refused(&project, "`unit` failed on this tree");
     // Also when its record is put out of sight, or is damaged.
-    edit(&folder(&project, &failed).join("report.json"), "\"version\":1", "\"version\": 1");
+    edit(
+        &folder(&project, &failed).join("report.json"),
+        "\"version\":1",
+        "\"version\": 1",
+    );
     refused(&project, "failed on this tree");
     std::fs::remove_dir_all(folder(&project, &failed)).unwrap();
     refused(&project, "failed on this tree");
@@ -313,17 +409,30 @@ fn an_empty_contract_verifies_nothing() {
 /// What is asked for is asked of the run: a pass at a lower tier is none of a higher one.
 #[test]
 fn more_is_asked_than_was_run() {
-    let contract =
-        "vplan 1\ncheck fast: true\ncheck slow {\n  run true\n  tier 2\n}\nbyRole reviewer {\n  check prose: true\n}\n";
+    let contract = "vplan 1\ncheck fast: true\ncheck slow {\n  run true\n  tier 2\n}\nbyRole reviewer {\n  check prose: true\n}\n";
     let project = Project::contract(contract);
     project.run(&["check"]).exits(0);
     ran(&project, &["--all"], 0);
-    let asked = |flags: &[&str]| project.run(&[&["status", "--require", "verified"], flags].concat()).exit;
+    let asked = |flags: &[&str]| {
+        project
+            .run(&[&["status", "--require", "verified"], flags].concat())
+            .exit
+    };
     assert_eq!(asked(&[]), Some(0));
-    for more in [&["--last"][..], &["--run-end"], &["--min-tier", "2"], &["--role", "reviewer"]] {
+    for more in [
+        &["--last"][..],
+        &["--run-end"],
+        &["--min-tier", "2"],
+        &["--role", "reviewer"],
+    ] {
         assert_eq!(asked(more), Some(44), "{more:?}");
     }
-    for same in [&["--risk", "high"][..], &["--milestone-end"], &["--min-tier", "1"], &["--role", "worker"]] {
+    for same in [
+        &["--risk", "high"][..],
+        &["--milestone-end"],
+        &["--min-tier", "1"],
+        &["--role", "worker"],
+    ] {
         assert_eq!(asked(same), Some(0), "{same:?}");
     }
     ran(&project, &["--all", "--last"], 0);
@@ -331,9 +440,12 @@ fn more_is_asked_than_was_run() {
     assert_eq!(asked(&[]), Some(0), "what is not said is as in the run");
     ran(&project, &["--all", "--role", "reviewer"], 0);
     assert_eq!(asked(&["--role", "reviewer"]), Some(0));
-    for wrong in
-        [&["--role", "nobody"][..], &["--base", "nowhere"], &["--contract-from", "nowhere"], &["--min-tier", "3"]]
-    {
+    for wrong in [
+        &["--role", "nobody"][..],
+        &["--base", "nowhere"],
+        &["--contract-from", "nowhere"],
+        &["--min-tier", "3"],
+    ] {
         assert_eq!(asked(wrong), Some(2), "{wrong:?}");
     }
 }
@@ -342,26 +454,53 @@ fn more_is_asked_than_was_run() {
 #[test]
 fn a_weakened_contract_is_not_verified_by_itself() {
     let project = project();
-    project.write("src/bad", "").write("contracts/verify.vplan", CONTRACT.replace("test ! -e src/bad", "true"));
+    project.write("src/bad", "").write(
+        "contracts/verify.vplan",
+        CONTRACT.replace("test ! -e src/bad", "true"),
+    );
     ran(&project, &[], 0);
     refused(&project, "");
     let found = project.run(&["status", "--format", "json"]).exits(0).json();
     assert_eq!(found["caveats"][0]["code"], "contract_weakened", "{found}");
-    let digest = project.run(&["check", "--format", "json"]).exits(0).json()["contract"].as_str().unwrap().to_owned();
+    let digest = project.run(&["check", "--format", "json"]).exits(0).json()["contract"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let accept = format!("--allow-contract-change={digest}");
-    let asked = |flags: &[&str]| project.run(&[&["status", "--require", "verified"], flags].concat()).exit;
+    let asked = |flags: &[&str]| {
+        project
+            .run(&[&["status", "--require", "verified"], flags].concat())
+            .exit
+    };
     assert_eq!(asked(&[&accept]), Some(44), "the run was narrowed");
     ran(&project, &[&accept], 0);
     assert_eq!((asked(&[]), asked(&[&accept])), (Some(44), Some(0)));
     let other = format!("--allow-contract-change=sha256:{}", "0".repeat(64));
-    assert_eq!((asked(&[&other]), asked(&["--allow-contract-change"])), (Some(44), Some(2)));
-    assert_eq!((asked(&["--subject", "S"]), asked(&["--subject", ""])), (Some(44), Some(2)));
+    assert_eq!(
+        (asked(&[&other]), asked(&["--allow-contract-change"])),
+        (Some(44), Some(2))
+    );
+    assert_eq!(
+        (asked(&["--subject", "S"]), asked(&["--subject", ""])),
+        (Some(44), Some(2))
+    );
     let _ = project.run(&["run", "--subject", "S"]).exit;
-    project.run(&["gate", "accept", "--subject", "S", "--contract", &digest]).exits(0);
-    assert_eq!((asked(&["--subject", "S"]), asked(&["--subject", "T"])), (Some(0), Some(44)));
+    project
+        .run(&["gate", "accept", "--subject", "S", "--contract", &digest])
+        .exits(0);
+    assert_eq!(
+        (asked(&["--subject", "S"]), asked(&["--subject", "T"])),
+        (Some(0), Some(44))
+    );
     // One that is not there any more says nothing for another one.
-    project.write("contracts/verify.vplan", CONTRACT.replace("test ! -e src/bad", "true || true"));
-    assert_eq!((asked(&["--subject", "S"]), asked(&[&accept])), (Some(44), Some(44)));
+    project.write(
+        "contracts/verify.vplan",
+        CONTRACT.replace("test ! -e src/bad", "true || true"),
+    );
+    assert_eq!(
+        (asked(&["--subject", "S"]), asked(&[&accept])),
+        (Some(44), Some(44))
+    );
 }
 
 /// Greens that were earned.
@@ -391,7 +530,10 @@ fn what_is_verified_stays_verified() {
     verified(&project);
     let by = project.run(&["status", "--format", "json"]).exits(0).json();
     assert_ne!(by["verifiedBy"], by["run"]["runId"]);
-    project.run(&["status"]).exits(0).says("the work tree is the one that the run ");
+    project
+        .run(&["status"])
+        .exits(0)
+        .says("the work tree is the one that the run ");
 }
 
 #[test]
@@ -400,9 +542,15 @@ fn nothing_applies_to_the_whole_change() {
     let project = Project::git_with(&[("contracts/verify.vplan", contract), ("src/a", "1")]);
     project.write("README.md", "Words.\n");
     let status = project.run(&["status", "--require", "verified"]);
-    status.exits(0).says("compared: ").says("verified: nothing applies");
+    status
+        .exits(0)
+        .says("compared: ")
+        .says("verified: nothing applies");
     let document = project.run(&["status", "--format", "json"]).exits(0).json();
-    assert_eq!((&document["nothingApplies"], &document["verified"]), (&json!(true), &json!(true)));
+    assert_eq!(
+        (&document["nothingApplies"], &document["verified"]),
+        (&json!(true), &json!(true))
+    );
     // As soon as something does, it has to be run.
     project.write("src/b", "");
     refused(&project, "no run has come to its end");
@@ -428,6 +576,9 @@ fn what_is_remembered_goes_with_the_records() {
     project.run(&["gc", "--keep", "2", "--dry-run"]).exits(0);
     assert_eq!(remembered(&project).len(), 4);
     project.run(&["gc", "--keep", "2"]).exits(0);
-    assert_eq!((remembered(&project).len(), remembered(&project)), (2, runs(&project)));
+    assert_eq!(
+        (remembered(&project).len(), remembered(&project)),
+        (2, runs(&project))
+    );
     verified(&project);
 }

@@ -1,8 +1,9 @@
-//! Which sets of paths do globs tell apart? Exact: all globs run as automata side by side, as far as paths lead.
+//! Which sets of paths do globs tell apart? Exact: all globs run as automata side by side, as far
+//! as paths lead.
 //!
-//! The automata read characters, not bytes. That loses nothing: a path is one sequence of characters and stray bytes, no glob
-//! tells one stray byte from another, and 0xff, which is always stray, stands for all of them. Characters that no glob tells
-//! apart are one letter.
+//! The automata read characters, not bytes. That loses nothing: a path is one sequence of
+//! characters and stray bytes, no glob tells one stray byte from another, and 0xff, which is always
+//! stray, stands for all of them. Characters that no glob tells apart are one letter.
 
 mod alphabet;
 pub(super) mod machine;
@@ -31,8 +32,14 @@ impl Region<'_> {
         match self {
             Region::Selected(selection) => selection.selects(path),
             Region::Item(selection, index) => {
-                selection.items.get(*index).is_some_and(|item| item.selects(path))
-                    && !selection.items.iter().any(|item| item.not && item.selects(path))
+                selection
+                    .items
+                    .get(*index)
+                    .is_some_and(|item| item.selects(path))
+                    && !selection
+                        .items
+                        .iter()
+                        .any(|item| item.not && item.selects(path))
             }
             Region::Below(dir) => path.below(dir).is_some(),
         }
@@ -61,7 +68,11 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { states: 100_000, atoms: 4_096, nodes: 50_000 }
+        Self {
+            states: 100_000,
+            atoms: 4_096,
+            nodes: 50_000,
+        }
     }
 }
 
@@ -70,7 +81,12 @@ impl Default for Limits {
 pub fn atoms(regions: &[Region<'_>], limits: &Limits) -> Option<Vec<Atom>> {
     let mut globs = Globs::default();
     let sets: Vec<Set> = regions.iter().map(|region| globs.region(region)).collect();
-    search::explore(&globs.machine(limits.nodes)?, &sets, globs.all.len(), limits)
+    search::explore(
+        &globs.machine(limits.nodes)?,
+        &sets,
+        globs.all.len(),
+        limits,
+    )
 }
 
 /// Every glob once.
@@ -99,7 +115,9 @@ impl Set {
         match self {
             Set::All => true,
             Set::Glob(index) => accepted.get(*index).copied().unwrap_or(false),
-            Set::But(some, none) => some.iter().any(|s| s.holds(accepted)) && !none.iter().any(|s| s.holds(accepted)),
+            Set::But(some, none) => {
+                some.iter().any(|s| s.holds(accepted)) && !none.iter().any(|s| s.holds(accepted))
+            }
         }
     }
 
@@ -131,7 +149,10 @@ impl Set {
     fn mark(&self, asked: &mut [bool]) {
         match self {
             Set::All => {}
-            Set::Glob(index) => asked.get_mut(*index).into_iter().for_each(|slot| *slot = true),
+            Set::Glob(index) => asked
+                .get_mut(*index)
+                .into_iter()
+                .for_each(|slot| *slot = true),
             Set::But(some, none) => some.iter().chain(none).for_each(|set| set.mark(asked)),
         }
     }
@@ -154,7 +175,12 @@ impl<'a> Globs<'a> {
         match region {
             Region::Selected(selection) => self.selection(selection),
             Region::Item(selection, index) => {
-                let some = selection.items.get(*index).map(|item| self.item(item)).into_iter().collect();
+                let some = selection
+                    .items
+                    .get(*index)
+                    .map(|item| self.item(item))
+                    .into_iter()
+                    .collect();
                 Set::But(some, self.items(selection, true))
             }
             Region::Below(dir) if dir.is_root() => Set::All,
@@ -170,7 +196,12 @@ impl<'a> Globs<'a> {
     }
 
     fn items(&mut self, selection: &'a Selection, not: bool) -> Vec<Set> {
-        selection.items.iter().filter(|item| item.not == not).map(|item| self.item(item)).collect()
+        selection
+            .items
+            .iter()
+            .filter(|item| item.not == not)
+            .map(|item| self.item(item))
+            .collect()
     }
 
     fn item(&mut self, item: &'a Item) -> Set {
@@ -194,39 +225,91 @@ mod tests {
 
     fn selection(items: &[&str]) -> Selection {
         let item = |text: &&str| {
-            let (not, text) = text.strip_prefix('!').map_or((false, *text), |text| (true, text));
-            Item { not, what: What::Glob(Glob::parse(text).unwrap()) }
+            let (not, text) = text
+                .strip_prefix('!')
+                .map_or((false, *text), |text| (true, text));
+            Item {
+                not,
+                what: What::Glob(Glob::parse(text).unwrap()),
+            }
         };
-        Selection { items: items.iter().map(item).collect() }
+        Selection {
+            items: items.iter().map(item).collect(),
+        }
     }
 
-    /// The atoms of two selections: whether there are paths in both, in the first alone, in the second alone, in none, and
-    /// an example of each.
+    /// The atoms of two selections: whether there are paths in both, in the first alone, in the
+    /// second alone, in none, and an example of each.
     fn compared(a: &[&str], b: &[&str]) -> [Option<String>; 4] {
         let (a, b) = (selection(a), selection(b));
-        let found = atoms(&[Region::Selected(&a), Region::Selected(&b)], &Limits::default()).unwrap();
+        let found = atoms(
+            &[Region::Selected(&a), Region::Selected(&b)],
+            &Limits::default(),
+        )
+        .unwrap();
         for atom in &found {
-            assert_eq!(atom.inside, [a.selects(&atom.example), b.selects(&atom.example)], "{}", atom.example);
+            assert_eq!(
+                atom.inside,
+                [a.selects(&atom.example), b.selects(&atom.example)],
+                "{}",
+                atom.example
+            );
         }
-        [[true, true], [true, false], [false, true], [false, false]]
-            .map(|inside| found.iter().find(|atom| atom.inside == inside).map(|atom| atom.example.to_string()))
+        [[true, true], [true, false], [false, true], [false, false]].map(|inside| {
+            found
+                .iter()
+                .find(|atom| atom.inside == inside)
+                .map(|atom| atom.example.to_string())
+        })
     }
 
     #[test]
     fn what_two_selections_share() {
         let some = |text: &str| Some(text.to_owned());
         for (a, b, want) in [
-            (&["src/**"][..], &["src/**"][..], [some("src"), None, None, some("a")]),
-            (&["src/**"], &["src/**", "!**/*.md"], [some("src"), some("src/a.md"), None, some("a")]),
+            (
+                &["src/**"][..],
+                &["src/**"][..],
+                [some("src"), None, None, some("a")],
+            ),
+            (
+                &["src/**"],
+                &["src/**", "!**/*.md"],
+                [some("src"), some("src/a.md"), None, some("a")],
+            ),
             (&["**"], &["a/**", "!a/**"], [None, some("a"), None, None]),
             (&["**/*"], &["**"], [some("a"), None, None, None]),
             (&["*"], &["?*"], [some("a"), None, None, some("a/a")]),
-            (&["{a,b}/c"], &["a/c", "b/c"], [some("a/c"), None, None, some("a")]),
-            (&["[ab]"], &["[!a]"], [some("b"), some("a"), some("c"), some("aa")]),
-            (&["x[!a]"], &["x[b-é]"], [some("xb"), some("x-"), None, some("a")]),
-            (&["*.ts"], &["*.test.ts"], [some("a.test.ts"), some("a.ts"), None, some("a")]),
-            (&["a/**/b"], &["a/b", "a/*/**/b"], [some("a/b"), None, None, some("a")]),
-            (&["?"], &["[\u{0}-\u{10ffff}]"], [some("a"), some("\\xff"), None, some("aa")]),
+            (
+                &["{a,b}/c"],
+                &["a/c", "b/c"],
+                [some("a/c"), None, None, some("a")],
+            ),
+            (
+                &["[ab]"],
+                &["[!a]"],
+                [some("b"), some("a"), some("c"), some("aa")],
+            ),
+            (
+                &["x[!a]"],
+                &["x[b-é]"],
+                [some("xb"), some("x-"), None, some("a")],
+            ),
+            (
+                &["*.ts"],
+                &["*.test.ts"],
+                [some("a.test.ts"), some("a.ts"), None, some("a")],
+            ),
+            (
+                &["a/**/b"],
+                &["a/b", "a/*/**/b"],
+                [some("a/b"), None, None, some("a")],
+            ),
+            (
+                &["?"],
+                &["[\u{0}-\u{10ffff}]"],
+                [some("a"), some("\\xff"), None, some("aa")],
+            ),
         ] {
             assert_eq!(compared(a, b), want, "{a:?} {b:?}");
         }
@@ -234,7 +317,8 @@ mod tests {
 
     #[test]
     fn only_names_that_paths_have() {
-        // `.`, `..` and empty names are nobody's; `??` minus `..` is not empty, `.` minus everything is.
+        // `.`, `..` and empty names are nobody's; `??` minus `..` is not empty, `.` minus
+        // everything is.
         let dots = compared(&["[.]"], &["**"]);
         assert_eq!(dots[0], None);
         let two = compared(&["[.][.]", "[.]?"], &["[.][!.]"]);
@@ -246,7 +330,12 @@ mod tests {
     fn items_and_directories() {
         let list = selection(&["src/**", "lib/**", "!**/*.md"]);
         let dir = RepoPath::parse(b"src/[a]").unwrap();
-        let regions = [Region::Item(&list, 0), Region::Item(&list, 1), Region::Below(&dir), Region::Selected(&list)];
+        let regions = [
+            Region::Item(&list, 0),
+            Region::Item(&list, 1),
+            Region::Below(&dir),
+            Region::Selected(&list),
+        ];
         let found = atoms(&regions, &Limits::default()).unwrap();
         for atom in &found {
             let want: Vec<bool> = regions.iter().map(|r| r.holds(&atom.example)).collect();
@@ -262,9 +351,18 @@ mod tests {
         let text = format!("*a{}", "?".repeat(20));
         let hard = selection(&[&text]);
         assert_eq!(atoms(&[Region::Selected(&hard)], &Limits::default()), None);
-        let few = Limits { atoms: 1, ..Limits::default() };
+        let few = Limits {
+            atoms: 1,
+            ..Limits::default()
+        };
         assert_eq!(atoms(&[Region::Selected(&selection(&["a"]))], &few), None);
-        let small = Limits { nodes: 3, ..Limits::default() };
-        assert_eq!(atoms(&[Region::Selected(&selection(&["abcdef"]))], &small), None);
+        let small = Limits {
+            nodes: 3,
+            ..Limits::default()
+        };
+        assert_eq!(
+            atoms(&[Region::Selected(&selection(&["abcdef"]))], &small),
+            None
+        );
     }
 }

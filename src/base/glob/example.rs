@@ -5,8 +5,8 @@ use super::automaton::machine::{Letters, Piece, pieces};
 use super::pattern::Class;
 
 impl Glob {
-    /// Some paths that the glob selects, shortest first for each alternative: `**` becomes nothing or a filler, `*` and `?` its
-    /// first letter.
+    /// Some paths that the glob selects, shortest first for each alternative: `**` becomes nothing
+    /// or a filler, `*` and `?` its first letter.
     #[must_use]
     pub fn examples(&self, fillers: &[&str]) -> Vec<String> {
         let mut found = Vec::new();
@@ -15,9 +15,15 @@ impl Glob {
                 let letter = filler.and_then(|f| f.chars().next()).unwrap_or('x');
                 let of = |piece: &Piece| match piece {
                     Piece::Any => filler.map(|f| (*f).to_owned()),
-                    Piece::One(letters) => Some(letters.iter().filter_map(|l| one(l, letter)).collect()),
+                    Piece::One(letters) => {
+                        Some(letters.iter().filter_map(|l| one(l, letter)).collect())
+                    }
                 };
-                let path = pieces.iter().filter_map(of).collect::<Vec<String>>().join("/");
+                let path = pieces
+                    .iter()
+                    .filter_map(of)
+                    .collect::<Vec<String>>()
+                    .join("/");
                 // `x/**` selects x too, but nobody means that.
                 let bare = filler.is_none() && matches!(pieces.last(), Some(Piece::Any));
                 if !path.is_empty() && !bare && !found.contains(&path) {
@@ -34,8 +40,13 @@ fn one(wanted: &Letters, letter: char) -> Option<char> {
     match wanted {
         Letters::Star | Letters::One => Some(letter),
         Letters::Char(c) => Some(*c),
-        Letters::Class(Class { negated: false, ranges }) => ranges.first().map(|(from, _)| *from),
-        Letters::Class(class) => [letter, 'x', 'a', '0', '_', 'ä'].into_iter().find(|c| class.contains(Some(*c))),
+        Letters::Class(Class {
+            negated: false,
+            ranges,
+        }) => ranges.first().map(|(from, _)| *from),
+        Letters::Class(class) => [letter, 'x', 'a', '0', '_', 'ä']
+            .into_iter()
+            .find(|c| class.contains(Some(*c))),
     }
 }
 
@@ -56,7 +67,10 @@ mod tests {
             let found = glob.examples(&["f"]);
             assert_eq!(found, want, "{text}");
             for path in found {
-                assert!(glob.matches(&crate::base::path::RepoPath::parse(path.as_bytes()).unwrap()), "{text} {path}");
+                assert!(
+                    glob.matches(&crate::base::path::RepoPath::parse(path.as_bytes()).unwrap()),
+                    "{text} {path}"
+                );
             }
         }
     }

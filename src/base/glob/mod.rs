@@ -16,7 +16,8 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// A glob of the one dialect (language.md section 5), checked and taken apart. It is compared and serialised as its text.
+/// A glob of the one dialect (language.md section 5), checked and taken apart. It is compared and
+/// serialised as its text.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Glob {
@@ -42,11 +43,14 @@ impl Glob {
     /// # Errors
     /// Everything language.md sections 2, 5 and 11 call an error.
     pub fn parse(text: &str) -> Result<Self, GlobError> {
-        Ok(Self { alternatives: parse::parse(text)?.into(), text: text.into() })
+        Ok(Self {
+            alternatives: parse::parse(text)?.into(),
+            text: text.into(),
+        })
     }
 
-    /// The glob that selects exactly this path. `None` for paths that no glob can name: those that are not UTF-8, or longer
-    /// than a glob may be.
+    /// The glob that selects exactly this path. `None` for paths that no glob can name: those that
+    /// are not UTF-8, or longer than a glob may be.
     #[must_use]
     pub fn literal(path: &RepoPath) -> Option<Self> {
         Self::parse(&escape(std::str::from_utf8(path.as_bytes()).ok()?)).ok()
@@ -61,15 +65,21 @@ impl Glob {
     /// Whether it selects this path.
     #[must_use]
     pub fn matches(&self, path: &RepoPath) -> bool {
-        self.alternatives.iter().any(|pattern| pattern.matches(path.as_bytes()))
+        self.alternatives
+            .iter()
+            .any(|pattern| pattern.matches(path.as_bytes()))
     }
 
-    /// The directories below which everything lies that it selects, ascending; with `true`, a path that it selects by itself,
-    /// without any choice.
+    /// The directories below which everything lies that it selects, ascending; with `true`, a path
+    /// that it selects by itself, without any choice.
     #[must_use]
     pub fn anchors(&self) -> Vec<(RepoPath, bool)> {
         let anchor = |p: &Pattern| {
-            let path = if p.prefix.is_empty() { Some(RepoPath::root()) } else { RepoPath::from_exact(&p.prefix) };
+            let path = if p.prefix.is_empty() {
+                Some(RepoPath::root())
+            } else {
+                RepoPath::from_exact(&p.prefix)
+            };
             path.map(|path| (path, p.rest.is_empty()))
         };
         let mut anchors: Vec<_> = self.alternatives.iter().filter_map(anchor).collect();
@@ -81,7 +91,11 @@ impl Glob {
     /// Whether it may select something below a directory, as far as the directory's own name says.
     #[must_use]
     pub fn reaches_below(&self, dir: &RepoPath) -> bool {
-        dir.is_root() || self.alternatives.iter().any(|pattern| pattern.may_match_below(dir.as_bytes()))
+        dir.is_root()
+            || self
+                .alternatives
+                .iter()
+                .any(|pattern| pattern.may_match_below(dir.as_bytes()))
     }
 
     /// What it is made of.
@@ -153,7 +167,8 @@ impl TryFrom<String> for Glob {
     }
 }
 
-/// A list of globs and named selections: a file is selected when some positive item selects it and no excluding one does.
+/// A list of globs and named selections: a file is selected when some positive item selects it and
+/// no excluding one does.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Selection {
@@ -204,20 +219,28 @@ impl Selection {
     #[must_use]
     pub fn may_hold(&self, dir: &RepoPath) -> bool {
         let leads = |item: &Item| match &item.what {
-            What::Glob(glob) => glob.alternatives().iter().any(|p| p.may_match_below(dir.as_bytes())),
+            What::Glob(glob) => glob
+                .alternatives()
+                .iter()
+                .any(|p| p.may_match_below(dir.as_bytes())),
             What::Paths { items, .. } => items.may_hold(dir),
         };
         let shuts = |item: &Item| match &item.what {
-            What::Glob(glob) => glob.alternatives().iter().any(|p| p.matches_all_below(dir.as_bytes())),
+            What::Glob(glob) => glob
+                .alternatives()
+                .iter()
+                .any(|p| p.matches_all_below(dir.as_bytes())),
             What::Paths { .. } => false,
         };
-        self.items.iter().any(|i| !i.not && leads(i)) && !self.items.iter().any(|i| i.not && shuts(i))
+        self.items.iter().any(|i| !i.not && leads(i))
+            && !self.items.iter().any(|i| i.not && shuts(i))
     }
 
     /// Whether the path is selected.
     #[must_use]
     pub fn selects(&self, path: &RepoPath) -> bool {
-        self.items.iter().any(|i| !i.not && i.selects(path)) && !self.items.iter().any(|i| i.not && i.selects(path))
+        self.items.iter().any(|i| !i.not && i.selects(path))
+            && !self.items.iter().any(|i| i.not && i.selects(path))
     }
 }
 
@@ -235,7 +258,11 @@ mod tests {
             ("a/b", &["a/b"], &["a", "a/b/c", "x/a/b", "A/b"]),
             ("*", &["a", ".a", "é"], &["a/b"]),
             ("a*", &["a", "ab", "a.b"], &["ba", "ab/c"]),
-            ("a*b*c", &["abc", "abbc", "axbxc", "abcbc"], &["ab", "acb", "abcd"]),
+            (
+                "a*b*c",
+                &["abc", "abbc", "axbxc", "abcbc"],
+                &["ab", "acb", "abcd"],
+            ),
             ("?", &["a", "é", "日", "~"], &["ab", "a/b"]),
             ("*?", &["é", "ab"], &[]),
             ("?*?", &["éa", "ab"], &["é"]),
@@ -246,9 +273,21 @@ mod tests {
             ("a/", &["a", "a/b"], &["ab"]),
             ("*/**", &["a", "a/b"], &[]),
             ("a/**/*", &["a/b", "a/b/c"], &["a"]),
-            ("a/**/b", &["a/b", "a/x/b", "a/x/y/b"], &["ab", "a/xb", "a/b/c"]),
-            ("**/a/**/b/**", &["a/b", "x/a/y/b/z", "a/a/b/b"], &["b/a", "a/xb"]),
-            ("**/a/**/a/**/a", &["a/a/a", "a/b/a/b/a"], &["a/a", "a/b/a/b/b"]),
+            (
+                "a/**/b",
+                &["a/b", "a/x/b", "a/x/y/b"],
+                &["ab", "a/xb", "a/b/c"],
+            ),
+            (
+                "**/a/**/b/**",
+                &["a/b", "x/a/y/b/z", "a/a/b/b"],
+                &["b/a", "a/xb"],
+            ),
+            (
+                "**/a/**/a/**/a",
+                &["a/a/a", "a/b/a/b/a"],
+                &["a/a", "a/b/a/b/b"],
+            ),
             ("{a,b}/c", &["a/c", "b/c"], &["c", "{a,b}/c"]),
             ("{a/**,b}", &["a", "a/x", "b"], &["b/x"]),
             ("{a,b/{c,d}}.x", &["a.x", "b/c.x", "b/d.x"], &["b.x"]),
@@ -277,10 +316,16 @@ mod tests {
         for (glob, hits, misses) in table {
             let parsed = Glob::parse(glob).unwrap_or_else(|e| panic!("{glob}: {}", e.message));
             for hit in *hits {
-                assert!(parsed.matches(&path(hit.as_bytes())), "{glob} selects {hit}");
+                assert!(
+                    parsed.matches(&path(hit.as_bytes())),
+                    "{glob} selects {hit}"
+                );
             }
             for miss in *misses {
-                assert!(!parsed.matches(&path(miss.as_bytes())), "{glob} does not select {miss}");
+                assert!(
+                    !parsed.matches(&path(miss.as_bytes())),
+                    "{glob} does not select {miss}"
+                );
             }
         }
     }
@@ -300,7 +345,11 @@ mod tests {
             ("?\u{e9}", b"\xc3\xc3\xa9", true),
         ];
         for (glob, bytes, want) in table {
-            assert_eq!(Glob::parse(glob).unwrap().matches(&path(bytes)), *want, "{glob} {bytes:?}");
+            assert_eq!(
+                Glob::parse(glob).unwrap().matches(&path(bytes)),
+                *want,
+                "{glob} {bytes:?}"
+            );
         }
     }
 
@@ -319,7 +368,12 @@ mod tests {
             ("./src/**", (0, 1), "`.`", Some("write `src/**`")),
             ("/gen/**", (0, 1), "root", Some("write `gen/**`")),
             ("/./a//b", (0, 1), "root", Some("write `a/b`")),
-            ("../a", (0, 2), "`..`", Some("name the file by its path from the repository's root")),
+            (
+                "../a",
+                (0, 2),
+                "`..`",
+                Some("name the file by its path from the repository's root"),
+            ),
             ("a/../b", (2, 4), "`..`", Some("write `b`")),
             ("a/.", (2, 3), "`.`", Some("write `a/`")),
             ("a//b", (2, 3), "empty", Some("write `a/b`")),
@@ -328,7 +382,9 @@ mod tests {
                 "src/{api,}/x",
                 (10, 11),
                 "empty",
-                Some("an alternative may be empty when its slash stands inside the braces, as in `{api/,}src`"),
+                Some(
+                    "an alternative may be empty when its slash stands inside the braces, as in `{api/,}src`",
+                ),
             ),
             ("{,}", (0, 3), "empty", Some("write `**`")),
             ("src/**.ts", (4, 6), "`**`", Some("write `src/**/*.ts`")),
@@ -339,17 +395,52 @@ mod tests {
             ("\\{a\\b", (3, 5), "escape", Some("write `\\{ab`")),
             ("src\\", (3, 4), "escapes nothing", Some("write `src/`")),
             ("{a\\,b}", (2, 4), "escape", Some("write `{a[,]b}`")),
-            ("[a\\-b]", (2, 4), "escape", Some("`\\` makes one of `* ? [ ] { } ! \\` literal")),
+            (
+                "[a\\-b]",
+                (2, 4),
+                "escape",
+                Some("`\\` makes one of `* ? [ ] { } ! \\` literal"),
+            ),
             ("[a.ts", (0, 1), "not closed", Some("write `\\[a.ts`")),
             ("[]", (0, 1), "not closed", Some("write `\\[]`")),
             ("x[z-a]", (2, 5), "range `z-a`", Some("write `x[a-z]`")),
-            ("[[:alpha:]]", (1, 3), "named classes", Some("write the characters, such as `[A-Za-z]`")),
-            ("{a,b", (0, 1), "not closed", Some("close it with `}`, or write `\\{` for the character")),
+            (
+                "[[:alpha:]]",
+                (1, 3),
+                "named classes",
+                Some("write the characters, such as `[A-Za-z]`"),
+            ),
+            (
+                "{a,b",
+                (0, 1),
+                "not closed",
+                Some("close it with `}`, or write `\\{` for the character"),
+            ),
             ("a}", (1, 2), "without `{`", Some("write `a\\}`")),
-            (&long, (0, 513), "512 bytes", Some("split it into several globs")),
-            (&deep, (511, 512), "not closed", Some("close it with `}`, or write `\\{` for the character")),
-            (&seven, (0, 35), "64 alternatives", Some("split it into several globs")),
-            (&flat, (0, 131), "64 alternatives", Some("split it into several globs")),
+            (
+                &long,
+                (0, 513),
+                "512 bytes",
+                Some("split it into several globs"),
+            ),
+            (
+                &deep,
+                (511, 512),
+                "not closed",
+                Some("close it with `}`, or write `\\{` for the character"),
+            ),
+            (
+                &seven,
+                (0, 35),
+                "64 alternatives",
+                Some("split it into several globs"),
+            ),
+            (
+                &flat,
+                (0, 131),
+                "64 alternatives",
+                Some("split it into several globs"),
+            ),
         ];
         for (text, span, message, help) in table {
             let error = Glob::parse(text).expect_err(text);
@@ -363,10 +454,17 @@ mod tests {
     fn directories_on_the_way() {
         let list = |items: &[&str]| {
             let item = |text: &&str| {
-                let (not, text) = text.strip_prefix('!').map_or((false, *text), |text| (true, text));
-                Item { not, what: What::Glob(Glob::parse(text).unwrap()) }
+                let (not, text) = text
+                    .strip_prefix('!')
+                    .map_or((false, *text), |text| (true, text));
+                Item {
+                    not,
+                    what: What::Glob(Glob::parse(text).unwrap()),
+                }
             };
-            Selection { items: items.iter().map(item).collect() }
+            Selection {
+                items: items.iter().map(item).collect(),
+            }
         };
         for (items, dir, want) in [
             (&["**"][..], "a/b", true),
@@ -390,7 +488,11 @@ mod tests {
             (&["**", "!**/node_modules/**"], "a/node_modules/b", false),
             (&["**", "!a/*"], "a", true),
         ] {
-            assert_eq!(list(items).may_hold(&path(dir.as_bytes())), want, "{items:?} {dir}");
+            assert_eq!(
+                list(items).may_hold(&path(dir.as_bytes())),
+                want,
+                "{items:?} {dir}"
+            );
         }
     }
 
@@ -398,20 +500,34 @@ mod tests {
     fn selections() {
         let list = |items: &[&str]| {
             let item = |text: &&str| {
-                let (not, text) = text.strip_prefix('!').map_or((false, *text), |text| (true, text));
-                Item { not, what: What::Glob(Glob::parse(text).unwrap()) }
+                let (not, text) = text
+                    .strip_prefix('!')
+                    .map_or((false, *text), |text| (true, text));
+                Item {
+                    not,
+                    what: What::Glob(Glob::parse(text).unwrap()),
+                }
             };
-            Selection { items: items.iter().map(item).collect() }
+            Selection {
+                items: items.iter().map(item).collect(),
+            }
         };
         let named = |not, items: &Selection| Item {
             not,
-            what: What::Paths { items: Arc::new(items.clone()), name: "code".into() },
+            what: What::Paths {
+                items: Arc::new(items.clone()),
+                name: "code".into(),
+            },
         };
         let code = list(&["src/**", "!**/*.md"]);
-        // A name's exclusions stay inside it; the file may be selected beside it, and an excluded name excludes
-        // only what it selects.
-        let beside = Selection { items: vec![named(false, &code), list(&["docs/**"]).items.remove(0)] };
-        let without = Selection { items: vec![list(&["**"]).items.remove(0), named(true, &code)] };
+        // A name's exclusions stay inside it; the file may be selected beside it, and an excluded
+        // name excludes only what it selects.
+        let beside = Selection {
+            items: vec![named(false, &code), list(&["docs/**"]).items.remove(0)],
+        };
+        let without = Selection {
+            items: vec![list(&["**"]).items.remove(0), named(true, &code)],
+        };
         for (selection, file, want) in [
             (&code, "src/a.rs", true),
             (&code, "src/a.md", false),
@@ -422,7 +538,11 @@ mod tests {
             (&list(&["!a", "*"]), "a", false),
             (&list(&["!a", "*"]), "b", true),
         ] {
-            assert_eq!(selection.selects(&path(file.as_bytes())), want, "{selection:?} {file}");
+            assert_eq!(
+                selection.selects(&path(file.as_bytes())),
+                want,
+                "{selection:?} {file}"
+            );
         }
     }
 }

@@ -1,4 +1,5 @@
-//! May two globs select the same path? Exact but for names such as `.` that no path has, and there it errs towards yes.
+//! May two globs select the same path? Exact but for names such as `.` that no path has, and there
+//! it errs towards yes.
 
 use super::Glob;
 use super::automaton::machine::{Machine, Node, Token};
@@ -9,11 +10,14 @@ use std::collections::BTreeMap;
 #[must_use]
 pub fn overlaps(a: &Glob, b: &Glob) -> bool {
     let both = |a, b| at_a_glance(a, b).unwrap_or_else(|| meet(&Machine::of(a), &Machine::of(b)));
-    a.alternatives().iter().any(|a| b.alternatives().iter().any(|b| both(a, b)))
+    a.alternatives()
+        .iter()
+        .any(|a| b.alternatives().iter().any(|b| both(a, b)))
 }
 
-/// Which globs of `a` overlap with which of `b`, as groups: each of the first list with each of the second, indices ascending. Every
-/// pair that overlaps is in one group, and no other is in any. Thousands that meet thousands are a few groups where they meet the same.
+/// Which globs of `a` overlap with which of `b`, as groups: each of the first list with each of the
+/// second, indices ascending. Every pair that overlaps is in one group, and no other is in any.
+/// Thousands that meet thousands are a few groups where they meet the same.
 #[must_use]
 pub fn groups(a: &[Shape<'_>], b: &[Shape<'_>]) -> Vec<Group> {
     // Those of `a` that meet the same are one row …
@@ -29,25 +33,48 @@ pub fn groups(a: &[Shape<'_>], b: &[Shape<'_>]) -> Vec<Group> {
     let mut columns: Vec<Vec<usize>> = vec![Vec::new(); b.len()];
     for (number, row) in rows.keys().enumerate() {
         for j in row {
-            columns.get_mut(*j).into_iter().for_each(|column| column.push(number));
+            columns
+                .get_mut(*j)
+                .into_iter()
+                .for_each(|column| column.push(number));
         }
     }
     let mut by_column: BTreeMap<Vec<usize>, Vec<usize>> = BTreeMap::new();
-    for (j, column) in columns.into_iter().enumerate().filter(|(_, column)| !column.is_empty()) {
+    for (j, column) in columns
+        .into_iter()
+        .enumerate()
+        .filter(|(_, column)| !column.is_empty())
+    {
         by_column.entry(column).or_default().push(j);
     }
     let members: Vec<&Vec<usize>> = rows.values().collect();
     let of = |column: &Vec<usize>| {
-        let mut all: Vec<usize> =
-            column.iter().filter_map(|number| members.get(*number)).copied().flatten().copied().collect();
+        let mut all: Vec<usize> = column
+            .iter()
+            .filter_map(|number| members.get(*number))
+            .copied()
+            .flatten()
+            .copied()
+            .collect();
         all.sort_unstable();
         all
     };
-    let size =
-        |column: &Vec<usize>| column.iter().filter_map(|number| members.get(*number)).map(|is| is.len()).sum::<usize>();
-    let in_columns: usize = by_column.iter().map(|(column, js)| size(column) + js.len()).sum();
+    let size = |column: &Vec<usize>| {
+        column
+            .iter()
+            .filter_map(|number| members.get(*number))
+            .map(|is| is.len())
+            .sum::<usize>()
+    };
+    let in_columns: usize = by_column
+        .iter()
+        .map(|(column, js)| size(column) + js.len())
+        .sum();
     if in_columns < rows.iter().map(|(row, is)| row.len() + is.len()).sum() {
-        return by_column.iter().map(|(column, js)| (of(column), js.clone())).collect();
+        return by_column
+            .iter()
+            .map(|(column, js)| (of(column), js.clone()))
+            .collect();
     }
     rows.into_iter().map(|(row, is)| (is, row)).collect()
 }
@@ -55,8 +82,8 @@ pub fn groups(a: &[Shape<'_>], b: &[Shape<'_>]) -> Vec<Group> {
 /// Indices of globs, each of which overlaps with each of others.
 pub type Group = (Vec<usize>, Vec<usize>);
 
-/// Globs, by the directories that they name in full, so that thousands of globs for as many directories are not compared with each
-/// other.
+/// Globs, by the directories that they name in full, so that thousands of globs for as many
+/// directories are not compared with each other.
 struct Index<'i, 'g> {
     shapes: &'i [Shape<'g>],
     by_directory: BTreeMap<Vec<u8>, Vec<usize>>,
@@ -70,7 +97,10 @@ impl<'i, 'g> Index<'i, 'g> {
                 by_directory.entry(directory).or_default().push(i);
             }
         }
-        Self { shapes, by_directory }
+        Self {
+            shapes,
+            by_directory,
+        }
     }
 
     /// Those that overlap with a glob, ascending.
@@ -78,18 +108,34 @@ impl<'i, 'g> Index<'i, 'g> {
         let mut near = Vec::new();
         for directory in shape.directories() {
             // Those in a directory above, or in this one …
-            let ends = directory.iter().enumerate().filter(|(_, c)| **c == b'/').map(|(at, _)| at + 1);
+            let ends = directory
+                .iter()
+                .enumerate()
+                .filter(|(_, c)| **c == b'/')
+                .map(|(at, _)| at + 1);
             for end in std::iter::once(0).chain(ends) {
-                near.extend(directory.get(..end).and_then(|above| self.by_directory.get(above)).into_iter().flatten());
+                near.extend(
+                    directory
+                        .get(..end)
+                        .and_then(|above| self.by_directory.get(above))
+                        .into_iter()
+                        .flatten(),
+                );
             }
             // … and those below.
-            let below =
-                self.by_directory.range(directory.clone()..).take_while(|(other, _)| other.starts_with(&directory));
+            let below = self
+                .by_directory
+                .range(directory.clone()..)
+                .take_while(|(other, _)| other.starts_with(&directory));
             near.extend(below.flat_map(|(_, indices)| indices));
         }
         near.sort_unstable();
         near.dedup();
-        near.retain(|j| self.shapes.get(*j).is_some_and(|other| shape.overlaps(other)));
+        near.retain(|j| {
+            self.shapes
+                .get(*j)
+                .is_some_and(|other| shape.overlaps(other))
+        });
         near
     }
 }
@@ -104,7 +150,13 @@ impl<'g> Shape<'g> {
     /// Makes ready what each comparison needs.
     #[must_use]
     pub fn new(glob: &'g Glob) -> Self {
-        Self { alternatives: glob.alternatives().iter().map(|pattern| (pattern, Machine::of(pattern))).collect() }
+        Self {
+            alternatives: glob
+                .alternatives()
+                .iter()
+                .map(|pattern| (pattern, Machine::of(pattern)))
+                .collect(),
+        }
     }
 
     /// Whether some path is selected by both.
@@ -113,13 +165,24 @@ impl<'g> Shape<'g> {
         let both = |(a, m): &(&Pattern, Machine), (b, n): &(&Pattern, Machine)| {
             at_a_glance(a, b).unwrap_or_else(|| meet(m, n))
         };
-        self.alternatives.iter().any(|a| other.alternatives.iter().any(|b| both(a, b)))
+        self.alternatives
+            .iter()
+            .any(|a| other.alternatives.iter().any(|b| both(a, b)))
     }
 
-    /// The directories, each name closed by `/`, that every path must lie in or be, one for each alternative.
+    /// The directories, each name closed by `/`, that every path must lie in or be, one for each
+    /// alternative.
     fn directories(&self) -> impl Iterator<Item = Vec<u8>> {
-        let closed = |prefix: &[u8]| if prefix.is_empty() { Vec::new() } else { [prefix, b"/"].concat() };
-        self.alternatives.iter().map(move |(pattern, _)| closed(&pattern.prefix))
+        let closed = |prefix: &[u8]| {
+            if prefix.is_empty() {
+                Vec::new()
+            } else {
+                [prefix, b"/"].concat()
+            }
+        };
+        self.alternatives
+            .iter()
+            .map(move |(pattern, _)| closed(&pattern.prefix))
     }
 }
 
@@ -131,15 +194,24 @@ fn at_a_glance(a: &Pattern, b: &Pattern) -> Option<bool> {
     if b.rest.is_empty() {
         return Some(a.matches(&b.prefix));
     }
-    let (short, long) = if a.prefix.len() <= b.prefix.len() { (a, b) } else { (b, a) };
+    let (short, long) = if a.prefix.len() <= b.prefix.len() {
+        (a, b)
+    } else {
+        (b, a)
+    };
     let is_apart = !short.prefix.is_empty()
-        && long.prefix.strip_prefix(&*short.prefix).is_none_or(|rest| !matches!(rest, [] | [b'/', ..]));
+        && long
+            .prefix
+            .strip_prefix(&*short.prefix)
+            .is_none_or(|rest| !matches!(rest, [] | [b'/', ..]));
     if is_apart || !(tail(a).ends_with(tail(b)) || tail(b).ends_with(tail(a))) {
         return Some(false);
     }
     let all_below = |a: &Pattern, b: &Pattern| {
-        // `x/**` has all of `x/y/…`; `x/**/…` goes on from any end of `x/y/**`; `p*` and `*q` have `pq`.
-        let goes_on = matches!(&*a.rest, [Segment::Any, ..]) && matches!(b.rest.last(), Some(Segment::Any));
+        // `x/**` has all of `x/y/…`; `x/**/…` goes on from any end of `x/y/**`; `p*` and `*q` have
+        // `pq`.
+        let goes_on =
+            matches!(&*a.rest, [Segment::Any, ..]) && matches!(b.rest.last(), Some(Segment::Any));
         let joins = a.prefix == b.prefix
             && matches!((&*a.rest, &*b.rest), ([Segment::Wild(a)], [Segment::Wild(b)])
                 if a.last() == Some(&Part::Star) && b.first() == Some(&Part::Star));
@@ -164,9 +236,15 @@ fn tail(pattern: &Pattern) -> &[u8] {
 fn meet(a: &Machine, b: &Machine) -> bool {
     let mut seen = vec![0_u64; (a.nodes.len() * b.nodes.len()).div_ceil(64)];
     let mut is_new = |i: u32, j: u32| {
-        let (Ok(i), Ok(j)) = (usize::try_from(i), usize::try_from(j)) else { return false };
-        let (at, bit) = ((i * b.nodes.len() + j) / 64, 1 << ((i * b.nodes.len() + j) % 64));
-        seen.get_mut(at).is_some_and(|word| std::mem::replace(word, *word | bit) & bit == 0)
+        let (Ok(i), Ok(j)) = (usize::try_from(i), usize::try_from(j)) else {
+            return false;
+        };
+        let (at, bit) = (
+            (i * b.nodes.len() + j) / 64,
+            1 << ((i * b.nodes.len() + j) % 64),
+        );
+        seen.get_mut(at)
+            .is_some_and(|word| std::mem::replace(word, *word | bit) & bit == 0)
     };
     let mut open = Vec::new();
     let mut reach = |open: &mut Vec<(u32, u32)>, from: &[u32], to: &[u32]| {
@@ -176,12 +254,23 @@ fn meet(a: &Machine, b: &Machine) -> bool {
     };
     reach(&mut open, &a.start, &b.start);
     while let Some((i, j)) = open.pop() {
-        let (Some(x), Some(y)) = (a.node(i), b.node(j)) else { continue };
+        let (Some(x), Some(y)) = (a.node(i), b.node(j)) else {
+            continue;
+        };
         if x.accepts.is_some() && y.accepts.is_some() {
             return true;
         }
         reach(&mut open, &x.slash, &y.slash);
-        if let (Node { step: Some((s, to)), .. }, Node { step: Some((t, on)), .. }) = (x, y)
+        if let (
+            Node {
+                step: Some((s, to)),
+                ..
+            },
+            Node {
+                step: Some((t, on)),
+                ..
+            },
+        ) = (x, y)
             && share(takes(a, *s), takes(b, *t))
         {
             reach(&mut open, to, on);
@@ -201,7 +290,10 @@ fn takes<'a>(machine: &Machine<'a>, token: Token) -> Takes<'a> {
     match token {
         Token::Any => Takes::Any,
         Token::Char(c) => Takes::Char(c),
-        Token::Class(index) => machine.classes.get(index).map_or(Takes::Any, |class| Takes::Class(class)),
+        Token::Class(index) => machine
+            .classes
+            .get(index)
+            .map_or(Takes::Any, |class| Takes::Class(class)),
     }
 }
 
@@ -211,11 +303,16 @@ fn share(a: Takes, b: Takes) -> bool {
         // Nobody writes a class that is empty: its first member is one whatever it is.
         (Takes::Any, _) | (_, Takes::Any) => true,
         (Takes::Char(a), Takes::Char(b)) => a == b,
-        (Takes::Char(c), Takes::Class(class)) | (Takes::Class(class), Takes::Char(c)) => class.contains(Some(c)),
+        (Takes::Char(c), Takes::Class(class)) | (Takes::Class(class), Takes::Char(c)) => {
+            class.contains(Some(c))
+        }
         (Takes::Class(a), Takes::Class(b)) => match (a.negated, b.negated) {
             // A byte that is no character, for one.
             (true, true) => true,
-            (false, false) => a.ranges.iter().any(|x| b.ranges.iter().any(|y| x.0.max(y.0) <= x.1.min(y.1))),
+            (false, false) => a
+                .ranges
+                .iter()
+                .any(|x| b.ranges.iter().any(|y| x.0.max(y.0) <= x.1.min(y.1))),
             (true, false) => b.ranges.iter().any(|range| !is_covered(*range, &a.ranges)),
             (false, true) => a.ranges.iter().any(|range| !is_covered(*range, &b.ranges)),
         },
@@ -277,7 +374,11 @@ mod tests {
             assert_eq!(overlaps(&glob(a), &glob(b)), want, "{a} {b}");
             assert_eq!(overlaps(&glob(b), &glob(a)), want, "{b} {a}");
             let (a, b) = (glob(a), glob(b));
-            assert_eq!(groups(&[Shape::new(&a)], &[Shape::new(&b)]).len(), usize::from(want), "{a:?} {b:?}");
+            assert_eq!(
+                groups(&[Shape::new(&a)], &[Shape::new(&b)]).len(),
+                usize::from(want),
+                "{a:?} {b:?}"
+            );
         }
     }
 
@@ -301,15 +402,18 @@ mod tests {
             .filter(|(i, j)| all[*i].overlaps(&all[*j]))
             .collect();
         let told = groups(&all, &all);
-        let mut got: Vec<(usize, usize)> =
-            told.iter().flat_map(|(a, b)| a.iter().flat_map(move |i| b.iter().map(move |j| (*i, *j)))).collect();
+        let mut got: Vec<(usize, usize)> = told
+            .iter()
+            .flat_map(|(a, b)| a.iter().flat_map(move |i| b.iter().map(move |j| (*i, *j))))
+            .collect();
         got.sort_unstable();
         assert_eq!(got, want, "each once");
     }
 
     #[test]
     fn what_meets_the_same_is_one_group() {
-        let many = |what: fn(usize) -> String| (0..50).map(what).map(|t| glob(&t)).collect::<Vec<Glob>>();
+        let many =
+            |what: fn(usize) -> String| (0..50).map(what).map(|t| glob(&t)).collect::<Vec<Glob>>();
         fn shapes(globs: &[Glob]) -> Vec<Shape<'_>> {
             globs.iter().map(Shape::new).collect()
         }
@@ -318,7 +422,10 @@ mod tests {
         assert_eq!(groups(&shapes(&made), &shapes(&asked)), [(all(), all())]);
         // Each meets its own and what meets all: columns say it shorter than rows.
         let made = many(|i| format!("g/{i}/**"));
-        let asked: Vec<Glob> = many(|i| format!("g/{i}/x")).into_iter().chain(many(|i| format!("**/r{i}"))).collect();
+        let asked: Vec<Glob> = many(|i| format!("g/{i}/x"))
+            .into_iter()
+            .chain(many(|i| format!("**/r{i}")))
+            .collect();
         let told = groups(&shapes(&made), &shapes(&asked));
         assert_eq!(told.len(), 51, "{told:?}");
         assert!(told.contains(&(all(), (50..100).collect())) && told.contains(&(vec![7], vec![7])));
@@ -353,8 +460,15 @@ mod tests {
             "*/**",
             "dist/*/x*y",
         ];
-        for (a, b) in texts.iter().flat_map(|a| texts.iter().map(move |b| (glob(a), glob(b)))) {
-            for (x, y) in a.alternatives().iter().flat_map(|x| b.alternatives().iter().map(move |y| (x, y))) {
+        for (a, b) in texts
+            .iter()
+            .flat_map(|a| texts.iter().map(move |b| (glob(a), glob(b))))
+        {
+            for (x, y) in a
+                .alternatives()
+                .iter()
+                .flat_map(|x| b.alternatives().iter().map(move |y| (x, y)))
+            {
                 let met = meet(&Machine::of(x), &Machine::of(y));
                 assert_eq!(at_a_glance(x, y).unwrap_or(met), met, "{a:?} {b:?}");
             }

@@ -15,8 +15,15 @@ pub(super) const MAX_ALTERNATIVES: usize = 64;
 /// Reads a glob into its alternatives; those that are empty select nothing and are left out.
 pub(super) fn parse(text: &str) -> Result<Vec<Pattern>, GlobError> {
     read(text).map_err(|fault| {
-        let help = fault.mended(text).map(|glob| format!("write `{}`", visible(glob.as_bytes()))).or(fault.help);
-        GlobError { message: fault.message, span: fault.span, help }
+        let help = fault
+            .mended(text)
+            .map(|glob| format!("write `{}`", visible(glob.as_bytes())))
+            .or(fault.help);
+        GlobError {
+            message: fault.message,
+            span: fault.span,
+            help,
+        }
     })
 }
 
@@ -32,7 +39,12 @@ struct Fault {
 
 impl Fault {
     fn new(start: usize, end: usize, message: impl Into<String>) -> Self {
-        Self { message: message.into(), span: Span::new(start, end), mended: None, help: None }
+        Self {
+            message: message.into(),
+            span: Span::new(start, end),
+            mended: None,
+            help: None,
+        }
     }
 
     fn help(mut self, help: impl Into<String>) -> Self {
@@ -91,14 +103,19 @@ struct Open {
 
 fn read(text: &str) -> Result<Vec<Pattern>, Fault> {
     if text.len() > MAX_BYTES {
-        let message = format!("a glob has at most {MAX_BYTES} bytes, this one has {}", text.len());
+        let message = format!(
+            "a glob has at most {MAX_BYTES} bytes, this one has {}",
+            text.len()
+        );
         return Err(Fault::new(0, text.len(), message).help("split it into several globs"));
     }
     if text.is_empty() {
         return Err(Fault::new(0, 0, "an empty glob selects nothing").mend(Some("**".to_owned())));
     }
     if text.starts_with('!') {
-        return Err(Fault::new(0, 1, "a glob cannot begin with `!`").mend(Some(format!("\\{text}"))));
+        return Err(
+            Fault::new(0, 1, "a glob cannot begin with `!`").mend(Some(format!("\\{text}")))
+        );
     }
     let alternatives = expand(text)?;
     let mut patterns = Vec::with_capacity(alternatives.len());
@@ -106,12 +123,16 @@ fn read(text: &str) -> Result<Vec<Pattern>, Fault> {
         patterns.push(pattern(text, pieces)?);
     }
     if patterns.is_empty() {
-        return Err(Fault::new(0, text.len(), "every alternative of this glob is empty").mend(Some("**".to_owned())));
+        return Err(
+            Fault::new(0, text.len(), "every alternative of this glob is empty")
+                .mend(Some("**".to_owned())),
+        );
     }
     Ok(patterns)
 }
 
-/// Reads the leaves and expands the braces. Bounded throughout: no list of alternatives ever exceeds its cap.
+/// Reads the leaves and expands the braces. Bounded throughout: no list of alternatives ever
+/// exceeds its cap.
 fn expand(text: &str) -> Result<Alternatives, Fault> {
     let mut open: Vec<Open> = Vec::new();
     let mut current: Alternatives = vec![Vec::with_capacity(text.len())];
@@ -120,7 +141,11 @@ fn expand(text: &str) -> Result<Alternatives, Fault> {
         let leaf = match c {
             '{' => {
                 let before = std::mem::replace(&mut current, vec![Vec::new()]);
-                open.push(Open { at: start, before, done: Vec::new() });
+                open.push(Open {
+                    at: start,
+                    before,
+                    done: Vec::new(),
+                });
                 continue;
             }
             ',' if let Some(brace) = open.last_mut() => {
@@ -153,13 +178,19 @@ fn expand(text: &str) -> Result<Alternatives, Fault> {
         };
         let end = chars.offset();
         for alternative in &mut current {
-            alternative.push(Piece { leaf: leaf.clone(), start, end });
+            alternative.push(Piece {
+                leaf: leaf.clone(),
+                start,
+                end,
+            });
         }
     }
     match open.last() {
         None => Ok(current),
-        Some(Open { at, .. }) => Err(Fault::new(*at, *at + 1, "`{` is not closed")
-            .help(format!("close it with `}}`, or write `{}` for the character", "\\{"))),
+        Some(Open { at, .. }) => Err(Fault::new(*at, *at + 1, "`{` is not closed").help(format!(
+            "close it with `}}`, or write `{}` for the character",
+            "\\{"
+        ))),
     }
 }
 
@@ -168,7 +199,9 @@ fn cap(count: usize, text: &str) -> Result<(), Fault> {
     if count <= MAX_ALTERNATIVES {
         return Ok(());
     }
-    let message = format!("the braces of a glob come to at most {MAX_ALTERNATIVES} alternatives, these come to more");
+    let message = format!(
+        "the braces of a glob come to at most {MAX_ALTERNATIVES} alternatives, these come to more"
+    );
     Err(Fault::new(0, text.len(), message).help("split it into several globs"))
 }
 
@@ -188,23 +221,30 @@ fn escaped(text: &str, start: usize, next: Option<char>) -> Result<char, Fault> 
         Some(c @ ('*' | '?' | '[' | ']' | '{' | '}' | '!' | '\\')) => Ok(c),
         Some(c) => {
             let shown = visible(c.encode_utf8(&mut [0; 4]).as_bytes());
-            let fault = Fault::new(start, start + 1 + c.len_utf8(), format!("`\\{shown}` is no escape of a glob"));
+            let fault = Fault::new(
+                start,
+                start + 1 + c.len_utf8(),
+                format!("`\\{shown}` is no escape of a glob"),
+            );
             let help = "`\\` makes one of `* ? [ ] { } ! \\` literal";
             Err(match c {
                 ',' => fault.mend(replaced(text, start, start + 2, "[,]")),
                 '-' => fault.help("put `-` first or last in its class"),
-                // `src\a.ts` was meant as a path of another system, unless there are escapes beside it.
-                _ if text.contains("\\[") || text.contains("\\{") => fault.mend(replaced(text, start, start + 1, "")),
+                // `src\a.ts` was meant as a path of another system, unless there are escapes beside
+                // it.
+                _ if text.contains("\\[") || text.contains("\\{") => {
+                    fault.mend(replaced(text, start, start + 1, ""))
+                }
                 _ => fault.mend(Some(text.replace('\\', "/"))),
             }
             .help(help))
         }
-        None => Err(Fault::new(start, start + 1, "a `\\` at the end of a glob escapes nothing").mend(replaced(
-            text,
+        None => Err(Fault::new(
             start,
             start + 1,
-            "/",
-        ))),
+            "a `\\` at the end of a glob escapes nothing",
+        )
+        .mend(replaced(text, start, start + 1, "/"))),
     }
 }
 
@@ -212,7 +252,9 @@ fn escaped(text: &str, start: usize, next: Option<char>) -> Result<char, Fault> 
 fn class(text: &str, start: usize) -> Result<(Class, usize), Fault> {
     let unclosed = || {
         let fault = Fault::new(start, start + 1, "`[` is not closed");
-        fault.mend(replaced(text, start, start + 1, "\\[")).help("close it with `]`")
+        fault
+            .mend(replaced(text, start, start + 1, "\\["))
+            .help("close it with `]`")
     };
     let body = text.get(start + 1..).unwrap_or_default();
     let mut chars = body.char_indices().peekable();
@@ -227,8 +269,12 @@ fn class(text: &str, start: usize) -> Result<(Class, usize), Fault> {
                 return Ok((Class { negated, ranges }, at + 1 - start));
             }
             '[' if text.get(at..).is_some_and(is_named_class) => {
-                return Err(Fault::new(at, at + 2, "named classes such as `[:alpha:]` are not known")
-                    .help("write the characters, such as `[A-Za-z]`"));
+                return Err(Fault::new(
+                    at,
+                    at + 2,
+                    "named classes such as `[:alpha:]` are not known",
+                )
+                .help("write the characters, such as `[A-Za-z]`"));
             }
             '\\' => escaped(text, at, chars.next().map(|(_, c)| c))?,
             c => c,
@@ -239,7 +285,9 @@ fn class(text: &str, start: usize) -> Result<(Class, usize), Fault> {
             (Some((_, '-')), Some((_, c))) if c != ']' => {
                 chars.next();
                 match chars.next() {
-                    Some((at, '\\')) => escaped(text, start + 1 + at, chars.next().map(|(_, c)| c))?,
+                    Some((at, '\\')) => {
+                        escaped(text, start + 1 + at, chars.next().map(|(_, c)| c))?
+                    }
                     Some((_, c)) => c,
                     None => return Err(unclosed()),
                 }
@@ -263,7 +311,9 @@ fn class(text: &str, start: usize) -> Result<(Class, usize), Fault> {
 
 /// Whether a text begins with something like `[:alpha:]`.
 fn is_named_class(text: &str) -> bool {
-    let name = text.strip_prefix("[:").and_then(|text| text.split_once(":]"));
+    let name = text
+        .strip_prefix("[:")
+        .and_then(|text| text.split_once(":]"));
     name.is_some_and(|(name, _)| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphabetic()))
 }
 
@@ -292,43 +342,88 @@ fn pattern(text: &str, pieces: &[Piece]) -> Result<Pattern, Fault> {
             segment => segments.push(segment),
         }
     }
-    Ok(Pattern { prefix: prefix.into(), rest: segments.into() })
+    Ok(Pattern {
+        prefix: prefix.into(),
+        rest: segments.into(),
+    })
 }
 
 /// The fault of a segment without leaves; `offset` is that of the slash behind it in `pieces`.
 fn empty_segment(text: &str, pieces: &[Piece], offset: usize) -> Fault {
     let (start, end) = pieces.get(offset).map_or((0, 0), |p| (p.start, p.end));
     let fault = if offset == 0 {
-        Fault::new(start, end, "a glob begins at the repository's root, without `/`")
+        Fault::new(
+            start,
+            end,
+            "a glob begins at the repository's root, without `/`",
+        )
     } else {
         Fault::new(start, end, "a segment of this glob is empty")
     };
-    // `src/{api,}/x` was hardly meant to select nothing in `src`, and taking the slash away would select `src/apix`.
-    if text.get(..start).is_some_and(|before| before.ends_with('}')) {
+    // `src/{api,}/x` was hardly meant to select nothing in `src`, and taking the slash away would
+    // select `src/apix`.
+    if text
+        .get(..start)
+        .is_some_and(|before| before.ends_with('}'))
+    {
         return fault.help("an alternative may be empty when its slash stands inside the braces, as in `{api/,}src`");
     }
-    fault.mend(replaced(text, start, end, "")).help("write it relative to the repository's root")
+    fault
+        .mend(replaced(text, start, end, ""))
+        .help("write it relative to the repository's root")
 }
 
 /// Makes a segment of its leaves, which begin at `offset` in `pieces`.
-fn segment(text: &str, pieces: &[Piece], offset: usize, leaves: &[Piece]) -> Result<Segment, Fault> {
+fn segment(
+    text: &str,
+    pieces: &[Piece],
+    offset: usize,
+    leaves: &[Piece],
+) -> Result<Segment, Fault> {
     let start = leaves.first().map_or(0, |p| p.start);
     let end = leaves.last().map_or(start, |p| p.end);
     let slash_behind = pieces.get(offset + leaves.len()).map(|p| p.end);
     match leaves {
-        [Piece { leaf: Leaf::Char('.'), .. }] => {
+        [
+            Piece {
+                leaf: Leaf::Char('.'),
+                ..
+            },
+        ] => {
             let fault = Fault::new(start, end, "a segment `.` names no file");
             return Err(fault.mend(replaced(text, start, slash_behind.unwrap_or(end), "")));
         }
-        [Piece { leaf: Leaf::Char('.'), .. }, Piece { leaf: Leaf::Char('.'), .. }] => {
+        [
+            Piece {
+                leaf: Leaf::Char('.'),
+                ..
+            },
+            Piece {
+                leaf: Leaf::Char('.'),
+                ..
+            },
+        ] => {
             // Together with the segment in front, which it takes away.
             let before = pieces.get(..offset.saturating_sub(1)).unwrap_or_default();
-            let before = before.rsplit(|p| matches!(p.leaf, Leaf::Slash)).next().and_then(|s| s.first());
-            let mended = before.and_then(|p| replaced(text, p.start, slash_behind.unwrap_or(end), ""));
+            let before = before
+                .rsplit(|p| matches!(p.leaf, Leaf::Slash))
+                .next()
+                .and_then(|s| s.first());
+            let mended =
+                before.and_then(|p| replaced(text, p.start, slash_behind.unwrap_or(end), ""));
             let fault = Fault::new(start, end, "a glob stays in the repository, without `..`");
-            return Err(fault.mend(mended).help("name the file by its path from the repository's root"));
+            return Err(fault
+                .mend(mended)
+                .help("name the file by its path from the repository's root"));
         }
-        [Piece { leaf: Leaf::Star, .. }, Piece { leaf: Leaf::Star, .. }] => return Ok(Segment::Any),
+        [
+            Piece {
+                leaf: Leaf::Star, ..
+            },
+            Piece {
+                leaf: Leaf::Star, ..
+            },
+        ] => return Ok(Segment::Any),
         _ => {}
     }
     let mut parts: Vec<Part> = Vec::new();
@@ -339,7 +434,15 @@ fn segment(text: &str, pieces: &[Piece], offset: usize, leaves: &[Piece]) -> Res
                 literal.extend(c.encode_utf8(&mut [0; 4]).bytes());
                 continue;
             }
-            Leaf::Star if matches!(leaves.get(i + 1), Some(Piece { leaf: Leaf::Star, .. })) => {
+            Leaf::Star
+                if matches!(
+                    leaves.get(i + 1),
+                    Some(Piece {
+                        leaf: Leaf::Star,
+                        ..
+                    })
+                ) =>
+            {
                 return Err(stars_inside(text, leaves, i));
             }
             Leaf::Star => Part::Star,
@@ -364,15 +467,29 @@ fn segment(text: &str, pieces: &[Piece], offset: usize, leaves: &[Piece]) -> Res
 
 /// The fault of a segment that holds `**` and more; the stars begin at `first`.
 fn stars_inside(text: &str, leaves: &[Piece], first: usize) -> Fault {
-    let count = leaves.iter().skip(first).take_while(|p| matches!(p.leaf, Leaf::Star)).count();
+    let count = leaves
+        .iter()
+        .skip(first)
+        .take_while(|p| matches!(p.leaf, Leaf::Star))
+        .count();
     let start = leaves.get(first).map_or(0, |p| p.start);
     let end = leaves.get(first + count - 1).map_or(start, |p| p.end);
     let front = if first > 0 { "*/" } else { "" };
-    let back = if first + count < leaves.len() { "/*" } else { "" };
+    let back = if first + count < leaves.len() {
+        "/*"
+    } else {
+        ""
+    };
     let mended = replaced(text, start, end, &format!("{front}**{back}"));
-    let fault = Fault::new(start, end, "`**` stands for whole segments, it cannot be a part of one");
+    let fault = Fault::new(
+        start,
+        end,
+        "`**` stands for whole segments, it cannot be a part of one",
+    );
     // Stars that come together through braces are not to be mended in one place.
-    fault.mend(mended.filter(|_| end - start == count)).help("give it a segment of its own, as in `src/**/*.rs`")
+    fault
+        .mend(mended.filter(|_| end - start == count))
+        .help("give it a segment of its own, as in `src/**/*.rs`")
 }
 
 /// The text with a range of it replaced.

@@ -1,4 +1,5 @@
-//! Does a path match one alternative of a glob, in time that grows with the product of their lengths at most?
+//! Does a path match one alternative of a glob, in time that grows with the product of their
+//! lengths at most?
 
 use std::sync::Arc;
 
@@ -7,7 +8,8 @@ use std::sync::Arc;
 pub(in crate::base) struct Pattern {
     /// The literal segments in front, joined by `/`. Empty when the first segment is none.
     pub(in crate::base) prefix: Box<[u8]>,
-    /// The segments behind the prefix; the first of them is not literal, no two `**` stand side by side.
+    /// The segments behind the prefix; the first of them is not literal, no two `**` stand side by
+    /// side.
     pub(in crate::base) rest: Box<[Segment]>,
 }
 
@@ -45,9 +47,14 @@ pub(in crate::base) struct Class {
 }
 
 impl Class {
-    /// Whether the set holds a character; `None` stands for a byte that belongs to none, which only a negated set holds.
+    /// Whether the set holds a character; `None` stands for a byte that belongs to none, which only
+    /// a negated set holds.
     pub(super) fn contains(&self, c: Option<char>) -> bool {
-        c.is_some_and(|c| self.ranges.iter().any(|(first, last)| (*first..=*last).contains(&c))) != self.negated
+        c.is_some_and(|c| {
+            self.ranges
+                .iter()
+                .any(|(first, last)| (*first..=*last).contains(&c))
+        }) != self.negated
     }
 }
 
@@ -70,12 +77,19 @@ impl Pattern {
             dir
         } else if *dir == *self.prefix {
             return !self.rest.is_empty();
-        } else if let Some(below) = dir.strip_prefix(&*self.prefix).and_then(|d| d.strip_prefix(b"/")) {
+        } else if let Some(below) = dir
+            .strip_prefix(&*self.prefix)
+            .and_then(|d| d.strip_prefix(b"/"))
+        {
             below
         } else {
-            return self.prefix.strip_prefix(dir).is_some_and(|p| p.starts_with(b"/"));
+            return self
+                .prefix
+                .strip_prefix(dir)
+                .is_some_and(|p| p.starts_with(b"/"));
         };
-        // What is left of the pattern when the directory's segments have been taken: all that can be, if there is a choice.
+        // What is left of the pattern when the directory's segments have been taken: all that can
+        // be, if there is a choice.
         let mut left: Vec<&[Segment]> = vec![&*self.rest];
         for name in below.split(|b| *b == b'/') {
             let mut next: Vec<&[Segment]> = Vec::new();
@@ -97,17 +111,21 @@ impl Pattern {
         matches!(&*self.rest, [.., Segment::Any]) && self.matches(dir)
     }
 
-    /// Whether what is left of a path behind the prefix matches the rest; `None` when nothing is left.
+    /// Whether what is left of a path behind the prefix matches the rest; `None` when nothing is
+    /// left.
     ///
-    /// A mismatch goes back to the last `**` only: whatever an earlier one could take, the last one can take as well.
-    /// So each segment of the path meets each segment of the pattern once at most.
+    /// A mismatch goes back to the last `**` only: whatever an earlier one could take, the last one
+    /// can take as well. So each segment of the path meets each segment of the pattern once at
+    /// most.
     pub(in crate::base) fn matches_below(&self, path: Option<&[u8]>) -> bool {
         let (mut pattern, mut path) = (&*self.rest, path);
         let mut retry: Option<(&[Segment], &[u8])> = None;
         loop {
             match (pattern, path) {
                 ([], None) | ([Segment::Any], _) => return true,
-                ([Segment::Any, last], Some(path)) if *last != Segment::Any => return last.matches(name(path)),
+                ([Segment::Any, last], Some(path)) if *last != Segment::Any => {
+                    return last.matches(name(path));
+                }
                 ([Segment::Any, after @ ..], Some(from)) => {
                     retry = Some((after, from));
                     pattern = after;
@@ -122,8 +140,12 @@ impl Pattern {
                 }
                 _ => {}
             }
-            let Some((after, from)) = retry else { return false };
-            let (_, Some(below)) = split(from) else { return false };
+            let Some((after, from)) = retry else {
+                return false;
+            };
+            let (_, Some(below)) = split(from) else {
+                return false;
+            };
             retry = Some((after, below));
             (pattern, path) = (after, Some(below));
         }
@@ -131,7 +153,8 @@ impl Pattern {
 }
 
 impl Segment {
-    /// Whether a name fits. `**` fits every name here; that it also spans others is the pattern's business.
+    /// Whether a name fits. `**` fits every name here; that it also spans others is the pattern's
+    /// business.
     fn matches(&self, name: &[u8]) -> bool {
         match self {
             Segment::Any => true,
@@ -163,9 +186,14 @@ fn matches_name(parts: &[Part], name: &[u8]) -> bool {
             }
             [] => {}
         }
-        // A star takes whole characters: half of one would let a class see its second byte as an invalid one.
-        let Some((after, from)) = retry else { return false };
-        let Some((_, left)) = first_char(from) else { return false };
+        // A star takes whole characters: half of one would let a class see its second byte as an
+        // invalid one.
+        let Some((after, from)) = retry else {
+            return false;
+        };
+        let Some((_, left)) = first_char(from) else {
+            return false;
+        };
         retry = Some((after, left));
         (parts, name) = (after, left);
     }

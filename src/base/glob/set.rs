@@ -1,8 +1,10 @@
-//! Which of some patterns match a path, when nothing tells them apart in advance? Asks `globset`, the only place that does.
+//! Which of some patterns match a path, when nothing tells them apart in advance? Asks `globset`,
+//! the only place that does.
 //!
-//! Its regular sets answer for a hundred patterns in the time that [`Pattern::matches`] takes for ten. They mean by literals,
-//! `*` and `**` exactly what we do (but for `x/**`, which is given as two globs); by `?` and classes they mean bytes and not
-//! characters, so patterns with those are not for them.
+//! Its regular sets answer for a hundred patterns in the time that [`Pattern::matches`] takes for
+//! ten. They mean by literals, `*` and `**` exactly what we do (but for `x/**`, which is given as
+//! two globs); by `?` and classes they mean bytes and not characters, so patterns with those are
+//! not for them.
 
 use super::pattern::{Part, Pattern, Segment};
 use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
@@ -28,7 +30,8 @@ impl PatternSet {
         })
     }
 
-    /// Compiles patterns, which costs some ten microseconds each. `None` when `globset` refuses one.
+    /// Compiles patterns, which costs some ten microseconds each. `None` when `globset` refuses
+    /// one.
     pub(in crate::base) fn new(patterns: &[(u32, &Pattern)]) -> Option<Self> {
         let mut builder = GlobSetBuilder::new();
         let mut numbers = Vec::new();
@@ -36,16 +39,27 @@ impl PatternSet {
             let text = translate(pattern)?;
             let itself = text.strip_suffix("/**").map(str::to_owned);
             for text in std::iter::once(text).chain(itself) {
-                builder.add(GlobBuilder::new(&text).literal_separator(true).backslash_escape(true).build().ok()?);
+                builder.add(
+                    GlobBuilder::new(&text)
+                        .literal_separator(true)
+                        .backslash_escape(true)
+                        .build()
+                        .ok()?,
+                );
                 numbers.push(*number);
             }
         }
-        Some(Self { set: builder.build().ok()?, numbers, found: Vec::new() })
+        Some(Self {
+            set: builder.build().ok()?,
+            numbers,
+            found: Vec::new(),
+        })
     }
 
     /// Calls `found` with the number of each pattern that matches, once or more.
     pub(in crate::base) fn visit(&mut self, path: &[u8], mut found: impl FnMut(u32)) {
-        self.set.matches_candidate_into(&Candidate::new(OsStr::from_bytes(path)), &mut self.found);
+        self.set
+            .matches_candidate_into(&Candidate::new(OsStr::from_bytes(path)), &mut self.found);
         for number in self.found.iter().filter_map(|i| self.numbers.get(*i)) {
             found(*number);
         }
@@ -66,7 +80,9 @@ fn translate(pattern: &Pattern) -> Option<String> {
                 let mut text = String::new();
                 for part in parts {
                     match part {
-                        Part::Text(bytes) => text.push_str(&globset::escape(std::str::from_utf8(bytes).ok()?)),
+                        Part::Text(bytes) => {
+                            text.push_str(&globset::escape(std::str::from_utf8(bytes).ok()?))
+                        }
                         _ => text.push('*'),
                     }
                 }
@@ -121,18 +137,31 @@ mod tests {
         ];
         let globs = globs.map(|glob| Glob::parse(glob).unwrap());
         for glob in &globs {
-            let patterns: Vec<(u32, &Pattern)> = glob.alternatives().iter().map(|p| (7, p)).collect();
+            let patterns: Vec<(u32, &Pattern)> =
+                glob.alternatives().iter().map(|p| (7, p)).collect();
             assert!(patterns.iter().all(|(_, p)| PatternSet::holds(p)));
             let mut set = PatternSet::new(&patterns).unwrap();
             for path in paths {
                 let mut hit = false;
                 set.visit(path, |number| hit = number == 7);
                 let want = glob.alternatives().iter().any(|p| p.matches(path));
-                assert_eq!(hit, want, "{} on {}", glob.text(), String::from_utf8_lossy(path));
+                assert_eq!(
+                    hit,
+                    want,
+                    "{} on {}",
+                    glob.text(),
+                    String::from_utf8_lossy(path)
+                );
             }
         }
         for glob in ["a?", "[a]/b"] {
-            assert!(!Glob::parse(glob).unwrap().alternatives().iter().any(PatternSet::holds));
+            assert!(
+                !Glob::parse(glob)
+                    .unwrap()
+                    .alternatives()
+                    .iter()
+                    .any(PatternSet::holds)
+            );
         }
     }
 }

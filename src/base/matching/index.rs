@@ -1,4 +1,5 @@
-//! Which of many globs match a path? Few are tried: each lies under a key that every path it matches must have.
+//! Which of many globs match a path? Few are tried: each lies under a key that every path it
+//! matches must have.
 
 use super::table::{Table, hash};
 use crate::base::glob::{Glob, Part, Pattern, PatternSet, Segment};
@@ -9,10 +10,12 @@ pub(super) const END: u32 = u32::MAX;
 /// How many bytes a piece of text has that serves as a key.
 pub(super) const GRAM: usize = 4;
 
-/// How many patterns may share a key before a piece of their text is looked for that fewer of them have.
+/// How many patterns may share a key before a piece of their text is looked for that fewer of them
+/// have.
 const CROWD: u32 = 8;
 
-/// How many patterns go into one set at most, for larger ones are slow (measured: at 512 half of the gain is lost).
+/// How many patterns go into one set at most, for larger ones are slow (measured: at 512 half of
+/// the gain is lost).
 const SET_SIZE: usize = 128;
 
 /// Globs by what a path must have for them to match it.
@@ -28,7 +31,8 @@ pub(super) struct Index<'g> {
     pub(super) name: Keys<'g>,
     /// What the last segment ends with, from one of its dots on: `**/*.rs`. Hashed from its end.
     pub(super) suffix: Keys<'g>,
-    /// A piece of text that some segment has: `**/*-worker-*`. Only for what would be crowded under the keys above.
+    /// A piece of text that some segment has: `**/*-worker-*`. Only for what would be crowded
+    /// under the keys above.
     pub(super) gram: Keys<'g>,
     /// The first entry of the globs that have no such key.
     pub(super) rest: Option<u32>,
@@ -101,12 +105,14 @@ impl<'g> Index<'g> {
                 }
             }
         }
-        // Only now is known how many patterns share a key. `packages/*/web/**` is better found by `web` than by
-        // `packages` when there are a thousand such globs.
+        // Only now is known how many patterns share a key. `packages/*/web/**` is better found by
+        // `web` than by `packages` when there are a thousand such globs.
         let crowded: Vec<bool> = later
             .iter()
             .map(|(_, pattern)| {
-                let crowded = index.least_shared(pattern, false).is_none_or(|(shared, ..)| shared > CROWD);
+                let crowded = index
+                    .least_shared(pattern, false)
+                    .is_none_or(|(shared, ..)| shared > CROWD);
                 if crowded {
                     each_gram(pattern, |bytes| index.share(Kind::Gram, bytes));
                 }
@@ -115,7 +121,11 @@ impl<'g> Index<'g> {
             .collect();
         for ((number, pattern), crowded) in later.into_iter().zip(crowded) {
             let best = index.least_shared(pattern, crowded);
-            index.add(best.map(|(_, kind, key)| (kind, key)), number, Test::One(pattern));
+            index.add(
+                best.map(|(_, kind, key)| (kind, key)),
+                number,
+                Test::One(pattern),
+            );
         }
         index.group();
         index
@@ -150,7 +160,13 @@ impl<'g> Index<'g> {
 
     /// Puts patterns that lie under one key into groups, where there are many.
     fn group(&mut self) {
-        for kind in [Kind::Tree, Kind::Segment, Kind::Name, Kind::Suffix, Kind::Gram] {
+        for kind in [
+            Kind::Tree,
+            Kind::Segment,
+            Kind::Name,
+            Kind::Suffix,
+            Kind::Gram,
+        ] {
             for key in 0..self.keys(kind).keys.len() {
                 let first = self.keys(kind).keys.get(key).map_or(END, |key| key.first);
                 let first = self.group_chain(first);
@@ -168,7 +184,9 @@ impl<'g> Index<'g> {
         let mut next = first;
         while let Some(entry) = self.entries.get(next as usize) {
             match entry.test {
-                Test::One(pattern) if PatternSet::holds(pattern) => many.push((entry.number, pattern)),
+                Test::One(pattern) if PatternSet::holds(pattern) => {
+                    many.push((entry.number, pattern))
+                }
                 _ => alone.push(next),
             }
             next = entry.next;
@@ -187,7 +205,11 @@ impl<'g> Index<'g> {
             let number = u32::try_from(self.groups.len()).unwrap_or(END);
             self.groups.push(group.to_vec());
             let entry = u32::try_from(self.entries.len()).unwrap_or(END);
-            self.entries.push(Entry { number, next, test: Test::Group });
+            self.entries.push(Entry {
+                number,
+                next,
+                test: Test::Group,
+            });
             next = entry;
         }
         next
@@ -237,7 +259,9 @@ fn each_key<'p>(pattern: &'p Pattern, mut visit: impl FnMut(Kind, &'p [u8])) {
     if !pattern.prefix.is_empty() {
         visit(Kind::Tree, &pattern.prefix);
     }
-    let Some((last, before)) = pattern.rest.split_last() else { return };
+    let Some((last, before)) = pattern.rest.split_last() else {
+        return;
+    };
     match last {
         Segment::Literal(name) => visit(Kind::Name, name),
         Segment::Wild(parts) => {
@@ -267,7 +291,9 @@ fn each_gram<'p>(pattern: &'p Pattern, mut visit: impl FnMut(&'p [u8])) {
         Part::Text(text) => Some(&**text),
         _ => None,
     });
-    let Some(text) = texts.max_by_key(|text| text.len()) else { return };
+    let Some(text) = texts.max_by_key(|text| text.len()) else {
+        return;
+    };
     let count = (text.len() + 1).saturating_sub(GRAM);
     for (i, gram) in text.windows(GRAM).enumerate() {
         if i < 4 || i + 4 >= count {
@@ -286,21 +312,32 @@ impl<'g> Keys<'g> {
         let found = self.table.find(hash, |number| self.is(number, bytes));
         let number = found.unwrap_or_else(|| {
             let number = u32::try_from(self.keys.len()).unwrap_or(END);
-            self.table.insert(hash, number, |n| self.keys.get(n as usize).map_or(0, |key| key.hash));
-            self.keys.push(Key { bytes, hash, shared: 0, first: END });
+            self.table.insert(hash, number, |n| {
+                self.keys.get(n as usize).map_or(0, |key| key.hash)
+            });
+            self.keys.push(Key {
+                bytes,
+                hash,
+                shared: 0,
+                first: END,
+            });
             number
         });
         number as usize
     }
 
     fn is(&self, number: u32, bytes: &[u8]) -> bool {
-        self.keys.get(number as usize).is_some_and(|key| key.bytes == bytes)
+        self.keys
+            .get(number as usize)
+            .is_some_and(|key| key.bytes == bytes)
     }
 
     /// The first entry under a key.
     #[inline]
     pub(super) fn first(&self, hash: u64, bytes: &[u8]) -> u32 {
         let found = self.table.find(hash, |number| self.is(number, bytes));
-        found.and_then(|number| self.keys.get(number as usize)).map_or(END, |key| key.first)
+        found
+            .and_then(|number| self.keys.get(number as usize))
+            .map_or(END, |key| key.first)
     }
 }

@@ -59,7 +59,9 @@ impl<'g> Lists<'g> {
 
     /// Where the children of a list begin, and the children.
     pub(super) fn children_of(&self, list: u32) -> (usize, &[Child]) {
-        let Some(List { from, to, .. }) = self.lists.get(list as usize) else { return (0, &[]) };
+        let Some(List { from, to, .. }) = self.lists.get(list as usize) else {
+            return (0, &[]);
+        };
         (*from, self.children.get(*from..*to).unwrap_or_default())
     }
 
@@ -80,17 +82,33 @@ impl<'g> Lists<'g> {
                     (number, true)
                 }
             };
-            children.push(Child { number, list, not: item.not });
+            children.push(Child {
+                number,
+                list,
+                not: item.not,
+            });
         }
         let hash = hash_of(&children);
-        let found = seen.lists.find(hash, |number| self.children_of(number).1 == children);
+        let found = seen
+            .lists
+            .find(hash, |number| self.children_of(number).1 == children);
         found.unwrap_or_else(|| {
             let number = u32::try_from(self.lists.len()).unwrap_or(u32::MAX);
-            seen.lists.insert(hash, number, |number| hash_of(self.children_of(number).1));
-            let level = children.iter().filter(|c| c.list).map(|c| self.level(c.number) + 1).max().unwrap_or(0);
+            seen.lists
+                .insert(hash, number, |number| hash_of(self.children_of(number).1));
+            let level = children
+                .iter()
+                .filter(|c| c.list)
+                .map(|c| self.level(c.number) + 1)
+                .max()
+                .unwrap_or(0);
             self.levels = self.levels.max(level + 1);
             let from = self.children.len();
-            self.lists.push(List { from, to: from + children.len(), level });
+            self.lists.push(List {
+                from,
+                to: from + children.len(),
+                level,
+            });
             self.children.append(&mut children);
             number
         })
@@ -99,10 +117,14 @@ impl<'g> Lists<'g> {
     fn intern_glob(&mut self, glob: &'g Glob, seen: &mut Seen) -> u32 {
         let hash_text = |glob: &Glob| hash(glob.text().as_bytes());
         let hash = hash_text(glob);
-        let found = seen.globs.find(hash, |number| self.globs.get(number as usize) == Some(&glob));
+        let found = seen.globs.find(hash, |number| {
+            self.globs.get(number as usize) == Some(&glob)
+        });
         found.unwrap_or_else(|| {
             let number = u32::try_from(self.globs.len()).unwrap_or(u32::MAX);
-            seen.globs.insert(hash, number, |n| self.globs.get(n as usize).map_or(0, |glob| hash_text(glob)));
+            seen.globs.insert(hash, number, |n| {
+                self.globs.get(n as usize).map_or(0, |glob| hash_text(glob))
+            });
             self.globs.push(glob);
             number
         })
@@ -114,13 +136,18 @@ impl<'g> Lists<'g> {
 struct Seen {
     globs: Table,
     lists: Table,
-    /// Named selections by their place in memory: looked up only, so that a shared one is walked once however often, and
-    /// through whatever other names, it is used.
+    /// Named selections by their place in memory: looked up only, so that a shared one is walked
+    /// once however often, and through whatever other names, it is used.
     named: BTreeMap<*const Selection, u32>,
 }
 
 fn hash_of(children: &[Child]) -> u64 {
-    let bytes = |c: &Child| c.number.to_le_bytes().into_iter().chain([u8::from(c.list) * 2 + u8::from(c.not)]);
+    let bytes = |c: &Child| {
+        c.number
+            .to_le_bytes()
+            .into_iter()
+            .chain([u8::from(c.list) * 2 + u8::from(c.not)])
+    };
     children.iter().flat_map(bytes).fold(SEED, step)
 }
 
@@ -137,7 +164,10 @@ impl Users {
         let uses = || {
             (0..).zip(&lists.lists).flat_map(|(user, list)| {
                 let children = lists.children.get(list.from..list.to).unwrap_or_default();
-                children.iter().filter(|c| c.list == of_lists && !c.not).map(move |c| (c.number, user))
+                children
+                    .iter()
+                    .filter(|c| c.list == of_lists && !c.not)
+                    .map(move |c| (c.number, user))
             })
         };
         let mut starts = vec![0_u32; nodes + 1];
@@ -168,7 +198,11 @@ impl Users {
     /// The lists that use a node.
     pub(super) fn of(&self, node: u32) -> &[u32] {
         let node = node as usize;
-        let (Some(from), Some(to)) = (self.starts.get(node), self.starts.get(node + 1)) else { return &[] };
-        self.users.get(*from as usize..*to as usize).unwrap_or_default()
+        let (Some(from), Some(to)) = (self.starts.get(node), self.starts.get(node + 1)) else {
+            return &[];
+        };
+        self.users
+            .get(*from as usize..*to as usize)
+            .unwrap_or_default()
     }
 }

@@ -1,4 +1,5 @@
-//! Which of many selections select which of many files? One pass over the files, an index in front of the globs.
+//! Which of many selections select which of many files? One pass over the files, an index in front
+//! of the globs.
 
 mod index;
 mod list;
@@ -14,7 +15,8 @@ use walk::{Sink, Walk};
 /// How many files are named in a reason.
 pub const SHOWN: usize = 20;
 
-/// Files that were selected: how many, and the first [`SHOWN`] as indices into the change set (which is in byte order).
+/// Files that were selected: how many, and the first [`SHOWN`] as indices into the change set
+/// (which is in byte order).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hits {
     /// How many.
@@ -28,22 +30,24 @@ pub struct Hits {
 pub struct Selected {
     /// Files that the whole selection selects.
     pub all: Hits,
-    /// For each item in order: files that this (positive) item selects and no exclusion of the list takes away. Empty for
-    /// excluding items.
+    /// For each item in order: files that this (positive) item selects and no exclusion of the
+    /// list takes away. Empty for excluding items.
     pub items: Vec<Hits>,
 }
 
-/// Files of a block, a bit each. Wide, so that a list that every block concerns costs few steps (measured: four words take
-/// a third of the time of one when ten thousand lists name `**`).
+/// Files of a block, a bit each. Wide, so that a list that every block concerns costs few steps
+/// (measured: four words take a third of the time of one when ten thousand lists name `**`).
 const WORDS: usize = 4;
 type Mask = [u64; WORDS];
 const NONE: Mask = [0; WORDS];
 
-/// Matches all selections against all changed files; the answer has one entry per selection, in order.
+/// Matches all selections against all changed files; the answer has one entry per selection, in
+/// order.
 ///
-/// Time and memory grow with the files plus the selections plus the hits. Equal globs and equal selections are answered
-/// once. The files are taken in blocks, a bit each, so that the lists are evaluated some words at a time: a glob that
-/// matches most files costs each list that names it one step a block, not one a file.
+/// Time and memory grow with the files plus the selections plus the hits. Equal globs and equal
+/// selections are answered once. The files are taken in blocks, a bit each, so that the lists are
+/// evaluated some words at a time: a glob that matches most files costs each list that names it one
+/// step a block, not one a file.
 #[must_use]
 pub fn match_all(selections: &[&Selection], changes: &ChangeSet) -> Vec<Selected> {
     Matcher::new(selections).matches(changes)
@@ -105,7 +109,9 @@ impl<'g> Matcher<'g> {
 
 impl std::fmt::Debug for Matcher<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Matcher").field("globs", &self.lists.globs.len()).finish_non_exhaustive()
+        f.debug_struct("Matcher")
+            .field("globs", &self.lists.globs.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -126,14 +132,18 @@ struct Tally<'l, 'g> {
     /// For each list its hits, and for each child of each list.
     all: Vec<Hits>,
     items: Vec<Hits>,
-    /// A list of which every file is wanted: with the first file of each block that has some, and which.
+    /// A list of which every file is wanted: with the first file of each block that has some, and
+    /// which.
     watched: Option<(u32, Vec<(u32, Mask)>)>,
 }
 
 impl Sink for Tally<'_, '_> {
     #[inline]
     fn knows(&self, glob: u32) -> bool {
-        self.globs.get(glob as usize).and_then(|mask| mask.get(self.word)).is_some_and(|word| word & self.bit != 0)
+        self.globs
+            .get(glob as usize)
+            .and_then(|mask| mask.get(self.word))
+            .is_some_and(|word| word & self.bit != 0)
     }
 
     #[inline]
@@ -167,7 +177,8 @@ impl<'l, 'g> Tally<'l, 'g> {
         }
     }
 
-    /// Evaluates the lists on the present block, whose first file has the index `base`, and forgets the block.
+    /// Evaluates the lists on the present block, whose first file has the index `base`, and forgets
+    /// the block.
     fn close(&mut self, base: u32) {
         let lists = self.lists;
         for glob in &self.touched {
@@ -177,7 +188,11 @@ impl<'l, 'g> Tally<'l, 'g> {
         }
         // A list comes after all lists that it names, also those it excludes.
         for level in 0..self.queues.len() {
-            let queue = self.queues.get_mut(level).map(std::mem::take).unwrap_or_default();
+            let queue = self
+                .queues
+                .get_mut(level)
+                .map(std::mem::take)
+                .unwrap_or_default();
             for list in &queue {
                 if self.evaluate(*list, base) {
                     for user in lists.of_list.of(*list) {
@@ -203,7 +218,10 @@ impl<'l, 'g> Tally<'l, 'g> {
     /// Counts the files of the block that a list selects, and tells whether there are any.
     fn evaluate(&mut self, list: u32, base: u32) -> bool {
         let (from, children) = self.lists.children_of(list);
-        let excluded = children.iter().filter(|c| c.not).fold(NONE, |mask, c| zip(mask, self.mask(*c), |a, b| a | b));
+        let excluded = children
+            .iter()
+            .filter(|c| c.not)
+            .fold(NONE, |mask, c| zip(mask, self.mask(*c), |a, b| a | b));
         let mut all = NONE;
         for (child, item) in children.iter().zip(from..) {
             if child.not {
@@ -241,7 +259,11 @@ impl<'l, 'g> Tally<'l, 'g> {
             let (from, children) = self.lists.children_of(*list);
             let items = match children {
                 [_] => vec![all.clone()],
-                _ => self.items.get(from..from + children.len()).map(<[Hits]>::to_vec).unwrap_or_default(),
+                _ => self
+                    .items
+                    .get(from..from + children.len())
+                    .map(<[Hits]>::to_vec)
+                    .unwrap_or_default(),
             };
             Selected { all, items }
         };
@@ -252,7 +274,10 @@ impl<'l, 'g> Tally<'l, 'g> {
 impl Hits {
     /// Adds the files of a mask, whose lowest bit stands for the file `base`.
     fn add(&mut self, mask: Mask, base: u32) {
-        self.count += mask.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
+        self.count += mask
+            .iter()
+            .map(|word| u64::from(word.count_ones()))
+            .sum::<u64>();
         if self.first.len() == SHOWN {
             return;
         }
@@ -276,7 +301,9 @@ fn zip(a: Mask, b: Mask, of: impl Fn(u64, u64) -> u64) -> Mask {
 
 fn enqueue(queues: &mut [Vec<u32>], queued: &mut [bool], lists: &Lists<'_>, list: u32) {
     let level = lists.level(list);
-    if let (Some(queue), Some(queued @ false)) = (queues.get_mut(level), queued.get_mut(list as usize)) {
+    if let (Some(queue), Some(queued @ false)) =
+        (queues.get_mut(level), queued.get_mut(list as usize))
+    {
         *queued = true;
         queue.push(list);
     }
@@ -298,23 +325,44 @@ mod tests {
 
     fn list(items: &[&str]) -> Selection {
         let item = |text: &&str| {
-            let (not, text) = text.strip_prefix('!').map_or((false, *text), |text| (true, text));
-            Item { not, what: What::Glob(Glob::parse(text).unwrap()) }
+            let (not, text) = text
+                .strip_prefix('!')
+                .map_or((false, *text), |text| (true, text));
+            Item {
+                not,
+                what: What::Glob(Glob::parse(text).unwrap()),
+            }
         };
-        Selection { items: items.iter().map(item).collect() }
+        Selection {
+            items: items.iter().map(item).collect(),
+        }
     }
 
     fn changes(paths: impl IntoIterator<Item = String>) -> ChangeSet {
-        change_set(paths.into_iter().map(|path| RepoPath::from_exact(path.as_bytes()).unwrap()).collect())
+        change_set(
+            paths
+                .into_iter()
+                .map(|path| RepoPath::from_exact(path.as_bytes()).unwrap())
+                .collect(),
+        )
     }
 
     #[test]
     fn items_and_exclusions() {
         let changes = changes(["a.md", "src/a.md", "src/a.rs", "src/b.rs"].map(str::to_owned));
-        let selections = [list(&["src/**", "!**/*.md", "**/a.*"]), list(&["src/**", "!**/*.md", "**/a.*"])];
+        let selections = [
+            list(&["src/**", "!**/*.md", "**/a.*"]),
+            list(&["src/**", "!**/*.md", "**/a.*"]),
+        ];
         let got = match_all(&selections.each_ref(), &changes);
-        let hits = |first: &[u32]| Hits { count: first.len() as u64, first: first.to_vec() };
-        let want = Selected { all: hits(&[2, 3]), items: vec![hits(&[2, 3]), hits(&[]), hits(&[2])] };
+        let hits = |first: &[u32]| Hits {
+            count: first.len() as u64,
+            first: first.to_vec(),
+        };
+        let want = Selected {
+            all: hits(&[2, 3]),
+            items: vec![hits(&[2, 3]), hits(&[]), hits(&[2])],
+        };
         assert_eq!(got, [want.clone(), want]);
     }
 
@@ -322,34 +370,74 @@ mod tests {
     fn nothing_to_match() {
         assert_eq!(match_all(&[], &changes(["a".to_owned()])), []);
         let empty = match_all(&[&list(&["a", "b"])], &ChangeSet::default());
-        assert_eq!(empty, [Selected { all: Hits::default(), items: vec![Hits::default(); 2] }]);
+        assert_eq!(
+            empty,
+            [Selected {
+                all: Hits::default(),
+                items: vec![Hits::default(); 2]
+            }]
+        );
     }
 
     #[test]
     fn more_than_a_block() {
-        let changes = changes((0..1000).map(|i| format!("{}/{i:04}", if i % 3 == 0 { "a" } else { "b" })));
-        let selections = [list(&["**"]), list(&["**", "!a/**"]), list(&["a/**", "*/0999"]), list(&["c"])];
+        let changes =
+            changes((0..1000).map(|i| format!("{}/{i:04}", if i % 3 == 0 { "a" } else { "b" })));
+        let selections = [
+            list(&["**"]),
+            list(&["**", "!a/**"]),
+            list(&["a/**", "*/0999"]),
+            list(&["c"]),
+        ];
         assert_eq!(agree(&selections, &changes), Ok(()));
         let each = match_each(&selections[2], &changes);
-        let want: Vec<bool> = changes.files().iter().map(|f| selections[2].selects(&f.path)).collect();
+        let want: Vec<bool> = changes
+            .files()
+            .iter()
+            .map(|f| selections[2].selects(&f.path))
+            .collect();
         assert_eq!(each, want);
         assert!(want.contains(&true) && want.contains(&false));
         let got = match_all(&selections.each_ref(), &changes);
-        assert_eq!(got[0].all, Hits { count: 1000, first: (0..20).collect() });
+        assert_eq!(
+            got[0].all,
+            Hits {
+                count: 1000,
+                first: (0..20).collect()
+            }
+        );
     }
 
     #[test]
     fn crowds_under_one_key() {
-        // By piece of text, by sets of globset (once the first paths have gone by), one by one beyond those.
-        let changes =
-            changes((0..290).map(|i| format!("packages/p{}/src/x{i}y{}-worker-{}.rs", i % 7, i % 11, i % 13)));
+        // By piece of text, by sets of globset (once the first paths have gone by), one by one
+        // beyond those.
+        let changes = changes((0..290).map(|i| {
+            format!(
+                "packages/p{}/src/x{i}y{}-worker-{}.rs",
+                i % 7,
+                i % 11,
+                i % 13
+            )
+        }));
         let mut selections: Vec<Selection> = Vec::new();
         for i in 0..60 {
-            selections.push(list(&[&format!("packages/*/src/*x{i}*"), &format!("!**/*-worker-{i}*")]));
-            selections.push(list(&[&format!("**/*y{i}-*"), &format!("packages/*/src/**/?{i}*.rs")]));
+            selections.push(list(&[
+                &format!("packages/*/src/*x{i}*"),
+                &format!("!**/*-worker-{i}*"),
+            ]));
+            selections.push(list(&[
+                &format!("**/*y{i}-*"),
+                &format!("packages/*/src/**/?{i}*.rs"),
+            ]));
         }
         for i in 0..1100 {
-            selections.push(list(&[&format!("**/*{}*{}*{}*", i % 10, i / 10 % 10, i / 100)]));
+            selections.push(list(&[&format!(
+                "**/*{}*{}*{}*",
+                i % 10,
+                i / 10 % 10,
+                i / 100
+            )]));
         }
         assert_eq!(agree(&selections, &changes), Ok(()));
     }
@@ -359,10 +447,24 @@ mod tests {
         // Each name lists the one before twice: two to the sixtieth ways down to the glob.
         let mut below = Arc::new(list(&["a/**"]));
         for _ in 0..60 {
-            let item = |not| Item { not, what: What::Paths { items: below.clone(), name: "n".into() } };
-            below = Arc::new(Selection { items: vec![item(false), item(false)] });
+            let item = |not| Item {
+                not,
+                what: What::Paths {
+                    items: below.clone(),
+                    name: "n".into(),
+                },
+            };
+            below = Arc::new(Selection {
+                items: vec![item(false), item(false)],
+            });
         }
         let got = match_all(&[&below], &changes(["a/b", "b"].map(str::to_owned)));
-        assert_eq!(got[0].all, Hits { count: 1, first: vec![0] });
+        assert_eq!(
+            got[0].all,
+            Hits {
+                count: 1,
+                first: vec![0]
+            }
+        );
     }
 }

@@ -1,9 +1,11 @@
-//! Which of many keys is this one? A hash table for lookups only: nothing ever depends on its order.
+//! Which of many keys is this one? A hash table for lookups only: nothing ever depends on its
+//! order.
 
 /// Begins a hash.
 pub(super) const SEED: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// Continues a hash by one byte (FNV-1a, 64 bits), so that one pass over a path yields the hash of each of its ancestors.
+/// Continues a hash by one byte (FNV-1a, 64 bits), so that one pass over a path yields the hash of
+/// each of its ancestors.
 #[inline]
 pub(super) fn step(hash: u64, byte: u8) -> u64 {
     (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -30,7 +32,9 @@ impl Table {
         loop {
             match self.slots.get(slot) {
                 Some((_, 0)) | None => return None,
-                Some((other, number)) if *other == tag && same(number - 1) => return Some(number - 1),
+                Some((other, number)) if *other == tag && same(number - 1) => {
+                    return Some(number - 1);
+                }
                 Some(_) => slot = (slot + 1) & (self.slots.len() - 1),
             }
         }
@@ -51,7 +55,9 @@ impl Table {
     }
 
     fn put(&mut self, hash: u64, number: u32) {
-        let Some((mut slot, tag)) = self.place(hash) else { return };
+        let Some((mut slot, tag)) = self.place(hash) else {
+            return;
+        };
         while let Some(entry) = self.slots.get_mut(slot) {
             if entry.1 == 0 {
                 *entry = (tag, number + 1);
@@ -79,7 +85,9 @@ mod tests {
     #[test]
     fn what_was_put_in_is_found() {
         // The hashes collide in their place, in their tag, and in both.
-        let keys: Vec<u64> = (0..500).map(|i| [i << 32, i, i % 7, i * 0x1_0000_0001][i as usize % 4]).collect();
+        let keys: Vec<u64> = (0..500)
+            .map(|i| [i << 32, i, i % 7, i * 0x1_0000_0001][i as usize % 4])
+            .collect();
         let mut table = Table::default();
         for (key, number) in keys.iter().zip(0..) {
             assert_eq!(table.find(*key, |n| n == number), None);

@@ -10,7 +10,8 @@ const PATIENCE: u32 = 256;
 /// How many sets are compiled at most, for each may take a megabyte or two.
 const SETS: usize = 8;
 
-/// A walk over paths; in byte order it is fastest, for neighbours share directories, which are looked up once.
+/// A walk over paths; in byte order it is fastest, for neighbours share directories, which are
+/// looked up once.
 pub(super) struct Walk<'g, 'p> {
     index: &'g Index<'g>,
     /// The directories above the path of before, outermost first.
@@ -41,33 +42,71 @@ struct Directory {
 impl<'g, 'p> Walk<'g, 'p> {
     /// Starts at the root.
     pub(super) fn new(index: &'g Index<'g>) -> Self {
-        let sets = (0..index.groups.len()).map(|i| if i < SETS { Set::Waiting(0) } else { Set::Never }).collect();
-        Self { index, above: Vec::new(), before: &[], sets }
+        let sets = (0..index.groups.len())
+            .map(|i| {
+                if i < SETS {
+                    Set::Waiting(0)
+                } else {
+                    Set::Never
+                }
+            })
+            .collect();
+        Self {
+            index,
+            above: Vec::new(),
+            before: &[],
+            sets,
+        }
     }
 
-    /// Calls `found` with the number of each glob that matches the path, once or more. `known` may say that a glob need
-    /// not be tested again.
+    /// Calls `found` with the number of each glob that matches the path, once or more. `known` may
+    /// say that a glob need not be tested again.
     pub(super) fn visit<S: Sink>(&mut self, path: &'p [u8], sink: &mut S) {
         let index = self.index;
-        let shared = self.before.iter().zip(path).take_while(|(a, b)| a == b).count();
+        let shared = self
+            .before
+            .iter()
+            .zip(path)
+            .take_while(|(a, b)| a == b)
+            .count();
         self.before = path;
-        while self.above.last().is_some_and(|d| d.end > shared || path.get(d.end) != Some(&b'/')) {
+        while self
+            .above
+            .last()
+            .is_some_and(|d| d.end > shared || path.get(d.end) != Some(&b'/'))
+        {
             self.above.pop();
         }
         for directory in &self.above {
-            test(index, &mut self.sets, directory.tree, path, Some(directory.end), sink);
+            test(
+                index,
+                &mut self.sets,
+                directory.tree,
+                path,
+                Some(directory.end),
+                sink,
+            );
             test(index, &mut self.sets, directory.segment, path, None, sink);
         }
         let (mut start, mut whole) = self.above.last().map_or((0, SEED), |d| (d.end + 1, d.hash));
         let mut segment = SEED;
         for (at, byte) in path.iter().enumerate().skip(start) {
             if *byte == b'/' {
-                let tree = path.get(..at).map_or(END, |dir| index.tree.first(whole, dir));
-                let name = path.get(start..at).map_or(END, |name| index.segment.first(segment, name));
+                let tree = path
+                    .get(..at)
+                    .map_or(END, |dir| index.tree.first(whole, dir));
+                let name = path
+                    .get(start..at)
+                    .map_or(END, |name| index.segment.first(segment, name));
                 test(index, &mut self.sets, tree, path, Some(at), sink);
                 test(index, &mut self.sets, name, path, None, sink);
                 whole = step(whole, *byte);
-                self.above.push(Directory { end: at, hash: whole, tree, segment: name });
+                self.above.push(Directory {
+                    end: at,
+                    hash: whole,
+                    tree,
+                    segment: name,
+                });
                 (start, segment) = (at + 1, SEED);
             } else {
                 whole = step(whole, *byte);
@@ -75,26 +114,75 @@ impl<'g, 'p> Walk<'g, 'p> {
             }
         }
         let name = path.get(start..).unwrap_or_default();
-        test(index, &mut self.sets, index.whole.first(whole, path), path, None, sink);
-        test(index, &mut self.sets, index.tree.first(whole, path), path, Some(path.len()), sink);
-        test(index, &mut self.sets, index.segment.first(segment, name), path, None, sink);
-        test(index, &mut self.sets, index.name.first(segment, name), path, None, sink);
+        test(
+            index,
+            &mut self.sets,
+            index.whole.first(whole, path),
+            path,
+            None,
+            sink,
+        );
+        test(
+            index,
+            &mut self.sets,
+            index.tree.first(whole, path),
+            path,
+            Some(path.len()),
+            sink,
+        );
+        test(
+            index,
+            &mut self.sets,
+            index.segment.first(segment, name),
+            path,
+            None,
+            sink,
+        );
+        test(
+            index,
+            &mut self.sets,
+            index.name.first(segment, name),
+            path,
+            None,
+            sink,
+        );
         if !index.suffix.keys.is_empty() {
             let mut hash = SEED;
             for (at, byte) in name.iter().enumerate().rev() {
                 hash = step(hash, *byte);
                 if *byte == b'.' {
                     let suffix = name.get(at..).unwrap_or_default();
-                    test(index, &mut self.sets, index.suffix.first(hash, suffix), path, None, sink);
+                    test(
+                        index,
+                        &mut self.sets,
+                        index.suffix.first(hash, suffix),
+                        path,
+                        None,
+                        sink,
+                    );
                 }
             }
         }
         if !index.gram.keys.is_empty() {
             for gram in path.windows(GRAM) {
-                test(index, &mut self.sets, index.gram.first(hash(gram), gram), path, None, sink);
+                test(
+                    index,
+                    &mut self.sets,
+                    index.gram.first(hash(gram), gram),
+                    path,
+                    None,
+                    sink,
+                );
             }
         }
-        test(index, &mut self.sets, index.rest.unwrap_or(END), path, None, sink);
+        test(
+            index,
+            &mut self.sets,
+            index.rest.unwrap_or(END),
+            path,
+            None,
+            sink,
+        );
     }
 }
 
@@ -106,9 +194,17 @@ pub(super) trait Sink {
     fn hit(&mut self, glob: u32);
 }
 
-/// Tests the entries of one key. `end` is where the pattern's prefix ends, when the key was that prefix.
+/// Tests the entries of one key. `end` is where the pattern's prefix ends, when the key was that
+/// prefix.
 #[inline]
-fn test(index: &Index<'_>, sets: &mut [Set], first: u32, path: &[u8], end: Option<usize>, sink: &mut impl Sink) {
+fn test(
+    index: &Index<'_>,
+    sets: &mut [Set],
+    first: u32,
+    path: &[u8],
+    end: Option<usize>,
+    sink: &mut impl Sink,
+) {
     let mut next = first;
     while let Some(entry) = index.entries.get(next as usize) {
         match (entry.test, end) {

@@ -1,7 +1,8 @@
 //! What does cargo-nextest say? Its summary, and the list of tests below it.
 //!
-//! Written from the output of nextest 0.9. Its words stand in a column of 12 characters in front of a time in brackets; what tests
-//! print is indented, or (`--no-capture`) not: a summary counts when it is about as many tests as were started.
+//! Written from the output of nextest 0.9. Its words stand in a column of 12 characters in front of
+//! a time in brackets; what tests print is indented, or (`--no-capture`) not: a summary counts when
+//! it is about as many tests as were started.
 
 use super::count::{count, counted};
 use super::launched::launched;
@@ -71,7 +72,9 @@ impl Nextest {
     fn status(&mut self, word: &str, rest: &str) {
         let word = word.trim_start();
         if word == "Summary" {
-            let Some((_, text)) = rest.split_once("] ") else { return };
+            let Some((_, text)) = rest.split_once("] ") else {
+                return;
+            };
             if let Some((total, summary)) = summary(text)
                 && self.started.is_none_or(|n| n == total)
             {
@@ -88,18 +91,26 @@ impl Nextest {
                 clip(&mut name);
                 if self.summary.is_some() {
                     if self.listed.len() < FAILED_KEPT {
-                        self.listed.push(FailedTest { name, ..FailedTest::default() });
+                        self.listed.push(FailedTest {
+                            name,
+                            ..FailedTest::default()
+                        });
                     }
                     return;
                 }
                 self.current = self.failures.iter().position(|test| test.name == name);
                 if self.current.is_none() && self.failures.len() < FAILED_KEPT {
-                    self.failures.push(FailedTest { name, ..FailedTest::default() });
+                    self.failures.push(FailedTest {
+                        name,
+                        ..FailedTest::default()
+                    });
                     self.current = Some(self.failures.len() - 1);
                 }
             }
             Some(true) => {
-                self.passed = self.passed.saturating_add(u64::from(self.summary.is_none()));
+                self.passed = self
+                    .passed
+                    .saturating_add(u64::from(self.summary.is_none()));
                 self.current = None;
             }
             None => self.current = None,
@@ -108,7 +119,9 @@ impl Nextest {
 
     /// A line that a failed test printed.
     fn captured(&mut self, line: &str) {
-        let Some(test) = self.current.and_then(|at| self.failures.get_mut(at)) else { return };
+        let Some(test) = self.current.and_then(|at| self.failures.get_mut(at)) else {
+            return;
+        };
         if let Some(panic) = &mut self.panic {
             if panic.more(line) {
                 return;
@@ -127,7 +140,12 @@ impl Nextest {
             (test.file, test.line) = place;
         }
         if telling && test.message.is_none() {
-            test.message = Some(line.get(..TEXT_KEPT).unwrap_or(line).trim_matches(['(', ')']).to_owned());
+            test.message = Some(
+                line.get(..TEXT_KEPT)
+                    .unwrap_or(line)
+                    .trim_matches(['(', ')'])
+                    .to_owned(),
+            );
         }
     }
 
@@ -169,7 +187,10 @@ impl Reader for Nextest {
                 return self.captured(captured);
             }
         } else if line.starts_with("TRY ") && line.get(12..14) == Some(" [") {
-            return self.status(line.get(..12).unwrap_or_default(), line.get(12..).unwrap_or_default());
+            return self.status(
+                line.get(..12).unwrap_or_default(),
+                line.get(12..).unwrap_or_default(),
+            );
         }
         if line.is_empty() && self.current.is_some() {
             return self.captured("");
@@ -177,7 +198,9 @@ impl Reader for Nextest {
         if self.started.is_some() {
             return self.printed(line);
         }
-        if line.starts_with("error: command `") && line.contains(" --no-run --message-format json-render-diagnostics") {
+        if line.starts_with("error: command `")
+            && line.contains(" --no-run --message-format json-render-diagnostics")
+        {
             self.not_built = true;
         }
         self.built.text(stream, line);
@@ -191,7 +214,16 @@ impl Reader for Nextest {
             Some(_) => self.captured(""),
             None => self.printed(""),
         }
-        let Self { built, summary, listed, mut failures, panics, passed, started, .. } = *self;
+        let Self {
+            built,
+            summary,
+            listed,
+            mut failures,
+            panics,
+            passed,
+            started,
+            ..
+        } = *self;
         let (mut reading, _) = built.close();
         for test in &mut failures {
             // The thread of a test has its name, which stands behind that of the binary.
@@ -208,7 +240,13 @@ impl Reader for Nextest {
                     reading.object(format!("{not_run} tests were not run"));
                 }
                 for test in listed {
-                    reading.fail(failures.iter().find(|f| f.name == test.name).cloned().unwrap_or(test));
+                    reading.fail(
+                        failures
+                            .iter()
+                            .find(|f| f.name == test.name)
+                            .cloned()
+                            .unwrap_or(test),
+                    );
                 }
                 tests
             }
@@ -220,7 +258,11 @@ impl Reader for Nextest {
                 }
                 let failed = failures.len() as u64;
                 failures.into_iter().for_each(|test| reading.fail(test));
-                TestCounts { failed, passed, skipped: 0 }
+                TestCounts {
+                    failed,
+                    passed,
+                    skipped: 0,
+                }
             }
         };
         reading.tests = Some(tests);
@@ -243,8 +285,16 @@ fn result(word: &str) -> Option<bool> {
     match word {
         "PASS" | "LEAK" => Some(true),
         "SLOW" | "START" | "SKIP" | "TRMNTG" | "TERMINATING" | "RETRY" | "DELAY" | "SETUP" => None,
-        _ if word.starts_with("FLAKY") || word.starts_with("SETUP ") || word.starts_with("FLKY") => None,
-        _ if word.contains("FAIL") || word.starts_with("SIG") || matches!(word, "TIMEOUT" | "TMT" | "ABORT") => {
+        _ if word.starts_with("FLAKY")
+            || word.starts_with("SETUP ")
+            || word.starts_with("FLKY") =>
+        {
+            None
+        }
+        _ if word.contains("FAIL")
+            || word.starts_with("SIG")
+            || matches!(word, "TIMEOUT" | "TMT" | "ABORT") =>
+        {
             Some(false)
         }
         _ if tried && word == "ABRT" => Some(false),
@@ -262,14 +312,17 @@ fn test_name(rest: &str) -> Option<&str> {
     Some(name.trim_end()).filter(|name| !name.is_empty())
 }
 
-/// `5/9 tests run: 3 passed (1 flaky, 1 leaky), 2 failed, 1 timed out, 1 skipped`: of how many tests it is, and the counts.
+/// `5/9 tests run: 3 passed (1 flaky, 1 leaky), 2 failed, 1 timed out, 1 skipped`: of how many
+/// tests it is, and the counts.
 fn summary(text: &str) -> Option<(u64, Summary)> {
     let (ran, rest) = count(text)?;
     let (total, rest) = match rest.strip_prefix('/') {
         Some(rest) => count(rest)?,
         None => (ran, rest),
     };
-    let rest = rest.strip_prefix(" tests run: ").or_else(|| rest.strip_prefix(" test run: "))?;
+    let rest = rest
+        .strip_prefix(" tests run: ")
+        .or_else(|| rest.strip_prefix(" test run: "))?;
     let mut tests = TestCounts::default();
     // What stands in parentheses is counted outside them.
     let mut depth = 0_u32;
@@ -294,7 +347,13 @@ fn summary(text: &str) -> Option<(u64, Summary)> {
         };
         *sum = sum.saturating_add(n);
     }
-    Some((total, Summary { tests, not_run: total.saturating_sub(ran) }))
+    Some((
+        total,
+        Summary {
+            tests,
+            not_run: total.saturating_sub(ran),
+        },
+    ))
 }
 
 #[cfg(test)]
@@ -304,16 +363,35 @@ mod tests {
     #[test]
     fn summaries() {
         for (text, want) in [
-            ("9 tests run: 4 passed, 5 failed, 1 skipped", Some((9, 4, 5, 1, 0))),
-            ("5/9 tests run: 3 passed, 2 failed, 1 skipped", Some((9, 3, 2, 1, 4))),
-            ("5 tests run: 3 passed (1 flaky, 1 leaky), 1 failed, 1 timed out, 0 skipped", Some((5, 3, 2, 0, 0))),
+            (
+                "9 tests run: 4 passed, 5 failed, 1 skipped",
+                Some((9, 4, 5, 1, 0)),
+            ),
+            (
+                "5/9 tests run: 3 passed, 2 failed, 1 skipped",
+                Some((9, 3, 2, 1, 4)),
+            ),
+            (
+                "5 tests run: 3 passed (1 flaky, 1 leaky), 1 failed, 1 timed out, 0 skipped",
+                Some((5, 3, 2, 0, 0)),
+            ),
             ("1 test run: 1 passed, 0 skipped", Some((1, 1, 0, 0, 0))),
-            ("2 tests run: 0 passed, 1 exec failed, 1 failed (1 due to being leaky), 0 skipped", Some((2, 0, 2, 0, 0))),
+            (
+                "2 tests run: 0 passed, 1 exec failed, 1 failed (1 due to being leaky), 0 skipped",
+                Some((2, 0, 2, 0, 0)),
+            ),
             ("9 tests ran", None),
             ("tests run: 1 passed", None),
         ] {
-            let got =
-                summary(text).map(|(total, s)| (total, s.tests.passed, s.tests.failed, s.tests.skipped, s.not_run));
+            let got = summary(text).map(|(total, s)| {
+                (
+                    total,
+                    s.tests.passed,
+                    s.tests.failed,
+                    s.tests.skipped,
+                    s.not_run,
+                )
+            });
             assert_eq!(got, want, "{text}");
         }
     }
@@ -324,6 +402,13 @@ mod tests {
         let reading = crate::check::format::read(&[&FORMAT], b"", text.as_bytes()).unwrap();
         assert_eq!(reading.tests, Some(TestCounts::default()));
         assert_eq!(reading.problems, ["the run ended without its summary"]);
-        assert_eq!(crate::check::format::read(&[&FORMAT], b"     Summary [  1s] 9 tests run: 9 passed\n", b""), None);
+        assert_eq!(
+            crate::check::format::read(
+                &[&FORMAT],
+                b"     Summary [  1s] 9 tests run: 9 passed\n",
+                b""
+            ),
+            None
+        );
     }
 }

@@ -1,7 +1,8 @@
 //! What does `cargo test` say? The summaries of libtest, one a binary, and its list of failures.
 //!
-//! Written from the output of Rust 1.56 to 1.95. A test may print anything, also what libtest prints: a summary counts where the
-//! number of its tests is that of the run which is open, the last one, and behind the list of failures when that has begun.
+//! Written from the output of Rust 1.56 to 1.95. A test may print anything, also what libtest
+//! prints: a summary counts where the number of its tests is that of the run which is open, the
+//! last one, and behind the list of failures when that has begun.
 
 use super::count::{count, counted};
 use super::launched::launched;
@@ -25,7 +26,9 @@ fn written_by(argv: &[&str]) -> bool {
     let (tool, arguments) = launched(argv);
     let mut arguments = arguments.iter().filter(|a| !a.starts_with(['+', '-']));
     matches!(tool, "cargo" | "cross")
-        && arguments.next().is_some_and(|a| matches!(*a, "test" | "t" | "bench" | "llvm-cov" | "miri" | "hack"))
+        && arguments
+            .next()
+            .is_some_and(|a| matches!(*a, "test" | "t" | "bench" | "llvm-cov" | "miri" | "hack"))
 }
 
 /// How many runs may be open at once: those that died, and those that tests print.
@@ -36,7 +39,8 @@ struct CargoTest {
     built: Diagnostics,
     /// Whether tests run, by stream: from then on its lines are theirs.
     running: [bool; 2],
-    /// The runs that are not settled; all but the last may be those that died, or those in which a test printed the next.
+    /// The runs that are not settled; all but the last may be those that died, or those in which a
+    /// test printed the next.
     runs: Vec<Run>,
     counts: TestCounts,
     failed: Vec<FailedTest>,
@@ -45,7 +49,8 @@ struct CargoTest {
     any: bool,
     /// Cargo says that it did not compile.
     not_compiled: bool,
-    /// Whether cargo tells what it does, so that what it says of itself can be told from what tests print.
+    /// Whether cargo tells what it does, so that what it says of itself can be told from what
+    /// tests print.
     tells: bool,
     /// Whether a run has no summary.
     died: bool,
@@ -82,7 +87,11 @@ enum Zone {
     /// In what a test printed.
     Section { good: bool, test: Option<usize> },
     /// In the list at the end.
-    List { good: bool, test: Option<usize>, any: bool },
+    List {
+        good: bool,
+        test: Option<usize>,
+        any: bool,
+    },
 }
 
 /// A failed test, and how far its message is known.
@@ -112,18 +121,25 @@ struct Summary {
 
 impl Summary {
     fn total(self) -> u64 {
-        self.passed.saturating_add(self.failed).saturating_add(self.ignored).saturating_add(self.measured)
+        self.passed
+            .saturating_add(self.failed)
+            .saturating_add(self.ignored)
+            .saturating_add(self.measured)
     }
 }
 
 impl Run {
     fn of(expected: Option<u64>) -> Self {
-        Self { expected, ..Self::default() }
+        Self {
+            expected,
+            ..Self::default()
+        }
     }
 
     /// Whether a summary may be this run's.
     fn takes(&self, summary: Summary) -> bool {
-        self.expected.is_none_or(|expected| expected == summary.total())
+        self.expected
+            .is_none_or(|expected| expected == summary.total())
     }
 
     /// Whether it has the summary that it should have.
@@ -142,12 +158,23 @@ impl Run {
             return None;
         }
         // `src/lib.rs - add (line 8)`
-        let doctest = name.strip_suffix(')').and_then(|n| n.rsplit_once("(line ")).and_then(|(item, line)| {
-            let (file, _) = item.split_once(" - ")?;
-            Some((file.to_owned(), line.parse().ok()?))
-        });
+        let doctest = name
+            .strip_suffix(')')
+            .and_then(|n| n.rsplit_once("(line "))
+            .and_then(|(item, line)| {
+                let (file, _) = item.split_once(" - ")?;
+                Some((file.to_owned(), line.parse().ok()?))
+            });
         let (file, line) = doctest.unzip();
-        self.failed.push(Failure { test: FailedTest { file, line, message: None, name }, known: Known::Printed });
+        self.failed.push(Failure {
+            test: FailedTest {
+                file,
+                line,
+                message: None,
+                name,
+            },
+            known: Known::Printed,
+        });
         Some(self.failed.len() - 1)
     }
 }
@@ -183,7 +210,10 @@ impl CargoTest {
                 if let Some(summary) = line.strip_prefix("test result: ").and_then(summary) {
                     return self.sum(summary);
                 }
-                if let Some((name, result)) = line.strip_prefix("test ").and_then(|rest| rest.rsplit_once(" ... ")) {
+                if let Some((name, result)) = line
+                    .strip_prefix("test ")
+                    .and_then(|rest| rest.rsplit_once(" ... "))
+                {
                     return self.result(name, result);
                 }
             }
@@ -193,7 +223,9 @@ impl CargoTest {
             }
             _ => {}
         }
-        let Some(run) = self.runs.last_mut() else { return };
+        let Some(run) = self.runs.last_mut() else {
+            return;
+        };
         if run.zone == Zone::Results {
             match line {
                 "failures:" => run.zone = Zone::Heading { good: false },
@@ -229,10 +261,16 @@ impl CargoTest {
     fn sum(&mut self, summary: Summary) {
         self.any = true;
         let Some(last) = self.runs.last_mut() else {
-            return self.runs.push(Run { summary: Some(summary), ..Run::default() });
+            return self.runs.push(Run {
+                summary: Some(summary),
+                ..Run::default()
+            });
         };
         // In what a failed test printed: the summary stands behind the list.
-        if matches!(last.zone, Zone::Section { .. } | Zone::List { any: false, .. }) {
+        if matches!(
+            last.zone,
+            Zone::Section { .. } | Zone::List { any: false, .. }
+        ) {
             return;
         }
         if last.summary.is_none() && last.takes(summary) {
@@ -241,15 +279,23 @@ impl CargoTest {
             return;
         }
         // The runs behind the one that it belongs to were printed by a test.
-        let open = self.runs.iter().rposition(|run| run.summary.is_none() && run.takes(summary));
+        let open = self
+            .runs
+            .iter()
+            .rposition(|run| run.summary.is_none() && run.takes(summary));
         if let Some(open) = open {
             self.runs.truncate(open + 1);
         }
-        let Some(last) = self.runs.last_mut() else { return };
+        let Some(last) = self.runs.last_mut() else {
+            return;
+        };
         if last.expected.is_none() {
             // Only summaries, as `grep` leaves them: each is a run.
             self.settle();
-            self.runs.push(Run { summary: Some(summary), ..Run::default() });
+            self.runs.push(Run {
+                summary: Some(summary),
+                ..Run::default()
+            });
         } else if last.takes(summary) || last.summary.is_none() || !last.is_over() {
             last.summary = Some(summary);
             last.zone = Zone::Results;
@@ -263,7 +309,9 @@ impl CargoTest {
                 self.runs.truncate(open + 1);
             }
         }
-        let Some(run) = self.runs.last_mut() else { return };
+        let Some(run) = self.runs.last_mut() else {
+            return;
+        };
         match run.zone {
             Zone::Section { .. } | Zone::List { .. } => return,
             // A test printed the heading.
@@ -272,12 +320,16 @@ impl CargoTest {
         let add = |n: &mut u64| *n = n.saturating_add(1);
         match result {
             "ok" => add(&mut run.lines.passed),
-            _ if result.starts_with("ok ") || result.starts_with("bench: ") => add(&mut run.lines.passed),
+            _ if result.starts_with("ok ") || result.starts_with("bench: ") => {
+                add(&mut run.lines.passed)
+            }
             _ if result == "FAILED" || result.starts_with("FAILED ") => {
                 add(&mut run.lines.failed);
                 run.failure(name);
             }
-            _ if result == "ignored" || result.starts_with("ignored, ") => add(&mut run.lines.skipped),
+            _ if result == "ignored" || result.starts_with("ignored, ") => {
+                add(&mut run.lines.skipped)
+            }
             _ => {}
         }
     }
@@ -297,19 +349,29 @@ impl CargoTest {
             Some(summary) => {
                 if !run.is_over() {
                     let expected = run.expected.unwrap_or_default();
-                    self.problems
-                        .push(format!("a run of {expected} tests ended with a summary of {}", summary.total()));
+                    self.problems.push(format!(
+                        "a run of {expected} tests ended with a summary of {}",
+                        summary.total()
+                    ));
                 } else if !summary.ok && summary.failed == 0 {
-                    self.problems.push("a run without a failed test says that it failed".to_owned());
+                    self.problems
+                        .push("a run without a failed test says that it failed".to_owned());
                 } else if summary.ok && summary.failed > 0 {
-                    self.problems.push("a run with failed tests says that it passed".to_owned());
+                    self.problems
+                        .push("a run with failed tests says that it passed".to_owned());
                 }
                 let passed = summary.passed.saturating_add(summary.measured);
-                TestCounts { failed: summary.failed, passed, skipped: summary.ignored }
+                TestCounts {
+                    failed: summary.failed,
+                    passed,
+                    skipped: summary.ignored,
+                }
             }
             None => {
                 let expected = run.expected.unwrap_or_default();
-                self.problems.push(format!("a run of {expected} tests ended without its summary"));
+                self.problems.push(format!(
+                    "a run of {expected} tests ended without its summary"
+                ));
                 self.died = true;
                 run.lines
             }
@@ -319,14 +381,16 @@ impl CargoTest {
         self.counts.failed = self.counts.failed.saturating_add(counts.failed);
         self.counts.skipped = self.counts.skipped.saturating_add(counts.skipped);
         let room = FAILED_KEPT.saturating_sub(self.failed.len());
-        self.failed.extend(run.failed.into_iter().map(|f| f.test).take(room));
+        self.failed
+            .extend(run.failed.into_iter().map(|f| f.test).take(room));
     }
 
     /// What cargo says of itself.
     fn cargo(&mut self, stream: Stream, line: &str) {
         match line.as_bytes() {
             [b'e', b'r', b'r', b'o', b'r', b':', b' ', ..] => {
-                self.not_compiled |= line.starts_with("error: could not compile `") && !self.is_running(stream);
+                self.not_compiled |=
+                    line.starts_with("error: could not compile `") && !self.is_running(stream);
             }
             [b' ', b' ', third, ..] => match line.get(..13) {
                 Some("     Running " | "   Doc-tests ") => {
@@ -338,8 +402,13 @@ impl CargoTest {
                     self.tells = true;
                     self.set_running(stream, false);
                 }
-                Some(_) if *third == b'p' && line.starts_with("  process didn't exit successfully: ") => {
-                    let how = line.rsplit_once(" (signal: ").map(|(_, how)| how.trim_end_matches(')').to_owned());
+                Some(_)
+                    if *third == b'p'
+                        && line.starts_with("  process didn't exit successfully: ") =>
+                {
+                    let how = line
+                        .rsplit_once(" (signal: ")
+                        .map(|(_, how)| how.trim_end_matches(')').to_owned());
                     self.signal = how.or(self.signal.take());
                 }
                 _ => {}
@@ -355,7 +424,11 @@ impl CargoTest {
 
     fn is_running(&self, stream: Stream) -> bool {
         let [out, err] = self.running;
-        if stream == Stream::Out { out || !self.runs.is_empty() } else { err }
+        if stream == Stream::Out {
+            out || !self.runs.is_empty()
+        } else {
+            err
+        }
     }
 
     /// Panics that are not captured; of captured ones the sections tell more.
@@ -392,15 +465,29 @@ impl Reader for CargoTest {
         self.settle();
         self.panic(Stream::Out, "");
         self.panic(Stream::Err, "");
-        let Self { built, counts, mut failed, problems, any, not_compiled, tells, died, signal, panics, .. } = *self;
+        let Self {
+            built,
+            counts,
+            mut failed,
+            problems,
+            any,
+            not_compiled,
+            tells,
+            died,
+            signal,
+            panics,
+            ..
+        } = *self;
         let (mut reading, telling) = built.close();
-        // Cargo's status lines alone are no tests: a program with a harness of its own speaks for itself.
+        // Cargo's status lines alone are no tests: a program with a harness of its own speaks for
+        // itself.
         let told = any || not_compiled || (telling && reading.errors > 0);
         if !told {
             return None;
         }
         if any && !(not_compiled && tells) {
-            // Tests ran, and nothing says that something did not compile: what looks like an error was printed by a test.
+            // Tests ran, and nothing says that something did not compile: what looks like an error
+            // was printed by a test.
             reading.errors = 0;
             reading.findings.retain(|f| f.severity != Level::Error);
             reading.problems.clear();
@@ -412,8 +499,8 @@ impl Reader for CargoTest {
                 && let Some(panic) = panics.iter().find(|p| p.thread == test.name)
             {
                 let printed = test.message.take().unwrap_or_default();
-                test.message =
-                    Some(format!("{}\n{printed}", panic.message).trim().to_owned()).filter(|m| !m.is_empty());
+                test.message = Some(format!("{}\n{printed}", panic.message).trim().to_owned())
+                    .filter(|m| !m.is_empty());
                 test.file.clone_from(&panic.file);
                 test.line = panic.line;
             }
@@ -430,18 +517,24 @@ impl Reader for CargoTest {
     }
 }
 
-/// Where the run is behind a line of its second part: captured output of tests, then the list of failures.
+/// Where the run is behind a line of its second part: captured output of tests, then the list of
+/// failures.
 fn section(run: &mut Run, line: &str) -> Zone {
     let (good, test) = match run.zone {
         Zone::Results => return Zone::Results,
         Zone::Heading { good } => (good, None),
         Zone::Section { good, test } | Zone::List { good, test, .. } => (good, test),
     };
-    if let Some(name) = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" ----"))
-        && let Some(name) = name.strip_suffix(" stdout").or_else(|| name.strip_suffix(" stderr"))
+    if let Some(name) = line
+        .strip_prefix("---- ")
+        .and_then(|rest| rest.strip_suffix(" ----"))
+        && let Some(name) = name
+            .strip_suffix(" stdout")
+            .or_else(|| name.strip_suffix(" stderr"))
     {
         // Only a test that is known to have failed has a section, if any is known.
-        let known = good || run.lines.failed == 0 || run.failed.iter().any(|f| f.test.name == bare(name));
+        let known =
+            good || run.lines.failed == 0 || run.failed.iter().any(|f| f.test.name == bare(name));
         if known {
             let test = if good { None } else { run.failure(name) };
             return Zone::Section { good, test };
@@ -452,7 +545,11 @@ fn section(run: &mut Run, line: &str) -> Zone {
             run.listed.clear();
             let good = line == "successes:";
             // A heading again, or the list.
-            return Zone::List { good, test, any: false };
+            return Zone::List {
+                good,
+                test,
+                any: false,
+            };
         }
         "" => return run.zone,
         _ => {}
@@ -467,7 +564,11 @@ fn section(run: &mut Run, line: &str) -> Zone {
                 clip(&mut name);
                 run.listed.push(name);
             }
-            return Zone::List { good, test, any: true };
+            return Zone::List {
+                good,
+                test,
+                any: true,
+            };
         }
         run.listed.clear();
         if test.is_none() {
@@ -484,7 +585,11 @@ fn section(run: &mut Run, line: &str) -> Zone {
 /// Takes a line of what a failed test printed: its panic if it has one, otherwise the first lines.
 fn explain(Failure { test, known }: &mut Failure, line: &str) {
     const LINES: usize = 12;
-    if let Some(panic) = line.starts_with("thread '").then(|| Panic::begin(line)).flatten() {
+    if let Some(panic) = line
+        .starts_with("thread '")
+        .then(|| Panic::begin(line))
+        .flatten()
+    {
         // The first panic is the cause of what follows.
         if *known == Known::Printed {
             test.file = panic.file.or(test.file.take());
@@ -519,7 +624,10 @@ fn explain(Failure { test, known }: &mut Failure, line: &str) {
 
 /// A name without what libtest says of the way it is run.
 fn bare(name: &str) -> &str {
-    [" - should panic", " - compile fail", " - compile"].iter().find_map(|s| name.strip_suffix(s)).unwrap_or(name)
+    [" - should panic", " - compile fail", " - compile"]
+        .iter()
+        .find_map(|s| name.strip_suffix(s))
+        .unwrap_or(name)
 }
 
 /// `running 3 tests`
@@ -531,8 +639,11 @@ fn running(line: &str) -> Option<u64> {
 /// `4 tests, 0 benchmarks`
 fn is_list_end(line: &str) -> bool {
     counted(line).is_some_and(|(_, rest)| {
-        let rest = rest.strip_prefix("tests, ").or_else(|| rest.strip_prefix("test, "));
-        rest.and_then(counted).is_some_and(|(_, word)| matches!(word, "benchmarks" | "benchmark"))
+        let rest = rest
+            .strip_prefix("tests, ")
+            .or_else(|| rest.strip_prefix("test, "));
+        rest.and_then(counted)
+            .is_some_and(|(_, word)| matches!(word, "benchmarks" | "benchmark"))
     })
 }
 
@@ -551,7 +662,13 @@ fn summary(text: &str) -> Option<Summary> {
     let (passed, failed) = (next(" passed")?, next(" failed")?);
     let (ignored, measured) = (next(" ignored")?, next(" measured")?);
     next(" filtered out")?;
-    (rest.is_empty() || rest.starts_with("finished in ")).then_some(Summary { ok, passed, failed, ignored, measured })
+    (rest.is_empty() || rest.starts_with("finished in ")).then_some(Summary {
+        ok,
+        passed,
+        failed,
+        ignored,
+        measured,
+    })
 }
 
 #[cfg(test)]

@@ -15,7 +15,8 @@ const PROBE: usize = 64 << 10;
 pub struct Signs {
     /// Whether it begins with this line (no leading blanks).
     pub begins: fn(&str) -> bool,
-    /// Whether it may begin later than with the first line that is not blank. Only for a beginning that nothing else has.
+    /// Whether it may begin later than with the first line that is not blank. Only for a beginning
+    /// that nothing else has.
     pub later: bool,
     /// Whether this text, the beginning of a document, is of the kind.
     pub tells: fn(&str) -> bool,
@@ -56,7 +57,11 @@ impl Document {
     /// Nothing so far.
     #[must_use]
     pub fn new(signs: Signs) -> Self {
-        Self { signs, state: State::Before, text: String::new() }
+        Self {
+            signs,
+            state: State::Before,
+            text: String::new(),
+        }
     }
 
     /// Takes a line.
@@ -108,18 +113,25 @@ impl Document {
 
 /// What is looked at to tell a document.
 fn head(text: &str) -> &str {
-    let end = (0..=text.len().min(PROBE)).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
+    let end = (0..=text.len().min(PROBE))
+        .rev()
+        .find(|i| text.is_char_boundary(*i))
+        .unwrap_or(0);
     text.get(..end).unwrap_or_default()
 }
 
 /// How many documents may follow each other.
 const DOCUMENTS: usize = 10_000;
 
-/// Reads a list element by element without keeping it: lists of somebody else are long. What `take` does not keep is dropped.
+/// Reads a list element by element without keeping it: lists of somebody else are long. What `take`
+/// does not keep is dropped.
 ///
 /// # Errors
 /// It is no list, or an element is not as it must be.
-pub fn each<'de, T: Deserialize<'de>, D: Deserializer<'de>>(list: D, take: impl FnMut(T)) -> Result<(), D::Error> {
+pub fn each<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    list: D,
+    take: impl FnMut(T),
+) -> Result<(), D::Error> {
     struct Each<T, F>(F, PhantomData<T>);
     impl<'de, T: Deserialize<'de>, F: FnMut(T)> Visitor<'de> for Each<T, F> {
         type Value = ();
@@ -142,8 +154,8 @@ pub fn each<'de, T: Deserialize<'de>, D: Deserializer<'de>>(list: D, take: impl 
     list.deserialize_any(Each(take, PhantomData))
 }
 
-/// The JSON values that stand in a text, one after another, and what is wrong with the text behind them. Other output behind
-/// the last value is not wrong.
+/// The JSON values that stand in a text, one after another, and what is wrong with the text behind
+/// them. Other output behind the last value is not wrong.
 #[must_use]
 pub fn values<T: DeserializeOwned>(text: &str) -> (Vec<T>, Option<String>) {
     let mut stream = serde_json::Deserializer::from_str(text).into_iter::<T>();
@@ -176,7 +188,11 @@ pub fn natural(number: Option<f64>) -> Option<u64> {
 mod tests {
     use super::*;
 
-    const SIGNS: Signs = Signs { begins: |l| l.starts_with('{'), later: false, tells: |t| t.contains("\"runs\"") };
+    const SIGNS: Signs = Signs {
+        begins: |l| l.starts_with('{'),
+        later: false,
+        tells: |t| t.contains("\"runs\""),
+    };
 
     fn collect(signs: Signs, lines: &[&str]) -> Option<Content> {
         let mut document = Document::new(signs);
@@ -197,21 +213,39 @@ mod tests {
         for _ in 0..PROBE {
             document.line(Stream::Out, "{\"line\": 1}");
         }
-        assert_eq!((document.state, document.text.capacity()), (State::Foreign, 0));
+        assert_eq!(
+            (document.state, document.text.capacity()),
+            (State::Foreign, 0)
+        );
     }
 
     #[test]
     fn documents() {
         let text = |text: &str| Some(Content::Text(text.to_owned()));
-        assert_eq!(collect(SIGNS, &["\u{feff}{", "\"runs\"", "}"]), text("{\n\"runs\"\n}\n"));
-        assert_eq!(collect(SIGNS, &["", "> a@1 lint", "> x", "", "{\"runs\""]), text("{\"runs\"\n"));
+        assert_eq!(
+            collect(SIGNS, &["\u{feff}{", "\"runs\"", "}"]),
+            text("{\n\"runs\"\n}\n")
+        );
+        assert_eq!(
+            collect(SIGNS, &["", "> a@1 lint", "> x", "", "{\"runs\""]),
+            text("{\"runs\"\n")
+        );
         assert_eq!(collect(SIGNS, &["{}"]), None);
         assert_eq!(collect(SIGNS, &[]), None);
-        let later = Signs { later: true, ..SIGNS };
-        assert_eq!(collect(later, &["noise", "{\"runs\"}"]), text("{\"runs\"}\n"));
+        let later = Signs {
+            later: true,
+            ..SIGNS
+        };
+        assert_eq!(
+            collect(later, &["noise", "{\"runs\"}"]),
+            text("{\"runs\"}\n")
+        );
         let long = format!("{{\"runs\": \"{}\"", "x".repeat(PROBE));
         assert!(matches!(collect(SIGNS, &[&long]), Some(Content::Text(_))));
-        assert_eq!(collect(SIGNS, &[&format!("{{\"runs\": \"{}\"", "x".repeat(MOST))]), Some(Content::TooLarge));
+        assert_eq!(
+            collect(SIGNS, &[&format!("{{\"runs\": \"{}\"", "x".repeat(MOST))]),
+            Some(Content::TooLarge)
+        );
     }
 
     #[test]

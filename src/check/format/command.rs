@@ -20,9 +20,12 @@ mod tests {
 
     #[test]
     fn programs() {
-        for (words, want) in
-            [(&["/usr/bin/go", "test"][..], "go"), (&["C:\\x\\dotnet.exe"], "dotnet"), (&["gcc"], "gcc"), (&[], "")]
-        {
+        for (words, want) in [
+            (&["/usr/bin/go", "test"][..], "go"),
+            (&["C:\\x\\dotnet.exe"], "dotnet"),
+            (&["gcc"], "gcc"),
+            (&[], ""),
+        ] {
             assert_eq!(program(words), want);
         }
         assert!(starts(&["go", "-C", "d", "test"], &["go"], "test"));

@@ -1,9 +1,13 @@
 //! How many? Decimal numbers of any length, as summaries write them.
 
-/// A decimal number at the beginning of a text, saturating, and what follows; `None` without a digit.
+/// A decimal number at the beginning of a text, saturating, and what follows; `None` without a
+/// digit.
 #[must_use]
 pub fn count(text: &str) -> Option<(u64, &str)> {
-    let end = text.bytes().position(|b| !b.is_ascii_digit()).unwrap_or(text.len());
+    let end = text
+        .bytes()
+        .position(|b| !b.is_ascii_digit())
+        .unwrap_or(text.len());
     let (digits, rest) = text.split_at_checked(end)?;
     if digits.is_empty() {
         return None;

@@ -19,7 +19,14 @@ impl Distinct {
 
     /// Whether this finding is new: another place, severity, code or message.
     pub fn is_new_finding(&mut self, found: &Finding) -> bool {
-        self.is_new(&(&found.file, found.line, found.column, found.severity as u8, &found.code, &found.message))
+        self.is_new(&(
+            &found.file,
+            found.line,
+            found.column,
+            found.severity as u8,
+            &found.code,
+            &found.message,
+        ))
     }
 }
 
@@ -31,7 +38,8 @@ pub fn hash(thing: &(impl Hash + ?Sized)) -> u64 {
     hasher.finish()
 }
 
-/// Tests that have begun and have not ended, by the hash of their names; a name may have begun several times.
+/// Tests that have begun and have not ended, by the hash of their names; a name may have begun
+/// several times.
 #[derive(Default)]
 pub struct Open(BTreeMap<u64, u32>);
 
@@ -46,7 +54,9 @@ impl Open {
 
     /// A test ends; whether it had begun. More tests than are remembered have all begun.
     pub fn end(&mut self, name: u64) -> bool {
-        let Some(times) = self.0.get_mut(&name) else { return self.0.len() >= REMEMBERED };
+        let Some(times) = self.0.get_mut(&name) else {
+            return self.0.len() >= REMEMBERED;
+        };
         *times -= 1;
         if *times == 0 {
             self.0.remove(&name);
@@ -67,7 +77,8 @@ impl Open {
     }
 }
 
-/// The first words of tests that may yet fail: those of the latest ones, each as much as a reading keeps.
+/// The first words of tests that may yet fail: those of the latest ones, each as much as a reading
+/// keeps.
 #[derive(Default)]
 pub struct Said(VecDeque<(u64, String)>);
 
@@ -93,7 +104,10 @@ impl Said {
     /// What it said, which is forgotten.
     pub fn take(&mut self, who: u64) -> Option<String> {
         let index = self.0.iter().rposition(|(w, _)| *w == who)?;
-        self.0.remove(index).map(|(_, text)| text).filter(|text| !text.trim().is_empty())
+        self.0
+            .remove(index)
+            .map(|(_, text)| text)
+            .filter(|text| !text.trim().is_empty())
     }
 
     /// Forgets everything.
@@ -111,7 +125,10 @@ pub fn append(text: &mut String, line: &str) {
     if !text.is_empty() {
         text.push('\n');
     }
-    let end = (0..=line.len().min(TEXT_KEPT + 4)).rev().find(|i| line.is_char_boundary(*i)).unwrap_or(0);
+    let end = (0..=line.len().min(TEXT_KEPT + 4))
+        .rev()
+        .find(|i| line.is_char_boundary(*i))
+        .unwrap_or(0);
     text.push_str(line.get(..end).unwrap_or_default());
     clip(text);
 }
@@ -131,7 +148,14 @@ mod tests {
         let mut open = Open::default();
         open.begin(1);
         open.begin(1);
-        assert!(open.end(1) && open.holds(1) && open.end(1) && !open.end(1) && !open.end(2) && open.is_empty());
+        assert!(
+            open.end(1)
+                && open.holds(1)
+                && open.end(1)
+                && !open.end(1)
+                && !open.end(2)
+                && open.is_empty()
+        );
     }
 
     #[test]
@@ -142,7 +166,10 @@ mod tests {
             said.add(who, "more");
         }
         assert_eq!(said.take(0), None);
-        assert!(said.take(99).is_some_and(|text| text.len() <= 2048 + '…'.len_utf8()));
+        assert!(
+            said.take(99)
+                .is_some_and(|text| text.len() <= 2048 + '…'.len_utf8())
+        );
         assert_eq!(said.take(99), None);
     }
 }

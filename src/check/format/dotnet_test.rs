@@ -1,4 +1,5 @@
-//! What does `dotnet test` print? A line or a block of counts for each project, or one for all, after the failed tests.
+//! What does `dotnet test` print? A line or a block of counts for each project, or one for all,
+//! after the failed tests.
 //!
 //! What tests print is indented under `Standard Output Messages:`; the summaries are not.
 
@@ -79,24 +80,36 @@ impl Reader for DotnetTest {
         if let Some(total) = line.strip_prefix("Total tests: ") {
             if let (Some(total), "") = number(total.trim()) {
                 self.now = Now::Other;
-                self.block = Some(Block { total, ..Block::default() });
+                self.block = Some(Block {
+                    total,
+                    ..Block::default()
+                });
             }
             return;
         }
         if line.starts_with("Test run summary: ") {
             self.now = Now::Other;
-            self.block = Some(Block { whole: true, ..Block::default() });
+            self.block = Some(Block {
+                whole: true,
+                ..Block::default()
+            });
             return;
         }
         if self.failure(line) {
             return;
         }
-        if line.starts_with("Test Run Aborted") || line.starts_with("The active test run was aborted") {
+        if line.starts_with("Test Run Aborted")
+            || line.starts_with("The active test run was aborted")
+        {
             self.known = true;
             self.object(line);
-        } else if ["Test Run Failed.", "No test is available in ", "No test matches the given testcase filter"]
-            .iter()
-            .any(|words| line.starts_with(words))
+        } else if [
+            "Test Run Failed.",
+            "No test is available in ",
+            "No test matches the given testcase filter",
+        ]
+        .iter()
+        .any(|words| line.starts_with(words))
         {
             self.known = true;
         } else {
@@ -118,9 +131,12 @@ impl Reader for DotnetTest {
         }
         reading.tests = Some(counts);
         // What was tried again and passed has not failed.
-        self.failed.truncate(usize::try_from(counts.failed).unwrap_or(usize::MAX));
+        self.failed
+            .truncate(usize::try_from(counts.failed).unwrap_or(usize::MAX));
         self.failed.into_iter().for_each(|test| reading.fail(test));
-        self.problems.into_iter().for_each(|problem| reading.object(problem));
+        self.problems
+            .into_iter()
+            .for_each(|problem| reading.object(problem));
         Some(reading)
     }
 }
@@ -144,8 +160,14 @@ impl DotnetTest {
 
     /// A line of a summary, of which the first has been seen; whether it is one.
     fn block_line(&mut self, line: &str) -> bool {
-        let Some(block) = &mut self.block else { return false };
-        let Some((key, value)) = line.trim().split_once(':').filter(|_| line.starts_with(' ')) else {
+        let Some(block) = &mut self.block else {
+            return false;
+        };
+        let Some((key, value)) = line
+            .trim()
+            .split_once(':')
+            .filter(|_| line.starts_with(' '))
+        else {
             self.end_block();
             return false;
         };
@@ -164,7 +186,9 @@ impl DotnetTest {
     }
 
     fn end_block(&mut self) {
-        let Some(block) = self.block.take() else { return };
+        let Some(block) = self.block.take() else {
+            return;
+        };
         self.known = true;
         let counts = block.counts;
         if counts.ran().saturating_add(counts.skipped) != block.total {
@@ -194,8 +218,16 @@ impl DotnetTest {
         {
             // The terminal logger: the name stands on the next line, or here.
             self.now = Now::Named;
-            let (file, number) = place.trim().strip_suffix(')').and_then(|p| p.rsplit_once('(')).unwrap_or_default();
-            let test = FailedTest { file: Some(clipped(file)), line: number.parse().ok(), ..FailedTest::default() };
+            let (file, number) = place
+                .trim()
+                .strip_suffix(')')
+                .and_then(|p| p.rsplit_once('('))
+                .unwrap_or_default();
+            let test = FailedTest {
+                file: Some(clipped(file)),
+                line: number.parse().ok(),
+                ..FailedTest::default()
+            };
             if self.failed.len() < FAILED_KEPT {
                 self.failed.push(test);
             }
@@ -206,15 +238,20 @@ impl DotnetTest {
         }
         match (self.now, line.trim()) {
             (Now::Named, text) if !text.is_empty() => self.named(text),
-            (Now::Told, text) if line.starts_with("  ") && !text.starts_with("at ") => self.tell(text),
+            (Now::Told, text) if line.starts_with("  ") && !text.starts_with("at ") => {
+                self.tell(text)
+            }
             (Now::Failed | Now::Message, "Error Message:") => self.now = Now::Message,
             (Now::Failed | Now::Message, "Stack Trace:") => self.now = Now::Trace,
-            (Now::Failed | Now::Message | Now::Trace, "Standard Output Messages:" | "Standard Error Messages:") => {
-                self.now = Now::Other
-            }
+            (
+                Now::Failed | Now::Message | Now::Trace,
+                "Standard Output Messages:" | "Standard Error Messages:",
+            ) => self.now = Now::Other,
             (Now::Message, text) => self.tell(text),
             (Now::Trace, text) if text.starts_with("at ") => {
-                if let Some((file, at)) = text.split_once(" in ").and_then(|(_, place)| place.rsplit_once(":line "))
+                if let Some((file, at)) = text
+                    .split_once(" in ")
+                    .and_then(|(_, place)| place.rsplit_once(":line "))
                     && let Some(test) = self.failed.last_mut().filter(|test| test.file.is_none())
                 {
                     test.file = Some(file.to_owned());
@@ -234,9 +271,16 @@ impl DotnetTest {
 
     fn fail(&mut self, name: &str, now: Now) {
         // Beyond the room there is no test to which the lines that follow belong.
-        self.now = if self.failed.len() < FAILED_KEPT { now } else { Now::Other };
+        self.now = if self.failed.len() < FAILED_KEPT {
+            now
+        } else {
+            Now::Other
+        };
         if self.now == now {
-            self.failed.push(FailedTest { name: clipped(name), ..FailedTest::default() });
+            self.failed.push(FailedTest {
+                name: clipped(name),
+                ..FailedTest::default()
+            });
         }
     }
 
@@ -244,16 +288,24 @@ impl DotnetTest {
     fn named(&mut self, text: &str) {
         self.now = Now::Other;
         let (name, message) = text.split_once("): ").unwrap_or((text, ""));
-        let Some(test) = self.failed.last_mut().filter(|test| test.name.is_empty()) else { return };
-        name.trim().rsplit_once(" (").map_or(name.trim(), |(name, _)| name).clone_into(&mut test.name);
+        let Some(test) = self.failed.last_mut().filter(|test| test.name.is_empty()) else {
+            return;
+        };
+        name.trim()
+            .rsplit_once(" (")
+            .map_or(name.trim(), |(name, _)| name)
+            .clone_into(&mut test.name);
         let message = message.strip_prefix("Error Message: ").unwrap_or(message);
         test.message = (!message.is_empty()).then(|| message.to_owned());
     }
 }
 
-/// `Passed!  - Failed:     0, Passed:     5, Skipped:     0, Total:     5, Duration: 12 ms - My.dll (net8.0)`
+/// `Passed!  - Failed:     0, Passed:     5, Skipped:     0, Total:     5, Duration: 12 ms - My.dll
+/// (net8.0)`
 fn short(line: &str) -> Option<TestCounts> {
-    let rest = ["Passed!", "Failed!", "Skipped!"].iter().find_map(|word| line.strip_prefix(word))?;
+    let rest = ["Passed!", "Failed!", "Skipped!"]
+        .iter()
+        .find_map(|word| line.strip_prefix(word))?;
     let (mut counts, mut total) = (TestCounts::default(), None);
     for part in rest.trim_start().strip_prefix("- ")?.split(", ") {
         let (key, value) = part.split_once(':')?;
@@ -319,7 +371,8 @@ fn timed(text: &str) -> Option<&str> {
         None => text.strip_suffix(')')?.rsplit_once(" (")?,
     };
     let time = time.trim_start_matches("< ");
-    (time.starts_with(|c: char| c.is_ascii_digit()) && time.ends_with(['s', 'm', 'h'])).then_some(name)
+    (time.starts_with(|c: char| c.is_ascii_digit()) && time.ends_with(['s', 'm', 'h']))
+        .then_some(name)
 }
 
 #[cfg(test)]
@@ -338,10 +391,22 @@ mod tests {
                 "Failed!  - Failed:     9, Passed:   296, Skipped:     0, Total:   305, Duration: 39 s - B.dll",
                 Some((296, 9, 0)),
             ),
-            ("Passed! - Failed: 0, Passed: 5, Skipped: 0, Total: 5", Some((5, 0, 0))),
-            ("Total tests: 5. Passed: 4. Failed: 1. Skipped: 0.", Some((4, 1, 0))),
-            ("Total tests: 3\n     Passed: 3\n Total time: 0.9 Seconds", Some((3, 0, 0))),
-            ("Test summary: total: 3, failed: 1, succeeded: 2, skipped: 0, duration: 1.0s", Some((2, 1, 0))),
+            (
+                "Passed! - Failed: 0, Passed: 5, Skipped: 0, Total: 5",
+                Some((5, 0, 0)),
+            ),
+            (
+                "Total tests: 5. Passed: 4. Failed: 1. Skipped: 0.",
+                Some((4, 1, 0)),
+            ),
+            (
+                "Total tests: 3\n     Passed: 3\n Total time: 0.9 Seconds",
+                Some((3, 0, 0)),
+            ),
+            (
+                "Test summary: total: 3, failed: 1, succeeded: 2, skipped: 0, duration: 1.0s",
+                Some((2, 1, 0)),
+            ),
             // Of all at once, whatever stood before.
             (
                 "Passed! - Failed: 0, Passed: 5, Skipped: 0, Total: 5\nTest summary: total: 5, failed: 0, succeeded: 5, skipped: 0",
@@ -351,8 +416,14 @@ mod tests {
                 "Passed! - Failed: 0, Passed: 18446744073709551615, Skipped: 0, Total: 5\nPassed! - Failed: 0, Passed: 5, Skipped: 0, Total: 5",
                 Some((u64::MAX, 0, 0)),
             ),
-            ("Passed! - Failed: 0, Passed: 99999999999999999999, Skipped: 0, Total: 5", None),
-            (" Passed!  - Failed: 0, Passed: 5, Skipped: 0, Total: 5", None),
+            (
+                "Passed! - Failed: 0, Passed: 99999999999999999999, Skipped: 0, Total: 5",
+                None,
+            ),
+            (
+                " Passed!  - Failed: 0, Passed: 5, Skipped: 0, Total: 5",
+                None,
+            ),
             ("Passed! - Failed: 0, Passed: 5", None),
             ("Passed!", None),
             ("Total tests: many", None),

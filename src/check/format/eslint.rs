@@ -86,15 +86,22 @@ impl Eslint {
     fn summary(&mut self, text: &str) {
         let counts = || {
             let (_, rest) = number(text);
-            let rest = rest.strip_prefix(" problems (").or_else(|| rest.strip_prefix(" problem ("))?;
+            let rest = rest
+                .strip_prefix(" problems (")
+                .or_else(|| rest.strip_prefix(" problem ("))?;
             let (errors, rest) = number(rest);
-            let rest = rest.strip_prefix(" errors, ").or_else(|| rest.strip_prefix(" error, "))?;
+            let rest = rest
+                .strip_prefix(" errors, ")
+                .or_else(|| rest.strip_prefix(" error, "))?;
             let (warnings, rest) = number(rest);
             rest.starts_with(" warning").then_some((errors?, warnings?))
         };
         if let Some((errors, warnings)) = counts() {
             self.told = true;
-            self.summed = (self.summed.0.saturating_add(errors), self.summed.1.saturating_add(warnings));
+            self.summed = (
+                self.summed.0.saturating_add(errors),
+                self.summed.1.saturating_add(warnings),
+            );
         }
     }
 }
@@ -120,10 +127,14 @@ fn stylish(line: &str, file: &str) -> Option<Finding> {
 /// `a.js:1:7: Message. [Error/rule]`.
 fn unix(line: &str) -> Option<Finding> {
     let (text, mark) = line.strip_suffix(']')?.rsplit_once(" [")?;
-    let (word, code) = mark.split_once('/').map_or((mark, None), |(word, rule)| (word, Some(rule.to_owned())));
+    let (word, code) = mark
+        .split_once('/')
+        .map_or((mark, None), |(word, rule)| (word, Some(rule.to_owned())));
     let severity = severity(word)?;
     let at = place(text)?;
-    Some(finding(at.file, at.line, at.column, at.rest, code, severity))
+    Some(finding(
+        at.file, at.line, at.column, at.rest, code, severity,
+    ))
 }
 
 /// `a.js: line 1, col 7, Error - Message. (rule)`.
@@ -133,7 +144,10 @@ fn compact(line: &str) -> Option<Finding> {
     let (column, rest) = number(rest.strip_prefix(", col ")?);
     let (word, text) = rest.strip_prefix(", ")?.split_once(" - ")?;
     let severity = severity(word)?;
-    let (message, code) = match text.strip_suffix(')').and_then(|text| text.rsplit_once(" (")) {
+    let (message, code) = match text
+        .strip_suffix(')')
+        .and_then(|text| text.rsplit_once(" ("))
+    {
         Some((message, rule)) if is_rule(rule) => (message, Some(rule.to_owned())),
         _ => (text, None),
     };
@@ -149,7 +163,10 @@ fn severity(word: &str) -> Option<Level> {
 }
 
 fn is_rule(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"@/-_.".contains(&b))
+    !text.is_empty()
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"@/-_.".contains(&b))
 }
 
 /// ESLint writes 0 where it knows no place.
@@ -180,22 +197,45 @@ mod tests {
     fn outputs() {
         let found = |text: &str| {
             let reading = read(&[&FORMAT], text.as_bytes(), b"")?;
-            Some((reading.errors, reading.warnings, reading.findings.len(), reading.problems.len()))
+            Some((
+                reading.errors,
+                reading.warnings,
+                reading.findings.len(),
+                reading.problems.len(),
+            ))
         };
         for (text, want) in [
             (
                 "\na.js\n  1:1  warning  Unexpected  no-console\n\n✖ 1 problem (0 errors, 1 warning)\n",
                 Some((0, 1, 1, 0)),
             ),
-            ("a.js\n  1:1  error  Unexpected  no-console\n", Some((1, 0, 1, 0))),
+            (
+                "a.js\n  1:1  error  Unexpected  no-console\n",
+                Some((1, 0, 1, 0)),
+            ),
             ("✖ 3 problems (2 errors, 1 warning)\n", Some((2, 1, 0, 0))),
-            ("/x/a.js:1:7: Missing. [Error/semi]\n/x/a.js:1:8: Parsing [Error]\n\n2 problems\n", Some((2, 0, 2, 0))),
-            ("/x/a.js: line 1, col 7, Warning - Missing. (semi)\n", Some((0, 1, 1, 0))),
-            ("a.js\n  0:0  warning  File ignored because of a matching ignore pattern\n", Some((0, 1, 1, 0))),
-            ("Oops! Something went wrong! :(\n\nESLint: 9.1.0\n\nError: no\n", Some((0, 0, 0, 1))),
+            (
+                "/x/a.js:1:7: Missing. [Error/semi]\n/x/a.js:1:8: Parsing [Error]\n\n2 problems\n",
+                Some((2, 0, 2, 0)),
+            ),
+            (
+                "/x/a.js: line 1, col 7, Warning - Missing. (semi)\n",
+                Some((0, 1, 1, 0)),
+            ),
+            (
+                "a.js\n  0:0  warning  File ignored because of a matching ignore pattern\n",
+                Some((0, 1, 1, 0)),
+            ),
+            (
+                "Oops! Something went wrong! :(\n\nESLint: 9.1.0\n\nError: no\n",
+                Some((0, 0, 0, 1)),
+            ),
             ("Oops! Something went wrong! :(\n", Some((0, 0, 0, 1))),
             ("\n  1:1  error  Unexpected  no-console\n", None),
-            ("✖ failing tests:\n✖ 99999999999999999999999 problems (\n", None),
+            (
+                "✖ failing tests:\n✖ 99999999999999999999999 problems (\n",
+                None,
+            ),
             ("a.js [Error]\n", None),
             ("", None),
         ] {
@@ -205,11 +245,13 @@ mod tests {
 
     #[test]
     fn parts() {
-        let text =
-            "a.js\r\n  1:12  error  Two  blanks in it  @x/semi\r\n  0:0  error  Parsing error: Unexpected token (\r\n";
+        let text = "a.js\r\n  1:12  error  Two  blanks in it  @x/semi\r\n  0:0  error  Parsing error: Unexpected token (\r\n";
         let reading = read(&[&FORMAT], text.as_bytes(), b"").unwrap();
-        let parts: Vec<_> =
-            reading.findings.iter().map(|f| (f.line, f.column, &*f.message, f.code.as_deref())).collect();
+        let parts: Vec<_> = reading
+            .findings
+            .iter()
+            .map(|f| (f.line, f.column, &*f.message, f.code.as_deref()))
+            .collect();
         assert_eq!(
             parts,
             [

@@ -13,12 +13,17 @@ pub const FORMAT: Format = Format {
     names: &["eslint"],
     kinds: &[Kind::Lint, Kind::Compile],
     written_by: |argv| npm::starts(argv, eslint::TOOLS),
-    reader: || Box::new(EslintJson { document: Document::new(SIGNS) }),
+    reader: || {
+        Box::new(EslintJson {
+            document: Document::new(SIGNS),
+        })
+    },
 };
 
 const SIGNS: Signs = Signs {
     begins: |line| {
-        line.strip_prefix('[').is_some_and(|rest| matches!(rest.trim_start().as_bytes(), [] | [b'{' | b']', ..]))
+        line.strip_prefix('[')
+            .is_some_and(|rest| matches!(rest.trim_start().as_bytes(), [] | [b'{' | b']', ..]))
     },
     later: false,
     tells: |text| text.trim() == "[]" || text.contains("\"filePath\""),
@@ -67,7 +72,11 @@ impl Reader for EslintJson {
                             file: Some(file.file_path.clone()),
                             line: collected::natural(message.line),
                             message: message.message,
-                            severity: if message.severity == 1 { Level::Warning } else { Level::Error },
+                            severity: if message.severity == 1 {
+                                Level::Warning
+                            } else {
+                                Level::Error
+                            },
                         });
                     }
                 }
@@ -95,7 +104,10 @@ mod tests {
             {"ruleId":"semi","severity":1,"message":"x"}],"errorCount":1}]"#;
         for (text, want) in [
             (one.to_owned(), Some((1, 1, 0))),
-            (format!("> a@1 lint\n> eslint -f json .\n\n{one}\n"), Some((1, 1, 0))),
+            (
+                format!("> a@1 lint\n> eslint -f json .\n\n{one}\n"),
+                Some((1, 1, 0)),
+            ),
             (format!("{one}\n{one}\n"), Some((2, 2, 0))),
             (format!("{one}\nDone in 2s.\n"), Some((1, 1, 0))),
             ("[]".to_owned(), Some((0, 0, 0))),

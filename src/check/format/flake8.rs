@@ -1,7 +1,7 @@
 //! What does flake8 say? `FILE:LINE:COLUMN: CODE MESSAGE`, and nothing when it finds nothing.
 //!
-//! Written from the output of flake8 5 to 7. Ruff's concise form is the same line; what only ruff writes makes it ruff's.
-//! Codes that begin with W are warnings.
+//! Written from the output of flake8 5 to 7. Ruff's concise form is the same line; what only ruff
+//! writes makes it ruff's. Codes that begin with W are warnings.
 
 use super::launched::launched;
 use super::place::place;
@@ -17,7 +17,13 @@ pub const FORMAT: Format = Format {
     names: &["flake8"],
     kinds: &[Kind::Lint],
     written_by,
-    reader: || Box::new(Flake8 { reading: Reading::of("flake8"), ruff: false, only: None }),
+    reader: || {
+        Box::new(Flake8 {
+            reading: Reading::of("flake8"),
+            ruff: false,
+            only: None,
+        })
+    },
 };
 
 fn written_by(argv: &[&str]) -> bool {
@@ -44,7 +50,10 @@ impl Reader for Flake8 {
                 Some(code) if code.starts_with('W') => Level::Warning,
                 _ => Level::Error,
             };
-            self.reading.find(Finding { severity, ..finding });
+            self.reading.find(Finding {
+                severity,
+                ..finding
+            });
         }
     }
 
@@ -54,9 +63,14 @@ impl Reader for Flake8 {
     }
 }
 
-/// `FILE:LINE:COLUMN: CODE MESSAGE`, and whether ruff's mark of what it can fix stood before the message.
+/// `FILE:LINE:COLUMN: CODE MESSAGE`, and whether ruff's mark of what it can fix stood before the
+/// message.
 pub(super) fn concise(line: &str) -> Option<(Finding, bool)> {
-    if !line.as_bytes().first().is_some_and(|b| b.is_ascii_graphic()) {
+    if !line
+        .as_bytes()
+        .first()
+        .is_some_and(|b| b.is_ascii_graphic())
+    {
         return None;
     }
     // Most lines of other outputs have no colon and digit, which is seen at once.
@@ -69,10 +83,22 @@ pub(super) fn concise(line: &str) -> Option<(Finding, bool)> {
     let column = at.column?;
     let (code, message) = match at.rest.split_once(' ') {
         Some((code, message)) if is_code(code) => (Some(code), message),
-        _ => (None, at.rest.strip_prefix("SyntaxError: ").or_else(|| at.rest.strip_prefix("invalid-syntax: "))?),
+        _ => (
+            None,
+            at.rest
+                .strip_prefix("SyntaxError: ")
+                .or_else(|| at.rest.strip_prefix("invalid-syntax: "))?,
+        ),
     };
-    let code = code.map(str::to_owned).or_else(|| at.rest.starts_with("invalid").then(|| "invalid-syntax".to_owned()));
-    let (message, fixable) = match message.strip_prefix("[*] ").or_else(|| message.strip_prefix("[-] ")) {
+    let code = code.map(str::to_owned).or_else(|| {
+        at.rest
+            .starts_with("invalid")
+            .then(|| "invalid-syntax".to_owned())
+    });
+    let (message, fixable) = match message
+        .strip_prefix("[*] ")
+        .or_else(|| message.strip_prefix("[-] "))
+    {
         Some(message) => (message, true),
         None => (message, false),
     };
@@ -110,7 +136,11 @@ mod tests {
             ("0\n", 0, 0),
         ] {
             let reading = read(text).unwrap_or_else(|| panic!("{text}"));
-            assert_eq!((reading.errors, reading.warnings), (errors, warnings), "{text}");
+            assert_eq!(
+                (reading.errors, reading.warnings),
+                (errors, warnings),
+                "{text}"
+            );
         }
         for text in [
             "a.py:1:8: F401 [*] `os` imported but unused\n",

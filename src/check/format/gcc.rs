@@ -1,6 +1,8 @@
-//! What do gcc, clang and the linkers behind them print, alone or under make? `FILE:LINE:COLUMN: error: MESSAGE [-Wcode]`.
+//! What do gcc, clang and the linkers behind them print, alone or under make? `FILE:LINE:COLUMN:
+//! error: MESSAGE [-Wcode]`.
 //!
-//! Words like these are many tools' own, so this format stands behind those whose files have a telling name.
+//! Words like these are many tools' own, so this format stands behind those whose files have a
+//! telling name.
 
 use super::command::program;
 use super::distinct::Distinct;
@@ -15,7 +17,9 @@ pub const FORMAT: Format = Format {
     is_document: false,
     names: &["gcc"],
     kinds: &[Kind::Compile, Kind::Lint],
-    written_by: |argv| is_compiler(program(argv)) || ["clang-tidy", "cppcheck"].contains(&program(argv)),
+    written_by: |argv| {
+        is_compiler(program(argv)) || ["clang-tidy", "cppcheck"].contains(&program(argv))
+    },
     reader: || Box::new(Gcc::default()),
 };
 
@@ -80,7 +84,8 @@ impl Gcc {
         true
     }
 
-    /// `[/usr/bin/ld: ]FILE.c:(.text+0xf): undefined reference to …`, and what a linker says without a file.
+    /// `[/usr/bin/ld: ]FILE.c:(.text+0xf): undefined reference to …`, and what a linker says
+    /// without a file.
     fn linker(&mut self, line: &str) -> bool {
         let (by_linker, text) = match line.split_once(": ") {
             Some((who, text)) if is_linker(program(&[who])) => (true, text),
@@ -99,7 +104,11 @@ impl Gcc {
             self.find(Finding {
                 file: Some(file.to_owned()),
                 message: warning.unwrap_or(message).to_owned(),
-                severity: if warning.is_some() { Level::Warning } else { Level::Error },
+                severity: if warning.is_some() {
+                    Level::Warning
+                } else {
+                    Level::Error
+                },
                 ..Finding::default()
             });
             return true;
@@ -109,20 +118,38 @@ impl Gcc {
         }
         self.known = true;
         match graded(text) {
-            Some((Some(Level::Warning), message)) => {
-                self.find(Finding { message: message.to_owned(), severity: Level::Warning, ..Finding::default() })
-            }
-            _ if text.contains(": in function `") || text.contains(": warning: ") || text.starts_with("NOTE: ") => {}
+            Some((Some(Level::Warning), message)) => self.find(Finding {
+                message: message.to_owned(),
+                severity: Level::Warning,
+                ..Finding::default()
+            }),
+            _ if text.contains(": in function `")
+                || text.contains(": warning: ")
+                || text.starts_with("NOTE: ") => {}
             _ => self.reading.object(line),
         }
         true
     }
 
-    /// `gcc: error: …`, `cc1: fatal error: …`: of no place. That the linker failed is no finding of its own.
+    /// `gcc: error: …`, `cc1: fatal error: …`: of no place. That the linker failed is no finding of
+    /// its own.
     fn driver(&mut self, line: &str, colon: usize) -> bool {
-        let Some((who, text)) = line.split_at_checked(colon) else { return false };
+        let Some((who, text)) = line.split_at_checked(colon) else {
+            return false;
+        };
         let who = program(&[who]);
-        if !is_compiler(who) && !["cc1", "cc1plus", "collect2", "as", "lto1", "lto-wrapper", "f951"].contains(&who) {
+        if !is_compiler(who)
+            && ![
+                "cc1",
+                "cc1plus",
+                "collect2",
+                "as",
+                "lto1",
+                "lto-wrapper",
+                "f951",
+            ]
+            .contains(&who)
+        {
             return false;
         }
         let text = text.get(2..).unwrap_or_default();
@@ -131,12 +158,19 @@ impl Gcc {
             return false;
         };
         self.known = true;
-        let Some(severity) = severity else { return true };
+        let Some(severity) = severity else {
+            return true;
+        };
         if message.starts_with("ld returned ") || message.starts_with("linker command failed") {
             self.reading.object(line);
         } else {
             let (message, code) = coded(message);
-            self.find(Finding { code, message: message.to_owned(), severity, ..Finding::default() });
+            self.find(Finding {
+                code,
+                message: message.to_owned(),
+                severity,
+                ..Finding::default()
+            });
         }
         true
     }
@@ -155,30 +189,55 @@ fn graded(text: &str) -> Option<(Option<Level>, &str)> {
         ("note: ", None),
         ("remark: ", None),
     ];
-    levels.iter().find_map(|(word, level)| Some((*level, text.strip_prefix(word)?)))
+    levels
+        .iter()
+        .find_map(|(word, level)| Some((*level, text.strip_prefix(word)?)))
 }
 
-/// The option behind a message in brackets: `-Wformat=` of `[-Wformat=]`, `[-Werror=format=]`, `[-Werror,-Wformat=]`; the check of
-/// clang-tidy.
+/// The option behind a message in brackets: `-Wformat=` of `[-Wformat=]`, `[-Werror=format=]`,
+/// `[-Werror,-Wformat=]`; the check of clang-tidy.
 fn coded(text: &str) -> (&str, Option<String>) {
-    let Some((message, code)) = text.strip_suffix(']').and_then(|t| t.rsplit_once(" [")) else { return (text, None) };
+    let Some((message, code)) = text.strip_suffix(']').and_then(|t| t.rsplit_once(" [")) else {
+        return (text, None);
+    };
     let first = code.split(',').find(|c| *c != "-Werror").unwrap_or(code);
-    let is_check = |c: &str| c.contains('-') && c.bytes().all(|b| b.is_ascii_alphanumeric() || b"-.+=_".contains(&b));
+    let is_check = |c: &str| {
+        c.contains('-')
+            && c.bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"-.+=_".contains(&b))
+    };
     if !is_check(first) {
         return (text, None);
     }
-    (message, Some(first.strip_prefix("-Werror=").map_or_else(|| first.to_owned(), |name| format!("-W{name}"))))
+    (
+        message,
+        Some(
+            first
+                .strip_prefix("-Werror=")
+                .map_or_else(|| first.to_owned(), |name| format!("-W{name}")),
+        ),
+    )
 }
 
 /// What a linker writes behind the place of a symbol.
 fn is_link_error(text: &str) -> bool {
-    ["undefined reference to ", "multiple definition of ", "undefined symbol: "].iter().any(|w| text.starts_with(w))
+    [
+        "undefined reference to ",
+        "multiple definition of ",
+        "undefined symbol: ",
+    ]
+    .iter()
+    .any(|w| text.starts_with(w))
 }
 
 /// A place of source without the object file before it: `/tmp/a.o:a.c:1: …`.
 fn strip_object(text: &str) -> &str {
     match text.split_once(".o:") {
-        Some((object, rest)) if !object.contains([':', ' ']) && place(rest).is_some_and(|at| at.file != rest) => rest,
+        Some((object, rest))
+            if !object.contains([':', ' ']) && place(rest).is_some_and(|at| at.file != rest) =>
+        {
+            rest
+        }
         _ => text,
     }
 }
@@ -186,27 +245,36 @@ fn strip_object(text: &str) -> &str {
 fn is_linker(name: &str) -> bool {
     let name = name.strip_suffix(".real").unwrap_or(name);
     let base = name.rsplit('-').next().unwrap_or(name);
-    ["ld", "ld.bfd", "ld.gold", "ld.lld", "lld", "mold", "ld.mold"].contains(&base)
+    [
+        "ld", "ld.bfd", "ld.gold", "ld.lld", "lld", "mold", "ld.mold",
+    ]
+    .contains(&base)
 }
 
 /// `gcc`, `clang++-14`, `arm-none-eabi-gcc`.
 fn is_compiler(name: &str) -> bool {
-    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').trim_end_matches('-');
+    let name = name
+        .trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
+        .trim_end_matches('-');
     let base = name.rsplit('-').next().unwrap_or(name);
     ["gcc", "g++", "cc", "c++", "clang", "clang++", "gfortran"].contains(&base)
 }
 
-/// Lines without a finding that only this format has: what clang adds up, what gcc gives up with, and what builds say they do, so
-/// that a build without a finding is known to be one.
+/// Lines without a finding that only this format has: what clang adds up, what gcc gives up with,
+/// and what builds say they do, so that a build without a finding is known to be one.
 fn is_own(line: &str) -> bool {
     if line == "compilation terminated." || line.starts_with("In file included from ") {
         return true;
     }
     match line.as_bytes() {
-        [b'0'..=b'9', ..] => line.ends_with(" generated.") && (line.contains("warning") || line.contains("error")),
+        [b'0'..=b'9', ..] => {
+            line.ends_with(" generated.") && (line.contains("warning") || line.contains("error"))
+        }
         [b'[', ..] => {
             let rest = line.split_once("] ").map_or("", |(_, rest)| rest);
-            ["Building C", "Linking C", "Built target "].iter().any(|words| rest.starts_with(words))
+            ["Building C", "Linking C", "Built target "]
+                .iter()
+                .any(|words| rest.starts_with(words))
         }
         _ if line.starts_with("make") => {
             let (who, rest) = line.split_once(": ").unwrap_or_default();
@@ -234,19 +302,40 @@ mod tests {
     fn lines() {
         for (line, want) in [
             ("a.c:1:10: fatal error: x.h: No", "Error a.c 1 10 - x.h: No"),
-            ("a.c:6:2: warning: w [-Wint-conversion]", "Warning a.c 6 2 -Wint-conversion w"),
-            ("a.c:6:2: error: w [-Werror=format=]", "Error a.c 6 2 -Wformat= w"),
-            ("a.c:6:2: error: w [-Werror,-Wformat]", "Error a.c 6 2 -Wformat w"),
-            ("a.c:6: warning: w [enabled by default]", "Warning a.c 6 0 - w [enabled by default]"),
-            ("a.c:6:2: warning: w [bugprone-use-after-move]", "Warning a.c 6 2 bugprone-use-after-move w"),
+            (
+                "a.c:6:2: warning: w [-Wint-conversion]",
+                "Warning a.c 6 2 -Wint-conversion w",
+            ),
+            (
+                "a.c:6:2: error: w [-Werror=format=]",
+                "Error a.c 6 2 -Wformat= w",
+            ),
+            (
+                "a.c:6:2: error: w [-Werror,-Wformat]",
+                "Error a.c 6 2 -Wformat w",
+            ),
+            (
+                "a.c:6: warning: w [enabled by default]",
+                "Warning a.c 6 0 - w [enabled by default]",
+            ),
+            (
+                "a.c:6:2: warning: w [bugprone-use-after-move]",
+                "Warning a.c 6 2 bugprone-use-after-move w",
+            ),
             ("a.c:6:2: note: n", "nothing"),
             (
                 "gcc: error: unrecognized command-line option '-f'",
                 "Error - 0 0 - unrecognized command-line option '-f'",
             ),
             ("cc1: fatal error: x.c: No", "Error - 0 0 - x.c: No"),
-            ("/usr/bin/ld: a.c:(.text+0x1): undefined reference to `f'", "Error a.c 0 0 - undefined reference to `f'"),
-            ("/usr/bin/ld: /s/a.c:3: undefined reference to `f'", "Error /s/a.c 3 0 - undefined reference to `f'"),
+            (
+                "/usr/bin/ld: a.c:(.text+0x1): undefined reference to `f'",
+                "Error a.c 0 0 - undefined reference to `f'",
+            ),
+            (
+                "/usr/bin/ld: /s/a.c:3: undefined reference to `f'",
+                "Error /s/a.c 3 0 - undefined reference to `f'",
+            ),
             (
                 "/usr/bin/ld: /t/a.o:/s/a.c:3: multiple definition of `f'",
                 "Error /s/a.c 3 0 - multiple definition of `f'",
@@ -263,7 +352,10 @@ mod tests {
             ("[ 50%] Building C object a.o", "nothing"),
             ("/usr/bin/ld: cannot find -lx: No such file", "problem"),
             ("collect2: error: ld returned 1 exit status", "problem"),
-            ("clang: error: linker command failed with exit code 1", "problem"),
+            (
+                "clang: error: linker command failed with exit code 1",
+                "problem",
+            ),
             ("makes nothing", "-"),
             ("   1 | a.c:1:1: error: x", "-"),
             ("error: x", "-"),

@@ -1,5 +1,5 @@
-//! What do `go build`, `go vet` and the linters that write like them print? `FILE.go:LINE:COLUMN: MESSAGE`, each an error: Go has no
-//! warnings.
+//! What do `go build`, `go vet` and the linters that write like them print? `FILE.go:LINE:COLUMN:
+//! MESSAGE`, each an error: Go has no warnings.
 
 use super::command::{program, starts};
 use super::distinct::Distinct;
@@ -15,7 +15,9 @@ pub const FORMAT: Format = Format {
     names: &["go"],
     kinds: &[Kind::Compile, Kind::Lint],
     written_by: |argv| {
-        ["build", "vet", "run", "install", "test", "generate"].iter().any(|word| starts(argv, &["go"], word))
+        ["build", "vet", "run", "install", "test", "generate"]
+            .iter()
+            .any(|word| starts(argv, &["go"], word))
             || ["staticcheck", "golangci-lint", "revive"].contains(&program(argv))
     },
     reader: || Box::new(GoBuild::default()),
@@ -49,7 +51,10 @@ impl Reader for GoBuild {
 impl GoBuild {
     /// What was found, as a part of the reading of another format.
     pub fn into_reading(self, format: &str) -> Reading {
-        Reading { format: format.to_owned(), ..self.reading }
+        Reading {
+            format: format.to_owned(),
+            ..self.reading
+        }
     }
 
     /// A line that begins at the left.
@@ -75,7 +80,10 @@ impl GoBuild {
         if memchr::memmem::find(line.as_bytes(), b".go:").is_none() {
             return false;
         }
-        let Some(at) = place(line).filter(|at| at.file.ends_with(".go") && !at.rest.is_empty()) else { return false };
+        let Some(at) = place(line).filter(|at| at.file.ends_with(".go") && !at.rest.is_empty())
+        else {
+            return false;
+        };
         self.known = true;
         if at.rest == "too many errors" {
             return true;
@@ -179,11 +187,26 @@ mod tests {
     #[test]
     fn findings() {
         for (line, want) in [
-            ("./main.go:5:2: undefined: total", Some(("./main.go", 5, Some(2), None, "undefined: total"))),
-            ("vet: e.go:5:28: undeclared name: x", Some(("e.go", 5, Some(28), None, "undeclared name: x"))),
-            ("a.go:3: missing return", Some(("a.go", 3, None, None, "missing return"))),
-            ("C:\\x\\a.go:3:1: y (SA4006)", Some(("C:\\x\\a.go", 3, Some(1), Some("SA4006"), "y"))),
-            ("a.go:1:2: f (want (int))", Some(("a.go", 1, Some(2), None, "f (want (int))"))),
+            (
+                "./main.go:5:2: undefined: total",
+                Some(("./main.go", 5, Some(2), None, "undefined: total")),
+            ),
+            (
+                "vet: e.go:5:28: undeclared name: x",
+                Some(("e.go", 5, Some(28), None, "undeclared name: x")),
+            ),
+            (
+                "a.go:3: missing return",
+                Some(("a.go", 3, None, None, "missing return")),
+            ),
+            (
+                "C:\\x\\a.go:3:1: y (SA4006)",
+                Some(("C:\\x\\a.go", 3, Some(1), Some("SA4006"), "y")),
+            ),
+            (
+                "a.go:1:2: f (want (int))",
+                Some(("a.go", 1, Some(2), None, "f (want (int))")),
+            ),
             ("m.go:12:2: too many errors", None),
             ("    c_test.go:6: a log line", None),
             ("a.c:1:1: error", None),
@@ -192,7 +215,15 @@ mod tests {
             let mut reader = GoBuild::default();
             reader.line(Stream::Err, line);
             let got = reader.reading.findings.first();
-            let got = got.map(|f| (f.file.as_deref().unwrap_or(""), f.line, f.column, f.code.as_deref(), &*f.message));
+            let got = got.map(|f| {
+                (
+                    f.file.as_deref().unwrap_or(""),
+                    f.line,
+                    f.column,
+                    f.code.as_deref(),
+                    &*f.message,
+                )
+            });
             assert_eq!(
                 got,
                 want.map(|(file, line, column, code, text)| (file, Some(line), column, code, text)),

@@ -1,11 +1,12 @@
 //! What does `go test` print as text?
 //!
-//! With `-v` every test and subtest has a line and counts one by one. Without it, Go prints only the tests that failed and one line a
-//! package, so how many passed is not known: the line `ok` of a package then counts as one passed test. `[no tests to run]`
-//! and `[no test files]` are no test.
+//! With `-v` every test and subtest has a line and counts one by one. Without it, Go prints only
+//! the tests that failed and one line a package, so how many passed is not known: the line `ok` of
+//! a package then counts as one passed test. `[no tests to run]` and `[no test files]` are no test.
 //!
-//! A test may print what Go prints. Where tests are announced (`=== RUN`), only an announced test has a result, and a package's
-//! line among them is believed only when none of them goes on afterwards.
+//! A test may print what Go prints. Where tests are announced (`=== RUN`), only an announced test
+//! has a result, and a package's line among them is believed only when none of them goes on
+//! afterwards.
 
 use super::command::starts;
 use super::distinct::{Open, Said, append, hash};
@@ -37,7 +38,8 @@ struct GoTest {
     /// Announced tests have had results: `-v`.
     verbose: bool,
     package: Package,
-    /// A package that looked finished while its tests were not, with its line and those that came behind it.
+    /// A package that looked finished while its tests were not, with its line and those that came
+    /// behind it.
     doubtful: Option<(Package, Vec<String>)>,
     build: GoBuild,
 }
@@ -113,7 +115,9 @@ impl Reader for GoTest {
         let mut reading = self.build.into_reading("go-test");
         reading.tests = Some(self.counts);
         self.failed.into_iter().for_each(|test| reading.fail(test));
-        self.problems.into_iter().for_each(|problem| reading.object(problem));
+        self.problems
+            .into_iter()
+            .for_each(|problem| reading.object(problem));
         Some(reading)
     }
 }
@@ -142,7 +146,9 @@ impl GoTest {
                 if since.announces {
                     self.package.counts = sum(self.package.counts, since.counts);
                     let room = FAILED_KEPT.saturating_sub(self.package.failed.len());
-                    self.package.failed.extend(since.failed.into_iter().take(room));
+                    self.package
+                        .failed
+                        .extend(since.failed.into_iter().take(room));
                 }
             }
         }
@@ -158,7 +164,11 @@ impl GoTest {
         self.known = true;
         package.after_failure = false;
         let said = package.said.take(id);
-        if package.speaker.as_ref().is_some_and(|(speaker, _)| *speaker == id) {
+        if package
+            .speaker
+            .as_ref()
+            .is_some_and(|(speaker, _)| *speaker == id)
+        {
             package.speaker = None;
         }
         let count = match result.word {
@@ -171,7 +181,11 @@ impl GoTest {
             package.after_failure = true;
             if package.failed.len() < FAILED_KEPT {
                 let name = clipped(result.name);
-                package.failed.push(FailedTest { message: said, name, ..FailedTest::default() });
+                package.failed.push(FailedTest {
+                    message: said,
+                    name,
+                    ..FailedTest::default()
+                });
             }
         }
         true
@@ -213,7 +227,11 @@ impl GoTest {
             {
                 append(test.message.get_or_insert_default(), line);
             }
-        } else if let Some((who, _)) = package.speaker.as_ref().filter(|_| !line.starts_with("=== ")) {
+        } else if let Some((who, _)) = package
+            .speaker
+            .as_ref()
+            .filter(|_| !line.starts_with("=== "))
+        {
             package.said.add(*who, line);
         } else if let Some(name) = speaker(line) {
             package.speaker = Some((hash(&name), clipped(name)));
@@ -249,7 +267,10 @@ impl GoTest {
     fn settle(&mut self) {
         if let Some((package, lines)) = self.doubtful.take() {
             let next = std::mem::replace(&mut self.package, package);
-            lines.iter().filter_map(|line| verdict(line)).for_each(|verdict| self.conclude(&verdict));
+            lines
+                .iter()
+                .filter_map(|line| verdict(line))
+                .for_each(|verdict| self.conclude(&verdict));
             self.package = next;
         }
     }
@@ -261,7 +282,8 @@ impl GoTest {
             Verdict::NoFiles => {}
             Verdict::Ok { empty } => {
                 if !package.announces && package.word != Some(false) {
-                    // Go does not print a failed test of a package that passed: another test printed it.
+                    // Go does not print a failed test of a package that passed: another test
+                    // printed it.
                     package.counts.failed = 0;
                     package.failed.clear();
                 }
@@ -275,7 +297,11 @@ impl GoTest {
                     if !why.is_empty() {
                         problem = format!("{problem} {why}");
                     }
-                    if let Some((_, test)) = package.speaker.as_ref().filter(|(id, _)| package.open.holds(*id)) {
+                    if let Some((_, test)) = package
+                        .speaker
+                        .as_ref()
+                        .filter(|(id, _)| package.open.holds(*id))
+                    {
                         problem = format!("{problem} while {test} ran");
                     }
                     if let Some(panic) = &package.panic {
@@ -298,7 +324,8 @@ impl GoTest {
     fn close(&mut self, package: Package) {
         self.counts = sum(self.counts, package.counts);
         let room = FAILED_KEPT.saturating_sub(self.failed.len());
-        self.failed.extend(package.failed.into_iter().take(room).map(located));
+        self.failed
+            .extend(package.failed.into_iter().take(room).map(located));
     }
 }
 
@@ -325,7 +352,11 @@ fn result(line: &str) -> Option<TestResult<'_>> {
     let (before, rest) = head.split_at_checked(at)?;
     let (word, name) = rest.strip_prefix("--- ")?.split_once(": ")?;
     let is_result = matches!(word, "PASS" | "FAIL" | "SKIP") && !name.is_empty();
-    is_result.then(|| TestResult { word, name, at_start: before.bytes().all(|b| b == b' ') })
+    is_result.then(|| TestResult {
+        word,
+        name,
+        at_start: before.bytes().all(|b| b == b' '),
+    })
 }
 
 /// A line `=== RUN   NAME`, and what stands before it on its line.
@@ -341,7 +372,9 @@ fn announcement(line: &str) -> Option<(&str, &str)> {
 
 fn speaker(line: &str) -> Option<&str> {
     let rest = line.strip_prefix("=== ")?;
-    rest.strip_prefix("CONT  ").or_else(|| rest.strip_prefix("NAME  ")).map(str::trim_end)
+    rest.strip_prefix("CONT  ")
+        .or_else(|| rest.strip_prefix("NAME  "))
+        .map(str::trim_end)
 }
 
 fn verdict(line: &str) -> Option<Verdict<'_>> {
@@ -349,7 +382,9 @@ fn verdict(line: &str) -> Option<Verdict<'_>> {
         let (name, rest) = rest.split_once('\t')?;
         let time = rest.split(['\t', ' ']).next()?;
         let is_time = time == "(cached)" || time.strip_suffix('s').is_some_and(is_seconds);
-        return (is_time && is_package(name)).then(|| Verdict::Ok { empty: rest.contains("[no tests to run]") });
+        return (is_time && is_package(name)).then(|| Verdict::Ok {
+            empty: rest.contains("[no tests to run]"),
+        });
     }
     if let Some(rest) = line.strip_prefix("FAIL\t") {
         let (name, rest) = rest.split_once(['\t', ' '])?;
@@ -360,7 +395,8 @@ fn verdict(line: &str) -> Option<Verdict<'_>> {
     }
     if let Some(rest) = line.strip_prefix("?   \t") {
         let (name, rest) = rest.split_once('\t')?;
-        return (is_package(name) && rest.starts_with("[no test files]")).then_some(Verdict::NoFiles);
+        return (is_package(name) && rest.starts_with("[no test files]"))
+            .then_some(Verdict::NoFiles);
     }
     // With `-cover`, Go 1.22 and later say it so.
     let (name, rest) = line.strip_prefix('\t')?.split_once("\t\t")?;
@@ -378,19 +414,30 @@ fn is_package(name: &str) -> bool {
 }
 
 fn is_seconds(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_digit()) && text.bytes().all(|b| b.is_ascii_digit() || b == b'.')
+    text.starts_with(|c: char| c.is_ascii_digit())
+        && text.bytes().all(|b| b.is_ascii_digit() || b == b'.')
 }
 
-/// A failed test with the place that its first words name, or the first frame of a panic that is in a test.
+/// A failed test with the place that its first words name, or the first frame of a panic that is in
+/// a test.
 pub fn located(mut test: FailedTest) -> FailedTest {
-    let Some(message) = &mut test.message else { return test };
-    let said = message.lines().map(str::trim).filter_map(place).find(|at| at.file.ends_with(".go"));
+    let Some(message) = &mut test.message else {
+        return test;
+    };
+    let said = message
+        .lines()
+        .map(str::trim)
+        .filter_map(place)
+        .find(|at| at.file.ends_with(".go"));
     let frame = |line: &str| {
         let (place, _) = line.strip_prefix('\t')?.split_once(" +0x")?;
         let (file, line) = place.rsplit_once(':')?;
-        file.ends_with("_test.go").then(|| Some((file.to_owned(), line.parse().ok()?)))?
+        file.ends_with("_test.go")
+            .then(|| Some((file.to_owned(), line.parse().ok()?)))?
     };
-    let said = said.map(|at| (at.file.to_owned(), at.line)).or_else(|| message.lines().find_map(frame));
+    let said = said
+        .map(|at| (at.file.to_owned(), at.line))
+        .or_else(|| message.lines().find_map(frame));
     if let Some((file, line)) = said {
         test.file = Some(file);
         test.line = Some(line);
@@ -405,8 +452,16 @@ pub fn located(mut test: FailedTest) -> FailedTest {
 /// A text without the indentation that all its lines share.
 fn dedent(text: &str) -> String {
     let depth = |line: &str| line.len() - line.trim_start_matches(' ').len();
-    let shared = text.lines().filter(|l| !l.trim().is_empty()).map(depth).min().unwrap_or(0);
-    let lines: Vec<_> = text.lines().map(|l| l.get(shared..).unwrap_or_default().trim_end()).collect();
+    let shared = text
+        .lines()
+        .filter(|l| !l.trim().is_empty())
+        .map(depth)
+        .min()
+        .unwrap_or(0);
+    let lines: Vec<_> = text
+        .lines()
+        .map(|l| l.get(shared..).unwrap_or_default().trim_end())
+        .collect();
     lines.join("\n")
 }
 
@@ -417,11 +472,23 @@ mod tests {
 
     /// `passed failed skipped`, the failed tests, whether something is wrong.
     fn said(out: &str) -> String {
-        let Some(reading) = read(&[&FORMAT], out.as_bytes(), b"") else { return "-".to_owned() };
+        let Some(reading) = read(&[&FORMAT], out.as_bytes(), b"") else {
+            return "-".to_owned();
+        };
         let tests = reading.tests.unwrap();
         let names: Vec<_> = reading.failed_tests.iter().map(|t| &*t.name).collect();
-        let wrong = if reading.problems.is_empty() { "" } else { " !" };
-        format!("{} {} {} {}{wrong}", tests.passed, tests.failed, tests.skipped, names.join(","))
+        let wrong = if reading.problems.is_empty() {
+            ""
+        } else {
+            " !"
+        };
+        format!(
+            "{} {} {} {}{wrong}",
+            tests.passed,
+            tests.failed,
+            tests.skipped,
+            names.join(",")
+        )
     }
 
     #[test]
@@ -430,14 +497,29 @@ mod tests {
             // Without -v: a package is one passed test.
             ("ok  \tx/a\t0.01s\nok  \tx/b\t(cached)\n", "2 0 0 "),
             ("ok  \tx/a\t0.01s [no tests to run]\n", "0 0 0 "),
-            ("ok  \tx/a\t0.01s\tcoverage: 81.2% of statements\n", "1 0 0 "),
-            ("ok  \tx/a\t0.01s\tcoverage: 0.0% of statements [no tests to run]\n", "0 0 0 "),
+            (
+                "ok  \tx/a\t0.01s\tcoverage: 81.2% of statements\n",
+                "1 0 0 ",
+            ),
+            (
+                "ok  \tx/a\t0.01s\tcoverage: 0.0% of statements [no tests to run]\n",
+                "0 0 0 ",
+            ),
             ("?   \tx/a\t[no test files]\n", "0 0 0 "),
             ("\tx/a\t\tcoverage: 0.0% of statements\n", "0 0 0 "),
-            ("--- FAIL: TestA (0.00s)\nFAIL\nFAIL\tx/a\t0.01s\nok  \tx/b\t0.01s\nFAIL\n", "1 1 0 TestA"),
+            (
+                "--- FAIL: TestA (0.00s)\nFAIL\nFAIL\tx/a\t0.01s\nok  \tx/b\t0.01s\nFAIL\n",
+                "1 1 0 TestA",
+            ),
             // With -v: one by one, and a package without tests is none.
-            ("=== RUN   TestA\n--- PASS: TestA (0.00s)\nPASS\nok  \tx/a\t0.01s\nok  \tx/b\t0.01s\n", "1 0 0 "),
-            ("=== RUN   TestA\n--- SKIP: TestA (0.00s)\nPASS\nok  \tx/a\t0.01s\n", "0 0 1 "),
+            (
+                "=== RUN   TestA\n--- PASS: TestA (0.00s)\nPASS\nok  \tx/a\t0.01s\nok  \tx/b\t0.01s\n",
+                "1 0 0 ",
+            ),
+            (
+                "=== RUN   TestA\n--- SKIP: TestA (0.00s)\nPASS\nok  \tx/a\t0.01s\n",
+                "0 0 1 ",
+            ),
             // The same name in two packages, and twice in one.
             (
                 "=== RUN   T\n--- PASS: T (0s)\nPASS\nok  \ta\t1s\n=== RUN   T\n--- FAIL: T (0s)\nFAIL\nFAIL\tb\t1s\n",
@@ -448,8 +530,14 @@ mod tests {
                 "2 0 0 ",
             ),
             // A test that does not end its line.
-            ("=== RUN   T\nx--- PASS: T (0s)\nPASS\nok  \ta\t1s\n", "1 0 0 "),
-            ("=== RUN   T\nx=== RUN   T/y\n    --- PASS: T/y (0s)\n--- PASS: T (0s)\nPASS\nok  \ta\t1s\n", "2 0 0 "),
+            (
+                "=== RUN   T\nx--- PASS: T (0s)\nPASS\nok  \ta\t1s\n",
+                "1 0 0 ",
+            ),
+            (
+                "=== RUN   T\nx=== RUN   T/y\n    --- PASS: T/y (0s)\n--- PASS: T (0s)\nPASS\nok  \ta\t1s\n",
+                "2 0 0 ",
+            ),
             // A compiled test program says no package.
             ("=== RUN   T\n--- PASS: T (0s)\nPASS\n", "1 0 0 "),
             // What no test failed in.
@@ -473,17 +561,30 @@ mod tests {
     fn what_a_test_prints_does_not_count() {
         let fake = "--- FAIL: Fake (0.00s)\n--- PASS: Fake (0.00s)\nFAIL\tfake\t0.1s\nok  \tfake\t0.1s\nFAIL\nPASS\n1 failed\n";
         for (text, want) in [
-            (format!("=== RUN   T\n{fake}--- PASS: T (0s)\nPASS\nok  \ta\t1s\n"), "1 0 0 "),
-            (format!("=== RUN   T\n{fake}--- FAIL: T (0s)\nFAIL\nFAIL\ta\t1s\n"), "0 1 0 T"),
+            (
+                format!("=== RUN   T\n{fake}--- PASS: T (0s)\nPASS\nok  \ta\t1s\n"),
+                "1 0 0 ",
+            ),
+            (
+                format!("=== RUN   T\n{fake}--- FAIL: T (0s)\nFAIL\nFAIL\ta\t1s\n"),
+                "0 1 0 T",
+            ),
             (
                 format!(
                     "=== RUN   T\n{fake}=== RUN   T/u\n    --- PASS: T/u (0s)\n--- PASS: T (0s)\nPASS\nok  \ta\t1s\n"
                 ),
                 "2 0 0 ",
             ),
-            ("--- FAIL: Fake (0.00s)\nok  \tfake\t0.1s\nFAIL\nno line endPASS\nok  \ta\t1s\n".to_owned(), "1 0 0 "),
+            (
+                "--- FAIL: Fake (0.00s)\nok  \tfake\t0.1s\nFAIL\nno line endPASS\nok  \ta\t1s\n"
+                    .to_owned(),
+                "1 0 0 ",
+            ),
             // It fails, and ends the program behind Go's back.
-            ("--- FAIL: T (0.00s)\nFAIL\nok  \ta\t1s\n".to_owned(), "0 1 0 T"),
+            (
+                "--- FAIL: T (0.00s)\nFAIL\nok  \ta\t1s\n".to_owned(),
+                "0 1 0 T",
+            ),
         ] {
             assert_eq!(said(&text), want, "{text}");
         }

@@ -20,7 +20,10 @@ pub const FORMAT: Format = Format {
     names: &["go"],
     kinds: &[Kind::Test],
     written_by: |argv| {
-        starts(argv, &["go"], "test") && argv.iter().any(|w| matches!(*w, "-json" | "--json" | "-json=true"))
+        starts(argv, &["go"], "test")
+            && argv
+                .iter()
+                .any(|w| matches!(*w, "-json" | "--json" | "-json=true"))
     },
     reader: || Box::new(GoTestJson::default()),
 };
@@ -51,7 +54,8 @@ struct GoTestJson {
     reading: Reading,
     open: Open,
     said: Said,
-    /// The packages that have begun, with how many of their tests failed; some more are not remembered.
+    /// The packages that have begun, with how many of their tests failed; some more are not
+    /// remembered.
     packages: BTreeMap<String, u64>,
     /// The package that panicked last, and the first words of its panic.
     panic: Option<(u64, String)>,
@@ -65,9 +69,12 @@ impl Reader for GoTestJson {
         } else if let Ok(event) = serde_json::from_str::<Event<'_>>(line) {
             self.event(&event);
         } else {
-            // Text of a program among the events may look like anything; only an event that is cut off tells something.
-            self.torn |=
-                self.known && ["{\"Time\":", "{\"Action\":", "{\"ImportPath\":"].iter().any(|k| line.starts_with(k));
+            // Text of a program among the events may look like anything; only an event that is cut
+            // off tells something.
+            self.torn |= self.known
+                && ["{\"Time\":", "{\"Action\":", "{\"ImportPath\":"]
+                    .iter()
+                    .any(|k| line.starts_with(k));
         }
     }
 
@@ -76,15 +83,24 @@ impl Reader for GoTestJson {
             return None;
         }
         let build = self.build.into_reading(FORMAT.id);
-        let mut reading =
-            Reading { errors: build.errors, findings: build.findings, tests: Some(self.counts), ..self.reading };
+        let mut reading = Reading {
+            errors: build.errors,
+            findings: build.findings,
+            tests: Some(self.counts),
+            ..self.reading
+        };
         FORMAT.id.clone_into(&mut reading.format);
-        build.problems.into_iter().for_each(|problem| reading.object(problem));
+        build
+            .problems
+            .into_iter()
+            .for_each(|problem| reading.object(problem));
         if self.torn {
             reading.object("an event is cut off");
         }
         if let Some((package, _)) = self.packages.first_key_value() {
-            reading.object(format!("the output ends before the result of package {package}"));
+            reading.object(format!(
+                "the output ends before the result of package {package}"
+            ));
         }
         Some(reading)
     }
@@ -97,20 +113,35 @@ impl GoTestJson {
             ("build-output", _, Some(_)) => {
                 self.known = true;
                 if let Some(output) = &event.output {
-                    output.lines().for_each(|line| self.build.line(Stream::Err, line));
+                    output
+                        .lines()
+                        .for_each(|line| self.build.line(Stream::Err, line));
                 }
             }
             ("build-fail", _, Some(_)) => self.known = true,
             (action, Some(package), _) => {
                 let known = matches!(
                     action,
-                    "start" | "run" | "pause" | "cont" | "pass" | "fail" | "skip" | "output" | "bench" | "attr"
+                    "start"
+                        | "run"
+                        | "pause"
+                        | "cont"
+                        | "pass"
+                        | "fail"
+                        | "skip"
+                        | "output"
+                        | "bench"
+                        | "attr"
                 );
                 self.known |= known;
                 if !known {
                     return;
                 }
-                if let Some(panic) = event.output.as_ref().and_then(|output| output.strip_prefix("panic: ")) {
+                if let Some(panic) = event
+                    .output
+                    .as_ref()
+                    .and_then(|output| output.strip_prefix("panic: "))
+                {
                     let mut words = String::new();
                     append(&mut words, panic.trim_end());
                     self.panic = Some((hash(&**package), words));
@@ -120,7 +151,10 @@ impl GoTestJson {
                     None => self.of_package(action, package, event.failed_build.is_some()),
                 }
                 let over = event.test.is_none() && matches!(action, "pass" | "fail" | "skip");
-                if !over && !self.packages.contains_key(&**package) && self.packages.len() < PACKAGES {
+                if !over
+                    && !self.packages.contains_key(&**package)
+                    && self.packages.len() < PACKAGES
+                {
                     let mut name = package.clone().into_owned();
                     clip(&mut name);
                     self.packages.insert(name, 0);
@@ -153,7 +187,11 @@ impl GoTestJson {
                 if let Some(failed) = self.packages.get_mut(package) {
                     *failed = failed.saturating_add(1);
                 }
-                let test = FailedTest { message: said, name: test.to_owned(), ..FailedTest::default() };
+                let test = FailedTest {
+                    message: said,
+                    name: test.to_owned(),
+                    ..FailedTest::default()
+                };
                 self.reading.fail(located(test));
                 &mut self.counts.failed
             }
@@ -170,7 +208,8 @@ impl GoTestJson {
             let why = if build { " [build failed]" } else { "" };
             let panic = self.panic.take().filter(|(who, _)| *who == hash(package));
             let panic = panic.map_or(String::new(), |(_, words)| format!(": panic: {words}"));
-            self.reading.object(format!("package {package} failed{why}{panic}"));
+            self.reading
+                .object(format!("package {package} failed{why}{panic}"));
         }
     }
 
@@ -178,10 +217,13 @@ impl GoTestJson {
     fn text(&mut self, stream: Stream, line: &str) {
         if stream == Stream::Err {
             self.build.line(stream, line);
-        } else if let Some((package, why)) = line.strip_prefix("FAIL\t").and_then(|rest| rest.split_once(' '))
+        } else if let Some((package, why)) = line
+            .strip_prefix("FAIL\t")
+            .and_then(|rest| rest.split_once(' '))
             && why.starts_with('[')
         {
-            self.reading.object(format!("package {package} failed {why}"));
+            self.reading
+                .object(format!("package {package} failed {why}"));
         }
     }
 }
@@ -194,25 +236,59 @@ mod tests {
     #[test]
     fn events() {
         let event = |action: &str, test: &str| {
-            let test = if test.is_empty() { String::new() } else { format!(",\"Test\":\"{test}\"") };
+            let test = if test.is_empty() {
+                String::new()
+            } else {
+                format!(",\"Test\":\"{test}\"")
+            };
             format!("{{\"Action\":\"{action}\",\"Package\":\"p\"{test}}}\n")
         };
-        let all = |events: &[(&str, &str)]| events.iter().map(|(action, test)| event(action, test)).collect::<String>();
+        let all = |events: &[(&str, &str)]| {
+            events
+                .iter()
+                .map(|(action, test)| event(action, test))
+                .collect::<String>()
+        };
         let built = "{\"ImportPath\":\"p [p.test]\",\"Action\":\"build-output\",\"Output\":\"./a.go:1:2: undefined: x\\n\"}\n\
             {\"ImportPath\":\"p [p.test]\",\"Action\":\"build-fail\"}\n\
             {\"Action\":\"start\",\"Package\":\"p\"}\n{\"Action\":\"fail\",\"Package\":\"p\",\"FailedBuild\":\"p [p.test]\"}\n";
         for (text, want) in [
             (
-                all(&[("start", ""), ("run", "A"), ("pass", "A"), ("run", "B"), ("skip", "B"), ("pass", "")]),
+                all(&[
+                    ("start", ""),
+                    ("run", "A"),
+                    ("pass", "A"),
+                    ("run", "B"),
+                    ("skip", "B"),
+                    ("pass", ""),
+                ]),
                 Some((1, 0, 1, 0, 0)),
             ),
-            (all(&[("run", "A"), ("run", "A/b"), ("fail", "A/b"), ("fail", "A"), ("fail", "")]), Some((0, 2, 0, 0, 0))),
+            (
+                all(&[
+                    ("run", "A"),
+                    ("run", "A/b"),
+                    ("fail", "A/b"),
+                    ("fail", "A"),
+                    ("fail", ""),
+                ]),
+                Some((0, 2, 0, 0, 0)),
+            ),
             // What a test printed: it has never begun.
-            (all(&[("run", "A"), ("fail", "Fake"), ("pass", "A"), ("pass", "")]), Some((1, 0, 0, 0, 0))),
+            (
+                all(&[("run", "A"), ("fail", "Fake"), ("pass", "A"), ("pass", "")]),
+                Some((1, 0, 0, 0, 0)),
+            ),
             (all(&[("start", ""), ("skip", "")]), Some((0, 0, 0, 0, 0))),
-            (all(&[("run", "A"), ("pass", "A"), ("fail", "")]), Some((1, 0, 0, 1, 0))),
+            (
+                all(&[("run", "A"), ("pass", "A"), ("fail", "")]),
+                Some((1, 0, 0, 1, 0)),
+            ),
             (all(&[("run", "A"), ("pass", "A")]), Some((1, 0, 0, 1, 0))),
-            (all(&[("run", "A"), ("pass", "A"), ("pass", "")]) + "{\"Action\":\"pa", Some((1, 0, 0, 1, 0))),
+            (
+                all(&[("run", "A"), ("pass", "A"), ("pass", "")]) + "{\"Action\":\"pa",
+                Some((1, 0, 0, 1, 0)),
+            ),
             (built.to_owned(), Some((0, 0, 0, 1, 1))),
             ("{\"Action\":\"build\"}\n{\"a\":1}\n[]\n".to_owned(), None),
             (String::new(), None),

@@ -13,7 +13,9 @@ pub const FORMAT: Format = Format {
     is_document: false,
     names: &["javac"],
     kinds: &[Kind::Compile, Kind::Lint],
-    written_by: |argv| ["javac", "mvn", "mvnw", "gradle", "gradlew", "ant"].contains(&program(argv)),
+    written_by: |argv| {
+        ["javac", "mvn", "mvnw", "gradle", "gradlew", "ant"].contains(&program(argv))
+    },
     reader: || Box::new(Javac::default()),
 };
 
@@ -64,8 +66,9 @@ impl Javac {
 
     fn javac(&mut self, line: &str) {
         if let Some(note) = line.strip_prefix("Note: ") {
-            self.known |=
-                note.contains(".java ") || note.starts_with("Some input files") || note.starts_with("Recompile");
+            self.known |= note.contains(".java ")
+                || note.starts_with("Some input files")
+                || note.starts_with("Recompile");
         } else if let Some((severity, text)) = graded(line) {
             // Of no file: `error: file not found: X.java`, `warning: [options] …`.
             self.flush();
@@ -77,13 +80,17 @@ impl Javac {
                 self.flush();
             }
         } else if line.contains(".java:")
-            && let Some(at) = place(line).filter(|at| at.file.ends_with(".java") && at.column.is_none())
+            && let Some(at) =
+                place(line).filter(|at| at.file.ends_with(".java") && at.column.is_none())
             && let Some((severity, text)) = graded(at.rest)
         {
             self.flush();
             self.known = true;
             let (code, text) = coded(text);
-            self.pending = Some((finding(severity, code, text, Some((at.file, at.line, None))), 0));
+            self.pending = Some((
+                finding(severity, code, text, Some((at.file, at.line, None))),
+                0,
+            ));
         } else if matches!(line.split_once(' '), Some((n, "error" | "errors" | "warning" | "warnings")) if number(n).0.is_some())
         {
             self.known |= line.contains("error") && self.pending.is_some();
@@ -103,14 +110,30 @@ impl Javac {
             }
             _ => return,
         };
-        let Some((file, rest)) = rest.split_once(".java:[") else { return };
-        let Some((at, text)) = rest.split_once("] ") else { return };
-        let Some((line, column)) = at.split_once(',') else { return };
-        let (Ok(line), Ok(column)) = (line.parse(), column.parse()) else { return };
+        let Some((file, rest)) = rest.split_once(".java:[") else {
+            return;
+        };
+        let Some((at, text)) = rest.split_once("] ") else {
+            return;
+        };
+        let Some((line, column)) = at.split_once(',') else {
+            return;
+        };
+        let (Ok(line), Ok(column)) = (line.parse(), column.parse()) else {
+            return;
+        };
         self.flush();
         self.known = true;
         let (code, text) = coded(text.strip_prefix("error: ").unwrap_or(text));
-        self.pending = Some((finding(severity, code, text, Some((&format!("{file}.java"), line, Some(column)))), 0));
+        self.pending = Some((
+            finding(
+                severity,
+                code,
+                text,
+                Some((&format!("{file}.java"), line, Some(column))),
+            ),
+            0,
+        ));
         self.flush();
     }
 }
@@ -132,7 +155,12 @@ const OWN: &[&str] = &[
     "option ",
 ];
 
-fn finding(severity: Level, code: Option<&str>, text: &str, at: Option<(&str, u64, Option<u64>)>) -> Finding {
+fn finding(
+    severity: Level,
+    code: Option<&str>,
+    text: &str,
+    at: Option<(&str, u64, Option<u64>)>,
+) -> Finding {
     Finding {
         code: code.map(str::to_owned),
         column: at.and_then(|(_, _, column)| column),
@@ -144,13 +172,19 @@ fn finding(severity: Level, code: Option<&str>, text: &str, at: Option<(&str, u6
 }
 
 fn graded(text: &str) -> Option<(Level, &str)> {
-    let error = text.strip_prefix("error: ").map(|text| (Level::Error, text));
-    error.or_else(|| text.strip_prefix("warning: ").map(|text| (Level::Warning, text)))
+    let error = text
+        .strip_prefix("error: ")
+        .map(|text| (Level::Error, text));
+    error.or_else(|| {
+        text.strip_prefix("warning: ")
+            .map(|text| (Level::Warning, text))
+    })
 }
 
 /// The lint's name in brackets before the message.
 fn coded(text: &str) -> (Option<&str>, &str) {
-    let is_lint = |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
+    let is_lint =
+        |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
     match text.strip_prefix('[').and_then(|t| t.split_once("] ")) {
         Some((name, text)) if is_lint(name) => (Some(name), text),
         _ => (None, text),
@@ -165,13 +199,22 @@ mod tests {
     #[test]
     fn outputs() {
         for (text, want) in [
-            ("A.java:3: error: ';' expected\nint x\n     ^\n1 error\n", Some("1 0 6")),
+            (
+                "A.java:3: error: ';' expected\nint x\n     ^\n1 error\n",
+                Some("1 0 6"),
+            ),
             ("A.java:3: warning: [unchecked] call\n", Some("0 1 0")),
             ("A.java:3: error: x\nA.java:3: error: x\n", Some("1 0 0")),
             ("warning: [options] bootstrap\n1 warning\n", Some("0 1 0")),
             ("error: file not found: A.java\n", Some("1 0 0")),
-            ("Note: A.java uses unchecked or unsafe operations.\n", Some("0 0 0")),
-            ("[ERROR] /s/A.java:[3,7] x\n[ERROR] /s/A.java:[3,7] x\n", Some("1 0 7")),
+            (
+                "Note: A.java uses unchecked or unsafe operations.\n",
+                Some("0 0 0"),
+            ),
+            (
+                "[ERROR] /s/A.java:[3,7] x\n[ERROR] /s/A.java:[3,7] x\n",
+                Some("1 0 7"),
+            ),
             ("[INFO] BUILD SUCCESS\n", Some("0 0 0")),
             ("BUILD SUCCESSFUL in 1s\n", Some("0 0 0")),
             ("A.java:3:4: error: x\n", None),

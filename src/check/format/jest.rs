@@ -1,7 +1,7 @@
 //! How is jest's report for people read?
 //!
-//! jest writes it to standard error; the summary is the block `Test Suites: …`, `Tests: …`. What a test itself prints is on
-//! standard output or indented.
+//! jest writes it to standard error; the summary is the block `Test Suites: …`, `Tests: …`. What a
+//! test itself prints is on standard output or indented.
 
 use super::tally::{self, Message};
 use super::{Format, Reader, Stream, npm};
@@ -48,8 +48,8 @@ struct Summaries {
     suites: Option<u64>,
     /// The last block, and whether it had a line for suites.
     last: Option<Block>,
-    /// Blocks before it that told of failures which are shown: another run in the same output. One whose failures are not
-    /// shown was printed by a test.
+    /// Blocks before it that told of failures which are shown: another run in the same output. One
+    /// whose failures are not shown was printed by a test.
     before: TestCounts,
     /// Whether a failure was shown since the last block.
     shown: bool,
@@ -78,14 +78,25 @@ impl Summaries {
         let Some(suites) = self.suites.take() else {
             // A line alone stands for the summary only where there is no other.
             if self.last.is_none_or(|last| last.suites.is_none()) {
-                self.last = Some(Block { counts, suites: None, shown: false });
+                self.last = Some(Block {
+                    counts,
+                    suites: None,
+                    shown: false,
+                });
             }
             return;
         };
-        if let Some(last) = self.last.filter(|last| last.shown && last.counts.failed > 0) {
+        if let Some(last) = self
+            .last
+            .filter(|last| last.shown && last.counts.failed > 0)
+        {
             add(&mut self.before, last.counts);
         }
-        self.last = Some(Block { counts, suites: Some(suites), shown: std::mem::take(&mut self.shown) });
+        self.last = Some(Block {
+            counts,
+            suites: Some(suites),
+            shown: std::mem::take(&mut self.shown),
+        });
     }
 }
 
@@ -98,7 +109,9 @@ pub(super) fn add(to: &mut TestCounts, more: TestCounts) {
 impl Reader for Jest {
     fn line(&mut self, stream: Stream, line: &str) {
         match line.as_bytes() {
-            [b' ', b' ', 0xe2, 0x97, 0x8f, b' ', ..] => self.title(line.get(6..).unwrap_or_default()),
+            [b' ', b' ', 0xe2, 0x97, 0x8f, b' ', ..] => {
+                self.title(line.get(6..).unwrap_or_default())
+            }
             // In colour the words are on blanks.
             [b' ', b'F' | b'P', b'A', ..] => self.word(stream, line.trim_start()),
             [b' ', ..] | [] => {
@@ -113,11 +126,19 @@ impl Reader for Jest {
 
     fn finish(mut self: Box<Self>) -> Option<Reading> {
         self.flush();
-        let summaries = if self.err.last.is_some() { &self.err } else { &self.out };
+        let summaries = if self.err.last.is_some() {
+            &self.err
+        } else {
+            &self.out
+        };
         let Some(last) = summaries.last else {
             if self.none_found {
                 let tests = Some(TestCounts::default());
-                return Some(Reading { format: FORMAT.id.to_owned(), tests, ..Reading::default() });
+                return Some(Reading {
+                    format: FORMAT.id.to_owned(),
+                    tests,
+                    ..Reading::default()
+                });
             }
             return None;
         };
@@ -127,7 +148,9 @@ impl Reader for Jest {
         if let Some(suites) = last.suites.filter(|n| *n > 0 && last.counts.failed == 0)
             && reading.problems.is_empty()
         {
-            reading.object(format!("every test passed, but {suites} of the test suites failed"));
+            reading.object(format!(
+                "every test passed, but {suites} of the test suites failed"
+            ));
         }
         reading.tests = Some(counts);
         reading.format = FORMAT.id.to_owned();
@@ -173,12 +196,27 @@ impl Jest {
             return;
         }
         let suite = title == "Test suite failed to run";
-        let test = FailedTest { file: self.file.clone(), name: title.trim().to_owned(), ..FailedTest::default() };
-        self.failure = Some(Failure { test, message: Message::default(), suite });
+        let test = FailedTest {
+            file: self.file.clone(),
+            name: title.trim().to_owned(),
+            ..FailedTest::default()
+        };
+        self.failure = Some(Failure {
+            test,
+            message: Message::default(),
+            suite,
+        });
     }
 
     fn flush(&mut self) {
-        let Some(Failure { mut test, mut message, suite }) = self.failure.take() else { return };
+        let Some(Failure {
+            mut test,
+            mut message,
+            suite,
+        }) = self.failure.take()
+        else {
+            return;
+        };
         test.message = message.take();
         crate::check::reading::clip(&mut test.name);
         if self.seen.len() > 10_000 || !self.seen.insert((test.file.clone(), test.name.clone())) {
@@ -186,7 +224,11 @@ impl Jest {
         }
         if suite {
             let file = test.file.unwrap_or_default();
-            let why = test.message.as_deref().and_then(|text| text.lines().next()).unwrap_or_default();
+            let why = test
+                .message
+                .as_deref()
+                .and_then(|text| text.lines().next())
+                .unwrap_or_default();
             self.reading.object(format!("{file} could not run: {why}"));
         } else {
             self.reading.fail(test);
@@ -199,20 +241,19 @@ impl Failure {
         if self.test.line.is_none()
             && let Some((file, number)) = tally::frame(line)
         {
-            // The frame that lies in the file of the test says where; another one does not name the line of this file.
-            if self
-                .test
-                .file
-                .as_deref()
-                .is_some_and(|own| own.ends_with(file) || file.ends_with(own.trim_start_matches("./")))
-            {
+            // The frame that lies in the file of the test says where; another one does not name the
+            // line of this file.
+            if self.test.file.as_deref().is_some_and(|own| {
+                own.ends_with(file) || file.ends_with(own.trim_start_matches("./"))
+            }) {
                 self.test.line = Some(number);
             }
         }
         let text = line.trim_start();
         let excerpt = || {
             let text = text.trim_start_matches(['>', ' ']);
-            text.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(" |")
+            text.trim_start_matches(|c: char| c.is_ascii_digit())
+                .starts_with(" |")
         };
         if text.starts_with("at ") || excerpt() {
             self.message.end();
@@ -228,7 +269,11 @@ mod tests {
 
     fn tests(out: &str, err: &str) -> Option<(u64, u64, u64, usize)> {
         let reading = read(&[&FORMAT], out.as_bytes(), err.as_bytes())?;
-        let TestCounts { failed, passed, skipped } = reading.tests?;
+        let TestCounts {
+            failed,
+            passed,
+            skipped,
+        } = reading.tests?;
         Some((passed, failed, skipped, reading.problems.len()))
     }
 
@@ -236,21 +281,53 @@ mod tests {
     fn summaries() {
         let two = "FAIL a\n  ● x\n\nTest Suites: 1 failed, 1 total\nTests: 1 failed, 1 total\nTest Suites: 1 passed, 1 total\nTests: 3 passed, 3 total\n";
         for (out, err, want) in [
-            ("", "Tests: 1 failed, 1 todo, 2 skipped, 3 passed, 7 total\n", Some((3, 1, 3, 0))),
-            ("Tests: 9 failed, 9 total\n", "Test Suites: 1 passed\nTests: 1 passed, 1 total\n", Some((1, 0, 0, 0))),
-            ("Test Suites: 1 passed\nTests: 1 passed\nTests: 9 failed\n", "", Some((1, 0, 0, 0))),
-            ("FAIL a\nTests: 9 failed\nTest Suites: 1 passed\nTests: 1 passed\n", "", Some((1, 0, 0, 0))),
+            (
+                "",
+                "Tests: 1 failed, 1 todo, 2 skipped, 3 passed, 7 total\n",
+                Some((3, 1, 3, 0)),
+            ),
+            (
+                "Tests: 9 failed, 9 total\n",
+                "Test Suites: 1 passed\nTests: 1 passed, 1 total\n",
+                Some((1, 0, 0, 0)),
+            ),
+            (
+                "Test Suites: 1 passed\nTests: 1 passed\nTests: 9 failed\n",
+                "",
+                Some((1, 0, 0, 0)),
+            ),
+            (
+                "FAIL a\nTests: 9 failed\nTest Suites: 1 passed\nTests: 1 passed\n",
+                "",
+                Some((1, 0, 0, 0)),
+            ),
             ("", two, Some((3, 1, 0, 0))),
             ("    Tests: 9 failed, 9 total\n", "", None),
-            ("Test Suites: 1 failed, 1 of 5 total\nTests: 1 failed, 1 total\n", "", Some((0, 1, 0, 0))),
-            ("Test Suites: 2 failed, 2 total\nTests: 0 total\n", "", Some((0, 0, 0, 1))),
-            ("Tests: 99999999999999999999999 passed\n", "", Some((u64::MAX, 0, 0, 0))),
+            (
+                "Test Suites: 1 failed, 1 of 5 total\nTests: 1 failed, 1 total\n",
+                "",
+                Some((0, 1, 0, 0)),
+            ),
+            (
+                "Test Suites: 2 failed, 2 total\nTests: 0 total\n",
+                "",
+                Some((0, 0, 0, 1)),
+            ),
+            (
+                "Tests: 99999999999999999999999 passed\n",
+                "",
+                Some((u64::MAX, 0, 0, 0)),
+            ),
             (
                 "Jest: \"global\" coverage threshold for lines (100%) not met: 50%\nTests: 1 passed\n",
                 "",
                 Some((1, 0, 0, 1)),
             ),
-            ("No tests found, exiting with code 1\n", "", Some((0, 0, 0, 0))),
+            (
+                "No tests found, exiting with code 1\n",
+                "",
+                Some((0, 0, 0, 0)),
+            ),
             ("it said 1 failed\n", "", None),
             ("", "", None),
         ] {

@@ -13,12 +13,19 @@ pub const FORMAT: Format = Format {
     names: &["jest", "vitest"],
     kinds: &[Kind::Test],
     written_by: |argv| npm::starts(argv, &["jest", "vitest"]),
-    reader: || Box::new(JestJson { document: Document::new(SIGNS) }),
+    reader: || {
+        Box::new(JestJson {
+            document: Document::new(SIGNS),
+        })
+    },
 };
 
 // What tests print may stand before it.
-const SIGNS: Signs =
-    Signs { begins: |line| line.starts_with("{\"num"), later: true, tells: |text| text.contains("TestSuites\"") };
+const SIGNS: Signs = Signs {
+    begins: |line| line.starts_with("{\"num"),
+    later: true,
+    tells: |text| text.contains("TestSuites\""),
+};
 
 struct JestJson {
     document: Document,
@@ -71,7 +78,9 @@ struct Location {
 fn failed_suites<'de, D: Deserializer<'de>>(list: D) -> Result<Vec<Suite>, D::Error> {
     let mut kept = Vec::new();
     collected::each(list, |suite: Suite| {
-        if kept.len() < FAILED_KEPT && (suite.status == "failed" || !suite.assertion_results.is_empty()) {
+        if kept.len() < FAILED_KEPT
+            && (suite.status == "failed" || !suite.assertion_results.is_empty())
+        {
             kept.push(suite);
         }
     })?;
@@ -118,21 +127,35 @@ fn one(run: Run, reading: &mut Reading) -> TestCounts {
     for suite in run.test_results {
         if suite.assertion_results.is_empty() {
             let message = xml::first_lines(&suite.message);
-            let why = message.lines().find(|line| !line.starts_with('●')).unwrap_or_default();
+            let why = message
+                .lines()
+                .find(|line| !line.starts_with('●'))
+                .unwrap_or_default();
             reading.object(format!("{} could not run: {why}", suite.name));
         }
         for case in suite.assertion_results {
             let messages = case.failure_messages.join("\n");
-            let line = case.location.and_then(|location| collected::natural(location.line)).or_else(|| {
-                let frames = messages.lines().filter_map(tally::frame);
-                frames.into_iter().find(|(file, _)| *file == suite.name).map(|(_, line)| line)
-            });
+            let line = case
+                .location
+                .and_then(|location| collected::natural(location.line))
+                .or_else(|| {
+                    let frames = messages.lines().filter_map(tally::frame);
+                    frames
+                        .into_iter()
+                        .find(|(file, _)| *file == suite.name)
+                        .map(|(_, line)| line)
+                });
             let message = xml::first_lines(&messages);
             reading.fail(FailedTest {
                 file: Some(suite.name.clone()),
                 line,
                 message: (!message.is_empty()).then_some(message),
-                name: tally::path(case.ancestor_titles.iter().chain([&case.title]).map(String::as_str)),
+                name: tally::path(
+                    case.ancestor_titles
+                        .iter()
+                        .chain([&case.title])
+                        .map(String::as_str),
+                ),
             });
         }
     }
@@ -140,7 +163,10 @@ fn one(run: Run, reading: &mut Reading) -> TestCounts {
     if run.was_interrupted {
         reading.object("the run was interrupted");
     } else if unsaid && run.num_runtime_error_test_suites > 0 {
-        reading.object(format!("test suites that could not run: {}", run.num_runtime_error_test_suites));
+        reading.object(format!(
+            "test suites that could not run: {}",
+            run.num_runtime_error_test_suites
+        ));
     } else if unsaid && run.success == Some(false) && run.num_failed_tests == 0 {
         reading.object("every test passed, but it says `\"success\": false`");
     }
@@ -160,7 +186,11 @@ mod tests {
     fn outputs() {
         let tests = |text: &str| {
             let reading = read(&[&FORMAT], text.as_bytes(), b"")?;
-            let TestCounts { failed, passed, skipped } = reading.tests?;
+            let TestCounts {
+                failed,
+                passed,
+                skipped,
+            } = reading.tests?;
             Some((passed, failed, skipped, reading.problems.len()))
         };
         let one = r#"{"numFailedTestSuites":0,"numFailedTests":1,"numPassedTests":2,"numPendingTests":3,"numTodoTests":4,"success":false}"#;

@@ -1,6 +1,7 @@
 //! Is the output one document? Collects JSON that stands on several lines, or on one.
 
-/// A JSON document that is the whole of standard output, but for lines before it that do not look like one.
+/// A JSON document that is the whole of standard output, but for lines before it that do not look
+/// like one.
 #[derive(Default)]
 pub struct Document {
     text: String,
@@ -14,7 +15,10 @@ impl Document {
     /// Takes the next line, if the document has begun or begins with it.
     pub fn take(&mut self, line: &str) -> bool {
         if self.text.is_empty()
-            && !matches!(line.as_bytes(), [b'[' | b'{'] | [b'[', b'{' | b']', ..] | [b'{', b'"', ..])
+            && !matches!(
+                line.as_bytes(),
+                [b'[' | b'{'] | [b'[', b'{' | b']', ..] | [b'{', b'"', ..]
+            )
         {
             return false;
         }

@@ -1,6 +1,8 @@
-//! How is a JUnit report read, in the dialects of surefire, gradle, pytest, jest, nextest and others?
+//! How is a JUnit report read, in the dialects of surefire, gradle, pytest, jest, nextest and
+//! others?
 //!
-//! The cases are counted: counters may be missing or wrong. A counter of failures where no case shows one speaks against a pass.
+//! The cases are counted: counters may be missing or wrong. A counter of failures where no case
+//! shows one speaks against a pass.
 
 use super::collected::{Content, Document, Signs};
 use super::xml::{self, Node};
@@ -15,7 +17,12 @@ pub const FORMAT: Format = Format {
     names: &["junit"],
     kinds: &[Kind::Test],
     written_by: |argv| npm::asks(argv, &["junit", "xunit", "junit-xml"]),
-    reader: || Box::new(Junit { document: Document::new(SIGNS), findings: false }),
+    reader: || {
+        Box::new(Junit {
+            document: Document::new(SIGNS),
+            findings: false,
+        })
+    },
 };
 
 /// A report of a linter or compiler in the same form: failures are findings.
@@ -25,11 +32,19 @@ pub const FINDINGS: Format = Format {
     names: &["junit"],
     kinds: &[Kind::Compile, Kind::Lint],
     written_by: FORMAT.written_by,
-    reader: || Box::new(Junit { document: Document::new(SIGNS), findings: true }),
+    reader: || {
+        Box::new(Junit {
+            document: Document::new(SIGNS),
+            findings: true,
+        })
+    },
 };
 
-const SIGNS: Signs =
-    Signs { begins: |line| line.starts_with('<'), later: false, tells: |text| text.contains("<testsuite") };
+const SIGNS: Signs = Signs {
+    begins: |line| line.starts_with('<'),
+    later: false,
+    tells: |text| text.contains("<testsuite"),
+};
 
 struct Junit {
     document: Document,
@@ -42,13 +57,23 @@ impl Reader for Junit {
     }
 
     fn finish(self: Box<Self>) -> Option<Reading> {
-        let id = if self.findings { FINDINGS.id } else { FORMAT.id };
-        let mut report = Report { reading: Reading::of(id), findings: self.findings, ..Report::default() };
+        let id = if self.findings {
+            FINDINGS.id
+        } else {
+            FORMAT.id
+        };
+        let mut report = Report {
+            reading: Reading::of(id),
+            findings: self.findings,
+            ..Report::default()
+        };
         match self.document.finish()? {
             Content::TooLarge => report.reading.object("the report is too large to read"),
             Content::Text(text) => {
                 if let Err(problem) = xml::walk(&text, |node| report.node(node)) {
-                    report.reading.object(format!("the report cannot be read: {problem}"));
+                    report
+                        .reading
+                        .object(format!("the report cannot be read: {problem}"));
                 }
             }
         }
@@ -105,7 +130,11 @@ struct Said {
 impl Report {
     fn node(&mut self, node: Node<'_>) {
         match node {
-            Node::Open { depth, name, attributes } => self.open(depth, name, &attributes),
+            Node::Open {
+                depth,
+                name,
+                attributes,
+            } => self.open(depth, name, &attributes),
             Node::Text(text) => {
                 if let Some((_, said)) = &mut self.open {
                     xml::append(&mut said.text, text);
@@ -118,26 +147,36 @@ impl Report {
     fn open(&mut self, depth: usize, name: &str, attributes: &xml::Attributes<'_>) {
         match name {
             "testsuites" | "testsuite" => {
-                let mut suite = Suite { depth, ..Suite::default() };
+                let mut suite = Suite {
+                    depth,
+                    ..Suite::default()
+                };
                 attributes.each(|key, value| match key {
                     "name" => suite.name = value(),
                     "file" => suite.file = Some(value()),
                     "failures" | "errors" => {
-                        suite.declared = suite.declared.saturating_add(value().trim().parse().unwrap_or(0));
+                        suite.declared = suite
+                            .declared
+                            .saturating_add(value().trim().parse().unwrap_or(0));
                     }
                     _ => {}
                 });
                 self.suites.push(suite);
             }
             "testcase" if self.case.is_none() => {
-                let mut case = Case { depth, ..Case::default() };
+                let mut case = Case {
+                    depth,
+                    ..Case::default()
+                };
                 attributes.each(|key, value| match key {
                     "name" => case.name = value(),
                     "classname" | "class" => case.class = value(),
                     "file" => case.file = Some(value()),
                     "line" => case.line = value().trim().parse().ok(),
                     // GoogleTest and CTest say so here.
-                    "status" => case.skipped |= matches!(&*value(), "notrun" | "disabled" | "skipped"),
+                    "status" => {
+                        case.skipped |= matches!(&*value(), "notrun" | "disabled" | "skipped")
+                    }
                     "result" => case.skipped |= matches!(&*value(), "suppressed" | "skipped"),
                     _ => {}
                 });
@@ -162,8 +201,8 @@ impl Report {
         }
     }
 
-    /// Whether an element at this depth stands directly in the case, or in the suite when there is no case: what a test printed
-    /// may stand deeper.
+    /// Whether an element at this depth stands directly in the case, or in the suite when there is
+    /// no case: what a test printed may stand deeper.
     fn is_direct(&self, depth: usize) -> bool {
         match (&self.case, self.suites.last()) {
             (Some(case), _) => depth == case.depth + 1,
@@ -181,18 +220,30 @@ impl Report {
         }
         if let Some(suite) = self.suites.pop_if(|suite| suite.depth == depth) {
             if suite.declared > 0 && suite.shown == 0 {
-                let name = if suite.name.is_empty() { "a suite" } else { &suite.name };
-                self.reading.object(format!("{name}: it counts {} failures and shows none", suite.declared));
+                let name = if suite.name.is_empty() {
+                    "a suite"
+                } else {
+                    &suite.name
+                };
+                self.reading.object(format!(
+                    "{name}: it counts {} failures and shows none",
+                    suite.declared
+                ));
             }
             if let Some(outer) = self.suites.last_mut() {
                 // What a suite within was found to miss need not be said again.
-                outer.shown = outer.shown.saturating_add(suite.shown).saturating_add(suite.declared.min(1));
+                outer.shown = outer
+                    .shown
+                    .saturating_add(suite.shown)
+                    .saturating_add(suite.declared.min(1));
             }
         }
     }
 
     fn end_failure(&mut self) {
-        let Some((_, said)) = self.open.take() else { return };
+        let Some((_, said)) = self.open.take() else {
+            return;
+        };
         if let Some(suite) = self.suites.last_mut() {
             suite.shown = suite.shown.saturating_add(1);
         }
@@ -202,9 +253,16 @@ impl Report {
                 case.failed.get_or_insert(said);
             }
             None => {
-                let name = self.suites.last().map(|suite| suite.name.clone()).unwrap_or_default();
+                let name = self
+                    .suites
+                    .last()
+                    .map(|suite| suite.name.clone())
+                    .unwrap_or_default();
                 let why = said.why().unwrap_or_default();
-                self.reading.object(format!("{name} could not run: {}", why.lines().next().unwrap_or_default()));
+                self.reading.object(format!(
+                    "{name} could not run: {}",
+                    why.lines().next().unwrap_or_default()
+                ));
             }
         }
     }
@@ -219,10 +277,21 @@ impl Report {
             _ => &mut counts.passed,
         };
         *count = count.saturating_add(1);
-        let Some(said) = case.failed.filter(|_| !case.todo) else { return };
-        let file = case.file.or_else(|| self.suites.iter().rev().find_map(|suite| suite.file.clone()));
+        let Some(said) = case.failed.filter(|_| !case.todo) else {
+            return;
+        };
+        let file = case.file.or_else(|| {
+            self.suites
+                .iter()
+                .rev()
+                .find_map(|suite| suite.file.clone())
+        });
         if self.findings {
-            let suite = self.suites.last().map(|suite| suite.name.as_str()).unwrap_or_default();
+            let suite = self
+                .suites
+                .last()
+                .map(|suite| suite.name.as_str())
+                .unwrap_or_default();
             let finding = said.finding(
                 case.name,
                 file.or_else(|| suite.contains(['.', '/']).then(|| suite.to_owned())),
@@ -231,7 +300,12 @@ impl Report {
             self.reading.find(finding);
         } else {
             let name = full_name(&case.class, &case.name);
-            self.reading.fail(FailedTest { file, line: case.line, message: said.why(), name });
+            self.reading.fail(FailedTest {
+                file,
+                line: case.line,
+                message: said.why(),
+                name,
+            });
         }
     }
 }
@@ -257,7 +331,11 @@ impl Said {
 
     /// As a linter means it. ESLint and its like write `line 1, col 7, Error - …` into the text.
     fn finding(&self, code: String, file: Option<String>, line: Option<u64>) -> Finding {
-        let place = self.text.trim().strip_prefix("line ").map(super::place::number);
+        let place = self
+            .text
+            .trim()
+            .strip_prefix("line ")
+            .map(super::place::number);
         let after = place.map(|(_, rest)| rest).unwrap_or_default();
         let column = after.strip_prefix(", col ").map(super::place::number);
         let word = column.map(|(_, rest)| rest).unwrap_or_default();
@@ -266,7 +344,9 @@ impl Said {
             code: Some(code).filter(|code| !code.is_empty()),
             column: column.and_then(|(number, _)| number).filter(|n| *n > 0),
             file,
-            line: line.or(place.and_then(|(number, _)| number)).filter(|n| *n > 0),
+            line: line
+                .or(place.and_then(|(number, _)| number))
+                .filter(|n| *n > 0),
             message: self.why().unwrap_or_default(),
             severity: if warns { Level::Warning } else { Level::Error },
         }
@@ -280,7 +360,11 @@ mod tests {
 
     fn tests(text: &str) -> Option<(u64, u64, u64, usize)> {
         let reading = read(&[&FORMAT], text.as_bytes(), b"")?;
-        let TestCounts { failed, passed, skipped } = reading.tests?;
+        let TestCounts {
+            failed,
+            passed,
+            skipped,
+        } = reading.tests?;
         Some((passed, failed, skipped, reading.problems.len()))
     }
 
@@ -300,8 +384,16 @@ mod tests {
                 Some((0, 1, 0, 0)),
             ),
             ("torn", "<testsuites><testsuite\n", Some((0, 0, 0, 1))),
-            ("torn later", "<testsuite><testcase name='a'/><testcase name='b'><failure>x", Some((1, 1, 0, 1))),
-            ("not closed", "<testsuite><testcase name='a'/>", Some((1, 0, 0, 1))),
+            (
+                "torn later",
+                "<testsuite><testcase name='a'/><testcase name='b'><failure>x",
+                Some((1, 1, 0, 1)),
+            ),
+            (
+                "not closed",
+                "<testsuite><testcase name='a'/>",
+                Some((1, 0, 0, 1)),
+            ),
             (
                 "nested",
                 "<testsuites><testsuite><testsuite><testcase/></testsuite><testcase/></testsuite></testsuites>",
@@ -327,9 +419,21 @@ mod tests {
                 "<testsuite><testcase><skipped type='todo'/><failure/></testcase></testsuite>",
                 Some((0, 0, 1, 0)),
             ),
-            ("both", "<testsuite><testcase><skipped/><failure/></testcase></testsuite>", Some((0, 1, 0, 0))),
-            ("flaky", "<testsuite><testcase><flakyFailure message='x'/></testcase></testsuite>", Some((1, 0, 0, 0))),
-            ("reruns", "<testsuite><testcase><failure/><rerunFailure/></testcase></testsuite>", Some((0, 1, 0, 0))),
+            (
+                "both",
+                "<testsuite><testcase><skipped/><failure/></testcase></testsuite>",
+                Some((0, 1, 0, 0)),
+            ),
+            (
+                "flaky",
+                "<testsuite><testcase><flakyFailure message='x'/></testcase></testsuite>",
+                Some((1, 0, 0, 0)),
+            ),
+            (
+                "reruns",
+                "<testsuite><testcase><failure/><rerunFailure/></testcase></testsuite>",
+                Some((0, 1, 0, 0)),
+            ),
             (
                 "two failures of one",
                 "<testsuite failures='2'><testcase><failure/><error/></testcase></testsuite>",
@@ -355,9 +459,17 @@ mod tests {
                 "<!DOCTYPE x [<!ENTITY a 'aaaa'><!ENTITY b '&a;&a;'>]><testsuite name='&b;'><testcase name='&b;'>&b;<failure>&b;&#60;</failure></testcase></testsuite>",
                 Some((0, 1, 0, 0)),
             ),
-            ("a dangling &", "<testsuite><testcase name='a&b'/></testsuite>", Some((1, 0, 0, 0))),
+            (
+                "a dangling &",
+                "<testsuite><testcase name='a&b'/></testsuite>",
+                Some((1, 0, 0, 0)),
+            ),
             ("deep", &format!("<testsuite>{deep}"), Some((0, 0, 0, 1))),
-            ("wide", &format!("<testsuite><testcase name='a'{wide}/></testsuite>"), Some((1, 0, 0, 0))),
+            (
+                "wide",
+                &format!("<testsuite><testcase name='a'{wide}/></testsuite>"),
+                Some((1, 0, 0, 0)),
+            ),
             ("another document", "<html><body/></html>", None),
             ("text", "ok\n<testsuite><testcase/></testsuite>", None),
             ("nothing", "", None),
@@ -374,11 +486,21 @@ mod tests {
         let failed: Vec<_> = reading
             .failed_tests
             .iter()
-            .map(|t| (t.name.as_str(), t.message.as_deref(), t.file.as_deref(), t.line))
+            .map(|t| {
+                (
+                    t.name.as_str(),
+                    t.message.as_deref(),
+                    t.file.as_deref(),
+                    t.line,
+                )
+            })
             .collect();
         assert_eq!(
             failed,
-            [("c.d > a", Some("one\ntwo"), Some("t.py"), Some(3)), ("c b", Some("E&<"), Some("t.py"), None)]
+            [
+                ("c.d > a", Some("one\ntwo"), Some("t.py"), Some(3)),
+                ("c b", Some("E&<"), Some("t.py"), None)
+            ]
         );
     }
 
@@ -387,8 +509,21 @@ mod tests {
         let text = "<testsuite name='/x/a.js'><testcase name='semi'><failure message='No.'><![CDATA[line 2, col 7, Warning - No. (semi)]]></failure></testcase>\
             <testcase name='b' file='b.py' line='4'><failure>bad</failure></testcase></testsuite>";
         let reading = read(&[&FINDINGS], text.as_bytes(), b"").unwrap();
-        assert_eq!((reading.errors, reading.warnings, reading.tests), (1, 1, None));
-        let places: Vec<_> = reading.findings.iter().map(|f| (f.file.as_deref(), f.line, f.column)).collect();
-        assert_eq!(places, [(Some("/x/a.js"), Some(2), Some(7)), (Some("b.py"), Some(4), None)]);
+        assert_eq!(
+            (reading.errors, reading.warnings, reading.tests),
+            (1, 1, None)
+        );
+        let places: Vec<_> = reading
+            .findings
+            .iter()
+            .map(|f| (f.file.as_deref(), f.line, f.column))
+            .collect();
+        assert_eq!(
+            places,
+            [
+                (Some("/x/a.js"), Some(2), Some(7)),
+                (Some("b.py"), Some(4), None)
+            ]
+        );
     }
 }

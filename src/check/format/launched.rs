@@ -6,14 +6,19 @@ pub fn launched<'a, 'b>(argv: &'b [&'a str]) -> (&'a str, &'b [&'a str]) {
     let mut words = argv;
     // Launchers of launchers are rare; the limit keeps this an answer for any words.
     for _ in 0..4 {
-        let Some((first, rest)) = words.split_first() else { break };
+        let Some((first, rest)) = words.split_first() else {
+            break;
+        };
         let name = name(first);
         words = match (name, rest) {
             (
-                "uv" | "poetry" | "pdm" | "hatch" | "rye" | "pipenv" | "pipx" | "pixi" | "coverage" | "xvfb-run",
+                "uv" | "poetry" | "pdm" | "hatch" | "rye" | "pipenv" | "pipx" | "pixi" | "coverage"
+                | "xvfb-run",
                 ["run", rest @ ..],
             ) => behind_options(rest),
-            ("uvx" | "nice" | "time" | "stdbuf" | "env" | "xvfb-run" | "sudo", _) => behind_options(rest),
+            ("uvx" | "nice" | "time" | "stdbuf" | "env" | "xvfb-run" | "sudo", _) => {
+                behind_options(rest)
+            }
             ("timeout", _) => behind_options(rest).get(1..).unwrap_or_default(),
             _ if is_python(name) => match rest.iter().position(|word| *word == "-m") {
                 Some(at) if rest.iter().take(at).all(|word| word.starts_with('-')) => {
@@ -35,14 +40,24 @@ fn name(word: &str) -> &str {
 
 /// `python`, `python3`, `python3.13`, `pypy3`, `py`.
 fn is_python(name: &str) -> bool {
-    let version = name.strip_prefix("python").or_else(|| name.strip_prefix("pypy")).or_else(|| name.strip_prefix("py"));
-    version.is_some_and(|v| v.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b't')))
+    let version = name
+        .strip_prefix("python")
+        .or_else(|| name.strip_prefix("pypy"))
+        .or_else(|| name.strip_prefix("py"));
+    version.is_some_and(|v| {
+        v.bytes()
+            .all(|b| b.is_ascii_digit() || matches!(b, b'.' | b't'))
+    })
 }
 
-/// Behind options and assignments. `coverage run -m pytest` keeps its `-m`, which means what it does for Python.
+/// Behind options and assignments. `coverage run -m pytest` keeps its `-m`, which means what it
+/// does for Python.
 fn behind_options<'a, 'b>(words: &'b [&'a str]) -> &'b [&'a str] {
     let skipped = |word: &&str| *word != "-m" && (word.starts_with('-') || word.contains('='));
-    let at = words.iter().position(|word| !skipped(word)).unwrap_or(words.len());
+    let at = words
+        .iter()
+        .position(|word| !skipped(word))
+        .unwrap_or(words.len());
     words.get(at..).unwrap_or_default()
 }
 

@@ -1,7 +1,7 @@
 //! How is mocha's report for people read?
 //!
-//! All of its reporters for people end with `  N passing (T)`, `  N pending`, `  N failing` on lines that follow each other, and
-//! numbered failures below.
+//! All of its reporters for people end with `  N passing (T)`, `  N pending`, `  N failing` on
+//! lines that follow each other, and numbered failures below.
 
 use super::jest::add;
 use super::tally::{self, Message};
@@ -56,7 +56,10 @@ impl Reader for Mocha {
         }
         let was_in_summary = std::mem::take(&mut self.in_summary);
         if let Some((number, word)) = line.strip_prefix("  ").and_then(tally::count) {
-            if word.strip_prefix("passing (").is_some_and(|time| time.ends_with(')')) {
+            if word
+                .strip_prefix("passing (")
+                .is_some_and(|time| time.ends_with(')'))
+            {
                 self.flush();
                 self.summary(number);
                 return;
@@ -100,8 +103,8 @@ impl Reader for Mocha {
 }
 
 impl Mocha {
-    /// `N passing`: a summary begins. The one before it counts too if its failures were shown: another run. Otherwise a test
-    /// printed it.
+    /// `N passing`: a summary begins. The one before it counts too if its failures were shown:
+    /// another run. Otherwise a test printed it.
     fn summary(&mut self, passed: u64) {
         if let Some(last) = self.last
             && last.failed > 0
@@ -110,15 +113,27 @@ impl Mocha {
             add(&mut self.before, last);
         }
         self.shown = 0;
-        self.last = Some(TestCounts { passed, ..TestCounts::default() });
+        self.last = Some(TestCounts {
+            passed,
+            ..TestCounts::default()
+        });
         self.in_summary = true;
     }
 
     fn flush(&mut self) {
-        let Some(mut failure) = self.failure.take() else { return };
+        let Some(mut failure) = self.failure.take() else {
+            return;
+        };
         let name = tally::path(failure.titles.iter().map(String::as_str));
-        let (file, line) = failure.place.map_or((None, None), |(file, line)| (Some(file), Some(line)));
-        self.reading.fail(FailedTest { file, line, message: failure.message.take(), name });
+        let (file, line) = failure
+            .place
+            .map_or((None, None), |(file, line)| (Some(file), Some(line)));
+        self.reading.fail(FailedTest {
+            file,
+            line,
+            message: failure.message.take(),
+            name,
+        });
     }
 }
 
@@ -154,7 +169,11 @@ mod tests {
     #[test]
     fn summaries() {
         let tests = |text: &str| {
-            let TestCounts { failed, passed, skipped } = read(&[&FORMAT], text.as_bytes(), b"")?.tests?;
+            let TestCounts {
+                failed,
+                passed,
+                skipped,
+            } = read(&[&FORMAT], text.as_bytes(), b"")?.tests?;
             Some((passed, failed, skipped))
         };
         for (text, want) in [
@@ -163,11 +182,20 @@ mod tests {
                 Some((2, 1, 1)),
             ),
             ("  9 failing\n  0 passing (1ms)\n", Some((0, 0, 0))),
-            ("  9 passing (1ms)\n  9 failing\n  1 passing (2s)\n", Some((1, 0, 0))),
-            ("  1 passing (1ms)\n  1 failing\n\n  1) a:\n     x\n\n  1 passing (2s)\n", Some((2, 1, 0))),
+            (
+                "  9 passing (1ms)\n  9 failing\n  1 passing (2s)\n",
+                Some((1, 0, 0)),
+            ),
+            (
+                "  1 passing (1ms)\n  1 failing\n\n  1) a:\n     x\n\n  1 passing (2s)\n",
+                Some((2, 1, 0)),
+            ),
             ("  3 passing\n", None),
             ("3 passing (1ms)\n", None),
-            ("  99999999999999999999999 passing (1ms)\n", Some((u64::MAX, 0, 0))),
+            (
+                "  99999999999999999999999 passing (1ms)\n",
+                Some((u64::MAX, 0, 0)),
+            ),
             ("Error: No test files found: \"x\"\n", Some((0, 0, 0))),
             ("", None),
         ] {

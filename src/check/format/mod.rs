@@ -1,14 +1,15 @@
 //! How is output read? One file per format: lines in, a [`Reading`] out.
 //!
-//! A reader is fed line by line while the step runs, so its memory is bounded and an output of any length costs one pass. What it
-//! reads is untrusted: any lines give an answer. A reader answers only for its own tool's words at the place where that tool
-//! prints them: a summary that a *test* prints is not the summary.
+//! A reader is fed line by line while the step runs, so its memory is bounded and an output of any
+//! length costs one pass. What it reads is untrusted: any lines give an answer. A reader answers
+//! only for its own tool's words at the place where that tool prints them: a summary that a *test*
+//! prints is not the summary.
 
 pub mod cargo_nextest;
 pub mod cargo_test;
 pub mod count;
-pub mod json_text;
 pub mod flake8;
+pub mod json_text;
 pub mod launched;
 pub mod mypy;
 pub mod panic;
@@ -22,15 +23,26 @@ pub mod seen;
 pub mod unittest;
 
 mod collected;
+pub mod command;
+pub mod distinct;
+mod dotnet_test;
 mod eslint;
 mod eslint_json;
+mod gcc;
+mod go_build;
+mod go_test;
+mod go_test_json;
+mod javac;
 mod jest;
 mod jest_json;
 mod junit;
 mod mocha;
+mod msbuild;
 mod node_test;
 mod npm;
+pub mod oracle;
 mod sarif;
+mod shellcheck;
 mod tally;
 mod tap;
 mod together;
@@ -38,17 +50,6 @@ mod trx;
 mod tsc;
 mod vitest;
 pub mod xml;
-pub mod command;
-pub mod distinct;
-mod dotnet_test;
-mod gcc;
-mod go_build;
-mod go_test;
-mod go_test_json;
-mod javac;
-mod msbuild;
-pub mod oracle;
-mod shellcheck;
 
 use super::Kind;
 use super::reading::Reading;
@@ -60,12 +61,13 @@ pub struct Format {
     pub id: &'static str,
     /// Whether it is one document, in which anything may stand that a test has said.
     pub is_document: bool,
-    /// The names by which a contract may ask for it (`format NAME`, `report "NAME"`). Formats may share one: the output shows
-    /// which it is.
+    /// The names by which a contract may ask for it (`format NAME`, `report "NAME"`). Formats may
+    /// share one: the output shows which it is.
     pub names: &'static [&'static str],
     /// The kinds of checks whose output may have it.
     pub kinds: &'static [Kind],
-    /// Whether a command writes it, as far as its words show (`format auto`): the words without environment and directory.
+    /// Whether a command writes it, as far as its words show (`format auto`): the words without
+    /// environment and directory.
     pub written_by: fn(&[&str]) -> bool,
     /// A fresh reader.
     pub reader: fn() -> Box<dyn Reader>,
@@ -82,17 +84,19 @@ pub enum Stream {
 
 /// Reads one output. `Send`, because a step may be read on another thread.
 pub trait Reader: Send {
-    /// Takes the next line of a stream: without its end (`\n`, `\r\n`), without terminal sequences (colours), invalid UTF-8 replaced.
-    /// Lines of the two streams come in the order in which they were read, which is an approximation.
+    /// Takes the next line of a stream: without its end (`\n`, `\r\n`), without terminal sequences
+    /// (colours), invalid UTF-8 replaced. Lines of the two streams come in the order in which
+    /// they were read, which is an approximation.
     fn line(&mut self, stream: Stream, line: &str);
 
-    /// The output is over. `None` when it is not this format: nothing in it that only this format has. A document that can be
-    /// told but not be read (torn XML) is a reading with a problem.
+    /// The output is over. `None` when it is not this format: nothing in it that only this format
+    /// has. A document that can be told but not be read (torn XML) is a reading with a problem.
     fn finish(self: Box<Self>) -> Option<Reading>;
 }
 
-/// All formats. Of several that recognise the same lines, the first counts: the more telling ones stand before those whose words
-/// occur elsewhere. How several make one reading is said in `together`.
+/// All formats. Of several that recognise the same lines, the first counts: the more telling ones
+/// stand before those whose words occur elsewhere. How several make one reading is said in
+/// `together`.
 pub const ALL: &[Format] = &[
     // Documents, which may hold whatever a test has said.
     junit::FORMAT,
@@ -132,15 +136,22 @@ pub const ALL: &[Format] = &[
 /// The formats that a name means for a kind of check.
 #[must_use]
 pub fn named(name: &str, kind: Kind) -> Vec<&'static Format> {
-    ALL.iter().filter(|f| f.names.contains(&name) && f.kinds.contains(&kind)).collect()
+    ALL.iter()
+        .filter(|f| f.names.contains(&name) && f.kinds.contains(&kind))
+        .collect()
 }
 
-/// The formats that may be met under `format auto`: those that the command writes, or, if none is known to, all of the kind.
+/// The formats that may be met under `format auto`: those that the command writes, or, if none is
+/// known to, all of the kind.
 #[must_use]
 pub fn guessed(argv: &[&str], kind: Kind) -> Vec<&'static Format> {
     let of_kind = || ALL.iter().filter(|f| f.kinds.contains(&kind));
     let written: Vec<_> = of_kind().filter(|f| (f.written_by)(argv)).collect();
-    if written.is_empty() { of_kind().collect() } else { written }
+    if written.is_empty() {
+        of_kind().collect()
+    } else {
+        written
+    }
 }
 
 /// Reads output while it comes, by several formats at once.
@@ -175,13 +186,20 @@ impl Scan {
 
     /// Takes what was read from a stream.
     pub fn push(&mut self, stream: Stream, bytes: &[u8]) {
-        let Self { formats: _, readers, out, err } = self;
+        let Self {
+            formats: _,
+            readers,
+            out,
+            err,
+        } = self;
         let partial = match stream {
             Stream::Out => out,
             Stream::Err => err,
         };
         let mut rest = bytes;
-        while let Some((line, behind)) = memchr::memchr(b'\n', rest).and_then(|end| rest.split_at_checked(end)) {
+        while let Some((line, behind)) =
+            memchr::memchr(b'\n', rest).and_then(|end| rest.split_at_checked(end))
+        {
             rest = behind.get(1..).unwrap_or_default();
             if partial.0.is_empty() {
                 tell(readers, stream, line.get(..LINE_MOST).unwrap_or(line));
@@ -203,15 +221,26 @@ impl Scan {
                 tell(&mut self.readers, stream, &partial.0);
             }
         }
-        let readings = self.readers.into_iter().map(|reader| reader.finish().map(as_counted));
-        together::together(self.formats.into_iter().zip(readings).filter_map(|(f, reading)| Some((f, reading?))))
+        let readings = self
+            .readers
+            .into_iter()
+            .map(|reader| reader.finish().map(as_counted));
+        together::together(
+            self.formats
+                .into_iter()
+                .zip(readings)
+                .filter_map(|(f, reading)| Some((f, reading?))),
+        )
     }
 }
 
-/// Counts are the summary's. What else looks like a failed test was printed by one, unless something is wrong.
+/// Counts are the summary's. What else looks like a failed test was printed by one, unless
+/// something is wrong.
 fn as_counted(mut reading: Reading) -> Reading {
     if let Some(tests) = reading.tests.filter(|_| reading.problems.is_empty()) {
-        reading.failed_tests.truncate(usize::try_from(tests.failed).unwrap_or(usize::MAX));
+        reading
+            .failed_tests
+            .truncate(usize::try_from(tests.failed).unwrap_or(usize::MAX));
     }
     reading
 }
@@ -269,9 +298,18 @@ mod tests {
         assert_eq!(names, FORMATS.iter().copied().collect());
         assert_eq!(names.len(), FORMATS.len(), "each once");
         for format in ALL {
-            assert!(!format.names.is_empty() && !format.kinds.is_empty(), "{}", format.id);
+            assert!(
+                !format.names.is_empty() && !format.kinds.is_empty(),
+                "{}",
+                format.id
+            );
             for name in format.names {
-                assert!(format.kinds.iter().any(|kind| named(name, *kind).iter().any(|f| f.id == format.id)));
+                assert!(
+                    format
+                        .kinds
+                        .iter()
+                        .any(|kind| named(name, *kind).iter().any(|f| f.id == format.id))
+                );
             }
         }
     }
@@ -279,8 +317,17 @@ mod tests {
     #[test]
     fn ids_are_unique_and_are_what_readings_say() {
         for (i, format) in ALL.iter().enumerate() {
-            assert!(ALL.iter().skip(i + 1).all(|f| f.id != format.id), "{}", format.id);
-            assert!(format.id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'));
+            assert!(
+                ALL.iter().skip(i + 1).all(|f| f.id != format.id),
+                "{}",
+                format.id
+            );
+            assert!(
+                format
+                    .id
+                    .bytes()
+                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+            );
         }
     }
 
@@ -298,13 +345,26 @@ mod tests {
                 }
             }
         }
-        let reading = read(&[&rustc::FORMAT], b"error[E0308]: \xff\n --> \xff:1:1\n", b"");
+        let reading = read(
+            &[&rustc::FORMAT],
+            b"error[E0308]: \xff\n --> \xff:1:1\n",
+            b"",
+        );
         assert_eq!(reading.map(|r| r.errors), Some(1));
     }
 
     #[test]
     fn nothing_is_recognised_in_what_says_nothing() {
-        for text in ["", "\n", "all good\n", "1 failed\n", "0 errors, 3 warnings\n", "error: no\n", "OK\n", "{}\n"] {
+        for text in [
+            "",
+            "\n",
+            "all good\n",
+            "1 failed\n",
+            "0 errors, 3 warnings\n",
+            "error: no\n",
+            "OK\n",
+            "{}\n",
+        ] {
             for format in ALL {
                 for kind in format.kinds {
                     let got = read(&[format], text.as_bytes(), b"");

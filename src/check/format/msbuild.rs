@@ -1,5 +1,6 @@
-//! What does MSBuild print, under `dotnet build`, `dotnet format` or alone? `ORIGIN(LINE,COLUMN): error CODE: MESSAGE [PROJECT]`,
-//! again in its summary, and again for each target framework: the same at the same place counts once.
+//! What does MSBuild print, under `dotnet build`, `dotnet format` or alone? `ORIGIN(LINE,COLUMN):
+//! error CODE: MESSAGE [PROJECT]`, again in its summary, and again for each target framework: the
+//! same at the same place counts once.
 
 use super::command::program;
 use super::distinct::Distinct;
@@ -38,13 +39,16 @@ impl Reader for Msbuild {
         }
         let line = line.trim();
         if line.starts_with("Build ") {
-            self.failed |= line.starts_with("Build FAILED.") || line.starts_with("Build failed with ");
+            self.failed |=
+                line.starts_with("Build FAILED.") || line.starts_with("Build failed with ");
             self.known |= self.failed || line.starts_with("Build succeeded");
         } else if line.ends_with("(s)")
             && let Some((count, "Error(s)" | "Warning(s)")) = line.split_once(' ')
         {
             self.known |= number(count).0.is_some();
-        } else if line.starts_with("MSBuild version ") || line.starts_with("Microsoft (R) Build Engine version ") {
+        } else if line.starts_with("MSBuild version ")
+            || line.starts_with("Microsoft (R) Build Engine version ")
+        {
             self.known = true;
         }
     }
@@ -65,7 +69,10 @@ impl Reader for Msbuild {
 impl Msbuild {
     /// What was found, as a part of the reading of another format.
     pub fn into_reading(self, format: &str) -> Reading {
-        Reading { format: format.to_owned(), ..self.reading }
+        Reading {
+            format: format.to_owned(),
+            ..self.reading
+        }
     }
 
     /// Whether the build has failed, as far as it was read.
@@ -78,14 +85,26 @@ impl Msbuild {
 /// A line in the canonical form of MSBuild.
 fn canonical(line: &str) -> Option<Finding> {
     // Every such line has one of these words; most lines have not even a colon before a blank.
-    let words = [": error", ": warning", ": fatal error", ": Command line error"];
+    let words = [
+        ": error",
+        ": warning",
+        ": fatal error",
+        ": Command line error",
+    ];
     let at = memchr::memchr_iter(b':', line.as_bytes()).find_map(|at| {
         let rest = line.get(at..)?;
-        words.iter().find(|word| rest.starts_with(**word)).map(|word| (at, *word))
+        words
+            .iter()
+            .find(|word| rest.starts_with(**word))
+            .map(|word| (at, *word))
     })?;
     let (origin, rest) = line.split_at_checked(at.0)?;
     let rest = rest.strip_prefix(at.1)?;
-    let severity = if at.1 == ": warning" { Level::Warning } else { Level::Error };
+    let severity = if at.1 == ": warning" {
+        Level::Warning
+    } else {
+        Level::Error
+    };
     let (code, message) = match rest.strip_prefix(' ')?.split_once(':')? {
         ("", message) => (None, message),
         (code, message) => (Some(code.trim_end()), message),
@@ -94,10 +113,16 @@ fn canonical(line: &str) -> Option<Finding> {
         return None;
     }
     let message = message.trim();
-    let project = message.strip_suffix(']').and_then(|m| m.rsplit_once('[')).filter(|(_, p)| is_project(p));
+    let project = message
+        .strip_suffix(']')
+        .and_then(|m| m.rsplit_once('['))
+        .filter(|(_, p)| is_project(p));
     // The compiler of TypeScript writes the same, but of no project.
     if project.is_none()
-        && code.is_some_and(|c| c.strip_prefix("TS").is_some_and(|n| n.starts_with(|c: char| c.is_ascii_digit())))
+        && code.is_some_and(|c| {
+            c.strip_prefix("TS")
+                .is_some_and(|n| n.starts_with(|c: char| c.is_ascii_digit()))
+        })
     {
         return None;
     }
@@ -113,7 +138,9 @@ fn canonical(line: &str) -> Option<Finding> {
         column: place.and_then(|(_, column)| column),
         file: (!is_tool).then(|| file.to_owned()),
         line: place.map(|(line, _)| line),
-        message: project.map_or(message, |(message, _)| message.trim_end()).to_owned(),
+        message: project
+            .map_or(message, |(message, _)| message.trim_end())
+            .to_owned(),
         severity,
     })
 }
@@ -121,12 +148,17 @@ fn canonical(line: &str) -> Option<Finding> {
 /// Letters and digits, as in `CS1002`, `MSB1003`, `WHITESPACE`, `IDE0055`.
 fn is_code(code: &str) -> bool {
     code.starts_with(|c: char| c.is_ascii_alphabetic())
-        && code.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+        && code
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
 }
 
 fn is_project(text: &str) -> bool {
     let path = text.split("::").next().unwrap_or(text);
-    path.ends_with("proj") || [".sln", ".slnx", ".metaproj", ".targets", ".props"].iter().any(|end| path.ends_with(end))
+    path.ends_with("proj")
+        || [".sln", ".slnx", ".metaproj", ".targets", ".props"]
+            .iter()
+            .any(|end| path.ends_with(end))
 }
 
 /// Without the number of the node that a verbose build writes before a line: `    2>`.
@@ -137,14 +169,22 @@ fn without_node(origin: &str) -> &str {
     }
 }
 
-/// `FILE(5,30)`, `FILE(5)`, `FILE(5,30,5,32)`, `FILE(5,30-32)`, `FILE(5-7)`: the file, and the first line and column.
+/// `FILE(5,30)`, `FILE(5)`, `FILE(5,30,5,32)`, `FILE(5,30-32)`, `FILE(5-7)`: the file, and the
+/// first line and column.
 fn placed(origin: &str) -> (&str, Option<(u64, Option<u64>)>) {
     let parts = origin.strip_suffix(')').and_then(|o| o.rsplit_once('('));
-    let Some((file, numbers)) = parts.filter(|(file, _)| !file.is_empty()) else { return (origin, None) };
-    if !numbers.bytes().all(|b| b.is_ascii_digit() || b == b',' || b == b'-') {
+    let Some((file, numbers)) = parts.filter(|(file, _)| !file.is_empty()) else {
+        return (origin, None);
+    };
+    if !numbers
+        .bytes()
+        .all(|b| b.is_ascii_digit() || b == b',' || b == b'-')
+    {
         return (origin, None);
     }
-    let (Some(line), rest) = number(numbers) else { return (origin, None) };
+    let (Some(line), rest) = number(numbers) else {
+        return (origin, None);
+    };
     let column = rest.strip_prefix(',').and_then(|rest| number(rest).0);
     (file, Some((line, column)))
 }
@@ -156,17 +196,26 @@ mod tests {
     #[test]
     fn lines() {
         for (line, want) in [
-            ("/src/P.cs(5,30): error CS1002: ; expected [/src/app.csproj]", "Error /src/P.cs 5 30 CS1002 ; expected"),
+            (
+                "/src/P.cs(5,30): error CS1002: ; expected [/src/app.csproj]",
+                "Error /src/P.cs 5 30 CS1002 ; expected",
+            ),
             (
                 "C:\\p\\F.cs(12,34): error CS1002: ; expected [C:\\p\\F.csproj]",
                 "Error C:\\p\\F.cs 12 34 CS1002 ; expected",
             ),
-            ("     2>/a.cs(1,2,3,4): warning CS1: m [/p.csproj::TargetFramework=net8.0]", "Warning /a.cs 1 2 CS1 m"),
+            (
+                "     2>/a.cs(1,2,3,4): warning CS1: m [/p.csproj::TargetFramework=net8.0]",
+                "Warning /a.cs 1 2 CS1 m",
+            ),
             (
                 "CSC : error CS5001: Program does not contain 'Main' [/p.csproj]",
                 "Error - 0 0 CS5001 Program does not contain 'Main'",
             ),
-            ("MSBUILD : error MSB1003: Specify a project", "Error - 0 0 MSB1003 Specify a project"),
+            (
+                "MSBUILD : error MSB1003: Specify a project",
+                "Error - 0 0 MSB1003 Specify a project",
+            ),
             (
                 "/sdk/S.targets(90,5): error NETSDK1045: The current [/p.csproj]",
                 "Error /sdk/S.targets 90 5 NETSDK1045 The current",
@@ -175,14 +224,23 @@ mod tests {
                 "/p.csproj : error NU1101: Unable to find package X.",
                 "Error /p.csproj 0 0 NU1101 Unable to find package X.",
             ),
-            ("LINK : fatal error LNK1104: cannot open file 'x.lib'", "Error - 0 0 LNK1104 cannot open file 'x.lib'"),
+            (
+                "LINK : fatal error LNK1104: cannot open file 'x.lib'",
+                "Error - 0 0 LNK1104 cannot open file 'x.lib'",
+            ),
             (
                 "/a.cs(1,2): warning CS0618: 'X' is obsolete: 'use [Y]' [/p.csproj]",
                 "Warning /a.cs 1 2 CS0618 'X' is obsolete: 'use [Y]'",
             ),
-            ("/a.targets(3,5): error : it broke [/p.csproj]", "Error /a.targets 3 5 - it broke"),
+            (
+                "/a.targets(3,5): error : it broke [/p.csproj]",
+                "Error /a.targets 3 5 - it broke",
+            ),
             ("src/a.ts(3,5): error TS2322: no", "-"),
-            ("src/a.ts(3,5): error TS2322: no [/p.csproj]", "Error src/a.ts 3 5 TS2322 no"),
+            (
+                "src/a.ts(3,5): error TS2322: no [/p.csproj]",
+                "Error src/a.ts 3 5 TS2322 no",
+            ),
             ("a.c:1:2: error: x", "-"),
             ("  Passed: error handling", "-"),
             ("x: error", "-"),
@@ -205,9 +263,11 @@ mod tests {
 
     #[test]
     fn a_failed_build_without_errors_is_a_problem() {
-        for (text, problems) in
-            [("Build FAILED.", 1), ("Build succeeded.", 0), ("Build failed with 1 error(s) in 2.3s", 1)]
-        {
+        for (text, problems) in [
+            ("Build FAILED.", 1),
+            ("Build succeeded.", 0),
+            ("Build failed with 1 error(s) in 2.3s", 1),
+        ] {
             let mut reader = Box::<Msbuild>::default();
             reader.line(Stream::Out, text);
             assert_eq!(reader.finish().unwrap().problems.len(), problems, "{text}");

@@ -1,6 +1,7 @@
 //! What does mypy say? A line for each finding, and how many there are.
 //!
-//! Written from the output of mypy 1.8 to 1.18, also of `dmypy` and of `--output json`, whose columns count from 0.
+//! Written from the output of mypy 1.8 to 1.18, also of `dmypy` and of `--output json`, whose
+//! columns count from 0.
 
 use super::count::counted;
 use super::launched::launched;
@@ -17,7 +18,14 @@ pub const FORMAT: Format = Format {
     names: &["mypy"],
     kinds: &[Kind::Compile, Kind::Lint],
     written_by,
-    reader: || Box::new(Mypy { reading: Reading::of("mypy"), telling: false, open: [false; 2], said: 0 }),
+    reader: || {
+        Box::new(Mypy {
+            reading: Reading::of("mypy"),
+            telling: false,
+            open: [false; 2],
+            said: 0,
+        })
+    },
 };
 
 fn written_by(argv: &[&str]) -> bool {
@@ -47,8 +55,12 @@ struct Json {
 
 impl Mypy {
     fn text(&mut self, stream: Stream, line: &str) {
-        let Some((at, severity, message)) = finding(line) else { return };
-        let Some(severity) = severity else { return self.set_open(stream, false) };
+        let Some((at, severity, message)) = finding(line) else {
+            return;
+        };
+        let Some(severity) = severity else {
+            return self.set_open(stream, false);
+        };
         let (message, code) = match message.strip_suffix(']').and_then(|m| m.rsplit_once("  [")) {
             Some((message, code)) if is_code(code) => (message, Some(code.to_owned())),
             _ => (message, None),
@@ -74,7 +86,9 @@ impl Mypy {
         };
         self.reading.find(Finding {
             code: json.code,
-            column: u64::try_from(json.column).ok().map(|column| column.saturating_add(1)),
+            column: u64::try_from(json.column)
+                .ok()
+                .map(|column| column.saturating_add(1)),
             file: Some(json.file),
             line: u64::try_from(json.line).ok().filter(|line| *line > 0),
             message: json.message,
@@ -102,14 +116,18 @@ impl Mypy {
         if !open {
             return;
         }
-        let Some(finding) = self.reading.findings.last_mut() else { return };
+        let Some(finding) = self.reading.findings.last_mut() else {
+            return;
+        };
         let text = line.trim();
         if let Some((message, code)) = text.strip_suffix(']').and_then(|m| m.rsplit_once('['))
             && is_code(code)
         {
             self.telling = true;
             finding.code = Some(code.to_owned());
-            finding.message = format!("{} {}", finding.message, message.trim_end()).trim_end().to_owned();
+            finding.message = format!("{} {}", finding.message, message.trim_end())
+                .trim_end()
+                .to_owned();
         }
         self.set_open(stream, false);
     }
@@ -129,19 +147,29 @@ impl Reader for Mypy {
             [b'F', b'o', b'u', b'n', b'd', b' ', ..] => {
                 if let Some((n, rest)) = line.strip_prefix("Found ").and_then(counted)
                     && (rest.starts_with("error in ") || rest.starts_with("errors in "))
-                    && (rest.contains(" source file") || rest.ends_with("(errors prevented further checking)"))
+                    && (rest.contains(" source file")
+                        || rest.ends_with("(errors prevented further checking)"))
                 {
                     self.telling = true;
                     self.said = self.said.saturating_add(n);
                 }
             }
-            [b'S', b'u', b'c', ..] if line.starts_with("Success: no issues found in ") => self.telling = true,
+            [b'S', b'u', b'c', ..] if line.starts_with("Success: no issues found in ") => {
+                self.telling = true
+            }
             [b'm', b'y', b'p', b'y', b':', b' ', ..] => {
                 if let Some(message) = line.strip_prefix("mypy: ") {
-                    // `mypy: can't read file 'x': No such file or directory`, `mypy: error: …` of its arguments.
+                    // `mypy: can't read file 'x': No such file or directory`, `mypy: error: …` of
+                    // its arguments.
                     self.telling = true;
-                    let message = message.strip_prefix("error: ").unwrap_or(message).to_owned();
-                    self.reading.find(Finding { message, ..Finding::default() });
+                    let message = message
+                        .strip_prefix("error: ")
+                        .unwrap_or(message)
+                        .to_owned();
+                    self.reading.find(Finding {
+                        message,
+                        ..Finding::default()
+                    });
                 }
             }
             _ => self.text(stream, line),
@@ -155,7 +183,8 @@ impl Reader for Mypy {
     }
 }
 
-/// `FILE:LINE:COLUMN: error: MESSAGE` of a file of Python; no severity for a note. A finding about a whole file has no line.
+/// `FILE:LINE:COLUMN: error: MESSAGE` of a file of Python; no severity for a note. A finding about
+/// a whole file has no line.
 fn finding(line: &str) -> Option<(Place<'_>, Option<Level>, &str)> {
     let drive = matches!(line.as_bytes(), [_, b':', b'\\' | b'/', ..]);
     let from = if drive { 2 } else { 0 };
@@ -165,7 +194,14 @@ fn finding(line: &str) -> Option<(Place<'_>, Option<Level>, &str)> {
         return None;
     }
     let at = place(line).filter(|at| at.file.len() == colon);
-    let at = at.or_else(|| Some(Place { file, line: 0, column: None, rest: line.get(colon + 1..)?.trim_start() }))?;
+    let at = at.or_else(|| {
+        Some(Place {
+            file,
+            line: 0,
+            column: None,
+            rest: line.get(colon + 1..)?.trim_start(),
+        })
+    })?;
     // `--show-error-end` writes LINE:COLUMN:LINE:COLUMN.
     let rest = match at.rest.split_once(": ") {
         Some((end, rest)) if end.bytes().all(|b| b.is_ascii_digit() || b == b':') => rest,
@@ -183,7 +219,10 @@ fn finding(line: &str) -> Option<(Place<'_>, Option<Level>, &str)> {
 
 /// `arg-type`
 fn is_code(code: &str) -> bool {
-    !code.is_empty() && code.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+    !code.is_empty()
+        && code
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
 }
 
 #[cfg(test)]
@@ -194,29 +233,76 @@ mod tests {
     fn lines() {
         let read = |text: &str| crate::check::format::read(&[&FORMAT], text.as_bytes(), b"");
         for (text, errors, place, code) in [
-            ("a.py:1:5: error: No  [arg-type]\n", 1, (Some(1), Some(5)), Some("arg-type")),
-            ("a.py:1: error: No [x]  [misc]\n", 1, (Some(1), None), Some("misc")),
-            ("C:\\a.pyi:1:5:1:9: error: No  [misc]\n", 1, (Some(1), Some(5)), Some("misc")),
+            (
+                "a.py:1:5: error: No  [arg-type]\n",
+                1,
+                (Some(1), Some(5)),
+                Some("arg-type"),
+            ),
+            (
+                "a.py:1: error: No [x]  [misc]\n",
+                1,
+                (Some(1), None),
+                Some("misc"),
+            ),
+            (
+                "C:\\a.pyi:1:5:1:9: error: No  [misc]\n",
+                1,
+                (Some(1), Some(5)),
+                Some("misc"),
+            ),
             (
                 "a.py: error: Source file found twice\nFound 1 error in 1 file (checked 1 source file)\n",
                 1,
                 (None, None),
                 None,
             ),
-            ("a.py:1: error: Long\n    end  [misc]\n", 1, (Some(1), None), Some("misc")),
-            ("Found 3 errors in 1 file (checked 2 source files)\n", 3, (None, None), None),
-            ("Success: no issues found in 1 source file\n", 0, (None, None), None),
-            ("a.py:1: note: Revealed  [misc]\nSuccess: no issues found in 1 source file\n", 0, (None, None), None),
-            ("mypy: can't read file 'x': No such file or directory\n", 1, (None, None), None),
+            (
+                "a.py:1: error: Long\n    end  [misc]\n",
+                1,
+                (Some(1), None),
+                Some("misc"),
+            ),
+            (
+                "Found 3 errors in 1 file (checked 2 source files)\n",
+                3,
+                (None, None),
+                None,
+            ),
+            (
+                "Success: no issues found in 1 source file\n",
+                0,
+                (None, None),
+                None,
+            ),
+            (
+                "a.py:1: note: Revealed  [misc]\nSuccess: no issues found in 1 source file\n",
+                0,
+                (None, None),
+                None,
+            ),
+            (
+                "mypy: can't read file 'x': No such file or directory\n",
+                1,
+                (None, None),
+                None,
+            ),
         ] {
             let reading = read(text).unwrap_or_else(|| panic!("{text}"));
             let first = reading.findings.first().cloned().unwrap_or_default();
             assert_eq!((reading.errors, reading.warnings), (errors, 0), "{text}");
-            assert_eq!(((first.line, first.column), first.code.as_deref()), (place, code), "{text}");
+            assert_eq!(
+                ((first.line, first.column), first.code.as_deref()),
+                (place, code),
+                "{text}"
+            );
         }
-        for text in
-            ["a.c:1:5: error: No  [misc]\n", "a.py:1: error: no\n", "Found 3 errors in 1 file\n", "a.py:1: in f\n"]
-        {
+        for text in [
+            "a.c:1:5: error: No  [misc]\n",
+            "a.py:1: error: no\n",
+            "Found 3 errors in 1 file\n",
+            "a.py:1: in f\n",
+        ] {
             assert_eq!(read(text), None, "{text}");
         }
     }

@@ -1,4 +1,5 @@
-//! How is the report for people of `node --test` read? Its reporter `spec`; by the others it writes TAP and JUnit.
+//! How is the report for people of `node --test` read? Its reporter `spec`; by the others it writes
+//! TAP and JUnit.
 
 use super::jest::add;
 use super::tally::{self, Message};
@@ -69,16 +70,20 @@ impl Reader for NodeTest {
 }
 
 impl NodeTest {
-    /// `tests 3`, `pass 2`, … and last `duration_ms 9`. Only a complete summary counts; an earlier one counts too if its failures
-    /// were listed: another run. Otherwise a test printed it.
+    /// `tests 3`, `pass 2`, … and last `duration_ms 9`. Only a complete summary counts; an earlier
+    /// one counts too if its failures were listed: another run. Otherwise a test printed it.
     fn count(&mut self, text: &str) {
-        let Some((word, number)) = text.split_once(' ') else { return };
+        let Some((word, number)) = text.split_once(' ') else {
+            return;
+        };
         let number = tally::count(number).map_or(0, |(number, _)| number);
         if word == "tests" {
             self.summary = Some((0, TestCounts::default()));
             return;
         }
-        let Some((seen, counts)) = &mut self.summary else { return };
+        let Some((seen, counts)) = &mut self.summary else {
+            return;
+        };
         let count = match word {
             "pass" => &mut counts.passed,
             "fail" | "cancelled" => &mut counts.failed,
@@ -110,14 +115,27 @@ impl NodeTest {
         if !self.listing {
             return;
         }
-        let Some((name, rest)) = text.rsplit_once(" (") else { return };
+        let Some((name, rest)) = text.rsplit_once(" (") else {
+            return;
+        };
         let place = self.place.take();
         // A test that is still to be written may fail.
-        if rest.split_once(')').is_some_and(|(_, mark)| mark.trim_start().starts_with("# TODO")) {
+        if rest
+            .split_once(')')
+            .is_some_and(|(_, mark)| mark.trim_start().starts_with("# TODO"))
+        {
             return;
         }
         let (file, line) = place.map_or((None, None), |(file, line)| (Some(file), Some(line)));
-        self.failure = Some((FailedTest { file, line, name: name.to_owned(), message: None }, Message::default()));
+        self.failure = Some((
+            FailedTest {
+                file,
+                line,
+                name: name.to_owned(),
+                message: None,
+            },
+            Message::default(),
+        ));
     }
 
     fn flush(&mut self) {
@@ -141,14 +159,29 @@ mod tests {
             )
         };
         let tests = |text: &str| {
-            let TestCounts { failed, passed, skipped } = read(&[&FORMAT], text.as_bytes(), b"")?.tests?;
+            let TestCounts {
+                failed,
+                passed,
+                skipped,
+            } = read(&[&FORMAT], text.as_bytes(), b"")?.tests?;
             Some((passed, failed, skipped))
         };
         assert_eq!(tests(&block("4", 0)), Some((4, 1, 3)));
-        assert_eq!(tests(&format!("{}{}", block("9", 9), block("4", 0))), Some((4, 1, 3)), "a test printed the first");
-        let listed = format!("{}✖ failing tests:\n\n✖ a (1ms)\n{}", block("1", 1), block("4", 0));
+        assert_eq!(
+            tests(&format!("{}{}", block("9", 9), block("4", 0))),
+            Some((4, 1, 3)),
+            "a test printed the first"
+        );
+        let listed = format!(
+            "{}✖ failing tests:\n\n✖ a (1ms)\n{}",
+            block("1", 1),
+            block("4", 0)
+        );
         assert_eq!(tests(&listed), Some((5, 3, 6)), "two runs");
-        assert_eq!(tests(&block("99999999999999999999999", 0)), Some((u64::MAX, 1, 3)));
+        assert_eq!(
+            tests(&block("99999999999999999999999", 0)),
+            Some((u64::MAX, 1, 3))
+        );
         assert_eq!(tests("ℹ tests 3\nℹ pass 3\n"), None, "torn");
         assert_eq!(tests("ℹ hello\n✖ x\n"), None);
     }

@@ -26,7 +26,8 @@ const LAUNCHERS: [&str; 22] = [
     "env",
 ];
 
-/// Whether a command starts one of these tools: by name, by path, by its script, through a package manager.
+/// Whether a command starts one of these tools: by name, by path, by its script, through a package
+/// manager.
 #[must_use]
 pub fn starts(argv: &[&str], tools: &[&str]) -> bool {
     argv.iter()
@@ -35,11 +36,20 @@ pub fn starts(argv: &[&str], tools: &[&str]) -> bool {
         .is_some_and(|word| tools.contains(&word))
 }
 
-/// Whether a command asks a tool for one of these forms of output: `--reporter tap`, `-f=json`, `--test-reporter=junit`.
+/// Whether a command asks a tool for one of these forms of output: `--reporter tap`, `-f=json`,
+/// `--test-reporter=junit`.
 #[must_use]
 pub fn asks(argv: &[&str], forms: &[&str]) -> bool {
-    const OPTIONS: [&str; 8] =
-        ["-R", "-f", "-o", "--format", "--output-format", "--reporter", "--reporters", "--test-reporter"];
+    const OPTIONS: [&str; 8] = [
+        "-R",
+        "-f",
+        "-o",
+        "--format",
+        "--output-format",
+        "--reporter",
+        "--reporters",
+        "--test-reporter",
+    ];
     let mut option = false;
     argv.iter().any(|word| {
         let value = match word.split_once('=') {
@@ -47,7 +57,11 @@ pub fn asks(argv: &[&str], forms: &[&str]) -> bool {
             _ => option.then_some(*word),
         };
         option = OPTIONS.contains(word);
-        value.is_some_and(|value| forms.iter().any(|form| value == *form || value.ends_with(&format!("-{form}"))))
+        value.is_some_and(|value| {
+            forms
+                .iter()
+                .any(|form| value == *form || value.ends_with(&format!("-{form}")))
+        })
     })
 }
 
@@ -60,7 +74,10 @@ pub fn is(word: &str, program: &str) -> bool {
 /// The last part of a path, without what a script's name ends with.
 fn base(word: &str) -> &str {
     let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
-    let name = [".js", ".mjs", ".cjs", ".cmd", ".exe"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+    let name = [".js", ".mjs", ".cjs", ".cmd", ".exe"]
+        .iter()
+        .find_map(|end| name.strip_suffix(end))
+        .unwrap_or(name);
     name.strip_prefix('_').unwrap_or(name)
 }
 

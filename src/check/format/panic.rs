@@ -17,12 +17,14 @@ pub struct Panic {
 }
 
 impl Panic {
-    /// The first line of one: `thread 'NAME' (ID) panicked at FILE:LINE:COLUMN:`, before Rust 1.73 with the message in front of
-    /// the place.
+    /// The first line of one: `thread 'NAME' (ID) panicked at FILE:LINE:COLUMN:`, before Rust 1.73
+    /// with the message in front of the place.
     #[must_use]
     pub fn begin(line: &str) -> Option<Self> {
         let (thread, rest) = line.strip_prefix("thread '")?.split_once('\'')?;
-        let (_, rest) = rest.split_once("panicked at ").filter(|(id, _)| id.len() < 40)?;
+        let (_, rest) = rest
+            .split_once("panicked at ")
+            .filter(|(id, _)| id.len() < 40)?;
         let (message, at) = match rest.strip_prefix('\'').and_then(|r| r.rsplit_once("', ")) {
             Some((message, at)) => (message, at),
             None => ("", rest),
@@ -32,7 +34,12 @@ impl Panic {
             Some(place) => (Some(place.file.to_owned()), Some(place.line)),
             None => old_place(at),
         };
-        Some(Self { thread: thread.to_owned(), file, line, message: message.to_owned() })
+        Some(Self {
+            thread: thread.to_owned(),
+            file,
+            line,
+            message: message.to_owned(),
+        })
     }
 
     /// Takes the next line, if it belongs to the message.
@@ -49,16 +56,23 @@ impl Panic {
     }
 }
 
-/// Where a test stands that should have panicked: `note: test did not panic as expected at FILE:LINE:COLUMN`.
+/// Where a test stands that should have panicked: `note: test did not panic as expected at
+/// FILE:LINE:COLUMN`.
 #[must_use]
 pub fn calm(line: &str) -> Option<(Option<String>, Option<u64>)> {
-    Some(old_place(line.strip_prefix("note: test did not panic as expected at ")?))
+    Some(old_place(
+        line.strip_prefix("note: test did not panic as expected at ")?,
+    ))
 }
 
 /// `FILE:LINE:COLUMN` at the end of a line.
 fn old_place(at: &str) -> (Option<String>, Option<u64>) {
     let mut parts = at.rsplitn(3, ':');
-    match (parts.next().map(str::parse::<u64>), parts.next().map(str::parse), parts.next()) {
+    match (
+        parts.next().map(str::parse::<u64>),
+        parts.next().map(str::parse),
+        parts.next(),
+    ) {
         (Some(Ok(_)), Some(Ok(line)), Some(file)) => (Some(file.to_owned()), Some(line)),
         _ => (None, None),
     }
@@ -71,16 +85,43 @@ mod tests {
     #[test]
     fn panics_of_all_generations() {
         for (line, thread, file, at, message) in [
-            ("thread 'two' (6619) panicked at tests/it.rs:2:19:", "two", Some("tests/it.rs"), Some(2), ""),
-            ("thread 'a::b' panicked at src/x.rs:7:1:", "a::b", Some("src/x.rs"), Some(7), ""),
-            ("thread 'main' panicked at 'it's bad', src/x.rs:7:1", "main", Some("src/x.rs"), Some(7), "it's bad"),
+            (
+                "thread 'two' (6619) panicked at tests/it.rs:2:19:",
+                "two",
+                Some("tests/it.rs"),
+                Some(2),
+                "",
+            ),
+            (
+                "thread 'a::b' panicked at src/x.rs:7:1:",
+                "a::b",
+                Some("src/x.rs"),
+                Some(7),
+                "",
+            ),
+            (
+                "thread 'main' panicked at 'it's bad', src/x.rs:7:1",
+                "main",
+                Some("src/x.rs"),
+                Some(7),
+                "it's bad",
+            ),
             ("thread 'main' panicked at 'torn", "main", None, None, ""),
         ] {
             let got = Panic::begin(line).unwrap();
-            assert_eq!((got.thread.as_str(), got.file.as_deref(), got.line), (thread, file, at), "{line}");
+            assert_eq!(
+                (got.thread.as_str(), got.file.as_deref(), got.line),
+                (thread, file, at),
+                "{line}"
+            );
             assert_eq!(got.message, message, "{line}");
         }
-        for line in ["thread", "thread '", "thread 'x' has overflowed its stack", "the thread 'x' panicked at a:1:1:"] {
+        for line in [
+            "thread",
+            "thread '",
+            "thread 'x' has overflowed its stack",
+            "the thread 'x' panicked at a:1:1:",
+        ] {
             assert_eq!(Panic::begin(line), None, "{line}");
         }
         let mut panic = Panic::begin("thread 'two' panicked at a.rs:1:2:").unwrap();

@@ -1,4 +1,5 @@
-//! Where does a finding lie? `FILE:LINE:COLUMN:` at the beginning of a line, as most tools write it.
+//! Where does a finding lie? `FILE:LINE:COLUMN:` at the beginning of a line, as most tools write
+//! it.
 
 /// A place at the beginning of a line, and what follows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,11 +14,18 @@ pub struct Place<'a> {
     pub rest: &'a str,
 }
 
-/// Reads `FILE:LINE:` or `FILE:LINE:COLUMN:`. The first such pair of colons counts, so a file's name may hold `:NUMBER` only at
-/// its end; a drive letter belongs to the file.
+/// Reads `FILE:LINE:` or `FILE:LINE:COLUMN:`. The first such pair of colons counts, so a file's
+/// name may hold `:NUMBER` only at its end; a drive letter belongs to the file.
 #[must_use]
 pub fn place(text: &str) -> Option<Place<'_>> {
-    let from = if matches!(text.as_bytes(), [b'a'..=b'z' | b'A'..=b'Z', b':', b'\\' | b'/', ..]) { 2 } else { 0 };
+    let from = if matches!(
+        text.as_bytes(),
+        [b'a'..=b'z' | b'A'..=b'Z', b':', b'\\' | b'/', ..]
+    ) {
+        2
+    } else {
+        0
+    };
     let mut at = from;
     if text.starts_with(':') {
         return None;
@@ -30,10 +38,22 @@ pub fn place(text: &str) -> Option<Place<'_>> {
         {
             let (column, behind) = number(rest);
             let file = text.get(..colon)?;
-            return Some(match behind.strip_prefix(':').filter(|_| column.is_some()) {
-                Some(behind) => Place { file, line, column, rest: behind.trim_start() },
-                None => Place { file, line, column: None, rest: rest.trim_start() },
-            });
+            return Some(
+                match behind.strip_prefix(':').filter(|_| column.is_some()) {
+                    Some(behind) => Place {
+                        file,
+                        line,
+                        column,
+                        rest: behind.trim_start(),
+                    },
+                    None => Place {
+                        file,
+                        line,
+                        column: None,
+                        rest: rest.trim_start(),
+                    },
+                },
+            );
         }
         at = colon + 1;
     }
@@ -42,8 +62,14 @@ pub fn place(text: &str) -> Option<Place<'_>> {
 /// A decimal number at the beginning, and what follows.
 #[must_use]
 pub fn number(text: &str) -> (Option<u64>, &str) {
-    let end = text.bytes().position(|b| !b.is_ascii_digit()).unwrap_or(text.len());
-    (text.get(..end).and_then(|digits| digits.parse().ok()), text.get(end..).unwrap_or_default())
+    let end = text
+        .bytes()
+        .position(|b| !b.is_ascii_digit())
+        .unwrap_or(text.len());
+    (
+        text.get(..end).and_then(|digits| digits.parse().ok()),
+        text.get(end..).unwrap_or_default(),
+    )
 }
 
 #[cfg(test)]
@@ -52,7 +78,14 @@ mod tests {
 
     #[test]
     fn places() {
-        let at = |file, line, column, rest| Some(Place { file, line, column, rest });
+        let at = |file, line, column, rest| {
+            Some(Place {
+                file,
+                line,
+                column,
+                rest,
+            })
+        };
         for (text, want) in [
             ("a.c:1:10: error: x", at("a.c", 1, Some(10), "error: x")),
             ("a.c:3: warning: y", at("a.c", 3, None, "warning: y")),

@@ -1,7 +1,7 @@
 //! What does pylint say? `FILE:LINE:COLUMN: CODE: MESSAGE (symbol)`, or JSON in two generations.
 //!
-//! Written from the output of pylint 2.17 to 4. Its columns count from 0. Fatal and error are errors; warning, convention and
-//! refactoring are warnings; information is nothing.
+//! Written from the output of pylint 2.17 to 4. Its columns count from 0. Fatal and error are
+//! errors; warning, convention and refactoring are warnings; information is nothing.
 
 use super::json_text::Document;
 use super::launched::launched;
@@ -62,13 +62,18 @@ impl Pylint {
             "warning" | "convention" | "refactor" => Level::Warning,
             _ => return,
         };
-        self.reading.find(Finding { severity, ..finding });
+        self.reading.find(Finding {
+            severity,
+            ..finding
+        });
     }
 
     fn text(&mut self, line: &str) {
         match line.as_bytes() {
             [b'*', b'*', b'*', ..] => self.telling |= line.starts_with("************* Module "),
-            [b'Y', b'o', b'u', ..] => self.telling |= line.starts_with("Your code has been rated at "),
+            [b'Y', b'o', b'u', ..] => {
+                self.telling |= line.starts_with("Your code has been rated at ")
+            }
             [first, ..] if first.is_ascii_graphic() => {
                 let Some(colon) = line.find(':') else { return };
                 let behind = line.as_bytes().get(colon + 1);
@@ -76,7 +81,9 @@ impl Pylint {
                     return;
                 }
                 let Some(at) = place(line) else { return };
-                let Some((id, message)) = at.rest.split_once(": ") else { return };
+                let Some((id, message)) = at.rest.split_once(": ") else {
+                    return;
+                };
                 let Some(kind) = kind(id) else { return };
                 // The symbol ends the message, which may have several lines before it.
                 let message = match message.strip_suffix(')').and_then(|m| m.rsplit_once(" (")) {
@@ -126,8 +133,12 @@ impl Reader for Pylint {
                 all.into_iter().for_each(|message| self.json(message));
             } else if let Ok(all) = serde_json::from_str::<Json2>(&text) {
                 self.telling = true;
-                all.messages.into_iter().for_each(|message| self.json(message));
-            } else if text.starts_with("[\n    {\n        \"type\":") || text.starts_with("{\n    \"messages\":") {
+                all.messages
+                    .into_iter()
+                    .for_each(|message| self.json(message));
+            } else if text.starts_with("[\n    {\n        \"type\":")
+                || text.starts_with("{\n    \"messages\":")
+            {
                 self.telling = true;
                 self.reading.object("the list of findings is torn");
             }
@@ -138,7 +149,9 @@ impl Reader for Pylint {
 
 /// What a message id means: a letter and four digits.
 fn kind(id: &str) -> Option<&'static str> {
-    let [first, digits @ ..] = id.as_bytes() else { return None };
+    let [first, digits @ ..] = id.as_bytes() else {
+        return None;
+    };
     if digits.len() != 4 || !digits.iter().all(u8::is_ascii_digit) {
         return None;
     }
@@ -155,7 +168,10 @@ fn kind(id: &str) -> Option<&'static str> {
 
 /// `missing-module-docstring`
 fn is_symbol(symbol: &str) -> bool {
-    !symbol.is_empty() && symbol.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+    !symbol.is_empty()
+        && symbol
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
 }
 
 #[cfg(test)]
@@ -166,18 +182,47 @@ mod tests {
     fn lines() {
         let read = |text: &str| crate::check::format::read(&[&FORMAT], text.as_bytes(), b"");
         for (text, errors, warnings, problem) in [
-            ("************* Module a\na.py:1:0: C0114: Missing (really) (missing-module-docstring)\n", 0, 1, false),
-            ("a.py:3:4: E0602: Undefined variable 'y' (undefined-variable)\n", 1, 0, false),
-            ("a.py:3: I0011: Locally disabling (locally-disabled)\n", 0, 0, false),
+            (
+                "************* Module a\na.py:1:0: C0114: Missing (really) (missing-module-docstring)\n",
+                0,
+                1,
+                false,
+            ),
+            (
+                "a.py:3:4: E0602: Undefined variable 'y' (undefined-variable)\n",
+                1,
+                0,
+                false,
+            ),
+            (
+                "a.py:3: I0011: Locally disabling (locally-disabled)\n",
+                0,
+                0,
+                false,
+            ),
             ("Your code has been rated at 10.00/10\n", 0, 0, false),
-            ("{\n    \"messages\": [],\n    \"statistics\": {}\n}\n", 0, 0, false),
+            (
+                "{\n    \"messages\": [],\n    \"statistics\": {}\n}\n",
+                0,
+                0,
+                false,
+            ),
             ("{\n    \"messages\": [", 0, 0, true),
         ] {
             let reading = read(text).unwrap_or_else(|| panic!("{text}"));
-            assert_eq!((reading.errors, reading.warnings), (errors, warnings), "{text}");
+            assert_eq!(
+                (reading.errors, reading.warnings),
+                (errors, warnings),
+                "{text}"
+            );
             assert_eq!(!reading.problems.is_empty(), problem, "{text}");
         }
-        for text in ["{}\n", "a.py:1:0: F401 x\n", "a.c:1:0: error: C0114: x\n", "a.py:1:0: X0114: x\n"] {
+        for text in [
+            "{}\n",
+            "a.py:1:0: F401 x\n",
+            "a.c:1:0: error: C0114: x\n",
+            "a.py:1:0: X0114: x\n",
+        ] {
             assert_eq!(read(text), None, "{text}");
         }
     }

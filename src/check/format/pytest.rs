@@ -1,7 +1,7 @@
 //! What does pytest say? Its last line, and the sections and the short summary before it.
 //!
-//! Written from the output of pytest 7 to 9. Tests may print what pytest prints, also whole sessions (tests of plugins do): sessions
-//! nest like brackets, and the last summary counts.
+//! Written from the output of pytest 7 to 9. Tests may print what pytest prints, also whole
+//! sessions (tests of plugins do): sessions nest like brackets, and the last summary counts.
 
 use super::count::{count, counted};
 use super::launched::launched;
@@ -44,7 +44,8 @@ struct Pytest {
     short: Vec<FailedTest>,
     /// Why the session stopped, when the line before says so.
     stopped: Option<String>,
-    /// By the letters of its progress, for when it prints no summary (`-qq`); and whether they go to the end.
+    /// By the letters of its progress, for when it prints no summary (`-qq`); and whether they go
+    /// to the end.
     letters: Option<(TestCounts, bool)>,
 }
 
@@ -82,7 +83,9 @@ struct Section {
 impl Pytest {
     fn banner(&mut self, line: &str) {
         let title = line.trim_matches('=');
-        let Some(title) = title.strip_prefix(' ').and_then(|t| t.strip_suffix(' ')) else { return };
+        let Some(title) = title.strip_prefix(' ').and_then(|t| t.strip_suffix(' ')) else {
+            return;
+        };
         match title {
             "test session starts" => {
                 if self.open == 0 {
@@ -105,7 +108,11 @@ impl Pytest {
                 Some(counts) if self.framed || !self.is_printed() => self.sum(counts),
                 Some(_) => {}
                 // What a test printed may look like a heading.
-                None if matches!(title, "warnings summary" | "PASSES" | "XFAILURES" | "XPASSES") => {
+                None if matches!(
+                    title,
+                    "warnings summary" | "PASSES" | "XFAILURES" | "XPASSES"
+                ) =>
+                {
                     self.zone = Zone::Progress;
                 }
                 None => {}
@@ -124,7 +131,10 @@ impl Pytest {
             self.zone = Zone::Progress;
             self.letters = None;
         }
-        self.last = Some(Summary { counts, problem: self.stopped.take() });
+        self.last = Some(Summary {
+            counts,
+            problem: self.stopped.take(),
+        });
     }
 
     /// Whether the lines that come are what a test printed.
@@ -135,27 +145,42 @@ impl Pytest {
     /// Whether a summary is about as many tests as there were letters of progress.
     fn is_of_letters(&self, counts: TestCounts) -> bool {
         let total = |counts: TestCounts| counts.ran().saturating_add(counts.skipped);
-        self.letters.is_some_and(|(letters, _)| total(letters) == total(counts))
+        self.letters
+            .is_some_and(|(letters, _)| total(letters) == total(counts))
     }
 
     /// Adds the last summary to those before it.
     fn settle(&mut self) {
         self.zone = Zone::Progress;
-        let failed = failed(std::mem::take(&mut self.sections), std::mem::take(&mut self.short));
+        let failed = failed(
+            std::mem::take(&mut self.sections),
+            std::mem::take(&mut self.short),
+        );
         let room = FAILED_KEPT.saturating_sub(self.failed.len());
         self.failed.extend(failed.into_iter().take(room));
-        let Some(Summary { counts, problem }) = self.last.take() else { return };
+        let Some(Summary { counts, problem }) = self.last.take() else {
+            return;
+        };
         self.before.passed = self.before.passed.saturating_add(counts.passed);
         self.before.failed = self.before.failed.saturating_add(counts.failed);
         self.before.skipped = self.before.skipped.saturating_add(counts.skipped);
-        self.problems.extend(problem.filter(|_| self.problems.len() < 20));
+        self.problems
+            .extend(problem.filter(|_| self.problems.len() < 20));
     }
 
     /// `..F.s   [ 42%]`
     fn progress(&mut self, line: &str) {
-        let Some((letters, rest)) = line.split_once(' ') else { return };
-        let percent = rest.trim_start().strip_prefix('[').map(str::trim_start).and_then(count);
-        let Some((percent, "%]")) = percent else { return };
+        let Some((letters, rest)) = line.split_once(' ') else {
+            return;
+        };
+        let percent = rest
+            .trim_start()
+            .strip_prefix('[')
+            .map(str::trim_start)
+            .and_then(count);
+        let Some((percent, "%]")) = percent else {
+            return;
+        };
         if !letters.bytes().all(|b| b".FEsxXR".contains(&b)) {
             return;
         }
@@ -175,18 +200,26 @@ impl Pytest {
     /// A line of a section.
     fn section(&mut self, line: &str) {
         if line.starts_with("____") || line.starts_with("_ ") {
-            if let Some(title) = line.trim_matches('_').strip_prefix(' ').and_then(|t| t.strip_suffix(' '))
+            if let Some(title) = line
+                .trim_matches('_')
+                .strip_prefix(' ')
+                .and_then(|t| t.strip_suffix(' '))
                 && line.ends_with('_')
                 && !title.chars().all(|c| matches!(c, ' ' | '_'))
                 && self.sections.len() < FAILED_KEPT
             {
                 let mut title = title.to_owned();
                 clip(&mut title);
-                self.sections.push(Section { title, ..Section::default() });
+                self.sections.push(Section {
+                    title,
+                    ..Section::default()
+                });
             }
             return;
         }
-        let Some(section) = self.sections.last_mut().filter(|s| !s.done) else { return };
+        let Some(section) = self.sections.last_mut().filter(|s| !s.done) else {
+            return;
+        };
         if line.starts_with("---") && line.contains(" Captured ") {
             section.done = true;
             return;
@@ -197,13 +230,19 @@ impl Pytest {
                 section.over = false;
             }
             if section.message.len() < TEXT_KEPT {
-                let indent = text.len().saturating_sub(text.trim_start_matches(' ').len());
+                let indent = text
+                    .len()
+                    .saturating_sub(text.trim_start_matches(' ').len());
                 if section.message.is_empty() {
                     section.indent = indent;
                 } else {
                     section.message.push('\n');
                 }
-                section.message.push_str(text.get(indent.min(section.indent)..).unwrap_or_default().trim_end());
+                section.message.push_str(
+                    text.get(indent.min(section.indent)..)
+                        .unwrap_or_default()
+                        .trim_end(),
+                );
             }
             return;
         }
@@ -223,7 +262,10 @@ impl Pytest {
     }
 
     fn short(&mut self, line: &str) {
-        let (message, rest) = if let Some(rest) = line.strip_prefix("FAILED ").or_else(|| line.strip_prefix("ERROR ")) {
+        let (message, rest) = if let Some(rest) = line
+            .strip_prefix("FAILED ")
+            .or_else(|| line.strip_prefix("ERROR "))
+        {
             (None, rest)
         } else if let Some(rest) = line.strip_prefix("XPASS ") {
             (Some("passed although it is expected to fail"), rest)
@@ -235,16 +277,30 @@ impl Pytest {
         }
         // A parameter may hold ` - ` itself.
         let from = match (rest.find('['), rest.find(" - ")) {
-            (Some(bracket), Some(dash)) if bracket < dash => rest.find("] - ").map_or(rest.len(), |at| at + 1),
+            (Some(bracket), Some(dash)) if bracket < dash => {
+                rest.find("] - ").map_or(rest.len(), |at| at + 1)
+            }
             (_, dash) => dash.unwrap_or(rest.len()),
         };
         let (name, why) = rest.split_at_checked(from).unwrap_or((rest, ""));
         let mut name = name.trim_end().to_owned();
         clip(&mut name);
-        let why = why.strip_prefix(" - ").map(str::trim).filter(|why| !why.is_empty());
+        let why = why
+            .strip_prefix(" - ")
+            .map(str::trim)
+            .filter(|why| !why.is_empty());
         let message = message.or(why).map(str::to_owned);
-        let file = name.split("::").next().filter(|file| file.ends_with(".py")).map(str::to_owned);
-        self.short.push(FailedTest { file, line: None, message, name });
+        let file = name
+            .split("::")
+            .next()
+            .filter(|file| file.ends_with(".py"))
+            .map(str::to_owned);
+        self.short.push(FailedTest {
+            file,
+            line: None,
+            message,
+            name,
+        });
     }
 }
 
@@ -255,11 +311,12 @@ impl Reader for Pytest {
             [b'!', b'!' | b' ', ..] => {
                 let why = line.trim_matches('!').trim();
                 // `-x` stops after a failure, which is counted.
-                self.stopped = (!why.is_empty() && !why.starts_with("stopping after ")).then(|| {
-                    let mut why = format!("the session stopped: {why}");
-                    clip(&mut why);
-                    why
-                });
+                self.stopped =
+                    (!why.is_empty() && !why.starts_with("stopping after ")).then(|| {
+                        let mut why = format!("the session stopped: {why}");
+                        clip(&mut why);
+                        why
+                    });
                 return;
             }
             [b'0'..=b'9', ..] | [b'n', b'o', b' ', b't', ..] if !self.framed => {
@@ -269,7 +326,9 @@ impl Reader for Pytest {
                     return self.sum(counts);
                 }
             }
-            [b'.' | b'F' | b'E' | b's' | b'x' | b'X' | b'R', ..] if line.ends_with("%]") => self.progress(line),
+            [b'.' | b'F' | b'E' | b's' | b'x' | b'X' | b'R', ..] if line.ends_with("%]") => {
+                self.progress(line)
+            }
             _ => {}
         }
         if self.stopped.is_some() && !line.is_empty() {
@@ -295,7 +354,9 @@ impl Reader for Pytest {
         }
         self.settle();
         self.failed.into_iter().for_each(|test| reading.fail(test));
-        self.problems.into_iter().for_each(|problem| reading.object(problem));
+        self.problems
+            .into_iter()
+            .for_each(|problem| reading.object(problem));
         // A session that is torn after another one.
         if u64::try_from(reading.failed_tests.len()).is_ok_and(|named| named > self.before.failed) {
             reading.object("more failed tests are named than counted");
@@ -319,7 +380,8 @@ fn failed(mut sections: Vec<Section>, short: Vec<FailedTest>) -> Vec<FailedTest>
             .collect();
     }
     let explained = |mut test: FailedTest| {
-        // `t.py::TestC::test_d[1]` has the section `TestC.test_d[1]`; `t.py` the section `ERROR collecting t.py`.
+        // `t.py::TestC::test_d[1]` has the section `TestC.test_d[1]`; `t.py` the section `ERROR
+        // collecting t.py`.
         let name = match test.name.split_once("::") {
             Some((_, name)) => match name.split_once('[') {
                 Some((name, parameters)) => format!("{}[{parameters}", name.replace("::", ".")),
@@ -328,11 +390,21 @@ fn failed(mut sections: Vec<Section>, short: Vec<FailedTest>) -> Vec<FailedTest>
             None => test.name.clone(),
         };
         let is_it = |s: &Section| {
-            let titled = s.title == name || (s.title.starts_with("ERROR ") && s.title.ends_with(&format!(" {name}")));
-            titled && (s.file.is_none() || test.file.is_none() || !s.title.starts_with("test") || same_file(s, &test))
+            let titled = s.title == name
+                || (s.title.starts_with("ERROR ") && s.title.ends_with(&format!(" {name}")));
+            titled
+                && (s.file.is_none()
+                    || test.file.is_none()
+                    || !s.title.starts_with("test")
+                    || same_file(s, &test))
         };
         if let Some(at) = sections.iter().position(is_it) {
-            let Section { message, file, line, .. } = sections.remove(at);
+            let Section {
+                message,
+                file,
+                line,
+                ..
+            } = sections.remove(at);
             if line.is_some() {
                 (test.file, test.line) = (file, line);
             }
@@ -345,10 +417,12 @@ fn failed(mut sections: Vec<Section>, short: Vec<FailedTest>) -> Vec<FailedTest>
     short.into_iter().map(explained).collect()
 }
 
-/// Whether a section may be about a test of this file: a failure inside of a helper has the helper's place, so only another
-/// test file speaks against it.
+/// Whether a section may be about a test of this file: a failure inside of a helper has the
+/// helper's place, so only another test file speaks against it.
 fn same_file(section: &Section, test: &FailedTest) -> bool {
-    let (Some(section), Some(test)) = (&section.file, &test.file) else { return true };
+    let (Some(section), Some(test)) = (&section.file, &test.file) else {
+        return true;
+    };
     let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
     !name(section).starts_with("test_") || name(section) == name(test)
 }
@@ -357,7 +431,10 @@ fn same_file(section: &Section, test: &FailedTest) -> bool {
 fn summary(text: &str) -> Option<TestCounts> {
     let (counts, time) = text.rsplit_once(" in ")?;
     let (_, after) = count(time)?;
-    let after = after.strip_prefix('.').and_then(count).map_or(after, |(_, after)| after);
+    let after = after
+        .strip_prefix('.')
+        .and_then(count)
+        .map_or(after, |(_, after)| after);
     let after = after.strip_prefix("s")?;
     let long = after.starts_with(" (") && after.ends_with(')');
     if !after.is_empty() && !long {
@@ -375,7 +452,11 @@ fn summary(text: &str) -> Option<TestCounts> {
             "skipped" | "xfailed" => &mut tests.skipped,
             "warning" | "warnings" | "deselected" | "rerun" => continue,
             // Plug-ins add words of their own, and tests that are only collected do not run.
-            _ if word.split(' ').count() <= 3 && word.bytes().all(|b| b.is_ascii_lowercase() || b == b' ') => continue,
+            _ if word.split(' ').count() <= 3
+                && word.bytes().all(|b| b.is_ascii_lowercase() || b == b' ') =>
+            {
+                continue;
+            }
             _ => return None,
         };
         *sum = sum.saturating_add(n);
@@ -393,7 +474,13 @@ mod tests {
 
     #[test]
     fn summaries() {
-        let counts = |passed, failed, skipped| Some(TestCounts { failed, passed, skipped });
+        let counts = |passed, failed, skipped| {
+            Some(TestCounts {
+                failed,
+                passed,
+                skipped,
+            })
+        };
         for (text, want) in [
             ("2 passed in 0.01s", counts(2, 0, 0)),
             (
@@ -404,7 +491,10 @@ mod tests {
             ("no tests ran in 0.00s", counts(0, 0, 0)),
             ("3 tests collected in 0.01s", counts(0, 0, 0)),
             ("2 passed, 3 subtests passed in 0.01s", counts(2, 0, 0)),
-            ("99999999999999999999999 passed in 1s", counts(u64::MAX, 0, 0)),
+            (
+                "99999999999999999999999 passed in 1s",
+                counts(u64::MAX, 0, 0),
+            ),
             ("2 passed", None),
             ("2 passed in 3 minutes", None),
             ("2 passed in 0.01seconds", None),
@@ -419,11 +509,25 @@ mod tests {
     fn sessions() {
         let starts = "=== test session starts ===\n";
         for (what, text, passed, failed, problem) in [
-            ("one", format!("{starts}=== 2 passed in 0.1s ===\n"), 2, 0, false),
-            ("two", format!("{starts}=== 2 passed in 0.1s ===\n{starts}=== 1 failed in 0.1s ===\n"), 2, 1, false),
+            (
+                "one",
+                format!("{starts}=== 2 passed in 0.1s ===\n"),
+                2,
+                0,
+                false,
+            ),
+            (
+                "two",
+                format!("{starts}=== 2 passed in 0.1s ===\n{starts}=== 1 failed in 0.1s ===\n"),
+                2,
+                1,
+                false,
+            ),
             (
                 "printed",
-                format!("{starts}=== 9 passed in 0.1s ===\n1 passed in 1s\n=== 2 passed in 0.1s ===\n"),
+                format!(
+                    "{starts}=== 9 passed in 0.1s ===\n1 passed in 1s\n=== 2 passed in 0.1s ===\n"
+                ),
                 2,
                 0,
                 false,
@@ -437,9 +541,21 @@ mod tests {
                 0,
                 false,
             ),
-            ("quiet", "..  [100%]\n2 passed in 0.01s\n".to_owned(), 2, 0, false),
+            (
+                "quiet",
+                "..  [100%]\n2 passed in 0.01s\n".to_owned(),
+                2,
+                0,
+                false,
+            ),
             ("died", format!("{starts}t.py .."), 0, 0, true),
-            ("interrupted", format!("{starts}!!! Interrupted: no !!!\n=== 1 passed in 0.1s ===\n"), 1, 0, true),
+            (
+                "interrupted",
+                format!("{starts}!!! Interrupted: no !!!\n=== 1 passed in 0.1s ===\n"),
+                1,
+                0,
+                true,
+            ),
             (
                 "stopped after the first",
                 format!("{starts}!!! stopping after 1 failures !!!\n=== 1 failed in 0.1s ===\n"),
@@ -447,14 +563,30 @@ mod tests {
                 1,
                 false,
             ),
-            ("a test cried", format!("{starts}!!! Oh !!!\ndone\n=== 1 passed in 0.1s ===\n"), 1, 0, false),
+            (
+                "a test cried",
+                format!("{starts}!!! Oh !!!\ndone\n=== 1 passed in 0.1s ===\n"),
+                1,
+                0,
+                false,
+            ),
         ] {
             let reading = read(&text).unwrap_or_else(|| panic!("{what}: not recognised"));
             let tests = reading.tests.unwrap();
             assert_eq!((tests.passed, tests.failed), (passed, failed), "{what}");
-            assert_eq!(!reading.problems.is_empty(), problem, "{what}: {:?}", reading.problems);
+            assert_eq!(
+                !reading.problems.is_empty(),
+                problem,
+                "{what}: {:?}",
+                reading.problems
+            );
         }
-        for text in ["1 failed\n", "=== x ===\n", " 2 passed in 0.1s\n", "got 2 passed in 0.1s\n"] {
+        for text in [
+            "1 failed\n",
+            "=== x ===\n",
+            " 2 passed in 0.1s\n",
+            "got 2 passed in 0.1s\n",
+        ] {
             assert_eq!(read(text), None, "{text}");
         }
     }

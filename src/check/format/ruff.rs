@@ -1,6 +1,7 @@
 //! What does ruff say? Concise, in full, or as JSON; `ruff format --check` too.
 //!
-//! Written from the output of ruff 0.4 to 0.14. Everything it reports is an error, as its own summary says.
+//! Written from the output of ruff 0.4 to 0.14. Everything it reports is an error, as its own
+//! summary says.
 
 use super::count::counted;
 use super::flake8::{concise, is_code};
@@ -60,12 +61,21 @@ impl Ruff {
             && let Some(at) = line.trim_start().strip_prefix("--> ")
         {
             let mut parts = at.trim_end().rsplitn(3, ':');
-            if let (Some(Ok(column)), Some(Ok(row)), Some(file)) =
-                (parts.next().map(str::parse), parts.next().map(str::parse), parts.next())
-            {
+            if let (Some(Ok(column)), Some(Ok(row)), Some(file)) = (
+                parts.next().map(str::parse),
+                parts.next().map(str::parse),
+                parts.next(),
+            ) {
                 self.telling = true;
                 let (file, line, column) = (Some(file.to_owned()), Some(row), Some(column));
-                self.reading.find(Finding { code: Some(code), column, file, line, message, severity: Level::Error });
+                self.reading.find(Finding {
+                    code: Some(code),
+                    column,
+                    file,
+                    line,
+                    message,
+                    severity: Level::Error,
+                });
             }
             return;
         }
@@ -73,8 +83,13 @@ impl Ruff {
             [b'A'..=b'Z', second, ..] if second.is_ascii_alphanumeric() => {
                 if let Some(file) = line.strip_prefix("Would reformat: ") {
                     self.telling = true;
-                    let (file, message) = (Some(file.to_owned()), "would be reformatted".to_owned());
-                    return self.reading.find(Finding { file, message, ..Finding::default() });
+                    let (file, message) =
+                        (Some(file.to_owned()), "would be reformatted".to_owned());
+                    return self.reading.find(Finding {
+                        file,
+                        message,
+                        ..Finding::default()
+                    });
                 }
                 if let Some(said) = left(line) {
                     self.said = self.said.saturating_add(said);
@@ -113,7 +128,11 @@ impl Ruff {
             file: Some(json.filename),
             line: json.location.as_ref().map(|at| at.row),
             message: json.message,
-            severity: if json.severity.as_deref() == Some("warning") { Level::Warning } else { Level::Error },
+            severity: if json.severity.as_deref() == Some("warning") {
+                Level::Warning
+            } else {
+                Level::Error
+            },
         });
     }
 }
@@ -161,7 +180,10 @@ fn headline(line: &str) -> Option<(String, String)> {
     };
     let named = code.strip_suffix(':').filter(is_name);
     let code = named.or_else(|| is_code(code).then_some(code))?;
-    let message = message.strip_prefix("[*] ").or_else(|| message.strip_prefix("[-] ")).unwrap_or(message);
+    let message = message
+        .strip_prefix("[*] ")
+        .or_else(|| message.strip_prefix("[-] "))
+        .unwrap_or(message);
     Some((code.to_owned(), message.trim_end().to_owned()))
 }
 
@@ -171,20 +193,31 @@ pub(super) fn is_ruffs(line: &str, concise: Option<&(Finding, bool)>) -> bool {
         [b'F', b'o', b'u', b'n', b'd', ..] => left(line).is_some(),
         [b'A', b'l', b'l', ..] => line == "All checks passed!",
         [b'[', b'*', b']', ..] => line.contains(" fixable with "),
-        [b'0'..=b'9', ..] => line.ends_with(" already formatted") || line.ends_with(" would be reformatted"),
-        [b'N', b'o', b' ', ..] => line.starts_with("No fixes available (") && line.contains("hidden fix"),
-        _ => concise.is_some_and(|(finding, fixable)| *fixable || finding.code.as_deref() == Some("invalid-syntax")),
+        [b'0'..=b'9', ..] => {
+            line.ends_with(" already formatted") || line.ends_with(" would be reformatted")
+        }
+        [b'N', b'o', b' ', ..] => {
+            line.starts_with("No fixes available (") && line.contains("hidden fix")
+        }
+        _ => concise.is_some_and(|(finding, fixable)| {
+            *fixable || finding.code.as_deref() == Some("invalid-syntax")
+        }),
     }
 }
 
 /// `Found 2 errors.`, `Found 2 errors (1 fixed, 1 remaining).`: how many are left.
 fn left(line: &str) -> Option<u64> {
     let (n, rest) = line.strip_prefix("Found ").and_then(counted)?;
-    let rest = rest.strip_prefix("errors").or_else(|| rest.strip_prefix("error"))?;
+    let rest = rest
+        .strip_prefix("errors")
+        .or_else(|| rest.strip_prefix("error"))?;
     if rest == "." {
         return Some(n);
     }
-    let (fixed, remaining) = rest.strip_prefix(" (")?.strip_suffix(" remaining).")?.split_once(" fixed, ")?;
+    let (fixed, remaining) = rest
+        .strip_prefix(" (")?
+        .strip_suffix(" remaining).")?
+        .split_once(" fixed, ")?;
     fixed.parse::<u64>().ok()?;
     remaining.parse().ok()
 }
@@ -197,12 +230,24 @@ mod tests {
     fn lines() {
         let read = |text: &str| crate::check::format::read(&[&FORMAT], text.as_bytes(), b"");
         for (text, errors, problem) in [
-            ("a.py:1:8: F401 [*] `os` imported but unused\nFound 1 error.\n", 1, false),
-            ("F401 [*] `os` imported but unused\n --> a.py:1:8\n  |\n\nFound 1 error.\n", 1, false),
+            (
+                "a.py:1:8: F401 [*] `os` imported but unused\nFound 1 error.\n",
+                1,
+                false,
+            ),
+            (
+                "F401 [*] `os` imported but unused\n --> a.py:1:8\n  |\n\nFound 1 error.\n",
+                1,
+                false,
+            ),
             ("invalid-syntax: Expected `)`\n --> a.py:1:8\n", 1, false),
             ("All checks passed!\n", 0, false),
             ("Found 3 errors (2 fixed, 1 remaining).\n", 1, false),
-            ("Would reformat: a.py\n1 file would be reformatted, 3 files already formatted\n", 1, false),
+            (
+                "Would reformat: a.py\n1 file would be reformatted, 3 files already formatted\n",
+                1,
+                false,
+            ),
             ("3 files already formatted\n", 0, false),
             ("error: Failed to parse a.py:1:2: no\n", 1, false),
             (
@@ -216,7 +261,14 @@ mod tests {
             assert_eq!((reading.errors, reading.warnings), (errors, 0), "{text}");
             assert_eq!(!reading.problems.is_empty(), problem, "{text}");
         }
-        for text in ["{}\n", "[{\"a\": 1}]\n", "Found 3 errors in 2 files\n", "F401 x\n", "All good\n", "error: no\n"] {
+        for text in [
+            "{}\n",
+            "[{\"a\": 1}]\n",
+            "Found 3 errors in 2 files\n",
+            "F401 x\n",
+            "All good\n",
+            "error: no\n",
+        ] {
             assert_eq!(read(text), None, "{text}");
         }
     }

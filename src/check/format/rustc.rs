@@ -1,7 +1,8 @@
-//! What do rustc, cargo and clippy say in their text? Headers with a severity, a code and a message, and a place behind an arrow.
+//! What do rustc, cargo and clippy say in their text? Headers with a severity, a code and a
+//! message, and a place behind an arrow.
 //!
-//! Written from the output of Rust 1.56 to 1.95. Cargo says everything again for each target and when it replays a cached build,
-//! so each finding counts once.
+//! Written from the output of Rust 1.56 to 1.95. Cargo says everything again for each target and
+//! when it replays a cached build, so each finding counts once.
 
 use super::count::counted;
 use super::launched::launched;
@@ -78,7 +79,13 @@ const OF_CARGO: &[&str] = &[
 impl Diagnostics {
     /// None so far, for a format with this id.
     pub(super) fn of(id: &str) -> Self {
-        Self { reading: Reading::of(id), seen: Seen::default(), open: [None, None], telling: false, failed: false }
+        Self {
+            reading: Reading::of(id),
+            seen: Seen::default(),
+            open: [None, None],
+            telling: false,
+            failed: false,
+        }
     }
 
     /// Takes a line of text.
@@ -115,11 +122,14 @@ impl Diagnostics {
         self.failed = true;
     }
 
-    /// A message that is not a finding but adds up findings, or says what cargo did with them. Says whether it is one.
+    /// A message that is not a finding but adds up findings, or says what cargo did with them. Says
+    /// whether it is one.
     pub(super) fn roll_up(&mut self, level: Level, message: &str) -> bool {
         match level {
             Level::Error => {
-                if message.starts_with("aborting due to ") || message.starts_with("could not compile `") {
+                if message.starts_with("aborting due to ")
+                    || message.starts_with("could not compile `")
+                {
                     self.telling = true;
                     if message.contains("due to ") {
                         self.failed = true;
@@ -128,18 +138,25 @@ impl Diagnostics {
                     }
                     return true;
                 }
-                let targets = || counted(message).is_some_and(|(_, rest)| rest.starts_with("target"));
+                let targets =
+                    || counted(message).is_some_and(|(_, rest)| rest.starts_with("target"));
                 message.starts_with("test failed, to rerun ")
                     || message.starts_with("doctest failed, to rerun ")
                     || message.starts_with("could not document `")
-                    || matches!(message, "build failed" | "test run failed" | "no tests to run")
+                    || matches!(
+                        message,
+                        "build failed" | "test run failed" | "no tests to run"
+                    )
                     || (message.starts_with("command `") && message.contains("` exited with "))
                     || (targets() && message.ends_with(" failed:"))
             }
             Level::Warning => {
                 let generated = || message.starts_with('`') && message.contains(") generated ");
-                let emitted = || counted(message).is_some_and(|(_, rest)| rest.ends_with(" emitted"));
-                let roll_up = generated() || emitted() || message.starts_with("build failed, waiting for other jobs");
+                let emitted =
+                    || counted(message).is_some_and(|(_, rest)| rest.ends_with(" emitted"));
+                let roll_up = generated()
+                    || emitted()
+                    || message.starts_with("build failed, waiting for other jobs");
                 self.telling |= roll_up;
                 roll_up || message.contains(" tests were not run due to ")
             }
@@ -151,7 +168,8 @@ impl Diagnostics {
         self.flush(Stream::Out);
         self.flush(Stream::Err);
         if self.failed && self.reading.errors == 0 {
-            self.reading.object("the build failed, but no error was found in its output");
+            self.reading
+                .object("the build failed, but no error was found in its output");
         }
         (self.reading, self.telling)
     }
@@ -176,15 +194,28 @@ impl Diagnostics {
     }
 
     fn header(&mut self, stream: Stream, line: &str) {
-        let Some((severity, code, message)) = header(line) else { return };
+        let Some((severity, code, message)) = header(line) else {
+            return;
+        };
         self.flush(stream);
         if self.roll_up(severity, message) {
             return;
         }
-        self.telling |= code.is_some_and(is_error_code) || OF_CARGO.iter().any(|words| message.starts_with(words));
-        let finding =
-            Finding { code: code.map(str::to_owned), message: message.to_owned(), severity, ..Finding::default() };
-        self.set(stream, Some(Open { finding, part: Part::Head }));
+        self.telling |= code.is_some_and(is_error_code)
+            || OF_CARGO.iter().any(|words| message.starts_with(words));
+        let finding = Finding {
+            code: code.map(str::to_owned),
+            message: message.to_owned(),
+            severity,
+            ..Finding::default()
+        };
+        self.set(
+            stream,
+            Some(Open {
+                finding,
+                part: Part::Head,
+            }),
+        );
     }
 
     fn indented(&mut self, stream: Stream, line: &str) {
@@ -212,7 +243,12 @@ impl Diagnostics {
                     if open.part == Part::Head && open.finding.file.is_none() {
                         let (file, line, column) = arrow(at);
                         let told = line.is_some();
-                        open.finding = Finding { file, line, column, ..std::mem::take(&mut open.finding) };
+                        open.finding = Finding {
+                            file,
+                            line,
+                            column,
+                            ..std::mem::take(&mut open.finding)
+                        };
                         self.telling |= told;
                     }
                 } else if let Some(note) = text.strip_prefix("= ") {
@@ -233,8 +269,12 @@ impl Diagnostics {
             match first {
                 _ if line == "Caused by:" => open.part = Part::Cause,
                 _ if open.part == Part::Over => self.flush(stream),
-                b'n' if line == "note: the lint level is defined here" => open.part = Part::LintLevel,
-                b'n' | b'h' if line.starts_with("note: ") || line.starts_with("help: ") => open.part = Part::Child,
+                b'n' if line == "note: the lint level is defined here" => {
+                    open.part = Part::LintLevel
+                }
+                b'n' | b'h' if line.starts_with("note: ") || line.starts_with("help: ") => {
+                    open.part = Part::Child
+                }
                 b'0'..=b'9' if open.part == Part::LintLevel && open.finding.code.is_none() => {
                     open.finding.code = level_of(line);
                 }
@@ -243,7 +283,12 @@ impl Diagnostics {
         }
         // `--message-format=short`: only a file of Rust is looked at, others write the same.
         let drive = matches!(line.as_bytes(), [_, b':', b'\\' | b'/', ..]);
-        let Some(colon) = line.get(if drive { 2 } else { 0 }..).and_then(|rest| rest.find(':')) else { return };
+        let Some(colon) = line
+            .get(if drive { 2 } else { 0 }..)
+            .and_then(|rest| rest.find(':'))
+        else {
+            return;
+        };
         let colon = if drive { colon + 2 } else { colon };
         if line.get(..colon).is_some_and(|file| file.ends_with(".rs"))
             && let Some(at) = place(line)
@@ -299,8 +344,14 @@ fn is_error_code(code: &str) -> bool {
 /// `FILE:LINE:COLUMN` behind an arrow, or only a file.
 fn arrow(at: &str) -> (Option<String>, Option<u64>, Option<u64>) {
     let mut parts = at.trim_end().rsplitn(3, ':');
-    match (parts.next().map(str::parse), parts.next().map(str::parse), parts.next()) {
-        (Some(Ok(column)), Some(Ok(line)), Some(file)) => (Some(file.to_owned()), Some(line), Some(column)),
+    match (
+        parts.next().map(str::parse),
+        parts.next().map(str::parse),
+        parts.next(),
+    ) {
+        (Some(Ok(column)), Some(Ok(line)), Some(file)) => {
+            (Some(file.to_owned()), Some(line), Some(column))
+        }
         _ => (Some(at.trim_end().to_owned()), None, None),
     }
 }
@@ -308,15 +359,24 @@ fn arrow(at: &str) -> (Option<String>, Option<u64>, Option<u64>) {
 /// The lint behind `= note:` or `= help:`.
 fn lint(note: &str) -> Option<String> {
     if let Some(note) = note.strip_prefix("note: ") {
-        let note = note.strip_prefix("requested on the command line with ").unwrap_or(note);
+        let note = note
+            .strip_prefix("requested on the command line with ")
+            .unwrap_or(note);
         let quoted = note.strip_prefix('`')?.split('`').next()?;
-        if let Some(inner) = quoted.strip_prefix("#[").or_else(|| quoted.strip_prefix("#![")) {
+        if let Some(inner) = quoted
+            .strip_prefix("#[")
+            .or_else(|| quoted.strip_prefix("#!["))
+        {
             return level_of(inner);
         }
-        let option = ["-D ", "-W ", "-F ", "-A "].iter().find_map(|o| quoted.strip_prefix(o))?;
+        let option = ["-D ", "-W ", "-F ", "-A "]
+            .iter()
+            .find_map(|o| quoted.strip_prefix(o))?;
         return Some(option.replace('-', "_")).filter(|lint| lint != "warnings");
     }
-    let (_, anchor) = note.strip_prefix("help: for further information visit https://")?.split_once("index.html#")?;
+    let (_, anchor) = note
+        .strip_prefix("help: for further information visit https://")?
+        .split_once("index.html#")?;
     let name = anchor.trim_end();
     let sane = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     sane.then(|| format!("clippy::{name}"))
@@ -332,15 +392,17 @@ fn level_of(text: &str) -> Option<String> {
 
 /// One of cargo's lines about its progress: a verb that ends in column 12.
 pub(super) fn is_status(line: &str) -> bool {
-    let Some((verb, rest)) = line.split_at_checked(12) else { return false };
+    let Some((verb, rest)) = line.split_at_checked(12) else {
+        return false;
+    };
     if !verb.starts_with(' ') || !rest.starts_with(' ') {
         return false;
     }
     let rest = rest.trim_start();
     match verb.trim_start() {
-        "Compiling" | "Checking" | "Fresh" | "Documenting" | "Dirty" => {
-            rest.split_once(" v").is_some_and(|(_, version)| version.starts_with(|c: char| c.is_ascii_digit()))
-        }
+        "Compiling" | "Checking" | "Fresh" | "Documenting" | "Dirty" => rest
+            .split_once(" v")
+            .is_some_and(|(_, version)| version.starts_with(|c: char| c.is_ascii_digit())),
         "Finished" => rest.contains("target(s) in "),
         _ => false,
     }
@@ -357,14 +419,26 @@ mod tests {
     #[test]
     fn codes_of_lints() {
         for (note, want) in [
-            ("note: `#[warn(unused_variables)]` on by default", Some("unused_variables")),
-            ("note: `#[warn(dead_code)]` (part of `#[warn(unused)]`) on by default", Some("dead_code")),
-            ("note: `-D unused-variables` implied by `-D warnings`", Some("unused_variables")),
+            (
+                "note: `#[warn(unused_variables)]` on by default",
+                Some("unused_variables"),
+            ),
+            (
+                "note: `#[warn(dead_code)]` (part of `#[warn(unused)]`) on by default",
+                Some("dead_code"),
+            ),
+            (
+                "note: `-D unused-variables` implied by `-D warnings`",
+                Some("unused_variables"),
+            ),
             (
                 "note: `-W clippy::must-use-candidate` implied by `-W clippy::pedantic`",
                 Some("clippy::must_use_candidate"),
             ),
-            ("note: requested on the command line with `-D clippy::unwrap-used`", Some("clippy::unwrap_used")),
+            (
+                "note: requested on the command line with `-D clippy::unwrap-used`",
+                Some("clippy::unwrap_used"),
+            ),
             (
                 "help: for further information visit https://rust-lang.github.io/rust-clippy/rust-1.95.0/index.html#len_zero",
                 Some("clippy::len_zero"),
@@ -375,7 +449,10 @@ mod tests {
         ] {
             assert_eq!(lint(note).as_deref(), want, "{note}");
         }
-        assert_eq!(level_of("4 | #![deny(clippy::eq_op)]").as_deref(), Some("clippy::eq_op"));
+        assert_eq!(
+            level_of("4 | #![deny(clippy::eq_op)]").as_deref(),
+            Some("clippy::eq_op")
+        );
         assert_eq!(level_of("4 | #![deny(warnings)]"), None);
     }
 
@@ -386,30 +463,76 @@ mod tests {
             ("twice the same", format!("{warning}{warning}"), 0, 1, false),
             (
                 "roll-ups",
-                format!("{warning}warning: 1 warning emitted\n\nwarning: `x` (lib) generated 1 warning\n"),
+                format!(
+                    "{warning}warning: 1 warning emitted\n\nwarning: `x` (lib) generated 1 warning\n"
+                ),
                 0,
                 1,
                 false,
             ),
-            ("no error was understood", "error: aborting due to 2 previous errors\n".to_owned(), 0, 0, true),
-            ("rustc was killed", "error: could not compile `x` (lib)\n".to_owned(), 0, 0, true),
-            ("a code tells", "error[E0463]: can't find crate for `std`\n".to_owned(), 1, 0, false),
-            ("short", "src/a.rs:1:2: error[E0425]: no\nsrc/a.rs:3:1: warning: unused\n".to_owned(), 1, 1, false),
+            (
+                "no error was understood",
+                "error: aborting due to 2 previous errors\n".to_owned(),
+                0,
+                0,
+                true,
+            ),
+            (
+                "rustc was killed",
+                "error: could not compile `x` (lib)\n".to_owned(),
+                0,
+                0,
+                true,
+            ),
+            (
+                "a code tells",
+                "error[E0463]: can't find crate for `std`\n".to_owned(),
+                1,
+                0,
+                false,
+            ),
+            (
+                "short",
+                "src/a.rs:1:2: error[E0425]: no\nsrc/a.rs:3:1: warning: unused\n".to_owned(),
+                1,
+                1,
+                false,
+            ),
             (
                 "nothing to say",
-                "   Compiling x v0.1.0 (/repo)\n    Finished dev [unoptimized] target(s) in 1s\n".to_owned(),
+                "   Compiling x v0.1.0 (/repo)\n    Finished dev [unoptimized] target(s) in 1s\n"
+                    .to_owned(),
                 0,
                 0,
                 false,
             ),
-            ("of cargo", "error: failed to parse manifest at `/x`\n\nCaused by:\n  missing\n".to_owned(), 1, 0, false),
+            (
+                "of cargo",
+                "error: failed to parse manifest at `/x`\n\nCaused by:\n  missing\n".to_owned(),
+                1,
+                0,
+                false,
+            ),
         ] {
             let reading = read(&text).unwrap_or_else(|| panic!("{what}: not recognised"));
-            assert_eq!((reading.errors, reading.warnings), (errors, warnings), "{what}: {reading:?}");
-            assert_eq!(!reading.problems.is_empty(), problem, "{what}: {:?}", reading.problems);
+            assert_eq!(
+                (reading.errors, reading.warnings),
+                (errors, warnings),
+                "{what}: {reading:?}"
+            );
+            assert_eq!(
+                !reading.problems.is_empty(),
+                problem,
+                "{what}: {:?}",
+                reading.problems
+            );
         }
-        let cause = read("error: failed to parse manifest at `/x`\n\nCaused by:\n  missing\n").unwrap();
-        assert_eq!(cause.findings.first().unwrap().message, "failed to parse manifest at `/x`: missing");
+        let cause =
+            read("error: failed to parse manifest at `/x`\n\nCaused by:\n  missing\n").unwrap();
+        assert_eq!(
+            cause.findings.first().unwrap().message,
+            "failed to parse manifest at `/x`: missing"
+        );
     }
 
     #[test]

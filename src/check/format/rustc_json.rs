@@ -1,7 +1,8 @@
-//! What do rustc and cargo say as JSON (`--message-format=json`, `--error-format=json`)? One message a line.
+//! What do rustc and cargo say as JSON (`--message-format=json`, `--error-format=json`)? One
+//! message a line.
 //!
-//! Cargo writes its own words as text to standard error all the same, and with `json-render-diagnostics` those of rustc too, so
-//! text is read beside it.
+//! Cargo writes its own words as text to standard error all the same, and with
+//! `json-render-diagnostics` those of rustc too, so text is read beside it.
 
 use super::rustc::{Diagnostics, written_by};
 use super::{Format, Reader, Stream};
@@ -16,7 +17,12 @@ pub const FORMAT: Format = Format {
     names: &["cargo", "rustc", "clippy"],
     kinds: &[Kind::Compile, Kind::Lint],
     written_by,
-    reader: || Box::new(Messages { found: Diagnostics::of("rustc-json"), any: false }),
+    reader: || {
+        Box::new(Messages {
+            found: Diagnostics::of("rustc-json"),
+            any: false,
+        })
+    },
 };
 
 struct Messages {
@@ -67,7 +73,9 @@ impl Reader for Messages {
                 Err(_) if is_torn(line) => self.torn(),
                 Err(_) => {}
             }
-        } else if line.starts_with("{\"$message_type\":\"diagnostic\"") || line.starts_with("{\"message\":\"") {
+        } else if line.starts_with("{\"$message_type\":\"diagnostic\"")
+            || line.starts_with("{\"message\":\"")
+        {
             match serde_json::from_str::<OfRustc>(line) {
                 Ok(message) => self.of_rustc(message),
                 Err(_) if line.starts_with("{\"$") => self.torn(),
@@ -104,7 +112,12 @@ impl Messages {
     }
 
     fn of_rustc(&mut self, message: OfRustc) {
-        let OfRustc { message, code, level, spans } = message;
+        let OfRustc {
+            message,
+            code,
+            level,
+            spans,
+        } = message;
         let severity = match level.as_str() {
             "error" | "error: internal compiler error" => Level::Error,
             "warning" => Level::Warning,
@@ -115,14 +128,22 @@ impl Messages {
         if spans.is_empty() && self.found.roll_up(severity, &message) {
             return;
         }
-        let span = spans.iter().find(|span| span.is_primary).or_else(|| spans.first());
+        let span = spans
+            .iter()
+            .find(|span| span.is_primary)
+            .or_else(|| spans.first());
         self.found.find(Finding {
             code: code.map(|code| code.code),
             column: span.map(|span| span.column_start),
             file: span.map(|span| span.file_name.clone()),
             line: span.map(|span| span.line_start),
             // As in the text, where only the first line is the message.
-            message: message.lines().next().unwrap_or_default().trim_end().to_owned(),
+            message: message
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .trim_end()
+                .to_owned(),
             severity,
         });
     }

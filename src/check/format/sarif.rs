@@ -14,15 +14,23 @@ pub const FORMAT: Format = Format {
     names: &["sarif"],
     kinds: &[Kind::Lint, Kind::Compile],
     written_by: |argv| npm::asks(argv, &["sarif"]),
-    reader: || Box::new(Sarif { document: Document::new(SIGNS) }),
+    reader: || {
+        Box::new(Sarif {
+            document: Document::new(SIGNS),
+        })
+    },
 };
 
 const SIGNS: Signs = Signs {
-    begins: |line| line.strip_prefix('{').is_some_and(|rest| matches!(rest.trim_start().as_bytes(), [] | [b'"', ..])),
+    begins: |line| {
+        line.strip_prefix('{')
+            .is_some_and(|rest| matches!(rest.trim_start().as_bytes(), [] | [b'"', ..]))
+    },
     later: false,
     tells: |text| {
         let schema = text.contains("\"$schema\"") && text.contains("sarif");
-        schema || text.contains("\"runs\"") && (text.contains("\"2.1.0\"") || text.contains("sarif"))
+        schema
+            || text.contains("\"runs\"") && (text.contains("\"2.1.0\"") || text.contains("sarif"))
     },
 };
 
@@ -163,8 +171,8 @@ struct Region {
     start_line: Option<f64>,
 }
 
-/// The results of a run: the first of them, and of the others how many there are of each rule and level. The rules may stand
-/// behind them.
+/// The results of a run: the first of them, and of the others how many there are of each rule and
+/// level. The rules may stand behind them.
 #[derive(Default)]
 struct Results {
     first: Vec<SarifResult>,
@@ -202,13 +210,21 @@ impl<'de> Deserialize<'de> for Results {
 }
 
 impl SarifResult {
-    /// Whether it counts at all: not of another kind than a failure, gone since the baseline, or suppressed.
+    /// Whether it counts at all: not of another kind than a failure, gone since the baseline, or
+    /// suppressed.
     fn counts(&self) -> bool {
         let fails = self.kind.as_deref().is_none_or(|kind| kind == "fail");
         let absent = self.baseline_state.as_deref() == Some("absent");
         // A suppression that is refused or not yet agreed to suppresses nothing.
-        let agreed = |s: &Suppression| s.status.as_deref().is_none_or(|status| status == "accepted");
-        let suppressed = self.suppressions.as_ref().is_some_and(|all| !all.is_empty() && all.iter().all(agreed));
+        let agreed = |s: &Suppression| {
+            s.status
+                .as_deref()
+                .is_none_or(|status| status == "accepted")
+        };
+        let suppressed = self
+            .suppressions
+            .as_ref()
+            .is_some_and(|all| !all.is_empty() && all.iter().all(agreed));
         fails && !absent && !suppressed
     }
 
@@ -252,11 +268,19 @@ fn one(run: &Run, reading: &mut Reading) {
     for result in &run.results.first {
         let kin = result.kin();
         let rule = rule(run, &kin);
-        let Some(severity) = severity(&kin, rule) else { continue };
-        let place = result.locations.first().map(|location| &location.physical_location);
+        let Some(severity) = severity(&kin, rule) else {
+            continue;
+        };
+        let place = result
+            .locations
+            .first()
+            .map(|location| &location.physical_location);
         let region = place.map(|place| &place.region);
         reading.find(Finding {
-            code: kin.id.or_else(|| rule.map(|rule| rule.id.clone())).filter(|id| !id.is_empty()),
+            code: kin
+                .id
+                .or_else(|| rule.map(|rule| rule.id.clone()))
+                .filter(|id| !id.is_empty()),
             column: collected::natural(region.and_then(|region| region.start_column)),
             file: place.and_then(|place| file(run, &place.artifact_location)),
             line: collected::natural(region.and_then(|region| region.start_line)),
@@ -272,10 +296,20 @@ fn one(run: &Run, reading: &mut Reading) {
         }
     }
     for invocation in run.invocations.iter().flatten() {
-        let notes = [&invocation.tool_execution_notifications, &invocation.tool_configuration_notifications];
-        for note in notes.into_iter().flatten().filter(|note| note.level.as_deref() == Some("error")) {
+        let notes = [
+            &invocation.tool_execution_notifications,
+            &invocation.tool_configuration_notifications,
+        ];
+        for note in notes
+            .into_iter()
+            .flatten()
+            .filter(|note| note.level.as_deref() == Some("error"))
+        {
             let why = message(&note.message, None);
-            reading.object(format!("the tool had an error: {}", why.lines().next().unwrap_or_default()));
+            reading.object(format!(
+                "the tool had an error: {}",
+                why.lines().next().unwrap_or_default()
+            ));
         }
         if invocation.execution_successful == Some(false) {
             reading.object("the log says that the tool did not run successfully");
@@ -293,13 +327,14 @@ fn severity(kin: &Kin, rule: Option<&Rule>) -> Option<Level> {
     }
 }
 
-/// The rule of a result: by its place in the tool or one of its extensions, or by its id, of which a part behind `/` may be
-/// finer than the rule.
+/// The rule of a result: by its place in the tool or one of its extensions, or by its id, of which
+/// a part behind `/` may be finer than the rule.
 fn rule<'a>(run: &'a Run, kin: &Kin) -> Option<&'a Rule> {
     let component = match kin.component {
-        Some(index) => {
-            usize::try_from(index).ok().and_then(|index| run.tool.extensions.get(index)).unwrap_or(&run.tool.driver)
-        }
+        Some(index) => usize::try_from(index)
+            .ok()
+            .and_then(|index| run.tool.extensions.get(index))
+            .unwrap_or(&run.tool.driver),
         None => &run.tool.driver,
     };
     let index = kin.index.and_then(|index| usize::try_from(index).ok());
@@ -308,7 +343,11 @@ fn rule<'a>(run: &'a Run, kin: &Kin) -> Option<&'a Rule> {
     }
     let mut wanted = kin.id.as_deref()?;
     loop {
-        let all = || std::iter::once(&run.tool.driver).chain(&run.tool.extensions).flat_map(|part| &part.rules);
+        let all = || {
+            std::iter::once(&run.tool.driver)
+                .chain(&run.tool.extensions)
+                .flat_map(|part| &part.rules)
+        };
         if let Some(rule) = all().find(|rule| rule.id == wanted) {
             return Some(rule);
         }
@@ -388,24 +427,40 @@ mod tests {
         for (name, text, want) in [
             (
                 "levels",
-                with(r#"{"level":"error"},{"level":"warning"},{"level":"note"},{"level":"none"},{}"#),
+                with(
+                    r#"{"level":"error"},{"level":"warning"},{"level":"note"},{"level":"none"},{}"#,
+                ),
                 Some((1, 2, 0)),
             ),
             (
                 "by id",
-                with(r#"{"ruleId":"A"},{"ruleId":"B"},{"ruleId":"A/sub"},{"ruleId":"C"},{"ruleId":"E"}"#),
+                with(
+                    r#"{"ruleId":"A"},{"ruleId":"B"},{"ruleId":"A/sub"},{"ruleId":"C"},{"ruleId":"E"}"#,
+                ),
                 Some((3, 1, 0)),
             ),
             (
                 "by place",
-                with(r#"{"ruleIndex":0},{"rule":{"index":1}},{"rule":{"index":0,"toolComponent":{"index":0}}}"#),
+                with(
+                    r#"{"ruleIndex":0},{"rule":{"index":1}},{"rule":{"index":0,"toolComponent":{"index":0}}}"#,
+                ),
                 Some((2, 0, 0)),
             ),
-            ("no such place", with(r#"{"ruleIndex":-1,"ruleId":"A"},{"ruleIndex":99}"#), Some((1, 1, 0))),
-            ("its own level first", with(r#"{"ruleId":"A","level":"warning"}"#), Some((0, 1, 0))),
+            (
+                "no such place",
+                with(r#"{"ruleIndex":-1,"ruleId":"A"},{"ruleIndex":99}"#),
+                Some((1, 1, 0)),
+            ),
+            (
+                "its own level first",
+                with(r#"{"ruleId":"A","level":"warning"}"#),
+                Some((0, 1, 0)),
+            ),
             (
                 "kinds",
-                with(r#"{"kind":"pass","level":"error"},{"kind":"fail","level":"error"},{"kind":"review"}"#),
+                with(
+                    r#"{"kind":"pass","level":"error"},{"kind":"fail","level":"error"},{"kind":"review"}"#,
+                ),
                 Some((1, 0, 0)),
             ),
             (
@@ -417,10 +472,16 @@ mod tests {
             ),
             (
                 "baseline",
-                with(r#"{"level":"error","baselineState":"absent"},{"level":"error","baselineState":"unchanged"}"#),
+                with(
+                    r#"{"level":"error","baselineState":"absent"},{"level":"error","baselineState":"unchanged"}"#,
+                ),
                 Some((1, 0, 0)),
             ),
-            ("many", with(&vec![r#"{"ruleId":"A"}"#; RESULTS_KEPT + 5].join(",")), Some((10_005, 0, 0))),
+            (
+                "many",
+                with(&vec![r#"{"ruleId":"A"}"#; RESULTS_KEPT + 5].join(",")),
+                Some((10_005, 0, 0)),
+            ),
             ("nothing found", with(""), Some((0, 0, 0))),
             ("no results", log(r#""results":null"#), Some((0, 0, 0))),
             (
@@ -432,18 +493,38 @@ mod tests {
             ),
             (
                 "two logs",
-                format!("{}\n{}", with(r#"{"level":"error"}"#), with(r#"{"level":"error"}"#)),
+                format!(
+                    "{}\n{}",
+                    with(r#"{"level":"error"}"#),
+                    with(r#"{"level":"error"}"#)
+                ),
                 Some((2, 0, 0)),
             ),
-            ("torn", with(r#"{"level":"error"}"#)[..200].to_owned() + "\"runs\"", Some((0, 0, 1))),
-            ("deep", log(&format!("\"results\":{}", "[".repeat(100_000))), Some((0, 0, 1))),
+            (
+                "torn",
+                with(r#"{"level":"error"}"#)[..200].to_owned() + "\"runs\"",
+                Some((0, 0, 1)),
+            ),
+            (
+                "deep",
+                log(&format!("\"results\":{}", "[".repeat(100_000))),
+                Some((0, 0, 1)),
+            ),
             (
                 "deep and ignored",
-                log(&format!("\"x\":{}{}", "[".repeat(100_000), "]".repeat(100_000))),
+                log(&format!(
+                    "\"x\":{}{}",
+                    "[".repeat(100_000),
+                    "]".repeat(100_000)
+                )),
                 Some((0, 0, 0)),
             ),
             ("another document", "{\"a\": 1}".to_owned(), None),
-            ("a word of it", "{\"a\": \"\\\"runs\\\"\", \"b\": {\"runs\": 1}}".to_owned(), None),
+            (
+                "a word of it",
+                "{\"a\": \"\\\"runs\\\"\", \"b\": {\"runs\": 1}}".to_owned(),
+                None,
+            ),
             ("nothing", String::new(), None),
         ] {
             assert_eq!(found(&text), want, "{name}");
@@ -465,6 +546,9 @@ mod tests {
             message: "Use b, not c.".into(),
             severity: Level::Warning,
         };
-        assert_eq!(read(&[&FORMAT], text.as_bytes(), b"").unwrap().findings, [want]);
+        assert_eq!(
+            read(&[&FORMAT], text.as_bytes(), b"").unwrap().findings,
+            [want]
+        );
     }
 }

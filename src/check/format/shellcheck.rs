@@ -1,4 +1,5 @@
-//! What does ShellCheck print: for people, like gcc, or as JSON? `info` and `style` are no findings.
+//! What does ShellCheck print: for people, like gcc, or as JSON? `info` and `style` are no
+//! findings.
 
 use super::command::program;
 use super::place::place;
@@ -92,8 +93,13 @@ impl Shellcheck {
 
     /// `In FILE line 3:`; whether it is that.
     fn header(&mut self, line: &str) -> bool {
-        let parts = line.strip_prefix("In ").and_then(|l| l.strip_suffix(':')).and_then(|l| l.rsplit_once(" line "));
-        let Some((file, Ok(number))) = parts.map(|(file, number)| (file, number.parse())) else { return false };
+        let parts = line
+            .strip_prefix("In ")
+            .and_then(|l| l.strip_suffix(':'))
+            .and_then(|l| l.rsplit_once(" line "));
+        let Some((file, Ok(number))) = parts.map(|(file, number)| (file, number.parse())) else {
+            return false;
+        };
         self.at = Some((file.to_owned(), number));
         self.now = Now::Source;
         true
@@ -102,11 +108,20 @@ impl Shellcheck {
     /// `    ^--^ SC2086 (info): MESSAGE`; anything else ends the comments of a line.
     fn comment(&mut self, line: &str) {
         let text = line.trim_start_matches(' ');
-        let column = u64::try_from(line.len() - text.len()).unwrap_or(0).saturating_add(1);
-        let code = text.trim_start_matches(['^', '-']).strip_prefix(' ').filter(|_| text.starts_with('^'));
-        let parts = code.and_then(|rest| rest.split_once(" (")).filter(|(code, _)| is_code(code));
-        let parts =
-            parts.and_then(|(code, rest)| rest.split_once("): ").map(|(level, message)| (code, level, message)));
+        let column = u64::try_from(line.len() - text.len())
+            .unwrap_or(0)
+            .saturating_add(1);
+        let code = text
+            .trim_start_matches(['^', '-'])
+            .strip_prefix(' ')
+            .filter(|_| text.starts_with('^'));
+        let parts = code
+            .and_then(|rest| rest.split_once(" ("))
+            .filter(|(code, _)| is_code(code));
+        let parts = parts.and_then(|(code, rest)| {
+            rest.split_once("): ")
+                .map(|(level, message)| (code, level, message))
+        });
         match (parts, self.at.clone()) {
             (Some((code, level, message)), Some((file, number))) => {
                 self.find(&file, number, column, level, code, message);
@@ -119,18 +134,28 @@ impl Shellcheck {
         let comments = if line.starts_with('[') {
             serde_json::from_str::<Vec<Comment>>(line).ok()
         } else {
-            serde_json::from_str::<Document>(line).ok().map(|document| document.comments)
+            serde_json::from_str::<Document>(line)
+                .ok()
+                .map(|document| document.comments)
         };
         match comments {
             Some(comments) => {
                 self.known = true;
                 for c in comments {
-                    self.find(&c.file, c.line, c.column, &c.level, &format!("SC{}", c.code), &c.message);
+                    self.find(
+                        &c.file,
+                        c.line,
+                        c.column,
+                        &c.level,
+                        &format!("SC{}", c.code),
+                        &c.message,
+                    );
                 }
             }
             None if line.starts_with("{\"comments\":[") || is_begun(line) => {
                 self.known = true;
-                self.reading.object("the report of ShellCheck is cut off or is no JSON");
+                self.reading
+                    .object("the report of ShellCheck is cut off or is no JSON");
             }
             None => {}
         }
@@ -142,8 +167,12 @@ impl Shellcheck {
             self.known = true;
             return self.reading.object(line);
         }
-        let Some((body, code)) = line.strip_suffix(']').and_then(|l| l.rsplit_once(" [")) else { return };
-        let Some(at) = place(body).filter(|_| is_code(code)) else { return };
+        let Some((body, code)) = line.strip_suffix(']').and_then(|l| l.rsplit_once(" [")) else {
+            return;
+        };
+        let Some(at) = place(body).filter(|_| is_code(code)) else {
+            return;
+        };
         if let (Some(column), Some((level, message))) = (at.column, at.rest.split_once(": ")) {
             self.find(at.file, at.line, column, level, code, message);
         }
@@ -156,7 +185,8 @@ fn is_begun(line: &str) -> bool {
 }
 
 fn is_code(text: &str) -> bool {
-    text.strip_prefix("SC").is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+    text.strip_prefix("SC")
+        .is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
 #[cfg(test)]
@@ -167,16 +197,34 @@ mod tests {
     #[test]
     fn outputs() {
         for (text, want) in [
-            ("\nIn a b.sh line 3:\necho $a\n     ^-- SC2164 (warning): Use it.\n", Some("0 1 0")),
+            (
+                "\nIn a b.sh line 3:\necho $a\n     ^-- SC2164 (warning): Use it.\n",
+                Some("0 1 0"),
+            ),
             // The source may look like a comment, and like the place of another.
-            ("\nIn a.sh line 3:\n^-- SC1 (error): no\n^-- SC2164 (warning): Use it.\n", Some("0 1 0")),
-            ("\nIn a.sh line 3:\nIn b.sh line 1:\n^-- SC2164 (error): Use it.\n", Some("1 0 0")),
-            ("\nIn a.sh line 3:\nx\n^-- SC2086 (info): Quote.\n\nDid you mean: \n^-- SC1 (error): no\n", Some("0 0 0")),
-            ("a.sh:3:6: error: Mean it. [SC2078]\na.sh:4:1: note: Quote. [SC2086]\n", Some("1 0 0")),
+            (
+                "\nIn a.sh line 3:\n^-- SC1 (error): no\n^-- SC2164 (warning): Use it.\n",
+                Some("0 1 0"),
+            ),
+            (
+                "\nIn a.sh line 3:\nIn b.sh line 1:\n^-- SC2164 (error): Use it.\n",
+                Some("1 0 0"),
+            ),
+            (
+                "\nIn a.sh line 3:\nx\n^-- SC2086 (info): Quote.\n\nDid you mean: \n^-- SC1 (error): no\n",
+                Some("0 0 0"),
+            ),
+            (
+                "a.sh:3:6: error: Mean it. [SC2078]\na.sh:4:1: note: Quote. [SC2086]\n",
+                Some("1 0 0"),
+            ),
             ("[]\n", Some("0 0 0")),
             ("{\"comments\":[]}\n", Some("0 0 0")),
             ("{\"comments\":[{\"file\":\"a.sh\"", Some("0 0 1")),
-            ("[{\"file\":\"a.sh\",\"line\":3,\"endLine\":3,\"column\":6,\"level\":\"error\",\"co", Some("0 0 1")),
+            (
+                "[{\"file\":\"a.sh\",\"line\":3,\"endLine\":3,\"column\":6,\"level\":\"error\",\"co",
+                Some("0 0 1"),
+            ),
             ("[{\"file\":\"a.py\"}]\n", None),
             ("a.c:3:6: error: x [-Wy]\n", None),
             ("In short line 3:\n", None),

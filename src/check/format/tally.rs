@@ -1,6 +1,7 @@
 //! What does a line of counts say: `1 failed, 2 skipped, 5 total`?
 
-/// The counts of such a line with their words. The separator stands between them; what does not begin with a number is left out.
+/// The counts of such a line with their words. The separator stands between them; what does not
+/// begin with a number is left out.
 pub fn counts(text: &str, separator: char) -> impl Iterator<Item = (u64, &str)> {
     text.split(separator).filter_map(|part| count(part.trim()))
 }
@@ -8,7 +9,10 @@ pub fn counts(text: &str, separator: char) -> impl Iterator<Item = (u64, &str)> 
 /// A number at the beginning, at most 2^64-1, and the words behind it.
 #[must_use]
 pub fn count(text: &str) -> Option<(u64, &str)> {
-    let end = text.bytes().position(|b| !b.is_ascii_digit()).unwrap_or(text.len());
+    let end = text
+        .bytes()
+        .position(|b| !b.is_ascii_digit())
+        .unwrap_or(text.len());
     let (digits, rest) = text.split_at_checked(end)?;
     // Too many digits are too many tests, not none.
     (end > 0).then(|| (digits.parse().unwrap_or(u64::MAX), rest.trim_start()))
@@ -17,11 +21,16 @@ pub fn count(text: &str) -> Option<(u64, &str)> {
 /// A name for a test in suites: the parts that are not blank, as `a > b`.
 #[must_use]
 pub fn path<'a>(parts: impl IntoIterator<Item = &'a str>) -> String {
-    let parts: Vec<&str> = parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).collect();
+    let parts: Vec<&str> = parts
+        .into_iter()
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .collect();
     parts.join(" > ")
 }
 
-/// The message of a failure while its lines come: the first lines that are not blank, on as many lines.
+/// The message of a failure while its lines come: the first lines that are not blank, on as many
+/// lines.
 #[derive(Clone, Debug, Default)]
 pub struct Message {
     text: String,
@@ -72,18 +81,21 @@ impl Message {
     }
 }
 
-/// The file and line of a stack's line, `at f (a.js:3:15)` or `❯ a.ts:4:8`. Places inside Node and in other people's packages
-/// are none.
+/// The file and line of a stack's line, `at f (a.js:3:15)` or `❯ a.ts:4:8`. Places inside Node and
+/// in other people's packages are none.
 #[must_use]
 pub fn frame(line: &str) -> Option<(&str, u64)> {
     let line = line.trim();
-    let at = line.strip_prefix("at ").or_else(|| line.strip_prefix("❯ "))?;
+    let at = line
+        .strip_prefix("at ")
+        .or_else(|| line.strip_prefix("❯ "))?;
     let place = match at.rsplit_once('(') {
         Some((_, place)) => place.strip_suffix(')')?,
         None => at.rsplit(' ').next()?,
     };
     let (file, line) = located(place)?;
-    let foreign = file.starts_with("node:") || file.contains("node_modules/") || file.contains("<anonymous>");
+    let foreign =
+        file.starts_with("node:") || file.contains("node_modules/") || file.contains("<anonymous>");
     (!foreign).then_some((file, line))
 }
 
@@ -104,21 +116,36 @@ mod tests {
     #[test]
     fn lines_of_counts() {
         let all = |text, separator| counts(text, separator).collect::<Vec<_>>();
-        assert_eq!(all(" 1 failed, 4 passed, 5 total", ','), [(1, "failed"), (4, "passed"), (5, "total")]);
-        assert_eq!(all("1 failed | 1 passed (2)", '|'), [(1, "failed"), (1, "passed (2)")]);
+        assert_eq!(
+            all(" 1 failed, 4 passed, 5 total", ','),
+            [(1, "failed"), (4, "passed"), (5, "total")]
+        );
+        assert_eq!(
+            all("1 failed | 1 passed (2)", '|'),
+            [(1, "failed"), (1, "passed (2)")]
+        );
         assert_eq!(all("no tests", '|'), []);
-        assert_eq!(count("99999999999999999999999 failed"), Some((u64::MAX, "failed")));
+        assert_eq!(
+            count("99999999999999999999999 failed"),
+            Some((u64::MAX, "failed"))
+        );
         assert_eq!(count("failed"), None);
     }
 
     #[test]
     fn frames() {
         for (line, want) in [
-            ("      at Object.toBe (a.test.js:3:151)", Some(("a.test.js", 3))),
+            (
+                "      at Object.toBe (a.test.js:3:151)",
+                Some(("a.test.js", 3)),
+            ),
             ("at file:///x/a.mjs:4:32", Some(("/x/a.mjs", 4))),
             ("at async f (C:\\x\\a.js:4:32)", Some(("C:\\x\\a.js", 4))),
             (" ❯ a.test.ts:4:88", Some(("a.test.ts", 4))),
-            (" ❯ Timeout._onTimeout b.test.ts:3:47", Some(("b.test.ts", 3))),
+            (
+                " ❯ Timeout._onTimeout b.test.ts:3:47",
+                Some(("b.test.ts", 3)),
+            ),
             ("at f (node:internal/timers:483:21)", None),
             ("at f (../node_modules/jest/a.js:4:2)", None),
             ("at new Promise (<anonymous>)", None),

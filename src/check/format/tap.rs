@@ -1,8 +1,9 @@
 //! How is TAP (versions 12 to 14) read?
 //!
-//! Every point counts, those of subtests and those that stand for subtests alike. Subtests are indented by four blanks, before
-//! their point (TAP 14) or behind it in braces. What is indented counts only if a comment `# Subtest` or a plan shows that it is
-//! a subtest; what stands in a YAML block never does.
+//! Every point counts, those of subtests and those that stand for subtests alike. Subtests are
+//! indented by four blanks, before their point (TAP 14) or behind it in braces. What is indented
+//! counts only if a comment `# Subtest` or a plan shows that it is a subtest; what stands in a YAML
+//! block never does.
 
 use super::tally::{self, Message};
 use super::{Format, Reader, Stream, node_test, npm};
@@ -16,7 +17,9 @@ pub const FORMAT: Format = Format {
     names: &["tap", "node"],
     kinds: &[Kind::Test],
     written_by: |argv| {
-        node_test::runs_tests(argv) || npm::starts(argv, &["tap", "tape"]) || npm::asks(argv, &["tap", "tap-flat"])
+        node_test::runs_tests(argv)
+            || npm::starts(argv, &["tap", "tape"])
+            || npm::asks(argv, &["tap", "tap-flat"])
     },
     reader: || Box::<Tap>::default(),
 };
@@ -50,7 +53,8 @@ struct Level {
     failed: Vec<FailedTest>,
     problems: Vec<String>,
     points: u64,
-    /// Whether the first point has the number 1; without a plan nothing else tells that this is TAP.
+    /// Whether the first point has the number 1; without a plan nothing else tells that this is
+    /// TAP.
     numbered: bool,
     plan: Option<Plan>,
     /// The name of the subtest that follows or is open below.
@@ -79,13 +83,15 @@ impl Reader for Tap {
                 self.yaml = None;
                 return;
             }
-            // A value may hold lines that are not indented, so only its end ends a block. One that is never closed swallows points,
-            // and the plan is not kept.
+            // A value may hold lines that are not indented, so only its end ends a block. One that
+            // is never closed swallows points, and the plan is not kept.
             return self.detail(indent, text);
         }
         let after_point = std::mem::take(&mut self.after_point);
         match text.as_bytes() {
-            [b'-', b'-', b'-', ..] if after_point.is_some_and(|at| indent > at) && text.trim_end() == "---" => {
+            [b'-', b'-', b'-', ..]
+                if after_point.is_some_and(|at| indent > at) && text.trim_end() == "---" =>
+            {
                 self.yaml = Some(indent)
             }
             [b'o', b'k', ..]
@@ -111,8 +117,14 @@ impl Reader for Tap {
         }
         let mut reading = Reading::of(FORMAT.id);
         reading.tests = Some(self.total.counts);
-        self.total.problems.into_iter().for_each(|problem| reading.object(problem));
-        self.total.failed.into_iter().for_each(|test| reading.fail(test));
+        self.total
+            .problems
+            .into_iter()
+            .for_each(|problem| reading.object(problem));
+        self.total
+            .failed
+            .into_iter()
+            .for_each(|test| reading.fail(test));
         Some(reading)
     }
 }
@@ -131,10 +143,14 @@ impl Tap {
         } else if let Some(name) = text.strip_prefix("# Subtest") {
             self.flush();
             let name = name.strip_prefix(':').unwrap_or(name).trim();
-            // Some write the comment outside and some inside of the subtest: inside, it names the level itself.
+            // Some write the comment outside and some inside of the subtest: inside, it names the
+            // level itself.
             if depth > 0
                 && self.levels.len() == depth
-                && let Some(above) = self.levels.get_mut(depth - 1).filter(|above| above.below.is_none())
+                && let Some(above) = self
+                    .levels
+                    .get_mut(depth - 1)
+                    .filter(|above| above.below.is_none())
             {
                 above.below = Some(unescaped(name));
                 self.level(depth).announced = true;
@@ -144,7 +160,11 @@ impl Tap {
             let level = self.level(depth);
             level.below = Some(unescaped(name));
             level.announced |= depth > 0;
-        } else if depth == 0 && text.strip_prefix("TAP version ").is_some_and(|v| v.trim().parse::<u32>().is_ok()) {
+        } else if depth == 0
+            && text
+                .strip_prefix("TAP version ")
+                .is_some_and(|v| v.trim().parse::<u32>().is_ok())
+        {
             self.close(0);
             self.told = true;
             self.level(0).announced = true;
@@ -153,7 +173,11 @@ impl Tap {
             self.close(depth + 1);
         } else if let Some(reason) = bail_out(text) {
             self.flush();
-            let known = self.told || self.levels.first().is_some_and(|level| level.points > 0 || level.plan.is_some());
+            let known = self.told
+                || self
+                    .levels
+                    .first()
+                    .is_some_and(|level| level.points > 0 || level.plan.is_some());
             if known && (depth == 0 || self.levels.len() > depth) {
                 self.told = true;
                 let level = self.level(depth);
@@ -181,9 +205,16 @@ impl Tap {
 
     fn point(&mut self, depth: usize, point: &Point<'_>) {
         self.flush();
-        // A subtest's own plan is not a first one: an unannounced level is believed when its plan comes.
+        // A subtest's own plan is not a first one: an unannounced level is believed when its plan
+        // comes.
         self.close(depth + 1);
-        if depth == 0 && point.number == Some(1) && self.levels.first().is_some_and(|l| l.is_complete_by_last_plan()) {
+        if depth == 0
+            && point.number == Some(1)
+            && self
+                .levels
+                .first()
+                .is_some_and(|l| l.is_complete_by_last_plan())
+        {
             // Another document follows.
             self.close(0);
         }
@@ -191,9 +222,15 @@ impl Tap {
         level.points = level.points.saturating_add(1);
         level.numbered |= level.points == 1 && point.number == Some(1);
         level.below = point.opens.then(|| point.shown());
-        if let Some(plan) = level.plan.filter(|plan| !plan.first || point.number.is_some_and(|n| n > plan.count)) {
+        if let Some(plan) = level
+            .plan
+            .filter(|plan| !plan.first || point.number.is_some_and(|n| n > plan.count))
+        {
             let shown = point.number.unwrap_or(level.points);
-            level.object(format!("test {shown} is outside of the plan 1..{}", plan.count));
+            level.object(format!(
+                "test {shown} is outside of the plan 1..{}",
+                plan.count
+            ));
         }
         let counts = &mut level.counts;
         let count = match (point.directive, point.ok) {
@@ -204,8 +241,20 @@ impl Tap {
         *count = count.saturating_add(1);
         if point.directive.is_none() && !point.ok {
             let name = point.shown();
-            let name = tally::path(self.path(depth).iter().map(String::as_str).chain([name.as_str()]));
-            self.failure = Some((depth, FailedTest { name, ..FailedTest::default() }, Message::default()));
+            let name = tally::path(
+                self.path(depth)
+                    .iter()
+                    .map(String::as_str)
+                    .chain([name.as_str()]),
+            );
+            self.failure = Some((
+                depth,
+                FailedTest {
+                    name,
+                    ..FailedTest::default()
+                },
+                Message::default(),
+            ));
         }
         self.after_point = Some(depth * INDENT);
     }
@@ -222,9 +271,14 @@ impl Tap {
             level.object("two plans".to_owned());
             return;
         }
-        level.plan = Some(Plan { count, first: level.points == 0 });
-        // A plan alone is also a range of numbers in other people's output; nothing planned is TAP's word for it.
-        self.told |= depth == 0 && (count == 0 || self.levels.first().is_some_and(|level| level.points > 0));
+        level.plan = Some(Plan {
+            count,
+            first: level.points == 0,
+        });
+        // A plan alone is also a range of numbers in other people's output; nothing planned is
+        // TAP's word for it.
+        self.told |=
+            depth == 0 && (count == 0 || self.levels.first().is_some_and(|level| level.points > 0));
         if let Some(level) = self.levels.get_mut(depth)
             && count == 0
             && reason.is_some()
@@ -240,10 +294,13 @@ impl Tap {
         }
         self.flush();
         while self.levels.len() > depth {
-            let Some(mut level) = self.levels.pop() else { return };
+            let Some(mut level) = self.levels.pop() else {
+                return;
+            };
             let outer = self.levels.is_empty();
             if outer {
-                let shown = level.plan.is_some() && level.points > 0 || level.announced || level.bailed;
+                let shown =
+                    level.plan.is_some() && level.points > 0 || level.announced || level.bailed;
                 self.told |= shown || level.points > 0 && level.numbered;
             } else if !level.announced && (level.plan.is_none() || level.points == 0) {
                 continue;
@@ -260,12 +317,18 @@ impl Tap {
 
     /// The names of the subtests that are open above a depth.
     fn path(&self, depth: usize) -> Vec<String> {
-        self.levels.iter().take(depth).filter_map(|level| level.below.clone()).collect()
+        self.levels
+            .iter()
+            .take(depth)
+            .filter_map(|level| level.below.clone())
+            .collect()
     }
 
     /// A line in a YAML block.
     fn detail(&mut self, indent: usize, text: &str) {
-        let Some((_, test, message)) = &mut self.failure else { return };
+        let Some((_, test, message)) = &mut self.failure else {
+            return;
+        };
         if let Some(key) = self.block {
             if indent > key || text.is_empty() {
                 // vitest nests what others write flat.
@@ -278,7 +341,9 @@ impl Tap {
             self.block = None;
             message.end();
         }
-        let Some((key, value)) = text.split_once(':') else { return };
+        let Some((key, value)) = text.split_once(':') else {
+            return;
+        };
         let value = value.trim();
         match key {
             "error" | "message" if message.is_empty() => {
@@ -382,7 +447,8 @@ impl Point<'_> {
     /// How it is called: by its name, or by its number.
     fn shown(&self) -> String {
         if self.name.is_empty() {
-            self.number.map_or_else(|| "unnamed".to_owned(), |number| number.to_string())
+            self.number
+                .map_or_else(|| "unnamed".to_owned(), |number| number.to_string())
         } else {
             unescaped(self.name)
         }
@@ -400,23 +466,36 @@ fn point(text: &str) -> Option<Point<'_>> {
         return None;
     }
     let (number, rest) = match tally::count(trimmed) {
-        Some((number, behind)) if behind.is_empty() || trimmed.contains(' ') && !trimmed.starts_with(behind) => {
+        Some((number, behind))
+            if behind.is_empty() || trimmed.contains(' ') && !trimmed.starts_with(behind) =>
+        {
             let digits = trimmed.bytes().take_while(u8::is_ascii_digit).count();
             // A number is a word of its own.
             match trimmed.get(digits..) {
-                Some(behind) if behind.is_empty() || behind.starts_with(' ') => (Some(number), behind.trim_start()),
+                Some(behind) if behind.is_empty() || behind.starts_with(' ') => {
+                    (Some(number), behind.trim_start())
+                }
                 _ => (None, trimmed),
             }
         }
         _ => (None, trimmed),
     };
-    let rest = rest.strip_prefix("- ").unwrap_or(if rest == "-" { "" } else { rest }).trim();
+    let rest = rest
+        .strip_prefix("- ")
+        .unwrap_or(if rest == "-" { "" } else { rest })
+        .trim();
     let (rest, opens) = match rest.strip_suffix('{') {
         Some(rest) if rest.is_empty() || rest.ends_with(' ') => (rest.trim_end(), true),
         _ => (rest, false),
     };
     let (name, directive) = split_directive(rest);
-    Some(Point { ok, number, name, directive, opens })
+    Some(Point {
+        ok,
+        number,
+        name,
+        directive,
+        opens,
+    })
 }
 
 /// Cuts a description at its directive: an unescaped `#` behind a blank and one of the two words.
@@ -427,9 +506,12 @@ fn split_directive(text: &str) -> (&str, Option<Directive>) {
             continue;
         }
         let comment = text.get(at + 1..).unwrap_or_default().trim_start();
-        let end = comment.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(comment.len());
+        let end = comment
+            .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+            .unwrap_or(comment.len());
         let word = comment.get(..end).unwrap_or_default();
-        let directive = if word.eq_ignore_ascii_case("skip") || word.eq_ignore_ascii_case("skipped") {
+        let directive = if word.eq_ignore_ascii_case("skip") || word.eq_ignore_ascii_case("skipped")
+        {
             Directive::Skip
         } else if word.eq_ignore_ascii_case("todo") {
             Directive::Todo
@@ -455,7 +537,8 @@ fn plan(text: &str) -> Option<(u64, Option<&str>)> {
 fn bail_out(text: &str) -> Option<&str> {
     const WORDS: &str = "bail out!";
     let head = text.get(..WORDS.len())?;
-    head.eq_ignore_ascii_case(WORDS).then(|| text.get(WORDS.len()..).unwrap_or_default().trim())
+    head.eq_ignore_ascii_case(WORDS)
+        .then(|| text.get(WORDS.len()..).unwrap_or_default().trim())
 }
 
 /// `\#` and `\\` in a description mean the characters.
@@ -466,7 +549,10 @@ fn unescaped(text: &str) -> String {
 /// A YAML scalar on one line, without its quotes.
 fn unquoted(text: &str) -> &str {
     let text = text.trim();
-    ['\'', '"'].iter().find_map(|q| text.strip_prefix(*q)?.strip_suffix(*q)).unwrap_or(text)
+    ['\'', '"']
+        .iter()
+        .find_map(|q| text.strip_prefix(*q)?.strip_suffix(*q))
+        .unwrap_or(text)
 }
 
 #[cfg(test)]
@@ -476,7 +562,11 @@ mod tests {
 
     fn tests(text: &str) -> Option<(u64, u64, u64, usize)> {
         let reading = read(&[&FORMAT], text.as_bytes(), b"")?;
-        let TestCounts { failed, passed, skipped } = reading.tests?;
+        let TestCounts {
+            failed,
+            passed,
+            skipped,
+        } = reading.tests?;
         Some((passed, failed, skipped, reading.problems.len()))
     }
 
@@ -484,25 +574,46 @@ mod tests {
     fn documents() {
         for (text, want) in [
             ("1..1\nok 1 - prints not ok 2 - x\n", Some((1, 0, 0, 0))),
-            ("ok 1 a\nnot ok 2 b\nok 3 c # SKIP -\n# tests 2\n1..3\n", Some((1, 1, 1, 0))),
-            ("TAP version 13\n1..3\nok\nnot ok # todo\nok 3 # Skip: no db\n", Some((1, 0, 2, 0))),
+            (
+                "ok 1 a\nnot ok 2 b\nok 3 c # SKIP -\n# tests 2\n1..3\n",
+                Some((1, 1, 1, 0)),
+            ),
+            (
+                "TAP version 13\n1..3\nok\nnot ok # todo\nok 3 # Skip: no db\n",
+                Some((1, 0, 2, 0)),
+            ),
             ("1..2\nok 1\n", Some((1, 0, 0, 1))),
             ("1..1\nok 1\nok 2\n", Some((2, 0, 0, 2))),
             ("ok 1\nok 2\n", Some((2, 0, 0, 1))),
-            ("1..3\nok 1 - a\nBail out! database is down\n", Some((1, 0, 0, 1))),
+            (
+                "1..3\nok 1 - a\nBail out! database is down\n",
+                Some((1, 0, 0, 1)),
+            ),
             ("1..3\nok 1 - a\nbail OUT!\n", Some((1, 0, 0, 1))),
             ("1..0 # SKIP nothing to do\n", Some((0, 0, 0, 0))),
             ("1..0\n", Some((0, 0, 0, 0))),
             ("TAP version 14\n", Some((0, 0, 0, 1))),
-            ("1..2\nok 1 - issue#todo\nok 2 - a \\# skip\n", Some((2, 0, 0, 0))),
-            ("1..2\nok 1 - fixes #1 # TODO\nok 2 - # skipping is fun\n", Some((1, 0, 1, 0))),
+            (
+                "1..2\nok 1 - issue#todo\nok 2 - a \\# skip\n",
+                Some((2, 0, 0, 0)),
+            ),
+            (
+                "1..2\nok 1 - fixes #1 # TODO\nok 2 - # skipping is fun\n",
+                Some((1, 0, 1, 0)),
+            ),
             ("1..1\r\nok 1\r\n", Some((1, 0, 0, 0))),
             ("1..2\nok 1\nok 2\n1..1\nok 1\n", Some((3, 0, 0, 0))),
             ("ok 1\nok 2\n1..2\nok 1\n1..1\n", Some((3, 0, 0, 0))),
-            ("TAP version 13\n1..1\nok 1\nTAP version 13\n1..2\nok 1\n", Some((2, 0, 0, 1))),
+            (
+                "TAP version 13\n1..1\nok 1\nTAP version 13\n1..2\nok 1\n",
+                Some((2, 0, 0, 1)),
+            ),
             ("1..1\n1..1\nok 1\n", Some((1, 0, 0, 1))),
             ("1..99999999999999999999999\nok 1\n", Some((1, 0, 0, 1))),
-            ("not ok 5 - printed\nTAP version 13\n1..1\nok 1\n", Some((1, 0, 0, 0))),
+            (
+                "not ok 5 - printed\nTAP version 13\n1..1\nok 1\n",
+                Some((1, 0, 0, 0)),
+            ),
             ("1..2\n", None),
             ("ok  \tgithub.com/x/z\t0.005s\n", None),
             ("okay\nok then\nnot ok\n", None),
@@ -521,17 +632,47 @@ mod tests {
                 "1..1\n# Subtest: s\n    ok 1 - a\n    not ok 2 - b\n    1..2\nnot ok 1 - s\n",
                 Some((1, 2, 0, 0)),
             ),
-            ("inside", "    # Subtest: s\n    ok 1 - a\n    1..1\nok 1 - s\n1..1\n", Some((2, 0, 0, 0))),
-            ("bare", "    ok 1 - a\n    1..1\nok 1 - s\n1..1\n", Some((2, 0, 0, 0))),
-            ("braces", "1..1\nok 1 - s # time=1ms {\n    1..1\n    ok 1 - a\n}\n", Some((2, 0, 0, 0))),
-            ("no subtest", "1..1\nok 1 - s\n    ok 1 - printed\n    not ok 2 - printed\n", Some((1, 0, 0, 0))),
-            ("short", "# Subtest: s\n    1..2\n    ok 1 - a\nok 1 - s\n1..1\n", Some((2, 0, 0, 1))),
-            ("yaml", "1..2\nnot ok 1\n  ---\n  x: |\n    not ok 2 - no\nok 5\n  ...\nok 2\n", Some((1, 1, 0, 0))),
-            ("skipped", "# Subtest: s\n    1..0 # SKIP no\nok 1 - s # SKIP no\n1..1\n", Some((0, 0, 1, 0))),
+            (
+                "inside",
+                "    # Subtest: s\n    ok 1 - a\n    1..1\nok 1 - s\n1..1\n",
+                Some((2, 0, 0, 0)),
+            ),
+            (
+                "bare",
+                "    ok 1 - a\n    1..1\nok 1 - s\n1..1\n",
+                Some((2, 0, 0, 0)),
+            ),
+            (
+                "braces",
+                "1..1\nok 1 - s # time=1ms {\n    1..1\n    ok 1 - a\n}\n",
+                Some((2, 0, 0, 0)),
+            ),
+            (
+                "no subtest",
+                "1..1\nok 1 - s\n    ok 1 - printed\n    not ok 2 - printed\n",
+                Some((1, 0, 0, 0)),
+            ),
+            (
+                "short",
+                "# Subtest: s\n    1..2\n    ok 1 - a\nok 1 - s\n1..1\n",
+                Some((2, 0, 0, 1)),
+            ),
+            (
+                "yaml",
+                "1..2\nnot ok 1\n  ---\n  x: |\n    not ok 2 - no\nok 5\n  ...\nok 2\n",
+                Some((1, 1, 0, 0)),
+            ),
+            (
+                "skipped",
+                "# Subtest: s\n    1..0 # SKIP no\nok 1 - s # SKIP no\n1..1\n",
+                Some((0, 0, 1, 0)),
+            ),
         ] {
             assert_eq!(tests(text), want, "{name}");
         }
-        let deep: String = (0..500).map(|i| format!("{}# Subtest: x\n", " ".repeat(4 * i))).collect();
+        let deep: String = (0..500)
+            .map(|i| format!("{}# Subtest: x\n", " ".repeat(4 * i)))
+            .collect();
         assert!(tests(&format!("TAP version 14\n{deep}")).is_some());
     }
 
@@ -542,7 +683,14 @@ mod tests {
         let failed: Vec<_> = reading
             .failed_tests
             .iter()
-            .map(|t| (t.name.as_str(), t.message.as_deref(), t.file.as_deref(), t.line))
+            .map(|t| {
+                (
+                    t.name.as_str(),
+                    t.message.as_deref(),
+                    t.file.as_deref(),
+                    t.line,
+                )
+            })
             .collect();
         assert_eq!(
             failed,

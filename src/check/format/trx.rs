@@ -1,6 +1,7 @@
 //! How is a TRX report of Visual Studio read?
 //!
-//! The results are counted, of those with inner results the inner ones; a report that has only counters is believed.
+//! The results are counted, of those with inner results the inner ones; a report that has only
+//! counters is believed.
 
 use super::collected::{Content, Document, Signs};
 use super::xml::{self, Node};
@@ -16,11 +17,18 @@ pub const FORMAT: Format = Format {
     kinds: &[Kind::Test],
     // It is written to a file.
     written_by: |_| false,
-    reader: || Box::new(Trx { document: Document::new(SIGNS) }),
+    reader: || {
+        Box::new(Trx {
+            document: Document::new(SIGNS),
+        })
+    },
 };
 
-const SIGNS: Signs =
-    Signs { begins: |line| line.starts_with('<'), later: false, tells: |text| text.contains("<TestRun") };
+const SIGNS: Signs = Signs {
+    begins: |line| line.starts_with('<'),
+    later: false,
+    tells: |text| text.contains("<TestRun"),
+};
 
 struct Trx {
     document: Document,
@@ -32,12 +40,17 @@ impl Reader for Trx {
     }
 
     fn finish(self: Box<Self>) -> Option<Reading> {
-        let mut report = Report { reading: Reading::of(FORMAT.id), ..Report::default() };
+        let mut report = Report {
+            reading: Reading::of(FORMAT.id),
+            ..Report::default()
+        };
         match self.document.finish()? {
             Content::TooLarge => report.reading.object("the report is too large to read"),
             Content::Text(text) => {
                 if let Err(problem) = xml::walk(&text, |node| report.node(node)) {
-                    report.reading.object(format!("the report cannot be read: {problem}"));
+                    report
+                        .reading
+                        .object(format!("the report cannot be read: {problem}"));
                 }
             }
         }
@@ -91,7 +104,11 @@ enum Text {
 impl Report {
     fn node(&mut self, node: Node<'_>) {
         match node {
-            Node::Open { depth, name, attributes } => self.open(depth, name, &attributes),
+            Node::Open {
+                depth,
+                name,
+                attributes,
+            } => self.open(depth, name, &attributes),
             Node::Text(text) => self.text(text),
             Node::Close { depth } => {
                 self.text.take_if(|(at, _)| *at == depth);
@@ -112,7 +129,10 @@ impl Report {
                 if let Some(outer) = self.results.last_mut() {
                     outer.has_inner = true;
                 }
-                let mut result = TestResult { depth, ..TestResult::default() };
+                let mut result = TestResult {
+                    depth,
+                    ..TestResult::default()
+                };
                 attributes.each(|key, value| match key {
                     "testName" => result.name = value(),
                     "outcome" => result.outcome = value(),
@@ -128,7 +148,8 @@ impl Report {
             "Counters" => {
                 let (mut total, mut passed, mut failed) = (None, 0_u64, 0_u64);
                 attributes.each(|key, value| {
-                    let number = || super::tally::count(value().trim()).map_or(0, |(number, _)| number);
+                    let number =
+                        || super::tally::count(value().trim()).map_or(0, |(number, _)| number);
                     match key {
                         "total" => total = Some(number()),
                         "passed" => passed = number(),
@@ -139,8 +160,14 @@ impl Report {
                     }
                 });
                 // Skipped tests are counted under several names, or only in the total.
-                let skipped = total.unwrap_or(0).saturating_sub(passed.saturating_add(failed));
-                self.run.declared = Some(TestCounts { failed, passed, skipped });
+                let skipped = total
+                    .unwrap_or(0)
+                    .saturating_sub(passed.saturating_add(failed));
+                self.run.declared = Some(TestCounts {
+                    failed,
+                    passed,
+                    skipped,
+                });
             }
             "Message" if !self.results.is_empty() => self.text = Some((depth, Text::Message)),
             "StackTrace" if !self.results.is_empty() => self.text = Some((depth, Text::Stack)),
@@ -154,7 +181,9 @@ impl Report {
                     self.reading.object("the run had an error");
                 }
             }
-            "Text" if self.run_error && self.results.is_empty() => self.text = Some((depth, Text::RunInfo)),
+            "Text" if self.run_error && self.results.is_empty() => {
+                self.text = Some((depth, Text::RunInfo))
+            }
             _ => {}
         }
     }
@@ -165,7 +194,8 @@ impl Report {
             (Some((_, Text::Stack)), Some(result)) => xml::append(&mut result.stack, text),
             (Some((_, Text::RunInfo)), _) => {
                 let line = xml::first_lines(text);
-                if let (Some(problem), Some(line)) = (self.reading.problems.last_mut(), line.lines().next())
+                if let (Some(problem), Some(line)) =
+                    (self.reading.problems.last_mut(), line.lines().next())
                     && problem == "the run had an error"
                 {
                     problem.push_str(": ");
@@ -186,7 +216,8 @@ impl Report {
                 shown.passed = shown.passed.saturating_add(1);
                 return;
             }
-            "NotExecuted" | "Inconclusive" | "NotRunnable" | "Pending" | "Disconnected" | "InProgress" => {
+            "NotExecuted" | "Inconclusive" | "NotRunnable" | "Pending" | "Disconnected"
+            | "InProgress" => {
                 shown.skipped = shown.skipped.saturating_add(1);
                 return;
             }
@@ -204,18 +235,34 @@ impl Report {
     }
 
     fn end_run(&mut self) {
-        let Run { begun, shown, declared, outcome } = std::mem::take(&mut self.run);
+        let Run {
+            begun,
+            shown,
+            declared,
+            outcome,
+        } = std::mem::take(&mut self.run);
         if !begun {
             return;
         }
         let any = shown != TestCounts::default();
-        let counts = if any { shown } else { declared.unwrap_or_default() };
+        let counts = if any {
+            shown
+        } else {
+            declared.unwrap_or_default()
+        };
         if any && shown.failed == 0 && declared.is_some_and(|declared| declared.failed > 0) {
-            self.reading.object(format!("it counts {} failures and shows none", declared.unwrap_or_default().failed));
+            self.reading.object(format!(
+                "it counts {} failures and shows none",
+                declared.unwrap_or_default().failed
+            ));
         }
-        let ended_badly = matches!(&*outcome, "Failed" | "Error" | "Aborted" | "Timeout" | "PassedButRunAborted");
+        let ended_badly = matches!(
+            &*outcome,
+            "Failed" | "Error" | "Aborted" | "Timeout" | "PassedButRunAborted"
+        );
         if ended_badly && counts.failed == 0 {
-            self.reading.object(format!("the run's outcome is `{outcome}`"));
+            self.reading
+                .object(format!("the run's outcome is `{outcome}`"));
         }
         super::jest::add(&mut self.total, counts);
     }
@@ -237,13 +284,22 @@ mod tests {
     fn reports() {
         let tests = |text: &str| {
             let reading = read(&[&FORMAT], text.as_bytes(), b"")?;
-            let TestCounts { failed, passed, skipped } = reading.tests?;
+            let TestCounts {
+                failed,
+                passed,
+                skipped,
+            } = reading.tests?;
             Some((passed, failed, skipped, reading.problems.len()))
         };
         let result = |outcome: &str| format!("<UnitTestResult testName='t' outcome='{outcome}'/>");
-        let all: String = ["Passed", "Failed", "NotExecuted", "Timeout", "Inconclusive"].map(result).concat();
-        let run =
-            |inner: &str| format!("\u{feff}<?xml version=\"1.0\"?>\n<TestRun><Results>{inner}</Results></TestRun>");
+        let all: String = ["Passed", "Failed", "NotExecuted", "Timeout", "Inconclusive"]
+            .map(result)
+            .concat();
+        let run = |inner: &str| {
+            format!(
+                "\u{feff}<?xml version=\"1.0\"?>\n<TestRun><Results>{inner}</Results></TestRun>"
+            )
+        };
         let counters = |attributes: &str| {
             run("").replace(
                 "</TestRun>",

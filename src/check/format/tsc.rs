@@ -36,7 +36,8 @@ impl Reader for Tsc {
         }
         // In watch mode the time stands before it.
         if line.starts_with("Found ")
-            || line.starts_with(|c: char| c.is_ascii_digit() || c == '[') && line.contains(" - Found ")
+            || line.starts_with(|c: char| c.is_ascii_digit() || c == '[')
+                && line.contains(" - Found ")
         {
             return self.summary(line);
         }
@@ -68,12 +69,22 @@ impl Tsc {
 
     /// `Found 2 errors in 2 files.`, in watch mode behind the time and with a full stop.
     fn summary(&mut self, line: &str) {
-        let text = line.strip_prefix("Found ").or_else(|| line.split_once(" - Found ").map(|(_, text)| text));
-        let Some((Some(count), rest)) = text.map(number) else { return };
+        let text = line
+            .strip_prefix("Found ")
+            .or_else(|| line.split_once(" - Found ").map(|(_, text)| text));
+        let Some((Some(count), rest)) = text.map(number) else {
+            return;
+        };
         let rest = rest.trim_start();
-        let Some(rest) = rest.strip_prefix("errors").or_else(|| rest.strip_prefix("error")) else { return };
+        let Some(rest) = rest
+            .strip_prefix("errors")
+            .or_else(|| rest.strip_prefix("error"))
+        else {
+            return;
+        };
         if [" in ", ".", ","].iter().any(|more| rest.starts_with(more)) || rest.is_empty() {
-            // In watch mode the last one counts, and so it does for several projects: what is below is counted anyway.
+            // In watch mode the last one counts, and so it does for several projects: what is below
+            // is counted anyway.
             self.summed = Some(count);
         }
     }
@@ -86,19 +97,32 @@ fn diagnostic(line: &str) -> Option<Finding> {
     } else if let Some((at, text)) = dashed(line) {
         (Some(at), text)
     } else {
-        let at = line.find("): error TS").or_else(|| line.find("): warning TS"))?;
+        let at = line
+            .find("): error TS")
+            .or_else(|| line.find("): warning TS"))?;
         (Some(bracketed(line.get(..at)?)?), line.get(at + 3..)?)
     };
     let (severity, text) = match text.strip_prefix("error TS") {
         Some(text) => (Level::Error, text),
         None => (Level::Warning, text.strip_prefix("warning TS")?),
     };
-    let (code, message) = text.split_once(": ").or_else(|| text.strip_suffix(':').map(|code| (code, "")))?;
+    let (code, message) = text
+        .split_once(": ")
+        .or_else(|| text.strip_suffix(':').map(|code| (code, "")))?;
     if code.is_empty() || !code.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
-    let (file, line, column) = at.map_or((None, None, None), |(f, l, c)| (Some(f.to_owned()), Some(l), Some(c)));
-    Some(Finding { code: Some(format!("TS{code}")), column, file, line, message: message.to_owned(), severity })
+    let (file, line, column) = at.map_or((None, None, None), |(f, l, c)| {
+        (Some(f.to_owned()), Some(l), Some(c))
+    });
+    Some(Finding {
+        code: Some(format!("TS{code}")),
+        column,
+        file,
+        line,
+        message: message.to_owned(),
+        severity,
+    })
 }
 
 /// `a.ts(1,7`: a file's name may hold brackets.
@@ -110,7 +134,9 @@ fn bracketed(at: &str) -> Option<(&str, u64, u64)> {
 
 /// `a.ts:1:7 - error …`.
 fn dashed(line: &str) -> Option<((&str, u64, u64), &str)> {
-    let at = line.find(" - error TS").or_else(|| line.find(" - warning TS"))?;
+    let at = line
+        .find(" - error TS")
+        .or_else(|| line.find(" - warning TS"))?;
     let (place, text) = (line.get(..at)?, line.get(at + 3..)?);
     let (place, column) = place.rsplit_once(':')?;
     let (file, line) = place.rsplit_once(':')?;
@@ -129,8 +155,14 @@ mod tests {
             Some((reading.errors, reading.warnings, reading.findings.len()))
         };
         for (text, want) in [
-            ("a.ts(1,7): error TS2322: Type 'a' is not b.\n  Type c.\n    Type d.\n", Some((1, 0, 1))),
-            ("src/(x)/[id].ts(1,7): error TS2322: Type (a): error TS1: b.\n", Some((1, 0, 1))),
+            (
+                "a.ts(1,7): error TS2322: Type 'a' is not b.\n  Type c.\n    Type d.\n",
+                Some((1, 0, 1)),
+            ),
+            (
+                "src/(x)/[id].ts(1,7): error TS2322: Type (a): error TS1: b.\n",
+                Some((1, 0, 1)),
+            ),
             (
                 "a.ts:1:7 - error TS2322: Type 'string'.\n\n1 const\n  ~~\n\n  a.ts:3:20\n    3 x\n    'b' is declared here.\n\nFound 1 error in a.ts:1\n",
                 Some((1, 0, 1)),

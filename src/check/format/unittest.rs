@@ -1,6 +1,7 @@
 //! What does Python's unittest say? `Ran N tests in …`, and whether that went well.
 //!
-//! Written from the output of Python 3.8 to 3.13. A test may print the same: the last summary counts, behind its line of dashes.
+//! Written from the output of Python 3.8 to 3.13. A test may print the same: the last summary
+//! counts, behind its line of dashes.
 
 use super::count::{count, counted};
 use super::launched::launched;
@@ -21,7 +22,8 @@ pub const FORMAT: Format = Format {
 fn written_by(argv: &[&str]) -> bool {
     let (tool, arguments) = launched(argv);
     tool == "unittest"
-        || tool.starts_with("python") && matches!(arguments, [script, "test", ..] if script.ends_with("manage.py"))
+        || tool.starts_with("python")
+            && matches!(arguments, [script, "test", ..] if script.ends_with("manage.py"))
 }
 
 #[derive(Default)]
@@ -58,13 +60,18 @@ impl Unittest {
         if self.failed.len() < FAILED_KEPT {
             let mut name = name.to_owned();
             clip(&mut name);
-            self.failed.push(FailedTest { name, ..FailedTest::default() });
+            self.failed.push(FailedTest {
+                name,
+                ..FailedTest::default()
+            });
         }
     }
 
     /// A line of a traceback, or the message behind it.
     fn explain(&mut self, line: &str) {
-        let Some(test) = self.failed.last_mut() else { return };
+        let Some(test) = self.failed.last_mut() else {
+            return;
+        };
         if let Some(rest) = line.strip_prefix("  File \"")
             && let Some((file, rest)) = rest.split_once("\", line ")
             && let Some((at, _)) = count(rest)
@@ -102,7 +109,10 @@ impl Unittest {
         }
         match self.at {
             At::Double => {
-                if let Some(name) = line.strip_prefix("FAIL: ").or_else(|| line.strip_prefix("ERROR: ")) {
+                if let Some(name) = line
+                    .strip_prefix("FAIL: ")
+                    .or_else(|| line.strip_prefix("ERROR: "))
+                {
                     self.failure(name);
                     self.at = At::Title;
                 } else if let Some(name) = line.strip_prefix("UNEXPECTED SUCCESS: ") {
@@ -136,7 +146,13 @@ impl Reader for Unittest {
     fn line(&mut self, _: Stream, line: &str) {
         match line.as_bytes().first() {
             Some(b'=') if is_rule(line, '=') => self.at = At::Double,
-            Some(b'-') if is_rule(line, '-') => self.at = if self.at == At::Title { At::Failure } else { At::Rule },
+            Some(b'-') if is_rule(line, '-') => {
+                self.at = if self.at == At::Title {
+                    At::Failure
+                } else {
+                    At::Rule
+                }
+            }
             _ if self.at == At::Elsewhere => {}
             _ => self.other(line),
         }
@@ -168,11 +184,14 @@ fn is_rule(line: &str, of: char) -> bool {
 /// `Ran 3 tests in 0.001s`
 fn ran(line: &str) -> Option<u64> {
     let (n, rest) = counted(line.strip_prefix("Ran ")?)?;
-    let rest = rest.strip_prefix("tests in ").or_else(|| rest.strip_prefix("test in "))?;
+    let rest = rest
+        .strip_prefix("tests in ")
+        .or_else(|| rest.strip_prefix("test in "))?;
     rest.ends_with('s').then_some(n)
 }
 
-/// `OK`, `OK (skipped=1)`, `FAILED (failures=2)`, `NO TESTS RAN`: whether it went well, and what stands in parentheses.
+/// `OK`, `OK (skipped=1)`, `FAILED (failures=2)`, `NO TESTS RAN`: whether it went well, and what
+/// stands in parentheses.
 fn verdict(line: &str) -> Option<(bool, &str)> {
     let (good, rest) = ["OK", "NO TESTS RAN"]
         .iter()
@@ -187,7 +206,9 @@ fn verdict(line: &str) -> Option<(bool, &str)> {
 fn counts(ran: u64, more: &str) -> TestCounts {
     let mut tests = TestCounts::default();
     for part in more.split(", ") {
-        let Some((word, n)) = part.split_once('=') else { continue };
+        let Some((word, n)) = part.split_once('=') else {
+            continue;
+        };
         let Some((n, _)) = count(n) else { continue };
         let sum = match word {
             "failures" | "errors" | "unexpected successes" => &mut tests.failed,
@@ -197,7 +218,9 @@ fn counts(ran: u64, more: &str) -> TestCounts {
         *sum = sum.saturating_add(n);
     }
     // Parts of a test (`subTest`) and what fails around tests count as failures, but not as tests.
-    tests.passed = ran.saturating_sub(tests.failed).saturating_sub(tests.skipped);
+    tests.passed = ran
+        .saturating_sub(tests.failed)
+        .saturating_sub(tests.skipped);
     tests
 }
 
@@ -213,8 +236,16 @@ mod tests {
     fn summaries() {
         let rule = "-".repeat(70);
         for (text, want, problem) in [
-            (format!("{rule}\nRan 3 tests in 0.001s\n\nOK\n"), Some((3, 0, 0)), false),
-            (format!("{rule}\nRan 1 test in 0.001s\n\nOK (skipped=1)\n"), Some((0, 0, 1)), false),
+            (
+                format!("{rule}\nRan 3 tests in 0.001s\n\nOK\n"),
+                Some((3, 0, 0)),
+                false,
+            ),
+            (
+                format!("{rule}\nRan 1 test in 0.001s\n\nOK (skipped=1)\n"),
+                Some((0, 0, 1)),
+                false,
+            ),
             (
                 format!(
                     "{rule}\nRan 9 tests in 1.5s\n\nFAILED (failures=1, errors=1, skipped=1, expected failures=2, unexpected successes=1)\n"
@@ -222,24 +253,53 @@ mod tests {
                 Some((3, 3, 3)),
                 false,
             ),
-            (format!("{rule}\nRan 0 tests in 0.000s\n\nNO TESTS RAN\n"), Some((0, 0, 0)), false),
-            (format!("{rule}\nRan 0 tests in 0.000s\n\nFAILED (errors=1)\n"), Some((0, 1, 0)), false),
             (
-                format!("{rule}\nRan 9 tests in 1s\n\nOK\n{rule}\nRan 1 test in 1s\n\nFAILED (failures=1)\n"),
+                format!("{rule}\nRan 0 tests in 0.000s\n\nNO TESTS RAN\n"),
+                Some((0, 0, 0)),
+                false,
+            ),
+            (
+                format!("{rule}\nRan 0 tests in 0.000s\n\nFAILED (errors=1)\n"),
                 Some((0, 1, 0)),
                 false,
             ),
-            (format!("{rule}\nRan 3 tests in 0.001s\n"), Some((0, 0, 0)), true),
-            (format!("{rule}\nRan 3 tests in 0.001s\n\nFAILED\n"), Some((3, 0, 0)), true),
+            (
+                format!(
+                    "{rule}\nRan 9 tests in 1s\n\nOK\n{rule}\nRan 1 test in 1s\n\nFAILED (failures=1)\n"
+                ),
+                Some((0, 1, 0)),
+                false,
+            ),
+            (
+                format!("{rule}\nRan 3 tests in 0.001s\n"),
+                Some((0, 0, 0)),
+                true,
+            ),
+            (
+                format!("{rule}\nRan 3 tests in 0.001s\n\nFAILED\n"),
+                Some((3, 0, 0)),
+                true,
+            ),
             ("Ran 3 tests in 0.001s\n\nOK\n".to_owned(), None, false),
-            (format!("  {rule}\n  Ran 3 tests in 0.001s\n\n  OK\n"), None, false),
+            (
+                format!("  {rule}\n  Ran 3 tests in 0.001s\n\n  OK\n"),
+                None,
+                false,
+            ),
             (format!("{rule}\nRan away in 3s\n"), None, false),
             ("OK\nFAILED (failures=9)\n".to_owned(), None, false),
         ] {
             let reading = read(&text);
-            let got = reading.as_ref().map(|r| r.tests.unwrap()).map(|t| (t.passed, t.failed, t.skipped));
+            let got = reading
+                .as_ref()
+                .map(|r| r.tests.unwrap())
+                .map(|t| (t.passed, t.failed, t.skipped));
             assert_eq!(got, want, "{text}");
-            assert_eq!(reading.is_some_and(|r| !r.problems.is_empty()), problem, "{text}");
+            assert_eq!(
+                reading.is_some_and(|r| !r.problems.is_empty()),
+                problem,
+                "{text}"
+            );
         }
     }
 }

@@ -1,6 +1,7 @@
 //! How is vitest's report for people read?
 //!
-//! The summary is the block ` Test Files  …`, `      Tests  …`, `     Errors  …`; failures stand under ` FAIL  file > suite > name`.
+//! The summary is the block ` Test Files  …`, `      Tests  …`, `     Errors  …`; failures stand
+//! under ` FAIL  file > suite > name`.
 
 use super::jest::add;
 use super::tally::{self, Message};
@@ -48,12 +49,16 @@ struct Block {
 impl Reader for Vitest {
     fn line(&mut self, _: Stream, line: &str) {
         match line.as_bytes() {
-            [b' ', b'F', b'A', b'I', b'L', b' ', b' ', ..] => self.fail(line.get(6..).unwrap_or_default().trim()),
+            [b' ', b'F', b'A', b'I', b'L', b' ', b' ', ..] => {
+                self.fail(line.get(6..).unwrap_or_default().trim())
+            }
             [b' ', b'T', b'e', b's', b't', b' ', ..] | [b' ', b' ', b' ', b' ', b' ', ..]
                 if self.word(line.trim_start()) => {}
             [b' ', b'R' | b'D', b'U' | b'E', b'N' | b'V', b' ', ..] => self.begun = true,
             [b'N', b'o', b' ', ..] | [b' ', b'N', b'o', b' ', ..] => {
-                self.none_found |= line.trim_start().starts_with("No test files found, exiting with code");
+                self.none_found |= line
+                    .trim_start()
+                    .starts_with("No test files found, exiting with code");
             }
             _ if self.failing.is_empty() && self.suite.is_none() => {}
             _ => self.detail(line),
@@ -76,10 +81,13 @@ impl Reader for Vitest {
         if let Some(files) = last.files.filter(|n| *n > 0 && last.counts.failed == 0)
             && self.reading.problems.is_empty()
         {
-            self.reading.object(format!("every test passed, but {files} of the test files failed"));
+            self.reading.object(format!(
+                "every test passed, but {files} of the test files failed"
+            ));
         }
         if last.errors > 0 {
-            self.reading.object(format!("errors outside of tests: {}", last.errors));
+            self.reading
+                .object(format!("errors outside of tests: {}", last.errors));
         }
         self.reading.tests = Some(counts);
         Some(self.reading)
@@ -94,8 +102,13 @@ impl Vitest {
             self.files = Some(failed.map_or(0, |(number, _)| number));
         } else if let Some(text) = line.strip_prefix("Tests ") {
             self.tests(text);
-        } else if let Some(text) = line.strip_prefix("Errors ").or_else(|| line.strip_prefix("Type Errors ")) {
-            let errors = tally::counts(text, '|').next().map_or(0, |(number, _)| number);
+        } else if let Some(text) = line
+            .strip_prefix("Errors ")
+            .or_else(|| line.strip_prefix("Type Errors "))
+        {
+            let errors = tally::counts(text, '|')
+                .next()
+                .map_or(0, |(number, _)| number);
             if let Some(last) = &mut self.last {
                 last.errors = last.errors.saturating_add(errors);
             }
@@ -124,14 +137,25 @@ impl Vitest {
         let Some(files) = self.files.take() else {
             // A line alone stands for the summary only where there is no other.
             if self.last.is_none_or(|last| last.files.is_none()) {
-                self.last = Some(Block { counts, ..Block::default() });
+                self.last = Some(Block {
+                    counts,
+                    ..Block::default()
+                });
             }
             return;
         };
-        if let Some(last) = self.last.filter(|last| last.shown && last.counts.failed > 0) {
+        if let Some(last) = self
+            .last
+            .filter(|last| last.shown && last.counts.failed > 0)
+        {
             add(&mut self.before, last.counts);
         }
-        self.last = Some(Block { counts, files: Some(files), shown: std::mem::take(&mut self.shown), errors: 0 });
+        self.last = Some(Block {
+            counts,
+            files: Some(files),
+            shown: std::mem::take(&mut self.shown),
+            errors: 0,
+        });
     }
 
     /// `a.test.ts > suite > name`, or for a file that could not be run `a.test.ts [ a.test.ts ]`.
@@ -141,12 +165,19 @@ impl Vitest {
         if self.message.ended() || self.suite.is_some() || !self.message.is_empty() {
             self.flush();
         }
-        let unnamed = name.strip_prefix('|').and_then(|rest| rest.split_once("| ")).map_or(name, |(_, rest)| rest);
+        let unnamed = name
+            .strip_prefix('|')
+            .and_then(|rest| rest.split_once("| "))
+            .map_or(name, |(_, rest)| rest);
         match unnamed.split_once(" > ") {
             Some(_) if self.failing.len() >= FAILED_KEPT => {}
             Some((file, _)) => {
                 let file = Some(file.to_owned());
-                self.failing.push(FailedTest { file, name: name.to_owned(), ..FailedTest::default() });
+                self.failing.push(FailedTest {
+                    file,
+                    name: name.to_owned(),
+                    ..FailedTest::default()
+                });
             }
             None => {
                 self.flush();
@@ -178,7 +209,10 @@ impl Vitest {
     fn flush(&mut self) {
         let message = self.message.take();
         if let Some(file) = self.suite.take() {
-            let why = message.as_deref().and_then(|text| text.lines().next()).unwrap_or_default();
+            let why = message
+                .as_deref()
+                .and_then(|text| text.lines().next())
+                .unwrap_or_default();
             self.reading.object(format!("{file} could not run: {why}"));
         }
         for mut test in std::mem::take(&mut self.failing) {
@@ -201,19 +235,44 @@ mod tests {
     fn summaries() {
         let tests = |text: &str| {
             let reading = read(&[&FORMAT], text.as_bytes(), b"")?;
-            let TestCounts { failed, passed, skipped } = reading.tests?;
+            let TestCounts {
+                failed,
+                passed,
+                skipped,
+            } = reading.tests?;
             Some((passed, failed, skipped, reading.problems.len()))
         };
         for (text, want) in [
-            (" Test Files  1 passed (1)\n      Tests  2 passed | 1 skipped | 1 todo (4)\n", Some((2, 0, 2, 0))),
-            (" RUN  v3.0.0 /x\n      Tests  2 passed (2)\n", Some((2, 0, 0, 0))),
-            (" Test Files  1 failed (1)\n      Tests  no tests\n", Some((0, 0, 0, 1))),
-            (" Test Files  1 passed (1)\n      Tests  1 passed (1)\n     Errors  2 errors\n", Some((1, 0, 0, 1))),
-            ("      Tests  9 failed (9)\n Test Files  1 passed (1)\n      Tests  1 passed (1)\n", Some((1, 0, 0, 0))),
-            (" Test Files  1 passed (1)\n      Tests  1 passed (1)\n      Tests  9 failed (9)\n", Some((1, 0, 0, 0))),
+            (
+                " Test Files  1 passed (1)\n      Tests  2 passed | 1 skipped | 1 todo (4)\n",
+                Some((2, 0, 2, 0)),
+            ),
+            (
+                " RUN  v3.0.0 /x\n      Tests  2 passed (2)\n",
+                Some((2, 0, 0, 0)),
+            ),
+            (
+                " Test Files  1 failed (1)\n      Tests  no tests\n",
+                Some((0, 0, 0, 1)),
+            ),
+            (
+                " Test Files  1 passed (1)\n      Tests  1 passed (1)\n     Errors  2 errors\n",
+                Some((1, 0, 0, 1)),
+            ),
+            (
+                "      Tests  9 failed (9)\n Test Files  1 passed (1)\n      Tests  1 passed (1)\n",
+                Some((1, 0, 0, 0)),
+            ),
+            (
+                " Test Files  1 passed (1)\n      Tests  1 passed (1)\n      Tests  9 failed (9)\n",
+                Some((1, 0, 0, 0)),
+            ),
             ("      Tests  9 failed (9)\n", None),
             ("Tests  9 failed (9)\n", None),
-            ("\n No test files found, exiting with code 1\n", Some((0, 0, 0, 0))),
+            (
+                "\n No test files found, exiting with code 1\n",
+                Some((0, 0, 0, 0)),
+            ),
             ("", None),
         ] {
             assert_eq!(tests(text), want, "{text}");
@@ -224,8 +283,17 @@ mod tests {
     fn tests_that_share_an_error() {
         let text = " FAIL  a.ts > x\n FAIL  a.ts > y\nError: boom\n ❯ a.ts:3:4\n⎯⎯⎯\n Test Files  1 failed (1)\n      Tests  2 failed (2)\n";
         let reading = read(&[&FORMAT], text.as_bytes(), b"").unwrap();
-        let failed: Vec<_> =
-            reading.failed_tests.iter().map(|t| (t.name.as_str(), t.message.as_deref(), t.line)).collect();
-        assert_eq!(failed, [("a.ts > x", Some("Error: boom"), Some(3)), ("a.ts > y", Some("Error: boom"), Some(3))]);
+        let failed: Vec<_> = reading
+            .failed_tests
+            .iter()
+            .map(|t| (t.name.as_str(), t.message.as_deref(), t.line))
+            .collect();
+        assert_eq!(
+            failed,
+            [
+                ("a.ts > x", Some("Error: boom"), Some(3)),
+                ("a.ts > y", Some("Error: boom"), Some(3))
+            ]
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! How is XML from somebody else walked? Iteratively, without expanding what it declares, keeping a bounded part of its text.
+//! How is XML from somebody else walked? Iteratively, without expanding what it declares, keeping a
+//! bounded part of its text.
 
 use super::tally::Message;
 use crate::check::reading::TEXT_KEPT;
@@ -28,14 +29,17 @@ pub enum Node<'a> {
 pub struct Attributes<'a>(&'a BytesStart<'a>);
 
 impl Attributes<'_> {
-    /// Gives each one's name and a way to its value, which costs only when it is taken. Names that occur twice are given twice:
-    /// looking for them costs too much where there are a million.
+    /// Gives each one's name and a way to its value, which costs only when it is taken. Names that
+    /// occur twice are given twice: looking for them costs too much where there are a million.
     pub fn each(&self, mut take: impl FnMut(&str, &dyn Fn() -> String)) {
         for attribute in self.0.attributes().with_checks(false).flatten() {
             take(attribute.key.local_name().as_ref(), &|| {
                 let mut raw = attribute.value.as_ref();
                 while raw.len() > 4 * TEXT_KEPT {
-                    let end = (0..=4 * TEXT_KEPT).rev().find(|i| raw.is_char_boundary(*i)).unwrap_or(0);
+                    let end = (0..=4 * TEXT_KEPT)
+                        .rev()
+                        .find(|i| raw.is_char_boundary(*i))
+                        .unwrap_or(0);
                     raw = raw.get(..end).unwrap_or_default();
                 }
                 // What is not predefined stays as it is written.
@@ -66,11 +70,19 @@ pub fn walk(text: &str, mut give: impl FnMut(Node<'_>)) -> Result<(), String> {
             Err(error) => return Err(error.to_string()),
             Ok(Event::Eof) if depth > 0 => return Err("it ends before it is complete".to_owned()),
             Ok(Event::Eof) => return Ok(()),
-            Ok(Event::Decl(_)) if depth > 0 => return Err("another one begins before it is complete".to_owned()),
-            Ok(Event::Start(_)) if depth >= DEPTH => return Err("it is nested too deeply".to_owned()),
+            Ok(Event::Decl(_)) if depth > 0 => {
+                return Err("another one begins before it is complete".to_owned());
+            }
+            Ok(Event::Start(_)) if depth >= DEPTH => {
+                return Err("it is nested too deeply".to_owned());
+            }
             Ok(Event::Start(start)) => {
                 depth += 1;
-                give(Node::Open { depth, name: start.local_name().as_ref(), attributes: Attributes(&start) });
+                give(Node::Open {
+                    depth,
+                    name: start.local_name().as_ref(),
+                    attributes: Attributes(&start),
+                });
             }
             Ok(Event::Empty(start)) => {
                 give(Node::Open {
@@ -109,11 +121,15 @@ pub fn walk(text: &str, mut give: impl FnMut(Node<'_>)) -> Result<(), String> {
 /// Adds text while there is room.
 pub fn append(to: &mut String, text: &str) {
     let room = (4 * TEXT_KEPT).saturating_sub(to.len()).min(text.len());
-    let end = (0..=room).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
+    let end = (0..=room)
+        .rev()
+        .find(|i| text.is_char_boundary(*i))
+        .unwrap_or(0);
     to.push_str(text.get(..end).unwrap_or_default());
 }
 
-/// The first lines of a text that say something, without terminal sequences and what is below them of a stack.
+/// The first lines of a text that say something, without terminal sequences and what is below them
+/// of a stack.
 #[must_use]
 pub fn first_lines(text: &str) -> String {
     let mut message = Message::default();

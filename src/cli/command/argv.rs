@@ -40,11 +40,18 @@ pub fn run(global: &Global, args: &Argv, terminal: &Terminal) -> Result<u8, Fail
                 Piece::Word(word) => word,
                 Piece::Changed => Word::from("{changed}"),
             };
-            terminal.print_json(&Read { argv: pieces.into_iter().map(word).collect(), env: &env, version: 1 });
+            terminal.print_json(&Read {
+                argv: pieces.into_iter().map(word).collect(),
+                env: &env,
+                version: 1,
+            });
             Ok(Exit::Success.code())
         }
         Command::Unsupported { unsupported, .. } => {
-            terminal.print_json(&Unread { unsupported: &unsupported, version: 1 });
+            terminal.print_json(&Unread {
+                unsupported: &unsupported,
+                version: 1,
+            });
             Ok(Exit::Contract.code())
         }
     }

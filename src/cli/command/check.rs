@@ -26,7 +26,8 @@ use serde::Serialize;
 /// The messages, what could not be looked at, and the files of `--uncovered`.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Document<'a> {
-    /// The digest of the contract with all that it imports: what `--allow-contract-change` and `vplan gate accept` name.
+    /// The digest of the contract with all that it imports: what `--allow-contract-change` and
+    /// `vplan gate accept` name.
     #[serde(skip_serializing_if = "Option::is_none")]
     contract: Option<Digest>,
     /// What is wrong, or doubtful.
@@ -43,7 +44,8 @@ pub(super) struct Document<'a> {
     version: u32,
 }
 
-/// Shows every error and warning of the contract; exit 3 when one of them is an error, or is denied.
+/// Shows every error and warning of the contract; exit 3 when one of them is an error, or is
+/// denied.
 ///
 /// # Errors
 /// No contract, an invalid one, a word behind `--deny` that is none.
@@ -60,10 +62,20 @@ pub fn run(global: &Global, args: &Check, terminal: &Terminal) -> Result<u8, Fai
         found.append(survey.found);
         notes = survey.notes;
         if args.uncovered {
-            let files = site.git.as_ref().map_err(GitError::clone).and_then(|git| uncovered::uncovered(contract, git));
+            let files = site
+                .git
+                .as_ref()
+                .map_err(GitError::clone)
+                .and_then(|git| uncovered::uncovered(contract, git));
             let files = files.map_err(|e| {
-                let failure = Failure::usage(e.code(), format!("`--uncovered` is about tracked files: {e}"));
-                Failure { help: e.help(), ..failure }
+                let failure = Failure::usage(
+                    e.code(),
+                    format!("`--uncovered` is about tracked files: {e}"),
+                );
+                Failure {
+                    help: e.help(),
+                    ..failure
+                }
             })?;
             files.diagnostic().into_iter().for_each(|d| found.push(d));
             uncovered = Some(files);
@@ -82,34 +94,86 @@ pub fn run(global: &Global, args: &Check, terminal: &Terminal) -> Result<u8, Fai
     }
     if loaded.contract.is_none() {
         let failure = invalid(loaded);
-        return Err(if format == Format::Json { Failure { diagnostics: None, ..failure } } else { failure });
+        return Err(if format == Format::Json {
+            Failure {
+                diagnostics: None,
+                ..failure
+            }
+        } else {
+            failure
+        });
     }
     if format == Format::Text && !(terminal.quiet && list.is_empty()) {
-        terminal.note(&diagnostic::diagnostics(&loaded.sources, &list, terminal.color_stderr, terminal.width));
+        terminal.note(&diagnostic::diagnostics(
+            &loaded.sources,
+            &list,
+            terminal.color_stderr,
+            terminal.width,
+        ));
     }
-    for note in notes.iter().filter(|_| format == Format::Text && !terminal.quiet) {
+    for note in notes
+        .iter()
+        .filter(|_| format == Format::Text && !terminal.quiet)
+    {
         terminal.note(&format!("note: {note}\n"));
     }
-    let checks = loaded.contract.as_ref().map(|c| c.checks.as_slice()).unwrap_or_default();
+    let checks = loaded
+        .contract
+        .as_ref()
+        .map(|c| c.checks.as_slice())
+        .unwrap_or_default();
     let shell = checks.iter().find(|c| c.kind == Kind::Shell);
-    let denies = |d: &Diagnostic| args.deny.iter().any(|word| word == "warnings" || is_called(d.code, word));
+    let denies = |d: &Diagnostic| {
+        args.deny
+            .iter()
+            .any(|word| word == "warnings" || is_called(d.code, word))
+    };
     let denied = match shell {
         Some(check) if args.deny.iter().any(|word| word == "shell") => {
-            let file = loaded.contract.as_ref().and_then(|c| c.imported(check.place.source));
-            Some(format!("`{}` goes through a shell ({})", check.id, place(file, check.line)))
+            let file = loaded
+                .contract
+                .as_ref()
+                .and_then(|c| c.imported(check.place.source));
+            Some(format!(
+                "`{}` goes through a shell ({})",
+                check.id,
+                place(file, check.line)
+            ))
         }
-        _ => list.iter().find(|d| denies(d)).map(|d| format!("a warning is denied: {}", d.message)),
+        _ => list
+            .iter()
+            .find(|d| denies(d))
+            .map(|d| format!("a warning is denied: {}", d.message)),
     };
     if let Some(message) = denied {
-        return Err(Failure::new(Exit::Contract.code(), "vplan::check::denied", message));
+        return Err(Failure::new(
+            Exit::Contract.code(),
+            "vplan::check::denied",
+            message,
+        ));
     }
     if format == Format::Text && !terminal.quiet {
-        let warnings = list.iter().filter(|d| d.severity == Severity::Warning).count();
-        let also = if warnings > 0 { format!(", {}", count(warnings, "warning")) } else { String::new() };
+        let warnings = list
+            .iter()
+            .filter(|d| d.severity == Severity::Warning)
+            .count();
+        let also = if warnings > 0 {
+            format!(", {}", count(warnings, "warning"))
+        } else {
+            String::new()
+        };
         // The contract itself is a file too.
         let files = loaded.contract.as_ref().map_or(0, |c| c.imports.len());
-        let from = if files > 0 { format!(" from {}", count(files + 1, "file")) } else { String::new() };
-        terminal.say(&format!("{}: {}{from}{also}\n", loaded.path, count(checks.len(), "check")));
+        let from = if files > 0 {
+            format!(" from {}", count(files + 1, "file"))
+        } else {
+            String::new()
+        };
+        terminal.say(&format!(
+            "{}: {}{from}{also}\n",
+            loaded.path,
+            count(checks.len(), "check")
+        ));
         if let Some(contract) = &loaded.contract {
             terminal.say(&format!("  {}\n", contract.identity()));
         }
@@ -124,7 +188,12 @@ fn is_called(code: Code, word: &str) -> bool {
 
 /// `--deny` takes a group or a code; a word that denies nothing would deny nothing silently.
 fn known(word: &str) -> Result<(), Failure> {
-    let rooms = [crate::lang::error::CODES, crate::contract::error::CODES, survey::CODES, verify_contract_json::CODES];
+    let rooms = [
+        crate::lang::error::CODES,
+        crate::contract::error::CODES,
+        survey::CODES,
+        verify_contract_json::CODES,
+    ];
     let codes = || rooms.iter().copied().flatten().chain(&load::CODES);
     if matches!(word, "warnings" | "shell") || codes().any(|code| is_called(*code, word)) {
         return Ok(());

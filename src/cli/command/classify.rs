@@ -18,8 +18,8 @@ use std::collections::BTreeSet;
 
 /// Signals by name, as `--signal` takes them.
 const SIGNALS: [&str; 17] = [
-    "SIGABRT", "SIGALRM", "SIGBUS", "SIGFPE", "SIGHUP", "SIGILL", "SIGINT", "SIGKILL", "SIGPIPE", "SIGQUIT", "SIGSEGV",
-    "SIGSYS", "SIGTERM", "SIGTRAP", "SIGUSR1", "SIGUSR2", "SIGXCPU",
+    "SIGABRT", "SIGALRM", "SIGBUS", "SIGFPE", "SIGHUP", "SIGILL", "SIGINT", "SIGKILL", "SIGPIPE",
+    "SIGQUIT", "SIGSEGV", "SIGSYS", "SIGTERM", "SIGTRAP", "SIGUSR1", "SIGUSR2", "SIGXCPU",
 ];
 
 #[derive(Serialize, JsonSchema)]
@@ -42,7 +42,11 @@ pub(super) struct Answer {
 pub fn run(global: &Global, args: &Classify, terminal: &Terminal) -> Result<u8, Failure> {
     format(global, &[Format::Json])?;
     let site = locate(global)?;
-    let mut commands = args.previous.iter().map(|p| command(p)).collect::<Result<Vec<_>, _>>()?;
+    let mut commands = args
+        .previous
+        .iter()
+        .map(|p| command(p))
+        .collect::<Result<Vec<_>, _>>()?;
     commands.push(command(&args.command)?);
     let plan = bare_plan(&commands);
     let last = commands.len() - 1;
@@ -59,7 +63,12 @@ pub fn run(global: &Global, args: &Classify, terminal: &Terminal) -> Result<u8, 
 
 /// Answers questions for a plan that no request made.
 pub(super) fn answer(site: &Site, plan: &Plan, questions: &BTreeSet<Question>) -> Facts {
-    let ground = Ground { root: &site.root, git: site.git.as_ref().ok(), base: None, changes: &plan.request.changed };
+    let ground = Ground {
+        root: &site.root,
+        git: site.git.as_ref().ok(),
+        base: None,
+        changes: &plan.request.changed,
+    };
     facts::answer(questions, &ground).unwrap_or_default()
 }
 
@@ -73,7 +82,11 @@ pub(super) fn evidence(args: &args::Evidence) -> Result<Evidence, Failure> {
         None => None,
         Some(text) => {
             let name = text.to_uppercase();
-            let name = if name.starts_with("SIG") { name } else { format!("SIG{name}") };
+            let name = if name.starts_with("SIG") {
+                name
+            } else {
+                format!("SIG{name}")
+            };
             if !SIGNALS.contains(&name.as_str()) {
                 let shown = crate::base::word::visible(text.as_bytes());
                 return Err(Failure::usage(
@@ -88,7 +101,10 @@ pub(super) fn evidence(args: &args::Evidence) -> Result<Evidence, Failure> {
     Ok(Evidence {
         exit: args.exit,
         signal,
-        spawn_error: args.spawn_error.as_ref().map(|code| SpawnError { code: code.clone(), message: String::new() }),
+        spawn_error: args.spawn_error.as_ref().map(|code| SpawnError {
+            code: code.clone(),
+            message: String::new(),
+        }),
         timed_out: args.timed_out,
         stdout: output(&args.stdout)?,
         stderr: output(&args.stderr)?,

@@ -12,7 +12,12 @@ use clap::CommandFactory;
 /// None.
 pub fn run(args: &Completions, terminal: &Terminal) -> Result<u8, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut CommandLine::command(), "vplan", &mut script);
+    clap_complete::generate(
+        args.shell,
+        &mut CommandLine::command(),
+        "vplan",
+        &mut script,
+    );
     terminal.print(&String::from_utf8_lossy(&script));
     Ok(Exit::Success.code())
 }

@@ -116,8 +116,12 @@ fn gather(history: &History, past: &Past) -> Document {
         None
     });
     let planned = |record: StepRecord| {
-        let step = plan.as_ref().and_then(|p| p.steps.iter().find(|s| s.id == record.id));
-        let kind = step.map(|s| s.kind).or_else(|| past.run.steps.iter().find(|s| s.id == record.id)?.kind);
+        let step = plan
+            .as_ref()
+            .and_then(|p| p.steps.iter().find(|s| s.id == record.id));
+        let kind = step
+            .map(|s| s.kind)
+            .or_else(|| past.run.steps.iter().find(|s| s.id == record.id)?.kind);
         Detail {
             kind,
             reasons: step.map(|s| s.reasons.clone()).unwrap_or_default(),
@@ -149,7 +153,10 @@ fn gather(history: &History, past: &Past) -> Document {
             ..document
         },
         None => {
-            let steps = records(&past.run, document.run.state).into_iter().map(planned).collect();
+            let steps = records(&past.run, document.run.state)
+                .into_iter()
+                .map(planned)
+                .collect();
             Document { steps, ..document }
         }
     }
@@ -157,14 +164,25 @@ fn gather(history: &History, past: &Past) -> Document {
 
 /// Leaves only what is about one check.
 fn only(document: &mut Document, name: &str) -> Result<(), Failure> {
-    let ids =
-        || document.steps.iter().map(|s| s.record.id.as_str()).chain(document.omitted.iter().map(|o| o.id.as_str()));
+    let ids = || {
+        document
+            .steps
+            .iter()
+            .map(|s| s.record.id.as_str())
+            .chain(document.omitted.iter().map(|o| o.id.as_str()))
+    };
     if !ids().any(|id| id == name) {
         let help = match nearest(name, ids()) {
             Some(near) => format!("did you mean `{}`?", visible(near.as_bytes())),
-            None => format!("`vplan details {}` shows all of them", short(&document.run.run_id)),
+            None => format!(
+                "`vplan details {}` shows all of them",
+                short(&document.run.run_id)
+            ),
         };
-        let message = format!("no check of this run is called `{}`", visible(name.as_bytes()));
+        let message = format!(
+            "no check of this run is called `{}`",
+            visible(name.as_bytes())
+        );
         return Err(Failure::usage("vplan::records::unknown_check", message).help(help));
     }
     document.steps.retain(|s| s.record.id == name);
@@ -181,16 +199,34 @@ fn text(document: &Document, one: bool, terminal: &Terminal) -> String {
         out.push_str(&caveats(&document.caveats, color));
     }
     for remark in &document.remarks {
-        out.push_str(&format!("  {} {}\n", paint(color, Tone::Warn, "!"), visible(remark.as_bytes())));
+        out.push_str(&format!(
+            "  {} {}\n",
+            paint(color, Tone::Warn, "!"),
+            visible(remark.as_bytes())
+        ));
     }
     if !one {
-        document.rewrites.iter().for_each(|rewrite| out.push_str(&report::rewrite(rewrite, color)));
+        document
+            .rewrites
+            .iter()
+            .for_each(|rewrite| out.push_str(&report::rewrite(rewrite, color)));
         for refusal in &document.refusals {
-            let what = format!("{} was not applied: {}", refusal.recovery_rule, refusal.reason);
-            out.push_str(&format!("  {} {}\n", paint(color, Tone::Faint, "↻"), visible(what.as_bytes())));
+            let what = format!(
+                "{} was not applied: {}",
+                refusal.recovery_rule, refusal.reason
+            );
+            out.push_str(&format!(
+                "  {} {}\n",
+                paint(color, Tone::Faint, "↻"),
+                visible(what.as_bytes())
+            ));
         }
         for note in &document.notes {
-            out.push_str(&format!("  {} {}\n", paint(color, Tone::Warn, "!"), visible(note.message.as_bytes())));
+            out.push_str(&format!(
+                "  {} {}\n",
+                paint(color, Tone::Warn, "!"),
+                visible(note.message.as_bytes())
+            ));
         }
     }
     for step in &document.steps {
@@ -207,7 +243,11 @@ fn text(document: &Document, one: bool, terminal: &Terminal) -> String {
         out.push_str("\nleft out:\n");
     }
     for omitted in &document.omitted {
-        out.push_str(&format!("  - {}: {}\n", visible(omitted.id.as_bytes()), omission(omitted)));
+        out.push_str(&format!(
+            "  - {}: {}\n",
+            visible(omitted.id.as_bytes()),
+            omission(omitted)
+        ));
     }
     out
 }
@@ -224,55 +264,110 @@ fn detail(step: &Detail, color: bool) -> String {
     if record.tries > 1 {
         head.push_str(&format!(", {} tries", record.tries));
     }
-    let kind = step.kind.map_or_else(String::new, |k| format!(" ({})", k.verb()));
-    let mut out = format!("\n{} {}{kind}: {head}\n", paint(color, tone, sign), paint(color, Tone::Strong, &id));
+    let kind = step
+        .kind
+        .map_or_else(String::new, |k| format!(" ({})", k.verb()));
+    let mut out = format!(
+        "\n{} {}{kind}: {head}\n",
+        paint(color, tone, sign),
+        paint(color, Tone::Strong, &id)
+    );
     let mut line = |text: String| out.push_str(&format!("  {text}\n"));
-    line(format!("$ {}", paint(color, Tone::Command, &visible(record.command.as_bytes()))));
+    line(format!(
+        "$ {}",
+        paint(color, Tone::Command, &visible(record.command.as_bytes()))
+    ));
     if let Some(detail) = &record.detail {
-        let reason = record.reason.map_or_else(String::new, |r| format!(" ({})", word(r)));
+        let reason = record
+            .reason
+            .map_or_else(String::new, |r| format!(" ({})", word(r)));
         line(format!("{}{reason}", visible(detail.as_bytes())));
     }
     if let Some(code) = &record.failure_code {
         line(format!("classified as {}", visible(code.as_bytes())));
     }
     for reason in &step.reasons {
-        line(paint(color, Tone::Faint, &format!("because {}", sentence(reason, 3))));
+        line(paint(
+            color,
+            Tone::Faint,
+            &format!("because {}", sentence(reason, 3)),
+        ));
     }
     if let Some(tests) = &record.tests {
-        line(format!("tests: {} passed, {} failed, {} skipped", tests.passed, tests.failed, tests.skipped));
+        line(format!(
+            "tests: {} passed, {} failed, {} skipped",
+            tests.passed, tests.failed, tests.skipped
+        ));
     }
     if record.errors.is_some() || record.warnings.is_some() {
-        line(format!("errors: {}, warnings: {}", record.errors.unwrap_or(0), record.warnings.unwrap_or(0)));
+        line(format!(
+            "errors: {}, warnings: {}",
+            record.errors.unwrap_or(0),
+            record.warnings.unwrap_or(0)
+        ));
     }
     for finding in record.diagnostics.iter().take(NAMED) {
-        let parts = [finding.file.clone(), finding.line.map(|n| n.to_string()), finding.column.map(|n| n.to_string())];
+        let parts = [
+            finding.file.clone(),
+            finding.line.map(|n| n.to_string()),
+            finding.column.map(|n| n.to_string()),
+        ];
         let place = parts.into_iter().flatten().collect::<Vec<_>>().join(":");
-        let place = if place.is_empty() { place } else { format!("{place}: ") };
-        let code = finding.code.as_ref().map_or_else(String::new, |c| format!(" [{c}]"));
-        line(visible(format!("{place}{}{code}", finding.message).as_bytes()));
+        let place = if place.is_empty() {
+            place
+        } else {
+            format!("{place}: ")
+        };
+        let code = finding
+            .code
+            .as_ref()
+            .map_or_else(String::new, |c| format!(" [{c}]"));
+        line(visible(
+            format!("{place}{}{code}", finding.message).as_bytes(),
+        ));
     }
     for test in record.failed_tests.iter().take(NAMED) {
-        let why = test.message.as_ref().map_or_else(String::new, |m| format!(": {}", cut(m, 200)));
-        line(visible(format!("failed test {}{why}", test.name).as_bytes()));
+        let why = test
+            .message
+            .as_ref()
+            .map_or_else(String::new, |m| format!(": {}", cut(m, 200)));
+        line(visible(
+            format!("failed test {}{why}", test.name).as_bytes(),
+        ));
     }
     for problem in &record.problems {
         line(visible(problem.as_bytes()));
     }
     if record.leaked > 0 {
-        line(format!("left {} processes behind, which were stopped", record.leaked));
+        line(format!(
+            "left {} processes behind, which were stopped",
+            record.leaked
+        ));
     }
-    for (name, tail) in [("stdout", &record.stdout_tail), ("stderr", &record.stderr_tail)] {
+    for (name, tail) in [
+        ("stdout", &record.stdout_tail),
+        ("stderr", &record.stderr_tail),
+    ] {
         if !tail.trim().is_empty() {
             line(paint(color, Tone::Faint, &format!("{name}, its end:")));
-            tail.trim_end().lines().for_each(|l| line(format!("│ {}", visible(l.as_bytes())).trim_end().to_owned()));
+            tail.trim_end()
+                .lines()
+                .for_each(|l| line(format!("│ {}", visible(l.as_bytes())).trim_end().to_owned()));
         }
     }
     if record.log.is_some() {
-        line(paint(color, Tone::Faint, &format!("`vplan log {id}` shows all of its output")));
+        line(paint(
+            color,
+            Tone::Faint,
+            &format!("`vplan log {id}` shows all of its output"),
+        ));
     }
     out
 }
 
 fn word<T: serde::Serialize>(value: T) -> String {
-    serde_json::to_value(value).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
+    serde_json::to_value(value)
+        .ok()
+        .and_then(|v| v.as_str().map(str::to_owned))
+        .unwrap_or_default()
 }

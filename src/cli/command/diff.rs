@@ -1,4 +1,5 @@
-//! `vplan diff`: how do two plans differ, or two contracts, and what of it weakens? Runs nothing and writes nothing.
+//! `vplan diff`: how do two plans differ, or two contracts, and what of it weakens? Runs nothing
+//! and writes nothing.
 
 use super::format;
 use crate::base::source::Sources;
@@ -34,7 +35,8 @@ pub struct Diff {
     /// Two plans (`.json`, `.kdl`; `-` is standard input) or two contracts, the older one first.
     #[arg(value_name = "FILE", num_args = 2, conflicts_with = "base")]
     pub files: Vec<PathBuf>,
-    /// Compare the contract at the merge base with this revision with the work tree's; `auto` asks the CI system.
+    /// Compare the contract at the merge base with this revision with the work tree's; `auto` asks
+    /// the CI system.
     #[arg(long, value_name = "REV", allow_hyphen_values = true)]
     pub base: Option<String>,
     /// What cannot be decided counts as weaker.
@@ -72,13 +74,14 @@ pub fn run(global: &Global, args: &Diff, terminal: &Terminal) -> Result<u8, Fail
                     )
                 };
                 let message = format!("{}, {}", name(old, a.is_some()), name(new, a.is_none()));
-                Err(Failure::usage("vplan::usage::diff", message).help("compare two plans, or two contracts"))
+                Err(Failure::usage("vplan::usage::diff", message)
+                    .help("compare two plans, or two contracts"))
             }
         },
-        (None, _) => {
-            Err(Failure::usage("vplan::usage::diff", "there is nothing to compare")
-                .help("name two files, or `--base REV`"))
-        }
+        (None, _) => Err(
+            Failure::usage("vplan::usage::diff", "there is nothing to compare")
+                .help("name two files, or `--base REV`"),
+        ),
     }
 }
 
@@ -89,7 +92,11 @@ fn compare_plans(args: &Diff, format: Format, old: &Plan, new: &Plan, terminal: 
     } else if !(terminal.quiet && diff.equal) {
         terminal.say(&text::plans(&diff, &Colors(terminal.color)));
     }
-    if args.exit_code && !diff.equal { Exit::Drift.code() } else { Exit::Success.code() }
+    if args.exit_code && !diff.equal {
+        Exit::Drift.code()
+    } else {
+        Exit::Success.code()
+    }
 }
 
 /// One side of a comparison: the contract, or the empty one where there is none.
@@ -100,7 +107,10 @@ struct Read {
 
 impl Read {
     fn side(&self) -> Side<'_> {
-        Side { contract: &self.contract, sources: &self.sources }
+        Side {
+            contract: &self.contract,
+            sources: &self.sources,
+        }
     }
 }
 
@@ -113,14 +123,24 @@ fn compare(
     terminal: &Terminal,
 ) -> Result<u8, Failure> {
     // What git tracks only makes the examples better.
-    let tracked = site.git.as_ref().ok().and_then(|git| git.tracked().ok()).unwrap_or_default();
+    let tracked = site
+        .git
+        .as_ref()
+        .ok()
+        .and_then(|git| git.tracked().ok())
+        .unwrap_or_default();
     let diff = contracts::compare(&old.side(), &new.side(), &tracked);
     if format == Format::Json {
         terminal.print_json(&diff);
     } else if !(terminal.quiet && diff.differences.is_empty()) {
         terminal.say(&text::contracts(&diff, &Colors(terminal.color)));
     }
-    let weaker = diff.count(Class::Weakens) + if args.strict { diff.count(Class::Undecided) } else { 0 };
+    let weaker = diff.count(Class::Weakens)
+        + if args.strict {
+            diff.count(Class::Undecided)
+        } else {
+            0
+        };
     let others = diff.differences.len() - diff.count(Class::Cosmetic);
     Ok(match (weaker, others) {
         (1.., _) => Exit::Weakened,
@@ -150,9 +170,12 @@ fn plan(path: &Path) -> Result<Option<Plan>, Failure> {
 
 /// Whether a JSON text is a contract: it is an object without steps.
 fn is_contract(text: &str) -> bool {
-    // What is no JSON is for the reader of plans to complain about, unless only a contract may hold it.
+    // What is no JSON is for the reader of plans to complain about, unless only a contract may hold
+    // it.
     match serde_json::from_str::<serde_json::Value>(text.trim_start_matches('\u{feff}')) {
-        Ok(serde_json::Value::Object(fields)) => !fields.contains_key("steps") && !fields.contains_key("digest"),
+        Ok(serde_json::Value::Object(fields)) => {
+            !fields.contains_key("steps") && !fields.contains_key("digest")
+        }
         Ok(_) => false,
         Err(_) => !text.contains("\"steps\""),
     }
@@ -160,19 +183,32 @@ fn is_contract(text: &str) -> bool {
 
 /// The contract in a file, wherever it is: in this repository, another one, or none.
 fn file(global: &Global, path: &Path) -> Result<(Site, Read), Failure> {
-    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let dir = path
+        .parent()
+        .filter(|dir| !dir.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     let name = path.file_name().map(PathBuf::from).unwrap_or_default();
     let unreadable = |e: std::io::Error| {
         let shown = visible(path.as_os_str().as_bytes());
-        Failure::usage("vplan::usage::unreadable", format!("`{shown}` cannot be read: {e}"))
+        Failure::usage(
+            "vplan::usage::unreadable",
+            format!("`{shown}` cannot be read: {e}"),
+        )
     };
     let dir = dir.canonicalize().map_err(unreadable)?;
     let site = load::locate(&dir, Some(&name), &git::environment).map_err(load_failed)?;
     let absolute = dir.join(&name);
-    let wanted = Wanted { contract: Some(&absolute), revision: None, base: None, max_file: global.max_file };
+    let wanted = Wanted {
+        contract: Some(&absolute),
+        revision: None,
+        base: None,
+        max_file: global.max_file,
+    };
     let loaded = pinning::load(&site, global, &wanted)?.map_err(|error| match error {
         // Nobody is without a contract here: a file was named that is not there.
-        LoadError::Missing(_) | LoadError::Deleted { .. } => unreadable(std::io::Error::other("there is no such file")),
+        LoadError::Missing(_) | LoadError::Deleted { .. } => {
+            unreadable(std::io::Error::other("there is no such file"))
+        }
         error => load_failed(error),
     })?;
     Ok((site, valid(loaded)?))
@@ -180,16 +216,29 @@ fn file(global: &Global, path: &Path) -> Result<(Site, Read), Failure> {
 
 fn valid(loaded: Loaded) -> Result<Read, Failure> {
     match loaded {
-        Loaded { contract: Some(contract), sources, .. } => Ok(Read { contract, sources }),
+        Loaded {
+            contract: Some(contract),
+            sources,
+            ..
+        } => Ok(Read { contract, sources }),
         loaded => Err(invalid(loaded)),
     }
 }
 
 /// The contract at the base of the change, and that of the work tree. One of them may be missing.
-fn since(site: &Site, global: &Global, base: &str, terminal: &Terminal) -> Result<(Read, Read), Failure> {
+fn since(
+    site: &Site,
+    global: &Global,
+    base: &str,
+    terminal: &Terminal,
+) -> Result<(Read, Read), Failure> {
     let no_git = |e: git::error::GitError| load_failed(LoadError::Git(e));
     let git = site.git.as_ref().map_err(|e| no_git(e.clone()))?;
-    let revision = if base == "auto" { BaseRevision::Auto } else { BaseRevision::Revision(base.to_owned()) };
+    let revision = if base == "auto" {
+        BaseRevision::Auto
+    } else {
+        BaseRevision::Revision(base.to_owned())
+    };
     let base = changes::base(git, &revision, &git::environment).map_err(changes_unknown)?;
     for note in base.notes.iter().filter(|_| !terminal.quiet) {
         terminal.note(&format!("note: {note}\n"));
@@ -201,8 +250,13 @@ fn since(site: &Site, global: &Global, base: &str, terminal: &Terminal) -> Resul
         base: Some(&base.commit),
         max_file: global.max_file,
     };
-    let nothing =
-        |path: String| Read { contract: Contract { path, ..without_contract() }, sources: Sources::default() };
+    let nothing = |path: String| Read {
+        contract: Contract {
+            path,
+            ..without_contract()
+        },
+        sources: Sources::default(),
+    };
     let old = match pinning::load(site, global, &wanted(Some(&commit)))? {
         Err(LoadError::MissingIn { path, .. }) => Err(path),
         loaded => Ok(valid(loaded.map_err(load_failed)?)?),
@@ -217,12 +271,16 @@ fn since(site: &Site, global: &Global, base: &str, terminal: &Terminal) -> Resul
         }
     };
     if let Err(path) = &old {
-        say(format!("`{}` has no contract at `{path}`", base.commit.short()));
+        say(format!(
+            "`{}` has no contract at `{path}`",
+            base.commit.short()
+        ));
     }
     if let Err(path) = &new {
         say(format!("the contract `{path}` is deleted"));
     }
-    let or_nothing =
-        |side: Result<Read, crate::base::path::RepoPath>| side.unwrap_or_else(|path| nothing(path.to_string()));
+    let or_nothing = |side: Result<Read, crate::base::path::RepoPath>| {
+        side.unwrap_or_else(|path| nothing(path.to_string()))
+    };
     Ok((or_nothing(old), or_nothing(new)))
 }

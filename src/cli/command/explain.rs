@@ -1,4 +1,5 @@
-//! `vplan explain`: what would run, and why, and what would not, and why not. Runs nothing and writes nothing.
+//! `vplan explain`: what would run, and why, and what would not, and why not. Runs nothing and
+//! writes nothing.
 
 use super::format;
 use crate::cli::args::{Explain, Format, Global};
@@ -19,7 +20,13 @@ use crate::run::verdict::Exit;
 /// A contract or a request that does not fit, a name that nobody knows.
 pub fn run(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, Failure> {
     let known: &[Format] = match args.name {
-        None => &[Format::Text, Format::Json, Format::Dot, Format::Mermaid, Format::Shell],
+        None => &[
+            Format::Text,
+            Format::Json,
+            Format::Dot,
+            Format::Mermaid,
+            Format::Shell,
+        ],
         Some(_) => &[Format::Text],
     };
     let format = format(global, known)?;
@@ -27,7 +34,11 @@ pub fn run(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, F
     let (mut plan, facts) = session.plan(&args.request, Asking::Recorded)?;
     attach(&mut plan, of_look(&session, global));
     let style = Colors(terminal.color);
-    let options = Options { style: &style, width: terminal.width, ..Options::default() };
+    let options = Options {
+        style: &style,
+        width: terminal.width,
+        ..Options::default()
+    };
     let out = match (&args.name, format) {
         (Some(name), _) => {
             let story = story(session.contract(), &session.request, &facts, &plan, name)?;

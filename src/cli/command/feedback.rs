@@ -1,4 +1,5 @@
-//! `vplan feedback`: what whoever must repair a failed run needs to know (engine.md section 8). Nothing when nothing failed.
+//! `vplan feedback`: what whoever must repair a failed run needs to know (engine.md section 8).
+//! Nothing when nothing failed.
 
 use super::format;
 use crate::base::word::visible;
@@ -47,7 +48,11 @@ pub fn run(global: &Global, args: &Feedback, terminal: &Terminal) -> Result<u8, 
     // A name of a run has neither; a file that happens to be called `latest` is `./latest`.
     let named = args.run.as_os_str().as_bytes();
     let is_path = named.contains(&b'/') || named.ends_with(b".json");
-    let report = if is_path { load(&args.run)? } else { recorded(global, args)? };
+    let report = if is_path {
+        load(&args.run)?
+    } else {
+        recorded(global, args)?
+    };
     if let Some(told) = &report.feedback {
         match format {
             Format::Json => terminal.print_json(told),
@@ -65,16 +70,26 @@ fn recorded(global: &Global, args: &Feedback) -> Result<Report, Failure> {
     match history.report(&id) {
         Ok(Some(report)) => Ok(report),
         Ok(None) => fail(
-            format!("the run {} has no report: it did not come to its end", short(&id)),
+            format!(
+                "the run {} has no report: it did not come to its end",
+                short(&id)
+            ),
             &format!("`vplan report {}` shows how far it came", short(&id)),
         ),
-        Err(why) => fail(format!("the report of the run {} cannot be read: {why}", short(&id)), "name another run"),
+        Err(why) => fail(
+            format!("the report of the run {} cannot be read: {why}", short(&id)),
+            "name another run",
+        ),
     }
 }
 
 fn load(path: &Path) -> Result<Report, Failure> {
     const HELP: &str = "name a run, the `report.json` of one, or its directory";
-    let file = if path.is_dir() { path.join(REPORT) } else { path.to_owned() };
+    let file = if path.is_dir() {
+        path.join(REPORT)
+    } else {
+        path.to_owned()
+    };
     let name = visible(file.as_os_str().as_bytes());
     let bytes = match files::read_plain(&file, MAX_FILE) {
         Ok(bytes) => bytes,

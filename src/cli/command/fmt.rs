@@ -33,8 +33,8 @@ use std::path::{Path, PathBuf};
                   written.\n\nExit codes: 0 formatted; 2 usage; 3 a file is invalid; 40 with `--check`, when a file is not formatted."
 )]
 pub struct Fmt {
-    /// These files, relative to the current directory; `-` formats standard input to standard output. Without any: the
-    /// contract, and the `*.test.vplan` beside it.
+    /// These files, relative to the current directory; `-` formats standard input to standard
+    /// output. Without any: the contract, and the `*.test.vplan` beside it.
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Write nothing: show what would change, and exit 40 if something would.
@@ -55,7 +55,8 @@ struct Item {
 /// Formats files, or says how they differ from what they would be.
 ///
 /// # Errors
-/// No contract, files that cannot be read or written (exit 2), that are invalid (exit 3), that are not formatted (`--check`, exit 40).
+/// No contract, files that cannot be read or written (exit 2), that are invalid (exit 3), that are
+/// not formatted (`--check`, exit 40).
 pub fn run(global: &Global, args: &Fmt, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
     let mut items = if args.files.iter().any(|f| f.as_os_str() == "-") {
@@ -64,7 +65,12 @@ pub fn run(global: &Global, args: &Fmt, terminal: &Terminal) -> Result<u8, Failu
             return Err(Failure::usage("vplan::usage::fmt_stdin", message));
         }
         let bytes = input::standard(global.max_file).map_err(|e| unreadable("-", &e))?;
-        vec![Item { name: "-".to_owned(), file: None, bytes, new: None }]
+        vec![Item {
+            name: "-".to_owned(),
+            file: None,
+            bytes,
+            new: None,
+        }]
     } else {
         targets(global, args)?
     };
@@ -85,24 +91,45 @@ pub fn run(global: &Global, args: &Fmt, terminal: &Terminal) -> Result<u8, Failu
     if format == Format::Json {
         print_json(&items, args.check, &sources, &faults, terminal);
     } else {
-        print_text(&items, args.check, failure.is_none() && faults.is_empty(), terminal);
+        print_text(
+            &items,
+            args.check,
+            failure.is_none() && faults.is_empty(),
+            terminal,
+        );
     }
     if !faults.is_empty() {
-        let errors = faults.iter().filter(|d| d.severity == Severity::Error).count();
-        let nothing = if args.check { "" } else { "; nothing was written" };
+        let errors = faults
+            .iter()
+            .filter(|d| d.severity == Severity::Error)
+            .count();
+        let nothing = if args.check {
+            ""
+        } else {
+            "; nothing was written"
+        };
         let invalid = Failure::new(
             Exit::Contract.code(),
             "vplan::fmt::invalid",
-            format!("what has errors cannot be formatted: {}{nothing}", count(errors, "error")),
+            format!(
+                "what has errors cannot be formatted: {}{nothing}",
+                count(errors, "error")
+            ),
         );
         let diagnostics = (format == Format::Text).then(|| Box::new((sources, faults)));
-        return Err(Failure { diagnostics, ..invalid });
+        return Err(Failure {
+            diagnostics,
+            ..invalid
+        });
     }
     match failure {
         Some(failure) => Err(failure),
         None if args.check && differ > 0 => {
             let message = format!("{differ} of {} not formatted", count(items.len(), "file"));
-            Err(Failure::new(Exit::Failed.code(), "vplan::fmt::differs", message).help("`vplan fmt` formats them"))
+            Err(
+                Failure::new(Exit::Failed.code(), "vplan::fmt::differs", message)
+                    .help("`vplan fmt` formats them"),
+            )
         }
         None => Ok(Exit::Success.code()),
     }
@@ -110,7 +137,9 @@ pub fn run(global: &Global, args: &Fmt, terminal: &Terminal) -> Result<u8, Failu
 
 impl Item {
     fn differs(&self) -> bool {
-        self.new.as_ref().is_some_and(|new| new.as_bytes() != self.bytes)
+        self.new
+            .as_ref()
+            .is_some_and(|new| new.as_bytes() != self.bytes)
     }
 }
 
@@ -119,15 +148,27 @@ fn targets(global: &Global, args: &Fmt) -> Result<Vec<Item>, Failure> {
     let mut items: Vec<Item> = Vec::new();
     let mut add = |name: String, file: Editable| {
         // One file by two names is one file.
-        if items.iter().all(|i| i.file.as_ref().is_none_or(|other| other.path() != file.path())) {
-            items.push(Item { name, bytes: file.bytes().to_vec(), file: Some(file), new: None });
+        if items.iter().all(|i| {
+            i.file
+                .as_ref()
+                .is_none_or(|other| other.path() != file.path())
+        }) {
+            items.push(Item {
+                name,
+                bytes: file.bytes().to_vec(),
+                file: Some(file),
+                new: None,
+            });
         }
     };
     if !args.files.is_empty() {
         for path in &args.files {
             let name = visible(path.as_os_str().as_bytes());
             refuse_json(&name)?;
-            add(name.clone(), Editable::read(path, None, global.max_file).map_err(|e| unreadable(&name, &e))?);
+            add(
+                name.clone(),
+                Editable::read(path, None, global.max_file).map_err(|e| unreadable(&name, &e))?,
+            );
         }
         return Ok(items);
     }
@@ -138,15 +179,21 @@ fn targets(global: &Global, args: &Fmt) -> Result<Vec<Item>, Failure> {
     let file = Editable::read(&path, Some(&site.root), global.max_file).map_err(|e| {
         load_failed(match e.kind() {
             io::ErrorKind::NotFound if !path.is_symlink() => LoadError::Missing(contract.clone()),
-            _ => LoadError::Unreadable { path: contract.clone(), message: said(&e) },
+            _ => LoadError::Unreadable {
+                path: contract.clone(),
+                message: said(&e),
+            },
         })
     })?;
     add(contract.to_string(), file);
     let beside = path.parent().unwrap_or(Path::new("."));
-    for path in named(beside, ".test.vplan").map_err(|e| unreadable(&visible(beside.as_os_str().as_bytes()), &e))? {
+    for path in named(beside, ".test.vplan")
+        .map_err(|e| unreadable(&visible(beside.as_os_str().as_bytes()), &e))?
+    {
         let below = path.strip_prefix(&site.root).unwrap_or(&path);
         let name = visible(below.as_os_str().as_bytes());
-        let file = Editable::read(&path, Some(&site.root), global.max_file).map_err(|e| unreadable(&name, &e))?;
+        let file = Editable::read(&path, Some(&site.root), global.max_file)
+            .map_err(|e| unreadable(&name, &e))?;
         add(name, file);
     }
     Ok(items)
@@ -156,8 +203,11 @@ fn refuse_json(name: &str) -> Result<(), Failure> {
     if !name.ends_with(".json") {
         return Ok(());
     }
-    Err(Failure::usage("vplan::usage::fmt_json", format!("`{name}` is JSON, and `vplan fmt` formats `.vplan` files"))
-        .help(format!("`vplan import {name}` converts it")))
+    Err(Failure::usage(
+        "vplan::usage::fmt_json",
+        format!("`{name}` is JSON, and `vplan fmt` formats `.vplan` files"),
+    )
+    .help(format!("`vplan import {name}` converts it")))
 }
 
 fn said(error: &io::Error) -> String {
@@ -168,45 +218,83 @@ fn said(error: &io::Error) -> String {
 }
 
 fn unreadable(name: &str, error: &io::Error) -> Failure {
-    let failure = Failure::usage("vplan::usage::unreadable", format!("`{name}` cannot be read: {}", said(error)));
+    let failure = Failure::usage(
+        "vplan::usage::unreadable",
+        format!("`{name}` cannot be read: {}", said(error)),
+    );
     match error.kind() {
-        io::ErrorKind::IsADirectory => failure.help("name its files, as in `vplan fmt contracts/*.vplan`"),
+        io::ErrorKind::IsADirectory => {
+            failure.help("name its files, as in `vplan fmt contracts/*.vplan`")
+        }
         _ => failure,
     }
 }
 
-/// Formats one text. Its errors of syntax go to `faults`; everything else that is wrong with it is the `Err`.
-fn one(item: &mut Item, global: &Global, sources: &mut Sources, faults: &mut Vec<Diagnostic>) -> Result<(), Failure> {
+/// Formats one text. Its errors of syntax go to `faults`; everything else that is wrong with it is
+/// the `Err`.
+fn one(
+    item: &mut Item,
+    global: &Global,
+    sources: &mut Sources,
+    faults: &mut Vec<Diagnostic>,
+) -> Result<(), Failure> {
     let name = &item.name;
     let text = std::str::from_utf8(&item.bytes).map_err(|e| {
         let at = e.valid_up_to();
         let byte = item.bytes.get(at).copied().unwrap_or(0);
         let message = format!("`{name}` is not UTF-8: byte 0x{byte:02x} at offset {at}");
-        Failure::new(Exit::Contract.code(), load::NOT_UTF8.0, message).help("save the file as UTF-8")
+        Failure::new(Exit::Contract.code(), load::NOT_UTF8.0, message)
+            .help("save the file as UTF-8")
     })?;
     let id = sources.add(Source::new(name.clone(), text));
-    let Some(source) = sources.get(id) else { return Ok(()) };
-    let caps = Caps { file_bytes: usize::try_from(global.max_file).unwrap_or(usize::MAX), ..Caps::default() };
+    let Some(source) = sources.get(id) else {
+        return Ok(());
+    };
+    let caps = Caps {
+        file_bytes: usize::try_from(global.max_file).unwrap_or(usize::MAX),
+        ..Caps::default()
+    };
     match reformat(source, id, &caps) {
         Ok(Formatted::Text(text)) => item.new = Some(text),
         Ok(Formatted::Invalid(diagnostics)) => faults.extend(diagnostics.sorted()),
         Ok(Formatted::TooLarge(diagnostics)) => {
-            let why = diagnostics.iter().next().map(|d| d.message.clone()).unwrap_or_default();
-            let message = format!("`{name}` cannot be formatted, it would be over a limit then: {why}");
-            return Err(Failure::new(Exit::Contract.code(), "vplan::fmt::too_large", message));
+            let why = diagnostics
+                .iter()
+                .next()
+                .map(|d| d.message.clone())
+                .unwrap_or_default();
+            let message =
+                format!("`{name}` cannot be formatted, it would be over a limit then: {why}");
+            return Err(Failure::new(
+                Exit::Contract.code(),
+                "vplan::fmt::too_large",
+                message,
+            ));
         }
         Err(why) => {
-            let message = format!("`{name}` was left as it is: {why}; this is a fault of vplan, please report it");
-            return Err(Failure::new(Exit::Internal.code(), "vplan::internal", message));
+            let message = format!(
+                "`{name}` was left as it is: {why}; this is a fault of vplan, please report it"
+            );
+            return Err(Failure::new(
+                Exit::Internal.code(),
+                "vplan::internal",
+                message,
+            ));
         }
     }
     Ok(())
 }
 
 fn write(item: &Item) -> Result<(), Failure> {
-    let (Some(file), Some(new)) = (&item.file, &item.new) else { return Ok(()) };
-    file.rewrite(new.as_bytes())
-        .map_err(|e| Failure::usage("vplan::usage::unwritable", format!("`{}` cannot be written: {e}", item.name)))
+    let (Some(file), Some(new)) = (&item.file, &item.new) else {
+        return Ok(());
+    };
+    file.rewrite(new.as_bytes()).map_err(|e| {
+        Failure::usage(
+            "vplan::usage::unwritable",
+            format!("`{}` cannot be written: {e}", item.name),
+        )
+    })
 }
 
 fn print_text(items: &[Item], check: bool, sound: bool, terminal: &Terminal) {
@@ -214,7 +302,10 @@ fn print_text(items: &[Item], check: bool, sound: bool, terminal: &Terminal) {
     if to_stdout && !check {
         // A filter gives back what it cannot read: an editor may put it in the place of the text.
         for item in items {
-            let text = item.new.as_ref().map_or(item.bytes.as_slice(), |new| new.as_bytes());
+            let text = item
+                .new
+                .as_ref()
+                .map_or(item.bytes.as_slice(), |new| new.as_bytes());
             terminal.print_with(|out| out.write_all(text));
         }
         return;
@@ -229,19 +320,35 @@ fn print_text(items: &[Item], check: bool, sound: bool, terminal: &Terminal) {
         return;
     }
     if !check {
-        differing.iter().for_each(|item| terminal.say(&format!("{}: formatted\n", item.name)));
+        differing
+            .iter()
+            .for_each(|item| terminal.say(&format!("{}: formatted\n", item.name)));
     }
     if differing.is_empty() {
-        terminal.print(&format!("{}, all formatted already\n", count(items.len(), "file")));
+        terminal.print(&format!(
+            "{}, all formatted already\n",
+            count(items.len(), "file")
+        ));
     }
 }
 
 fn shown_diff(item: &Item, color: bool) -> String {
     let old = String::from_utf8_lossy(&item.bytes);
-    diff::unified(&item.name, &old, item.new.as_deref().unwrap_or_default(), color)
+    diff::unified(
+        &item.name,
+        &old,
+        item.new.as_deref().unwrap_or_default(),
+        color,
+    )
 }
 
-fn print_json(items: &[Item], check: bool, sources: &Sources, faults: &[Diagnostic], terminal: &Terminal) {
+fn print_json(
+    items: &[Item],
+    check: bool,
+    sources: &Sources,
+    faults: &[Diagnostic],
+    terminal: &Terminal,
+) {
     let sound = items.iter().all(|i| i.new.is_some());
     let file = |item: &'_ Item| Entry {
         diff: item.differs().then(|| shown_diff(item, false)),

@@ -44,7 +44,8 @@ pub struct Gate {
 pub enum What {
     /// Say where the work of a subject begins. Its first round does so, too: at the default base.
     Begin(begin::BeginArgs),
-    /// Record a round that has ended, and say what follows. A word makes nothing done that runs verify.
+    /// Record a round that has ended, and say what follows. A word makes nothing done that runs
+    /// verify.
     Record(RecordArgs),
     /// Show how subjects stand.
     Show(ShowArgs),
@@ -63,7 +64,8 @@ pub struct RecordArgs {
     /// How it ended.
     #[arg(long, value_name = "STATUS")]
     pub status: Word,
-    /// Whether it changed files: `none`, how many, or `auto`: compare with the end of the last round of any subject.
+    /// Whether it changed files: `none`, how many, or `auto`: compare with the end of the last
+    /// round of any subject.
     #[arg(long, value_name = "WHAT", default_value = "auto", value_parser = changed)]
     pub changed: Change,
 }
@@ -83,7 +85,12 @@ pub struct ShowArgs {
 #[derive(Debug, Args)]
 pub struct ResetArgs {
     /// This one (repeatable).
-    #[arg(long, value_name = "NAME", required_unless_present = "all", conflicts_with = "all")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        required_unless_present = "all",
+        conflicts_with = "all"
+    )]
     pub subject: Vec<String>,
     /// All of them. A damaged ledger is put aside.
     #[arg(long)]
@@ -118,7 +125,8 @@ pub(super) use show::Standings;
 /// Records, shows or forgets.
 ///
 /// # Errors
-/// A contract that is missing or invalid (exit 3), a ledger that cannot be used (exit 5), an unknown subject (exit 2).
+/// A contract that is missing or invalid (exit 3), a ledger that cannot be used (exit 5), an
+/// unknown subject (exit 2).
 pub fn run(global: &Global, args: &Gate, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
     match &args.what {
@@ -130,11 +138,18 @@ pub fn run(global: &Global, args: &Gate, terminal: &Terminal) -> Result<u8, Fail
     }
 }
 
-fn record(global: &Global, args: &RecordArgs, format: Format, terminal: &Terminal) -> Result<u8, Failure> {
+fn record(
+    global: &Global,
+    args: &RecordArgs,
+    format: Format,
+    terminal: &Terminal,
+) -> Result<u8, Failure> {
     named(&args.subject)?;
     let site = locate(global)?;
     let loaded = load_contract(&site, global)?;
-    let Some(contract) = &loaded.contract else { return Err(invalid(loaded)) };
+    let Some(contract) = &loaded.contract else {
+        return Err(invalid(loaded));
+    };
     let keeper = Keeper::by_hand(global, &args.subject, &site, Some(contract))?;
     let tree = tree(&site, Some(contract), global, &[]);
     let recorded = keeper.note(args.changed, Said::ByHand(args.status.into()), &tree)?;
@@ -150,11 +165,18 @@ fn record(global: &Global, args: &RecordArgs, format: Format, terminal: &Termina
 /// What a round came to: the subject, why, and who else is not complete.
 #[must_use]
 pub fn account(recorded: &Recorded, color: bool) -> String {
-    let Recorded { counter, required, decision, .. } = *recorded;
+    let Recorded {
+        counter,
+        required,
+        decision,
+        ..
+    } = *recorded;
     let mut text = line(&recorded.subject, counter, required, decision, color);
     if recorded.reason == Some(Because::NotVerified) {
         let subject = visible(recorded.subject.as_bytes());
-        text.push_str(&format!(": a word verifies nothing here, `vplan run --subject '{subject}'` does"));
+        text.push_str(&format!(
+            ": a word verifies nothing here, `vplan run --subject '{subject}'` does"
+        ));
     } else if let Some(reason) = recorded.reason {
         text.push_str(&format!(": {}", reason.word().replace('_', " ")));
     } else if decision == Decision::Retry {
@@ -163,7 +185,11 @@ pub fn account(recorded: &Recorded, color: bool) -> String {
     }
     text.push('\n');
     for other in recorded.others.iter().filter(|o| o.counter < required) {
-        let what = format!("{} {}/{required}", visible(other.subject.as_bytes()), other.counter);
+        let what = format!(
+            "{} {}/{required}",
+            visible(other.subject.as_bytes()),
+            other.counter
+        );
         text.push_str(&format!("  {}\n", paint(color, Tone::Faint, &what)));
     }
     text
@@ -184,11 +210,18 @@ pub fn line(subject: &str, counter: u32, required: u32, decision: Decision, colo
         let dot = |at| if at < counter { '●' } else { '○' };
         format!(" [{}]", (0..required).map(dot).collect::<String>())
     };
-    format!("{} {counter}/{required}{bar} {}", visible(subject.as_bytes()), paint(color, tone, decision.name()))
+    format!(
+        "{} {counter}/{required}{bar} {}",
+        visible(subject.as_bytes()),
+        paint(color, tone, decision.name())
+    )
 }
 
 fn unknown(ledger: &Ledger, subject: &str) -> Failure {
-    let message = format!("the subject `{}` has had no round", visible(subject.as_bytes()));
+    let message = format!(
+        "the subject `{}` has had no round",
+        visible(subject.as_bytes())
+    );
     let help = match nearest(subject, ledger.subjects.iter().map(|e| e.subject.as_str())) {
         Some(near) => format!("did you mean `{}`?", visible(near.as_bytes())),
         None => "`vplan gate show` lists those that have had one".to_owned(),
@@ -196,7 +229,12 @@ fn unknown(ledger: &Ledger, subject: &str) -> Failure {
     Failure::usage("vplan::usage::unknown_subject", message).help(help)
 }
 
-fn reset(global: &Global, args: &ResetArgs, format: Format, terminal: &Terminal) -> Result<u8, Failure> {
+fn reset(
+    global: &Global,
+    args: &ResetArgs,
+    format: Format,
+    terminal: &Terminal,
+) -> Result<u8, Failure> {
     args.subject.iter().try_for_each(|subject| named(subject))?;
     let site = locate(global)?;
     let file = LedgerFile::new(state(global, &site)?);
@@ -210,10 +248,25 @@ fn reset(global: &Global, args: &ResetArgs, format: Format, terminal: &Terminal)
     } else {
         file.change(PATIENCE, |ledger| {
             let mut next = ledger.clone();
-            let mut reset: Vec<String> = args.subject.iter().filter(|s| next.reset(s)).cloned().collect();
-            // That nothing was to be forgotten is what was asked for, but perhaps not what was meant.
-            for unknown in args.subject.iter().filter(|s| ledger.entry(s).is_none()).map(|s| unknown(ledger, s)) {
-                terminal.note(&format!("note: {}; {}\n", unknown.message, unknown.help.unwrap_or_default()));
+            let mut reset: Vec<String> = args
+                .subject
+                .iter()
+                .filter(|s| next.reset(s))
+                .cloned()
+                .collect();
+            // That nothing was to be forgotten is what was asked for, but perhaps not what was
+            // meant.
+            for unknown in args
+                .subject
+                .iter()
+                .filter(|s| ledger.entry(s).is_none())
+                .map(|s| unknown(ledger, s))
+            {
+                terminal.note(&format!(
+                    "note: {}; {}\n",
+                    unknown.message,
+                    unknown.help.unwrap_or_default()
+                ));
             }
             reset.sort();
             Ok::<_, Failure>((next, reset))
@@ -222,9 +275,15 @@ fn reset(global: &Global, args: &ResetArgs, format: Format, terminal: &Terminal)
     if format == Format::Json {
         terminal.print_json(&Forgotten { reset, version: 1 });
     } else if !terminal.quiet {
-        let names: Vec<String> = reset.iter().map(|s| format!("`{}`", visible(s.as_bytes()))).collect();
-        let what =
-            if names.is_empty() { "nothing to forget".to_owned() } else { format!("forgot {}", names.join(", ")) };
+        let names: Vec<String> = reset
+            .iter()
+            .map(|s| format!("`{}`", visible(s.as_bytes())))
+            .collect();
+        let what = if names.is_empty() {
+            "nothing to forget".to_owned()
+        } else {
+            format!("forgot {}", names.join(", "))
+        };
         terminal.say(&format!("{what}\n"));
     }
     Ok(Exit::Success.code())

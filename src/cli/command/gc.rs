@@ -73,19 +73,32 @@ pub fn run(global: &Global, args: &Gc, terminal: &Terminal) -> Result<u8, Failur
     let format = format(global, &[Format::Text, Format::Json])?;
     let (site, history) = open(global, &args.records)?;
     let keep = usize::try_from(args.keep).unwrap_or(usize::MAX);
-    let collected = history.collect(keep, args.dry_run).map_err(|e| unreadable(&e))?;
+    let collected = history
+        .collect(keep, args.dry_run)
+        .map_err(|e| unreadable(&e))?;
     if let Ok(Some(vault)) = kept_vault(global, &site)
         && !args.dry_run
     {
-        collected.removed.iter().for_each(|(id, _)| vault.forget(id));
+        collected
+            .removed
+            .iter()
+            .for_each(|(id, _)| vault.forget(id));
     }
     let bytes: u64 = collected.removed.iter().map(|(_, bytes)| bytes).sum();
     if format == Format::Json {
         terminal.print_json(&Document {
             bytes,
             dry_run: args.dry_run,
-            kept: collected.kept.into_iter().map(|(run_id, reason)| Kept { reason, run_id }).collect(),
-            removed: collected.removed.into_iter().map(|(run_id, bytes)| Removed { bytes, run_id }).collect(),
+            kept: collected
+                .kept
+                .into_iter()
+                .map(|(run_id, reason)| Kept { reason, run_id })
+                .collect(),
+            removed: collected
+                .removed
+                .into_iter()
+                .map(|(run_id, bytes)| Removed { bytes, run_id })
+                .collect(),
             version: 1,
         });
         return Ok(0);
@@ -93,15 +106,25 @@ pub fn run(global: &Global, args: &Gc, terminal: &Terminal) -> Result<u8, Failur
     let mut text = String::new();
     if args.dry_run {
         for (id, bytes) in &collected.removed {
-            let day = started_at(id).and_then(|t| t.get(..10).map(str::to_owned)).unwrap_or_default();
+            let day = started_at(id)
+                .and_then(|t| t.get(..10).map(str::to_owned))
+                .unwrap_or_default();
             text.push_str(&format!("  {}  {day}  {}\n", short(id), size(*bytes)));
         }
     }
     for (id, reason) in &collected.kept {
         text.push_str(&format!("  {} stays: {reason}\n", short(id)));
     }
-    let would = if args.dry_run { "would remove" } else { "removed" };
-    text.push_str(&format!("{would} {}, {}\n", count(collected.removed.len(), "run"), size(bytes)));
+    let would = if args.dry_run {
+        "would remove"
+    } else {
+        "removed"
+    };
+    text.push_str(&format!(
+        "{would} {}, {}\n",
+        count(collected.removed.len(), "run"),
+        size(bytes)
+    ));
     if !terminal.quiet {
         terminal.say(&text);
     }
@@ -120,7 +143,12 @@ fn size(bytes: u64) -> String {
         tenths /= 1024;
         unit += 1;
     }
-    format!("{}.{} {}", tenths / 10, tenths % 10, UNITS.get(unit).copied().unwrap_or_default())
+    format!(
+        "{}.{} {}",
+        tenths / 10,
+        tenths % 10,
+        UNITS.get(unit).copied().unwrap_or_default()
+    )
 }
 
 #[cfg(test)]
@@ -129,9 +157,13 @@ mod tests {
 
     #[test]
     fn sizes() {
-        for (bytes, want) in
-            [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (1 << 20, "1.0 MiB"), (5 << 40, "5.0 TiB")]
-        {
+        for (bytes, want) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1536, "1.5 KiB"),
+            (1 << 20, "1.0 MiB"),
+            (5 << 40, "5.0 TiB"),
+        ] {
             assert_eq!(size(bytes), want);
         }
     }

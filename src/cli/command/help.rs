@@ -29,7 +29,11 @@ pub fn run(args: &Help, terminal: &Terminal) -> Result<u8, Failure> {
         Some((_, text)) => terminal.print(text),
         None => {
             let help = subcommand(topic)?.render_long_help();
-            terminal.print(&if terminal.color { help.ansi().to_string() } else { help.to_string() });
+            terminal.print(&if terminal.color {
+                help.ansi().to_string()
+            } else {
+                help.to_string()
+            });
         }
     }
     Ok(Exit::Success.code())
@@ -40,14 +44,24 @@ pub(super) fn subcommand(name: Option<&str>) -> Result<clap::Command, Failure> {
     let mut all = CommandLine::command();
     all.build();
     let Some(name) = name else { return Ok(all) };
-    let found = all.get_subcommands().find(|c| c.get_name() == name).cloned();
+    let found = all
+        .get_subcommands()
+        .find(|c| c.get_name() == name)
+        .cloned();
     found.ok_or_else(|| {
-        let names = all.get_subcommands().map(clap::Command::get_name).chain(TOPICS.iter().map(|(n, _)| *n));
+        let names = all
+            .get_subcommands()
+            .map(clap::Command::get_name)
+            .chain(TOPICS.iter().map(|(n, _)| *n));
         let help = match nearest(name, names) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "`vplan help` lists them all".to_owned(),
         };
         let shown = crate::base::word::visible(name.as_bytes());
-        Failure::usage("vplan::usage::unknown_topic", format!("there is no command or topic `{shown}`")).help(help)
+        Failure::usage(
+            "vplan::usage::unknown_topic",
+            format!("there is no command or topic `{shown}`"),
+        )
+        .help(help)
     })
 }

@@ -1,4 +1,5 @@
-//! `vplan import`: another tool's configuration as a contract, and an account of what it does not say.
+//! `vplan import`: another tool's configuration as a contract, and an account of what it does not
+//! say.
 
 use super::format;
 use crate::base::diagnostic::Diagnostics;
@@ -74,7 +75,8 @@ impl Kind {
 /// Converts, checks the result, writes it, and says what it does not say.
 ///
 /// # Errors
-/// A file that cannot be read or is none of the kinds, errors in it, a contract that is there already, `--strict`.
+/// A file that cannot be read or is none of the kinds, errors in it, a contract that is there
+/// already, `--strict`.
 pub fn run(global: &Global, args: &Import, terminal: &Terminal) -> Result<u8, Failure> {
     let form = format(global, &[Format::Text, Format::Json])?;
     let name = visible(args.file.as_os_str().as_bytes());
@@ -89,7 +91,10 @@ pub fn run(global: &Global, args: &Import, terminal: &Terminal) -> Result<u8, Fa
     let Some(conversion) = convert(&sources, id, kind, &mut sink) else {
         let message = format!("`{name}` cannot be converted, read as {}", kind.name());
         let failure = Failure::new(Exit::Contract.code(), "vplan::import::invalid", message);
-        return Err(Failure { diagnostics: Some(Box::new((sources, sink.sorted()))), ..failure });
+        return Err(Failure {
+            diagnostics: Some(Box::new((sources, sink.sorted()))),
+            ..failure
+        });
     };
     let written = text(&conversion, &sources);
     // Whatever is wrong now is wrong with vplan; nothing has been written.
@@ -101,13 +106,26 @@ pub fn run(global: &Global, args: &Import, terminal: &Terminal) -> Result<u8, Fa
         )
         .help("please report it, with the file")
     })?;
-    let account = Account { name: &name, conversion: &conversion, contract: &contract, sources: &sources };
-    let heavy = conversion.lost.iter().filter(|l| l.weight != Weight::NoEffect).count();
+    let account = Account {
+        name: &name,
+        conversion: &conversion,
+        contract: &contract,
+        sources: &sources,
+    };
+    let heavy = conversion
+        .lost
+        .iter()
+        .filter(|l| l.weight != Weight::NoEffect)
+        .count();
     if args.strict && heavy > 0 {
         terminal.note(&account.text(""));
         let what = if heavy == 1 { "thing is" } else { "things are" };
         let message = format!("{heavy} {what} lost or changed, and `--strict` was said");
-        return Err(Failure::new(Exit::Contract.code(), "vplan::import::lossy", message));
+        return Err(Failure::new(
+            Exit::Contract.code(),
+            "vplan::import::lossy",
+            message,
+        ));
     }
     if args.stdout {
         if form == Format::Json {
@@ -132,19 +150,34 @@ pub fn run(global: &Global, args: &Import, terminal: &Terminal) -> Result<u8, Fa
 
 /// The text of a regular file, or of standard input.
 fn read(path: &Path, name: &str, cap: u64) -> Result<String, Failure> {
-    let bytes = if path == Path::new("-") { input::standard(cap) } else { files::read_plain(path, cap) };
+    let bytes = if path == Path::new("-") {
+        input::standard(cap)
+    } else {
+        files::read_plain(path, cap)
+    };
     let bytes = bytes.map_err(|e| {
         if e.kind() == io::ErrorKind::FileTooLarge {
-            let message = format!("`{name}` is larger than {}", crate::base::unit::show_size(cap));
+            let message = format!(
+                "`{name}` is larger than {}",
+                crate::base::unit::show_size(cap)
+            );
             return Failure::new(Exit::Contract.code(), load::TOO_LARGE.0, message)
                 .help("`--max-file 16MiB` reads larger ones");
         }
-        let failure = Failure::usage("vplan::usage::unreadable", format!("`{name}` cannot be read: {e}"));
-        if path.is_symlink() { failure.help("it is a symlink: name the file itself") } else { failure }
+        let failure = Failure::usage(
+            "vplan::usage::unreadable",
+            format!("`{name}` cannot be read: {e}"),
+        );
+        if path.is_symlink() {
+            failure.help("it is a symlink: name the file itself")
+        } else {
+            failure
+        }
     })?;
     String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
-        let message = format!("`{name}` is not UTF-8: the first byte that is none is at offset {at}");
+        let message =
+            format!("`{name}` is not UTF-8: the first byte that is none is at offset {at}");
         Failure::new(Exit::Contract.code(), load::NOT_UTF8.0, message)
     })
 }
@@ -155,15 +188,18 @@ fn target(global: &Global, args: &Import) -> Result<(PathBuf, String), Failure> 
         return Ok((path.clone(), visible(path.as_os_str().as_bytes())));
     }
     let site = locate(global)?;
-    let path =
-        load::contract_path(&site, global.contract.as_deref()).map_err(|e| Failure::usage(e.code(), e.to_string()))?;
+    let path = load::contract_path(&site, global.contract.as_deref())
+        .map_err(|e| Failure::usage(e.code(), e.to_string()))?;
     Ok((site.root.join(path.to_os()), path.to_string()))
 }
 
 fn write(target: &Path, shown: &str, text: &str, force: bool) -> Result<(), Failure> {
     match target.symlink_metadata() {
         Ok(there) if there.is_dir() => {
-            return Err(Failure::usage("vplan::import::exists", format!("`{shown}` is a directory")));
+            return Err(Failure::usage(
+                "vplan::import::exists",
+                format!("`{shown}` is a directory"),
+            ));
         }
         Ok(_) if !force => {
             return Err(Failure::usage("vplan::import::exists", format!("`{shown}` is there already"))
@@ -172,9 +208,17 @@ fn write(target: &Path, shown: &str, text: &str, force: bool) -> Result<(), Fail
         _ => {}
     }
     // The parent of a bare name is the empty path, which no call takes.
-    let target = if target.parent() == Some(Path::new("")) { Path::new(".").join(target) } else { target.to_owned() };
+    let target = if target.parent() == Some(Path::new("")) {
+        Path::new(".").join(target)
+    } else {
+        target.to_owned()
+    };
     files::replace(&target, text.as_bytes()).map_err(|e| {
-        Failure::new(Exit::Setup.code(), "vplan::import::write", format!("`{shown}` cannot be written: {e}"))
+        Failure::new(
+            Exit::Setup.code(),
+            "vplan::import::write",
+            format!("`{shown}` cannot be written: {e}"),
+        )
     })
 }
 
@@ -255,33 +299,64 @@ impl Account<'_> {
 
     fn text(&self, output: &str) -> String {
         let (checks, triggers) = (self.contract.checks.len(), self.contract.risks.len());
-        let to = if output.is_empty() { String::new() } else { format!(" to {output}") };
-        let also = if triggers > 0 { format!(", {}", count(triggers, "trigger")) } else { String::new() };
+        let to = if output.is_empty() {
+            String::new()
+        } else {
+            format!(" to {output}")
+        };
+        let also = if triggers > 0 {
+            format!(", {}", count(triggers, "trigger"))
+        } else {
+            String::new()
+        };
         let from = self.conversion.format.name();
-        let mut out = format!("converted {}{to} ({from}): {}{also}\n", self.name, count(checks, "check"));
+        let mut out = format!(
+            "converted {}{to} ({from}): {}{also}\n",
+            self.name,
+            count(checks, "check")
+        );
         for (weight, title) in [
             (Weight::Lost, "lost: not in the contract"),
-            (Weight::Changed, "changed: in the contract, but with another meaning; look at each"),
+            (
+                Weight::Changed,
+                "changed: in the contract, but with another meaning; look at each",
+            ),
             (Weight::NoEffect, "without effect on checks"),
         ] {
-            let lines: Vec<&convert::Lost> = self.conversion.lost.iter().filter(|l| l.weight == weight).collect();
+            let lines: Vec<&convert::Lost> = self
+                .conversion
+                .lost
+                .iter()
+                .filter(|l| l.weight == weight)
+                .collect();
             if lines.is_empty() {
                 continue;
             }
             out.push_str(&format!("{title}\n"));
             for lost in lines {
                 let line = self.sources.position(lost.place).line;
-                out.push_str(&format!("  {}:{line}: {}: {}\n", self.name, lost.what, lost.why));
+                out.push_str(&format!(
+                    "  {}:{line}: {}: {}\n",
+                    self.name, lost.what, lost.why
+                ));
                 if let Some(instead) = &lost.instead {
                     out.push_str(&format!("    by hand: {instead}\n"));
                 }
             }
         }
         // `check` reads contracts of the repository only.
-        let inside = !output.is_empty() && !output.starts_with('/') && !output.split('/').any(|part| part == "..");
+        let inside = !output.is_empty()
+            && !output.starts_with('/')
+            && !output.split('/').any(|part| part == "..");
         if inside {
-            let which = if output == DEFAULT_CONTRACT { String::new() } else { format!(" --contract {output}") };
-            out.push_str(&format!("next: `vplan check{which}` compares the contract with the repository\n"));
+            let which = if output == DEFAULT_CONTRACT {
+                String::new()
+            } else {
+                format!(" --contract {output}")
+            };
+            out.push_str(&format!(
+                "next: `vplan check{which}` compares the contract with the repository\n"
+            ));
         }
         out
     }

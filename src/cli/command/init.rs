@@ -1,5 +1,5 @@
-//! `vplan init`: a contract from what the repository declares, with the reason for each line. A proposal; nothing of it is guessed
-//! again when a plan is made.
+//! `vplan init`: a contract from what the repository declares, with the reason for each line. A
+//! proposal; nothing of it is guessed again when a plan is made.
 
 use super::format;
 use crate::base::command::Command;
@@ -22,20 +22,30 @@ use std::path::Path;
 /// Writes the contract, or prints it.
 ///
 /// # Errors
-/// A contract that is there already, a place that cannot be written or that is not the repository's.
+/// A contract that is there already, a place that cannot be written or that is not the
+/// repository's.
 pub fn run(global: &Global, args: &Init, terminal: &Terminal) -> Result<u8, Failure> {
     format(global, &[Format::Text])?;
     let site = locate(global)?;
-    let found = propose(&site.root, site.git.as_ref().ok())
-        .map_err(|e| Failure::usage("vplan::usage::unreadable", format!("the repository cannot be read: {e}")))?;
-    let name = site.root.file_name().map(|n| visible(n.as_bytes())).unwrap_or_default();
+    let found = propose(&site.root, site.git.as_ref().ok()).map_err(|e| {
+        Failure::usage(
+            "vplan::usage::unreadable",
+            format!("the repository cannot be read: {e}"),
+        )
+    })?;
+    let name = site
+        .root
+        .file_name()
+        .map(|n| visible(n.as_bytes()))
+        .unwrap_or_default();
     let text = contract(&name, &found);
     if args.stdout {
         terminal.print(&text);
         return Ok(Exit::Success.code());
     }
     let wanted = global.contract.as_deref();
-    let path = load::contract_path(&site, wanted).map_err(|e| Failure::usage(e.code(), e.to_string()))?;
+    let path =
+        load::contract_path(&site, wanted).map_err(|e| Failure::usage(e.code(), e.to_string()))?;
     let target = site.root.join(path.to_os());
     if !args.force && target.symlink_metadata().is_ok() {
         let message = format!("`{path}` is there already");
@@ -43,10 +53,16 @@ pub fn run(global: &Global, args: &Init, terminal: &Terminal) -> Result<u8, Fail
             .help("`--stdout` prints the proposal, `--force` replaces what is there"));
     }
     let failed = |why: String| {
-        Failure::new(Exit::Setup.code(), "vplan::init::write", format!("`{path}` cannot be written: {why}"))
+        Failure::new(
+            Exit::Setup.code(),
+            "vplan::init::write",
+            format!("`{path}` cannot be written: {why}"),
+        )
     };
     if let Some(link) = link_above(&site.root, &path) {
-        return Err(failed(format!("`{link}` is a symlink, and may lead out of the repository")));
+        return Err(failed(format!(
+            "`{link}` is a symlink, and may lead out of the repository"
+        )));
     }
     files::replace(&target, text.as_bytes()).map_err(|e| failed(e.to_string()))?;
     if !terminal.quiet {
@@ -60,7 +76,12 @@ fn link_above(root: &Path, path: &RepoPath) -> Option<RepoPath> {
     let mut at = RepoPath::root();
     for segment in path.segments() {
         at = at.join(segment).ok()?;
-        if at != *path && root.join(at.to_os()).symlink_metadata().is_ok_and(|m| m.is_symlink()) {
+        if at != *path
+            && root
+                .join(at.to_os())
+                .symlink_metadata()
+                .is_ok_and(|m| m.is_symlink())
+        {
             return Some(at);
         }
     }
@@ -73,29 +94,65 @@ fn said(path: &RepoPath, found: &Proposal) -> String {
     let (mut imports, mut checks) = (0, 0);
     for part in &found.parts {
         match part {
-            Part::Import { source, alias, at, why } => {
+            Part::Import {
+                source,
+                alias,
+                at,
+                why,
+            } => {
                 imports += 1;
-                let at = if at.is_root() { String::new() } else { format!(" at {at}") };
-                lines.push_str(&format!("  {alias}: {source}{at} ({})\n", visible(why.as_bytes())));
+                let at = if at.is_root() {
+                    String::new()
+                } else {
+                    format!(" at {at}")
+                };
+                lines.push_str(&format!(
+                    "  {alias}: {source}{at} ({})\n",
+                    visible(why.as_bytes())
+                ));
             }
-            Part::Checks { why, checks: list, .. } => {
+            Part::Checks {
+                why, checks: list, ..
+            } => {
                 checks += list.len();
                 for one in list {
-                    let dir = if one.dir.is_root() { String::new() } else { format!(" in {}", one.dir) };
+                    let dir = if one.dir.is_root() {
+                        String::new()
+                    } else {
+                        format!(" in {}", one.dir)
+                    };
                     let why = visible(one.why.as_bytes());
-                    lines.push_str(&format!("  {}: {}{dir} ({why})\n", one.id, one.command.to_text()));
+                    lines.push_str(&format!(
+                        "  {}: {}{dir} ({why})\n",
+                        one.id,
+                        one.command.to_text()
+                    ));
                 }
-                lines.extend(why.iter().map(|why| format!("    {}\n", visible(why.as_bytes()))));
+                lines.extend(
+                    why.iter()
+                        .map(|why| format!("    {}\n", visible(why.as_bytes()))),
+                );
             }
         }
     }
-    lines.extend(found.left_out.iter().map(|what| format!("left out: {}\n", visible(what.as_bytes()))));
+    lines.extend(
+        found
+            .left_out
+            .iter()
+            .map(|what| format!("left out: {}\n", visible(what.as_bytes()))),
+    );
     let mut head = Vec::new();
     head.extend((imports > 0).then(|| count(imports, "import")));
     head.extend((checks > 0 || imports == 0).then(|| count(checks, "check")));
-    let next =
-        if path.as_bytes() == DEFAULT_CONTRACT.as_bytes() { String::new() } else { format!(" --contract {path}") };
-    format!("{path}: {}\n{lines}next: `vplan explain --all{next}` shows what would run\n", head.join(", "))
+    let next = if path.as_bytes() == DEFAULT_CONTRACT.as_bytes() {
+        String::new()
+    } else {
+        format!(" --contract {path}")
+    };
+    format!(
+        "{path}: {}\n{lines}next: `vplan explain --all{next}` shows what would run\n",
+        head.join(", ")
+    )
 }
 
 /// The text of the proposal, in the canonical layout.
@@ -105,13 +162,20 @@ fn contract(name: &str, found: &Proposal) -> String {
         out.push_str(&format!("contract {}\n", quote(name)));
     }
     out.push_str("\n# Proposed from what the repository declares; `vplan help language` teaches how to go on.\n");
-    let checks =
-        found.parts.iter().flat_map(|p| if let Part::Checks { checks, .. } = p { checks.as_slice() } else { &[] });
+    let checks = found.parts.iter().flat_map(|p| {
+        if let Part::Checks { checks, .. } = p {
+            checks.as_slice()
+        } else {
+            &[]
+        }
+    });
     if found.parts.is_empty() {
         out.push_str(
             "# Nothing was found: no package.json, Cargo.toml, Makefile, pyproject.toml or go.mod declares a check.\n",
         );
-        out.push_str("#\n# whenChangedAny \"src/**\" {\n#   check unit {\n#     test COMMAND\n#   }\n# }\n");
+        out.push_str(
+            "#\n# whenChangedAny \"src/**\" {\n#   check unit {\n#     test COMMAND\n#   }\n# }\n",
+        );
     }
     for what in &found.left_out {
         out.push_str(&format!("# Left out: {}\n", visible(what.as_bytes())));
@@ -122,8 +186,16 @@ fn contract(name: &str, found: &Proposal) -> String {
     }
     for part in &found.parts {
         match part {
-            Part::Import { source, alias, at, why } => {
-                out.push_str(&format!("\n# {}\nimport \"{source}\" as {alias}", visible(why.as_bytes())));
+            Part::Import {
+                source,
+                alias,
+                at,
+                why,
+            } => {
+                out.push_str(&format!(
+                    "\n# {}\nimport \"{source}\" as {alias}",
+                    visible(why.as_bytes())
+                ));
                 if let (false, Ok(at)) = (at.is_root(), std::str::from_utf8(at.as_bytes())) {
                     out.push_str(&format!(" at {}", quote(at)));
                 }
@@ -131,7 +203,10 @@ fn contract(name: &str, found: &Proposal) -> String {
             }
             Part::Checks { why, when, checks } => {
                 out.push('\n');
-                out.extend(why.iter().map(|why| format!("# {}\n", visible(why.as_bytes()))));
+                out.extend(
+                    why.iter()
+                        .map(|why| format!("# {}\n", visible(why.as_bytes()))),
+                );
                 if when.is_empty() {
                     let texts: Vec<String> = checks.iter().map(|c| check(c, "")).collect();
                     out.push_str(&texts.join("\n"));
@@ -170,8 +245,14 @@ fn check(one: &Proposed, indent: &str) -> String {
     if one.kind == Kind::Run && settings.is_empty() {
         return format!("{indent}# {why}\n{indent}check {id}: {command}\n");
     }
-    let settings: String = settings.iter().map(|s| format!("{indent}  {s}\n")).collect();
-    format!("{indent}# {why}\n{indent}check {id} {{\n{indent}  {} {command}\n{settings}{indent}}}\n", one.kind.verb())
+    let settings: String = settings
+        .iter()
+        .map(|s| format!("{indent}  {s}\n"))
+        .collect();
+    format!(
+        "{indent}# {why}\n{indent}check {id} {{\n{indent}  {} {command}\n{settings}{indent}}}\n",
+        one.kind.verb()
+    )
 }
 
 #[cfg(test)]
@@ -212,14 +293,23 @@ mod tests {
             ],
         };
         let left_out = vec!["x\u{202e}\ny".to_owned()];
-        for found in [Proposal::default(), Proposal { parts: vec![some], left_out }] {
+        for found in [
+            Proposal::default(),
+            Proposal {
+                parts: vec![some],
+                left_out,
+            },
+        ] {
             for name in ["", "shop", "it's", "a\"b\\c", "a\"b'c"] {
                 let text = contract(name, &found);
                 let mut sources = Sources::default();
                 let id = sources.add(Source::new("contracts/verify.vplan", &text));
                 let mut sink = Diagnostics::default();
                 let draft = lower(&sources, id, &mut sink);
-                assert!(validate(&draft, &sources, &mut sink).is_some(), "{text}\n{sink:?}");
+                assert!(
+                    validate(&draft, &sources, &mut sink).is_some(),
+                    "{text}\n{sink:?}"
+                );
             }
         }
     }

@@ -1,4 +1,5 @@
-//! `vplan lock`: which bytes do the contract's git imports have? Fetches them, pins them, takes out what is not needed any more.
+//! `vplan lock`: which bytes do the contract's git imports have? Fetches them, pins them, takes out
+//! what is not needed any more.
 
 use super::format;
 use crate::base::canon::Digest;
@@ -40,8 +41,9 @@ pub struct Lock {
     /// Fetch and write nothing; exit 4 unless the lock pins exactly what is imported.
     #[arg(long)]
     pub check: bool,
-    /// Ask the proposer and the judge what this request (below) makes them say, and record the answers. Nothing of a request has an effect
-    /// without this flag, but `--contract-from`: that fetches what the lock of a revision pins, and writes no lock.
+    /// Ask the proposer and the judge what this request (below) makes them say, and record the
+    /// answers. Nothing of a request has an effect without this flag, but `--contract-from`:
+    /// that fetches what the lock of a revision pins, and writes no lock.
     #[arg(long, conflicts_with = "check")]
     pub record: bool,
     /// The program that answers `judge` checks, instead of the contract's `judge-with`.
@@ -58,7 +60,11 @@ pub struct Lock {
 /// Nothing is asked without `--record`, so that nothing of a request would have an effect then.
 fn part_of_a_request(arg: Arg) -> Arg {
     let own = ["check", "record", "timeout", "contract_from"].contains(&arg.get_id().as_str());
-    if own { arg } else { arg.requires("record").conflicts_with("check") }
+    if own {
+        arg
+    } else {
+        arg.requires("record").conflicts_with("check")
+    }
 }
 
 /// What was done, or found.
@@ -124,24 +130,39 @@ enum State {
 /// Brings the lock up to date, or says what is wrong with it.
 ///
 /// # Errors
-/// A contract that is invalid (exit 3); an import that cannot be fetched, a lock that cannot be read or is not up to date
-/// (exit 4).
+/// A contract that is invalid (exit 3); an import that cannot be fetched, a lock that cannot be
+/// read or is not up to date (exit 4).
 pub fn run(global: &Global, args: &Lock, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
     let site = locate(global)?;
     let contract = load::contract_path(&site, global.contract.as_deref()).map_err(load_failed)?;
     let path = lockfile::beside(&contract);
-    let refuse = |message: &str, help: &str| Err(Failure::usage("vplan::usage::record", message).help(help));
+    let refuse =
+        |message: &str, help: &str| Err(Failure::usage("vplan::usage::record", message).help(help));
     if args.record && global.locked {
-        return refuse("`--record` writes the lock, and `--locked` keeps it as it is", "leave out one of them");
+        return refuse(
+            "`--record` writes the lock, and `--locked` keeps it as it is",
+            "leave out one of them",
+        );
     }
     if args.record && args.request.contract_from.is_some() {
-        let message = "an answer is recorded beside the contract of the work tree, and for that one";
+        let message =
+            "an answer is recorded beside the contract of the work tree, and for that one";
         return refuse(message, "check out the revision, and record it there");
     }
     let revision = args.request.contract_from.as_deref();
-    let commit = revision.map(|revision| resolve(&site, revision)).transpose()?;
-    let task = Task { global, args, terminal, format, site, path, commit };
+    let commit = revision
+        .map(|revision| resolve(&site, revision))
+        .transpose()?;
+    let task = Task {
+        global,
+        args,
+        terminal,
+        format,
+        site,
+        path,
+        commit,
+    };
     match (args.check, &task.commit) {
         (true, _) => task.check(),
         (false, Some(_)) => task.fetch(),
@@ -170,13 +191,22 @@ impl Task<'_> {
     fn load(&self, pins: &mut dyn Pins) -> Result<Loaded, LoadError> {
         let contract = self.global.contract.as_deref();
         let revision = self.args.request.contract_from.as_deref();
-        let wanted = Wanted { contract, revision, base: None, max_file: self.global.max_file };
+        let wanted = Wanted {
+            contract,
+            revision,
+            base: None,
+            max_file: self.global.max_file,
+        };
         load::load(&self.site, &wanted, pins)
     }
 
     fn found(&self) -> Result<LockFile, Failure> {
         let found = lockfile::read(&self.site, &self.path, self.commit.as_ref())?;
-        if found.is_newer() { Err(lock_invalid(&self.path, found)) } else { Ok(found) }
+        if found.is_newer() {
+            Err(lock_invalid(&self.path, found))
+        } else {
+            Ok(found)
+        }
     }
 
     fn write(&self) -> Result<u8, Failure> {
@@ -185,9 +215,19 @@ impl Task<'_> {
             return Err(lock_invalid(&self.path, found));
         }
         if found.has_errors() {
-            let Terminal { color_stderr, width, .. } = *self.terminal;
-            self.terminal.note(&diagnostic::diagnostics(&found.sources, &found.diagnostics, color_stderr, width));
-            self.terminal.note(&format!("note: the lock `{}` is mended\n", self.path));
+            let Terminal {
+                color_stderr,
+                width,
+                ..
+            } = *self.terminal;
+            self.terminal.note(&diagnostic::diagnostics(
+                &found.sources,
+                &found.diagnostics,
+                color_stderr,
+                width,
+            ));
+            self.terminal
+                .note(&format!("note: the lock `{}` is mended\n", self.path));
         }
         let limit = Duration::from_millis(self.args.timeout);
         let mut pinned = self.pinned(&found.lock, limit)?;
@@ -205,42 +245,75 @@ impl Task<'_> {
                 ));
             }
             // Somebody else may have pinned, or recorded an answer, in the meantime.
-            let disputed = now.lock.imports.iter().find(|i| pinned.import(&i.origin).is_some_and(|p| p != *i));
+            let disputed = now
+                .lock
+                .imports
+                .iter()
+                .find(|i| pinned.import(&i.origin).is_some_and(|p| p != *i));
             if let Some(import) = disputed {
-                let message = format!("another `vplan lock` pinned `{}` to other bytes", import.origin);
-                return Err(
-                    Failure::new(Exit::Drift.code(), CHANGED.0, message).help("look at the lock, then try again")
+                let message = format!(
+                    "another `vplan lock` pinned `{}` to other bytes",
+                    import.origin
                 );
+                return Err(Failure::new(Exit::Drift.code(), CHANGED.0, message)
+                    .help("look at the lock, then try again"));
             }
             pinned.proposals.clone_from(&now.lock.proposals);
             before = now.lock.clone();
             if locked && before != pinned {
                 let message = format!("the lock `{}` is not up to date", self.path);
-                return Err(Failure::new(Exit::Drift.code(), "vplan::lock::stale", message)
-                    .help("run `vplan lock` without `--locked`, and check the lock in"));
+                return Err(
+                    Failure::new(Exit::Drift.code(), "vplan::lock::stale", message)
+                        .help("run `vplan lock` without `--locked`, and check the lock in"),
+                );
             }
             Ok(pinned.clone())
         })?;
         let mut entries: Vec<Line> = Vec::new();
         for import in &pinned.imports {
-            let state = if before.import(&import.origin).is_some() { State::Kept } else { State::Pinned };
+            let state = if before.import(&import.origin).is_some() {
+                State::Kept
+            } else {
+                State::Pinned
+            };
             entries.push(line(&import.origin, Some(import), state));
         }
-        let removed = before.imports.iter().filter(|i| pinned.import(&i.origin).is_none());
+        let removed = before
+            .imports
+            .iter()
+            .filter(|i| pinned.import(&i.origin).is_none());
         entries.extend(removed.map(|i| line(&i.origin, Some(i), State::Removed)));
-        let (before, Recorded { proposed: recorded, judged }) =
-            if self.args.record { (written, self.record(limit)?) } else { (written, Recorded::default()) };
+        let (
+            before,
+            Recorded {
+                proposed: recorded,
+                judged,
+            },
+        ) = if self.args.record {
+            (written, self.record(limit)?)
+        } else {
+            (written, Recorded::default())
+        };
         let lock = lockfile::read(&self.site, &self.path, None)?.lock;
         let written = before || recorded.is_some() || !judged.is_empty();
         let proposals = lock.proposals.len();
-        self.account(&Account { entries, judged, lock: self.path.clone(), proposals, recorded, version: 1, written });
+        self.account(&Account {
+            entries,
+            judged,
+            lock: self.path.clone(),
+            proposals,
+            recorded,
+            version: 1,
+            written,
+        });
         Ok(Exit::Success.code())
     }
 
     /// What the contract imports, fetched where the cache does not have it.
     fn pinned(&self, lock: &lock::Lock, limit: Duration) -> Result<lock::Lock, Failure> {
         let store = store(self.global).ok_or_else(no_cache)?;
-        let fetcher = (!self.global.offline).then(|| Fetcher::new(&self.site.root, &environment, limit));
+        let fetcher =
+            (!self.global.offline).then(|| Fetcher::new(&self.site.root, &environment, limit));
         let mut pins = Fetching {
             lock,
             store: &store,
@@ -252,35 +325,70 @@ impl Task<'_> {
         let loaded = self.load(&mut pins).map_err(load_failed)?;
         if loaded.contract.is_none() {
             let drift = loaded.drift;
-            let message = format!("`{}` imports what cannot be pinned; the lock stays as it was", loaded.path);
+            let message = format!(
+                "`{}` imports what cannot be pinned; the lock stays as it was",
+                loaded.path
+            );
             let failure = invalid(loaded);
             let code = "vplan::lock::incomplete".to_owned();
-            return Err(if drift { Failure { message, code, ..failure } } else { failure });
+            return Err(if drift {
+                Failure {
+                    message,
+                    code,
+                    ..failure
+                }
+            } else {
+                failure
+            });
         }
         Ok(pins.pinned)
     }
 
-    /// Fetches what the lock of a revision pins, and writes nothing but the cache: a machine that starts with an empty one
-    /// needs it for `--contract-from` and for `diff --base`.
+    /// Fetches what the lock of a revision pins, and writes nothing but the cache: a machine that
+    /// starts with an empty one needs it for `--contract-from` and for `diff --base`.
     fn fetch(&self) -> Result<u8, Failure> {
         let found = self.found()?;
         if found.has_errors() {
             return Err(lock_invalid(&self.path, found));
         }
         let pinned = self.pinned(&found.lock, Duration::from_millis(self.args.timeout))?;
-        if let Some(import) = pinned.imports.iter().find(|i| found.lock.import(&i.origin).is_none()) {
-            let message = format!("the lock `{}` of that revision does not pin `{}`", self.path, import.origin);
-            return Err(Failure::new(Exit::Drift.code(), "vplan::lock::stale", message));
+        if let Some(import) = pinned
+            .imports
+            .iter()
+            .find(|i| found.lock.import(&i.origin).is_none())
+        {
+            let message = format!(
+                "the lock `{}` of that revision does not pin `{}`",
+                self.path, import.origin
+            );
+            return Err(Failure::new(
+                Exit::Drift.code(),
+                "vplan::lock::stale",
+                message,
+            ));
         }
-        let entries = pinned.imports.iter().map(|i| line(&i.origin, Some(i), State::Kept)).collect();
+        let entries = pinned
+            .imports
+            .iter()
+            .map(|i| line(&i.origin, Some(i), State::Kept))
+            .collect();
         let proposals = found.lock.proposals.len();
         let lock = self.path.clone();
         let judged = Vec::new();
-        self.account(&Account { entries, judged, lock, proposals, recorded: None, version: 1, written: false });
+        self.account(&Account {
+            entries,
+            judged,
+            lock,
+            proposals,
+            recorded: None,
+            version: 1,
+            written: false,
+        });
         Ok(Exit::Success.code())
     }
 
-    /// Asks the proposer and the judge, and records what they say. Gives the digests of the questions.
+    /// Asks the proposer and the judge, and records what they say. Gives the digests of the
+    /// questions.
     fn record(&self, limit: Duration) -> Result<Recorded, Failure> {
         let asked = &self.args.request;
         let mut session = Session::open(self.global, asked, self.terminal)?;
@@ -288,11 +396,20 @@ impl Task<'_> {
         let judge = session.judge(self.args.judge.as_deref(), &plan)?;
         let judged = judge.map_or(Ok(Vec::new()), |judge| session.judge_now(&judge, &plan))?;
         let proposed = session.request.proposal.map(|proposal| {
-            let proposer = asked.proposer.as_deref().map(|p| visible(p.as_encoded_bytes())).unwrap_or_default();
-            RecordedAnswer { question: proposal.reference().question, proposer, answer: proposal.answer }
+            let proposer = asked
+                .proposer
+                .as_deref()
+                .map(|p| visible(p.as_encoded_bytes()))
+                .unwrap_or_default();
+            RecordedAnswer {
+                question: proposal.reference().question,
+                proposer,
+                answer: proposal.answer,
+            }
         });
         if proposed.is_none() && judged.is_empty() {
-            let message = "this request asks neither a proposer nor a judge, so there is nothing to record";
+            let message =
+                "this request asks neither a proposer nor a judge, so there is nothing to record";
             return Err(Failure::usage("vplan::usage::record", message).help(
                 "`--mode llm` asks always, `--mode hybrid` where the contract asks for nothing, `--proposer` names whom; a \
                  judge is asked by `judge` checks, `judge-with` or `--judge` names it",
@@ -304,7 +421,10 @@ impl Task<'_> {
         };
         lockfile::replace(&self.site, &self.path, limit, |now| {
             let mut lock = now.lock.clone();
-            proposed.into_iter().chain(judged).for_each(|answer| lock.record(answer));
+            proposed
+                .into_iter()
+                .chain(judged)
+                .for_each(|answer| lock.record(answer));
             Ok::<_, Failure>(lock)
         })?;
         Ok(questions)
@@ -332,10 +452,23 @@ impl Task<'_> {
         let mut entries: Vec<Line> = Vec::new();
         for origin in &asked {
             let pin = found.lock.import(origin);
-            entries.push(line(origin, pin, if pin.is_some() { State::Kept } else { State::Missing }));
+            entries.push(line(
+                origin,
+                pin,
+                if pin.is_some() {
+                    State::Kept
+                } else {
+                    State::Missing
+                },
+            ));
         }
         // While something is missing, nobody knows what that imports.
-        let surplus = found.lock.imports.iter().filter(|i| !asked.contains(&i.origin)).filter(|_| whole);
+        let surplus = found
+            .lock
+            .imports
+            .iter()
+            .filter(|i| !asked.contains(&i.origin))
+            .filter(|_| whole);
         entries.extend(surplus.map(|i| line(&i.origin, Some(i), State::Surplus)));
         let stale = entries.iter().filter(|e| e.state != State::Kept).count();
         let proposals = found.lock.proposals.len();
@@ -350,8 +483,15 @@ impl Task<'_> {
         });
         if !whole {
             let only_missing = loaded.diagnostics.iter().all(|d| d.code == NOT_PINNED);
-            let what = if only_missing { "lacks" } else { "does not give" };
-            let message = format!("the lock `{}` {what} what `{}` imports", self.path, loaded.path);
+            let what = if only_missing {
+                "lacks"
+            } else {
+                "does not give"
+            };
+            let message = format!(
+                "the lock `{}` {what} what `{}` imports",
+                self.path, loaded.path
+            );
             let failure = invalid(loaded);
             let diagnostics = failure.diagnostics;
             return Err(Failure {
@@ -360,9 +500,14 @@ impl Task<'_> {
             });
         }
         if stale > 0 {
-            let message = format!("the lock `{}` has {} too many", self.path, count(stale, "import"));
+            let message = format!(
+                "the lock `{}` has {} too many",
+                self.path,
+                count(stale, "import")
+            );
             return Err(
-                Failure::new(Exit::Drift.code(), "vplan::lock::surplus", message).help("`vplan lock` takes them out")
+                Failure::new(Exit::Drift.code(), "vplan::lock::surplus", message)
+                    .help("`vplan lock` takes them out"),
             );
         }
         Ok(Exit::Success.code())
@@ -387,17 +532,30 @@ impl Task<'_> {
             };
             out.push_str(&format!("{state:8} {}\n", line.import));
         }
-        let held = account.entries.iter().filter(|l| matches!(l.state, State::Kept | State::Pinned)).count();
+        let held = account
+            .entries
+            .iter()
+            .filter(|l| matches!(l.state, State::Kept | State::Pinned))
+            .count();
         let answers = match account.proposals {
             0 => String::new(),
             n => format!(", {}", count(n, "recorded answer")),
         };
-        out.push_str(&format!("{}: {}{answers}\n", account.lock, count(held, "import")));
+        out.push_str(&format!(
+            "{}: {}{answers}\n",
+            account.lock,
+            count(held, "import")
+        ));
         self.terminal.say(&out);
     }
 }
 
 fn line(origin: &GitOrigin, pin: Option<&lock::PinnedImport>, state: State) -> Line {
     let import = origin.to_string();
-    Line { bytes: pin.map(|p| p.bytes), digest: pin.map(|p| p.digest.to_string()), import, state }
+    Line {
+        bytes: pin.map(|p| p.bytes),
+        digest: pin.map(|p| p.digest.to_string()),
+        import,
+        state,
+    }
 }

@@ -74,8 +74,11 @@ pub(super) struct Document {
 pub fn run(global: &Global, args: &Log, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
     if args.raw && format == Format::Json {
-        return Err(Failure::usage("vplan::usage::raw", "a JSON document cannot hold the very bytes of a log")
-            .help("leave out `--raw` or `--format json`"));
+        return Err(Failure::usage(
+            "vplan::usage::raw",
+            "a JSON document cannot hold the very bytes of a log",
+        )
+        .help("leave out `--raw` or `--format json`"));
     }
     let (_, history) = open(global, &args.records)?;
     let id = pick(&history, &args.run)?;
@@ -94,7 +97,10 @@ pub fn run(global: &Global, args: &Log, terminal: &Terminal) -> Result<u8, Failu
             };
             terminal.print_json(&document);
         } else if !terminal.quiet {
-            terminal.note(&format!("`{}` wrote nothing\n", visible(args.name.as_bytes())));
+            terminal.note(&format!(
+                "`{}` wrote nothing\n",
+                visible(args.name.as_bytes())
+            ));
         }
         return Ok(0);
     };
@@ -107,7 +113,9 @@ pub fn run(global: &Global, args: &Log, terminal: &Terminal) -> Result<u8, Failu
         let bytes = file.metadata().map_err(|e| gone(e.to_string()))?.len();
         let omitted_bytes = bytes.saturating_sub(MOST);
         let mut tail = Vec::new();
-        let read = file.seek(SeekFrom::Start(omitted_bytes)).and_then(|_| file.take(MOST).read_to_end(&mut tail));
+        let read = file
+            .seek(SeekFrom::Start(omitted_bytes))
+            .and_then(|_| file.take(MOST).read_to_end(&mut tail));
         read.map_err(|e| gone(e.to_string()))?;
         terminal.print_json(&Document {
             bytes,
@@ -127,7 +135,8 @@ pub fn run(global: &Global, args: &Log, terminal: &Terminal) -> Result<u8, Failu
     Ok(0)
 }
 
-/// Copies a log line by line, each made inert: no terminal sequence goes beyond its line, none is a workflow command. Of a line without end, pieces.
+/// Copies a log line by line, each made inert: no terminal sequence goes beyond its line, none is a
+/// workflow command. Of a line without end, pieces.
 fn harmless(file: File, out: &mut dyn Write) -> io::Result<()> {
     let mut reader = BufReader::with_capacity(1 << 16, file);
     let mut piece = Vec::new();
@@ -137,7 +146,8 @@ fn harmless(file: File, out: &mut dyn Write) -> io::Result<()> {
         if (&mut reader).take(PIECE).read_until(b'\n', &mut piece)? == 0 {
             return out.write_all(without_commands(&inert(&piece)).as_bytes());
         }
-        let end = match std::str::from_utf8(piece.get(kept.saturating_sub(4)..).unwrap_or_default()) {
+        let end = match std::str::from_utf8(piece.get(kept.saturating_sub(4)..).unwrap_or_default())
+        {
             Err(_) if !piece.ends_with(b"\n") => incomplete(&piece),
             _ => piece.len(),
         };
@@ -156,23 +166,36 @@ fn incomplete(bytes: &[u8]) -> usize {
 fn choose(history: &History, id: &str, args: &Log) -> Result<Logged, Failure> {
     let name = visible(args.name.as_bytes());
     let tries = history.tries(id);
-    let unknown =
-        |message: String, help: String| Err(Failure::usage("vplan::records::unknown_check", message).help(help));
+    let unknown = |message: String, help: String| {
+        Err(Failure::usage("vplan::records::unknown_check", message).help(help))
+    };
     let all = format!("`vplan details {}` shows all of them", short(id));
     if !tries.planned.contains(&args.name) {
         let near = nearest(&args.name, tries.planned.iter().map(String::as_str));
-        let help = near.map_or(all, |near| format!("did you mean `{}`?", visible(near.as_bytes())));
+        let help = near.map_or(all, |near| {
+            format!("did you mean `{}`?", visible(near.as_bytes()))
+        });
         return unknown(format!("no check of this run is called `{name}`"), help);
     }
-    let of: Vec<Logged> = tries.tries.into_iter().filter(|t| t.id == args.name).collect();
+    let of: Vec<Logged> = tries
+        .tries
+        .into_iter()
+        .filter(|t| t.id == args.name)
+        .collect();
     let last = of.iter().map(|t| t.attempt).max();
     let wanted = |t: &&Logged| args.attempt.is_none_or(|n| t.attempt == n);
     match (of.iter().rev().find(wanted), last) {
         (Some(found), _) => Ok(found.clone()),
         (None, None) => unknown(format!("`{name}` did not run in this run"), all),
         (None, Some(last)) => {
-            let tries = crate::cli::render::style::count(usize::try_from(last).unwrap_or(usize::MAX), "try");
-            unknown(format!("`{name}` had only {}", tries.replace("trys", "tries")), "`--try` counts from 1".to_owned())
+            let tries = crate::cli::render::style::count(
+                usize::try_from(last).unwrap_or(usize::MAX),
+                "try",
+            );
+            unknown(
+                format!("`{name}` had only {}", tries.replace("trys", "tries")),
+                "`--try` counts from 1".to_owned(),
+            )
         }
     }
 }
@@ -186,8 +209,14 @@ mod tests {
         let long = "é".repeat(100_000);
         for (text, want) in [
             ("plain\n".to_owned(), "plain\n".to_owned()),
-            ("a\n::error::b\n##[c]\n".to_owned(), "a\n| ::error::b\n## [c]\n".to_owned()),
-            ("\u{1b}[31mred\u{1b}[0m\r\nx".to_owned(), "red\nx".to_owned()),
+            (
+                "a\n::error::b\n##[c]\n".to_owned(),
+                "a\n| ::error::b\n## [c]\n".to_owned(),
+            ),
+            (
+                "\u{1b}[31mred\u{1b}[0m\r\nx".to_owned(),
+                "red\nx".to_owned(),
+            ),
             (long.clone(), long.clone()),
             (format!("a{long}"), format!("a{long}")),
             (format!("a{long}\nb\u{7}"), format!("a{long}\nb\u{fffd}")),
@@ -198,7 +227,11 @@ mod tests {
             file.rewind().unwrap();
             let mut out = Vec::new();
             harmless(file, &mut out).unwrap();
-            assert!(String::from_utf8(out).unwrap() == want, "{} bytes", text.len());
+            assert!(
+                String::from_utf8(out).unwrap() == want,
+                "{} bytes",
+                text.len()
+            );
         }
     }
 }

@@ -1,8 +1,9 @@
 //! `vplan loop`: verify, have somebody repair what failed, verify again, until there is a decision.
 //!
-//! The fixer is not believed. After a failure nothing that it says, and no end of it, makes anything pass; and between its turn and the next
-//! verification the loop makes sure that the same is asked for as before, and that the work is still there. All that its word can do is to
-//! end the loop, and to confirm, as a second look, what has passed already.
+//! The fixer is not believed. After a failure nothing that it says, and no end of it, makes
+//! anything pass; and between its turn and the next verification the loop makes sure that the same
+//! is asked for as before, and that the work is still there. All that its word can do is to end the
+//! loop, and to confirm, as a second look, what has passed already.
 
 mod answer;
 mod turn;
@@ -49,8 +50,9 @@ pub(super) use answer::{Answer, ReviewRequest, Unexplained};
                         believe."
 )]
 pub struct Loop {
-    /// The command that repairs: it finds the feedback on its standard input, and its path in `VPLAN_FEEDBACK`; after a failure its exit
-    /// code decides nothing; where the gate asks for confirmations it is asked to review what has passed, too: 0 and no change confirms;
+    /// The command that repairs: it finds the feedback on its standard input, and its path in
+    /// `VPLAN_FEEDBACK`; after a failure its exit code decides nothing; where the gate asks
+    /// for confirmations it is asked to review what has passed, too: 0 and no change confirms;
     /// `STUCK: why` as its last line, or in the file that `VPLAN_STUCK` names, ends the loop.
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true, help_heading = LOOP)]
     pub fix: OsString,
@@ -72,10 +74,23 @@ const LOOP: &str = "Loop";
 
 /// What means one run, not many.
 fn not_in_a_loop(arg: Arg) -> Arg {
-    let single =
-        ["names", "plan", "allow_drift", "plan_as_is", "expect_digest", "shard", "attempt", "status", "events"]
-            .contains(&arg.get_id().as_str());
-    if single { arg.hide(true).conflicts_with("fix") } else { arg }
+    let single = [
+        "names",
+        "plan",
+        "allow_drift",
+        "plan_as_is",
+        "expect_digest",
+        "shard",
+        "attempt",
+        "status",
+        "events",
+    ]
+    .contains(&arg.get_id().as_str());
+    if single {
+        arg.hide(true).conflicts_with("fix")
+    } else {
+        arg
+    }
 }
 
 /// Forms of feedback.
@@ -102,7 +117,8 @@ impl Form {
 /// Verifies and repairs until there is a decision.
 ///
 /// # Errors
-/// Whatever keeps the first round from beginning; later what is no decision about the work (a disk that is full).
+/// Whatever keeps the first round from beginning; later what is no decision about the work (a disk
+/// that is full).
 pub fn run(global: &Global, args: &Loop, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
     let (argv, env) = words("--fix", command(&args.fix)?)?;
@@ -149,7 +165,11 @@ struct End {
 
 impl End {
     fn new(stop: Stop, exit: Exit, decision: Decision) -> Self {
-        Self { stop, exit: exit.code(), decision }
+        Self {
+            stop,
+            exit: exit.code(),
+            decision,
+        }
     }
 }
 
@@ -167,7 +187,11 @@ impl Task<'_> {
             };
             self.line(round, &verified.report);
             let end = match self.stop(round, &verified.report) {
-                Some((stop, exit)) => Some(End { stop, exit, decision: verified.report.decision }),
+                Some((stop, exit)) => Some(End {
+                    stop,
+                    exit,
+                    decision: verified.report.decision,
+                }),
                 None if verified.report.decision == Decision::Retry => self.repaired(&verified)?,
                 None => match self.reviewed(round, &mut verified) {
                     Ok(end) => end,
@@ -186,7 +210,10 @@ impl Task<'_> {
     fn announce(&self, round: u32) {
         if round > 1 && self.format == Format::Text && !self.terminal.quiet {
             let text = format!("round {round}");
-            self.terminal.print(&format!("\n{}\n", paint(self.terminal.color, Tone::Strong, &text)));
+            self.terminal.print(&format!(
+                "\n{}\n",
+                paint(self.terminal.color, Tone::Strong, &text)
+            ));
         }
     }
 
@@ -194,23 +221,35 @@ impl Task<'_> {
         let format = (self.format == Format::Text).then_some(Format::Text);
         let (global, watch) = (self.global, &mut self.watch);
         let mut look = |session: &Session| watch.look(global, session);
-        let round = Round { format, memory: Some(self.memory), look: &mut look };
+        let round = Round {
+            format,
+            memory: Some(self.memory),
+            look: &mut look,
+        };
         let mut verified = once(self.global, &self.run, self.terminal, round)?;
         if only_grew(&verified.report) {
             // Nothing is to be repaired: the same once more, of the whole change.
-            let round = Round { format, memory: Some(self.memory), look: &mut look };
+            let round = Round {
+                format,
+                memory: Some(self.memory),
+                look: &mut look,
+            };
             verified = once(self.global, &self.run, self.terminal, round)?;
         }
         self.compare(&verified.session);
         Ok(verified)
     }
 
-    /// From the second round on, what is compared with a commit is compared with that of the first round: whatever the fixer
-    /// commits, and wherever it moves a branch, its changes stay changes.
+    /// From the second round on, what is compared with a commit is compared with that of the first
+    /// round: whatever the fixer commits, and wherever it moves a branch, its changes stay
+    /// changes.
     fn compare(&mut self, session: &Session) {
         // What a subject is compared with is in the ledger.
         let from_commit = self.run.round.subject.is_none()
-            && matches!(session.request.changed_from, Some(ChangedFrom::WorkTree | ChangedFrom::Base(_)));
+            && matches!(
+                session.request.changed_from,
+                Some(ChangedFrom::WorkTree | ChangedFrom::Base(_))
+            );
         if let Some(base) = self.watch.base().filter(|_| from_commit) {
             self.run.request.changes.base = Some(base.to_string());
         }
@@ -234,13 +273,24 @@ impl Task<'_> {
 
     /// Whether this round was the last one, and the exit code.
     fn stop(&self, round: u32, report: &Report) -> Option<(Stop, u8)> {
-        let exhausted = report.decision_reason.as_deref() == Some(Because::VerificationFailedMaxRetries.word());
+        let exhausted =
+            report.decision_reason.as_deref() == Some(Because::VerificationFailedMaxRetries.word());
         // Without a subject the report is about the round alone.
-        let exit = |exit: Exit| if report.subject.is_some() { report.exit_code } else { exit.code() };
+        let exit = |exit: Exit| {
+            if report.subject.is_some() {
+                report.exit_code
+            } else {
+                exit.code()
+            }
+        };
         let last = round >= self.args.max_rounds;
         match report.decision {
-            _ if report.verdict == Verdict::Cancelled => Some((Stop::Interrupted, report.exit_code)),
-            _ if report.decision_reason.as_deref() == Some(NOT_RECORDED) => Some((Stop::Escalated, report.exit_code)),
+            _ if report.verdict == Verdict::Cancelled => {
+                Some((Stop::Interrupted, report.exit_code))
+            }
+            _ if report.decision_reason.as_deref() == Some(NOT_RECORDED) => {
+                Some((Stop::Escalated, report.exit_code))
+            }
             Decision::Advance if exhausted => Some((Stop::Exhausted, exit(Exit::Incomplete))),
             Decision::Advance | Decision::Complete => Some((Stop::Passed, report.exit_code)),
             Decision::Fail => Some((Stop::Exhausted, exit(Exit::Exhausted))),
@@ -252,14 +302,17 @@ impl Task<'_> {
         }
     }
 
-    /// A later round could not begin. If that is the fixer's doing, it is a decision about the work.
+    /// A later round could not begin. If that is the fixer's doing, it is a decision about the
+    /// work.
     fn refused(self, failure: Failure, mut last: Once) -> Result<u8, Failure> {
         let stop = match failure.code.as_str() {
             CHANGED => Stop::ContractChanged,
             MOVED => Stop::HistoryChanged,
             GONE => Stop::ChangeGone,
             // The contract of the first round was valid, and its changed files were known.
-            _ if [Exit::Contract.code(), Exit::Drift.code()].contains(&failure.exit) => Stop::ContractChanged,
+            _ if [Exit::Contract.code(), Exit::Drift.code()].contains(&failure.exit) => {
+                Stop::ContractChanged
+            }
             _ if failure.exit == Exit::Usage.code() => Stop::HistoryChanged,
             _ => return Err(failure),
         };
@@ -288,21 +341,33 @@ impl Task<'_> {
 
     /// Records what became of a subject's work without a run.
     fn noted(&self, status: Status, last: &Once) -> Result<(), Failure> {
-        let Some(subject) = &last.report.subject else { return Ok(()) };
+        let Some(subject) = &last.report.subject else {
+            return Ok(());
+        };
         let Session { site, .. } = &last.session;
         let keeper = Keeper::by_hand(self.global, subject, site, last.session.contract())?;
         let tree = tree(site, last.session.contract(), self.global, &last.own);
-        keeper.note(Change::Auto, Said::ByHand(status), &tree).map(|_| ())
+        keeper
+            .note(Change::Auto, Said::ByHand(status), &tree)
+            .map(|_| ())
     }
 
     fn end(&self, end: &End, last: &Once) -> u8 {
-        let End { stop, exit, decision } = *end;
+        let End {
+            stop,
+            exit,
+            decision,
+        } = *end;
         let exit = match last.finish(&self.run, self.terminal) {
             // A document that was asked for could not be written.
             code if code != last.report.exit_code && exit == Exit::Success.code() => code,
             _ => exit,
         };
-        let decision = if stop == Stop::MaxRounds { Decision::Fail } else { decision };
+        let decision = if stop == Stop::MaxRounds {
+            Decision::Fail
+        } else {
+            decision
+        };
         if self.format == Format::Json {
             self.terminal.print_json(&Answer {
                 counter: last.report.counter,
@@ -320,16 +385,29 @@ impl Task<'_> {
         } else if !self.terminal.quiet || exit != Exit::Success.code() {
             let repairs = self.lines.iter().filter(|l| l.fix.is_some()).count();
             let reviews: usize = self.lines.iter().map(|l| l.reviews.len()).sum();
-            let tone = if stop == Stop::Passed { Tone::Good } else { Tone::Bad };
+            let tone = if stop == Stop::Passed {
+                Tone::Good
+            } else {
+                Tone::Bad
+            };
             let words = paint(self.terminal.color, tone, stop.words());
             let rounds = count(self.lines.len(), "round");
-            let reviewed = if reviews > 0 { format!(", {}", count(reviews, "review")) } else { String::new() };
+            let reviewed = if reviews > 0 {
+                format!(", {}", count(reviews, "review"))
+            } else {
+                String::new()
+            };
             let parts = match reviews {
                 0 => format!("{rounds} and {}", count(repairs, "repair")),
                 _ => format!("{rounds}, {}{reviewed}", count(repairs, "repair")),
             };
-            let why = self.stuck.as_ref().map(|why| format!("  │ {why}\n")).unwrap_or_default();
-            self.terminal.say(&format!("\n{words} after {parts}\n{why}"));
+            let why = self
+                .stuck
+                .as_ref()
+                .map(|why| format!("  │ {why}\n"))
+                .unwrap_or_default();
+            self.terminal
+                .say(&format!("\n{words} after {parts}\n{why}"));
         }
         exit
     }

@@ -44,8 +44,12 @@ pub struct Merge {
 /// Reports that cannot be read or joined.
 pub fn run(global: &Global, args: &Merge, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
-    let require = Require { full: args.require == Some(Asked::Full), some: args.require == Some(Asked::Some) };
-    args.documents.check((format == Format::Json).then_some("--format json"))?;
+    let require = Require {
+        full: args.require == Some(Asked::Full),
+        some: args.require == Some(Asked::Some),
+    };
+    args.documents
+        .check((format == Format::Json).then_some("--format json"))?;
     let mut parts = Vec::new();
     for path in &args.reports {
         parts.push(load(path)?);
@@ -62,7 +66,9 @@ pub fn run(global: &Global, args: &Merge, terminal: &Terminal) -> Result<u8, Fai
         terminal.say(&text(&merged, terminal, terminal.color));
     }
     // The shards ran elsewhere: there is no repository to look for files in.
-    Ok(args.documents.write(&merged.report, &merged.plan, None, terminal))
+    Ok(args
+        .documents
+        .write(&merged.report, &merged.plan, None, terminal))
 }
 
 fn failure(error: MergeError) -> Failure {
@@ -71,12 +77,18 @@ fn failure(error: MergeError) -> Failure {
 
 fn load(path: &Path) -> Result<crate::run::merge::Part, Failure> {
     let name = visible(path.as_os_str().as_bytes());
-    let wrong = |why: String| Failure::new(Exit::Usage.code(), UNREADABLE, format!("`{name}` {why}"));
-    let file = if path.is_dir() { path.join(REPORT) } else { path.to_owned() };
+    let wrong =
+        |why: String| Failure::new(Exit::Usage.code(), UNREADABLE, format!("`{name}` {why}"));
+    let file = if path.is_dir() {
+        path.join(REPORT)
+    } else {
+        path.to_owned()
+    };
     let bytes = files::read_plain(&file, MAX_REPORT).map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound if path.is_dir() => {
-            wrong("holds no report: its run did not come to an end, or it is no run's directory".to_owned())
-        }
+        std::io::ErrorKind::NotFound if path.is_dir() => wrong(
+            "holds no report: its run did not come to an end, or it is no run's directory"
+                .to_owned(),
+        ),
         std::io::ErrorKind::FileTooLarge => wrong("is larger than any report".to_owned()),
         _ => wrong(format!("cannot be read: {e}")),
     })?;
@@ -97,21 +109,39 @@ fn text(merged: &Merged, terminal: &Terminal, color: bool) -> String {
             (Some(verdict), Some(run)) => {
                 let time = duration(shard.duration_ms.unwrap_or(0));
                 let verdict = verdict.name().replace('_', " ");
-                text.push_str(&format!("  {name}: {verdict} in {time} ({})\n", visible(run.as_bytes())));
+                text.push_str(&format!(
+                    "  {name}: {verdict} in {time} ({})\n",
+                    visible(run.as_bytes())
+                ));
             }
-            _ => text.push_str(&format!("  {} {name} is missing\n", paint(color, Tone::Bad, "!"))),
+            _ => text.push_str(&format!(
+                "  {} {name} is missing\n",
+                paint(color, Tone::Bad, "!")
+            )),
         }
     }
-    if let Some(saved) = report.saved_plan.as_ref().filter(|s| s.as_is || !s.drift.is_empty()) {
+    if let Some(saved) = report
+        .saved_plan
+        .as_ref()
+        .filter(|s| s.as_is || !s.drift.is_empty())
+    {
         let how = if saved.as_is {
             "without a contract".to_owned()
         } else {
             format!("with drift in {}", count(saved.drift.len(), "field"))
         };
-        text.push_str(&format!("  {} a saved plan ran {how}\n", paint(color, Tone::Warn, "!")));
+        text.push_str(&format!(
+            "  {} a saved plan ran {how}\n",
+            paint(color, Tone::Warn, "!")
+        ));
     }
     let seen = BTreeMap::new();
-    let look = render::report::Look { color, columns: terminal.columns, seen: &seen, quiet: terminal.quiet };
+    let look = render::report::Look {
+        color,
+        columns: terminal.columns,
+        seen: &seen,
+        quiet: terminal.quiet,
+    };
     text.push_str(&render::report::report(report, plan, None, look));
     text
 }

@@ -9,8 +9,8 @@ pub mod diff;
 pub mod explain;
 pub mod feedback;
 pub mod fmt;
-pub mod gc;
 pub mod gate;
+pub mod gc;
 pub mod help;
 pub mod hook;
 pub mod import;
@@ -40,14 +40,23 @@ use ::std::ffi::OsStr;
 
 /// The format asked for, if the command has it.
 fn format(global: &Global, known: &[Format]) -> Result<Format, Failure> {
-    let format = global.format.unwrap_or(known.first().copied().unwrap_or(Format::Text));
+    let format = global
+        .format
+        .unwrap_or(known.first().copied().unwrap_or(Format::Text));
     if known.contains(&format) {
         return Ok(format);
     }
     let name = |f: &Format| format!("{f:?}").to_lowercase();
-    let list = known.iter().map(|f| format!("`{}`", name(f))).collect::<Vec<_>>().join(", ");
-    Err(Failure::usage("vplan::usage::format", format!("this command has no format `{}`", name(&format)))
-        .help(format!("it has {list}")))
+    let list = known
+        .iter()
+        .map(|f| format!("`{}`", name(f)))
+        .collect::<Vec<_>>()
+        .join(", ");
+    Err(Failure::usage(
+        "vplan::usage::format",
+        format!("this command has no format `{}`", name(&format)),
+    )
+    .help(format!("it has {list}")))
 }
 
 /// A command's text from the command line.

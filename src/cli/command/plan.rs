@@ -22,13 +22,21 @@ use serde::Serialize;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Prints the plan: as text for people, JSON for pipelines, canonically for `sha256sum`, in KDL for reviews.
+/// Prints the plan: as text for people, JSON for pipelines, canonically for `sha256sum`, in KDL for
+/// reviews.
 ///
 /// # Errors
 /// A contract or a request that does not fit.
 pub fn run(global: &Global, args: &PlanArgs, terminal: &Terminal) -> Result<u8, Failure> {
-    let format = format(global, &[Format::Text, Format::Json, Format::Canonical, Format::Kdl])?;
-    let form = args.output.as_deref().map(|path| output_form(global, path)).transpose()?;
+    let format = format(
+        global,
+        &[Format::Text, Format::Json, Format::Canonical, Format::Kdl],
+    )?;
+    let form = args
+        .output
+        .as_deref()
+        .map(|path| output_form(global, path))
+        .transpose()?;
     let mut session = Session::open(global, &args.request, terminal)?;
     if let Some(path) = &args.output {
         session.leave_out(path);
@@ -39,11 +47,22 @@ pub fn run(global: &Global, args: &PlanArgs, terminal: &Terminal) -> Result<u8, 
         write(path, form, &plan)?;
         if global.format == Some(Format::Json) {
             let file = visible(path.as_os_str().as_bytes());
-            terminal.print_json(&Written { digest: plan.digest.as_ref(), file, steps: plan.steps.len(), version: 1 });
+            terminal.print_json(&Written {
+                digest: plan.digest.as_ref(),
+                file,
+                steps: plan.steps.len(),
+                version: 1,
+            });
         } else if !terminal.quiet {
-            let digest = plan.digest.as_ref().map_or(String::new(), |d| format!(" {d}"));
+            let digest = plan
+                .digest
+                .as_ref()
+                .map_or(String::new(), |d| format!(" {d}"));
             let name = visible(path.as_os_str().as_bytes());
-            terminal.say(&format!("{name}: {},{digest}\n", count(plan.steps.len(), "step")));
+            terminal.say(&format!(
+                "{name}: {},{digest}\n",
+                count(plan.steps.len(), "step")
+            ));
         }
         return Ok(Exit::Success.code());
     }
@@ -54,7 +73,14 @@ pub fn run(global: &Global, args: &PlanArgs, terminal: &Terminal) -> Result<u8, 
         Format::Kdl => terminal.print(&kdl_without_commands(&to_kdl(&plan))),
         _ => {
             let style = Colors(terminal.color);
-            terminal.say(&explain_text(&plan, &Options { style: &style, width: terminal.width, ..Options::default() }));
+            terminal.say(&explain_text(
+                &plan,
+                &Options {
+                    style: &style,
+                    width: terminal.width,
+                    ..Options::default()
+                },
+            ));
         }
     }
     // The process ends here; to give back its memory piece by piece would only take time.
@@ -77,7 +103,9 @@ pub(super) struct Written<'a> {
 
 /// In which form a plan goes into this file.
 fn output_form(global: &Global, path: &Path) -> Result<Form, Failure> {
-    let refuse = |message: String, help: &str| Err(Failure::usage("vplan::usage::output", message).help(help));
+    let refuse = |message: String, help: &str| {
+        Err(Failure::usage("vplan::usage::output", message).help(help))
+    };
     let name = visible(path.as_os_str().as_bytes());
     let Some(form) = Form::of_name(path.as_os_str().as_bytes()) else {
         let help = if path == Path::new("-") {
@@ -99,7 +127,10 @@ fn output_form(global: &Global, path: &Path) -> Result<Form, Failure> {
         }
     }
     match std::path::Path::symlink_metadata(path) {
-        Ok(found) if !found.is_file() => refuse(format!("`{name}` is there and no regular file"), "name another one"),
+        Ok(found) if !found.is_file() => refuse(
+            format!("`{name}` is there and no regular file"),
+            "name another one",
+        ),
         _ => Ok(form),
     }
 }
@@ -113,6 +144,9 @@ fn write(path: &Path, form: Form, plan: &Plan) -> Result<(), Failure> {
     };
     files::replace(&near, form.write(plan).as_bytes()).map_err(|e| {
         let name = visible(path.as_os_str().as_bytes());
-        Failure::usage("vplan::usage::output", format!("`{name}` cannot be written: {e}"))
+        Failure::usage(
+            "vplan::usage::output",
+            format!("`{name}` cannot be written: {e}"),
+        )
     })
 }

@@ -1,5 +1,5 @@
-//! `vplan recover`: another list of commands, or another plan, where one failed because the plan was wrong (engine.md sections 6
-//! and 13).
+//! `vplan recover`: another list of commands, or another plan, where one failed because the plan
+//! was wrong (engine.md sections 6 and 13).
 
 use super::classify::{answer, evidence};
 use super::{command, format};
@@ -41,7 +41,11 @@ pub fn run(global: &Global, args: &Recover, terminal: &Terminal) -> Result<u8, F
         _ => from_list(&site, args)?,
     };
     let step = |f: &recover::Failure| plan.steps.iter().position(|s| s.id == f.step);
-    let questions = failures.iter().filter_map(step).flat_map(|i| recover::questions(&plan, i)).collect();
+    let questions = failures
+        .iter()
+        .filter_map(step)
+        .flat_map(|i| recover::questions(&plan, i))
+        .collect();
     let facts = answer(&site, &plan, &questions);
     let recovery = recover::recover(&plan, &failures, &facts);
     let next = match &recovery {
@@ -51,8 +55,16 @@ pub fn run(global: &Global, args: &Recover, terminal: &Terminal) -> Result<u8, F
     let answer = bare::answer(recovery, &failures);
     let refused = matches!(answer, bare::Answer::Refused { .. });
     // A caller with a plan gets the plan, whole and sealed.
-    terminal.print_json(&Document { answer, plan: next.map(|plan| *plan) });
-    Ok(if refused { Exit::Incomplete } else { Exit::Success }.code())
+    terminal.print_json(&Document {
+        answer,
+        plan: next.map(|plan| *plan),
+    });
+    Ok(if refused {
+        Exit::Incomplete
+    } else {
+        Exit::Success
+    }
+    .code())
 }
 
 /// A bare list of commands, and which of them failed.
@@ -65,7 +77,11 @@ fn from_list(site: &Site, args: &Recover) -> Result<(Plan, Vec<recover::Failure>
     if args.failed.is_empty() {
         return Err(usage("which command failed?".to_owned()).help("`--failed N`, from 1"));
     }
-    let commands = args.command.iter().map(|text| command(text)).collect::<Result<Vec<_>, _>>()?;
+    let commands = args
+        .command
+        .iter()
+        .map(|text| command(text))
+        .collect::<Result<Vec<_>, _>>()?;
     let plan = bare_plan(&commands);
     let code = args.code.as_deref().map(code).transpose()?;
     let evidence = evidence(&args.evidence)?;
@@ -73,7 +89,10 @@ fn from_list(site: &Site, args: &Recover) -> Result<(Plan, Vec<recover::Failure>
     for number in &args.failed {
         let number = usize::try_from(*number).unwrap_or(usize::MAX);
         if number > commands.len() {
-            return Err(usage(format!("there is no command {number}, only {}", commands.len())));
+            return Err(usage(format!(
+                "there is no command {number}, only {}",
+                commands.len()
+            )));
         }
         failures.push(match code {
             Some(code) => bare::given(number, code),
@@ -87,10 +106,19 @@ fn from_list(site: &Site, args: &Recover) -> Result<(Plan, Vec<recover::Failure>
 }
 
 fn code(name: &str) -> Result<FailureCode, Failure> {
-    FailureCode::ALL.into_iter().find(|c| c.name() == name).ok_or_else(|| {
-        let names = FailureCode::ALL.map(|c| format!("`{}`", c.name())).join(", ");
-        Failure::usage("vplan::usage::code", format!("`{}` is no failure code", visible(name.as_bytes()))).help(names)
-    })
+    FailureCode::ALL
+        .into_iter()
+        .find(|c| c.name() == name)
+        .ok_or_else(|| {
+            let names = FailureCode::ALL
+                .map(|c| format!("`{}`", c.name()))
+                .join(", ");
+            Failure::usage(
+                "vplan::usage::code",
+                format!("`{}` is no failure code", visible(name.as_bytes())),
+            )
+            .help(names)
+        })
 }
 
 /// A failure as a caller writes it.
@@ -112,25 +140,49 @@ enum OneOrMany {
     Many(Vec<Named>),
 }
 
-fn from_files(plan_path: &Path, failure_path: &Path) -> Result<(Plan, Vec<recover::Failure>), Failure> {
+fn from_files(
+    plan_path: &Path,
+    failure_path: &Path,
+) -> Result<(Plan, Vec<recover::Failure>), Failure> {
     use std::os::unix::ffi::OsStrExt as _;
     let wrong = |path: &Path, why: String| {
-        Failure::usage("vplan::usage::recover", format!("`{}`: {why}", visible(path.as_os_str().as_bytes())))
+        Failure::usage(
+            "vplan::usage::recover",
+            format!("`{}`: {why}", visible(path.as_os_str().as_bytes())),
+        )
     };
-    let plan = read_plan_as(plan_path, Form::of_name(plan_path.as_os_str().as_bytes()).unwrap_or(Form::Json))?;
+    let plan = read_plan_as(
+        plan_path,
+        Form::of_name(plan_path.as_os_str().as_bytes()).unwrap_or(Form::Json),
+    )?;
     let named: OneOrMany = serde_json::from_slice(&read(failure_path)?).map_err(|_| {
-        wrong(failure_path, "is no failure".to_owned()).help(r#"{"step":"NAME","code":"…"}, or a list of them"#)
+        wrong(failure_path, "is no failure".to_owned())
+            .help(r#"{"step":"NAME","code":"…"}, or a list of them"#)
     })?;
     let named = match named {
         OneOrMany::One(one) => vec![one],
         OneOrMany::Many(many) => many,
     };
-    if let Some(unknown) = named.iter().find(|n| plan.steps.iter().all(|s| s.id != n.step)) {
-        return Err(wrong(failure_path, format!("the plan has no step `{}`", visible(unknown.step.as_bytes()))));
+    if let Some(unknown) = named
+        .iter()
+        .find(|n| plan.steps.iter().all(|s| s.id != n.step))
+    {
+        return Err(wrong(
+            failure_path,
+            format!(
+                "the plan has no step `{}`",
+                visible(unknown.step.as_bytes())
+            ),
+        ));
     }
     let failures = named
         .into_iter()
-        .map(|n| recover::Failure { step: n.step, code: n.code, rule: n.rule, evidence: n.evidence })
+        .map(|n| recover::Failure {
+            step: n.step,
+            code: n.code,
+            rule: n.rule,
+            evidence: n.evidence,
+        })
         .collect();
     Ok((plan, failures))
 }

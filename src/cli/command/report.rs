@@ -96,17 +96,34 @@ struct Slowest {
 impl Figures {
     fn add(&mut self, entry: &Entry) {
         match entry {
-            Entry::StepFinished { attempt, duration_ms, id, log, .. } => {
+            Entry::StepFinished {
+                attempt,
+                duration_ms,
+                id,
+                log,
+                ..
+            } => {
                 self.tries += u64::from(*attempt > 0);
                 self.retries += u64::from(*attempt > 1);
                 self.steps_ms = self.steps_ms.saturating_add(*duration_ms);
-                if self.slowest.as_ref().is_none_or(|s| s.duration_ms < *duration_ms) {
-                    self.slowest = Some(Slowest { duration_ms: *duration_ms, id: id.clone() });
+                if self
+                    .slowest
+                    .as_ref()
+                    .is_none_or(|s| s.duration_ms < *duration_ms)
+                {
+                    self.slowest = Some(Slowest {
+                        duration_ms: *duration_ms,
+                        id: id.clone(),
+                    });
                 }
                 self.last_log = log.clone().or(self.last_log.take());
             }
             Entry::PlanRewritten { .. } => self.rewrites += 1,
-            Entry::RunFinished { attempt, retries_remaining, .. } => {
+            Entry::RunFinished {
+                attempt,
+                retries_remaining,
+                ..
+            } => {
                 self.attempt = *attempt;
                 self.retries_remaining = *retries_remaining;
             }
@@ -156,7 +173,13 @@ pub fn run(global: &Global, args: &ReportArgs, terminal: &Terminal) -> Result<u8
 }
 
 /// The page for a browser.
-fn html(history: &History, id: &str, path: &Path, format: Format, terminal: &Terminal) -> Result<u8, Failure> {
+fn html(
+    history: &History,
+    id: &str,
+    path: &Path,
+    format: Format,
+    terminal: &Terminal,
+) -> Result<u8, Failure> {
     if format == Format::Json {
         let message = "`--html` writes a page, and `--format json` asks for a document";
         return Err(Failure::usage("vplan::usage::html", message).help("leave out one of them"));
@@ -165,7 +188,10 @@ fn html(history: &History, id: &str, path: &Path, format: Format, terminal: &Ter
     if path == Path::new("-") {
         terminal.print(&page);
     } else if !terminal.quiet {
-        terminal.say(&format!("wrote `{}`\n", visible(path.as_os_str().as_encoded_bytes())));
+        terminal.say(&format!(
+            "wrote `{}`\n",
+            visible(path.as_os_str().as_encoded_bytes())
+        ));
     }
     Ok(0)
 }
@@ -174,7 +200,11 @@ fn text(document: &Document, terminal: &Terminal) -> String {
     let color = terminal.color;
     let mut out = headline(&document.run, color, terminal.columns);
     for remark in &document.remarks {
-        out.push_str(&format!("  {} {}\n", paint(color, Tone::Warn, "!"), visible(remark.as_bytes())));
+        out.push_str(&format!(
+            "  {} {}\n",
+            paint(color, Tone::Warn, "!"),
+            visible(remark.as_bytes())
+        ));
     }
     out.push('\n');
     if document.omitted_events > 0 {
@@ -184,13 +214,19 @@ fn text(document: &Document, terminal: &Terminal) -> String {
     for line in &document.events {
         let (sign, tone, what) = describe(&line.entry);
         let what = fit(&visible(what.as_bytes()), terminal.columns, 12);
-        out.push_str(&format!("{:>9}  {} {what}\n", duration(line.t), paint(color, tone, sign)));
+        out.push_str(&format!(
+            "{:>9}  {} {what}\n",
+            duration(line.t),
+            paint(color, tone, sign)
+        ));
     }
     let figures = &document.figures;
     let plural = |n: u64, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
     let mut parts = Vec::new();
     if let Some(attempt) = figures.attempt {
-        let left = figures.retries_remaining.map_or_else(String::new, |n| format!(", {n} left"));
+        let left = figures
+            .retries_remaining
+            .map_or_else(String::new, |n| format!(", {n} left"));
         parts.push(format!("round {attempt}{left}"));
     }
     parts.push(plural(figures.tries, "try", "tries"));
@@ -202,7 +238,10 @@ fn text(document: &Document, terminal: &Terminal) -> String {
     out.push_str(&format!("\n  {}\n", parts.join("; ")));
     if let Some(slowest) = &figures.slowest {
         let id = visible(slowest.id.as_bytes());
-        out.push_str(&format!("  slowest: {id} ({})\n", duration(slowest.duration_ms)));
+        out.push_str(&format!(
+            "  slowest: {id} ({})\n",
+            duration(slowest.duration_ms)
+        ));
     }
     if let Some(log) = &figures.last_log {
         out.push_str(&format!("  last log: {}\n", visible(log.as_bytes())));
@@ -213,39 +252,111 @@ fn text(document: &Document, terminal: &Terminal) -> String {
 /// An event on one line, with its mark. Not yet safe to show.
 fn describe(entry: &Entry) -> (&'static str, Tone, String) {
     match entry {
-        Entry::RunStarted { run_id, started_at, .. } => {
-            let at = started_at.as_ref().map_or_else(String::new, |t| format!(" at {t}"));
+        Entry::RunStarted {
+            run_id, started_at, ..
+        } => {
+            let at = started_at
+                .as_ref()
+                .map_or_else(String::new, |t| format!(" at {t}"));
             ("▶", Tone::Faint, format!("run {run_id} begins{at}"))
         }
         Entry::PlanCompiled { digest, steps, .. } => {
-            let digest = digest.as_ref().map_or_else(String::new, |d| format!(" ({d})"));
-            ("▶", Tone::Faint, format!("plan of {}{digest}", count(steps.len(), "step")))
+            let digest = digest
+                .as_ref()
+                .map_or_else(String::new, |d| format!(" ({d})"));
+            (
+                "▶",
+                Tone::Faint,
+                format!("plan of {}{digest}", count(steps.len(), "step")),
+            )
         }
-        Entry::StepStarted { attempt, id, limit_ms } => {
-            let again = if *attempt > 1 { format!(", try {attempt}") } else { String::new() };
-            ("·", Tone::Faint, format!("{id} begins{again}, limit {}", duration(*limit_ms)))
+        Entry::StepStarted {
+            attempt,
+            id,
+            limit_ms,
+        } => {
+            let again = if *attempt > 1 {
+                format!(", try {attempt}")
+            } else {
+                String::new()
+            };
+            (
+                "·",
+                Tone::Faint,
+                format!("{id} begins{again}, limit {}", duration(*limit_ms)),
+            )
         }
-        Entry::StepFinished { attempt, detail, duration_ms, id, status, tests, .. } => {
+        Entry::StepFinished {
+            attempt,
+            detail,
+            duration_ms,
+            id,
+            status,
+            tests,
+            ..
+        } => {
             let (sign, tone) = mark(*status);
-            let again = if *attempt > 1 { format!(", try {attempt}") } else { String::new() };
+            let again = if *attempt > 1 {
+                format!(", try {attempt}")
+            } else {
+                String::new()
+            };
             let tests = tests.map_or_else(String::new, |t| {
-                format!("; tests: {} passed, {} failed, {} skipped", t.passed, t.failed, t.skipped)
+                format!(
+                    "; tests: {} passed, {} failed, {} skipped",
+                    t.passed, t.failed, t.skipped
+                )
             });
-            let detail = detail.as_ref().map_or_else(String::new, |d| format!(": {d}"));
+            let detail = detail
+                .as_ref()
+                .map_or_else(String::new, |d| format!(": {d}"));
             let status = status.name().replace('_', " ");
-            (sign, tone, format!("{id} {status} in {}{again}{detail}{tests}", duration(*duration_ms)))
+            (
+                sign,
+                tone,
+                format!(
+                    "{id} {status} in {}{again}{detail}{tests}",
+                    duration(*duration_ms)
+                ),
+            )
         }
-        Entry::ProgramResolved { program } => {
-            ("·", Tone::Faint, format!("program {}", String::from_utf8_lossy(program.path.as_bytes())))
-        }
-        Entry::PlanRewritten { rewrite } => ("↻", Tone::Warn, format!("plan repaired: {}", rewrite.recovery_rule)),
+        Entry::ProgramResolved { program } => (
+            "·",
+            Tone::Faint,
+            format!(
+                "program {}",
+                String::from_utf8_lossy(program.path.as_bytes())
+            ),
+        ),
+        Entry::PlanRewritten { rewrite } => (
+            "↻",
+            Tone::Warn,
+            format!("plan repaired: {}", rewrite.recovery_rule),
+        ),
         Entry::RunInterrupted { signal } => {
-            let signal = if *signal == Interrupt::Int { "SIGINT" } else { "SIGTERM" };
+            let signal = if *signal == Interrupt::Int {
+                "SIGINT"
+            } else {
+                "SIGTERM"
+            };
             ("!", Tone::Warn, format!("interrupted by {signal}"))
         }
-        Entry::RunFinished { exit_code, verdict, .. } => {
-            let tone = if *exit_code == 0 { Tone::Good } else { Tone::Bad };
-            ("■", tone, format!("run ends: {}, exit code {exit_code}", verdict.name().replace('_', " ")))
+        Entry::RunFinished {
+            exit_code, verdict, ..
+        } => {
+            let tone = if *exit_code == 0 {
+                Tone::Good
+            } else {
+                Tone::Bad
+            };
+            (
+                "■",
+                tone,
+                format!(
+                    "run ends: {}, exit code {exit_code}",
+                    verdict.name().replace('_', " ")
+                ),
+            )
         }
     }
 }

@@ -1,4 +1,5 @@
-//! `vplan run`: verify this change. Plan, execute, repair the plan where the plan was wrong, report.
+//! `vplan run`: verify this change. Plan, execute, repair the plan where the plan was wrong,
+//! report.
 
 mod planned;
 mod shown;
@@ -49,10 +50,15 @@ const TICK: Duration = Duration::from_millis(200);
 /// Runs the plan for this change and prints the report.
 ///
 /// # Errors
-/// Whatever keeps the plan from being made or begun. A failed check is no error: its exit code is the answer.
+/// Whatever keeps the plan from being made or begun. A failed check is no error: its exit code is
+/// the answer.
 pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
-    let round = Round { format: Some(format), memory: None, look: &mut |_| Ok(Vec::new()) };
+    let round = Round {
+        format: Some(format),
+        memory: None,
+        look: &mut |_| Ok(Vec::new()),
+    };
     once(global, args, terminal, round).map(|once| once.finish(args, terminal))
 }
 
@@ -67,26 +73,57 @@ pub(super) struct Round<'r> {
 }
 
 /// Runs the plan for this change, records the round, and prints the report.
-pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Round<'_>) -> Result<Once, Failure> {
-    let Round { format, memory, look } = round;
+pub(super) fn once(
+    global: &Global,
+    args: &Run,
+    terminal: &Terminal,
+    round: Round<'_>,
+) -> Result<Once, Failure> {
+    let Round {
+        format,
+        memory,
+        look,
+    } = round;
     let grants = grants(args)?;
     let streams = streams(args, format)?;
     let planned = planned(global, args, terminal, memory.is_some(), look)?;
-    let Planned { session, since, plan, held, saved_plan, shard } = planned;
+    let Planned {
+        session,
+        since,
+        plan,
+        held,
+        saved_plan,
+        shard,
+    } = planned;
     let judge = session.judge(args.judge.as_deref(), &plan)?;
     let containment = containment(args)?;
 
     session.git().iter().for_each(|git| git.keep());
     let beginning = Beginning::look(session.git());
     let nothing = plan.steps.is_empty() && plan.rewrites.is_empty();
-    let scope = if nothing { Scope::Nothing } else { Scope::Whole };
+    let scope = if nothing {
+        Scope::Nothing
+    } else {
+        Scope::Whole
+    };
     let keeper = Keeper::open(global, &args.round, memory, &session, held, scope)?;
     let retries = Terms::of(session.contract().map(|c| &c.gate)).retries;
-    let attempt = keeper.as_ref().map_or((args.attempt, retries), Keeper::attempt);
-    let own = [&args.events, &args.records, &args.reports.junit, &args.reports.sarif];
+    let attempt = keeper
+        .as_ref()
+        .map_or((args.attempt, retries), Keeper::attempt);
+    let own = [
+        &args.events,
+        &args.records,
+        &args.reports.junit,
+        &args.reports.sarif,
+    ];
     let own: Vec<PathBuf> = own.into_iter().flatten().cloned().collect();
     let tree = tree(&session.site, session.contract(), global, &own);
-    let conclude = |report: &mut Report| keeper.iter().for_each(|keeper| keeper.conclude(report, &tree));
+    let conclude = |report: &mut Report| {
+        keeper
+            .iter()
+            .for_each(|keeper| keeper.conclude(report, &tree))
+    };
     let root = Root::open(&session.site.root).map_err(|e| broken(&e))?;
     let beneath = Beneath::open(&session.site.root).map_err(|e| broken(&e))?;
     let environment = Environment::of_this_process(&root, grants);
@@ -97,17 +134,47 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
     let watch = |step: &Step| watch(&session.site.root, session.git(), step);
     let answer = |questions: &_| session.answer(questions);
     let confirms = keeper.as_ref().is_some_and(Keeper::confirms);
-    let (recall, notes) = args.reuse.recall(global, &session, &plan, (&root, &environment), record.id(), confirms);
+    let (recall, notes) = args.reuse.recall(
+        global,
+        &session,
+        &plan,
+        (&root, &environment),
+        record.id(),
+        confirms,
+    );
     // Where nothing can be kept, nothing is known.
-    let kept = session.git().and_then(|git| Some((git, state(global, &session.site).ok()?)));
+    let kept = session
+        .git()
+        .and_then(|git| Some((git, state(global, &session.site).ok()?)));
     let earlier = kept.and_then(|(git, kept)| {
-        Earlier::new(git, session.gathered.base.as_ref(), session.contract(), &session.request, &kept)
+        Earlier::new(
+            git,
+            session.gathered.base.as_ref(),
+            session.contract(),
+            &session.request,
+            &kept,
+        )
     });
-    let compare = |plan: &Plan, records: &[_]| earlier.as_ref().map(|e| e.compare(plan, records)).unwrap_or_default();
+    let compare = |plan: &Plan, records: &[_]| {
+        earlier
+            .as_ref()
+            .map(|e| e.compare(plan, records))
+            .unwrap_or_default()
+    };
     let question = session.questions(&beneath, global.locked);
-    let judge = judge.map(|Program { argv, env, .. }| Judge { argv, env, question: &question });
+    let judge = judge.map(|Program { argv, env, .. }| Judge {
+        argv,
+        env,
+        question: &question,
+    });
     let vault = vault(global, &session.site);
-    let taken = Taken { global, args, terminal, since, session: &session };
+    let taken = Taken {
+        global,
+        args,
+        terminal,
+        since,
+        session: &session,
+    };
     let again = |first: &Plan, wrote: &[RepoPath]| taken.again(first, wrote);
     let run = verify::Run {
         root: &root,
@@ -141,20 +208,43 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
         Seen::Rewritten { rule, plan, kept } => progress.rewritten(rule, plan, kept, terminal),
     });
     let streams = streams || args.reports.take_stdout();
-    let seen = if streams || same_stream() { progress.seen() } else { BTreeMap::new() };
+    let seen = if streams || same_stream() {
+        progress.seen()
+    } else {
+        BTreeMap::new()
+    };
     progress.close();
     let verified = verified.map_err(failed)?;
     let report = &verified.report;
-    if let Some(earlier) = earlier.as_ref().filter(|_| report.verdict == Verdict::Passed) {
+    if let Some(earlier) = earlier
+        .as_ref()
+        .filter(|_| report.verdict == Verdict::Passed)
+    {
         earlier.keep(&verified.plan, &report.steps, &report.caveats);
     }
     drop((earlier, tree, judge));
     drop(question);
-    show(&verified, &session, &place, &Showing { format, streams, seen: &seen }, terminal);
+    show(
+        &verified,
+        &session,
+        &place,
+        &Showing {
+            format,
+            streams,
+            seen: &seen,
+        },
+        terminal,
+    );
     if let Some(failure) = keeper.and_then(Keeper::fault) {
         terminal.failure(&failure);
     }
-    Ok(Once { report: verified.report, plan: verified.plan, record: place.into(), session, own })
+    Ok(Once {
+        report: verified.report,
+        plan: verified.plan,
+        record: place.into(),
+        session,
+        own,
+    })
 }
 
 /// Whether standard output is for a program, so that people read standard error.
@@ -162,9 +252,15 @@ fn streams(args: &Run, format: Option<Format>) -> Result<bool, Failure> {
     let streams = args.events.as_deref() == Some(Path::new("-"));
     if streams && format == Some(Format::Json) {
         let message = "standard output holds one JSON document or the events, not both";
-        return Err(Failure::usage("vplan::usage::events", message).help("write the events to a file"));
+        return Err(
+            Failure::usage("vplan::usage::events", message).help("write the events to a file")
+        );
     }
-    let holder = if streams { Some("--events -") } else { (format == Some(Format::Json)).then_some("--format json") };
+    let holder = if streams {
+        Some("--events -")
+    } else {
+        (format == Some(Format::Json)).then_some("--format json")
+    };
     args.reports.check(holder)?;
     Ok(streams)
 }
@@ -174,21 +270,33 @@ fn circumstances(args: &Run, plan: &Plan, attempt: (u32, u32)) -> Circumstances 
     Circumstances {
         attempt: attempt.0,
         caveats: plan.caveats.clone(),
-        require: Require { full: args.require == Some(Asked::Full), some: args.require == Some(Asked::Some) },
+        require: Require {
+            full: args.require == Some(Asked::Full),
+            some: args.require == Some(Asked::Some),
+        },
         retries: attempt.1,
-        violations: plan.notes.iter().filter(|n| n.kind == OUTSIDE).map(|n| n.message.clone()).collect(),
+        violations: plan
+            .notes
+            .iter()
+            .filter(|n| n.kind == OUTSIDE)
+            .map(|n| n.message.clone())
+            .collect(),
         ..Circumstances::default()
     }
 }
 
 fn failed(error: VerifyError) -> Failure {
     match error {
-        VerifyError::Record(_) => Failure::new(Exit::Setup.code(), "vplan::run::record", error.to_string())
-            .help("`--records DIR` keeps the records in another place"),
+        VerifyError::Record(_) => {
+            Failure::new(Exit::Setup.code(), "vplan::run::record", error.to_string())
+                .help("`--records DIR` keeps the records in another place")
+        }
         VerifyError::Drive(DriveError::Setup(_)) => {
             Failure::new(Exit::Setup.code(), "vplan::run::setup", error.to_string())
         }
-        VerifyError::Drive(DriveError::Stuck) => Failure::new(Exit::Internal.code(), "vplan::run", error.to_string()),
+        VerifyError::Drive(DriveError::Stuck) => {
+            Failure::new(Exit::Internal.code(), "vplan::run", error.to_string())
+        }
     }
 }
 
@@ -209,14 +317,20 @@ pub(super) struct Once {
 impl Once {
     /// Writes the documents beside the report, and gives the exit code.
     pub fn finish(&self, args: &Run, terminal: &Terminal) -> u8 {
-        args.reports.write(&self.report, &self.plan, Some(&self.session.site.root), terminal)
+        args.reports.write(
+            &self.report,
+            &self.plan,
+            Some(&self.session.site.root),
+            terminal,
+        )
     }
 }
 
 pub(super) fn grants(args: &Run) -> Result<Grants, Failure> {
     if let Some(name) = args.grant_env.iter().find(|n| !is_env_name(n)) {
         let message = format!("`{}` is no name of a variable", visible(name.as_bytes()));
-        return Err(Failure::usage("vplan::usage::grant_env", message).help("`--grant-env NAME`, without a value"));
+        return Err(Failure::usage("vplan::usage::grant_env", message)
+            .help("`--grant-env NAME`, without a value"));
     }
     Ok(Grants {
         names: args.grant_env.iter().cloned().collect(),
@@ -227,10 +341,18 @@ pub(super) fn grants(args: &Run) -> Result<Grants, Failure> {
 
 /// The level that this system reaches, if it is enough.
 fn containment(args: &Run) -> Result<&'static str, Failure> {
-    let reached = if cfg!(target_os = "linux") { "subtree" } else { "group" };
+    let reached = if cfg!(target_os = "linux") {
+        "subtree"
+    } else {
+        "group"
+    };
     if args.require_containment == Some(Containment::Subtree) && reached != "subtree" {
         let message = format!("this system can only end a step's {reached}, not its subtree");
-        return Err(Failure::new(Exit::Setup.code(), "vplan::run::containment", message));
+        return Err(Failure::new(
+            Exit::Setup.code(),
+            "vplan::run::containment",
+            message,
+        ));
     }
     Ok(reached)
 }
@@ -250,12 +372,18 @@ fn record(session: &Session, args: &Run, root: &Root) -> Result<RunRecord, Failu
 }
 
 fn events(args: &Run) -> Result<Option<Box<dyn Write>>, Failure> {
-    let Some(path) = &args.events else { return Ok(None) };
+    let Some(path) = &args.events else {
+        return Ok(None);
+    };
     if path == Path::new("-") {
         return Ok(Some(Box::new(JsonLines)));
     }
-    let file = crate::effect::files::create(path)
-        .map_err(|e| Failure::usage("vplan::usage::events", format!("`{}` cannot be written: {e}", path.display())))?;
+    let file = crate::effect::files::create(path).map_err(|e| {
+        Failure::usage(
+            "vplan::usage::events",
+            format!("`{}` cannot be written: {e}", path.display()),
+        )
+    })?;
     Ok(Some(Box::new(file)))
 }
 
@@ -263,9 +391,16 @@ fn events(args: &Run) -> Result<Option<Box<dyn Write>>, Failure> {
 fn evaluate(beneath: &Beneath, step: &Step) -> Evidence {
     let path = step.path.clone().unwrap_or_else(RepoPath::root);
     let facts = asserted::gather(beneath, &path, file::needs_content(&step.assertions));
-    Evidence { assertion: file::judge(&step.assertions, &facts).err(), ..Evidence::default() }
+    Evidence {
+        assertion: file::judge(&step.assertions, &facts).err(),
+        ..Evidence::default()
+    }
 }
 
 fn broken(error: &std::io::Error) -> Failure {
-    Failure::new(Exit::Setup.code(), "vplan::run::root", format!("the repository cannot be opened: {error}"))
+    Failure::new(
+        Exit::Setup.code(),
+        "vplan::run::root",
+        format!("the repository cannot be opened: {error}"),
+    )
 }

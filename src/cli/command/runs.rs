@@ -27,7 +27,8 @@ pub struct Runs {
     /// List so many, the newest.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
-    /// Only runs with this verdict, or `interrupted` or `running`; with `--check`, only those in which the check has this status.
+    /// Only runs with this verdict, or `interrupted` or `running`; with `--check`, only those in
+    /// which the check has this status.
     #[arg(long, value_name = "VERDICT")]
     pub status: Option<String>,
     /// Only runs that planned this check, and how it ended in each.
@@ -104,7 +105,11 @@ const STATUSES: [Status; 9] = [
 /// Records that cannot be read, a status that there is not.
 pub fn run(global: &Global, args: &Runs, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
-    let status = args.status.as_deref().map(|s| known(s, args.check.is_some())).transpose()?;
+    let status = args
+        .status
+        .as_deref()
+        .map(|s| known(s, args.check.is_some()))
+        .transpose()?;
     let (_, history) = open(global, &args.records)?;
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
     let mut rows = Vec::new();
@@ -128,7 +133,10 @@ pub fn run(global: &Global, args: &Runs, terminal: &Terminal) -> Result<u8, Fail
         }
     }
     if format == Format::Json {
-        terminal.print_json(&Document { runs: rows, version: 1 });
+        terminal.print_json(&Document {
+            runs: rows,
+            version: 1,
+        });
     } else {
         terminal.say(&text(&rows, terminal));
     }
@@ -138,13 +146,25 @@ pub fn run(global: &Global, args: &Runs, terminal: &Terminal) -> Result<u8, Fail
 /// A word that a run, or a check, can have for its status.
 fn known(status: &str, of_check: bool) -> Result<&str, Failure> {
     let words: Vec<&str> = if of_check {
-        STATUSES.iter().map(|s| s.name()).chain(["running", "waiting"]).collect()
+        STATUSES
+            .iter()
+            .map(|s| s.name())
+            .chain(["running", "waiting"])
+            .collect()
     } else {
-        VERDICTS.iter().map(|v| v.name()).chain(["interrupted", "running"]).collect()
+        VERDICTS
+            .iter()
+            .map(|v| v.name())
+            .chain(["interrupted", "running"])
+            .collect()
     };
     let asked = status.replace('-', "_");
     if words.contains(&asked.as_str()) {
-        return Ok(if asked == status { status } else { words.into_iter().find(|w| *w == asked).unwrap_or(status) });
+        return Ok(if asked == status {
+            status
+        } else {
+            words.into_iter().find(|w| *w == asked).unwrap_or(status)
+        });
     }
     let help = match nearest(&asked, words.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
@@ -157,16 +177,36 @@ fn known(status: &str, of_check: bool) -> Result<&str, Failure> {
 
 /// Reads a date, or a date and a time of day, as the beginning of an RFC 3339 time in UTC.
 fn time(text: &str) -> Result<String, String> {
-    let wrong =
-        || "expected a date such as `2026-01-02`, or a date and a time such as `2026-01-02T03:04:05Z`".to_owned();
+    let wrong = || {
+        "expected a date such as `2026-01-02`, or a date and a time such as `2026-01-02T03:04:05Z`"
+            .to_owned()
+    };
     let plain = text.strip_suffix('Z').unwrap_or(text).replacen(' ', "T", 1);
-    let shape: String = plain.chars().map(|c| if c.is_ascii_digit() { 'd' } else { c }).collect();
+    let shape: String = plain
+        .chars()
+        .map(|c| if c.is_ascii_digit() { 'd' } else { c })
+        .collect();
     let whole = "dddd-dd-ddTdd:dd:dd.ddd";
-    let is_shape = ["dddd-dd-dd", "dddd-dd-ddTdd:dd", "dddd-dd-ddTdd:dd:dd", whole].contains(&shape.as_str());
-    let number = |range: std::ops::Range<usize>| plain.get(range).and_then(|n| n.parse::<u32>().ok());
-    let within = |range, most: u32, least: u32| number(range).is_none_or(|n| (least..=most).contains(&n));
-    let is_time = within(5..7, 12, 1) && within(8..10, 31, 1) && within(11..13, 23, 0) && within(14..16, 59, 0);
-    if is_shape && is_time && within(17..19, 60, 0) { Ok(plain) } else { Err(wrong()) }
+    let is_shape = [
+        "dddd-dd-dd",
+        "dddd-dd-ddTdd:dd",
+        "dddd-dd-ddTdd:dd:dd",
+        whole,
+    ]
+    .contains(&shape.as_str());
+    let number =
+        |range: std::ops::Range<usize>| plain.get(range).and_then(|n| n.parse::<u32>().ok());
+    let within =
+        |range, most: u32, least: u32| number(range).is_none_or(|n| (least..=most).contains(&n));
+    let is_time = within(5..7, 12, 1)
+        && within(8..10, 31, 1)
+        && within(11..13, 23, 0)
+        && within(14..16, 59, 0);
+    if is_shape && is_time && within(17..19, 60, 0) {
+        Ok(plain)
+    } else {
+        Err(wrong())
+    }
 }
 
 fn row(past: &Past, check: Option<&str>) -> Row {
@@ -181,7 +221,10 @@ fn row(past: &Past, check: Option<&str>) -> Row {
         tries: step.tries,
     };
     let found = check.and_then(|name| past.run.steps.iter().find(|s| s.id == name));
-    Row { check: found.map(end), run: past.summary() }
+    Row {
+        check: found.map(end),
+        run: past.summary(),
+    }
 }
 
 fn text(rows: &[Row], terminal: &Terminal) -> String {
@@ -193,15 +236,38 @@ fn text(rows: &[Row], terminal: &Terminal) -> String {
         Some(check) => check.status.replace('_', " "),
         None => row.run.word().replace('_', " "),
     };
-    let width = rows.iter().map(|r| word(r).chars().count()).max().unwrap_or(0);
+    let width = rows
+        .iter()
+        .map(|r| word(r).chars().count())
+        .max()
+        .unwrap_or(0);
     let mut text = String::new();
     for row in rows {
         let run = &row.run;
         let time = run.started_at.as_deref().unwrap_or_default();
-        let time = if narrow { time.get(5..16) } else { time.get(..19) }.unwrap_or_default().replace('T', " ");
-        let took = duration(row.check.as_ref().map_or(run.duration_ms, |c| c.duration_ms));
-        let failed = run.failed.iter().map(|id| visible(id.as_bytes())).collect::<Vec<_>>().join(" ");
-        let steps = if run.state == State::Finished { format!("{}/{}", run.passed, run.total) } else { String::new() };
+        let time = if narrow {
+            time.get(5..16)
+        } else {
+            time.get(..19)
+        }
+        .unwrap_or_default()
+        .replace('T', " ");
+        let took = duration(
+            row.check
+                .as_ref()
+                .map_or(run.duration_ms, |c| c.duration_ms),
+        );
+        let failed = run
+            .failed
+            .iter()
+            .map(|id| visible(id.as_bytes()))
+            .collect::<Vec<_>>()
+            .join(" ");
+        let steps = if run.state == State::Finished {
+            format!("{}/{}", run.passed, run.total)
+        } else {
+            String::new()
+        };
         let rest = if narrow {
             format!("{:width$} {took:>6}", word(row))
         } else {
@@ -210,7 +276,10 @@ fn text(rows: &[Row], terminal: &Terminal) -> String {
         let used = 4 + 8 + 1 + time.len() + 1;
         let rest = fit(rest.trim_end(), terminal.columns, used);
         let name = paint(terminal.color, Tone::Strong, short(&run.run_id));
-        text.push_str(&format!("{} {name}  {time} {rest}\n", mark(run, terminal.color)));
+        text.push_str(&format!(
+            "{} {name}  {time} {rest}\n",
+            mark(run, terminal.color)
+        ));
     }
     text
 }

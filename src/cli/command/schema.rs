@@ -1,6 +1,7 @@
 //! `vplan schema`: which documents does vplan print and write, and what may stand in them?
 //!
-//! The schemas are made from the very types that are serialised, when they are asked for and never otherwise.
+//! The schemas are made from the very types that are serialised, when they are asked for and never
+//! otherwise.
 
 use super::format;
 use crate::base::nearest::nearest;
@@ -53,7 +54,13 @@ const fn written(
     by: &'static [&'static str],
     shapes: &'static [fn(&mut SchemaGenerator) -> Json],
 ) -> Kind {
-    Kind { name, about, by, read: false, shapes }
+    Kind {
+        name,
+        about,
+        by,
+        read: false,
+        shapes,
+    }
 }
 
 /// All documents, by name.
@@ -62,10 +69,23 @@ const ALL: &[Kind] = &[
         "argv",
         "a command text as vplan reads it",
         &["argv"],
-        &[of::<super::argv::Read<'static>>, of::<super::argv::Unread<'static>>],
+        &[
+            of::<super::argv::Read<'static>>,
+            of::<super::argv::Unread<'static>>,
+        ],
     ),
-    written("check", "what is wrong with a contract", &["check"], &[of::<super::check::Document<'static>>]),
-    written("classify", "why a command failed", &["classify"], &[of::<super::classify::Answer>]),
+    written(
+        "check",
+        "what is wrong with a contract",
+        &["check"],
+        &[of::<super::check::Document<'static>>],
+    ),
+    written(
+        "classify",
+        "why a command failed",
+        &["classify"],
+        &[of::<super::classify::Answer>],
+    ),
     written(
         "details",
         "what each check of a recorded run did, and why it was there",
@@ -76,7 +96,10 @@ const ALL: &[Kind] = &[
         "diff",
         "what two plans, or two contracts, differ in",
         &["diff"],
-        &[of::<crate::plan::diff::plans::PlanDiff>, of::<crate::plan::diff::ContractDiff>],
+        &[
+            of::<crate::plan::diff::plans::PlanDiff>,
+            of::<crate::plan::diff::ContractDiff>,
+        ],
     ),
     written(
         "ended-run",
@@ -84,7 +107,12 @@ const ALL: &[Kind] = &[
         &[],
         &[of::<crate::run::stands::Ended>],
     ),
-    written("event", "a line of events.jsonl and of `run --events`", &[], &[of::<crate::run::journal::Line>]),
+    written(
+        "event",
+        "a line of events.jsonl and of `run --events`",
+        &[],
+        &[of::<crate::run::journal::Line>],
+    ),
     written(
         "feedback",
         "what failed and what to do about it; also what `loop --feedback json` hands to a fixer",
@@ -95,7 +123,12 @@ const ALL: &[Kind] = &[
             of::<super::r#loop::ReviewRequest<'static>>,
         ],
     ),
-    written("fmt", "the layout of contracts", &["fmt"], &[of::<super::fmt::Document<'static>>]),
+    written(
+        "fmt",
+        "the layout of contracts",
+        &["fmt"],
+        &[of::<super::fmt::Document<'static>>],
+    ),
     written(
         "gate",
         "a round that was recorded, how subjects stand, where one begins, what was accepted or forgotten",
@@ -108,7 +141,12 @@ const ALL: &[Kind] = &[
             of::<super::gate::Forgotten>,
         ],
     ),
-    written("gc", "records that were removed", &["gc"], &[of::<super::gc::Document>]),
+    written(
+        "gc",
+        "records that were removed",
+        &["gc"],
+        &[of::<super::gc::Document>],
+    ),
     written(
         "hook-session",
         "what is remembered of the start of an agent's session: sessions/ of the state directory",
@@ -146,16 +184,36 @@ const ALL: &[Kind] = &[
         &[],
         &[of::<crate::ledger::document::Document>],
     ),
-    written("lock-account", "what became of the lock", &["lock"], &[of::<super::lock::Account>]),
-    written("log", "what a check of a recorded run wrote", &["log"], &[of::<super::log::Document>]),
-    written("loop", "rounds of verification and repair", &["loop"], &[of::<super::r#loop::Answer<'static>>]),
+    written(
+        "lock-account",
+        "what became of the lock",
+        &["lock"],
+        &[of::<super::lock::Account>],
+    ),
+    written(
+        "log",
+        "what a check of a recorded run wrote",
+        &["log"],
+        &[of::<super::log::Document>],
+    ),
+    written(
+        "loop",
+        "rounds of verification and repair",
+        &["loop"],
+        &[of::<super::r#loop::Answer<'static>>],
+    ),
     written(
         "plan",
         "a plan: also plan.json, and a plan file `.json`",
         &["plan", "explain"],
         &[of::<crate::plan::Plan>],
     ),
-    written("plan-written", "what `plan --output` wrote", &["plan"], &[of::<super::plan::Written<'static>>]),
+    written(
+        "plan-written",
+        "what `plan --output` wrote",
+        &["plan"],
+        &[of::<super::plan::Written<'static>>],
+    ),
     written(
         "proposal",
         "a question and its answer: proposal.json of a run",
@@ -181,25 +239,55 @@ const ALL: &[Kind] = &[
         &["recover"],
         &[of::<super::recover::Document>],
     ),
-    written("report", "what came of a run: also report.json", &["run", "merge"], &[of::<crate::run::report::Report>]),
-    written("runs", "the recorded runs", &["runs"], &[of::<super::runs::Document>]),
+    written(
+        "report",
+        "what came of a run: also report.json",
+        &["run", "merge"],
+        &[of::<crate::run::report::Report>],
+    ),
+    written(
+        "runs",
+        "the recorded runs",
+        &["runs"],
+        &[of::<super::runs::Document>],
+    ),
     written("schemas", "this list", &["schema"], &[of::<List>]),
-    written("stats", "how checks fare over many runs", &["stats"], &[of::<super::stats::Document>]),
+    written(
+        "stats",
+        "how checks fare over many runs",
+        &["stats"],
+        &[of::<super::stats::Document>],
+    ),
     written(
         "status",
         "how the latest run ended, and whether it is about what is here",
         &["status"],
         &[of::<super::status::Document<'static>>],
     ),
-    written("std", "the contracts shipped with vplan", &["std"], &[of::<super::std::List>]),
+    written(
+        "std",
+        "the contracts shipped with vplan",
+        &["std"],
+        &[of::<super::std::List>],
+    ),
     written(
         "test",
         "the tests of a contract, and what came of them",
         &["test"],
         &[of::<crate::cli::render::test::json::Document<'static>>],
     ),
-    written("timeline", "what happened in a recorded run, in order", &["report"], &[of::<super::report::Document>]),
-    written("verify", "whether a report is what vplan wrote", &["verify"], &[of::<super::verify::Document<'static>>]),
+    written(
+        "timeline",
+        "what happened in a recorded run, in order",
+        &["report"],
+        &[of::<super::report::Document>],
+    ),
+    written(
+        "verify",
+        "whether a report is what vplan wrote",
+        &["verify"],
+        &[of::<super::verify::Document<'static>>],
+    ),
 ];
 
 /// The documents that have a schema.
@@ -239,12 +327,26 @@ pub fn run(global: &Global, args: &Schema, terminal: &Terminal) -> Result<u8, Fa
             });
         }
         None if format == Format::Json => {
-            let schemas = ALL.iter().map(|k| Entry { about: k.about, by: k.by, name: k.name }).collect();
-            terminal.print_json(&List { schemas, version: 1 });
+            let schemas = ALL
+                .iter()
+                .map(|k| Entry {
+                    about: k.about,
+                    by: k.by,
+                    name: k.name,
+                })
+                .collect();
+            terminal.print_json(&List {
+                schemas,
+                version: 1,
+            });
         }
         None => {
             let width = ALL.iter().map(|k| k.name.len()).max().unwrap_or(0);
-            terminal.print(&ALL.iter().map(|k| format!("{:width$}  {}\n", k.name, k.about)).collect::<String>());
+            terminal.print(
+                &ALL.iter()
+                    .map(|k| format!("{:width$}  {}\n", k.name, k.about))
+                    .collect::<String>(),
+            );
         }
     }
     Ok(Exit::Success.code())
@@ -252,9 +354,14 @@ pub fn run(global: &Global, args: &Schema, terminal: &Terminal) -> Result<u8, Fa
 
 /// The document of that name, or what the command of that name prints.
 fn find(name: &str) -> Result<&'static Kind, Failure> {
-    let found = ALL.iter().find(|k| k.name == name).or_else(|| ALL.iter().find(|k| k.by.contains(&name)));
+    let found = ALL
+        .iter()
+        .find(|k| k.name == name)
+        .or_else(|| ALL.iter().find(|k| k.by.contains(&name)));
     found.ok_or_else(|| {
-        let names = ALL.iter().flat_map(|k| std::iter::once(k.name).chain(k.by.iter().copied()));
+        let names = ALL
+            .iter()
+            .flat_map(|k| std::iter::once(k.name).chain(k.by.iter().copied()));
         let help = match nearest(name, names) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "`vplan schema` lists them".to_owned(),
@@ -267,12 +374,19 @@ fn find(name: &str) -> Result<&'static Kind, Failure> {
 /// The schema of a kind of document.
 fn schema(kind: &Kind) -> Json {
     let settings = SchemaSettings::draft2020_12();
-    let settings = if kind.read { settings.for_deserialize() } else { settings.for_serialize() };
+    let settings = if kind.read {
+        settings.for_deserialize()
+    } else {
+        settings.for_serialize()
+    };
     let mut generator = settings.into_generator();
     let mut schema = match kind.shapes {
         [one] => one(&mut generator),
         several => {
-            let any: Vec<Value> = several.iter().map(|shape| part(shape(&mut generator))).collect();
+            let any: Vec<Value> = several
+                .iter()
+                .map(|shape| part(shape(&mut generator)))
+                .collect();
             json_schema!({"$schema": "https://json-schema.org/draft/2020-12/schema", "anyOf": any})
         }
     };
@@ -284,8 +398,15 @@ fn schema(kind: &Kind) -> Json {
         RecursiveTransform(lenient).transform(&mut schema);
     }
     RecursiveTransform(plain).transform(&mut schema);
-    let version = if kind.name == "plan" { crate::plan::canonical::VERSION } else { 1 };
-    schema.insert("$id".to_owned(), format!("urn:vplan:schema:{}:{version}", kind.name).into());
+    let version = if kind.name == "plan" {
+        crate::plan::canonical::VERSION
+    } else {
+        1
+    };
+    schema.insert(
+        "$id".to_owned(),
+        format!("urn:vplan:schema:{}:{version}", kind.name).into(),
+    );
     schema.insert("title".to_owned(), format!("vplan {}", kind.name).into());
     schema.insert("description".to_owned(), kind.about.into());
     schema
@@ -299,16 +420,30 @@ fn part(mut schema: Json) -> Value {
     schema.to_value()
 }
 
-/// Types that vplan reads again refuse what they do not know; who else reads them is to let it pass. And what is left out when
-/// there is nothing to say is never null.
+/// Types that vplan reads again refuse what they do not know; who else reads them is to let it
+/// pass. And what is left out when there is nothing to say is never null.
 fn lenient(schema: &mut Json) {
-    schema.remove("additionalProperties").into_iter().filter(|value| *value != Value::Bool(false)).for_each(|value| {
-        schema.insert("additionalProperties".to_owned(), value);
-    });
-    let required: Vec<String> =
-        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(name).collect();
-    let Some(Value::Object(properties)) = schema.get_mut("properties") else { return };
-    for (_, property) in properties.iter_mut().filter(|(name, _)| !required.contains(name)) {
+    schema
+        .remove("additionalProperties")
+        .into_iter()
+        .filter(|value| *value != Value::Bool(false))
+        .for_each(|value| {
+            schema.insert("additionalProperties".to_owned(), value);
+        });
+    let required: Vec<String> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(name)
+        .collect();
+    let Some(Value::Object(properties)) = schema.get_mut("properties") else {
+        return;
+    };
+    for (_, property) in properties
+        .iter_mut()
+        .filter(|(name, _)| !required.contains(name))
+    {
         not_null(property);
     }
 }
@@ -318,7 +453,9 @@ fn name(value: &Value) -> Option<String> {
 }
 
 fn not_null(schema: &mut Value) {
-    let Some(object) = schema.as_object_mut() else { return };
+    let Some(object) = schema.as_object_mut() else {
+        return;
+    };
     if let Some(Value::Array(types)) = object.get_mut("type") {
         types.retain(|t| t != "null");
         if let [one] = types.as_slice() {
@@ -339,13 +476,22 @@ fn not_null(schema: &mut Value) {
     }
 }
 
-/// A version is the same everywhere; descriptions are made of docstrings: what only their tool understands is taken out.
+/// A version is the same everywhere; descriptions are made of docstrings: what only their tool
+/// understands is taken out.
 fn plain(schema: &mut Json) {
     if schema.get("const").is_some_and(|v| *v == 1) {
-        schema.insert("description".to_owned(), "The version of this shape.".into());
+        schema.insert(
+            "description".to_owned(),
+            "The version of this shape.".into(),
+        );
     }
     if let Some(Value::String(text)) = schema.get_mut("description") {
-        *text = text.replace("[`", "`").replace("`]", "`").split_whitespace().collect::<Vec<_>>().join(" ");
+        *text = text
+            .replace("[`", "`")
+            .replace("`]", "`")
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
         // Where it stands in the design says nothing to those who read a schema.
         for of in [" (engine.md ", " (language.md "] {
             if let Some((before, rest)) = text.split_once(of)
@@ -379,16 +525,35 @@ mod tests {
         assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
         for kind in ALL {
             let schema = schema(kind).to_value();
-            assert_eq!(schema, super::schema(kind).to_value(), "{} is made twice the same", kind.name);
-            for text in schema["$defs"].as_object().into_iter().flat_map(|d| d.keys()) {
-                assert!(!text.ends_with(|c: char| c.is_ascii_digit()), "{}: two types are called {text}", kind.name);
+            assert_eq!(
+                schema,
+                super::schema(kind).to_value(),
+                "{} is made twice the same",
+                kind.name
+            );
+            for text in schema["$defs"]
+                .as_object()
+                .into_iter()
+                .flat_map(|d| d.keys())
+            {
+                assert!(
+                    !text.ends_with(|c: char| c.is_ascii_digit()),
+                    "{}: two types are called {text}",
+                    kind.name
+                );
             }
             let mut texts = Vec::new();
             descriptions(&schema, &mut texts);
             for text in texts {
-                let rust = text.split('`').any(|word| word.contains("::") && !word.starts_with("vplan::"));
+                let rust = text
+                    .split('`')
+                    .any(|word| word.contains("::") && !word.starts_with("vplan::"));
                 assert!(!rust && !text.contains("]("), "{}: {text}", kind.name);
-                assert!(!text.contains("engine.md") && !text.contains("language.md"), "{}: {text}", kind.name);
+                assert!(
+                    !text.contains("engine.md") && !text.contains("language.md"),
+                    "{}: {text}",
+                    kind.name
+                );
             }
         }
     }
@@ -400,11 +565,15 @@ mod tests {
         let commands = super::super::help::subcommand(None).unwrap();
         let mut seen = 0;
         for command in commands.get_subcommands().map(clap::Command::get_name) {
-            let text = std::fs::read_to_string(dir.join(format!("{command}.rs"))).unwrap_or_default();
+            let text =
+                std::fs::read_to_string(dir.join(format!("{command}.rs"))).unwrap_or_default();
             let code = text.split("#[cfg(test)]").next().unwrap_or_default();
             let has = code.contains("Format::Json");
             let known = ALL.iter().any(|k| k.by.contains(&command));
-            assert_eq!(has, known, "`{command}` has `--format json`, or else no schema");
+            assert_eq!(
+                has, known,
+                "`{command}` has `--format json`, or else no schema"
+            );
             seen += usize::from(has);
         }
         assert!(seen > 20, "{seen}");
@@ -412,9 +581,13 @@ mod tests {
 
     #[test]
     fn a_document_or_its_command() {
-        for (name, want) in
-            [("plan", "plan"), ("explain", "plan"), ("run", "report"), ("lock", "lock-account"), ("report", "report")]
-        {
+        for (name, want) in [
+            ("plan", "plan"),
+            ("explain", "plan"),
+            ("run", "report"),
+            ("lock", "lock-account"),
+            ("report", "report"),
+        ] {
             assert_eq!(find(name).ok().map(|k| k.name), Some(want));
         }
         for (name, help) in [

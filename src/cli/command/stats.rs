@@ -50,20 +50,35 @@ pub fn run(global: &Global, args: &Stats, terminal: &Terminal) -> Result<u8, Fai
     let format = format(global, &[Format::Text, Format::Json])?;
     let (_, history) = open(global, &args.records)?;
     let mut ids = ids(&history)?;
-    ids.truncate(args.last.and_then(|n| usize::try_from(n).ok()).unwrap_or(usize::MAX));
+    ids.truncate(
+        args.last
+            .and_then(|n| usize::try_from(n).ok())
+            .unwrap_or(usize::MAX),
+    );
     let mut checks = history.tally(&ids).checks();
     if let Some(name) = &args.check {
-        let near = nearest(name, checks.iter().map(|c| c.id.as_str())).map(|n| visible(n.as_bytes()));
+        let near =
+            nearest(name, checks.iter().map(|c| c.id.as_str())).map(|n| visible(n.as_bytes()));
         checks.retain(|c| c.id == *name);
         if checks.is_empty() {
-            let message = format!("none of {} has a check `{}`", count(ids.len(), "run"), visible(name.as_bytes()));
-            let help =
-                near.map_or_else(|| "`vplan stats` lists all checks".to_owned(), |n| format!("did you mean `{n}`?"));
+            let message = format!(
+                "none of {} has a check `{}`",
+                count(ids.len(), "run"),
+                visible(name.as_bytes())
+            );
+            let help = near.map_or_else(
+                || "`vplan stats` lists all checks".to_owned(),
+                |n| format!("did you mean `{n}`?"),
+            );
             return Err(Failure::usage("vplan::records::unknown_check", message).help(help));
         }
     }
     if format == Format::Json {
-        terminal.print_json(&Document { checks, runs: ids.len(), version: 1 });
+        terminal.print_json(&Document {
+            checks,
+            runs: ids.len(),
+            version: 1,
+        });
     } else {
         terminal.say(&text(&checks, ids.len(), terminal));
     }
@@ -76,9 +91,17 @@ fn text(checks: &[CheckStats], runs: usize, terminal: &Terminal) -> String {
     }
     let color = terminal.color;
     let narrow = terminal.columns.is_some_and(|c| c < 80);
-    let most = if narrow { terminal.columns.unwrap_or(40).saturating_sub(2) } else { 40 };
-    let width =
-        checks.iter().map(|c| visible(c.id.as_bytes()).chars().count()).max().unwrap_or(0).clamp(5, most.max(5));
+    let most = if narrow {
+        terminal.columns.unwrap_or(40).saturating_sub(2)
+    } else {
+        40
+    };
+    let width = checks
+        .iter()
+        .map(|c| visible(c.id.as_bytes()).chars().count())
+        .max()
+        .unwrap_or(0)
+        .clamp(5, most.max(5));
     let percent = |permille: u64| format!("{}.{}%", permille / 10, permille % 10);
     let mut out = String::new();
     if !narrow {
@@ -94,23 +117,43 @@ fn text(checks: &[CheckStats], runs: usize, terminal: &Terminal) -> String {
             0 => ["-".to_owned(), "-".to_owned()],
             _ => [percent(check.pass_permille), percent(check.flaky_permille)],
         };
-        let tone = if check.failed == 0 { Tone::Good } else { Tone::Bad };
-        let (median, p95, longest) = (duration(check.median_ms), duration(check.p95_ms), duration(check.max_ms));
+        let tone = if check.failed == 0 {
+            Tone::Good
+        } else {
+            Tone::Bad
+        };
+        let (median, p95, longest) = (
+            duration(check.median_ms),
+            duration(check.p95_ms),
+            duration(check.max_ms),
+        );
         let last = check.last_failure.as_ref().map_or_else(String::new, |f| {
-            let day = f.started_at.as_deref().and_then(|t| t.get(..10)).unwrap_or_default();
+            let day = f
+                .started_at
+                .as_deref()
+                .and_then(|t| t.get(..10))
+                .unwrap_or_default();
             format!("{} {}", visible(day.as_bytes()), short(&f.run_id))
         });
         if narrow {
             out.push_str(&format!("{}\n", paint(color, Tone::Strong, &id)));
             let passed = paint(color, tone, &passed);
-            out.push_str(&format!("  {passed} of {} passed\n", count(usize::try_from(check.runs).unwrap_or(0), "run")));
-            out.push_str(&format!("  {flaky} flaky\n  {median} / {p95} / {longest}\n"));
+            out.push_str(&format!(
+                "  {passed} of {} passed\n",
+                count(usize::try_from(check.runs).unwrap_or(0), "run")
+            ));
+            out.push_str(&format!(
+                "  {flaky} flaky\n  {median} / {p95} / {longest}\n"
+            ));
             if !last.is_empty() {
                 out.push_str(&format!("  failed {last}\n"));
             }
         } else {
             let passed = paint(color, tone, &format!("{passed:>7}"));
-            let row = format!("{:>6} {passed} {flaky:>7} {median:>8} {p95:>8} {longest:>8}  {last}", check.runs);
+            let row = format!(
+                "{:>6} {passed} {flaky:>7} {median:>8} {p95:>8} {longest:>8}  {last}",
+                check.runs
+            );
             out.push_str(&format!("{}\n", format!("{id:<width$}  {row}").trim_end()));
         }
     }

@@ -54,7 +54,8 @@ pub enum Required {
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Document<'a> {
-    /// Whether what is here is verified; `unknown`: there is a record, and vplan does not know it for its own.
+    /// Whether what is here is verified; `unknown`: there is a record, and vplan does not know it
+    /// for its own.
     answer: Answer,
     /// What keeps the answer from meaning all that is asked.
     #[serde(skip_serializing_if = "<[Caveat]>::is_empty")]
@@ -116,12 +117,24 @@ pub fn run(global: &Global, args: &Status, terminal: &Terminal) -> Result<u8, Fa
         }
     }
     // Without a run that has ended, nothing is compared with the tree.
-    let present = finished.is_some().then(|| Present::look(site.git.as_ref().ok()));
-    let found = Found { site: &site, history: &history, present: present.as_ref() };
+    let present = finished
+        .is_some()
+        .then(|| Present::look(site.git.as_ref().ok()));
+    let found = Found {
+        site: &site,
+        history: &history,
+        present: present.as_ref(),
+    };
     let standing = standing(global, &args.wanted, &found, terminal)?;
-    let report = finished.as_ref().and_then(|run| history.report(&run.run_id).ok()?);
+    let report = finished
+        .as_ref()
+        .and_then(|run| history.report(&run.run_id).ok()?);
     let verified = standing.answer == Answer::Verified;
-    let exit = if args.require.is_some() && !verified { Exit::Incomplete } else { Exit::Success };
+    let exit = if args.require.is_some() && !verified {
+        Exit::Incomplete
+    } else {
+        Exit::Success
+    };
     if format == Format::Json {
         terminal.print_json(&Document {
             answer: standing.answer,
@@ -130,14 +143,22 @@ pub fn run(global: &Global, args: &Status, terminal: &Terminal) -> Result<u8, Fa
             latest_finished: finished.as_ref(),
             nothing_applies: standing.nothing_applies,
             run: latest.as_ref().map(|(run, _)| run),
-            tree: report.as_ref().zip(present.as_ref()).and_then(|(report, present)| tree(&history, report, present)),
+            tree: report
+                .as_ref()
+                .zip(present.as_ref())
+                .and_then(|(report, present)| tree(&history, report, present)),
             verified,
             verified_by: standing.by.as_deref(),
             version: 1,
             why_not: standing.why_not.as_deref(),
         });
     } else if !terminal.quiet || exit != Exit::Success {
-        let shown = Shown { latest, finished, reason: report.and_then(|r| r.reason), required: args.require.is_some() };
+        let shown = Shown {
+            latest,
+            finished,
+            reason: report.and_then(|r| r.reason),
+            required: args.require.is_some(),
+        };
         terminal.say(&text(&shown, &standing, terminal));
     }
     Ok(exit.code())
@@ -149,7 +170,11 @@ fn tree(history: &History, report: &Report, present: &Present) -> Option<Tree> {
     let plan = history.plan(&report.run_id).ok()??;
     let present = present.digest(&plan, &report.new_files);
     let same = present.as_ref() == Some(&recorded);
-    Some(Tree { present, recorded, same })
+    Some(Tree {
+        present,
+        recorded,
+        same,
+    })
 }
 
 /// What is shown of the recorded runs.
@@ -169,7 +194,11 @@ fn text(shown: &Shown, standing: &Standing, terminal: &Terminal) -> String {
     }
     text.push_str(&render::caveats(&standing.caveats, terminal.color));
     let Some((latest, trouble)) = &shown.latest else {
-        let answer = if shown.required || standing.nothing_applies { answer(standing, None) } else { String::new() };
+        let answer = if shown.required || standing.nothing_applies {
+            answer(standing, None)
+        } else {
+            String::new()
+        };
         return text + "no run is recorded yet: `vplan run` makes one\n" + &answer;
     };
     let warn = |what: &str| format!("  {} {what}\n", paint(terminal.color, Tone::Warn, "!"));
@@ -197,7 +226,10 @@ fn answer(standing: &Standing, finished: Option<&Summary>) -> String {
         (Answer::Verified, Some(by)) if finished.is_some_and(|run| run.run_id == *by) => {
             "  the work tree is the one that was verified\n".to_owned()
         }
-        (Answer::Verified, Some(by)) => format!("  the work tree is the one that the run {} verified\n", short(by)),
+        (Answer::Verified, Some(by)) => format!(
+            "  the work tree is the one that the run {} verified\n",
+            short(by)
+        ),
         (Answer::NotVerified, _) => format!("  not verified: {why}\n"),
         (Answer::Unknown, _) => format!("  unknown: {why}\n"),
     }

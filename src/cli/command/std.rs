@@ -64,7 +64,10 @@ pub fn run(global: &Global, args: &Std, terminal: &Terminal) -> Result<u8, Failu
     let Some(name) = &args.name else {
         let all: Vec<Entry> = SHIPPED.iter().map(|s| entry(s, false)).collect();
         if format == Format::Json {
-            terminal.print_json(&List { contracts: all, version: 1 });
+            terminal.print_json(&List {
+                contracts: all,
+                version: 1,
+            });
         } else {
             let width = all.iter().map(|e| e.import.len()).max().unwrap_or(0);
             let line = |e: &Entry| format!("{:width$}  {}\n", e.import, e.description);
@@ -86,11 +89,17 @@ pub fn run(global: &Global, args: &Std, terminal: &Terminal) -> Result<u8, Failu
             Some(near) => format!("did you mean `{}@{}`?", near.name, near.version),
             None => "`vplan std` lists what there is".to_owned(),
         };
-        let message = format!("no contract `{}` is shipped with vplan", visible(asked.as_bytes()));
+        let message = format!(
+            "no contract `{}` is shipped with vplan",
+            visible(asked.as_bytes())
+        );
         Failure::usage("vplan::usage::unknown_std", message).help(help)
     })?;
     if format == Format::Json {
-        terminal.print_json(&List { contracts: vec![entry(shipped, true)], version: 1 });
+        terminal.print_json(&List {
+            contracts: vec![entry(shipped, true)],
+            version: 1,
+        });
     } else {
         terminal.print(shipped.text);
     }

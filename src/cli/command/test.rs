@@ -60,17 +60,32 @@ pub fn run(global: &Global, args: &Test, terminal: &Terminal) -> Result<u8, Fail
     let format = format(global, &[Format::Text, Format::Json, Format::Junit])?;
     let site = locate(global)?;
     let mut loaded = load_contract(&site, global)?;
-    let Some(contract) = loaded.contract.take() else { return Err(invalid(loaded)) };
+    let Some(contract) = loaded.contract.take() else {
+        return Err(invalid(loaded));
+    };
     let expects = gather(&site, global, args, &contract, &mut loaded, terminal)?;
     let found = expects.len();
-    let wanted = |e: &Expect| args.filter.as_ref().is_none_or(|text| e.title.contains(text.as_str()));
+    let wanted = |e: &Expect| {
+        args.filter
+            .as_ref()
+            .is_none_or(|text| e.title.contains(text.as_str()))
+    };
     let expects: Vec<Expect> = expects.into_iter().filter(wanted).collect();
     if let (Some(filter), true, true) = (&args.filter, expects.is_empty(), found > 0) {
-        let message = format!("no title of {} contains `{}`", count(found, "test"), visible(filter.as_bytes()));
-        return Err(Failure::usage("vplan::test::filter", message).help("`vplan test --list` shows the titles"));
+        let message = format!(
+            "no title of {} contains `{}`",
+            count(found, "test"),
+            visible(filter.as_bytes())
+        );
+        return Err(Failure::usage("vplan::test::filter", message)
+            .help("`vplan test --list` shows the titles"));
     }
     let examiner = Examiner::new(&contract);
-    let verdicts = if args.list { Vec::new() } else { expects.iter().map(|e| examiner.evaluate(e)).collect() };
+    let verdicts = if args.list {
+        Vec::new()
+    } else {
+        expects.iter().map(|e| examiner.evaluate(e)).collect()
+    };
     let coverage = Coverage::of(&contract, verdicts.iter().map(|v| &v.touched));
     let results = Results {
         contract: &contract,
@@ -83,7 +98,12 @@ pub fn run(global: &Global, args: &Test, terminal: &Terminal) -> Result<u8, Fail
     match format {
         Format::Json => terminal.print_json(&json::document(&results)),
         Format::Junit => terminal.print(&junit::document(&results)),
-        _ => terminal.say(&text::page(&results, terminal.quiet, terminal.color, terminal.width)),
+        _ => terminal.say(&text::page(
+            &results,
+            terminal.quiet,
+            terminal.color,
+            terminal.width,
+        )),
     }
     if args.list {
         return Ok(Exit::Success.code());
@@ -110,25 +130,39 @@ fn gather(
     terminal: &Terminal,
 ) -> Result<Vec<Expect>, Failure> {
     let path = loaded.path.clone();
-    let shelf = Shelf { site, contract, path: &path, max_file: global.max_file };
+    let shelf = Shelf {
+        site,
+        contract,
+        path: &path,
+        max_file: global.max_file,
+    };
     let cases = if args.files.is_empty() {
         let mut cases = shelf.beside(&mut loaded.sources);
         cases.expects.splice(0..0, contract.expects.iter().cloned());
         cases
     } else {
-        shelf.named(&args.files, &mut loaded.sources).map_err(|error| {
-            let help = match &error {
-                CaseError::Outside(_) => {
-                    "name a file with tests of the contract, relative to the current directory".to_owned()
-                }
-                CaseError::Other { contract, .. } => format!("run its tests with `--contract {contract}`"),
-            };
-            Failure::usage("vplan::test::file", error.to_string()).help(help)
-        })?
+        shelf
+            .named(&args.files, &mut loaded.sources)
+            .map_err(|error| {
+                let help = match &error {
+                    CaseError::Outside(_) => {
+                        "name a file with tests of the contract, relative to the current directory"
+                            .to_owned()
+                    }
+                    CaseError::Other { contract, .. } => {
+                        format!("run its tests with `--contract {contract}`")
+                    }
+                };
+                Failure::usage("vplan::test::file", error.to_string()).help(help)
+            })?
     };
-    // Warnings about the contract are what `vplan check` is for; about files of tests nobody else tells.
+    // Warnings about the contract are what `vplan check` is for; about files of tests nobody else
+    // tells.
     let list = cases.diagnostics.sorted();
-    let errors = list.iter().filter(|d| d.severity == Severity::Error).count();
+    let errors = list
+        .iter()
+        .filter(|d| d.severity == Severity::Error)
+        .count();
     if errors > 0 {
         let sources: Sources = std::mem::take(&mut loaded.sources);
         let message = format!("the tests of `{path}` have {}", count(errors, "error"));
@@ -138,7 +172,12 @@ fn gather(
         });
     }
     if !terminal.quiet {
-        terminal.note(&diagnostic::diagnostics(&loaded.sources, &list, terminal.color_stderr, terminal.width));
+        terminal.note(&diagnostic::diagnostics(
+            &loaded.sources,
+            &list,
+            terminal.color_stderr,
+            terminal.width,
+        ));
     }
     Ok(cases.expects)
 }
@@ -156,7 +195,15 @@ fn enough(args: &Test, results: &Results<'_>) -> Result<u8, Failure> {
         .uncovered
         .iter()
         .take(NAMED)
-        .map(|i| format!("`{}` ({}:{}, {})", visible(i.name.as_bytes()), visible(i.file.as_bytes()), i.line, i.never))
+        .map(|i| {
+            format!(
+                "`{}` ({}:{}, {})",
+                visible(i.name.as_bytes()),
+                visible(i.file.as_bytes()),
+                i.line,
+                i.never
+            )
+        })
         .collect();
     let more = results.coverage.uncovered.len().saturating_sub(NAMED);
     if more > 0 {
@@ -168,6 +215,8 @@ fn enough(args: &Test, results: &Results<'_>) -> Result<u8, Failure> {
         total.covered,
         total.total
     );
-    Err(Failure::new(Exit::Failed.code(), "vplan::test::coverage", message)
-        .help(format!("no test covers {}", missing.join(", "))))
+    Err(
+        Failure::new(Exit::Failed.code(), "vplan::test::coverage", message)
+            .help(format!("no test covers {}", missing.join(", "))),
+    )
 }

@@ -70,15 +70,22 @@ pub fn run(global: &Global, args: &Verify, terminal: &Terminal) -> Result<u8, Fa
     let (site, folder, file) = place(global, args)?;
     let (report, bytes) = read_report(&file)?;
     let mut aspects = Vec::new();
-    let plan = beside(&folder, "plan.json", &mut aspects, "plan").and_then(|bytes| read_plan(&bytes, &mut aspects));
+    let plan = beside(&folder, "plan.json", &mut aspects, "plan")
+        .and_then(|bytes| read_plan(&bytes, &mut aspects));
     let journal: Option<ReplayedRun> =
         beside(&folder, "events.jsonl", &mut aspects, "journal").map(|bytes| replay(&bytes));
     let known: BTreeSet<&str> = aspects.iter().map(|a| a.aspect).collect();
     let found = audit(&report, plan.as_ref(), journal.as_ref());
-    let mut found: Vec<Aspect> = found.into_iter().filter(|a| !known.contains(a.aspect)).collect();
+    let mut found: Vec<Aspect> = found
+        .into_iter()
+        .filter(|a| !known.contains(a.aspect))
+        .collect();
     aspects.append(&mut found);
     aspects.push(logs(&report, &folder));
-    let ended = kept_vault(global, &site).ok().flatten().and_then(|vault| vault.get(&report.run_id));
+    let ended = kept_vault(global, &site)
+        .ok()
+        .flatten()
+        .and_then(|vault| vault.get(&report.run_id));
     aspects.push(origin(&report, &bytes, plan.as_ref(), ended.as_ref()));
     aspects.push(tree(&site, &report, plan.as_ref(), ended.as_ref()));
     let holds = aspects.iter().all(|a| a.holds != Holds::No);
@@ -99,15 +106,19 @@ pub fn run(global: &Global, args: &Verify, terminal: &Terminal) -> Result<u8, Fa
 /// The folder of a run and the report in it.
 fn place(global: &Global, args: &Verify) -> Result<(Site, PathBuf, PathBuf), Failure> {
     let path = args.report.as_path();
-    let looks_like_a_path =
-        path.as_os_str().as_bytes().contains(&b'/') || path.extension().is_some_and(|e| e == "json");
+    let looks_like_a_path = path.as_os_str().as_bytes().contains(&b'/')
+        || path.extension().is_some_and(|e| e == "json");
     if looks_like_a_path || path.symlink_metadata().is_ok() {
         let site = locate(global)?;
         if path.is_dir() {
             return Ok((site, path.to_owned(), path.join(REPORT)));
         }
         let folder = path.parent().map(Path::to_owned).unwrap_or_default();
-        let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
+        let folder = if folder.as_os_str().is_empty() {
+            PathBuf::from(".")
+        } else {
+            folder
+        };
         return Ok((site, folder, path.to_owned()));
     }
     let (site, history) = open(global, &args.records)?;
@@ -119,18 +130,24 @@ fn place(global: &Global, args: &Verify) -> Result<(Site, PathBuf, PathBuf), Fai
     {
         let state = history.past(&id).summary().word();
         let message = format!("the run {} has no report: it is {state}", short(&id));
-        return Err(Failure::usage("vplan::records::no_report", message)
-            .help(format!("`vplan details {}` shows what is known of it", short(&id))));
+        return Err(
+            Failure::usage("vplan::records::no_report", message).help(format!(
+                "`vplan details {}` shows what is known of it",
+                short(&id)
+            )),
+        );
     }
     Ok((site, folder, file))
 }
 
 fn read_report(file: &Path) -> Result<(Report, Digest), Failure> {
     let name = visible(file.as_os_str().as_bytes());
-    let wrong = |why: String| Failure::usage("vplan::records::unreadable", format!("`{name}` {why}"));
+    let wrong =
+        |why: String| Failure::usage("vplan::records::unreadable", format!("`{name}` {why}"));
     let bytes = files::read_plain(file, MAX_FILE).map_err(|e| wrong(cannot(&e)))?;
     let part = merge::read(&name, &bytes).map_err(|e| {
-        let help = "give the `report.json` of a run, the run's directory, or the name of a recorded run";
+        let help =
+            "give the `report.json` of a run, the run's directory, or the name of a recorded run";
         Failure::usage("vplan::records::unreadable", e.message).help(help)
     })?;
     Ok((part.report, Digest::of(&bytes)))
@@ -146,7 +163,12 @@ fn cannot(error: &io::Error) -> String {
 }
 
 /// Reads a file beside the report. That it is not there is no fault.
-fn beside(folder: &Path, name: &str, aspects: &mut Vec<Aspect>, aspect: &'static str) -> Option<Vec<u8>> {
+fn beside(
+    folder: &Path,
+    name: &str,
+    aspects: &mut Vec<Aspect>,
+    aspect: &'static str,
+) -> Option<Vec<u8>> {
     match files::read_plain(&folder.join(name), MAX_FILE) {
         Ok(bytes) => Some(bytes),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -161,7 +183,8 @@ fn read_plan(bytes: &[u8], aspects: &mut Vec<Aspect>) -> Option<Plan> {
     let read = std::str::from_utf8(bytes)
         .map_err(|_| "it is not UTF-8".to_owned())
         .and_then(|text| document::from_json(text).map_err(|e| e.message));
-    read.map_err(|why| aspects.push(Aspect::no("plan", format!("`plan.json`: {why}")))).ok()
+    read.map_err(|why| aspects.push(Aspect::no("plan", format!("`plan.json`: {why}"))))
+        .ok()
 }
 
 fn logs(report: &Report, folder: &Path) -> Aspect {
@@ -170,15 +193,34 @@ fn logs(report: &Report, folder: &Path) -> Aspect {
     }
     let named: Vec<&String> = report.steps.iter().filter_map(|s| s.log.as_ref()).collect();
     // Nothing is read through what a report names: it may name anything.
-    let plain = |log: &str| log.strip_prefix("logs/").is_some_and(|n| !n.is_empty() && !n.contains('/') && n != "..");
-    let is_there = |log: &str| plain(log) && folder.join(log).symlink_metadata().is_ok_and(|m| m.is_file());
+    let plain = |log: &str| {
+        log.strip_prefix("logs/")
+            .is_some_and(|n| !n.is_empty() && !n.contains('/') && n != "..")
+    };
+    let is_there = |log: &str| {
+        plain(log)
+            && folder
+                .join(log)
+                .symlink_metadata()
+                .is_ok_and(|m| m.is_file())
+    };
     match named.iter().find(|log| !is_there(log)) {
-        Some(log) => Aspect::no("logs", format!("the log `{}` is not there", visible(log.as_bytes()))),
-        None => Aspect::yes("logs", format!("{} are there", crate::cli::render::style::count(named.len(), "log"))),
+        Some(log) => Aspect::no(
+            "logs",
+            format!("the log `{}` is not there", visible(log.as_bytes())),
+        ),
+        None => Aspect::yes(
+            "logs",
+            format!(
+                "{} are there",
+                crate::cli::render::style::count(named.len(), "log")
+            ),
+        ),
     }
 }
 
-/// Whether vplan wrote this record, here: what it remembers of the run is no part of the repository.
+/// Whether vplan wrote this record, here: what it remembers of the run is no part of the
+/// repository.
 fn origin(report: &Report, bytes: &Digest, plan: Option<&Plan>, ended: Option<&Ended>) -> Aspect {
     let Some(ended) = ended else {
         let why = "vplan has not kept that it ran here: it ran elsewhere, long ago, or never";
@@ -191,7 +233,14 @@ fn origin(report: &Report, bytes: &Digest, plan: Option<&Plan>, ended: Option<&E
             Aspect::no(ORIGIN, "the report is not the one that vplan wrote")
         };
     };
-    match believed(&Recorded { bytes, plan, report }, ended) {
+    match believed(
+        &Recorded {
+            bytes,
+            plan,
+            report,
+        },
+        ended,
+    ) {
         Ok(()) => Aspect::yes(ORIGIN, "the report and the plan are those that vplan wrote"),
         Err(why) => Aspect::no(ORIGIN, why.message),
     }
@@ -202,19 +251,26 @@ fn tree(site: &Site, report: &Report, plan: Option<&Plan>, ended: Option<&Ended>
         return Aspect::unknown("tree", "the report does not say which tree was verified");
     };
     // Which files are products, and no part of the tree, only the plan says.
-    let Some(plan) = plan else { return Aspect::unknown("tree", "without the plan this tree cannot be compared") };
-    let Some(present) = Present::look(site.git.as_ref().ok()).digest(plan, &report.new_files) else {
+    let Some(plan) = plan else {
+        return Aspect::unknown("tree", "without the plan this tree cannot be compared");
+    };
+    let Some(present) = Present::look(site.git.as_ref().ok()).digest(plan, &report.new_files)
+    else {
         return Aspect::unknown("tree", "which tree this is cannot be said");
     };
     if present != *recorded {
         let recorded = visible(recorded.as_bytes());
-        return Aspect::no("tree", format!("the work tree is {present}, verified was {recorded}"));
+        return Aspect::no(
+            "tree",
+            format!("the work tree is {present}, verified was {recorded}"),
+        );
     }
     match ended.map(|ended| ended.tree.as_ref() == Some(&present)) {
         Some(true) => Aspect::yes("tree", "the work tree is the one that was verified"),
-        Some(false) => {
-            Aspect::no("tree", "the work tree is the one that the report names, and not the one that was verified")
-        }
+        Some(false) => Aspect::no(
+            "tree",
+            "the work tree is the one that the report names, and not the one that was verified",
+        ),
         None => Aspect::unknown(
             "tree",
             "the work tree is the one that the report names: only the report says that it was verified",
@@ -231,13 +287,28 @@ fn text(report: &Report, aspects: &[Aspect], holds: bool, terminal: &Terminal) -
             Holds::No => ("✗", Tone::Bad),
             Holds::Unknown => ("?", Tone::Warn),
         };
-        let name = if aspect.aspect == "exitCode" { "exit code" } else { aspect.aspect };
-        out.push_str(&format!("  {} {name}: {}\n", paint(color, tone, sign), visible(aspect.message.as_bytes())));
+        let name = if aspect.aspect == "exitCode" {
+            "exit code"
+        } else {
+            aspect.aspect
+        };
+        out.push_str(&format!(
+            "  {} {name}: {}\n",
+            paint(color, tone, sign),
+            visible(aspect.message.as_bytes())
+        ));
     }
     let run = short(&report.run_id);
     let verdict = report.verdict.name().replace('_', " ");
-    let (word, tone) = if holds { ("holds", Tone::Good) } else { ("does not hold", Tone::Bad) };
-    let what = format!("the report of the run {} ({verdict})", visible(run.as_bytes()));
+    let (word, tone) = if holds {
+        ("holds", Tone::Good)
+    } else {
+        ("does not hold", Tone::Bad)
+    };
+    let what = format!(
+        "the report of the run {} ({verdict})",
+        visible(run.as_bytes())
+    );
     out.push_str(&format!("\n{what} {}\n", paint(color, tone, word)));
     out
 }

@@ -5,8 +5,8 @@ use crate::base::source::{Source, Sources};
 use crate::base::word::{is_unsafe_to_show, visible};
 use crate::cli::error::Failure;
 use miette::{
-    GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpan,
-    SpanContents,
+    GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents,
+    SourceCode, SourceSpan, SpanContents,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -39,19 +39,34 @@ impl Shown {
         // With an end behind the last line, an empty file has a line too.
         let text = inert_source(source) + "\n";
         let mut lines = vec![0];
-        lines.extend(text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i + 1));
+        lines.extend(
+            text.bytes()
+                .enumerate()
+                .filter(|(_, b)| *b == b'\n')
+                .map(|(i, _)| i + 1),
+        );
         // Line number, frame and borders take some columns.
-        Self { name: visible(source.name().as_bytes()), text, lines, room: width.saturating_sub(12).max(40) }
+        Self {
+            name: visible(source.name().as_bytes()),
+            text,
+            lines,
+            room: width.saturating_sub(12).max(40),
+        }
     }
 
     /// The line that an offset lies in, from 0.
     fn line(&self, offset: usize) -> usize {
-        self.lines.partition_point(|start| *start <= offset).saturating_sub(1)
+        self.lines
+            .partition_point(|start| *start <= offset)
+            .saturating_sub(1)
     }
 
     /// The nearest boundary between characters at or before an offset.
     fn floor(&self, offset: usize) -> usize {
-        (0..=offset.min(self.text.len())).rev().find(|i| self.text.is_char_boundary(*i)).unwrap_or(0)
+        (0..=offset.min(self.text.len()))
+            .rev()
+            .find(|i| self.text.is_char_boundary(*i))
+            .unwrap_or(0)
     }
 
     /// A span that is no longer than a line has room for: a frame around it is read, not scrolled.
@@ -70,14 +85,22 @@ impl SourceCode for Shown {
         _after: usize,
     ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
         let (start, end) = (span.offset(), span.offset() + span.len());
-        let (first, last) = (self.line(start), self.line(end.saturating_sub(1).max(start)));
+        let (first, last) = (
+            self.line(start),
+            self.line(end.saturating_sub(1).max(start)),
+        );
         let line_start = self.lines.get(first).copied().unwrap_or(0);
-        let line_end = self.lines.get(last + 1).map_or(self.text.len(), |next| next - 1);
+        let line_end = self
+            .lines
+            .get(last + 1)
+            .map_or(self.text.len(), |next| next - 1);
         let (mut from, mut to) = (line_start, line_end);
         if first == last && line_end - line_start > self.room {
             let spare = self.room.saturating_sub(span.len()) / 2;
             from = self.floor(start.saturating_sub(spare)).max(line_start);
-            to = self.floor(end.saturating_add(spare).max(from + self.room)).min(line_end);
+            to = self
+                .floor(end.saturating_add(spare).max(from + self.room))
+                .min(line_end);
         }
         if to == line_end {
             // With its end, for what points at that, and for a line of nothing.
@@ -116,8 +139,12 @@ impl miette::Diagnostic for Report<'_> {
     }
 
     fn help<'a>(&'a self) -> Option<Box<dyn std::fmt::Display + 'a>> {
-        let lines: Vec<String> =
-            self.elsewhere.iter().cloned().chain(self.diagnostic.help.as_ref().map(|h| inert(h))).collect();
+        let lines: Vec<String> = self
+            .elsewhere
+            .iter()
+            .cloned()
+            .chain(self.diagnostic.help.as_ref().map(|h| inert(h)))
+            .collect();
         (!lines.is_empty()).then(|| Box::new(lines.join("\n")) as Box<dyn std::fmt::Display>)
     }
 
@@ -128,21 +155,27 @@ impl miette::Diagnostic for Report<'_> {
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
         let first = self.diagnostic.labels.first()?.place.source;
         let source = self.source?;
-        Some(Box::new(self.diagnostic.labels.iter().enumerate().filter(move |(_, l)| l.place.source == first).map(
-            |(i, l)| {
-                let span = source.clamp(l.place.span.start, l.place.span.len());
-                let text = Some(visible(l.text.as_bytes()));
-                if i == 0 {
-                    LabeledSpan::new_primary_with_span(text, span)
-                } else {
-                    LabeledSpan::new_with_span(text, span)
-                }
-            },
-        )))
+        Some(Box::new(
+            self.diagnostic
+                .labels
+                .iter()
+                .enumerate()
+                .filter(move |(_, l)| l.place.source == first)
+                .map(|(i, l)| {
+                    let span = source.clamp(l.place.span.start, l.place.span.len());
+                    let text = Some(visible(l.text.as_bytes()));
+                    if i == 0 {
+                        LabeledSpan::new_primary_with_span(text, span)
+                    } else {
+                        LabeledSpan::new_with_span(text, span)
+                    }
+                }),
+        ))
     }
 }
 
-/// Replaces what may not reach a terminal by a character of the same length in bytes, so that spans stay right.
+/// Replaces what may not reach a terminal by a character of the same length in bytes, so that spans
+/// stay right.
 fn inert_source(source: &Source) -> String {
     let text = source.text();
     let harmful = |c: char| is_unsafe_to_show(c) && c != '\n' && c != '\t';
@@ -160,12 +193,22 @@ fn inert_source(source: &Source) -> String {
 
 /// Keeps line ends and escapes everything else that may not reach a terminal.
 fn inert(text: &str) -> String {
-    text.split('\n').map(|line| visible(line.as_bytes())).collect::<Vec<_>>().join("\n")
+    text.split('\n')
+        .map(|line| visible(line.as_bytes()))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn handler(color: bool, width: usize) -> GraphicalReportHandler {
-    let theme = if color { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
-    GraphicalReportHandler::new_themed(theme).with_width(width).with_links(false).with_context_lines(0)
+    let theme = if color {
+        GraphicalTheme::unicode()
+    } else {
+        GraphicalTheme::unicode_nocolor()
+    };
+    GraphicalReportHandler::new_themed(theme)
+        .with_width(width)
+        .with_links(false)
+        .with_context_lines(0)
 }
 
 /// Messages about texts, in the order given.
@@ -176,11 +219,21 @@ pub fn diagnostics(sources: &Sources, list: &[Diagnostic], color: bool, width: u
     // Rendering a source costs its length: once a file, not once a message.
     let texts: Vec<Shown> = sources.iter().map(|(_, s)| Shown::new(s, width)).collect();
     for diagnostic in list.iter().take(SHOWN) {
-        let id = diagnostic.labels.first().map(|l| usize::from(l.place.source.0));
+        let id = diagnostic
+            .labels
+            .first()
+            .map(|l| usize::from(l.place.source.0));
         let source = id.and_then(|i| texts.get(i));
         // The handler fails only when the writer does, and a string does not.
         let elsewhere = elsewhere(sources, diagnostic);
-        let _ = handler.render_report(&mut out, &Report { diagnostic, source, elsewhere });
+        let _ = handler.render_report(
+            &mut out,
+            &Report {
+                diagnostic,
+                source,
+                elsewhere,
+            },
+        );
         out.push('\n');
     }
     if list.len() > SHOWN {
@@ -192,11 +245,18 @@ pub fn diagnostics(sources: &Sources, list: &[Diagnostic], color: bool, width: u
 /// The labels in other files than the first: file, line and remark.
 fn elsewhere(sources: &Sources, diagnostic: &Diagnostic) -> Vec<String> {
     let first = diagnostic.labels.first().map(|l| l.place.source);
-    let other = diagnostic.labels.iter().filter(|l| Some(l.place.source) != first);
+    let other = diagnostic
+        .labels
+        .iter()
+        .filter(|l| Some(l.place.source) != first);
     let line = |label: &crate::base::diagnostic::Label| {
         let name = sources.get(label.place.source).map_or("", Source::name);
         let text = visible(label.text.as_bytes());
-        format!("{}:{}: {text}", visible(name.as_bytes()), sources.position(label.place).line)
+        format!(
+            "{}:{}: {text}",
+            visible(name.as_bytes()),
+            sources.position(label.place).line
+        )
     };
     other.map(line).collect()
 }
@@ -208,11 +268,21 @@ pub fn failure(failure: &Failure, color: bool, width: usize) -> String {
     if let Some((sources, list)) = failure.diagnostics.as_deref() {
         out.push_str(&diagnostics(sources, list, color, width));
     }
-    let (bold, red, cyan, plain) =
-        if color { ("\x1b[1m", "\x1b[31m", "\x1b[36m", "\x1b[0m") } else { ("", "", "", "") };
-    out.push_str(&format!("{bold}{red}error[{}]{plain}: {}\n", failure.code, inert(&failure.message)));
+    let (bold, red, cyan, plain) = if color {
+        ("\x1b[1m", "\x1b[31m", "\x1b[36m", "\x1b[0m")
+    } else {
+        ("", "", "", "")
+    };
+    out.push_str(&format!(
+        "{bold}{red}error[{}]{plain}: {}\n",
+        failure.code,
+        inert(&failure.message)
+    ));
     if let Some(help) = &failure.help {
-        out.push_str(&format!("  {cyan}help{plain}: {}\n", inert(help).replace('\n', "\n        ")));
+        out.push_str(&format!(
+            "  {cyan}help{plain}: {}\n",
+            inert(help).replace('\n', "\n        ")
+        ));
     }
     out
 }
@@ -292,8 +362,9 @@ mod tests {
     fn shown(text: &str, spans: &[(usize, usize)]) -> String {
         let mut sources = Sources::default();
         let id = sources.add(Source::new("f", text));
-        let label =
-            |d: Diagnostic, (start, end): &(usize, usize)| d.label(Place::new(id, Span::new(*start, *end)), "here");
+        let label = |d: Diagnostic, (start, end): &(usize, usize)| {
+            d.label(Place::new(id, Span::new(*start, *end)), "here")
+        };
         let diagnostic = spans.iter().fold(Diagnostic::error(Code("c"), "m"), label);
         diagnostics(&sources, &[diagnostic], false, 60)
     }
@@ -302,13 +373,24 @@ mod tests {
     fn whole_lines_are_shown() {
         let text = "first\n\tcheck a: echo 日本 x\r\nlast";
         let out = shown(text, &[(14, 15)]);
-        assert!(out.contains("check a: echo 日本 x\n") && out.contains("[f:2:9]"), "{out}");
+        assert!(
+            out.contains("check a: echo 日本 x\n") && out.contains("[f:2:9]"),
+            "{out}"
+        );
         assert!(!out.contains("first") && !out.contains("last"), "{out}");
-        for (text, span) in
-            [("", (0, 0)), ("a", (1, 1)), ("a\n", (2, 2)), ("a\n", (1, 2)), ("\n\nb", (1, 1)), ("a", (0, 900))]
-        {
+        for (text, span) in [
+            ("", (0, 0)),
+            ("a", (1, 1)),
+            ("a\n", (2, 2)),
+            ("a\n", (1, 2)),
+            ("\n\nb", (1, 1)),
+            ("a", (0, 900)),
+        ] {
             let out = shown(text, &[span]);
-            assert!(out.contains("here") && out.contains("[f:"), "{text:?}: {out}");
+            assert!(
+                out.contains("here") && out.contains("[f:"),
+                "{text:?}: {out}"
+            );
         }
     }
 
@@ -317,16 +399,24 @@ mod tests {
         let text = "a\tb\u{301}日本\u{200b}\r\n\u{1f468}\u{200d}\u{1f469}\t\t\n\nend";
         let mut sources = Sources::default();
         let id = sources.add(Source::new("f", text));
-        let starts: Vec<usize> = text.char_indices().map(|(i, _)| i).chain([text.len()]).collect();
+        let starts: Vec<usize> = text
+            .char_indices()
+            .map(|(i, _)| i)
+            .chain([text.len()])
+            .collect();
         for width in 1..=500 {
             let start = starts[width % starts.len()];
             let end = starts[(width * 7 / 3) % starts.len()].max(start);
             let place = Place::new(id, Span::new(start, end));
-            let diagnostic =
-                Diagnostic::error(Code("c"), "日本 m".repeat(9)).label(place, "here").help("h ".repeat(40));
+            let diagnostic = Diagnostic::error(Code("c"), "日本 m".repeat(9))
+                .label(place, "here")
+                .help("h ".repeat(40));
             let out = diagnostics(&sources, &[diagnostic], width % 2 == 0, width);
             assert!(
-                out.contains('日') && out.chars().all(|c| c == '\n' || c == '\u{1b}' || !c.is_control()),
+                out.contains('日')
+                    && out
+                        .chars()
+                        .all(|c| c == '\n' || c == '\u{1b}' || !c.is_control()),
                 "{width}: {out:?}"
             );
         }
@@ -335,10 +425,21 @@ mod tests {
     #[test]
     fn a_long_line_is_shown_around_the_place() {
         let text = format!("{}HERE{}\nnext", "é".repeat(5_000), "日".repeat(5_000));
-        for spans in [&[(10_000, 10_004)][..], &[(0, 20_000)], &[(25_003, 25_004)], &[(0, 2), (25_001, 25_004)]] {
+        for spans in [
+            &[(10_000, 10_004)][..],
+            &[(0, 20_000)],
+            &[(25_003, 25_004)],
+            &[(0, 2), (25_001, 25_004)],
+        ] {
             let out = shown(&text, spans);
-            assert!(out.contains("here") && out.len() < 80_000, "{spans:?}: {out}");
-            assert!(spans.len() > 1 || out.lines().all(|l| l.chars().count() < 120), "{spans:?}: {out}");
+            assert!(
+                out.contains("here") && out.len() < 80_000,
+                "{spans:?}: {out}"
+            );
+            assert!(
+                spans.len() > 1 || out.lines().all(|l| l.chars().count() < 120),
+                "{spans:?}: {out}"
+            );
         }
     }
 

@@ -15,7 +15,11 @@ pub fn unified(name: &str, old: &str, new: &str, color: bool) -> String {
     let mut out = String::new();
     for group in diff.grouped_ops(CONTEXT) {
         if out.is_empty() {
-            out.push_str(&paint(color, Tone::Strong, &format!("--- {shown}\n+++ {shown} (formatted)")));
+            out.push_str(&paint(
+                color,
+                Tone::Strong,
+                &format!("--- {shown}\n+++ {shown} (formatted)"),
+            ));
             out.push('\n');
         }
         let range = |from: usize, to: usize| match to - from {
@@ -47,12 +51,16 @@ pub fn unified(name: &str, old: &str, new: &str, color: bool) -> String {
     out
 }
 
-/// Keeps tabs, which are what often differs; everything else that may not reach a terminal is escaped.
+/// Keeps tabs, which are what often differs; everything else that may not reach a terminal is
+/// escaped.
 fn inert(line: &str) -> String {
     if !line.contains(is_unsafe_to_show) {
         return line.to_owned();
     }
-    line.split('\t').map(|part| visible(part.as_bytes())).collect::<Vec<_>>().join("\t")
+    line.split('\t')
+        .map(|part| visible(part.as_bytes()))
+        .collect::<Vec<_>>()
+        .join("\t")
 }
 
 #[cfg(test)]
@@ -69,7 +77,10 @@ mod tests {
              -\\u{1b}[2J\n\\ no newline at end of file\n+k\n"
         );
         assert_eq!(unified("x", new, new, false), "");
-        assert_eq!(unified("x", "", "a\n", false), "--- x\n+++ x (formatted)\n@@ -0,0 +1 @@\n+a\n");
+        assert_eq!(
+            unified("x", "", "a\n", false),
+            "--- x\n+++ x (formatted)\n@@ -0,0 +1 @@\n+a\n"
+        );
         assert!(unified("x", "a\n", "b\n", true).contains("\u{1b}[31m-a\u{1b}[0m\n"));
     }
 }

@@ -1,5 +1,6 @@
-//! How does feedback look: to people as text, to agents and in comments as Markdown? Foreign text stays behind bars and inside
-//! fences, so that nothing in it can be taken for vplan's own words, for a sequence of a terminal or for a workflow command.
+//! How does feedback look: to people as text, to agents and in comments as Markdown? Foreign text
+//! stays behind bars and inside fences, so that nothing in it can be taken for vplan's own words,
+//! for a sequence of a terminal or for a workflow command.
 
 use super::style::count;
 use crate::base::change::Status as Change;
@@ -39,7 +40,11 @@ struct Text;
 
 impl Form for Text {
     fn heading(&self, level: usize, words: &str) -> String {
-        if level <= 2 { format!("{words}\n") } else { format!("\n{words}:\n") }
+        if level <= 2 {
+            format!("{words}\n")
+        } else {
+            format!("\n{words}:\n")
+        }
     }
 
     fn inline(&self, foreign: &str) -> String {
@@ -56,7 +61,11 @@ impl Form for Text {
 
     fn block(&self, foreign: &str) -> String {
         let foreign = inert(foreign.as_bytes());
-        foreign.trim_end().lines().map(|line| format!("  │ {line}").trim_end().to_owned() + "\n").collect()
+        foreign
+            .trim_end()
+            .lines()
+            .map(|line| format!("  │ {line}").trim_end().to_owned() + "\n")
+            .collect()
     }
 }
 
@@ -74,9 +83,18 @@ impl Form for Markdown {
 
     fn own(&self, words: &str) -> String {
         // Nothing that these characters can write is a link, a mention, or HTML.
-        let plain =
-            |c: char| c.is_ascii_lowercase() || matches!(c, ' ' | ',' | ';' | '\'' | '(' | ')' | '-' | '`' | '0'..='9');
-        if words.chars().all(plain) { words.to_owned() } else { code(words) }
+        let plain = |c: char| {
+            c.is_ascii_lowercase()
+                || matches!(
+                    c,
+                    ' ' | ',' | ';' | '\'' | '(' | ')' | '-' | '`' | '0'..='9'
+                )
+        };
+        if words.chars().all(plain) {
+            words.to_owned()
+        } else {
+            code(words)
+        }
     }
 
     fn item(&self, words: &str) -> String {
@@ -99,7 +117,11 @@ pub fn code(foreign: &str) -> String {
     }
     // What begins or ends in a backtick, or would lose a space at both ends, is set off by one.
     let fence = "`".repeat(longest_run(&shown) + 1);
-    let gap = if shown.starts_with(['`', ' ']) || shown.ends_with(['`', ' ']) { " " } else { "" };
+    let gap = if shown.starts_with(['`', ' ']) || shown.ends_with(['`', ' ']) {
+        " "
+    } else {
+        ""
+    };
     format!("{fence}{gap}{shown}{gap}{fence}")
 }
 
@@ -125,7 +147,13 @@ fn page(feedback: &Feedback, form: &dyn Form) -> String {
         1 => "1 retry left".to_owned(),
         n => format!("{n} retries left"),
     };
-    let mut out = form.heading(2, &format!("Verification failed (attempt {}, {left})", feedback.attempt_number));
+    let mut out = form.heading(
+        2,
+        &format!(
+            "Verification failed (attempt {}, {left})",
+            feedback.attempt_number
+        ),
+    );
     for caveat in &feedback.caveats {
         out.push_str(&form.item(&format!("note: {}", form.inline(caveat))));
     }
@@ -139,22 +167,38 @@ fn page(feedback: &Feedback, form: &dyn Form) -> String {
                 List::Allow => "not in `allow`",
                 List::Deny => "in `deny`",
             };
-            out.push_str(&form.item(&format!("{}: {list}", form.inline(&path(file.path.as_bytes())))));
+            out.push_str(&form.item(&format!(
+                "{}: {list}",
+                form.inline(&path(file.path.as_bytes()))
+            )));
         }
         let shown = u64::try_from(feedback.outside_scope.len()).unwrap_or(u64::MAX);
-        out.push_str(&more(feedback.outside_scope_count.saturating_sub(shown), form));
+        out.push_str(&more(
+            feedback.outside_scope_count.saturating_sub(shown),
+            form,
+        ));
     }
     if !feedback.allowed_paths_needed.is_empty() {
         out.push_str(&form.heading(3, "Paths that the contract's owner could allow"));
         for needed in &feedback.allowed_paths_needed {
-            let words = format!("{}, which {} works with", form.inline(&needed.path), form.inline(&needed.step_id));
+            let words = format!(
+                "{}, which {} works with",
+                form.inline(&needed.path),
+                form.inline(&needed.step_id)
+            );
             out.push_str(&form.item(&words));
         }
     }
     let lines = |lines: Vec<String>| lines.join("\n");
     for (title, body) in [
-        ("First findings", lines(feedback.diagnostics.iter().map(finding).collect())),
-        ("Failed tests", lines(feedback.failed_tests.iter().map(failed_test).collect())),
+        (
+            "First findings",
+            lines(feedback.diagnostics.iter().map(finding).collect()),
+        ),
+        (
+            "Failed tests",
+            lines(feedback.failed_tests.iter().map(failed_test).collect()),
+        ),
         ("Problems", lines(feedback.problems.clone())),
         ("Standard output", excerpt(&feedback.stdout)),
         ("Standard error", excerpt(&feedback.stderr)),
@@ -167,13 +211,22 @@ fn page(feedback: &Feedback, form: &dyn Form) -> String {
     if feedback.other_failures_count > 0 {
         out.push_str(&form.heading(3, "Other failures"));
         for other in &feedback.other_failures {
-            let what = format!("{}: {}", form.inline(&other.id), form.inline(&other.command));
+            let what = format!(
+                "{}: {}",
+                form.inline(&other.id),
+                form.inline(&other.command)
+            );
             let status = other.status.name().replace('_', " ");
-            let detail =
-                if other.detail.is_empty() { String::new() } else { format!(": {}", form.inline(&other.detail)) };
+            let detail = if other.detail.is_empty() {
+                String::new()
+            } else {
+                format!(": {}", form.inline(&other.detail))
+            };
             out.push_str(&form.item(&format!("{what} ({status}{detail})")));
         }
-        let hidden = feedback.other_failures_count.saturating_sub(feedback.other_failures.len());
+        let hidden = feedback
+            .other_failures_count
+            .saturating_sub(feedback.other_failures.len());
         out.push_str(&more(u64::try_from(hidden).unwrap_or(u64::MAX), form));
     }
     if feedback.changed_files_count > 0 {
@@ -185,9 +238,14 @@ fn page(feedback: &Feedback, form: &dyn Form) -> String {
                 Change::Deleted => "deleted",
                 Change::TypeChanged => "type changed",
             };
-            out.push_str(&form.item(&format!("{how} {}", form.inline(&path(file.path.as_bytes())))));
+            out.push_str(&form.item(&format!(
+                "{how} {}",
+                form.inline(&path(file.path.as_bytes()))
+            )));
         }
-        let hidden = feedback.changed_files_count.saturating_sub(feedback.changed_files.len());
+        let hidden = feedback
+            .changed_files_count
+            .saturating_sub(feedback.changed_files.len());
         out.push_str(&more(u64::try_from(hidden).unwrap_or(u64::MAX), form));
     }
     without_commands(&out)
@@ -198,13 +256,22 @@ fn summary(feedback: &Feedback, form: &dyn Form) -> Vec<String> {
     let mut lines = Vec::new();
     if !feedback.step_id.is_empty() {
         lines.push(format!("check: {}", form.inline(&feedback.step_id)));
-        lines.push(format!("command: {}", form.inline(&feedback.failed_command)));
+        lines.push(format!(
+            "command: {}",
+            form.inline(&feedback.failed_command)
+        ));
     }
-    let status = feedback.status.map_or(String::new(), |s| s.name().replace('_', " "));
+    let status = feedback
+        .status
+        .map_or(String::new(), |s| s.name().replace('_', " "));
     let what: Vec<String> = [
-        (!status.is_empty() && feedback.reason != Some(crate::check::outcome::Cause::Policy)).then_some(status),
+        (!status.is_empty() && feedback.reason != Some(crate::check::outcome::Cause::Policy))
+            .then_some(status),
         (!feedback.detail.is_empty()).then(|| form.inline(&feedback.detail)),
-        feedback.failure_code.as_deref().map(|code| format!("({})", form.inline(code))),
+        feedback
+            .failure_code
+            .as_deref()
+            .map(|code| format!("({})", form.inline(code))),
     ]
     .into_iter()
     .flatten()
@@ -212,23 +279,45 @@ fn summary(feedback: &Feedback, form: &dyn Form) -> Vec<String> {
     lines.push(format!("what happened: {}", what.join(" ")));
     let mut counts = Vec::new();
     if let Some(tests) = &feedback.tests {
-        counts.push(format!("{} passed, {} failed, {} skipped", tests.passed, tests.failed, tests.skipped));
+        counts.push(format!(
+            "{} passed, {} failed, {} skipped",
+            tests.passed, tests.failed, tests.skipped
+        ));
     }
-    counts.extend(feedback.errors.map(|n| count(usize::try_from(n).unwrap_or(usize::MAX), "error")));
-    counts.extend(feedback.warnings.map(|n| count(usize::try_from(n).unwrap_or(usize::MAX), "warning")));
+    counts.extend(
+        feedback
+            .errors
+            .map(|n| count(usize::try_from(n).unwrap_or(usize::MAX), "error")),
+    );
+    counts.extend(
+        feedback
+            .warnings
+            .map(|n| count(usize::try_from(n).unwrap_or(usize::MAX), "warning")),
+    );
     if !counts.is_empty() {
         lines.push(format!("its output says: {}", counts.join(", ")));
     }
     lines.push(format!("what to do: {}", form.own(&feedback.suggestion)));
     if let Some(log) = &feedback.log {
-        let log = if feedback.run_id.is_empty() { log.clone() } else { format!("{}/{log}", feedback.run_id) };
-        lines.push(format!("whole output, in the folder of runs: {}", form.inline(&log)));
+        let log = if feedback.run_id.is_empty() {
+            log.clone()
+        } else {
+            format!("{}/{log}", feedback.run_id)
+        };
+        lines.push(format!(
+            "whole output, in the folder of runs: {}",
+            form.inline(&log)
+        ));
     }
     lines
 }
 
 fn more(hidden: u64, form: &dyn Form) -> String {
-    if hidden == 0 { String::new() } else { form.item(&format!("and {hidden} more")) }
+    if hidden == 0 {
+        String::new()
+    } else {
+        form.item(&format!("and {hidden} more"))
+    }
 }
 
 fn path(bytes: &[u8]) -> String {
@@ -251,15 +340,20 @@ pub fn finding(finding: &Finding) -> String {
         Level::Error => "error",
         Level::Warning => "warning",
     };
-    let code = finding.code.as_deref().map_or(String::new(), |c| format!("[{}]", visible(c.as_bytes())));
-    let place = place(finding.file.as_deref(), finding.line, finding.column).map_or(String::new(), |p| p + ": ");
+    let code = finding
+        .code
+        .as_deref()
+        .map_or(String::new(), |c| format!("[{}]", visible(c.as_bytes())));
+    let place = place(finding.file.as_deref(), finding.line, finding.column)
+        .map_or(String::new(), |p| p + ": ");
     format!("{place}{level}{code}: {}", finding.message)
 }
 
 /// A test and, indented, why it failed.
 #[must_use]
 pub fn failed_test(test: &FailedTest) -> String {
-    let place = place(test.file.as_deref(), test.line, None).map_or(String::new(), |p| format!(" ({p})"));
+    let place =
+        place(test.file.as_deref(), test.line, None).map_or(String::new(), |p| format!(" ({p})"));
     let mut out = format!("{}{place}", visible(test.name.as_bytes()));
     for line in test.message.iter().flat_map(|m| m.trim_end().lines()) {
         out.push_str(&format!("\n    {line}"));

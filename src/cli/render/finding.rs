@@ -1,5 +1,5 @@
-//! Where in the repository is what a step found? One list of all that a run has to say, for whatever shows places: annotations
-//! of a pipeline, SARIF.
+//! Where in the repository is what a step found? One list of all that a run has to say, for
+//! whatever shows places: annotations of a pipeline, SARIF.
 
 use crate::base::inert::inert;
 use crate::base::path::RepoPath;
@@ -41,8 +41,9 @@ pub struct Issue {
     pub title: String,
 }
 
-/// All issues of a run, worst first: errors before warnings; the first of each step before the second of any; then in the
-/// order of the plan. `root` is the repository, if it is here: files are then looked for in it.
+/// All issues of a run, worst first: errors before warnings; the first of each step before the
+/// second of any; then in the order of the plan. `root` is the repository, if it is here: files are
+/// then looked for in it.
 #[must_use]
 pub fn issues(report: &Report, plan: &Plan, root: Option<&Path>) -> Vec<Issue> {
     let mut ranked: Vec<(Level, usize, Issue)> = Vec::new();
@@ -55,7 +56,11 @@ pub fn issues(report: &Report, plan: &Plan, root: Option<&Path>) -> Vec<Issue> {
             code: None,
             level: Level::Error,
             message: why.to_owned(),
-            spot: Some(Spot { column: None, line: None, path: path.clone() }),
+            spot: Some(Spot {
+                column: None,
+                line: None,
+                path: path.clone(),
+            }),
             step: POLICY_VIOLATION.to_owned(),
             title: "outside the scope".to_owned(),
         };
@@ -64,7 +69,11 @@ pub fn issues(report: &Report, plan: &Plan, root: Option<&Path>) -> Vec<Issue> {
     for (step, record) in plan.steps.iter().zip(&report.steps) {
         let (mut errors, mut warnings) = (0, 0);
         for issue in of_step(step, record, root) {
-            let rank = if issue.level == Level::Error { &mut errors } else { &mut warnings };
+            let rank = if issue.level == Level::Error {
+                &mut errors
+            } else {
+                &mut warnings
+            };
             ranked.push((issue.level, *rank, issue));
             *rank += 1;
         }
@@ -85,28 +94,43 @@ fn of_step(step: &Step, record: &StepRecord, root: Option<&Path>) -> Vec<Issue> 
         issues.push(Issue {
             level: level(finding.severity),
             message: inert(finding.message.as_bytes()),
-            spot: finding.file.as_deref().and_then(|f| spot(step, f, finding.line, finding.column, root)),
+            spot: finding
+                .file
+                .as_deref()
+                .and_then(|f| spot(step, f, finding.line, finding.column, root)),
             step: name.to_owned(),
-            title: code.as_ref().map_or_else(|| name.to_owned(), |code| format!("{name}: {code}")),
+            title: code
+                .as_ref()
+                .map_or_else(|| name.to_owned(), |code| format!("{name}: {code}")),
             code,
         });
     }
     for test in &record.failed_tests {
         let test_name = visible(test.name.as_bytes());
-        let why = test.message.as_deref().map_or(String::new(), |m| format!("\n{}", inert(m.as_bytes()).trim_end()));
+        let why = test.message.as_deref().map_or(String::new(), |m| {
+            format!("\n{}", inert(m.as_bytes()).trim_end())
+        });
         issues.push(Issue {
             code: None,
             level: level(Level::Error),
             message: format!("{test_name} failed{why}"),
-            spot: test.file.as_deref().and_then(|f| spot(step, f, test.line, None, root)),
+            spot: test
+                .file
+                .as_deref()
+                .and_then(|f| spot(step, f, test.line, None, root)),
             step: name.to_owned(),
             title: format!("{name}: test failed"),
         });
     }
     // Whoever sees one place of a failed step does not have to see the step itself, too.
-    let explained = issues.iter().any(|i| i.level == level(Level::Error) && i.spot.is_some());
+    let explained = issues
+        .iter()
+        .any(|i| i.level == level(Level::Error) && i.spot.is_some());
     if failed && !explained {
-        let detail = record.detail.clone().unwrap_or_else(|| record.status.name().replace('_', " "));
+        let detail = record
+            .detail
+            .clone()
+            .unwrap_or_else(|| record.status.name().replace('_', " "));
         let command = visible(record.command.as_bytes());
         let issue = Issue {
             code: None,
@@ -126,7 +150,11 @@ fn source(step: &Step) -> Option<Spot> {
     let source = step.source.as_ref()?;
     let path = RepoPath::from_exact(plain_file(&source.file)?.as_bytes())?;
     let number = |n: usize| u64::try_from(n).ok().filter(|n| *n > 0);
-    Some(Spot { column: number(source.column), line: number(source.line), path })
+    Some(Spot {
+        column: number(source.column),
+        line: number(source.line),
+        path,
+    })
 }
 
 /// The name of a contract's file, unless it is an import from elsewhere (`std:…`, `git+…`).
@@ -136,17 +164,28 @@ pub fn plain_file(name: &str) -> Option<String> {
     (!elsewhere).then(|| name.to_owned())
 }
 
-/// Where a tool's place is: it counts from the directory in which it ran, or from the root, or from the root of all files.
-fn spot(step: &Step, file: &str, line: Option<u64>, column: Option<u64>, root: Option<&Path>) -> Option<Spot> {
+/// Where a tool's place is: it counts from the directory in which it ran, or from the root, or from
+/// the root of all files.
+fn spot(
+    step: &Step,
+    file: &str,
+    line: Option<u64>,
+    column: Option<u64>,
+    root: Option<&Path>,
+) -> Option<Spot> {
     let name = file.strip_prefix("file://").unwrap_or(file);
     let inside = match root {
-        Some(root) if name.starts_with('/') => {
-            std::os::unix::ffi::OsStrExt::as_bytes(Path::new(name).strip_prefix(root).ok()?.as_os_str())
-        }
+        Some(root) if name.starts_with('/') => std::os::unix::ffi::OsStrExt::as_bytes(
+            Path::new(name).strip_prefix(root).ok()?.as_os_str(),
+        ),
         _ if name.starts_with('/') => return None,
         _ => name.as_bytes(),
     };
-    let from_dir = if name.starts_with('/') { RepoPath::parse(inside) } else { step.dir.join(inside) };
+    let from_dir = if name.starts_with('/') {
+        RepoPath::parse(inside)
+    } else {
+        step.dir.join(inside)
+    };
     let from_root = RepoPath::parse(inside);
     let is_there = |path: &RepoPath| root.is_some_and(|root| root.join(path.to_os()).is_file());
     let path = match (from_dir, from_root) {
@@ -159,7 +198,11 @@ fn spot(step: &Step, file: &str, line: Option<u64>, column: Option<u64>, root: O
         return None;
     }
     let line = line.filter(|n| *n > 0);
-    Some(Spot { column: line.and(column).filter(|n| *n > 0), line, path })
+    Some(Spot {
+        column: line.and(column).filter(|n| *n > 0),
+        line,
+        path,
+    })
 }
 
 #[cfg(test)]
@@ -177,7 +220,10 @@ mod tests {
         for file in ["app/src/a.rs", "b.rs"] {
             crate::effect::files::replace(&dir.path().join(file), b"").unwrap();
         }
-        let step = Step { dir: RepoPath::parse(b"app").unwrap(), ..empty(Kind::Lint, Origin::Contract) };
+        let step = Step {
+            dir: RepoPath::parse(b"app").unwrap(),
+            ..empty(Kind::Lint, Origin::Contract)
+        };
         let absolute = dir.path().join("app/src/a.rs").display().to_string();
         for (file, want) in [
             ("src/a.rs", Some("app/src/a.rs")),
@@ -194,7 +240,11 @@ mod tests {
             ("..", None),
         ] {
             let found = spot(&step, file, Some(3), Some(0), Some(dir.path()));
-            assert_eq!(found.as_ref().map(|s| s.path.to_string()).as_deref(), want, "{file}");
+            assert_eq!(
+                found.as_ref().map(|s| s.path.to_string()).as_deref(),
+                want,
+                "{file}"
+            );
             assert!(found.is_none_or(|s| s.line == Some(3) && s.column.is_none()));
         }
         assert_eq!(spot(&step, "/x/a.rs", None, None, None), None);
@@ -202,9 +252,15 @@ mod tests {
 
     #[test]
     fn worst_first_and_each_step_heard() {
-        let mut plan =
-            crate::arbitrary::run::plan(["a", "b", "soft", "fine"].map(crate::arbitrary::run::step).to_vec());
-        plan.steps.iter_mut().filter(|s| s.id == "soft").for_each(|s| s.severity = Severity::Warning);
+        let mut plan = crate::arbitrary::run::plan(
+            ["a", "b", "soft", "fine"]
+                .map(crate::arbitrary::run::step)
+                .to_vec(),
+        );
+        plan.steps
+            .iter_mut()
+            .filter(|s| s.id == "soft")
+            .for_each(|s| s.severity = Severity::Warning);
         let finding = |severity, line| crate::check::reading::Finding {
             file: Some("f".to_owned()),
             line: Some(line),
@@ -213,12 +269,17 @@ mod tests {
             ..crate::check::reading::Finding::default()
         };
         let records = plan.steps.iter().map(|step| {
-            let mut record =
-                StepRecord::without_evidence(step, Outcome::new(Status::Failed, Cause::ExitCode, "exit code 1"));
+            let mut record = StepRecord::without_evidence(
+                step,
+                Outcome::new(Status::Failed, Cause::ExitCode, "exit code 1"),
+            );
             match step.id.as_str() {
                 "a" => {
-                    record.diagnostics =
-                        vec![finding(Level::Warning, 1), finding(Level::Error, 2), finding(Level::Error, 3)];
+                    record.diagnostics = vec![
+                        finding(Level::Warning, 1),
+                        finding(Level::Error, 2),
+                        finding(Level::Error, 3),
+                    ];
                 }
                 "fine" => {
                     record.status = Status::PassedWithWarnings;
@@ -228,10 +289,16 @@ mod tests {
             }
             record
         });
-        let circumstances = Circumstances { attempt: 1, ..Circumstances::default() };
-        let report = crate::run::report::report(&plan, records.collect(), &Ending::default(), circumstances);
-        let found: Vec<(String, Level, Option<u64>)> =
-            issues(&report, &plan, None).into_iter().map(|i| (i.step, i.level, i.spot.and_then(|s| s.line))).collect();
+        let circumstances = Circumstances {
+            attempt: 1,
+            ..Circumstances::default()
+        };
+        let report =
+            crate::run::report::report(&plan, records.collect(), &Ending::default(), circumstances);
+        let found: Vec<(String, Level, Option<u64>)> = issues(&report, &plan, None)
+            .into_iter()
+            .map(|i| (i.step, i.level, i.spot.and_then(|s| s.line)))
+            .collect();
         let (error, warning) = (Level::Error, Level::Warning);
         let want = [
             ("a", error, Some(2)),
@@ -241,6 +308,9 @@ mod tests {
             ("soft", warning, None),
             ("fine", warning, Some(4)),
         ];
-        assert_eq!(found, want.map(|(step, level, line)| (step.to_owned(), level, line)));
+        assert_eq!(
+            found,
+            want.map(|(step, level, line)| (step.to_owned(), level, line))
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! What does a run say to GitHub Actions? Annotations at the places of errors, and a summary of the step in Markdown.
+//! What does a run say to GitHub Actions? Annotations at the places of errors, and a summary of the
+//! step in Markdown.
 
 use super::feedback;
 use super::finding::{Issue, issues};
@@ -13,7 +14,8 @@ use crate::run::record::StepRecord;
 use crate::run::report::Report;
 use std::path::Path;
 
-/// How many annotations of each level GitHub shows of one step of a job. (Of a whole job it shows 50; two levels stay below.)
+/// How many annotations of each level GitHub shows of one step of a job. (Of a whole job it shows
+/// 50; two levels stay below.)
 pub const SHOWN: usize = 10;
 /// How large the summary of a step may be, in bytes.
 pub const SUMMARY_BYTES: u64 = 1024 * 1024;
@@ -24,8 +26,8 @@ const MESSAGE_BYTES: usize = 4096;
 /// How many characters of a title.
 const TITLE_CHARS: usize = 200;
 
-/// The annotations, worst first, one workflow command a line. `root` is the repository, if it is here; `prefix` is the way to it from the
-/// directory that GitHub takes for the repository.
+/// The annotations, worst first, one workflow command a line. `root` is the repository, if it is
+/// here; `prefix` is the way to it from the directory that GitHub takes for the repository.
 #[must_use]
 pub fn annotations(report: &Report, plan: &Plan, root: Option<&Path>, prefix: &Path) -> String {
     let found = issues(report, plan, root);
@@ -41,7 +43,10 @@ pub fn annotations(report: &Report, plan: &Plan, root: Option<&Path>, prefix: &P
         }
     }
     if !hidden.is_empty() {
-        let message = format!("{} not shown as annotations; the log and the summary have more", hidden.join(" and "));
+        let message = format!(
+            "{} not shown as annotations; the log and the summary have more",
+            hidden.join(" and ")
+        );
         out.push_str(&format!("::notice title=vplan::{}\n", data(&message)));
     }
     out
@@ -49,14 +54,21 @@ pub fn annotations(report: &Report, plan: &Plan, root: Option<&Path>, prefix: &P
 
 /// What keeps the answer from meaning all that was asked, as annotations without a place.
 fn caveats(caveats: &[Caveat]) -> String {
-    let said = caveat::sorted(caveats).into_iter().take(SHOWN).filter_map(|c| {
-        let command = match c.effect {
-            Effect::Note => return None,
-            Effect::Narrows => "warning",
-            Effect::Incomplete => "error",
-        };
-        Some(format!("::{command} title={}::{}\n", property(c.code.name()), data(&c.for_people())))
-    });
+    let said = caveat::sorted(caveats)
+        .into_iter()
+        .take(SHOWN)
+        .filter_map(|c| {
+            let command = match c.effect {
+                Effect::Note => return None,
+                Effect::Narrows => "warning",
+                Effect::Incomplete => "error",
+            };
+            Some(format!(
+                "::{command} title={}::{}\n",
+                property(c.code.name()),
+                data(&c.for_people())
+            ))
+        });
     said.collect()
 }
 
@@ -70,16 +82,24 @@ fn annotation(command: &str, issue: &Issue, prefix: &Path) -> String {
     }
     let title: String = issue.title.chars().take(TITLE_CHARS).collect();
     properties.push(format!("title={}", property(&title)));
-    let end = (0..=MESSAGE_BYTES.min(issue.message.len())).rev().find(|i| issue.message.is_char_boundary(*i));
+    let end = (0..=MESSAGE_BYTES.min(issue.message.len()))
+        .rev()
+        .find(|i| issue.message.is_char_boundary(*i));
     let message = issue.message.get(..end.unwrap_or(0)).unwrap_or_default();
-    let message = if message.trim().is_empty() { &issue.title } else { message };
+    let message = if message.trim().is_empty() {
+        &issue.title
+    } else {
+        message
+    };
     format!("::{command} {}::{}\n", properties.join(","), data(message))
 }
 
 /// The message of a workflow command, on one line.
 fn data(text: &str) -> String {
     let text = without_commands(&inert(text.trim().as_bytes()));
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    text.replace('%', "%25")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
 }
 
 /// A property of a workflow command.
@@ -91,7 +111,10 @@ fn property(text: &str) -> String {
 #[must_use]
 pub fn summary(report: &Report, plan: &Plan) -> String {
     let verdict = report.verdict.name().replace('_', " ");
-    let mut out = format!("## vplan: {verdict} in {}\n\n", duration(report.duration_ms));
+    let mut out = format!(
+        "## vplan: {verdict} in {}\n\n",
+        duration(report.duration_ms)
+    );
     if let Some(reason) = &report.reason {
         out.push_str(&format!("{}\n\n", feedback::code(reason)));
     }
@@ -114,19 +137,33 @@ pub fn summary(report: &Report, plan: &Plan) -> String {
         _ => 4,
     });
     for (record, warning) in steps.iter().take(LISTED) {
-        let sign = if record.status.is_failure() && *warning { "!" } else { mark(record.status).0 };
-        let time = if record.tries > 0 { format!(" ({})", duration(record.duration_ms)) } else { String::new() };
+        let sign = if record.status.is_failure() && *warning {
+            "!"
+        } else {
+            mark(record.status).0
+        };
+        let time = if record.tries > 0 {
+            format!(" ({})", duration(record.duration_ms))
+        } else {
+            String::new()
+        };
         let what = match &record.detail {
             Some(detail) => format!(": {}", feedback::code(detail)),
             None => String::new(),
         };
-        out.push_str(&format!("- {sign} {}{what}{time}\n", feedback::code(&record.id)));
+        out.push_str(&format!(
+            "- {sign} {}{what}{time}\n",
+            feedback::code(&record.id)
+        ));
     }
     if steps.len() > LISTED {
         out.push_str(&format!("- and {} more\n", steps.len() - LISTED));
     }
     for rewrite in &report.rewrites {
-        out.push_str(&format!("- ↻ plan repaired by {}\n", feedback::code(&rewrite.recovery_rule)));
+        out.push_str(&format!(
+            "- ↻ plan repaired by {}\n",
+            feedback::code(&rewrite.recovery_rule)
+        ));
     }
     if let Some(told) = &report.feedback {
         out.push('\n');

@@ -1,7 +1,8 @@
-//! How does a run look in a browser? One page that needs nothing else: no script, no request, no font.
+//! How does a run look in a browser? One page that needs nothing else: no script, no request, no
+//! font.
 //!
-//! Everything foreign is text between tags or inside a quoted attribute, escaped; and should an escape be missing one day, the
-//! page's own policy forbids scripts, requests and frames.
+//! Everything foreign is text between tags or inside a quoted attribute, escaped; and should an
+//! escape be missing one day, the page's own policy forbids scripts, requests and frames.
 
 use super::style::{count, duration};
 use crate::base::inert::inert;
@@ -30,8 +31,8 @@ pub struct Record {
     pub started_at: Option<String>,
     /// The tries, in the order in which they began.
     pub tries: Vec<Try>,
-    /// What steps wrote, by step id: raw bytes, bounded by the caller to about [`LOG_SHOWN`], and how many bytes are left out
-    /// behind the first half.
+    /// What steps wrote, by step id: raw bytes, bounded by the caller to about [`LOG_SHOWN`], and
+    /// how many bytes are left out behind the first half.
     pub logs: BTreeMap<String, Log>,
 }
 
@@ -85,7 +86,11 @@ pub fn page(report: &Report, plan: &Plan, record: &Record) -> String {
 
 fn head(out: &mut String, report: &Report, plan: &Plan, record: &Record, verdict: &str) {
     let tone = if report.exit_code == 0 { "good" } else { "bad" };
-    let _ = write!(out, "<header>\n<h1 class=\"{tone}\">{}</h1>\n", text(verdict));
+    let _ = write!(
+        out,
+        "<header>\n<h1 class=\"{tone}\">{}</h1>\n",
+        text(verdict)
+    );
     if let Some(reason) = &report.reason {
         let _ = writeln!(out, "<p class=\"reason\">{}</p>", text(reason));
     }
@@ -96,18 +101,28 @@ fn head(out: &mut String, report: &Report, plan: &Plan, record: &Record, verdict
     };
     let changed = plan.request.changed.files().len();
     let mut facts: Vec<(&str, String)> = vec![
-        ("steps", format!("{passed} of {} passed", report.steps.len())),
+        (
+            "steps",
+            format!("{passed} of {} passed", report.steps.len()),
+        ),
         ("coverage", coverage.to_owned()),
         ("time", duration(report.duration_ms)),
         ("exit code", report.exit_code.to_string()),
         ("changed", count(changed, "file")),
-        ("attempt", format!("{}, {} left", report.attempt, report.retries_remaining)),
+        (
+            "attempt",
+            format!("{}, {} left", report.attempt, report.retries_remaining),
+        ),
         ("run", report.run_id.clone()),
     ];
     facts.extend(record.started_at.clone().map(|at| ("started", at)));
     facts.extend(report.plan_digest.as_ref().map(|d| ("plan", d.to_string())));
     facts.extend(report.tree.clone().map(|t| ("tree", t)));
-    facts.extend(plan.contract.as_ref().map(|c| ("contract", c.path.to_string())));
+    facts.extend(
+        plan.contract
+            .as_ref()
+            .map(|c| ("contract", c.path.to_string())),
+    );
     out.push_str("<dl>\n");
     for (name, value) in facts {
         let _ = writeln!(out, "<div><dt>{name}</dt><dd>{}</dd></div>", text(&value));
@@ -123,15 +138,25 @@ fn notes(out: &mut String, report: &Report) {
         let _ = writeln!(out, "<p class=\"note\">{}</p>", text(&note.message));
     }
     for refusal in &report.refusals {
-        let what = format!("{} was not applied: {}", refusal.recovery_rule, refusal.reason);
+        let what = format!(
+            "{} was not applied: {}",
+            refusal.recovery_rule, refusal.reason
+        );
         let _ = writeln!(out, "<p class=\"note\">{}</p>", text(&what));
     }
 }
 
-/// A row for each step, a bar for each try. Places are in thousandths of the whole: whole numbers look the same everywhere.
+/// A row for each step, a bar for each try. Places are in thousandths of the whole: whole numbers
+/// look the same everywhere.
 fn timeline(out: &mut String, report: &Report, record: &Record) {
-    let whole =
-        record.tries.iter().map(|t| t.to.unwrap_or(t.from)).chain([report.duration_ms]).max().unwrap_or(0).max(1);
+    let whole = record
+        .tries
+        .iter()
+        .map(|t| t.to.unwrap_or(t.from))
+        .chain([report.duration_ms])
+        .max()
+        .unwrap_or(0)
+        .max(1);
     let place = |at: u64| u128::from(at) * 10_000 / u128::from(whole);
     let mut tries: BTreeMap<&str, Vec<&Try>> = BTreeMap::new();
     for one in &record.tries {
@@ -140,8 +165,15 @@ fn timeline(out: &mut String, report: &Report, record: &Record) {
     if tries.is_empty() {
         return;
     }
-    let _ = write!(out, "<section>\n<h2>timeline</h2>\n<div class=\"timeline\">\n");
-    let gone = record.tries.iter().map(|t| t.id.as_str()).filter(|id| !report.steps.iter().any(|s| s.id == *id));
+    let _ = write!(
+        out,
+        "<section>\n<h2>timeline</h2>\n<div class=\"timeline\">\n"
+    );
+    let gone = record
+        .tries
+        .iter()
+        .map(|t| t.id.as_str())
+        .filter(|id| !report.steps.iter().any(|s| s.id == *id));
     let gone: std::collections::BTreeSet<&str> = gone.collect();
     let ids = report.steps.iter().map(|s| s.id.as_str()).chain(gone);
     for (index, id) in ids.enumerate() {
@@ -153,8 +185,14 @@ fn timeline(out: &mut String, report: &Report, record: &Record) {
         );
         for one in tries {
             let (from, to) = (place(one.from), place(one.to.unwrap_or(whole)));
-            let took = one.to.map_or("no end".to_owned(), |to| duration(to.saturating_sub(one.from)));
-            let title = format!("try {}: {took}, {}", one.attempt, one.status.map_or("interrupted", Status::name));
+            let took = one.to.map_or("no end".to_owned(), |to| {
+                duration(to.saturating_sub(one.from))
+            });
+            let title = format!(
+                "try {}: {took}, {}",
+                one.attempt,
+                one.status.map_or("interrupted", Status::name)
+            );
             let _ = write!(
                 out,
                 "<i class=\"{}\" style=\"left:{}.{:02}%;width:max(3px,{}.{:02}%)\" title=\"{}\"></i>",
@@ -168,7 +206,11 @@ fn timeline(out: &mut String, report: &Report, record: &Record) {
         }
         out.push_str("</span></a>\n");
     }
-    let _ = write!(out, "</div>\n<p class=\"axis\"><span>0</span><span>{}</span></p>\n</section>\n", duration(whole));
+    let _ = write!(
+        out,
+        "</div>\n<p class=\"axis\"><span>0</span><span>{}</span></p>\n</section>\n",
+        duration(whole)
+    );
 }
 
 fn rewrites(out: &mut String, report: &Report) {
@@ -176,13 +218,26 @@ fn rewrites(out: &mut String, report: &Report) {
         return;
     }
     let _ = write!(out, "<section>\n<h2>repairs of the plan</h2>\n");
-    for Rewrite { coverage, evidence, next_commands, previous_commands, reason, recovery_rule, .. } in &report.rewrites
+    for Rewrite {
+        coverage,
+        evidence,
+        next_commands,
+        previous_commands,
+        reason,
+        recovery_rule,
+        ..
+    } in &report.rewrites
     {
         let verifies = match coverage {
             Coverage::Full => "verifies the same",
             Coverage::Narrowed => "verifies less",
         };
-        let _ = writeln!(out, "<h3>{} <small>{verifies}</small></h3><p>{}</p>", text(recovery_rule), text(reason));
+        let _ = writeln!(
+            out,
+            "<h3>{} <small>{verifies}</small></h3><p>{}</p>",
+            text(recovery_rule),
+            text(reason)
+        );
         if let Some(evidence) = evidence {
             let _ = writeln!(out, "<p>because: <code>{}</code></p>", text(evidence));
         }
@@ -200,10 +255,17 @@ fn steps(out: &mut String, report: &Report, plan: &Plan, record: &Record) {
     let mut left = LOGS_SHOWN;
     // The room for logs goes to what is looked at first.
     let mut shown: BTreeMap<usize, String> = BTreeMap::new();
-    let order =
-        |failures: bool| report.steps.iter().enumerate().filter(move |(_, s)| s.status.is_failure() == failures);
+    let order = |failures: bool| {
+        report
+            .steps
+            .iter()
+            .enumerate()
+            .filter(move |(_, s)| s.status.is_failure() == failures)
+    };
     for (index, step) in order(true).chain(order(false)) {
-        let Some(log) = record.logs.get(&step.id) else { continue };
+        let Some(log) = record.logs.get(&step.id) else {
+            continue;
+        };
         let text = log_text(log);
         if text.len() <= left {
             left -= text.len();
@@ -211,7 +273,13 @@ fn steps(out: &mut String, report: &Report, plan: &Plan, record: &Record) {
         }
     }
     for (index, step) in report.steps.iter().enumerate() {
-        self::step(out, index, step, planned.get(step.id.as_str()).copied(), shown.get(&index));
+        self::step(
+            out,
+            index,
+            step,
+            planned.get(step.id.as_str()).copied(),
+            shown.get(&index),
+        );
     }
     if !report.superseded.is_empty() {
         out.push_str("<h3>earlier evidence that no longer counts</h3>\n");
@@ -222,9 +290,23 @@ fn steps(out: &mut String, report: &Report, plan: &Plan, record: &Record) {
     out.push_str("</section>\n");
 }
 
-fn step(out: &mut String, index: usize, record: &StepRecord, step: Option<&Step>, log: Option<&String>) {
-    let open = if record.status.is_failure() { " open" } else { "" };
-    let time = if record.tries > 0 { duration(record.duration_ms) } else { String::new() };
+fn step(
+    out: &mut String,
+    index: usize,
+    record: &StepRecord,
+    step: Option<&Step>,
+    log: Option<&String>,
+) {
+    let open = if record.status.is_failure() {
+        " open"
+    } else {
+        ""
+    };
+    let time = if record.tries > 0 {
+        duration(record.duration_ms)
+    } else {
+        String::new()
+    };
     let status = record.status.name().replace('_', " ");
     let _ = write!(
         out,
@@ -244,23 +326,41 @@ fn step(out: &mut String, index: usize, record: &StepRecord, step: Option<&Step>
             text(&settings(step).join(", ")),
             text(&command_line(step))
         );
-        let reasons: Vec<String> =
-            step.reasons.iter().map(|r| format!("<li>{}</li>", text(&sentence(r, FILES)))).collect();
+        let reasons: Vec<String> = step
+            .reasons
+            .iter()
+            .map(|r| format!("<li>{}</li>", text(&sentence(r, FILES))))
+            .collect();
         if !reasons.is_empty() {
             let _ = writeln!(out, "<ul class=\"why\">{}</ul>", reasons.concat());
         }
     }
     let mut facts: Vec<String> = Vec::new();
-    facts
-        .extend(record.tests.map(|t| format!("{} tests passed, {} failed, {} skipped", t.passed, t.failed, t.skipped)));
-    facts.extend(record.errors.map(|n| count(usize::try_from(n).unwrap_or(usize::MAX), "error")));
-    facts.extend(record.warnings.map(|n| count(usize::try_from(n).unwrap_or(usize::MAX), "warning")));
+    facts.extend(record.tests.map(|t| {
+        format!(
+            "{} tests passed, {} failed, {} skipped",
+            t.passed, t.failed, t.skipped
+        )
+    }));
+    facts.extend(
+        record
+            .errors
+            .map(|n| count(usize::try_from(n).unwrap_or(usize::MAX), "error")),
+    );
+    facts.extend(
+        record
+            .warnings
+            .map(|n| count(usize::try_from(n).unwrap_or(usize::MAX), "warning")),
+    );
     facts.extend(record.exit_code.map(|code| format!("exit code {code}")));
     facts.extend(record.signal.clone());
     facts.extend((record.tries > 1).then(|| format!("{} tries", record.tries)));
-    facts.extend(
-        (record.leaked > 0).then(|| format!("{} left behind and stopped", count(record.leaked as usize, "process"))),
-    );
+    facts.extend((record.leaked > 0).then(|| {
+        format!(
+            "{} left behind and stopped",
+            count(record.leaked as usize, "process")
+        )
+    }));
     facts.extend(record.failure_code.clone());
     if !facts.is_empty() {
         let _ = writeln!(out, "<p class=\"faint\">{}</p>", text(&facts.join(" · ")));
@@ -272,11 +372,17 @@ fn step(out: &mut String, index: usize, record: &StepRecord, step: Option<&Step>
         let _ = writeln!(out, "<p class=\"note\">{}</p>", text(problem));
     }
     if !record.diagnostics.is_empty() {
-        out.push_str("<table>\n<tr><th>place</th><th>severity</th><th>code</th><th>message</th></tr>\n");
+        out.push_str(
+            "<table>\n<tr><th>place</th><th>severity</th><th>code</th><th>message</th></tr>\n",
+        );
         for finding in &record.diagnostics {
             let number = |n: Option<u64>| n.map_or(String::new(), |n| format!(":{n}"));
-            let place =
-                format!("{}{}{}", finding.file.as_deref().unwrap_or(""), number(finding.line), number(finding.column));
+            let place = format!(
+                "{}{}{}",
+                finding.file.as_deref().unwrap_or(""),
+                number(finding.line),
+                number(finding.column)
+            );
             let _ = writeln!(
                 out,
                 "<tr><td><code>{}</code></td><td>{}</td><td>{}</td><td>{}</td></tr>",
@@ -296,10 +402,16 @@ fn step(out: &mut String, index: usize, record: &StepRecord, step: Option<&Step>
     }
     match log {
         Some(log) => {
-            let _ = writeln!(out, "<details class=\"log\"{open}><summary>output</summary><pre>{log}</pre></details>");
+            let _ = writeln!(
+                out,
+                "<details class=\"log\"{open}><summary>output</summary><pre>{log}</pre></details>"
+            );
         }
         None => {
-            for (name, tail) in [("standard output", &record.stdout_tail), ("standard error", &record.stderr_tail)] {
+            for (name, tail) in [
+                ("standard output", &record.stdout_tail),
+                ("standard error", &record.stderr_tail),
+            ] {
                 if !tail.trim().is_empty() {
                     let _ = writeln!(out, "<h4>{name}, its end</h4><pre>{}</pre>", lines(tail));
                 }
@@ -313,10 +425,22 @@ fn left_out(out: &mut String, report: &Report) {
     if report.omitted.is_empty() {
         return;
     }
-    let _ = write!(out, "<section>\n<h2>left out</h2>\n<table>\n<tr><th>check</th><th>why</th></tr>\n");
+    let _ = write!(
+        out,
+        "<section>\n<h2>left out</h2>\n<table>\n<tr><th>check</th><th>why</th></tr>\n"
+    );
     for omitted in &report.omitted {
-        let class = if omitted.narrows { " class=\"warn\"" } else { "" };
-        let _ = writeln!(out, "<tr{class}><td>{}</td><td>{}</td></tr>", text(&omitted.id), text(&omission(omitted)));
+        let class = if omitted.narrows {
+            " class=\"warn\""
+        } else {
+            ""
+        };
+        let _ = writeln!(
+            out,
+            "<tr{class}><td>{}</td><td>{}</td></tr>",
+            text(&omitted.id),
+            text(&omission(omitted))
+        );
     }
     out.push_str("</table>\n</section>\n");
 }

@@ -1,4 +1,5 @@
-//! How is a list of results written as JUnit XML, for servers that collect it? Of a run, and (`test::junit`) of a contract's tests.
+//! How is a list of results written as JUnit XML, for servers that collect it? Of a run, and
+//! (`test::junit`) of a contract's tests.
 
 use super::finding::plain_file;
 use crate::base::inert::{inert, without_commands};
@@ -91,14 +92,29 @@ pub fn write(document: &Document) -> String {
     let all = || document.suites.iter().flat_map(|s| &s.cases);
     let name = escape(&document.name);
     // Writing to a string does not fail.
-    let _ = writeln!(out, "<testsuites name=\"{name}\" {}{}>", counts(all()), seconds(document.time_ms));
+    let _ = writeln!(
+        out,
+        "<testsuites name=\"{name}\" {}{}>",
+        counts(all()),
+        seconds(document.time_ms)
+    );
     for suite in &document.suites {
         let name = escape(&suite.name);
-        let _ = writeln!(out, "  <testsuite name=\"{name}\" {}{}>", counts(suite.cases.iter()), seconds(suite.time_ms));
+        let _ = writeln!(
+            out,
+            "  <testsuite name=\"{name}\" {}{}>",
+            counts(suite.cases.iter()),
+            seconds(suite.time_ms)
+        );
         if !suite.properties.is_empty() {
             out.push_str("    <properties>\n");
             for (name, value) in &suite.properties {
-                let _ = writeln!(out, "      <property name=\"{}\" value=\"{}\"/>", escape(name), escape(value));
+                let _ = writeln!(
+                    out,
+                    "      <property name=\"{}\" value=\"{}\"/>",
+                    escape(name),
+                    escape(value)
+                );
             }
             out.push_str("    </properties>\n");
         }
@@ -113,7 +129,12 @@ pub fn write(document: &Document) -> String {
 }
 
 fn case(case: &Case, out: &mut String) {
-    let _ = write!(out, "    <testcase classname=\"{}\" name=\"{}\"", escape(&case.class), escape(&case.name));
+    let _ = write!(
+        out,
+        "    <testcase classname=\"{}\" name=\"{}\"",
+        escape(&case.class),
+        escape(&case.name)
+    );
     if let Some(file) = &case.file {
         let _ = write!(out, " file=\"{}\"", escape(file));
     }
@@ -123,8 +144,15 @@ fn case(case: &Case, out: &mut String) {
     out.push_str(&seconds(case.time_ms));
     let mut inside = String::new();
     let mut fault = |element: &str, fault: &Fault| {
-        let (kind, message, body) = (escape(&fault.kind), escape(&fault.message), lines(&fault.body));
-        let _ = writeln!(inside, "      <{element} type=\"{kind}\" message=\"{message}\">{body}</{element}>");
+        let (kind, message, body) = (
+            escape(&fault.kind),
+            escape(&fault.message),
+            lines(&fault.body),
+        );
+        let _ = writeln!(
+            inside,
+            "      <{element} type=\"{kind}\" message=\"{message}\">{body}</{element}>"
+        );
     };
     match &case.end {
         End::Passed => {}
@@ -162,7 +190,9 @@ fn counts<'c>(cases: impl Iterator<Item = &'c Case>) -> String {
 }
 
 fn seconds(ms: Option<u64>) -> String {
-    ms.map_or(String::new(), |ms| format!(" time=\"{}.{:03}\"", ms / 1000, ms % 1000))
+    ms.map_or(String::new(), |ms| {
+        format!(" time=\"{}.{:03}\"", ms / 1000, ms % 1000)
+    })
 }
 
 /// The text of an element: its line feeds stay.
@@ -170,8 +200,8 @@ fn lines(text: &str) -> String {
     escape(text).replace("&#10;", "\n")
 }
 
-/// Text for an attribute or an element. What XML 1.0 cannot hold at all, or a reader would not see, is
-/// shown as vplan shows it.
+/// Text for an attribute or an element. What XML 1.0 cannot hold at all, or a reader would not see,
+/// is shown as vplan shows it.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -185,7 +215,10 @@ fn escape(text: &str) -> String {
             '\t' => out.push_str("&#9;"),
             '\r' => out.push_str("&#13;"),
             c if is_unsafe_to_show(c) => out.extend(c.escape_unicode()),
-            '\u{20}'..='\u{7e}' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..='\u{10ffff}' => {
+            '\u{20}'..='\u{7e}'
+            | '\u{a0}'..='\u{d7ff}'
+            | '\u{e000}'..='\u{fffd}'
+            | '\u{10000}'..='\u{10ffff}' => {
                 out.push(c);
             }
             c => out.extend(c.escape_unicode()),
@@ -194,17 +227,30 @@ fn escape(text: &str) -> String {
     out
 }
 
-/// A run: a suite with a case for each step, and for each step whose output names failed tests a suite with those. A pass
-/// is a pass of the whole: what failed only as a warning counts as skipped, and a run that is no pass has a case that is none.
+/// A run: a suite with a case for each step, and for each step whose output names failed tests a
+/// suite with those. A pass is a pass of the whole: what failed only as a warning counts as
+/// skipped, and a run that is no pass has a case that is none.
 #[must_use]
 pub fn run(report: &Report, plan: &Plan) -> String {
     let pairs = || plan.steps.iter().zip(&report.steps);
-    let mut cases: Vec<Case> = pairs().map(|(step, record)| of_step(step, record)).collect();
+    let mut cases: Vec<Case> = pairs()
+        .map(|(step, record)| of_step(step, record))
+        .collect();
     let is_wrong = |c: &Case| matches!(c.end, End::Failed(_) | End::Errored(_));
     if report.exit_code != 0 && !cases.iter().any(is_wrong) {
-        let body = report.feedback.as_ref().map_or(String::new(), super::feedback::text);
-        let message = report.reason.clone().unwrap_or_else(|| report.verdict.name().replace('_', " "));
-        let fault = Fault { body, kind: report.verdict.name().to_owned(), message };
+        let body = report
+            .feedback
+            .as_ref()
+            .map_or(String::new(), super::feedback::text);
+        let message = report
+            .reason
+            .clone()
+            .unwrap_or_else(|| report.verdict.name().replace('_', " "));
+        let fault = Fault {
+            body,
+            kind: report.verdict.name().to_owned(),
+            message,
+        };
         cases.push(Case {
             class: "vplan".to_owned(),
             end: End::Errored(fault),
@@ -212,8 +258,14 @@ pub fn run(report: &Report, plan: &Plan) -> String {
             ..Case::default()
         });
     }
-    let digest = report.plan_digest.as_ref().map(|d| ("planDigest", d.to_string()));
-    let properties = [("runId", report.run_id.clone()), ("verdict", report.verdict.name().to_owned())];
+    let digest = report
+        .plan_digest
+        .as_ref()
+        .map(|d| ("planDigest", d.to_string()));
+    let properties = [
+        ("runId", report.run_id.clone()),
+        ("verdict", report.verdict.name().to_owned()),
+    ];
     let mut suites = vec![Suite {
         cases,
         name: "vplan run".to_owned(),
@@ -221,14 +273,29 @@ pub fn run(report: &Report, plan: &Plan) -> String {
         time_ms: Some(report.duration_ms),
     }];
     suites.extend(pairs().filter_map(|(step, record)| of_tests(step, record)));
-    write(&Document { name: "vplan run".to_owned(), suites, time_ms: Some(report.duration_ms) })
+    write(&Document {
+        name: "vplan run".to_owned(),
+        suites,
+        time_ms: Some(report.duration_ms),
+    })
 }
 
 fn of_step(step: &Step, record: &StepRecord) -> Case {
-    let detail = record.detail.clone().unwrap_or_else(|| record.status.name().replace('_', " "));
+    let detail = record
+        .detail
+        .clone()
+        .unwrap_or_else(|| record.status.name().replace('_', " "));
     let fault = || Fault {
-        body: bounded(&std::iter::once(record.command.clone()).chain(facts(record)).collect::<Vec<_>>().join("\n")),
-        kind: record.reason.map_or(record.status.name(), |r| r.word()).to_owned(),
+        body: bounded(
+            &std::iter::once(record.command.clone())
+                .chain(facts(record))
+                .collect::<Vec<_>>()
+                .join("\n"),
+        ),
+        kind: record
+            .reason
+            .map_or(record.status.name(), |r| r.word())
+            .to_owned(),
         message: detail.clone(),
     };
     let end = match record.status {
@@ -246,7 +313,10 @@ fn of_step(step: &Step, record: &StepRecord) -> Case {
     Case {
         class: source.map_or_else(|| "vplan".to_owned(), |s| s.file.clone()),
         end,
-        line: file.as_ref().and(source).and_then(|s| u64::try_from(s.line).ok()),
+        line: file
+            .as_ref()
+            .and(source)
+            .and_then(|s| u64::try_from(s.line).ok()),
         file,
         name: record.id.clone(),
         stderr: bounded(&record.stderr_tail),
@@ -262,15 +332,24 @@ fn facts(record: &StepRecord) -> impl Iterator<Item = String> {
     findings.chain(tests).chain(record.problems.clone())
 }
 
-/// The failed tests of a step, if their names are known. Of those that passed nobody knows the names.
+/// The failed tests of a step, if their names are known. Of those that passed nobody knows the
+/// names.
 fn of_tests(step: &Step, record: &StepRecord) -> Option<Suite> {
     if record.failed_tests.is_empty() {
         return None;
     }
     let case = |test: &FailedTest| {
         let message = test.message.as_deref().unwrap_or_default();
-        let first = message.lines().find(|l| !l.trim().is_empty()).unwrap_or("failed").trim();
-        let fault = Fault { body: bounded(message), kind: "failed".to_owned(), message: visible(first.as_bytes()) };
+        let first = message
+            .lines()
+            .find(|l| !l.trim().is_empty())
+            .unwrap_or("failed")
+            .trim();
+        let fault = Fault {
+            body: bounded(message),
+            kind: "failed".to_owned(),
+            message: visible(first.as_bytes()),
+        };
         let end = if step.severity == Severity::Warning {
             End::Skipped(Some(format!("failed as a warning: {}", fault.message)))
         } else {
@@ -286,8 +365,13 @@ fn of_tests(step: &Step, record: &StepRecord) -> Option<Suite> {
         }
     };
     let count = |name, number: u64| (name, number.to_string());
-    let counts =
-        record.tests.map(|t| [count("passed", t.passed), count("failed", t.failed), count("skipped", t.skipped)]);
+    let counts = record.tests.map(|t| {
+        [
+            count("passed", t.passed),
+            count("failed", t.failed),
+            count("skipped", t.skipped),
+        ]
+    });
     Some(Suite {
         cases: record.failed_tests.iter().map(case).collect(),
         name: format!("tests of {}", record.id),
@@ -300,7 +384,9 @@ fn of_tests(step: &Step, record: &StepRecord) -> Option<Suite> {
 fn bounded(text: &str) -> String {
     let text = inert(text.as_bytes());
     let from = text.len().saturating_sub(TEXT_BYTES);
-    let from = (from..=text.len()).find(|i| text.is_char_boundary(*i)).unwrap_or(from);
+    let from = (from..=text.len())
+        .find(|i| text.is_char_boundary(*i))
+        .unwrap_or(from);
     let mark = if from > 0 { "…\n" } else { "" };
     format!("{mark}{}", text.get(from..).unwrap_or_default())
 }
@@ -312,7 +398,10 @@ mod tests {
     #[test]
     fn escaping() {
         for (text, want) in [
-            ("a <b> & \"c\" 'd'", "a &lt;b&gt; &amp; &quot;c&quot; &apos;d&apos;"),
+            (
+                "a <b> & \"c\" 'd'",
+                "a &lt;b&gt; &amp; &quot;c&quot; &apos;d&apos;",
+            ),
             ("]]>", "]]&gt;"),
             ("a\nb\tc\r", "a&#10;b&#9;c&#13;"),
             ("é日\u{10000}", "é日\u{10000}"),
@@ -329,6 +418,9 @@ mod tests {
             [seconds(Some(0)), seconds(Some(61_002)), seconds(None)],
             [" time=\"0.000\"", " time=\"61.002\"", ""]
         );
-        assert_eq!(bounded(&"ö".repeat(TEXT_BYTES)).len(), TEXT_BYTES + "…\n".len());
+        assert_eq!(
+            bounded(&"ö".repeat(TEXT_BYTES)).len(),
+            TEXT_BYTES + "…\n".len()
+        );
     }
 }

@@ -6,10 +6,10 @@ use style::{Tone, paint};
 
 pub mod diagnostic;
 pub mod diff;
-pub mod html;
 pub mod feedback;
 pub mod finding;
 pub mod github;
+pub mod html;
 pub mod junit;
 pub mod report;
 pub mod sarif;
@@ -20,7 +20,10 @@ pub mod test;
 #[must_use]
 pub fn compared(compared: Option<&Compared>, color: bool) -> String {
     compared.map_or_else(String::new, |c| {
-        format!("  {}\n", paint(color, Tone::Faint, &format!("compared: {}", c.for_people())))
+        format!(
+            "  {}\n",
+            paint(color, Tone::Faint, &format!("compared: {}", c.for_people()))
+        )
     })
 }
 

@@ -1,4 +1,5 @@
-//! How does a report look to people? What failed and why, what was repaired, what was left out, and the verdict last.
+//! How does a report look to people? What failed and why, what was repaired, what was left out, and
+//! the verdict last.
 
 use super::style::{Tone, count, cut, duration, mark, paint};
 use crate::base::word::visible;
@@ -33,10 +34,16 @@ pub struct Look<'a> {
     pub quiet: bool,
 }
 
-/// What a person reads when a run has ended. `records` is the directory of the run's record, if it has one.
+/// What a person reads when a run has ended. `records` is the directory of the run's record, if it
+/// has one.
 #[must_use]
 pub fn report(report: &Report, plan: &Plan, records: Option<&str>, look: Look<'_>) -> String {
-    let Look { color, columns, seen, quiet } = look;
+    let Look {
+        color,
+        columns,
+        seen,
+        quiet,
+    } = look;
     let mut out = String::new();
     if quiet && report.exit_code == 0 {
         return out;
@@ -46,16 +53,27 @@ pub fn report(report: &Report, plan: &Plan, records: Option<&str>, look: Look<'_
     }
     let rows = Rows::new(plan, columns, color);
     let is_plain = |s: &StepRecord| s.status == Status::Passed && report.steps.len() > MANY;
-    for step in report.steps.iter().filter(|s| seen.get(&s.id) != Some(&s.status) && !is_plain(s)) {
+    for step in report
+        .steps
+        .iter()
+        .filter(|s| seen.get(&s.id) != Some(&s.status) && !is_plain(s))
+    {
         out.push_str(&rows.line(step));
     }
     let plain = report.steps.iter().filter(|s| is_plain(s)).count();
     if plain > 0 {
         let sign = paint(color, Tone::Good, "✓");
-        out.push_str(&format!("  {sign} {} passed; `--format json` lists them\n", count(plain, "step")));
+        out.push_str(&format!(
+            "  {sign} {} passed; `--format json` lists them\n",
+            count(plain, "step")
+        ));
     }
     for note in &report.notes {
-        out.push_str(&format!("  {} {}\n", paint(color, Tone::Warn, "!"), visible(note.message.as_bytes())));
+        out.push_str(&format!(
+            "  {} {}\n",
+            paint(color, Tone::Warn, "!"),
+            visible(note.message.as_bytes())
+        ));
     }
     out.push_str(&unread(report, color));
     for step in report.steps.iter().filter(|s| s.status.is_failure()) {
@@ -72,27 +90,56 @@ pub fn rewrite(rewrite: &Rewrite, color: bool) -> String {
         Coverage::Full => "verifies the same",
         Coverage::Narrowed => "verifies less",
     };
-    let head = format!("plan repaired: {}", visible(rewrite.recovery_rule.as_bytes()));
-    let mut out = format!("  {} {} ({coverage})\n", paint(color, Tone::Warn, "↻"), paint(color, Tone::Strong, &head));
+    let head = format!(
+        "plan repaired: {}",
+        visible(rewrite.recovery_rule.as_bytes())
+    );
+    let mut out = format!(
+        "  {} {} ({coverage})\n",
+        paint(color, Tone::Warn, "↻"),
+        paint(color, Tone::Strong, &head)
+    );
     if let Some(evidence) = &rewrite.evidence {
         out.push_str(&format!("    because: {}\n", visible(evidence.as_bytes())));
     }
     for (sign, tone, from, to) in [
-        ("-", Tone::Bad, &rewrite.previous_commands, &rewrite.next_commands),
-        ("+", Tone::Good, &rewrite.next_commands, &rewrite.previous_commands),
+        (
+            "-",
+            Tone::Bad,
+            &rewrite.previous_commands,
+            &rewrite.next_commands,
+        ),
+        (
+            "+",
+            Tone::Good,
+            &rewrite.next_commands,
+            &rewrite.previous_commands,
+        ),
     ] {
         // The same command may stand in a plan twice.
         let mut left: Vec<&String> = to.iter().collect();
         for command in from {
             match left.iter().position(|c| *c == command) {
                 Some(i) => drop(left.swap_remove(i)),
-                None => out.push_str(&format!("    {} {}\n", paint(color, tone, sign), visible(command.as_bytes()))),
+                None => out.push_str(&format!(
+                    "    {} {}\n",
+                    paint(color, tone, sign),
+                    visible(command.as_bytes())
+                )),
             }
         }
     }
-    let sorted = |list: &[String]| list.iter().cloned().collect::<std::collections::BTreeSet<_>>();
+    let sorted = |list: &[String]| {
+        list.iter()
+            .cloned()
+            .collect::<std::collections::BTreeSet<_>>()
+    };
     if sorted(&rewrite.previous_commands) == sorted(&rewrite.next_commands) {
-        let order: Vec<String> = rewrite.next_commands.iter().map(|c| visible(c.as_bytes())).collect();
+        let order: Vec<String> = rewrite
+            .next_commands
+            .iter()
+            .map(|c| visible(c.as_bytes()))
+            .collect();
         out.push_str(&format!("    now in this order: {}\n", order.join("; ")));
     }
     out
@@ -114,10 +161,26 @@ impl Rows {
     /// For the steps of a plan.
     #[must_use]
     pub fn new(plan: &Plan, columns: Option<usize>, color: bool) -> Self {
-        let width = plan.steps.iter().map(|s| visible(s.id.as_bytes()).chars().count()).max().unwrap_or(0).min(40);
+        let width = plan
+            .steps
+            .iter()
+            .map(|s| visible(s.id.as_bytes()).chars().count())
+            .max()
+            .unwrap_or(0)
+            .min(40);
         let room = columns.map_or(100, |columns| columns.saturating_sub(width + 15).max(20));
-        let warnings = plan.steps.iter().filter(|s| s.severity == Severity::Warning).map(|s| s.id.clone()).collect();
-        Self { color, width, room, warnings }
+        let warnings = plan
+            .steps
+            .iter()
+            .filter(|s| s.severity == Severity::Warning)
+            .map(|s| s.id.clone())
+            .collect();
+        Self {
+            color,
+            width,
+            room,
+            warnings,
+        }
     }
 
     /// An id, padded.
@@ -131,14 +194,22 @@ impl Rows {
     }
 
     fn mark(&self, step: &StepRecord) -> String {
-        let (sign, tone) = if self.is_warning(step) { ("!", Tone::Warn) } else { mark(step.status) };
+        let (sign, tone) = if self.is_warning(step) {
+            ("!", Tone::Warn)
+        } else {
+            mark(step.status)
+        };
         paint(self.color, tone, sign)
     }
 
     /// One step.
     #[must_use]
     pub fn line(&self, step: &StepRecord) -> String {
-        let time = if step.tries > 0 { duration(step.duration_ms) } else { String::new() };
+        let time = if step.tries > 0 {
+            duration(step.duration_ms)
+        } else {
+            String::new()
+        };
         let mut what = match (step.status, &step.detail) {
             (Status::Passed, None) => match step.tests.filter(|tests| tests.ran() > 0) {
                 Some(tests) => format!("{} ({})", visible(step.command.as_bytes()), counts(&tests)),
@@ -148,84 +219,174 @@ impl Rows {
             (Status::Skipped, Some(detail)) => format!("skipped: {detail}"),
             (Status::Flaky, _) => format!("flaky: passed on try {}", step.tries),
             (Status::Passed | Status::PassedWithWarnings, Some(detail)) => {
-                let tests = step.tests.filter(|tests| tests.ran() > 0).map(|tests| format!("{}, ", counts(&tests)));
-                format!("{} ({}{detail})", visible(step.command.as_bytes()), tests.unwrap_or_default())
+                let tests = step
+                    .tests
+                    .filter(|tests| tests.ran() > 0)
+                    .map(|tests| format!("{}, ", counts(&tests)));
+                format!(
+                    "{} ({}{detail})",
+                    visible(step.command.as_bytes()),
+                    tests.unwrap_or_default()
+                )
             }
-            (status, detail) => detail.clone().unwrap_or_else(|| status.name().replace('_', " ")),
+            (status, detail) => detail
+                .clone()
+                .unwrap_or_else(|| status.name().replace('_', " ")),
         };
         if self.is_warning(step) {
             what = format!("only a warning: {what}");
         }
         if step.leaked > 0 {
-            let (noun, were) = if step.leaked == 1 { ("process", "was") } else { ("processes", "were") };
-            what.push_str(&format!("; left {} {noun} behind, which {were} stopped", step.leaked));
+            let (noun, were) = if step.leaked == 1 {
+                ("process", "was")
+            } else {
+                ("processes", "were")
+            };
+            what.push_str(&format!(
+                "; left {} {noun} behind, which {were} stopped",
+                step.leaked
+            ));
         }
         let what = paint(self.color, Tone::Faint, &cut(&what, self.room));
-        format!("  {} {}  {time:>7}  {what}\n", self.mark(step), self.id(&step.id))
+        format!(
+            "  {} {}  {time:>7}  {what}\n",
+            self.mark(step),
+            self.id(&step.id)
+        )
     }
 }
 
 fn failure(step: &StepRecord, report: &Report, records: Option<&str>, rows: &Rows) -> String {
     let color = rows.color;
-    let title = format!("{}: {}", visible(step.id.as_bytes()), visible(step.command.as_bytes()));
-    let mut out = format!("\n{} {}\n", rows.mark(step), paint(color, Tone::Strong, &title));
-    let code = step.failure_code.as_deref().map_or(String::new(), |c| format!(" ({c})"));
-    out.push_str(&format!("  {}{code}\n", step.detail.as_deref().unwrap_or(step.status.name())));
+    let title = format!(
+        "{}: {}",
+        visible(step.id.as_bytes()),
+        visible(step.command.as_bytes())
+    );
+    let mut out = format!(
+        "\n{} {}\n",
+        rows.mark(step),
+        paint(color, Tone::Strong, &title)
+    );
+    let code = step
+        .failure_code
+        .as_deref()
+        .map_or(String::new(), |c| format!(" ({c})"));
+    out.push_str(&format!(
+        "  {}{code}\n",
+        step.detail.as_deref().unwrap_or(step.status.name())
+    ));
     out.push_str(&found(step, color));
     let ends = match &step.evidence {
-        Some(evidence) => [Excerpt::of(&evidence.stdout, 2048), Excerpt::of(&evidence.stderr, 2048)],
-        None => [&step.stdout_tail, &step.stderr_tail].map(|t| Excerpt { head: t.clone(), ..Excerpt::default() }),
+        Some(evidence) => [
+            Excerpt::of(&evidence.stdout, 2048),
+            Excerpt::of(&evidence.stderr, 2048),
+        ],
+        None => [&step.stdout_tail, &step.stderr_tail].map(|t| Excerpt {
+            head: t.clone(),
+            ..Excerpt::default()
+        }),
     };
     for (name, excerpt) in ["stdout", "stderr"].iter().zip(&ends) {
         out.push_str(&block(name, excerpt, color));
     }
     if let (Some(log), Some(records)) = (&step.log, records) {
-        out.push_str(&format!("  {}\n", paint(color, Tone::Faint, &format!("whole output: {records}/{log}"))));
+        out.push_str(&format!(
+            "  {}\n",
+            paint(
+                color,
+                Tone::Faint,
+                &format!("whole output: {records}/{log}")
+            )
+        ));
     }
     if let Some(feedback) = report.feedback.as_ref().filter(|f| f.step_id == step.id) {
-        out.push_str(&format!("  {} {}\n", paint(color, Tone::Command, "→"), feedback.suggestion));
+        out.push_str(&format!(
+            "  {} {}\n",
+            paint(color, Tone::Command, "→"),
+            feedback.suggestion
+        ));
     }
     out
 }
 
 /// `14 tests`, `14 tests, 2 skipped`.
 fn counts(tests: &TestCounts) -> String {
-    let skipped = if tests.skipped > 0 { format!(", {} skipped", tests.skipped) } else { String::new() };
-    format!("{} test{}{skipped}", tests.ran(), if tests.ran() == 1 { "" } else { "s" })
+    let skipped = if tests.skipped > 0 {
+        format!(", {} skipped", tests.skipped)
+    } else {
+        String::new()
+    };
+    format!(
+        "{} test{}{skipped}",
+        tests.ran(),
+        if tests.ran() == 1 { "" } else { "s" }
+    )
 }
 
 /// Says which steps passed although nobody could read what they said.
 fn unread(report: &Report, color: bool) -> String {
-    let unread = report.steps.iter().filter(|s| s.status.is_pass() && s.reason == Some(Cause::OutputUnread));
+    let unread = report
+        .steps
+        .iter()
+        .filter(|s| s.status.is_pass() && s.reason == Some(Cause::OutputUnread));
     let ids: Vec<String> = unread.map(|s| visible(s.id.as_bytes())).collect();
     if ids.is_empty() {
         return String::new();
     }
-    let shown = ids.iter().take(FOUND).cloned().collect::<Vec<_>>().join(", ");
+    let shown = ids
+        .iter()
+        .take(FOUND)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join(", ");
     let more = more(ids.len().saturating_sub(FOUND) as u64);
     let sign = paint(color, Tone::Warn, "!");
-    format!("  {sign} passed by exit code alone, what they wrote was not understood: {shown}{more}\n")
+    format!(
+        "  {sign} passed by exit code alone, what they wrote was not understood: {shown}{more}\n"
+    )
 }
 
 fn more(number: u64) -> String {
-    if number > 0 { format!(", and {number} more") } else { String::new() }
+    if number > 0 {
+        format!(", and {number} more")
+    } else {
+        String::new()
+    }
 }
 
 /// The first failed tests and the first findings of a failed step.
 fn found(step: &StepRecord, color: bool) -> String {
     let mut out = String::new();
-    let mut line = |sign: &str, tone, text: &str| out.push_str(&format!("    {} {text}\n", paint(color, tone, sign)));
+    let mut line = |sign: &str, tone, text: &str| {
+        out.push_str(&format!("    {} {text}\n", paint(color, tone, sign)))
+    };
     for test in step.failed_tests.iter().take(FOUND) {
         let place = test.file.as_deref().map(short).unwrap_or_default();
-        let number = test.line.filter(|_| !place.is_empty()).map_or_else(String::new, |n| format!(":{n}"));
-        let place = if place.is_empty() { place } else { format!(" ({place}{number})") };
+        let number = test
+            .line
+            .filter(|_| !place.is_empty())
+            .map_or_else(String::new, |n| format!(":{n}"));
+        let place = if place.is_empty() {
+            place
+        } else {
+            format!(" ({place}{number})")
+        };
         let message = test.message.as_deref().map(short).filter(|m| !m.is_empty());
         let message = message.map_or_else(String::new, |m| format!(": {m}"));
-        line("✗", Tone::Bad, &format!("{}{place}{message}", short(&test.name)));
+        line(
+            "✗",
+            Tone::Bad,
+            &format!("{}{place}{message}", short(&test.name)),
+        );
     }
     let failed = step.tests.map_or(0, |t| t.failed);
     if failed > FOUND as u64 && !step.failed_tests.is_empty() {
-        line("…", Tone::Faint, &format!("and {} more", failed - FOUND as u64));
+        line(
+            "…",
+            Tone::Faint,
+            &format!("and {} more", failed - FOUND as u64),
+        );
     }
     // Warnings are in the way of errors, unless they are what it failed for.
     let (severity, sign, tone, total) = match step.reason {
@@ -233,7 +394,12 @@ fn found(step: &StepRecord, color: bool) -> String {
         _ => (Level::Error, "✗", Tone::Bad, step.errors),
     };
     let mut shown = 0;
-    for finding in step.diagnostics.iter().filter(|f| f.severity == severity).take(FOUND) {
+    for finding in step
+        .diagnostics
+        .iter()
+        .filter(|f| f.severity == severity)
+        .take(FOUND)
+    {
         line(sign, tone, &located(finding));
         shown += 1;
     }
@@ -247,9 +413,14 @@ fn found(step: &StepRecord, color: bool) -> String {
     out
 }
 
-/// The last lines of a stream, behind a bar, so that nothing in them can be taken for vplan's own words.
+/// The last lines of a stream, behind a bar, so that nothing in them can be taken for vplan's own
+/// words.
 fn block(name: &str, excerpt: &Excerpt, color: bool) -> String {
-    let text = if excerpt.tail.is_empty() { &excerpt.head } else { &excerpt.tail };
+    let text = if excerpt.tail.is_empty() {
+        &excerpt.head
+    } else {
+        &excerpt.tail
+    };
     let lines: Vec<&str> = text.trim_end().lines().collect();
     if lines.iter().all(|l| l.trim().is_empty()) {
         return String::new();
@@ -257,7 +428,10 @@ fn block(name: &str, excerpt: &Excerpt, color: bool) -> String {
     let skipped = lines.len().saturating_sub(LINES);
     let mut out = String::new();
     if skipped > 0 || excerpt.omitted_bytes > 0 {
-        out.push_str(&format!("  {}\n", paint(color, Tone::Faint, &format!("{name}, its last lines:"))));
+        out.push_str(&format!(
+            "  {}\n",
+            paint(color, Tone::Faint, &format!("{name}, its last lines:"))
+        ));
     }
     for line in lines.iter().skip(skipped) {
         let line = format!("│ {}", visible(line.as_bytes()));
@@ -273,15 +447,25 @@ fn verdict(report: &Report, plan: &Plan, rows: &Rows) -> String {
         Verdict::NothingToVerify if report.exit_code == 0 => Tone::Warn,
         _ => Tone::Bad,
     };
-    let number = |wanted: &dyn Fn(&StepRecord) -> bool| report.steps.iter().filter(|s| wanted(s)).count();
+    let number =
+        |wanted: &dyn Fn(&StepRecord) -> bool| report.steps.iter().filter(|s| wanted(s)).count();
     let blocks = |s: &StepRecord| !rows.is_warning(s);
     let failed = [Status::Failed, Status::TimedOut];
     let mut parts: Vec<String> = [
         (number(&|s| s.status.is_pass()), "passed"),
         (number(&|s| s.status == Status::Flaky), "of them flaky"),
-        (number(&|s| s.status == Status::Cached), "of them in earlier runs"),
-        (number(&|s| failed.contains(&s.status) && blocks(s)), "failed"),
-        (number(&|s| s.status == Status::Errored && blocks(s)), "could not be run"),
+        (
+            number(&|s| s.status == Status::Cached),
+            "of them in earlier runs",
+        ),
+        (
+            number(&|s| failed.contains(&s.status) && blocks(s)),
+            "failed",
+        ),
+        (
+            number(&|s| s.status == Status::Errored && blocks(s)),
+            "could not be run",
+        ),
         (number(&|s| rows.is_warning(s)), "failed as a warning"),
         (number(&|s| s.status == Status::Skipped), "skipped"),
         (number(&|s| s.status == Status::NotRun), "not run"),
@@ -291,7 +475,10 @@ fn verdict(report: &Report, plan: &Plan, rows: &Rows) -> String {
     .map(|(n, word)| format!("{n} {word}"))
     .collect();
     if !plan.omitted.is_empty() {
-        parts.push(format!("{} left out (see `vplan explain`)", plan.omitted.len()));
+        parts.push(format!(
+            "{} left out (see `vplan explain`)",
+            plan.omitted.len()
+        ));
     }
     let coverage = match report.coverage {
         Coverage::Full => "",
@@ -303,7 +490,10 @@ fn verdict(report: &Report, plan: &Plan, rows: &Rows) -> String {
         out.push_str(&format!(": {}", parts.join(", ")));
     }
     out.push_str(&format!(" in {}\n", duration(report.duration_ms)));
-    if let Some(reason) = report.reason.as_ref().filter(|_| report.verdict != Verdict::Passed || report.exit_code != 0)
+    if let Some(reason) = report
+        .reason
+        .as_ref()
+        .filter(|_| report.verdict != Verdict::Passed || report.exit_code != 0)
     {
         out.push_str(&format!("  {reason}\n"));
     }

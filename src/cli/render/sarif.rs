@@ -19,7 +19,11 @@ const RESULTS: usize = 5000;
 pub fn log(report: &Report, plan: &Plan, root: Option<&Path>) -> Value {
     let contract = plan.contract.as_ref().and_then(|c| {
         let path = RepoPath::from_exact(super::finding::plain_file(&c.path)?.as_bytes())?;
-        Some(Spot { column: None, line: Some(1), path })
+        Some(Spot {
+            column: None,
+            line: Some(1),
+            path,
+        })
     });
     let found = issues(report, plan, root);
     let mut indices: BTreeMap<String, usize> = BTreeMap::new();
@@ -41,8 +45,14 @@ pub fn log(report: &Report, plan: &Plan, root: Option<&Path>) -> Value {
             "ruleId": id,
             "ruleIndex": index,
         });
-        if let (Some(spot), Some(object)) = (issue.spot.as_ref().or(contract.as_ref()), result.as_object_mut()) {
-            object.insert("locations".to_owned(), json!([{"physicalLocation": location(spot)}]));
+        if let (Some(spot), Some(object)) = (
+            issue.spot.as_ref().or(contract.as_ref()),
+            result.as_object_mut(),
+        ) {
+            object.insert(
+                "locations".to_owned(),
+                json!([{"physicalLocation": location(spot)}]),
+            );
         }
         results.push(result);
     }
@@ -80,12 +90,15 @@ fn location(spot: &Spot) -> Value {
     }
 }
 
-/// A path as a relative reference (RFC 3986): everything that is not unreserved is escaped, byte by byte.
+/// A path as a relative reference (RFC 3986): everything that is not unreserved is escaped, byte by
+/// byte.
 fn uri(path: &RepoPath) -> String {
     let mut out = String::new();
     for byte in path.as_bytes() {
         match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(*byte)),
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => {
+                out.push(char::from(*byte))
+            }
             byte => out.push_str(&format!("%{byte:02X}")),
         }
     }

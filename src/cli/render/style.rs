@@ -85,7 +85,10 @@ pub fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
     }
-    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+    text.chars()
+        .take(width.saturating_sub(1))
+        .chain(['…'])
+        .collect()
 }
 
 #[cfg(test)]
@@ -94,7 +97,10 @@ mod tests {
 
     #[test]
     fn words() {
-        assert_eq!([duration(999), duration(1_250), duration(184_000)], ["999ms", "1.2s", "3m04s"]);
+        assert_eq!(
+            [duration(999), duration(1_250), duration(184_000)],
+            ["999ms", "1.2s", "3m04s"]
+        );
         assert_eq!([count(1, "step"), count(0, "step")], ["1 step", "0 steps"]);
         assert_eq!([cut("abcdef", 4), cut("abcd", 4)], ["abc…", "abcd"]);
         assert_eq!(paint(false, Tone::Bad, "x"), "x");

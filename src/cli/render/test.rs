@@ -39,7 +39,9 @@ impl Results<'_> {
 
     /// The file of a test.
     fn file(&self, expect: &Expect) -> &str {
-        self.sources.get(expect.place.source).map_or("", Source::name)
+        self.sources
+            .get(expect.place.source)
+            .map_or("", Source::name)
     }
 }
 

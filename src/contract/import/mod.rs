@@ -1,7 +1,7 @@
 //! What does a contract say once the files that it imports stand in it? (language.md section 7)
 //!
-//! Pure: which files there are and what is in them has been read before. `source` says what an import names, `scope` how its
-//! content reads where it is put; this file puts it there.
+//! Pure: which files there are and what is in them has been read before. `source` says what an
+//! import names, `scope` how its content reads where it is put; this file puts it there.
 
 mod scope;
 pub mod source;
@@ -34,8 +34,15 @@ pub const IMPORT_SIZE: Code = Code("vplan::contract::import_size");
 /// A file that is imported says which branch changes are made for.
 pub const BASE_IMPORTED: Code = Code("vplan::contract::base_imported");
 /// All codes of this room.
-pub const CODES: [Code; 7] =
-    [IMPORT_SOURCE, IMPORT_AT, IMPORT_CYCLE, IMPORT_DEPTH, IMPORT_FILES, IMPORT_SIZE, BASE_IMPORTED];
+pub const CODES: [Code; 7] = [
+    IMPORT_SOURCE,
+    IMPORT_AT,
+    IMPORT_CYCLE,
+    IMPORT_DEPTH,
+    IMPORT_FILES,
+    IMPORT_SIZE,
+    BASE_IMPORTED,
+];
 
 /// What imports may not exceed. No contract and no operator raises these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +51,8 @@ pub struct Caps {
     pub depth: usize,
     /// Imported files, each counted once.
     pub files: usize,
-    /// `import` statements that are followed; one in a file that is used three times counts three times.
+    /// `import` statements that are followed; one in a file that is used three times counts three
+    /// times.
     pub uses: usize,
     /// Bytes of imported text, that of a file counted for each of its uses.
     pub bytes: usize,
@@ -55,7 +63,13 @@ pub struct Caps {
 impl Default for Caps {
     fn default() -> Self {
         let checks = super::validate::Caps::default().checks;
-        Self { depth: 8, files: 64, uses: 10_000, bytes: 32 << 20, checks }
+        Self {
+            depth: 8,
+            files: 64,
+            uses: 10_000,
+            bytes: 32 << 20,
+            checks,
+        }
     }
 }
 
@@ -76,9 +90,14 @@ pub struct File {
     pub imports: Vec<Option<usize>>,
 }
 
-/// Puts the content of all files into the first, the contract. Files stand in the order of their sources. `None` when the
-/// result would be too large, which the sink is told.
-pub fn expand(mut files: Vec<File>, caps: &Caps, sources: &Sources, sink: &mut Diagnostics) -> Option<Draft> {
+/// Puts the content of all files into the first, the contract. Files stand in the order of their
+/// sources. `None` when the result would be too large, which the sink is told.
+pub fn expand(
+    mut files: Vec<File>,
+    caps: &Caps,
+    sources: &Sources,
+    sink: &mut Diagnostics,
+) -> Option<Draft> {
     cut_cycles(&mut files, sources, sink);
     for base in files.iter().skip(1).flat_map(|f| &f.draft.bases) {
         let error = Diagnostic::error(BASE_IMPORTED, "`base` stands in a file that is imported");
@@ -89,7 +108,11 @@ pub fn expand(mut files: Vec<File>, caps: &Caps, sources: &Sources, sink: &mut D
         files: &files,
         caps,
         sink,
-        uses: vec![Use { file: 0, scope: Scope::default(), chain: Vec::new() }],
+        uses: vec![Use {
+            file: 0,
+            scope: Scope::default(),
+            chain: Vec::new(),
+        }],
         pieces: Vec::new(),
         placed: BTreeSet::new(),
         told: BTreeSet::new(),
@@ -101,12 +124,22 @@ pub fn expand(mut files: Vec<File>, caps: &Caps, sources: &Sources, sink: &mut D
     };
     walk.follow(0, 0)?;
     if let Some(place) = walk.first_too_many {
-        let message = format!("the contract has {} checks, {} are the most", walk.checks, caps.checks);
-        walk.sink
-            .push(Diagnostic::error(TOO_MANY_CHECKS, message).label(place, "the first one too many comes with this"));
+        let message = format!(
+            "the contract has {} checks, {} are the most",
+            walk.checks, caps.checks
+        );
+        walk.sink.push(
+            Diagnostic::error(TOO_MANY_CHECKS, message)
+                .label(place, "the first one too many comes with this"),
+        );
         return None;
     }
-    let Walk { uses, pieces, absent, .. } = walk;
+    let Walk {
+        uses,
+        pieces,
+        absent,
+        ..
+    } = walk;
     let imported = files.iter().skip(1).map(|file| Imported {
         source: file.source,
         name: file.name.clone(),
@@ -114,8 +147,16 @@ pub fn expand(mut files: Vec<File>, caps: &Caps, sources: &Sources, sink: &mut D
         digest: file.draft.digest.clone().unwrap_or_else(|| Digest::of(b"")),
     });
     let imported = imported.collect();
-    let main = files.first_mut().map(|f| std::mem::take(&mut f.draft)).unwrap_or_default();
-    Some(Draft { imported, absent, imports: Vec::new(), ..put_together(main, &files, uses, &pieces) })
+    let main = files
+        .first_mut()
+        .map(|f| std::mem::take(&mut f.draft))
+        .unwrap_or_default();
+    Some(Draft {
+        imported,
+        absent,
+        imports: Vec::new(),
+        ..put_together(main, &files, uses, &pieces)
+    })
 }
 
 /// One use of a file.
@@ -157,12 +198,22 @@ impl Walk<'_> {
         let file = files.get(self.uses.get(of)?.file)?;
         let mut from = Extent::default();
         for (import, target) in file.draft.imports.iter().zip(&file.imports) {
-            self.pieces.push(Piece { of, from, to: import.stands });
+            self.pieces.push(Piece {
+                of,
+                from,
+                to: import.stands,
+            });
             from = import.stands;
             self.followed += 1;
             if self.followed > self.caps.uses {
-                let message = format!("more than {} imports, each counted wherever it applies", self.caps.uses);
-                self.sink.push(Diagnostic::error(IMPORT_SIZE, message).label(import.place, "the first one too many"));
+                let message = format!(
+                    "more than {} imports, each counted wherever it applies",
+                    self.caps.uses
+                );
+                self.sink.push(
+                    Diagnostic::error(IMPORT_SIZE, message)
+                        .label(import.place, "the first one too many"),
+                );
                 return None;
             }
             let (namespace, dir) = self.scope(of, import)?;
@@ -172,7 +223,8 @@ impl Walk<'_> {
             };
             if depth >= self.caps.depth {
                 if self.told.insert(import.place) {
-                    self.sink.push(too_deep(self.caps.depth).at(import.source.place));
+                    self.sink
+                        .push(too_deep(self.caps.depth).at(import.source.place));
                 }
                 self.absent.push(namespace);
                 continue;
@@ -184,8 +236,13 @@ impl Walk<'_> {
             self.bytes = self.bytes.saturating_add(brought.bytes);
             if self.bytes > self.caps.bytes {
                 let most = show_size(self.caps.bytes as u64);
-                let message = format!("the imports bring more than {most} of text, that of a file counted at each use");
-                self.sink.push(Diagnostic::error(IMPORT_SIZE, message).label(import.place, "too much with this one"));
+                let message = format!(
+                    "the imports bring more than {most} of text, that of a file counted at each use"
+                );
+                self.sink.push(
+                    Diagnostic::error(IMPORT_SIZE, message)
+                        .label(import.place, "too much with this one"),
+                );
                 return None;
             }
             self.checks += checks(brought);
@@ -195,20 +252,33 @@ impl Walk<'_> {
             let mut chain = self.uses.get(of)?.chain.clone();
             chain.push(import.place);
             let next = self.uses.len();
-            self.uses.push(Use { file: target, scope: Scope::new(namespace, dir, next), chain });
+            self.uses.push(Use {
+                file: target,
+                scope: Scope::new(namespace, dir, next),
+                chain,
+            });
             self.follow(next, depth + 1)?;
         }
-        self.pieces.push(Piece { of, from, to: extent(&file.draft) });
+        self.pieces.push(Piece {
+            of,
+            from,
+            to: extent(&file.draft),
+        });
         Some(())
     }
 
     /// The namespace and the directory of what an import brings.
     fn scope(&mut self, of: usize, import: &Import) -> Option<(String, RepoPath)> {
         let around = &self.uses.get(of)?.scope;
-        let alias = import.alias.as_ref().map_or(String::new(), |a| format!("{}/", a.value));
+        let alias = import
+            .alias
+            .as_ref()
+            .map_or(String::new(), |a| format!("{}/", a.value));
         let namespace = format!("{}{alias}", around.namespace);
         let mut dir = around.dir.clone();
-        let Some(below) = &import.below else { return Some((namespace, dir)) };
+        let Some(below) = &import.below else {
+            return Some((namespace, dir));
+        };
         let first = self.told.insert(below.place);
         match RepoPath::parse(below.value.as_bytes()) {
             Ok(path) => {
@@ -217,10 +287,17 @@ impl Walk<'_> {
                     dir = dir.join(path.as_bytes()).unwrap_or(dir);
                 }
                 if first {
-                    warn_of_glob("what stands behind `at`", &below.value, below.place, self.sink);
+                    warn_of_glob(
+                        "what stands behind `at`",
+                        &below.value,
+                        below.place,
+                        self.sink,
+                    );
                 }
             }
-            Err(fault) if first => self.sink.push(bad_directory(&below.value, fault).at(below.place)),
+            Err(fault) if first => self
+                .sink
+                .push(bad_directory(&below.value, fault).at(below.place)),
             Err(_) => {}
         }
         Some((namespace, dir))
@@ -230,33 +307,55 @@ impl Walk<'_> {
 fn bad_directory(text: &str, fault: PathError) -> source::Fault {
     let text = visible(text.as_bytes());
     let (message, help) = match fault {
-        PathError::Empty => ("the directory is empty".to_owned(), Some("leave `at` out for the repository's root")),
+        PathError::Empty => (
+            "the directory is empty".to_owned(),
+            Some("leave `at` out for the repository's root"),
+        ),
         PathError::Absolute => (format!("the directory `{text}` is absolute"), Some(BEGINS)),
-        PathError::Outside => (format!("the directory `{text}` leaves the repository"), Some(BEGINS)),
+        PathError::Outside => (
+            format!("the directory `{text}` leaves the repository"),
+            Some(BEGINS),
+        ),
         PathError::Nul => ("the directory holds a NUL character".to_owned(), None),
     };
     let help = help.map(str::to_owned);
-    source::Fault { help, ..source::Fault::new(IMPORT_AT, message, "not a directory of the repository") }
+    source::Fault {
+        help,
+        ..source::Fault::new(IMPORT_AT, message, "not a directory of the repository")
+    }
 }
 
-const BEGINS: &str = "it begins at the repository's root; in an imported file, below the directory of that import";
+const BEGINS: &str =
+    "it begins at the repository's root; in an imported file, below the directory of that import";
 
 /// What is said of imports inside imports beyond the cap.
 #[must_use]
 pub fn too_deep(depth: usize) -> source::Fault {
-    source::Fault::new(IMPORT_DEPTH, format!("imports inside imports, more than {depth} deep"), "one level too many")
-        .help("import this file from one further out")
+    source::Fault::new(
+        IMPORT_DEPTH,
+        format!("imports inside imports, more than {depth} deep"),
+        "one level too many",
+    )
+    .help("import this file from one further out")
 }
 
 /// What is said of a file beyond the cap.
 #[must_use]
 pub fn too_many_files(files: usize) -> source::Fault {
-    source::Fault::new(IMPORT_FILES, format!("the contract imports more than {files} files"), "the first one too many")
-        .help("one file may be imported many times with `as` and `at`, and counts once")
+    source::Fault::new(
+        IMPORT_FILES,
+        format!("the contract imports more than {files} files"),
+        "the first one too many",
+    )
+    .help("one file may be imported many times with `as` and `at`, and counts once")
 }
 
 fn checks(file: &File) -> usize {
-    file.draft.entries.iter().filter(|e| matches!(e, Entry::Check(_))).count()
+    file.draft
+        .entries
+        .iter()
+        .filter(|e| matches!(e, Entry::Check(_)))
+        .count()
 }
 
 fn extent(draft: &Draft) -> Extent {
@@ -281,29 +380,57 @@ fn put_together(mut main: Draft, files: &[File], uses: Vec<Use>, pieces: &[Piece
     for piece in pieces {
         let (from, to) = (&piece.from, &piece.to);
         if piece.of == 0 {
-            main.entries.extend(entries.by_ref().take(to.entries.saturating_sub(from.entries)));
-            main.paths.extend(paths.by_ref().take(to.paths.saturating_sub(from.paths)));
-            main.risks.extend(risks.by_ref().take(to.risks.saturating_sub(from.risks)));
-            main.sequences.extend(sequences.by_ref().take(to.sequences.saturating_sub(from.sequences)));
+            main.entries.extend(
+                entries
+                    .by_ref()
+                    .take(to.entries.saturating_sub(from.entries)),
+            );
+            main.paths
+                .extend(paths.by_ref().take(to.paths.saturating_sub(from.paths)));
+            main.risks
+                .extend(risks.by_ref().take(to.risks.saturating_sub(from.risks)));
+            main.sequences.extend(
+                sequences
+                    .by_ref()
+                    .take(to.sequences.saturating_sub(from.sequences)),
+            );
             continue;
         }
-        let (Some(used), Some(begun)) = (uses.get_mut(piece.of), begun.get_mut(piece.of)) else { continue };
-        let Some(file) = files.get(used.file) else { continue };
+        let (Some(used), Some(begun)) = (uses.get_mut(piece.of), begun.get_mut(piece.of)) else {
+            continue;
+        };
+        let Some(file) = files.get(used.file) else {
+            continue;
+        };
         let (draft, scope) = (&file.draft, &mut used.scope);
         if !std::mem::replace(begun, true) {
             scope.conditions = main.conditions.len();
-            main.conditions.extend(draft.conditions.iter().map(|c| scope.condition(c)));
+            main.conditions
+                .extend(draft.conditions.iter().map(|c| scope.condition(c)));
         }
-        let part = draft.entries.get(from.entries..to.entries).unwrap_or_default();
-        main.entries.extend(part.iter().map(|e: &Entry| scope.entry(e)));
+        let part = draft
+            .entries
+            .get(from.entries..to.entries)
+            .unwrap_or_default();
+        main.entries
+            .extend(part.iter().map(|e: &Entry| scope.entry(e)));
         let part = draft.paths.get(from.paths..to.paths).unwrap_or_default();
-        main.paths.extend(part.iter().map(|p: &Paths| scope.paths(p)));
+        main.paths
+            .extend(part.iter().map(|p: &Paths| scope.paths(p)));
         let part = draft.risks.get(from.risks..to.risks).unwrap_or_default();
         main.risks.extend(part.iter().map(|r: &Risk| scope.risk(r)));
-        let part = draft.sequences.get(from.sequences..to.sequences).unwrap_or_default();
-        main.sequences.extend(part.iter().map(|s: &Sequence| scope.sequence(s)));
+        let part = draft
+            .sequences
+            .get(from.sequences..to.sequences)
+            .unwrap_or_default();
+        main.sequences
+            .extend(part.iter().map(|s: &Sequence| scope.sequence(s)));
     }
-    let inclusion = |used: Use| files.get(used.file).map(|file| used.scope.inclusion(file, used.chain));
+    let inclusion = |used: Use| {
+        files
+            .get(used.file)
+            .map(|file| used.scope.inclusion(file, used.chain))
+    };
     main.inclusions = uses.into_iter().skip(1).filter_map(inclusion).collect();
     main
 }
@@ -325,7 +452,11 @@ fn cut_cycles(files: &mut [File], sources: &Sources, sink: &mut Diagnostics) {
         };
         let Some(target) = *target else { continue };
         if let Some(first) = stack.iter().position(|(on, _)| *on == target) {
-            sink.push(circle(files, stack.get(first..).unwrap_or_default(), sources));
+            sink.push(circle(
+                files,
+                stack.get(first..).unwrap_or_default(),
+                sources,
+            ));
             closing.push((file, at));
         } else if !done.get(target).copied().unwrap_or(true) {
             stack.push((target, 0));
@@ -338,10 +469,19 @@ fn cut_cycles(files: &mut [File], sources: &Sources, sink: &mut Diagnostics) {
     }
 }
 
-/// The message about a circle. Each entry of the chain is a file and the number behind that of the import it was left by.
+/// The message about a circle. Each entry of the chain is a file and the number behind that of the
+/// import it was left by.
 fn circle(files: &[File], chain: &[(usize, usize)], sources: &Sources) -> Diagnostic {
-    let name = |file: usize| files.get(file).map_or(String::new(), |f| visible(f.name.as_bytes()));
-    let names: Vec<String> = chain.iter().chain(chain.first()).map(|(file, _)| format!("`{}`", name(*file))).collect();
+    let name = |file: usize| {
+        files
+            .get(file)
+            .map_or(String::new(), |f| visible(f.name.as_bytes()))
+    };
+    let names: Vec<String> = chain
+        .iter()
+        .chain(chain.first())
+        .map(|(file, _)| format!("`{}`", name(*file)))
+        .collect();
     let message = match chain {
         [(file, _)] => format!("`{}` imports itself", name(*file)),
         _ => format!("files that import each other: {}", names.join(" -> ")),
@@ -350,11 +490,19 @@ fn circle(files: &[File], chain: &[(usize, usize)], sources: &Sources) -> Diagno
     let next = chain.iter().skip(1).chain(chain.first());
     let edges: Vec<_> = chain.iter().zip(next).collect();
     for ((file, next), (target, _)) in edges.iter().rev() {
-        let import = next.checked_sub(1).and_then(|at| files.get(*file)?.draft.imports.get(at));
+        let import = next
+            .checked_sub(1)
+            .and_then(|at| files.get(*file)?.draft.imports.get(at));
         let Some(import) = import else { continue };
         let line = sources.position(import.place).line;
-        error =
-            error.label(import.source.place, format!("`{}` imports `{}` in line {line}", name(*file), name(*target)));
+        error = error.label(
+            import.source.place,
+            format!(
+                "`{}` imports `{}` in line {line}",
+                name(*file),
+                name(*target)
+            ),
+        );
     }
     error.help("take one of these imports away; what both files need can stand in a third")
 }
@@ -364,7 +512,11 @@ pub(super) fn each_once(all: &mut Diagnostics, draft: &Draft) {
     let imported: BTreeSet<SourceId> = draft.inclusions.iter().map(|i| i.source).collect();
     let mut told = BTreeSet::new();
     all.retain(|diagnostic| {
-        let place = diagnostic.labels.first().map(|l| l.place).filter(|p| imported.contains(&p.source));
+        let place = diagnostic
+            .labels
+            .first()
+            .map(|l| l.place)
+            .filter(|p| imported.contains(&p.source));
         place.is_none_or(|place| told.insert((diagnostic.code, place)))
     });
 }

@@ -5,7 +5,8 @@ use crate::base::glob::{Glob, escape};
 use crate::base::path::RepoPath;
 use crate::base::span::Place;
 use crate::contract::draft::{
-    At, Check, Condition, Entry, Group, Inclusion, Paths, Risk, Sel, SelKind, Sequence, Setting, Verb,
+    At, Check, Condition, Entry, Group, Inclusion, Paths, Risk, Sel, SelKind, Sequence, Setting,
+    Verb,
 };
 
 /// Where the content of a file is put.
@@ -35,13 +36,21 @@ impl Scope {
             Ok(text) if !dir.is_root() => escape(text) + "/",
             _ => String::new(),
         };
-        Self { namespace, dir, prefix, inclusion, conditions: 0 }
+        Self {
+            namespace,
+            dir,
+            prefix,
+            inclusion,
+            conditions: 0,
+        }
     }
 
-    /// What is known of this use of a file. Without a default of its own, its checks work in the directory.
+    /// What is known of this use of a file. Without a default of its own, its checks work in the
+    /// directory.
     pub(super) fn inclusion(&self, file: &File, chain: Vec<Place>) -> Inclusion {
         let draft = &file.draft;
-        let mut defaults: Vec<At<Setting>> = draft.defaults.iter().map(|s| self.setting(s)).collect();
+        let mut defaults: Vec<At<Setting>> =
+            draft.defaults.iter().map(|s| self.setting(s)).collect();
         if !self.dir.is_root() && !defaults.iter().any(|s| matches!(s.value, Setting::Dir(_))) {
             // It stands nowhere, and nothing can be wrong with it: `at` was examined.
             defaults.push(At::new(Setting::Dir(self.path(".")), Place::default()));
@@ -63,11 +72,16 @@ impl Scope {
         names.iter().map(|n| self.name(n)).collect()
     }
 
-    /// A path below the directory. One that cannot be read stays as it is, so that the message about it repeats what was written.
+    /// A path below the directory. One that cannot be read stays as it is, so that the message
+    /// about it repeats what was written.
     fn path(&self, text: &str) -> String {
         match RepoPath::parse(text.as_bytes()) {
             Ok(_) if self.dir.is_root() => text.to_owned(),
-            Ok(path) => match self.dir.join(path.as_bytes()).map(|p| String::from_utf8(p.as_bytes().to_vec())) {
+            Ok(path) => match self
+                .dir
+                .join(path.as_bytes())
+                .map(|p| String::from_utf8(p.as_bytes().to_vec()))
+            {
                 Ok(Ok(path)) => path,
                 _ => text.to_owned(),
             },
@@ -76,19 +90,29 @@ impl Scope {
     }
 
     fn paths_of(&self, paths: &[At<String>]) -> Vec<At<String>> {
-        paths.iter().map(|p| At::new(self.path(&p.value), p.place)).collect()
+        paths
+            .iter()
+            .map(|p| At::new(self.path(&p.value), p.place))
+            .collect()
     }
 
     fn sel(&self, sel: &Sel) -> Sel {
         let (kind, inner) = match &sel.what.value {
-            SelKind::Name(name) => (SelKind::Name(format!("{}{name}", self.namespace)), sel.inner),
+            SelKind::Name(name) => (
+                SelKind::Name(format!("{}{name}", self.namespace)),
+                sel.inner,
+            ),
             // As with paths.
             SelKind::Glob(text) if self.prefix.is_empty() || Glob::parse(text).is_err() => {
                 (SelKind::Glob(text.clone()), sel.inner)
             }
             SelKind::Glob(text) => (SelKind::Glob(format!("{}{text}", self.prefix)), None),
         };
-        Sel { not: sel.not, what: At::new(kind, sel.what.place), inner }
+        Sel {
+            not: sel.not,
+            what: At::new(kind, sel.what.place),
+            inner,
+        }
     }
 
     fn sels(&self, sels: &[Sel]) -> Vec<Sel> {
@@ -96,12 +120,21 @@ impl Scope {
     }
 
     pub(super) fn paths(&self, paths: &Paths) -> Paths {
-        Paths { name: self.name(&paths.name), items: self.sels(&paths.items), inclusion: self.inclusion }
+        Paths {
+            name: self.name(&paths.name),
+            items: self.sels(&paths.items),
+            inclusion: self.inclusion,
+        }
     }
 
     pub(super) fn risk(&self, risk: &Risk) -> Risk {
         let (name, items) = (self.name(&risk.name), self.sels(&risk.items));
-        Risk { name, tier: risk.tier.clone(), items, inclusion: self.inclusion }
+        Risk {
+            name,
+            tier: risk.tier.clone(),
+            items,
+            inclusion: self.inclusion,
+        }
     }
 
     pub(super) fn sequence(&self, sequence: &Sequence) -> Sequence {
@@ -113,7 +146,11 @@ impl Scope {
             At::new(value, group.place)
         };
         let groups = sequence.groups.iter().map(group).collect();
-        Sequence { groups, place: sequence.place, inclusion: self.inclusion }
+        Sequence {
+            groups,
+            place: sequence.place,
+            inclusion: self.inclusion,
+        }
     }
 
     pub(super) fn condition(&self, condition: &At<Condition>) -> At<Condition> {
@@ -142,7 +179,12 @@ impl Scope {
                 place: check.place,
                 inclusion: self.inclusion,
             })),
-            Entry::Use { names, conditions, tier_block, place } => Entry::Use {
+            Entry::Use {
+                names,
+                conditions,
+                tier_block,
+                place,
+            } => Entry::Use {
                 names: self.names(names),
                 conditions: moved(conditions),
                 tier_block: tier_block.clone(),
@@ -153,9 +195,10 @@ impl Scope {
 
     fn verb(&self, verb: &At<Verb>) -> At<Verb> {
         let value = match &verb.value {
-            Verb::File { path, assertions } => {
-                Verb::File { path: At::new(self.path(&path.value), path.place), assertions: assertions.clone() }
-            }
+            Verb::File { path, assertions } => Verb::File {
+                path: At::new(self.path(&path.value), path.place),
+                assertions: assertions.clone(),
+            },
             other => other.clone(),
         };
         At::new(value, verb.place)
@@ -174,8 +217,9 @@ impl Scope {
             Setting::Writes(sels) => Setting::Writes(self.sels(sels)),
             Setting::Context(sels) => Setting::Context(self.sels(sels)),
             Setting::Report(format, sel) => Setting::Report(format.clone(), self.sel(sel)),
-            // Without `..` for those that name no file and no check of this file. What is `exclusive` is a thing outside of
-            // the contract, a port or a database: two uses of one template must not touch it side by side, so it is not renamed.
+            // Without `..` for those that name no file and no check of this file. What is
+            // `exclusive` is a thing outside of the contract, a port or a database: two
+            // uses of one template must not touch it side by side, so it is not renamed.
             other @ (Setting::Describe(_)
             | Setting::Env(..)
             | Setting::PassEnv(_)
@@ -211,7 +255,11 @@ mod tests {
     fn globs_and_paths_below_a_directory() {
         let dir = RepoPath::parse(b"apps/[id]").unwrap();
         let scope = Scope::new("web/".to_owned(), dir, 1);
-        let glob = |text: &str| Sel { not: true, what: at(SelKind::Glob(text.to_owned())), inner: Some(3) };
+        let glob = |text: &str| Sel {
+            not: true,
+            what: at(SelKind::Glob(text.to_owned())),
+            inner: Some(3),
+        };
         for (text, want) in [
             ("**", "apps/\\[id\\]/**"),
             ("{a/**,b}", "apps/\\[id\\]/{a/**,b}"),
@@ -222,7 +270,10 @@ mod tests {
             ("", ""),
         ] {
             let sel = scope.sel(&glob(text));
-            assert_eq!((sel.not, &sel.what.value), (true, &SelKind::Glob(want.to_owned())));
+            assert_eq!(
+                (sel.not, &sel.what.value),
+                (true, &SelKind::Glob(want.to_owned()))
+            );
         }
         for (text, want) in [
             ("a/b", "apps/[id]/a/b"),

@@ -1,4 +1,5 @@
-//! What does the text behind `import` name? A file of this repository, one shipped with vplan, one of another repository.
+//! What does the text behind `import` name? A file of this repository, one shipped with vplan, one
+//! of another repository.
 
 use super::IMPORT_SOURCE;
 use crate::base::diagnostic::{Code, Diagnostic};
@@ -50,7 +51,12 @@ pub struct Fault {
 impl Fault {
     /// Makes one.
     pub fn new(code: Code, message: impl Into<String>, label: impl Into<String>) -> Self {
-        Self { code, message: message.into(), label: label.into(), help: None }
+        Self {
+            code,
+            message: message.into(),
+            label: label.into(),
+            help: None,
+        }
     }
 
     /// Says the way out.
@@ -63,8 +69,12 @@ impl Fault {
     /// The message about the import at a place.
     #[must_use]
     pub fn at(&self, place: Place) -> Diagnostic {
-        let error = Diagnostic::error(self.code, self.message.clone()).label(place, self.label.clone());
-        Diagnostic { help: self.help.clone(), ..error }
+        let error =
+            Diagnostic::error(self.code, self.message.clone()).label(place, self.label.clone());
+        Diagnostic {
+            help: self.help.clone(),
+            ..error
+        }
     }
 }
 
@@ -73,7 +83,8 @@ const PROTOCOLS: [&str; 3] = ["https://", "ssh://", "file://"];
 /// How a git import is written.
 const GIT_USAGE: &str = "it is written `git+https://HOST/REPOSITORY?rev=OBJECTID#path/of/the/file`";
 /// How an import of a shipped contract is written.
-const STD_USAGE: &str = "it is written `std:NAME@VERSION`, as in `std:rust@1`; `vplan std` lists them";
+const STD_USAGE: &str =
+    "it is written `std:NAME@VERSION`, as in `std:rust@1`; `vplan std` lists them";
 
 impl Source {
     /// Reads what stands behind `import` in a file from `importer`.
@@ -82,9 +93,8 @@ impl Source {
     /// Texts that name nothing that can be imported.
     pub fn parse(text: &str, importer: &Source) -> Result<Self, Fault> {
         if text.is_empty() {
-            return Err(
-                unreadable("an import of nothing", "the path is empty").help("name a file, relative to this one")
-            );
+            return Err(unreadable("an import of nothing", "the path is empty")
+                .help("name a file, relative to this one"));
         }
         if let Some(rest) = text.strip_prefix("std:") {
             return std(text, rest);
@@ -98,13 +108,18 @@ impl Source {
         let join = |file: &RepoPath, root: &str| relative(file, text, root);
         Ok(match importer {
             Source::Local(file) => Source::Local(join(file, "the repository")?),
-            Source::Git(origin) => {
-                Source::Git(GitOrigin { path: join(&origin.path, "its repository")?, ..origin.clone() })
-            }
+            Source::Git(origin) => Source::Git(GitOrigin {
+                path: join(&origin.path, "its repository")?,
+                ..origin.clone()
+            }),
             Source::Std { .. } => {
-                let message =
-                    format!("`{}` is relative, and a shipped contract has no directory", visible(text.as_bytes()));
-                return Err(unreadable(message, "relative to no file").help("import `std:NAME@VERSION`"));
+                let message = format!(
+                    "`{}` is relative, and a shipped contract has no directory",
+                    visible(text.as_bytes())
+                );
+                return Err(
+                    unreadable(message, "relative to no file").help("import `std:NAME@VERSION`")
+                );
             }
         })
     }
@@ -124,20 +139,34 @@ fn relative(file: &RepoPath, text: &str, root: &str) -> Result<RepoPath, Fault> 
     let directory = directory.unwrap_or_else(RepoPath::root);
     match directory.join(text.as_bytes()) {
         Ok(path) if path == directory || path.is_root() || text.ends_with('/') => {
-            Err(unreadable(format!("`{shown}` is a directory"), "no file").help("name the contract in it"))
+            Err(unreadable(format!("`{shown}` is a directory"), "no file")
+                .help("name the contract in it"))
         }
         Ok(path) => Ok(path),
-        Err(PathError::Absolute) => Err(unreadable(format!("`{shown}` is absolute"), "not relative to this file")
-            .help("paths are relative to the importing file")),
+        Err(PathError::Absolute) => Err(unreadable(
+            format!("`{shown}` is absolute"),
+            "not relative to this file",
+        )
+        .help("paths are relative to the importing file")),
         Err(PathError::Outside) => Err(unreadable(format!("`{shown}` leaves {root}"), "outside")
-            .help(format!("`..` may go up to the root of {root}, which is {} above this file", levels(&directory)))),
-        Err(PathError::Nul) => Err(unreadable("a path with a NUL character", "no file has such a name")),
+            .help(format!(
+                "`..` may go up to the root of {root}, which is {} above this file",
+                levels(&directory)
+            ))),
+        Err(PathError::Nul) => Err(unreadable(
+            "a path with a NUL character",
+            "no file has such a name",
+        )),
         Err(PathError::Empty) => Err(unreadable("an import of nothing", "the path is empty")),
     }
 }
 
 fn levels(directory: &RepoPath) -> String {
-    match if directory.is_root() { 0 } else { directory.segments().count() } {
+    match if directory.is_root() {
+        0
+    } else {
+        directory.segments().count()
+    } {
         0 => "no level".to_owned(),
         1 => "1 level".to_owned(),
         n => format!("{n} levels"),
@@ -148,20 +177,40 @@ fn std(text: &str, rest: &str) -> Result<Source, Fault> {
     let shown = visible(text.as_bytes());
     let is_name = |n: &str| {
         n.starts_with(|c: char| c.is_ascii_lowercase())
-            && n.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+            && n.bytes()
+                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
     };
     let Some((name, version)) = rest.split_once('@') else {
-        let wrong = unreadable(format!("`{shown}` does not say which version"), "no `@VERSION`");
-        let help = if is_name(rest) { format!("write `std:{rest}@1`") } else { STD_USAGE.to_owned() };
+        let wrong = unreadable(
+            format!("`{shown}` does not say which version"),
+            "no `@VERSION`",
+        );
+        let help = if is_name(rest) {
+            format!("write `std:{rest}@1`")
+        } else {
+            STD_USAGE.to_owned()
+        };
         return Err(wrong.help(help));
     };
-    let number = version.parse().ok().filter(|n| *n > 0 && !version.starts_with(['0', '+']));
+    let number = version
+        .parse()
+        .ok()
+        .filter(|n| *n > 0 && !version.starts_with(['0', '+']));
     match number {
-        _ if !is_name(name) => {
-            Err(unreadable(format!("`{shown}` names no shipped contract"), "no name").help(STD_USAGE))
-        }
-        Some(version) => Ok(Source::Std { name: name.to_owned(), version }),
-        None => Err(unreadable(format!("`{shown}` has no version"), "a version is a number from 1").help(STD_USAGE)),
+        _ if !is_name(name) => Err(unreadable(
+            format!("`{shown}` names no shipped contract"),
+            "no name",
+        )
+        .help(STD_USAGE)),
+        Some(version) => Ok(Source::Std {
+            name: name.to_owned(),
+            version,
+        }),
+        None => Err(unreadable(
+            format!("`{shown}` has no version"),
+            "a version is a number from 1",
+        )
+        .help(STD_USAGE)),
     }
 }
 
@@ -170,7 +219,10 @@ fn git(text: &str, rest: &str) -> Result<GitOrigin, Fault> {
     let shown = visible(text.as_bytes());
     let wrong = |message: String, label: &str| unreadable(message, label).help(GIT_USAGE);
     if text.contains(|c: char| c.is_whitespace() || is_unsafe_to_show(c)) {
-        return Err(wrong(format!("`{shown}` holds a blank or a control character"), "no URL has any"));
+        return Err(wrong(
+            format!("`{shown}` holds a blank or a control character"),
+            "no URL has any",
+        ));
     }
     let (locator, path) = rest.split_once('#').unwrap_or((rest, ""));
     let (url, query) = locator.split_once('?').unwrap_or((locator, ""));
@@ -183,50 +235,93 @@ fn git(text: &str, rest: &str) -> Result<GitOrigin, Fault> {
     let (protocol, place) = url.split_once("://").unwrap_or_default();
     let host = place.split('/').next().unwrap_or_default();
     let address = host.rsplit('@').next().unwrap_or_default();
-    if (protocol == "file") != host.is_empty() || address.starts_with('-') || !place.contains('/') || place == "/" {
-        return Err(wrong(format!("`{shown}` names no repository"), "no host, or no path on it"));
+    if (protocol == "file") != host.is_empty()
+        || address.starts_with('-')
+        || !place.contains('/')
+        || place == "/"
+    {
+        return Err(wrong(
+            format!("`{shown}` names no repository"),
+            "no host, or no path on it",
+        ));
     }
-    if host.split_once('@').is_some_and(|(user, _)| user.contains(':')) {
-        return Err(wrong(format!("`git+{protocol}://…` holds a password"), "whoever reads the contract reads it")
-            .help("leave it out; git asks its credential helper"));
+    if host
+        .split_once('@')
+        .is_some_and(|(user, _)| user.contains(':'))
+    {
+        return Err(wrong(
+            format!("`git+{protocol}://…` holds a password"),
+            "whoever reads the contract reads it",
+        )
+        .help("leave it out; git asks its credential helper"));
     }
     let revision = match query.strip_prefix("rev=") {
         None | Some("") => {
-            return Err(wrong(format!("`{shown}` does not say which revision"), "no `?rev=OBJECTID`"));
+            return Err(wrong(
+                format!("`{shown}` does not say which revision"),
+                "no `?rev=OBJECTID`",
+            ));
         }
         Some(revision) => revision,
     };
-    let hex = revision.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+    let hex = revision
+        .bytes()
+        .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
     if !hex || !matches!(revision.len(), 40 | 64) {
-        let upper = revision.bytes().all(|b| b.is_ascii_hexdigit()) && matches!(revision.len(), 40 | 64);
+        let upper =
+            revision.bytes().all(|b| b.is_ascii_hexdigit()) && matches!(revision.len(), 40 | 64);
         let help = if upper {
             format!("write `{}`", revision.to_ascii_lowercase())
         } else {
             "name the commit in full, 40 or 64 hexadecimal digits (`git rev-parse REV`): a branch or a tag moves"
                 .to_owned()
         };
-        return Err(
-            wrong(format!("`{}` is no revision", visible(revision.as_bytes())), "not a whole object id").help(help)
-        );
+        return Err(wrong(
+            format!("`{}` is no revision", visible(revision.as_bytes())),
+            "not a whole object id",
+        )
+        .help(help));
     }
     match RepoPath::parse(path.as_bytes()) {
-        Ok(path) if !path.is_root() => Ok(GitOrigin { url: url.to_owned(), revision: revision.to_owned(), path }),
-        _ if path.is_empty() => Err(wrong(format!("`{shown}` does not say which file"), "no `#path`")),
-        _ => Err(wrong(format!("`{}` is no file of that repository", visible(path.as_bytes())), "not below its root")),
+        Ok(path) if !path.is_root() => Ok(GitOrigin {
+            url: url.to_owned(),
+            revision: revision.to_owned(),
+            path,
+        }),
+        _ if path.is_empty() => Err(wrong(
+            format!("`{shown}` does not say which file"),
+            "no `#path`",
+        )),
+        _ => Err(wrong(
+            format!(
+                "`{}` is no file of that repository",
+                visible(path.as_bytes())
+            ),
+            "not below its root",
+        )),
     }
 }
 
 /// `https` of `https://…`, and of what looks like it.
 fn scheme(text: &str) -> Option<&str> {
     let (scheme, rest) = text.split_once(':')?;
-    let known = matches!(scheme, "http" | "https" | "ssh" | "git" | "file" | "npm" | "github");
-    let is_scheme = scheme.len() > 1 && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
+    let known = matches!(
+        scheme,
+        "http" | "https" | "ssh" | "git" | "file" | "npm" | "github"
+    );
+    let is_scheme = scheme.len() > 1
+        && scheme
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
     (is_scheme && (known || rest.starts_with("//"))).then_some(scheme)
 }
 
 fn foreign(text: &str, scheme: &str) -> Fault {
     let shown = visible(text.as_bytes());
-    let fault = unreadable(format!("`{shown}` is nothing that can be imported"), &format!("unknown kind `{scheme}:`"));
+    let fault = unreadable(
+        format!("`{shown}` is nothing that can be imported"),
+        &format!("unknown kind `{scheme}:`"),
+    );
     match scheme {
         "https" | "ssh" | "file" if text.contains("?rev=") => fault.help(format!("write `git+{shown}`")),
         _ => fault.help(
@@ -247,30 +342,68 @@ mod tests {
 
     fn git_file(path: &str) -> Source {
         let path = RepoPath::parse(path.as_bytes()).unwrap();
-        Source::Git(GitOrigin { url: "https://h/r".to_owned(), revision: REV.to_owned(), path })
+        Source::Git(GitOrigin {
+            url: "https://h/r".to_owned(),
+            revision: REV.to_owned(),
+            path,
+        })
     }
 
     #[test]
     fn what_is_named() {
-        let std = || Source::Std { name: "rust".to_owned(), version: 1 };
+        let std = || Source::Std {
+            name: "rust".to_owned(),
+            version: 1,
+        };
         for (text, importer, want) in [
-            ("lib.vplan", local("contracts/verify.vplan"), "contracts/lib.vplan"),
-            ("./lib.vplan", local("contracts/verify.vplan"), "contracts/lib.vplan"),
-            ("../apps/web/v.vplan", local("contracts/verify.vplan"), "apps/web/v.vplan"),
+            (
+                "lib.vplan",
+                local("contracts/verify.vplan"),
+                "contracts/lib.vplan",
+            ),
+            (
+                "./lib.vplan",
+                local("contracts/verify.vplan"),
+                "contracts/lib.vplan",
+            ),
+            (
+                "../apps/web/v.vplan",
+                local("contracts/verify.vplan"),
+                "apps/web/v.vplan",
+            ),
             ("a/../b.vplan", local("verify.vplan"), "b.vplan"),
             ("./std:x", local("v.vplan"), "std:x"),
             ("a:b", local("v.vplan"), "a:b"),
             ("std:rust@1", local("v.vplan"), "std:rust@1"),
             ("std:rust@12", std(), "std:rust@12"),
             ("std:rust@1", git_file("d/v.vplan"), "std:rust@1"),
-            ("lib.vplan", git_file("d/v.vplan"), &format!("git+https://h/r?rev={REV}#d/lib.vplan")),
-            ("../lib.vplan", git_file("d/v.vplan"), &format!("git+https://h/r?rev={REV}#lib.vplan")),
+            (
+                "lib.vplan",
+                git_file("d/v.vplan"),
+                &format!("git+https://h/r?rev={REV}#d/lib.vplan"),
+            ),
+            (
+                "../lib.vplan",
+                git_file("d/v.vplan"),
+                &format!("git+https://h/r?rev={REV}#lib.vplan"),
+            ),
         ] {
-            assert_eq!(Source::parse(text, &importer).map(|s| s.to_string()), Ok(want.to_owned()), "{text}");
+            assert_eq!(
+                Source::parse(text, &importer).map(|s| s.to_string()),
+                Ok(want.to_owned()),
+                "{text}"
+            );
         }
-        for url in ["https://h/r.git", "ssh://git@h/a/b", "file:///srv/r", "https://h:8080/~u/r"] {
+        for url in [
+            "https://h/r.git",
+            "ssh://git@h/a/b",
+            "file:///srv/r",
+            "https://h:8080/~u/r",
+        ] {
             let text = format!("git+{url}?rev={REV}#./a//b.vplan");
-            let Ok(Source::Git(origin)) = Source::parse(&text, &local("v.vplan")) else { panic!("{text}") };
+            let Ok(Source::Git(origin)) = Source::parse(&text, &local("v.vplan")) else {
+                panic!("{text}")
+            };
             assert_eq!(origin.to_string(), format!("git+{url}?rev={REV}#a/b.vplan"));
         }
     }
@@ -295,20 +428,38 @@ mod tests {
             ("std:rust@0".to_owned(), "a version is a number from 1"),
             ("std:rust@01".to_owned(), "a version is a number from 1"),
             ("std:rust@x".to_owned(), "a version is a number from 1"),
-            ("std:rust@99999999999".to_owned(), "a version is a number from 1"),
-            ("git+http://h/r".to_owned(), "`https`, `ssh` or `file` is expected"),
+            (
+                "std:rust@99999999999".to_owned(),
+                "a version is a number from 1",
+            ),
+            (
+                "git+http://h/r".to_owned(),
+                "`https`, `ssh` or `file` is expected",
+            ),
             ("git+ext::sh -c x".to_owned(), "no URL has any"),
             ("git+https://h".to_owned(), "no host, or no path on it"),
             ("git+https:///r".to_owned(), "no host, or no path on it"),
             ("git+file://h/r".to_owned(), "no host, or no path on it"),
-            ("git+ssh://-oProxyCommand=x/r".to_owned(), "no host, or no path on it"),
+            (
+                "git+ssh://-oProxyCommand=x/r".to_owned(),
+                "no host, or no path on it",
+            ),
             ("git+ssh://u@-o/r".to_owned(), "no host, or no path on it"),
-            ("git+https://u:secret@h/r?rev=x".to_owned(), "whoever reads the contract reads it"),
+            (
+                "git+https://u:secret@h/r?rev=x".to_owned(),
+                "whoever reads the contract reads it",
+            ),
             (origin(""), "no `?rev=OBJECTID`"),
             (origin("?rev="), "no `?rev=OBJECTID`"),
             (origin("?rev=main#a"), "not a whole object id"),
-            (origin(&format!("?rev={}#a", REV.to_uppercase())), "not a whole object id"),
-            (origin(&format!("?rev={REV}&x=1#a")), "not a whole object id"),
+            (
+                origin(&format!("?rev={}#a", REV.to_uppercase())),
+                "not a whole object id",
+            ),
+            (
+                origin(&format!("?rev={REV}&x=1#a")),
+                "not a whole object id",
+            ),
             (origin(&format!("?rev={REV}")), "no `#path`"),
             (origin(&format!("?rev={REV}#")), "no `#path`"),
             (origin(&format!("?rev={REV}#../x")), "not below its root"),
@@ -319,7 +470,13 @@ mod tests {
             assert_eq!(fault.label, label, "{text}");
             assert!(!fault.message.contains("secret"));
         }
-        let std = Source::Std { name: "rust".to_owned(), version: 1 };
-        assert_eq!(Source::parse("a.vplan", &std).unwrap_err().label, "relative to no file");
+        let std = Source::Std {
+            name: "rust".to_owned(),
+            version: 1,
+        };
+        assert_eq!(
+            Source::parse("a.vplan", &std).unwrap_err().label,
+            "relative to no file"
+        );
     }
 }

@@ -1,6 +1,8 @@
-//! What is a change compared with when nobody says? The merge base of HEAD with the branch that it is made for.
+//! What is a change compared with when nobody says? The merge base of HEAD with the branch that it
+//! is made for.
 //!
-//! The references of a repository can be written by who may write the repository: this base is for people, not against them.
+//! The references of a repository can be written by who may write the repository: this base is for
+//! people, not against them.
 
 use super::kept::Kept;
 use crate::base::diagnostic::Diagnostics;
@@ -30,14 +32,15 @@ pub struct Statement<'a> {
 /// What a change is compared with when nobody says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DefaultBase {
-    /// The commit: the merge base of HEAD and the branch, the empty tree where they have nothing in common, HEAD where no branch
-    /// is known. `None` on a branch without commits.
+    /// The commit: the merge base of HEAD and the branch, the empty tree where they have nothing
+    /// in common, HEAD where no branch is known. `None` on a branch without commits.
     pub commit: Option<Oid>,
     /// The full name of the branch's reference, if it is known.
     pub reference: Option<String>,
     /// How it was found, or why not.
     pub how: How,
-    /// The branch of a `base` line that does not count, because the contract at its merge base does not say the same.
+    /// The branch of a `base` line that does not count, because the contract at its merge base
+    /// does not say the same.
     pub ignored: Option<String>,
 }
 
@@ -93,10 +96,15 @@ impl Lacking {
         match (&self.branch, self.apart) {
             (Some(branch), true) => {
                 let branch = visible(branch.as_bytes());
-                format!("this clone is shallow, and has nothing that `{branch}`{remote} and `HEAD` have in common")
+                format!(
+                    "this clone is shallow, and has nothing that `{branch}`{remote} and `HEAD` have in common"
+                )
             }
             (Some(branch), false) => {
-                format!("this clone does not have the branch `{}`{remote}", visible(branch.as_bytes()))
+                format!(
+                    "this clone does not have the branch `{}`{remote}",
+                    visible(branch.as_bytes())
+                )
             }
             (None, _) => format!("this clone does not know the default branch{remote}"),
         }
@@ -110,8 +118,12 @@ impl Lacking {
         let deep = if self.shallow { "--unshallow " } else { "" };
         Some(match branch {
             Some(branch) if self.follows => format!("git fetch {deep}{remote} {branch}"),
-            Some(branch) => format!("git fetch {deep}{remote} +refs/heads/{branch}:refs/remotes/{remote}/{branch}"),
-            None if self.follows => format!("git fetch {deep}{remote} && git remote set-head {remote} -a"),
+            Some(branch) => format!(
+                "git fetch {deep}{remote} +refs/heads/{branch}:refs/remotes/{remote}/{branch}"
+            ),
+            None if self.follows => {
+                format!("git fetch {deep}{remote} && git remote set-head {remote} -a")
+            }
             None => format!(
                 "git fetch {deep}{remote} '+refs/heads/*:refs/remotes/{remote}/*' && git remote set-head {remote} -a"
             ),
@@ -123,21 +135,29 @@ impl DefaultBase {
     /// What is compared, for people: one line.
     #[must_use]
     pub fn description(&self) -> String {
-        let Some(commit) = &self.commit else { return "the work tree, on a branch without commits".to_owned() };
+        let Some(commit) = &self.commit else {
+            return "the work tree, on a branch without commits".to_owned();
+        };
         match &self.reference {
             Some(reference) if is_empty_tree(commit) => {
                 let shown = visible(reference.as_bytes());
-                format!("the work tree against nothing, as `{shown}` and `HEAD` have no common ancestor")
+                format!(
+                    "the work tree against nothing, as `{shown}` and `HEAD` have no common ancestor"
+                )
             }
             Some(reference) => {
                 let shown = visible(reference.as_bytes());
-                format!("the work tree against the merge base of `{shown}` and `HEAD` ({})", commit.short())
+                format!(
+                    "the work tree against the merge base of `{shown}` and `HEAD` ({})",
+                    commit.short()
+                )
             }
             None => format!("the work tree against `HEAD` ({})", commit.short()),
         }
     }
 
-    /// What this clone lacks, if that is why no base is known: where nobody can look, it is an error.
+    /// What this clone lacks, if that is why no base is known: where nobody can look, it is an
+    /// error.
     #[must_use]
     pub fn lacking(&self) -> Option<&Lacking> {
         match &self.how {
@@ -182,14 +202,33 @@ type Found<T> = Result<T, Unknown>;
 ///
 /// # Errors
 /// What git says, where it is asked. That nothing is known is none.
-pub fn default_base(git: &Git, statement: Option<Statement<'_>>, kept: &Kept) -> Result<DefaultBase, GitError> {
+pub fn default_base(
+    git: &Git,
+    statement: Option<Statement<'_>>,
+    kept: &Kept,
+) -> Result<DefaultBase, GitError> {
     let Some(head) = git.head()? else {
-        return Ok(DefaultBase { commit: None, reference: None, how: How::Unborn, ignored: None });
+        return Ok(DefaultBase {
+            commit: None,
+            reference: None,
+            how: How::Unborn,
+            ignored: None,
+        });
     };
     let refs = Refs::new(git);
-    let view = View { git, kept, head, remote: Whence::of(refs.remotes()?), refs };
-    let unknown =
-        |why: Unknown| DefaultBase { commit: Some(head), reference: None, how: How::Unknown(why), ignored: None };
+    let view = View {
+        git,
+        kept,
+        head,
+        remote: Whence::of(refs.remotes()?),
+        refs,
+    };
+    let unknown = |why: Unknown| DefaultBase {
+        commit: Some(head),
+        reference: None,
+        how: How::Unknown(why),
+        ignored: None,
+    };
     let known = |(branch, commit): (Branch, Oid), how: How| DefaultBase {
         commit: Some(commit),
         reference: Some(branch.reference),
@@ -202,7 +241,9 @@ pub fn default_base(git: &Git, statement: Option<Statement<'_>>, kept: &Kept) ->
             Err(why) => return Ok(unknown(why)),
             Ok(branch) => match view.since(branch)? {
                 Err(why) => return Ok(unknown(why)),
-                Ok(found) if view.agrees(statement, &found.1)? => return Ok(known(found, How::Statement)),
+                Ok(found) if view.agrees(statement, &found.1)? => {
+                    return Ok(known(found, How::Statement));
+                }
                 Ok(_) => ignored = Some(statement.branch.to_owned()),
             },
         }
@@ -211,11 +252,14 @@ pub fn default_base(git: &Git, statement: Option<Statement<'_>>, kept: &Kept) ->
         Ok((branch, how)) => view.since(branch)?.map(|found| known(found, how)),
         Err(why) => Err(why),
     };
-    Ok(DefaultBase { ignored, ..found.unwrap_or_else(unknown) })
+    Ok(DefaultBase {
+        ignored,
+        ..found.unwrap_or_else(unknown)
+    })
 }
 
-/// The merge base of two commits, by what is kept of them; the empty tree where they have nothing in common. Inside `None`
-/// where the history is cut off before it.
+/// The merge base of two commits, by what is kept of them; the empty tree where they have nothing
+/// in common. Inside `None` where the history is cut off before it.
 ///
 /// # Errors
 /// What git says.
@@ -230,9 +274,8 @@ pub fn common(git: &Git, one: &Oid, two: &Oid, kept: &Kept) -> Result<Option<Oid
     let found = match git.merge_base("", one, two) {
         Ok(id) => id,
         Err(GitError::NoMergeBase { shallow: true, .. }) => return Ok(None),
-        Err(GitError::NoMergeBase { .. }) => {
-            Oid::empty_tree(one.length()).ok_or_else(|| GitError::Unreadable("merge-base".to_owned()))?
-        }
+        Err(GitError::NoMergeBase { .. }) => Oid::empty_tree(one.length())
+            .ok_or_else(|| GitError::Unreadable("merge-base".to_owned()))?,
         Err(error) => return Err(error),
     };
     // Where the ancestors of a commit are not what it says, the answer is not one for ever.
@@ -249,19 +292,38 @@ pub fn common(git: &Git, one: &Oid, two: &Oid, kept: &Kept) -> Result<Option<Oid
 pub fn apart(git: &Git, revision: &str) -> Result<Lacking, GitError> {
     let remotes = Refs::new(git).remotes()?;
     let short = revision.strip_prefix("refs/remotes/").unwrap_or(revision);
-    let named = remotes.iter().find_map(|r| short.strip_prefix(&r.name)?.strip_prefix('/').map(|b| (r.clone(), b)));
+    let named = remotes.iter().find_map(|r| {
+        short
+            .strip_prefix(&r.name)?
+            .strip_prefix('/')
+            .map(|b| (r.clone(), b))
+    });
     let (remote, branch) = match (named, Whence::of(remotes)) {
         (Some((remote, branch)), _) => (Some(remote), branch.to_owned()),
-        (None, Whence::Remote(remote)) => {
-            (Some(remote), revision.strip_prefix("refs/heads/").unwrap_or(revision).to_owned())
-        }
+        (None, Whence::Remote(remote)) => (
+            Some(remote),
+            revision
+                .strip_prefix("refs/heads/")
+                .unwrap_or(revision)
+                .to_owned(),
+        ),
         (None, _) => (None, revision.to_owned()),
     };
     let follows = remote.as_ref().is_some_and(|r| r.follows(&branch));
     // An id is no name of a branch; all branches are then fetched.
     let is_id = branch.len() >= 7 && branch.bytes().all(|b| b.is_ascii_hexdigit());
-    let (follows, branch) = if is_id || branch == "HEAD" { (true, None) } else { (follows, Some(branch)) };
-    Ok(Lacking { remote: remote.map(|r| r.name), branch, apart: true, shallow: true, follows })
+    let (follows, branch) = if is_id || branch == "HEAD" {
+        (true, None)
+    } else {
+        (follows, Some(branch))
+    };
+    Ok(Lacking {
+        remote: remote.map(|r| r.name),
+        branch,
+        apart: true,
+        shallow: true,
+        follows,
+    })
 }
 
 /// Whether what is compared with is no commit, but nothing.
@@ -297,7 +359,9 @@ impl Whence {
                 shallow: git.layout().is_shallow(),
                 follows: remote.follows(branch.unwrap_or("*")),
             }),
-            Whence::Several(remotes) => Unknown::SeveralRemotes(remotes.iter().map(|r| r.name.clone()).collect()),
+            Whence::Several(remotes) => {
+                Unknown::SeveralRemotes(remotes.iter().map(|r| r.name.clone()).collect())
+            }
             Whence::Nowhere => Unknown::Nothing,
         }
     }
@@ -305,7 +369,8 @@ impl Whence {
 
 /// Whether a name reads like a branch of this remote.
 fn is_of(name: &str, remote: &str) -> bool {
-    name.strip_prefix(remote).is_some_and(|rest| rest.starts_with('/'))
+    name.strip_prefix(remote)
+        .is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// A repository, looked at for its default branch.
@@ -322,7 +387,8 @@ impl View<'_> {
         Ok(self.refs.id(&reference)?.map(|id| Branch { reference, id }))
     }
 
-    /// The branch of this name: a remote's before the local one, and never the one that is checked out.
+    /// The branch of this name: a remote's before the local one, and never the one that is checked
+    /// out.
     fn branch(&self, name: &str) -> Result<Found<Branch>, GitError> {
         let full = name.starts_with("refs/");
         let mut candidates = Vec::new();
@@ -330,15 +396,24 @@ impl View<'_> {
             _ if full => candidates.push(name.to_owned()),
             // `origin/main` is what the remote has of `main`, and no local branch of that name.
             Whence::Remote(remote) => {
-                candidates.extend(is_of(name, &remote.name).then(|| format!("refs/remotes/{name}")));
+                candidates
+                    .extend(is_of(name, &remote.name).then(|| format!("refs/remotes/{name}")));
                 candidates.push(format!("refs/remotes/{}/{name}", remote.name));
             }
             Whence::Several(remotes) => {
-                candidates.extend(remotes.iter().any(|r| is_of(name, &r.name)).then(|| format!("refs/remotes/{name}")));
+                candidates.extend(
+                    remotes
+                        .iter()
+                        .any(|r| is_of(name, &r.name))
+                        .then(|| format!("refs/remotes/{name}")),
+                );
             }
             Whence::Nowhere => {}
         }
-        let of_remote = is_of(name, "origin") || candidates.iter().any(|c| *c == format!("refs/remotes/{name}"));
+        let of_remote = is_of(name, "origin")
+            || candidates
+                .iter()
+                .any(|c| *c == format!("refs/remotes/{name}"));
         candidates.extend((!full && !of_remote).then(|| format!("refs/heads/{name}")));
         let checked_out = self.refs.head()?;
         for candidate in candidates {
@@ -348,9 +423,18 @@ impl View<'_> {
                 return Ok(Ok(branch));
             }
         }
-        let own = |remote: &Remote| name.strip_prefix(&remote.name).and_then(|rest| rest.strip_prefix('/'));
-        let of_remote = if let Whence::Remote(remote) = &self.remote { own(remote) } else { None };
-        let short = of_remote.or_else(|| name.strip_prefix("refs/heads/")).unwrap_or(name);
+        let own = |remote: &Remote| {
+            name.strip_prefix(&remote.name)
+                .and_then(|rest| rest.strip_prefix('/'))
+        };
+        let of_remote = if let Whence::Remote(remote) = &self.remote {
+            own(remote)
+        } else {
+            None
+        };
+        let short = of_remote
+            .or_else(|| name.strip_prefix("refs/heads/"))
+            .unwrap_or(name);
         Ok(Err(match self.remote.lacking(self.git, Some(short)) {
             Unknown::Nothing if checked_out.is_some_and(|h| h == format!("refs/heads/{short}")) => {
                 Unknown::CheckedOut(short.to_owned())
@@ -410,17 +494,34 @@ impl View<'_> {
             None => {
                 let short = |name: &str| name.split_once('/').map(|(_, rest)| rest.to_owned());
                 let (remote, name) = match branch.reference.strip_prefix("refs/remotes/") {
-                    Some(rest) => (rest.split_once('/').map(|(remote, _)| remote.to_owned()), short(rest)),
-                    None => (None, branch.reference.strip_prefix("refs/heads/").map(str::to_owned)),
+                    Some(rest) => (
+                        rest.split_once('/').map(|(remote, _)| remote.to_owned()),
+                        short(rest),
+                    ),
+                    None => (
+                        None,
+                        branch
+                            .reference
+                            .strip_prefix("refs/heads/")
+                            .map(str::to_owned),
+                    ),
                 };
                 let (remote, follows) = match (&self.remote, remote, &name) {
-                    (Whence::Remote(one), None, Some(name)) => (Some(one.name.clone()), one.follows(name)),
+                    (Whence::Remote(one), None, Some(name)) => {
+                        (Some(one.name.clone()), one.follows(name))
+                    }
                     (Whence::Remote(one), Some(remote), Some(name)) if one.name == remote => {
                         (Some(remote), one.follows(name))
                     }
                     (_, remote, _) => (remote, false),
                 };
-                Err(Unknown::Lacking(Lacking { remote, branch: name, apart: true, shallow: true, follows }))
+                Err(Unknown::Lacking(Lacking {
+                    remote,
+                    branch: name,
+                    apart: true,
+                    shallow: true,
+                    follows,
+                }))
             }
         })
     }
@@ -434,7 +535,10 @@ impl View<'_> {
             None => {
                 let answer = match self.git.file_at(commit, statement.contract, MAX_CONTRACT)? {
                     None => "-".to_owned(),
-                    Some(bytes) => format!("={}", named_in(statement.contract, &bytes).unwrap_or_default()),
+                    Some(bytes) => format!(
+                        "={}",
+                        named_in(statement.contract, &bytes).unwrap_or_default()
+                    ),
                 };
                 self.kept.put(&question, &answer);
                 answer
@@ -447,7 +551,10 @@ impl View<'_> {
 /// The branch that a contract names, without what it imports.
 fn named_in(path: &RepoPath, bytes: &[u8]) -> Option<String> {
     let mut sources = Sources::default();
-    let id = sources.add(Source::new(path.to_string(), std::str::from_utf8(bytes).ok()?));
+    let id = sources.add(Source::new(
+        path.to_string(),
+        std::str::from_utf8(bytes).ok()?,
+    ));
     let mut sink = Diagnostics::default();
     let draft = front::lower_within(&sources, id, usize::MAX, &mut sink);
     match draft.bases.as_slice() {

@@ -1,4 +1,5 @@
-//! Which of the changed files did only earlier commits change? What the work tree has of them is what HEAD has.
+//! Which of the changed files did only earlier commits change? What the work tree has of them is
+//! what HEAD has.
 
 use super::kept::Kept;
 use crate::base::change::ChangeSet;
@@ -27,7 +28,9 @@ pub fn earlier(
     changes: &ChangeSet,
     kept: &Kept,
 ) -> Result<Option<BTreeSet<RepoPath>>, GitError> {
-    let Some(head) = git.head()?.filter(|head| head != base) else { return Ok(Some(BTreeSet::new())) };
+    let Some(head) = git.head()?.filter(|head| head != base) else {
+        return Ok(Some(BTreeSet::new()));
+    };
     let question = format!("difference {head} {base}");
     let committed = match kept.large(&question).and_then(|bytes| read(&bytes)) {
         Some(list) => list,
@@ -42,9 +45,17 @@ pub fn earlier(
         return Ok(None);
     }
     let changed: BTreeSet<&RepoPath> = changes.files().iter().map(|f| &f.path).collect();
-    let Ok(beneath) = Beneath::open(git.root()) else { return Ok(None) };
+    let Ok(beneath) = Beneath::open(git.root()) else {
+        return Ok(None);
+    };
     let is_same = |(path, at): &(RepoPath, At)| changed.contains(path) && is_at(&beneath, path, at);
-    Ok(Some(committed.into_iter().filter(is_same).map(|(path, _)| path).collect()))
+    Ok(Some(
+        committed
+            .into_iter()
+            .filter(is_same)
+            .map(|(path, _)| path)
+            .collect(),
+    ))
 }
 
 /// Whether the work tree has at a path what a commit has there.
@@ -55,9 +66,13 @@ fn is_at(beneath: &Beneath, path: &RepoPath, at: &At) -> bool {
         (None, None) => matches!(beneath.inspect(path).target, Err(ReadError::Missing)),
         (Some((SYMLINK, id)), Some(target)) => is_blob(id, target.len() as u64, &*target),
         (Some((mode @ (PLAIN | EXECUTABLE), id)), None) => beneath.file(path).is_ok_and(|file| {
-            let Ok(meta) = file.metadata() else { return false };
+            let Ok(meta) = file.metadata() else {
+                return false;
+            };
             let executable = meta.permissions().mode() & 0o100 != 0;
-            executable == (*mode == EXECUTABLE) && meta.len() <= MAX_FILE && is_blob(id, meta.len(), file)
+            executable == (*mode == EXECUTABLE)
+                && meta.len() <= MAX_FILE
+                && is_blob(id, meta.len(), file)
         }),
         _ => false,
     }

@@ -1,6 +1,8 @@
-//! What was found out about commits before? Kept by their ids, which never change their meaning, in the state directory.
+//! What was found out about commits before? Kept by their ids, which never change their meaning, in
+//! the state directory.
 //!
-//! What is missing or damaged costs time and nothing else: each line carries the digest of what it says.
+//! What is missing or damaged costs time and nothing else: each line carries the digest of what it
+//! says.
 
 use crate::base::canon::Digest;
 use crate::effect::files;
@@ -38,7 +40,10 @@ impl Kept {
     /// Keeps in the state directory of the repository at `root`, below `base`.
     #[must_use]
     pub fn below(base: PathBuf, root: &Path) -> Self {
-        Self { place: Some((base, root.to_owned())), lines: RefCell::default() }
+        Self {
+            place: Some((base, root.to_owned())),
+            lines: RefCell::default(),
+        }
     }
 
     /// What was answered to this question. Neither has a tab or a line end.
@@ -49,12 +54,19 @@ impl Kept {
             *self.lines.borrow_mut() = Some(lines);
         }
         let lines = self.lines.borrow();
-        lines.iter().flatten().find(|(q, _)| q == question).map(|(_, answer)| answer.clone())
+        lines
+            .iter()
+            .flatten()
+            .find(|(q, _)| q == question)
+            .map(|(_, answer)| answer.clone())
     }
 
     /// Keeps an answer. That it could not be kept costs time only.
     pub fn put(&self, question: &str, answer: &str) {
-        if [question, answer].iter().any(|text| text.contains(['\t', '\n', '\r'])) {
+        if [question, answer]
+            .iter()
+            .any(|text| text.contains(['\t', '\n', '\r']))
+        {
             return;
         }
         // Others may have kept something meanwhile; of two at the same instant one is asked again.
@@ -64,8 +76,13 @@ impl Kept {
         let surplus = lines.len().saturating_sub(MOST);
         lines.drain(..surplus);
         if let Some((base, root)) = &self.place {
-            let text: String = lines.iter().map(|(q, a)| format!("{}\t{q}\t{a}\n", sum(q, a))).collect();
-            match StateDir::open(base, root).map(|state| files::replace(&state.path.join(NAME), text.as_bytes())) {
+            let text: String = lines
+                .iter()
+                .map(|(q, a)| format!("{}\t{q}\t{a}\n", sum(q, a)))
+                .collect();
+            match StateDir::open(base, root)
+                .map(|state| files::replace(&state.path.join(NAME), text.as_bytes()))
+            {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => tracing::debug!(%error, "not kept"),
                 Err(error) => tracing::debug!(%error, "not kept"),
@@ -86,7 +103,9 @@ impl Kept {
 
     /// Keeps an answer of any bytes in the place of the one before.
     pub fn put_large(&self, question: &str, answer: &[u8]) {
-        let Some((base, root)) = &self.place else { return };
+        let Some((base, root)) = &self.place else {
+            return;
+        };
         if answer.len() as u64 > MAX_LARGE / 2 {
             return;
         }
@@ -99,8 +118,12 @@ impl Kept {
     }
 
     fn read(&self) -> Vec<(String, String)> {
-        let Some((base, root)) = &self.place else { return self.lines.borrow().clone().unwrap_or_default() };
-        let Ok(Some(state)) = StateDir::find(base, root) else { return Vec::new() };
+        let Some((base, root)) = &self.place else {
+            return self.lines.borrow().clone().unwrap_or_default();
+        };
+        let Ok(Some(state)) = StateDir::find(base, root) else {
+            return Vec::new();
+        };
         let bytes = files::read_plain(&state.path.join(NAME), MAX).unwrap_or_default();
         let whole = |line: &str| {
             let mut fields = line.split('\t');
@@ -108,7 +131,10 @@ impl Kept {
             (fields.next().is_none() && sum(question, answer) == sum_of)
                 .then(|| (question.to_owned(), answer.to_owned()))
         };
-        String::from_utf8_lossy(&bytes).lines().filter_map(whole).collect()
+        String::from_utf8_lossy(&bytes)
+            .lines()
+            .filter_map(whole)
+            .collect()
     }
 }
 
@@ -134,12 +160,22 @@ mod tests {
         kept().put("d", "");
         kept().put("a b", "e");
         kept().put("x\ty", "never");
-        assert_eq!((kept().get("a b"), kept().get("d")), (Some("e".to_owned()), Some(String::new())));
-        let path = StateDir::find(&state.path().join("s"), tree.path()).unwrap().unwrap().path.join(NAME);
+        assert_eq!(
+            (kept().get("a b"), kept().get("d")),
+            (Some("e".to_owned()), Some(String::new()))
+        );
+        let path = StateDir::find(&state.path().join("s"), tree.path())
+            .unwrap()
+            .unwrap()
+            .path
+            .join(NAME);
         let text = std::fs::read_to_string(&path).unwrap();
         assert_eq!(text.lines().count(), 2);
         std::fs::write(&path, text.replace("\te\n", "\tf\n")).unwrap();
-        assert_eq!((kept().get("a b"), kept().get("d")), (None, Some(String::new())));
+        assert_eq!(
+            (kept().get("a b"), kept().get("d")),
+            (None, Some(String::new()))
+        );
         std::fs::write(&path, b"\xff\xfe\0").unwrap();
         assert_eq!(kept().get("d"), None);
         std::fs::remove_file(&path).unwrap();
@@ -156,7 +192,11 @@ mod tests {
         kept.put_large("a", b"x\0\ny");
         assert_eq!(kept.large("a").as_deref(), Some(&b"x\0\ny"[..]));
         assert_eq!(kept.large("b"), None);
-        let path = StateDir::find(&state.path().join("s"), tree.path()).unwrap().unwrap().path.join(LARGE);
+        let path = StateDir::find(&state.path().join("s"), tree.path())
+            .unwrap()
+            .unwrap()
+            .path
+            .join(LARGE);
         let mut bytes = std::fs::read(&path).unwrap();
         *bytes.last_mut().unwrap() = b'z';
         std::fs::write(&path, bytes).unwrap();

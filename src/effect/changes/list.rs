@@ -1,7 +1,7 @@
 //! What does a list of changed files say? The three forms of git, pure functions on bytes.
 //!
-//! Nothing is guessed from content: the caller names the form. [`encode`] writes what [`parse`] reads, which is the oracle
-//! of the tests and of the fuzz target.
+//! Nothing is guessed from content: the caller names the form. [`encode`] writes what [`parse`]
+//! reads, which is the oracle of the tests and of the fuzz target.
 
 use crate::base::change::{ChangedFile, Status};
 use crate::base::path::{PathError, RepoPath};
@@ -34,14 +34,20 @@ pub struct ListError {
     pub problem: String,
 }
 
-/// Reads a list. `nul`: records and fields end in NUL and are literal; otherwise records are lines (LF or CR LF), fields
-/// are separated by tabs, and a name that begins with `"` is quoted as git quotes (C's escapes). Empty lines are nothing.
-/// A rename is its old path deleted and its new path added, a copy is its new path added.
+/// Reads a list. `nul`: records and fields end in NUL and are literal; otherwise records are lines
+/// (LF or CR LF), fields are separated by tabs, and a name that begins with `"` is quoted as git
+/// quotes (C's escapes). Empty lines are nothing. A rename is its old path deleted and its new path
+/// added, a copy is its new path added.
 ///
 /// # Errors
-/// The first record that is none, with its number; a path that leaves the repository; more than [`MAX_CHANGED`] files.
+/// The first record that is none, with its number; a path that leaves the repository; more than
+/// [`MAX_CHANGED`] files.
 pub fn parse(bytes: &[u8], format: ListFormat, nul: bool) -> Result<Vec<ChangedFile>, ListError> {
-    let mut records = Records { rest: bytes, nul, number: 0 };
+    let mut records = Records {
+        rest: bytes,
+        nul,
+        number: 0,
+    };
     let mut files = Vec::new();
     while let Some(record) = records.next() {
         if record.is_empty() && !nul {
@@ -67,12 +73,16 @@ pub fn parse(bytes: &[u8], format: ListFormat, nul: bool) -> Result<Vec<ChangedF
 pub fn read_path(bytes: &[u8]) -> Result<RepoPath, String> {
     let shown = || visible(bytes);
     match RepoPath::parse(bytes) {
-        Ok(path) if path.is_root() => Err(format!("`{}` is the root of the repository, not a file of it", shown())),
+        Ok(path) if path.is_root() => Err(format!(
+            "`{}` is the root of the repository, not a file of it",
+            shown()
+        )),
         Ok(path) => Ok(path),
         Err(PathError::Empty) => Err("an empty path".to_owned()),
-        Err(PathError::Absolute) => {
-            Err(format!("`{}` is absolute; paths count from the root of the repository", shown()))
-        }
+        Err(PathError::Absolute) => Err(format!(
+            "`{}` is absolute; paths count from the root of the repository",
+            shown()
+        )),
         Err(PathError::Outside) => Err(format!("`{}` leaves the repository", shown())),
         Err(PathError::Nul) => Err(format!("`{}` holds a NUL byte", shown())),
     }
@@ -92,40 +102,73 @@ impl<'a> Records<'a> {
         }
         self.number += 1;
         let end = if self.nul { 0 } else { b'\n' };
-        let at = self.rest.iter().position(|b| *b == end).unwrap_or(self.rest.len());
+        let at = self
+            .rest
+            .iter()
+            .position(|b| *b == end)
+            .unwrap_or(self.rest.len());
         let (record, rest) = self.rest.split_at_checked(at)?;
         self.rest = rest.get(1..).unwrap_or_default();
-        Some(if self.nul { record } else { record.strip_suffix(b"\r").unwrap_or(record) })
+        Some(if self.nul {
+            record
+        } else {
+            record.strip_suffix(b"\r").unwrap_or(record)
+        })
     }
 
     fn error(&self, problem: String) -> ListError {
-        ListError { unit: if self.nul { "record" } else { "line" }, number: self.number, problem }
+        ListError {
+            unit: if self.nul { "record" } else { "line" },
+            number: self.number,
+            problem,
+        }
     }
 }
 
 fn record_name(record: &[u8], nul: bool, files: &mut Vec<ChangedFile>) -> Result<(), String> {
-    let path = if nul { read_path(record)? } else { quoted_path(record)? };
-    files.push(ChangedFile { path, status: Status::Modified });
+    let path = if nul {
+        read_path(record)?
+    } else {
+        quoted_path(record)?
+    };
+    files.push(ChangedFile {
+        path,
+        status: Status::Modified,
+    });
     Ok(())
 }
 
-fn record_status<'a>(record: &'a [u8], records: &mut Records<'a>, files: &mut Vec<ChangedFile>) -> Result<(), String> {
+fn record_status<'a>(
+    record: &'a [u8],
+    records: &mut Records<'a>,
+    files: &mut Vec<ChangedFile>,
+) -> Result<(), String> {
     let mut fields = Fields::split(record, records);
     let letter = fields.next("a status")?;
     paths_of(letter, fields, files)
 }
 
-fn record_raw<'a>(record: &'a [u8], records: &mut Records<'a>, files: &mut Vec<ChangedFile>) -> Result<(), String> {
+fn record_raw<'a>(
+    record: &'a [u8],
+    records: &mut Records<'a>,
+    files: &mut Vec<ChangedFile>,
+) -> Result<(), String> {
     let mut fields = Fields::split(record, records);
     let head = fields.next("a record")?;
     let words: Vec<&[u8]> = head.split(|b| *b == b' ').collect();
     let no_record = || format!("`{}` is no record of git's raw form", visible(head));
-    let [old_mode, new_mode, old_id, new_id, letter] = words.as_slice() else { return Err(no_record()) };
+    let [old_mode, new_mode, old_id, new_id, letter] = words.as_slice() else {
+        return Err(no_record());
+    };
     let mode = |word: &[u8]| word.len() == 6 && word.iter().all(|b| matches!(b, b'0'..=b'7'));
     // Abbreviated ids may end in dots.
     let id = |word: &[u8]| {
         let digits = word.strip_suffix(b"...").unwrap_or(word);
-        digits.len() >= 4 && digits.len() <= 64 && digits.iter().all(|b| b.is_ascii_digit() || matches!(b, b'a'..=b'f'))
+        digits.len() >= 4
+            && digits.len() <= 64
+            && digits
+                .iter()
+                .all(|b| b.is_ascii_digit() || matches!(b, b'a'..=b'f'))
     };
     let old_mode = old_mode.strip_prefix(b":").ok_or_else(no_record)?;
     if !mode(old_mode) || !mode(new_mode) || !id(old_id) || !id(new_id) {
@@ -143,8 +186,16 @@ struct Fields<'a, 'r> {
 
 impl<'a, 'r> Fields<'a, 'r> {
     fn split(record: &'a [u8], records: &'r mut Records<'a>) -> Self {
-        let parts = if records.nul { vec![record] } else { record.split(|b| *b == b'\t').collect() };
-        Self { parts, at: 0, records }
+        let parts = if records.nul {
+            vec![record]
+        } else {
+            record.split(|b| *b == b'\t').collect()
+        };
+        Self {
+            parts,
+            at: 0,
+            records,
+        }
     }
 
     fn next(&mut self, what: &str) -> Result<&'a [u8], String> {
@@ -160,21 +211,39 @@ impl<'a, 'r> Fields<'a, 'r> {
 
     fn path(&mut self, what: &str) -> Result<RepoPath, String> {
         let field = self.next(what)?;
-        if self.records.nul { read_path(field) } else { quoted_path(field) }
+        if self.records.nul {
+            read_path(field)
+        } else {
+            quoted_path(field)
+        }
     }
 
     fn end(&self) -> Result<(), String> {
         match self.parts.get(self.at) {
-            Some(extra) if !self.records.nul => Err(format!("`{}` is one field too many", visible(extra))),
+            Some(extra) if !self.records.nul => {
+                Err(format!("`{}` is one field too many", visible(extra)))
+            }
             _ => Ok(()),
         }
     }
 }
 
-fn paths_of(letter: &[u8], mut fields: Fields<'_, '_>, files: &mut Vec<ChangedFile>) -> Result<(), String> {
-    let unknown = || format!("`{}` is no status; git's are A C D M R T U", visible(letter));
+fn paths_of(
+    letter: &[u8],
+    mut fields: Fields<'_, '_>,
+    files: &mut Vec<ChangedFile>,
+) -> Result<(), String> {
+    let unknown = || {
+        format!(
+            "`{}` is no status; git's are A C D M R T U",
+            visible(letter)
+        )
+    };
     let (first, score) = letter.split_first().ok_or_else(unknown)?;
-    if !score.iter().all(u8::is_ascii_digit) || score.len() > 3 || (!score.is_empty() && !b"CMR".contains(first)) {
+    if !score.iter().all(u8::is_ascii_digit)
+        || score.len() > 3
+        || (!score.is_empty() && !b"CMR".contains(first))
+    {
         return Err(unknown());
     }
     let status = match first {
@@ -185,7 +254,10 @@ fn paths_of(letter: &[u8], mut fields: Fields<'_, '_>, files: &mut Vec<ChangedFi
         b'R' | b'C' => {
             let old = fields.path("the old path")?;
             if *first == b'R' {
-                files.push(ChangedFile { path: old, status: Status::Deleted });
+                files.push(ChangedFile {
+                    path: old,
+                    status: Status::Deleted,
+                });
             }
             Status::Added
         }
@@ -199,13 +271,15 @@ fn paths_of(letter: &[u8], mut fields: Fields<'_, '_>, files: &mut Vec<ChangedFi
 fn quoted_path(field: &[u8]) -> Result<RepoPath, String> {
     match field.strip_prefix(b"\"") {
         None => read_path(field),
-        Some(rest) => {
-            read_path(&unquote(rest).ok_or_else(|| format!("`{}` is not quoted as git quotes", visible(field)))?)
-        }
+        Some(rest) => read_path(
+            &unquote(rest)
+                .ok_or_else(|| format!("`{}` is not quoted as git quotes", visible(field)))?,
+        ),
     }
 }
 
-/// Undoes git's quoting (`quote.c`): C's escapes and octal bytes. `rest` is what follows the opening quote.
+/// Undoes git's quoting (`quote.c`): C's escapes and octal bytes. `rest` is what follows the
+/// opening quote.
 fn unquote(rest: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(rest.len());
     let mut bytes = rest.iter().copied();
@@ -223,7 +297,12 @@ fn unquote(rest: &[u8]) -> Option<Vec<u8>> {
                 b'"' => b'"',
                 b'\\' => b'\\',
                 high @ b'0'..=b'3' => {
-                    let mut digit = || bytes.next().filter(|b| matches!(b, b'0'..=b'7')).map(|b| b - b'0');
+                    let mut digit = || {
+                        bytes
+                            .next()
+                            .filter(|b| matches!(b, b'0'..=b'7'))
+                            .map(|b| b - b'0')
+                    };
                     (high - b'0') * 64 + digit()? * 8 + digit()?
                 }
                 _ => return None,
@@ -233,7 +312,8 @@ fn unquote(rest: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Writes a list as git writes it, every status of its own (no renames): what [`parse`] reads back to the same files.
+/// Writes a list as git writes it, every status of its own (no renames): what [`parse`] reads back
+/// to the same files.
 #[must_use]
 pub fn encode(files: &[ChangedFile], format: ListFormat, nul: bool) -> Vec<u8> {
     let (field, record) = if nul { (b'\0', b'\0') } else { (b'\t', b'\n') };
@@ -251,7 +331,11 @@ pub fn encode(files: &[ChangedFile], format: ListFormat, nul: bool) -> Vec<u8> {
             ListFormat::NameStatus => write!(out, "{letter}{}", char::from(field)),
             ListFormat::Raw => {
                 let (zero, id) = ("0".repeat(40), "1".repeat(40));
-                write!(out, ":100644 100644 {id} {zero} {letter}{}", char::from(field))
+                write!(
+                    out,
+                    ":100644 100644 {id} {zero} {letter}{}",
+                    char::from(field)
+                )
             }
         };
         let path = file.path.as_bytes();
@@ -298,7 +382,12 @@ mod tests {
             Status::TypeChanged => 'T',
         };
         parse(bytes, format, nul)
-            .map(|files| files.iter().map(|f| format!("{}:{}", letter(f.status), f.path)).collect())
+            .map(|files| {
+                files
+                    .iter()
+                    .map(|f| format!("{}:{}", letter(f.status), f.path))
+                    .collect()
+            })
             .map_err(|e| e.to_string())
     }
 
@@ -322,11 +411,21 @@ mod tests {
                 false,
                 vec!["D:old", "A:new", "A:y", "T:t", "M:u", "M:m"],
             ),
-            ("R100\0old\0new\0D\0d\0", NameStatus, true, vec!["D:old", "A:new", "D:d"]),
+            (
+                "R100\0old\0new\0D\0d\0",
+                NameStatus,
+                true,
+                vec!["D:old", "A:new", "D:d"],
+            ),
             ("A\t\"x\\ty\"\n", NameStatus, false, vec!["A:x\\ty"]),
             (&raw("R086\ta\tb\n"), Raw, false, vec!["D:a", "A:b"]),
             (&raw("D\0a b\0"), Raw, true, vec!["D:a b"]),
-            (":000000 100644 0000000... 1234567... A\tn", Raw, false, vec!["A:n"]),
+            (
+                ":000000 100644 0000000... 1234567... A\tn",
+                Raw,
+                false,
+                vec!["A:n"],
+            ),
         ] {
             assert_eq!(
                 shown(text.as_bytes(), format, nul),
@@ -340,35 +439,124 @@ mod tests {
     fn malformed_lists() {
         use ListFormat::{NameStatus, Names, Raw};
         for (text, format, nul, want) in [
-            ("a\n../b\n", Names, false, "line 2: `../b` leaves the repository"),
-            ("/a\n", Names, false, "line 1: `/a` is absolute; paths count from the root of the repository"),
-            (".\n", Names, false, "line 1: `.` is the root of the repository, not a file of it"),
-            ("\"a\n", Names, false, "line 1: `\"a` is not quoted as git quotes"),
-            ("\"a\\q\"\n", Names, false, "line 1: `\"a\\q\"` is not quoted as git quotes"),
-            ("\"a\"b\n", Names, false, "line 1: `\"a\"b` is not quoted as git quotes"),
-            ("\"\\400\"\n", Names, false, "line 1: `\"\\400\"` is not quoted as git quotes"),
+            (
+                "a\n../b\n",
+                Names,
+                false,
+                "line 2: `../b` leaves the repository",
+            ),
+            (
+                "/a\n",
+                Names,
+                false,
+                "line 1: `/a` is absolute; paths count from the root of the repository",
+            ),
+            (
+                ".\n",
+                Names,
+                false,
+                "line 1: `.` is the root of the repository, not a file of it",
+            ),
+            (
+                "\"a\n",
+                Names,
+                false,
+                "line 1: `\"a` is not quoted as git quotes",
+            ),
+            (
+                "\"a\\q\"\n",
+                Names,
+                false,
+                "line 1: `\"a\\q\"` is not quoted as git quotes",
+            ),
+            (
+                "\"a\"b\n",
+                Names,
+                false,
+                "line 1: `\"a\"b` is not quoted as git quotes",
+            ),
+            (
+                "\"\\400\"\n",
+                Names,
+                false,
+                "line 1: `\"\\400\"` is not quoted as git quotes",
+            ),
             ("a\0\0", Names, true, "record 2: an empty path"),
-            ("a.ts\n", NameStatus, false, "line 1: `a.ts` is no status; git's are A C D M R T U"),
-            ("M a.ts\n", NameStatus, false, "line 1: `M a.ts` is no status; git's are A C D M R T U"),
-            ("M\n", NameStatus, false, "line 1: the record ends before the path"),
-            ("R100\ta\n", NameStatus, false, "line 1: the record ends before the path"),
-            ("M\ta\tb\n", NameStatus, false, "line 1: `b` is one field too many"),
-            ("M\0a\0D\0", NameStatus, true, "record 3: the record ends before the path"),
-            ("A5\ta\n", NameStatus, false, "line 1: `A5` is no status; git's are A C D M R T U"),
-            ("M\ta\n", Raw, false, "line 1: `M` is no record of git's raw form"),
-            ("::100644 100644\ta\n", Raw, false, "line 1: `::100644 100644` is no record of git's raw form"),
+            (
+                "a.ts\n",
+                NameStatus,
+                false,
+                "line 1: `a.ts` is no status; git's are A C D M R T U",
+            ),
+            (
+                "M a.ts\n",
+                NameStatus,
+                false,
+                "line 1: `M a.ts` is no status; git's are A C D M R T U",
+            ),
+            (
+                "M\n",
+                NameStatus,
+                false,
+                "line 1: the record ends before the path",
+            ),
+            (
+                "R100\ta\n",
+                NameStatus,
+                false,
+                "line 1: the record ends before the path",
+            ),
+            (
+                "M\ta\tb\n",
+                NameStatus,
+                false,
+                "line 1: `b` is one field too many",
+            ),
+            (
+                "M\0a\0D\0",
+                NameStatus,
+                true,
+                "record 3: the record ends before the path",
+            ),
+            (
+                "A5\ta\n",
+                NameStatus,
+                false,
+                "line 1: `A5` is no status; git's are A C D M R T U",
+            ),
+            (
+                "M\ta\n",
+                Raw,
+                false,
+                "line 1: `M` is no record of git's raw form",
+            ),
+            (
+                "::100644 100644\ta\n",
+                Raw,
+                false,
+                "line 1: `::100644 100644` is no record of git's raw form",
+            ),
         ] {
-            assert_eq!(shown(text.as_bytes(), format, nul), Err(want.to_owned()), "{text:?}");
+            assert_eq!(
+                shown(text.as_bytes(), format, nul),
+                Err(want.to_owned()),
+                "{text:?}"
+            );
         }
     }
 
     fn any_path() -> impl Strategy<Value = RepoPath> {
-        proptest::collection::vec(any::<u8>(), 1..24).prop_filter_map("no path", |b| RepoPath::from_exact(&b))
+        proptest::collection::vec(any::<u8>(), 1..24)
+            .prop_filter_map("no path", |b| RepoPath::from_exact(&b))
     }
 
     fn any_file() -> impl Strategy<Value = ChangedFile> {
-        let status =
-            prop_oneof![Just(Status::Added), Just(Status::Modified), Just(Status::Deleted), Just(Status::TypeChanged)];
+        let status = prop_oneof![
+            Just(Status::Added),
+            Just(Status::Modified),
+            Just(Status::Deleted),
+            Just(Status::TypeChanged)
+        ];
         (any_path(), status).prop_map(|(path, status)| ChangedFile { path, status })
     }
 

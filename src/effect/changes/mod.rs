@@ -1,4 +1,5 @@
-//! Which files did the change touch, by whichever source the caller chose? (engine.md section 1, language.md section 5)
+//! Which files did the change touch, by whichever source the caller chose? (engine.md section 1,
+//! language.md section 5)
 
 pub mod base;
 pub mod ci;
@@ -69,9 +70,11 @@ pub enum BaseRevision {
 pub struct Gathered {
     /// The changed files, without vplan's own records.
     pub changes: ChangeSet,
-    /// Where they come from: one line for people, such as ``the work tree against `HEAD` (0123456789ab)``.
+    /// Where they come from: one line for people, such as ``the work tree against `HEAD`
+    /// (0123456789ab)``.
     pub description: String,
-    /// What `base` questions are about: the merge base with `--base`, else HEAD. `None` without git or without a commit.
+    /// What `base` questions are about: the merge base with `--base`, else HEAD. `None` without
+    /// git or without a commit.
     pub base: Option<Oid>,
     /// Where git looked for them; `None` for what the caller named.
     pub place: Option<ChangedIn>,
@@ -88,25 +91,31 @@ pub struct Gathered {
 }
 
 impl Gathered {
-    /// Whether nothing changed since the default base, and nobody named a source. In CI that is a mistake: an empty change set
-    /// must be asked for.
+    /// Whether nothing changed since the default base, and nobody named a source. In CI that is a
+    /// mistake: an empty change set must be asked for.
     #[must_use]
     pub fn is_empty_by_default(&self) -> bool {
         self.by_default && self.changes.is_empty()
     }
 
     fn found_in(self, place: ChangedIn) -> Self {
-        Self { place: Some(place), ..self }
+        Self {
+            place: Some(place),
+            ..self
+        }
     }
 
     /// The commit that the changed files were compared with, if they were compared with one.
     #[must_use]
     pub fn compared_with(&self) -> Option<&Oid> {
-        self.base.as_ref().filter(|_| matches!(self.place, Some(ChangedIn::WorkTree | ChangedIn::Index)))
+        self.base
+            .as_ref()
+            .filter(|_| matches!(self.place, Some(ChangedIn::WorkTree | ChangedIn::Index)))
     }
 }
 
-/// Why the changed files are not known. All of them are usage errors (exit 2), but for a commit of a saved plan (exit 4).
+/// Why the changed files are not known. All of them are usage errors (exit 2), but for a commit of
+/// a saved plan (exit 4).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeError {
     /// Git cannot say.
@@ -235,8 +244,8 @@ impl ChangeError {
     }
 }
 
-/// Gathers the changed files. `source`: what the caller chose, `None` for the default. `git`: the repository, or why there
-/// is none, which only matters to sources that need it.
+/// Gathers the changed files. `source`: what the caller chose, `None` for the default. `git`: the
+/// repository, or why there is none, which only matters to sources that need it.
 ///
 /// # Errors
 /// See [`ChangeError`].
@@ -248,7 +257,8 @@ pub fn gather(
     gather_stated(source, git, lookup, None)
 }
 
-/// The same. `statement`: the contract's line `base`, for where the CI system does not say which branch is the default.
+/// The same. `statement`: the contract's line `base`, for where the CI system does not say which
+/// branch is the default.
 ///
 /// # Errors
 /// See [`ChangeError`].
@@ -258,24 +268,35 @@ pub fn gather_stated(
     lookup: Lookup<'_>,
     statement: Option<Statement<'_>>,
 ) -> Result<Gathered, ChangeError> {
-    let Some(source) = source else { return by_default(git, statement, &Kept::nowhere()) };
+    let Some(source) = source else {
+        return by_default(git, statement, &Kept::nowhere());
+    };
     let gathered = match source {
         ChangeSource::WorkTree => work_tree(repository(git)?)?,
         ChangeSource::Base(revision) => since_base(repository(git)?, revision, lookup, statement)?,
         ChangeSource::Staged => staged(repository(git)?)?,
         ChangeSource::All => all(repository(git)?)?,
         ChangeSource::Named(paths) => {
-            let files = paths.iter().map(|p| named(p)).collect::<Result<Vec<_>, _>>().map_err(ChangeError::Path)?;
+            let files = paths
+                .iter()
+                .map(|p| named(p))
+                .collect::<Result<Vec<_>, _>>()
+                .map_err(ChangeError::Path)?;
             given(files, "the paths on the command line", git)
         }
-        ChangeSource::From { bytes, format, nul } => given(list::parse(bytes, *format, *nul)?, "a list of paths", git),
+        ChangeSource::From { bytes, format, nul } => {
+            given(list::parse(bytes, *format, *nul)?, "a list of paths", git)
+        }
         ChangeSource::None => given(Vec::new(), "no changed file, as asked", git),
-        ChangeSource::Recorded { place, base } => recorded::gather(repository(git)?, *place, base.as_deref())?,
+        ChangeSource::Recorded { place, base } => {
+            recorded::gather(repository(git)?, *place, base.as_deref())?
+        }
     };
     within_bounds(gathered)
 }
 
-/// Gathers what changed since the default base. `statement`: the contract's line `base`; `kept`: what is known of commits.
+/// Gathers what changed since the default base. `statement`: the contract's line `base`; `kept`:
+/// what is known of commits.
 ///
 /// # Errors
 /// What git says. That no base is known is none: it is said by a caveat.
@@ -289,7 +310,12 @@ pub fn by_default(
     let files = without_records(git.worktree_against(found.commit.as_ref())?, false)?;
     let gathered = done(files, found.description(), found.commit).found_in(ChangedIn::WorkTree);
     let caveats = said::of_default(&found);
-    within_bounds(Gathered { by_default: true, caveats, default: Some(found), ..gathered })
+    within_bounds(Gathered {
+        by_default: true,
+        caveats,
+        default: Some(found),
+        ..gathered
+    })
 }
 
 fn within_bounds(gathered: Gathered) -> Result<Gathered, ChangeError> {
@@ -332,14 +358,32 @@ fn staged(git: &Git) -> Result<Gathered, ChangeError> {
 fn all(git: &Git) -> Result<Gathered, ChangeError> {
     let head = git.head()?;
     let tracked = git.tracked()?;
-    // What the index lacks is tracked all the same as long as the commit has it: anybody may have written the index.
-    let committed = head.as_ref().map(|head| git.names_at(head)).transpose()?.unwrap_or_default();
-    let taken_out = committed.into_iter().filter(|path| tracked.binary_search(path).is_err()).map(|path| {
-        let is_there = git.root().join(path.to_os()).symlink_metadata().is_ok();
-        ChangedFile { path, status: if is_there { Status::Modified } else { Status::Deleted } }
-    });
+    // What the index lacks is tracked all the same as long as the commit has it: anybody may have
+    // written the index.
+    let committed = head
+        .as_ref()
+        .map(|head| git.names_at(head))
+        .transpose()?
+        .unwrap_or_default();
+    let taken_out = committed
+        .into_iter()
+        .filter(|path| tracked.binary_search(path).is_err())
+        .map(|path| {
+            let is_there = git.root().join(path.to_os()).symlink_metadata().is_ok();
+            ChangedFile {
+                path,
+                status: if is_there {
+                    Status::Modified
+                } else {
+                    Status::Deleted
+                },
+            }
+        });
     let mut files: Vec<ChangedFile> = taken_out.collect();
-    files.extend(tracked.into_iter().map(|path| ChangedFile { path, status: Status::Modified }));
+    files.extend(tracked.into_iter().map(|path| ChangedFile {
+        path,
+        status: Status::Modified,
+    }));
     let description = "every tracked file".to_owned();
     Ok(done(without_records(files, true)?, description, head).found_in(ChangedIn::Tracked))
 }
@@ -350,19 +394,31 @@ fn since_base(
     lookup: Lookup<'_>,
     statement: Option<Statement<'_>>,
 ) -> Result<Gathered, ChangeError> {
-    let Base { commit, what, notes, caveats } = match revision {
+    let Base {
+        commit,
+        what,
+        notes,
+        caveats,
+    } = match revision {
         BaseRevision::Revision(_) => base(git, revision, lookup)?,
         BaseRevision::Auto => match ci::compared(git, lookup, statement)? {
             Compared::With(base) => base,
             Compared::Whole { caveat, .. } => {
-                return Ok(Gathered { caveats: vec![caveat], ..all(git)? });
+                return Ok(Gathered {
+                    caveats: vec![caveat],
+                    ..all(git)?
+                });
             }
         },
     };
     let files = git.worktree_against(Some(&commit))?;
     let description = format!("the work tree against {what} ({})", commit.short());
     let gathered = done(without_records(files, false)?, description, Some(commit));
-    Ok(Gathered { notes, caveats, ..gathered.found_in(ChangedIn::WorkTree) })
+    Ok(Gathered {
+        notes,
+        caveats,
+        ..gathered.found_in(ChangedIn::WorkTree)
+    })
 }
 
 /// What a change began from.
@@ -390,17 +446,27 @@ pub fn base(git: &Git, revision: &BaseRevision, lookup: Lookup<'_>) -> Result<Ba
         };
     };
     let commit = resolve(git, name)?;
-    let head = git.head()?.ok_or_else(|| GitError::UnknownRevision("HEAD".to_owned()))?;
+    let head = git
+        .head()?
+        .ok_or_else(|| GitError::UnknownRevision("HEAD".to_owned()))?;
     // HEAD is its own merge base with itself, and needs no process to say so.
     let Some(commit) = common(git, &commit, &head, &Kept::nowhere())? else {
         return Err(ChangeError::Lacking(Box::new(base::apart(git, name)?)));
     };
-    Ok(Base { commit, what: merge_base_with(name), notes: Vec::new(), caveats: Vec::new() })
+    Ok(Base {
+        commit,
+        what: merge_base_with(name),
+        notes: Vec::new(),
+        caveats: Vec::new(),
+    })
 }
 
 /// Words for a merge base.
 fn merge_base_with(name: &str) -> String {
-    format!("the merge base of `{}` and `HEAD`", visible(name.as_bytes()))
+    format!(
+        "the merge base of `{}` and `HEAD`",
+        visible(name.as_bytes())
+    )
 }
 
 /// The commit of a revision, or of a branch that only a remote has.
@@ -414,10 +480,14 @@ pub fn resolve(git: &Git, name: &str) -> Result<Oid, GitError> {
 /// Reads `[STATUS:]PATH`.
 fn named(text: &[u8]) -> Result<ChangedFile, String> {
     let (status, path) = split_status(text);
-    Ok(ChangedFile { path: list::read_path(path)?, status })
+    Ok(ChangedFile {
+        path: list::read_path(path)?,
+        status,
+    })
 }
 
-/// What the caller named is taken as it is. HEAD is only asked for questions about the base, so its absence is none.
+/// What the caller named is taken as it is. HEAD is only asked for questions about the base, so its
+/// absence is none.
 fn given(files: Vec<ChangedFile>, description: &str, git: Result<&Git, &GitError>) -> Gathered {
     let base = git.ok().and_then(|git| git.layout().head());
     done(files, description.to_owned(), base)
@@ -438,8 +508,14 @@ fn done(files: Vec<ChangedFile>, description: String, base: Option<Oid>) -> Gath
 }
 
 /// vplan's own records are never a change; one that git tracks is a mistake.
-fn without_records(mut files: Vec<ChangedFile>, tracked: bool) -> Result<Vec<ChangedFile>, GitError> {
-    match files.iter().find(|f| tracked && f.status != Status::Deleted && is_record(f.path.as_bytes())) {
+fn without_records(
+    mut files: Vec<ChangedFile>,
+    tracked: bool,
+) -> Result<Vec<ChangedFile>, GitError> {
+    match files
+        .iter()
+        .find(|f| tracked && f.status != Status::Deleted && is_record(f.path.as_bytes()))
+    {
         Some(file) => Err(GitError::TrackedRecord(file.path.to_string())),
         None => {
             files.retain(|f| !is_record(f.path.as_bytes()));
@@ -466,7 +542,11 @@ mod tests {
             ("../a", Err("`../a` leaves the repository")),
         ] {
             let got = named(text.as_bytes()).map(|f| (f.path.to_string(), f.status));
-            assert_eq!(got, want.map(|(p, s)| (p.to_owned(), s)).map_err(str::to_owned), "{text}");
+            assert_eq!(
+                got,
+                want.map(|(p, s)| (p.to_owned(), s)).map_err(str::to_owned),
+                "{text}"
+            );
         }
     }
 
@@ -477,7 +557,10 @@ mod tests {
         let named = ChangeSource::Named(vec![b"a".to_vec()]);
         let gathered = gather(Some(&named), Err(&error), &nothing).unwrap();
         assert_eq!((gathered.changes.len(), gathered.base), (1, None));
-        assert_eq!(gather(None, Err(&error), &nothing), Err(ChangeError::Git(GitError::Missing)));
+        assert_eq!(
+            gather(None, Err(&error), &nothing),
+            Err(ChangeError::Git(GitError::Missing))
+        );
         let none = gather(Some(&ChangeSource::None), Err(&error), &nothing).unwrap();
         assert!(none.changes.is_empty() && !none.is_empty_by_default());
     }

@@ -1,4 +1,5 @@
-//! Which files did the change touch that a saved plan is about? Looked for where the plan says, against the very commit that it names.
+//! Which files did the change touch that a saved plan is about? Looked for where the plan says,
+//! against the very commit that it names.
 
 use super::{ChangeError, Gathered, all, done, without_records};
 use crate::effect::git::Git;
@@ -6,7 +7,8 @@ use crate::effect::git::error::GitError;
 use crate::effect::git::object::Oid;
 use crate::plan::request::ChangedIn;
 
-/// Gathers the changed files again. `base`: the commit's id in full, or that of the empty tree; `None` where there was nothing yet.
+/// Gathers the changed files again. `base`: the commit's id in full, or that of the empty tree;
+/// `None` where there was nothing yet.
 ///
 /// # Errors
 /// The commit is not in this clone, or git cannot say.
@@ -29,9 +31,13 @@ pub fn gather(git: &Git, place: ChangedIn, base: Option<&str>) -> Result<Gathere
     })
 }
 
-/// The commit of this id, if it is here. The empty tree is what unrelated histories have in common, and always is.
+/// The commit of this id, if it is here. The empty tree is what unrelated histories have in common,
+/// and always is.
 fn commit(git: &Git, id: &str) -> Result<Oid, ChangeError> {
-    let missing = || ChangeError::NotFetched { commit: id.to_owned(), fetch: fetch(git, id) };
+    let missing = || ChangeError::NotFetched {
+        commit: id.to_owned(),
+        fetch: fetch(git, id),
+    };
     let wanted = Oid::parse(id.as_bytes()).ok_or_else(missing)?;
     // What is checked out is here, and the usual case.
     if git.layout().head() == Some(wanted) || Oid::empty_tree(wanted.length()) == Some(wanted) {
@@ -55,6 +61,10 @@ fn fetch(git: &Git, id: &str) -> Option<String> {
         _ => return None,
     };
     // The one commit is enough to compare with; a whole clone would be cut off by that.
-    let depth = if git.layout().is_shallow() { "--depth=1 " } else { "" };
+    let depth = if git.layout().is_shallow() {
+        "--depth=1 "
+    } else {
+        ""
+    };
     Some(format!("git fetch {depth}{name} {id}"))
 }

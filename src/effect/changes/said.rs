@@ -17,7 +17,10 @@ fn unknown(why: &Unknown) -> Caveat {
     let reason = match why {
         Unknown::Nothing => "nothing says which branch they are made for".to_owned(),
         Unknown::CheckedOut(branch) => {
-            format!("`{}` is checked out, and no remote has it", visible(branch.as_bytes()))
+            format!(
+                "`{}` is checked out, and no remote has it",
+                visible(branch.as_bytes())
+            )
         }
         Unknown::SeveralRemotes(_) => "there are several remotes, and none is `origin`".to_owned(),
         Unknown::Lacking(lacking) => lacking.message(),
@@ -31,8 +34,12 @@ fn unknown(why: &Unknown) -> Caveat {
          with `--changed-none`",
         fetch.unwrap_or_default()
     );
-    Caveat::new(Code::BaseUnknown, Effect::Narrows, format!("commits before HEAD were not looked at: {reason}"))
-        .way_out(way_out)
+    Caveat::new(
+        Code::BaseUnknown,
+        Effect::Narrows,
+        format!("commits before HEAD were not looked at: {reason}"),
+    )
+    .way_out(way_out)
 }
 
 /// A line `base` that the contract at its own merge base does not have.
@@ -41,14 +48,20 @@ pub(super) fn ignored(branch: &str) -> Caveat {
     let message = format!(
         "the contract's line `base \"{branch}\"` does not count: the contract at the merge base with `{branch}` does not have it"
     );
-    Caveat::new(Code::BaseIgnored, Effect::Narrows, message)
-        .way_out(format!("it counts as soon as it is on `{branch}`; until then `--base {branch}` says the same"))
+    Caveat::new(Code::BaseIgnored, Effect::Narrows, message).way_out(format!(
+        "it counts as soon as it is on `{branch}`; until then `--base {branch}` says the same"
+    ))
 }
 
 /// A base that was asked for and leaves out commits of the change. `whose`: who asks for it.
 #[must_use]
 pub fn later(base: &DefaultBase, whose: &str) -> Caveat {
-    let shown = base.reference.as_deref().map(|r| visible(r.as_bytes())).unwrap_or_default();
+    let shown = base
+        .reference
+        .as_deref()
+        .map(|r| visible(r.as_bytes()))
+        .unwrap_or_default();
     let message = format!("{whose} leaves out commits that are not on `{shown}`");
-    Caveat::new(Code::BaseLater, Effect::Narrows, message).way_out("without `--base` they are looked at")
+    Caveat::new(Code::BaseLater, Effect::Narrows, message)
+        .way_out("without `--base` they are looked at")
 }

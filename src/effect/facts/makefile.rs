@@ -1,9 +1,10 @@
 //! Which targets does a makefile have, for certain? (GNU make's manual, chapters 3 to 6)
 //!
-//! Make is a programming language; this reads the part of it that needs no running. Whatever else a makefile holds
-//! (`include`, suffix rules, computed names, `define`, rules under a condition, `MAKEFLAGS`, `vpath`) makes the answer
-//! "unknown", because a target that only make can see must never count as missing. A pattern rule is a name with `%`, and
-//! `.DEFAULT`, which makes whatever nothing else does, is `%`.
+//! Make is a programming language; this reads the part of it that needs no running. Whatever else a
+//! makefile holds (`include`, suffix rules, computed names, `define`, rules under a condition,
+//! `MAKEFLAGS`, `vpath`) makes the answer "unknown", because a target that only make can see must
+//! never count as missing. A pattern rule is a name with `%`, and `.DEFAULT`, which makes whatever
+//! nothing else does, is `%`.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +20,9 @@ pub fn targets(text: &[u8]) -> Option<BTreeSet<Vec<u8>>> {
         return None;
     }
     let mut reader = Reader::default();
-    let mut lines = text.split(|b| *b == b'\n').map(|l| l.strip_suffix(b"\r").unwrap_or(l));
+    let mut lines = text
+        .split(|b| *b == b'\n')
+        .map(|l| l.strip_suffix(b"\r").unwrap_or(l));
     while let Some(first) = lines.next() {
         let mut line = first.to_vec();
         // A line that ends in an odd number of backslashes goes on.
@@ -53,8 +56,13 @@ impl Reader {
             return (self.in_rule || blank).then_some(());
         }
         let line = without_comment(line).trim_ascii();
-        let words: Vec<&[u8]> = line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty()).collect();
-        let Some(first) = words.first().copied() else { return Some(()) };
+        let words: Vec<&[u8]> = line
+            .split(u8::is_ascii_whitespace)
+            .filter(|w| !w.is_empty())
+            .collect();
+        let Some(first) = words.first().copied() else {
+            return Some(());
+        };
         let mark = Mark::of(line);
         // A word such as `include` is a variable's name when `=` follows.
         if mark != Mark::Assignment || first == b"define" || words.get(1) == Some(&&b"define"[..]) {
@@ -68,8 +76,11 @@ impl Reader {
                     self.conditions = self.conditions.checked_sub(1)?;
                     return Some(());
                 }
-                b"include" | b"-include" | b"sinclude" | b"load" | b"-load" | b"define" | b"endef" => return None,
-                b"override" | b"private" | b"export" if words.contains(&&b"define"[..]) => return None,
+                b"include" | b"-include" | b"sinclude" | b"load" | b"-load" | b"define"
+                | b"endef" => return None,
+                b"override" | b"private" | b"export" if words.contains(&&b"define"[..]) => {
+                    return None;
+                }
                 // It says where else the files are that built-in rules make something of.
                 b"vpath" => return None,
                 b"export" | b"unexport" | b"undefine" | b"override" | b"private" => {
@@ -87,12 +98,15 @@ impl Reader {
                 self.in_rule = false;
                 let set = line.split(|b| *b == b'=').next().unwrap_or_default();
                 let steered = set.split(u8::is_ascii_whitespace).any(steers);
-                (!steered && !line.starts_with(b".RECIPEPREFIX") && first != b".RECIPEPREFIX").then_some(())
+                (!steered && !line.starts_with(b".RECIPEPREFIX") && first != b".RECIPEPREFIX")
+                    .then_some(())
             }
             Mark::Rule { colon } => self.rule(line, colon),
             // `$(info …)` says something and is nothing; any other expansion may be a rule.
             Mark::Neither => {
-                let says = [&b"$(info "[..], b"$(warning "].iter().any(|w| line.starts_with(w));
+                let says = [&b"$(info "[..], b"$(warning "]
+                    .iter()
+                    .any(|w| line.starts_with(w));
                 (says && line.ends_with(b")")).then_some(())
             }
         }
@@ -117,7 +131,10 @@ impl Reader {
             [] => return None,
             [b".PHONY"] => {
                 let list = self::names(prerequisites);
-                if list.iter().any(|name| name.iter().any(|b| b"$%\\*?[]~".contains(b))) {
+                if list
+                    .iter()
+                    .any(|name| name.iter().any(|b| b"$%\\*?[]~".contains(b)))
+                {
                     return None;
                 }
                 // Make has nothing to do for a phony name without a rule, and that is no failure.
@@ -151,7 +168,9 @@ impl Reader {
         }
         let known = |suffix: &[u8]| SUFFIXES.contains(&suffix);
         let second = name.iter().rposition(|b| *b == b'.').unwrap_or(0);
-        let double = name.split_at_checked(second).is_some_and(|(a, b)| known(a) && known(b));
+        let double = name
+            .split_at_checked(second)
+            .is_some_and(|(a, b)| known(a) && known(b));
         self.own_suffixes || known(name) || double
     }
 }
@@ -160,14 +179,21 @@ impl Reader {
 fn names(list: &[u8]) -> Vec<&[u8]> {
     let plain = |mut name| {
         while let Some(rest @ [_, ..]) = <[u8]>::strip_prefix(name, b"./") {
-            name = rest.iter().position(|b| *b != b'/').and_then(|at| rest.get(at..)).unwrap_or(b"./");
+            name = rest
+                .iter()
+                .position(|b| *b != b'/')
+                .and_then(|at| rest.get(at..))
+                .unwrap_or(b"./");
             if name == b"./" {
                 break;
             }
         }
         name
     };
-    list.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty()).map(plain).collect()
+    list.split(u8::is_ascii_whitespace)
+        .filter(|w| !w.is_empty())
+        .map(plain)
+        .collect()
 }
 
 /// Variables that change what make reads, or where it looks.
@@ -176,7 +202,10 @@ const STEERING: [&[u8]; 4] = [b"MAKEFILES", b"MAKEFLAGS", b"GNUMAKEFLAGS", b"VPA
 /// Whether a word sets, or begins to set, one of them: `MAKEFLAGS`, `MAKEFLAGS+=-r`, `VPATH:=src`.
 fn steers(word: &[u8]) -> bool {
     let name = word.split(|b| *b == b'=').next().unwrap_or_default();
-    let end = name.iter().rposition(|b| !b"+?:!".contains(b)).map_or(0, |at| at + 1);
+    let end = name
+        .iter()
+        .rposition(|b| !b"+?:!".contains(b))
+        .map_or(0, |at| at + 1);
     name.get(..end).is_some_and(|name| STEERING.contains(&name))
 }
 
@@ -263,7 +292,11 @@ impl Mark {
                     let rest = line.get(at..).unwrap_or_default();
                     let colons = rest.iter().take_while(|b| **b == b':').count();
                     let assigns = rest.get(colons) == Some(&b'=');
-                    return if assigns { Mark::Assignment } else { Mark::Rule { colon: at } };
+                    return if assigns {
+                        Mark::Assignment
+                    } else {
+                        Mark::Rule { colon: at }
+                    };
                 }
                 _ => {}
             }
@@ -274,7 +307,8 @@ impl Mark {
 }
 
 fn without_comment(line: &[u8]) -> &[u8] {
-    let starts = |(at, byte): &(usize, &u8)| **byte == b'#' && line.get(at.wrapping_sub(1)) != Some(&b'\\');
+    let starts =
+        |(at, byte): &(usize, &u8)| **byte == b'#' && line.get(at.wrapping_sub(1)) != Some(&b'\\');
     match line.iter().enumerate().find(starts) {
         Some((at, _)) => line.get(..at).unwrap_or_default(),
         None => line,
@@ -293,21 +327,39 @@ mod tests {
     fn certain_targets() {
         for (text, want) in [
             ("", vec![]),
-            ("all: a b\n\tcc a b\n\tX: y\ntest: all ; run\n", vec!["all", "test"]),
-            ("OBJ := a\nX = b:c\nY ?= d\nZ += e:f\nW != echo x:\nV ::= 1\nall:\n", vec!["all"]),
+            (
+                "all: a b\n\tcc a b\n\tX: y\ntest: all ; run\n",
+                vec!["all", "test"],
+            ),
+            (
+                "OBJ := a\nX = b:c\nY ?= d\nZ += e:f\nW != echo x:\nV ::= 1\nall:\n",
+                vec!["all"],
+            ),
             ("all:: x\n\tone\nall:: y\n\ttwo\n", vec!["all"]),
             ("a b &: c\n\tboth\n", vec!["a", "b"]),
             (".PHONY: test lint\ntest:\n", vec!["lint", "test"]),
-            ("A = 1 \\\n  x: 2\nall: one \\\n  two\n\tgo \\\nb: c\n", vec!["all"]),
+            (
+                "A = 1 \\\n  x: 2\nall: one \\\n  two\n\tgo \\\nb: c\n",
+                vec!["all"],
+            ),
             ("# b: c\nall: # c: d\n#x \\\ny: z\n", vec!["all"]),
             ("debug: CFLAGS = -g\nall: ; A=b run\n", vec!["all"]),
             ("ifdef X\nA = 1\nelse\nA = 2\nendif\nall:\n", vec!["all"]),
-            ("export PATH := a:b\nexport\nunexport X\noverride A = b\nall:\n", vec!["all"]),
+            (
+                "export PATH := a:b\nexport\nunexport X\noverride A = b\nall:\n",
+                vec!["all"],
+            ),
             ("\u{feff}lint:\n\tgo\n", vec!["lint"]),
-            ("./lint: ./a\n.//check ././test:\n.PHONY: ./all\n./.env:\n", vec![".env", "all", "check", "lint", "test"]),
+            (
+                "./lint: ./a\n.//check ././test:\n.PHONY: ./all\n./.env:\n",
+                vec![".env", "all", "check", "lint", "test"],
+            ),
             (".DEFAULT:\n\techo\n", vec!["%"]),
             (".DEFAULT: ; echo $@\nall:\n", vec!["%", "all"]),
-            ("%.o: %.c\n\tcc\nbuild-% run-%:\n\tgo\nall:\n", vec!["%.o", "all", "build-%", "run-%"]),
+            (
+                "%.o: %.c\n\tcc\nbuild-% run-%:\n\tgo\nall:\n",
+                vec!["%.o", "all", "build-%", "run-%"],
+            ),
             ("%:\n\tgo\n", vec!["%"]),
             (".%.stamp: x\n", vec![".%.stamp"]),
             ("%.o: CFLAGS = -g\nall:\n", vec!["all"]),

@@ -1,4 +1,5 @@
-//! What is known about the repository? Answers to the questions of `plan::facts`, each asked only when it is needed.
+//! What is known about the repository? Answers to the questions of `plan::facts`, each asked only
+//! when it is needed.
 
 pub mod makefile;
 pub mod package;
@@ -36,7 +37,10 @@ pub struct Ground<'a> {
 pub fn answer(questions: &BTreeSet<Question>, ground: &Ground<'_>) -> std::io::Result<Facts> {
     let beneath = Beneath::open(ground.root)?;
     let mut names = DirectoryNames::default();
-    let mut base = Base { ground, commit: None };
+    let mut base = Base {
+        ground,
+        commit: None,
+    };
     let mut tracked = tracked(questions, ground.git);
     let mut facts = Facts::default();
     for question in questions {
@@ -44,15 +48,27 @@ pub fn answer(questions: &BTreeSet<Question>, ground: &Ground<'_>) -> std::io::R
             Question::Exists(path) => word(beneath.exists(path, &mut names)),
             Question::MissingChanged => {
                 let gone = |path: &&RepoPath| !beneath.exists(path, &mut names);
-                let paths: Vec<&RepoPath> = ground.changes.files().iter().map(|f| &f.path).filter(gone).collect();
+                let paths: Vec<&RepoPath> = ground
+                    .changes
+                    .files()
+                    .iter()
+                    .map(|f| &f.path)
+                    .filter(gone)
+                    .collect();
                 list(paths.into_iter().map(|p| p.as_bytes().to_vec()))
             }
             Question::Scripts(dir) => scripts(dir, |path| work_tree(&beneath, &mut names, path)),
-            Question::MakeTargets(dir) => make_targets(dir, |path| work_tree(&beneath, &mut names, path)),
+            Question::MakeTargets(dir) => {
+                make_targets(dir, |path| work_tree(&beneath, &mut names, path))
+            }
             Question::BaseScripts(dir) => scripts(dir, |path| base.read(path)),
             Question::BaseMakeTargets(dir) => make_targets(dir, |path| base.read(path)),
-            Question::MakefileTargets(path) => targets_of(work_tree(&beneath, &mut names, path)).unwrap_or(word(false)),
-            Question::BaseMakefileTargets(path) => targets_of(base.read(path)).unwrap_or(word(false)),
+            Question::MakefileTargets(path) => {
+                targets_of(work_tree(&beneath, &mut names, path)).unwrap_or(word(false))
+            }
+            Question::BaseMakefileTargets(path) => {
+                targets_of(base.read(path)).unwrap_or(word(false))
+            }
             Question::Tracked(path) => tracked.remove(path).map_or(UNKNOWN, word),
         };
         if tracing::enabled!(tracing::Level::DEBUG) {
@@ -70,7 +86,11 @@ fn shown(answer: &Answer) -> String {
         Answer::Word(Certainty::Yes) => "yes".to_owned(),
         Answer::Word(Certainty::No) => "no".to_owned(),
         Answer::Word(Certainty::Unknown) => "unknown".to_owned(),
-        Answer::List(list) => list.iter().map(|w| visible(w.as_bytes())).collect::<Vec<_>>().join(" "),
+        Answer::List(list) => list
+            .iter()
+            .map(|w| visible(w.as_bytes()))
+            .collect::<Vec<_>>()
+            .join(" "),
     }
 }
 
@@ -95,7 +115,11 @@ enum Content {
 fn work_tree(beneath: &Beneath, names: &mut DirectoryNames, path: &RepoPath) -> Content {
     if !beneath.exists(path, names) {
         // A broken symlink is no file, but it is nothing that a tool would overlook either.
-        return if beneath.link(path).is_some() { Content::Unreadable } else { Content::Missing };
+        return if beneath.link(path).is_some() {
+            Content::Unreadable
+        } else {
+            Content::Missing
+        };
     }
     match beneath.read(path, MAX_MANIFEST) {
         Ok(bytes) => Content::Bytes(bytes),
@@ -113,7 +137,9 @@ struct Base<'a> {
 
 impl Base<'_> {
     fn read(&mut self, path: &RepoPath) -> Content {
-        let Some(git) = self.ground.git else { return Content::Unreadable };
+        let Some(git) = self.ground.git else {
+            return Content::Unreadable;
+        };
         let given = self.ground.base.copied();
         let commit = self.commit.get_or_insert_with(|| match given {
             Some(commit) => Ok(Some(commit)),
@@ -132,19 +158,23 @@ impl Base<'_> {
 }
 
 fn scripts(dir: &RepoPath, mut read: impl FnMut(&RepoPath) -> Content) -> Answer {
-    let Ok(path) = dir.join(b"package.json") else { return UNKNOWN };
+    let Ok(path) = dir.join(b"package.json") else {
+        return UNKNOWN;
+    };
     match read(&path) {
         Content::Missing => word(false),
         Content::Unreadable => UNKNOWN,
-        Content::Bytes(bytes) => {
-            package::read(&bytes).map_or(UNKNOWN, |m| list(m.scripts.into_keys().map(String::into_bytes)))
-        }
+        Content::Bytes(bytes) => package::read(&bytes).map_or(UNKNOWN, |m| {
+            list(m.scripts.into_keys().map(String::into_bytes))
+        }),
     }
 }
 
 fn make_targets(dir: &RepoPath, mut read: impl FnMut(&RepoPath) -> Content) -> Answer {
     for name in makefile::NAMES {
-        let Ok(path) = dir.join(name.as_bytes()) else { return UNKNOWN };
+        let Ok(path) = dir.join(name.as_bytes()) else {
+            return UNKNOWN;
+        };
         if let Some(answer) = targets_of(read(&path)) {
             return answer;
         }
@@ -157,15 +187,25 @@ fn targets_of(content: Content) -> Option<Answer> {
     match content {
         Content::Missing => None,
         Content::Unreadable => Some(UNKNOWN),
-        Content::Bytes(bytes) => Some(makefile::targets(&bytes).map_or(UNKNOWN, |t| list(t.into_iter()))),
+        Content::Bytes(bytes) => {
+            Some(makefile::targets(&bytes).map_or(UNKNOWN, |t| list(t.into_iter())))
+        }
     }
 }
 
 /// All questions about tracked files, with one call.
 fn tracked(questions: &BTreeSet<Question>, git: Option<&Git>) -> BTreeMap<RepoPath, bool> {
-    let asked = |q: &Question| if let Question::Tracked(path) = q { Some(path.clone()) } else { None };
+    let asked = |q: &Question| {
+        if let Question::Tracked(path) = q {
+            Some(path.clone())
+        } else {
+            None
+        }
+    };
     let paths: Vec<RepoPath> = questions.iter().filter_map(asked).collect();
-    let (Some(git), false) = (git, paths.is_empty()) else { return BTreeMap::new() };
+    let (Some(git), false) = (git, paths.is_empty()) else {
+        return BTreeMap::new();
+    };
     // Far below what a command line may hold.
     let answers = paths.chunks(1_000).map(|part| git.tracked_of(part));
     match answers.collect::<Result<Vec<_>, _>>() {
@@ -187,7 +227,10 @@ mod tests {
     fn answers_without_git() {
         let dir = tempfile::tempdir().unwrap();
         for (name, text) in [
-            ("package.json", "{\"scripts\":{\"test\":\"t\",\"lint\":\"l\"}}"),
+            (
+                "package.json",
+                "{\"scripts\":{\"test\":\"t\",\"lint\":\"l\"}}",
+            ),
             ("broken/package.json", "{"),
             ("Makefile", "all:\n"),
             ("sub/Makefile", "wrong:\n"),
@@ -200,9 +243,17 @@ mod tests {
             std::fs::create_dir_all(file.parent().unwrap()).unwrap();
             std::fs::write(file, text).unwrap();
         }
-        let changed = |p| ChangedFile { path: path(p), status: Status::Modified };
+        let changed = |p| ChangedFile {
+            path: path(p),
+            status: Status::Modified,
+        };
         let changes = ChangeSet::new(vec![changed("here.ts"), changed("gone.ts")]);
-        let ground = Ground { root: dir.path(), git: None, base: None, changes: &changes };
+        let ground = Ground {
+            root: dir.path(),
+            git: None,
+            base: None,
+            changes: &changes,
+        };
         let yes = Answer::Word(Certainty::Yes);
         let no = Answer::Word(Certainty::No);
         let words = |list: &[&str]| Answer::List(list.iter().map(|w| Word::from(*w)).collect());
@@ -216,7 +267,10 @@ mod tests {
             (Question::MakeTargets(path(".")), words(&["all"])),
             (Question::MakeTargets(path("sub")), words(&["right"])),
             (Question::MakeTargets(path("inc")), UNKNOWN),
-            (Question::MakefileTargets(path("ci/build.mk")), words(&["build-%", "lint"])),
+            (
+                Question::MakefileTargets(path("ci/build.mk")),
+                words(&["build-%", "lint"]),
+            ),
             (Question::MakefileTargets(path("inc/Makefile")), UNKNOWN),
             (Question::MakefileTargets(path("ci/none.mk")), no.clone()),
             (Question::BaseMakefileTargets(path("ci/build.mk")), UNKNOWN),

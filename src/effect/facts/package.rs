@@ -32,8 +32,16 @@ pub fn read(bytes: &[u8]) -> Option<Manifest> {
         }
     }
     let text = |key: &str| object.get(key).and_then(|v| v.as_str().map(str::to_owned));
-    let kinds = ["dependencies", "devDependencies", "optionalDependencies", "peerDependencies"];
-    let depends_on = kinds.iter().filter_map(|kind| object.get(*kind)?.as_object()).flat_map(|o| o.keys().cloned());
+    let kinds = [
+        "dependencies",
+        "devDependencies",
+        "optionalDependencies",
+        "peerDependencies",
+    ];
+    let depends_on = kinds
+        .iter()
+        .filter_map(|kind| object.get(*kind)?.as_object())
+        .flat_map(|o| o.keys().cloned());
     Some(Manifest {
         depends_on: depends_on.collect(),
         name: text("name"),
@@ -51,7 +59,10 @@ mod tests {
         let deep = format!("{{\"x\":{}1{}}}", "[".repeat(10_000), "]".repeat(10_000));
         for (text, want) in [
             ("{}", Some(vec![])),
-            ("\u{feff}{\"scripts\":{\"test\":\"a\",\"b\":\"\"}}", Some(vec!["b", "test"])),
+            (
+                "\u{feff}{\"scripts\":{\"test\":\"a\",\"b\":\"\"}}",
+                Some(vec!["b", "test"]),
+            ),
             ("{\"scripts\":null}", Some(vec![])),
             ("{\"scripts\":{\"test\":5}}", None),
             ("{\"scripts\":[]}", None),
@@ -61,7 +72,8 @@ mod tests {
             (&deep, None),
         ] {
             let got = read(text.as_bytes()).map(|m| m.scripts.into_keys().collect::<Vec<_>>());
-            let want: Option<Vec<String>> = want.map(|w| w.iter().map(|s| (*s).to_owned()).collect());
+            let want: Option<Vec<String>> =
+                want.map(|w| w.iter().map(|s| (*s).to_owned()).collect());
             assert_eq!(got, want, "{}", text.chars().take(60).collect::<String>());
         }
     }

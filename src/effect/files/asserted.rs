@@ -5,12 +5,15 @@ use crate::base::path::RepoPath;
 use crate::check::file::{CONTENT_CAP, FileFacts, Target};
 use std::io::Read as _;
 
-/// Gathers what the assertions about a path need. `content`: whether they look into the file. A path that leads out of the
-/// repository is not looked at: what is there cannot be decided.
+/// Gathers what the assertions about a path need. `content`: whether they look into the file. A
+/// path that leads out of the repository is not looked at: what is there cannot be decided.
 #[must_use]
 pub fn gather(beneath: &Beneath, path: &RepoPath, content: bool) -> FileFacts {
     let inspection = beneath.inspect(path);
-    let mut facts = FileFacts { symlink: inspection.symlink, ..FileFacts::missing() };
+    let mut facts = FileFacts {
+        symlink: inspection.symlink,
+        ..FileFacts::missing()
+    };
     match inspection.target {
         Ok(target) => {
             facts.size = target.size;
@@ -27,7 +30,11 @@ pub fn gather(beneath: &Beneath, path: &RepoPath, content: bool) -> FileFacts {
     if content && facts.target == Target::File {
         let mut bytes = Vec::new();
         let read = beneath.file(path).map_err(|e| e.to_string());
-        match read.and_then(|f| f.take(CONTENT_CAP).read_to_end(&mut bytes).map_err(|e| e.to_string())) {
+        match read.and_then(|f| {
+            f.take(CONTENT_CAP)
+                .read_to_end(&mut bytes)
+                .map_err(|e| e.to_string())
+        }) {
             Ok(_) => facts.content = Some(bytes),
             Err(message) => facts.target = Target::Unknown(message),
         }
@@ -49,9 +56,18 @@ mod tests {
         std::os::unix::fs::symlink("/etc/passwd", root.join("out")).unwrap();
         std::os::unix::fs::symlink("nothing", root.join("broken")).unwrap();
         let beneath = Beneath::open(&root).unwrap();
-        let look = |path: &str, content| gather(&beneath, &RepoPath::parse(path.as_bytes()).unwrap(), content);
+        let look = |path: &str, content| {
+            gather(
+                &beneath,
+                &RepoPath::parse(path.as_bytes()).unwrap(),
+                content,
+            )
+        };
         let file = look("l", true);
-        assert_eq!((file.symlink, &file.target, file.size), (true, &Target::File, 3));
+        assert_eq!(
+            (file.symlink, &file.target, file.size),
+            (true, &Target::File, 3)
+        );
         assert_eq!(file.content.as_deref(), Some(&b"abc"[..]));
         assert_eq!(look("f", false).content, None);
         assert_eq!(look("d", true).target, Target::Dir);

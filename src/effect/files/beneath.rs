@@ -1,7 +1,8 @@
 //! What is behind a path of the repository, when symlinks may lie on the way?
 //!
-//! Nothing outside the root is ever opened: the kernel resolves the path (`openat2` with `RESOLVE_BENEATH`), because
-//! resolving first and opening later loses against somebody who swaps a symlink in between.
+//! Nothing outside the root is ever opened: the kernel resolves the path (`openat2` with
+//! `RESOLVE_BENEATH`), because resolving first and opening later loses against somebody who swaps a
+//! symlink in between.
 
 use crate::base::path::RepoPath;
 use crate::base::unit::show_size;
@@ -82,12 +83,18 @@ impl Stamp {
     /// When it changed last: seconds and nanoseconds since 1970.
     #[must_use]
     pub fn changed(&self) -> (i64, i64) {
-        self.behind.map_or(self.own.changed, |behind| behind.changed.max(self.own.changed))
+        self.behind.map_or(self.own.changed, |behind| {
+            behind.changed.max(self.own.changed)
+        })
     }
 }
 
 impl Print {
-    #[allow(clippy::cast_possible_wrap, clippy::useless_conversion, reason = "the types differ between architectures")]
+    #[allow(
+        clippy::cast_possible_wrap,
+        clippy::useless_conversion,
+        reason = "the types differ between architectures"
+    )]
     fn of(stat: &rustix::fs::Stat) -> Self {
         Self {
             device: stat.st_dev,
@@ -117,13 +124,21 @@ impl Beneath {
     /// What the system says.
     pub fn open(root: &Path) -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(Self { root: openat(rustix::fs::CWD, root, flags, Mode::empty())? })
+        Ok(Self {
+            root: openat(rustix::fs::CWD, root, flags, Mode::empty())?,
+        })
     }
 
     fn resolve(&self, path: &RepoPath, flags: OFlags) -> Result<OwnedFd, Errno> {
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
         for _ in 0..16 {
-            match openat2(&self.root, path.as_bytes(), flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
+            match openat2(
+                &self.root,
+                path.as_bytes(),
+                flags | OFlags::CLOEXEC,
+                Mode::empty(),
+                resolve,
+            ) {
                 // The tree was renamed while the kernel walked it.
                 Err(Errno::AGAIN) => {}
                 // A kernel or a container that does not know the call.
@@ -134,10 +149,16 @@ impl Beneath {
         Err(Errno::AGAIN)
     }
 
-    /// The same without `openat2`: every directory is opened from the one before, symlinks are read and walked by hand.
+    /// The same without `openat2`: every directory is opened from the one before, symlinks are read
+    /// and walked by hand.
     fn resolve_stepwise(&self, path: &RepoPath, flags: OFlags) -> Result<OwnedFd, Errno> {
         let mut dirs: Vec<OwnedFd> = Vec::new();
-        let mut todo: Vec<Vec<u8>> = path.as_bytes().split(|b| *b == b'/').map(<[u8]>::to_vec).rev().collect();
+        let mut todo: Vec<Vec<u8>> = path
+            .as_bytes()
+            .split(|b| *b == b'/')
+            .map(<[u8]>::to_vec)
+            .rev()
+            .collect();
         let mut links = 0;
         while let Some(name) = todo.pop() {
             let here = dirs.last().map_or(self.root.as_fd(), AsFd::as_fd);
@@ -157,7 +178,8 @@ impl Beneath {
             let found = openat(here, name.as_slice(), look, Mode::empty())?;
             let kind = rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&found)?.st_mode);
             let last = todo.is_empty();
-            if kind == rustix::fs::FileType::Symlink && !(last && flags.contains(OFlags::NOFOLLOW)) {
+            if kind == rustix::fs::FileType::Symlink && !(last && flags.contains(OFlags::NOFOLLOW))
+            {
                 links += 1;
                 if links > 40 {
                     return Err(Errno::LOOP);
@@ -180,14 +202,25 @@ impl Beneath {
     /// Looks at a path without opening the file.
     #[must_use]
     pub fn inspect(&self, path: &RepoPath) -> Inspection {
-        let is_link = |fd: OwnedFd| File::from(fd).metadata().is_ok_and(|m| m.file_type().is_symlink());
-        let symlink = self.resolve(path, OFlags::PATH | OFlags::NOFOLLOW).is_ok_and(is_link);
-        Inspection { symlink, target: self.target(path) }
+        let is_link = |fd: OwnedFd| {
+            File::from(fd)
+                .metadata()
+                .is_ok_and(|m| m.file_type().is_symlink())
+        };
+        let symlink = self
+            .resolve(path, OFlags::PATH | OFlags::NOFOLLOW)
+            .is_ok_and(is_link);
+        Inspection {
+            symlink,
+            target: self.target(path),
+        }
     }
 
     fn target(&self, path: &RepoPath) -> Result<Target, ReadError> {
         let fd = self.resolve(path, OFlags::PATH).map_err(read_error)?;
-        let meta = File::from(fd).metadata().map_err(|e| ReadError::System(e.to_string()))?;
+        let meta = File::from(fd)
+            .metadata()
+            .map_err(|e| ReadError::System(e.to_string()))?;
         let file_type = meta.file_type();
         let kind = if file_type.is_file() {
             Kind::File
@@ -197,7 +230,11 @@ impl Beneath {
             debug_assert!(file_type.is_fifo() || file_type.is_socket() || !file_type.is_symlink());
             Kind::Special
         };
-        Ok(Target { kind, size: meta.len(), executable: meta.permissions().mode() & 0o111 != 0 })
+        Ok(Target {
+            kind,
+            size: meta.len(),
+            executable: meta.permissions().mode() & 0o111 != 0,
+        })
     }
 
     /// Opens a regular file, symlinks inside the root followed.
@@ -205,7 +242,8 @@ impl Beneath {
     /// # Errors
     /// See [`ReadError`].
     pub fn file(&self, path: &RepoPath) -> Result<File, ReadError> {
-        // Opening a device can have an effect of its own, so the type is asked first; and again after opening.
+        // Opening a device can have an effect of its own, so the type is asked first; and again
+        // after opening.
         if self.target(path)?.kind != Kind::File {
             return Err(ReadError::NotRegular);
         }
@@ -232,45 +270,63 @@ impl Beneath {
     /// The names in a directory, symlinks inside the root followed; none where it cannot be listed.
     #[must_use]
     pub fn names(&self, dir: &RepoPath) -> Vec<Vec<u8>> {
-        let Ok(fd) = self.resolve(dir, OFlags::RDONLY | OFlags::DIRECTORY) else { return Vec::new() };
-        let Ok(entries) = read_dir(fd) else { return Vec::new() };
-        entries.flatten().map(|e| e.file_name().to_bytes().to_vec()).collect()
+        let Ok(fd) = self.resolve(dir, OFlags::RDONLY | OFlags::DIRECTORY) else {
+            return Vec::new();
+        };
+        let Ok(entries) = read_dir(fd) else {
+            return Vec::new();
+        };
+        entries
+            .flatten()
+            .map(|e| e.file_name().to_bytes().to_vec())
+            .collect()
     }
 
-    /// The names in a directory with their types, symlinks inside the root followed to it but not in it; none where it cannot be
-    /// listed.
+    /// The names in a directory with their types, symlinks inside the root followed to it but not
+    /// in it; none where it cannot be listed.
     #[must_use]
     pub fn list(&self, dir: &RepoPath) -> Vec<(Vec<u8>, rustix::fs::FileType)> {
-        let Ok(fd) = self.resolve(dir, OFlags::RDONLY | OFlags::DIRECTORY) else { return Vec::new() };
-        let Ok(entries) = read_dir(&fd) else { return Vec::new() };
+        let Ok(fd) = self.resolve(dir, OFlags::RDONLY | OFlags::DIRECTORY) else {
+            return Vec::new();
+        };
+        let Ok(entries) = read_dir(&fd) else {
+            return Vec::new();
+        };
         let typed = |entry: rustix::fs::DirEntry| {
             let name = entry.file_name();
             let kind = match entry.file_type() {
                 // A file system that does not say.
                 rustix::fs::FileType::Unknown => {
-                    let stat = rustix::fs::statat(&fd, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).ok()?;
+                    let stat = rustix::fs::statat(&fd, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)
+                        .ok()?;
                     rustix::fs::FileType::from_raw_mode(stat.st_mode)
                 }
                 kind => kind,
             };
-            Some((name.to_bytes().to_vec(), kind)).filter(|(name, _)| !matches!(name.as_slice(), b"." | b".."))
+            Some((name.to_bytes().to_vec(), kind))
+                .filter(|(name, _)| !matches!(name.as_slice(), b"." | b".."))
         };
         entries.flatten().filter_map(typed).collect()
     }
 
-    /// What tells a file from what it becomes when it is written: itself, and the file behind it when it is a symlink.
-    /// `None` when nothing is there, or a directory.
+    /// What tells a file from what it becomes when it is written: itself, and the file behind it
+    /// when it is a symlink. `None` when nothing is there, or a directory.
     #[must_use]
     pub fn stamp(&self, path: &RepoPath) -> Option<Stamp> {
         let stat = |flags| rustix::fs::fstat(self.resolve(path, OFlags::PATH | flags).ok()?).ok();
         let own = stat(OFlags::NOFOLLOW)?;
         let kind = rustix::fs::FileType::from_raw_mode(own.st_mode);
-        let behind = (kind == rustix::fs::FileType::Symlink).then(|| stat(OFlags::empty())).flatten();
+        let behind = (kind == rustix::fs::FileType::Symlink)
+            .then(|| stat(OFlags::empty()))
+            .flatten();
         let last = behind.as_ref().unwrap_or(&own);
         if rustix::fs::FileType::from_raw_mode(last.st_mode) == rustix::fs::FileType::Directory {
             return None;
         }
-        Some(Stamp { own: Print::of(&own), behind: behind.as_ref().map(Print::of) })
+        Some(Stamp {
+            own: Print::of(&own),
+            behind: behind.as_ref().map(Print::of),
+        })
     }
 
     /// Opens a folder that is no symlink itself, to list it.
@@ -285,11 +341,14 @@ impl Beneath {
     #[must_use]
     pub fn link(&self, path: &RepoPath) -> Option<Vec<u8>> {
         let fd = self.resolve(path, OFlags::PATH | OFlags::NOFOLLOW).ok()?;
-        rustix::fs::readlinkat(fd, "", Vec::new()).ok().map(std::ffi::CString::into_bytes)
+        rustix::fs::readlinkat(fd, "", Vec::new())
+            .ok()
+            .map(std::ffi::CString::into_bytes)
     }
 
-    /// Whether something is there under these very bytes, symlinks followed; a symlink to nothing is nothing. Also on a
-    /// file system that takes `cargo.toml` for `Cargo.toml`, only the name that a directory lists counts.
+    /// Whether something is there under these very bytes, symlinks followed; a symlink to nothing
+    /// is nothing. Also on a file system that takes `cargo.toml` for `Cargo.toml`, only the
+    /// name that a directory lists counts.
     #[must_use]
     pub fn exists(&self, path: &RepoPath, names: &mut DirectoryNames) -> bool {
         // Outside the repository something may well be there; nobody but the kernel looks.
@@ -327,18 +386,25 @@ fn read_error(errno: Errno) -> ReadError {
 
 /// The names that directories list, read once each.
 #[derive(Debug, Default)]
-pub struct DirectoryNames(std::collections::BTreeMap<RepoPath, Option<std::collections::BTreeSet<Vec<u8>>>>);
+pub struct DirectoryNames(
+    std::collections::BTreeMap<RepoPath, Option<std::collections::BTreeSet<Vec<u8>>>>,
+);
 
 impl DirectoryNames {
     fn lists(&mut self, beneath: &Beneath, dir: &RepoPath, name: &[u8]) -> bool {
         let read = || {
-            let fd = beneath.resolve(dir, OFlags::RDONLY | OFlags::DIRECTORY).ok()?;
+            let fd = beneath
+                .resolve(dir, OFlags::RDONLY | OFlags::DIRECTORY)
+                .ok()?;
             let entries = read_dir(fd).ok()?;
-            entries.map(|e| e.ok().map(|e| e.file_name().to_bytes().to_vec())).collect()
+            entries
+                .map(|e| e.ok().map(|e| e.file_name().to_bytes().to_vec()))
+                .collect()
         };
         match self.0.entry(dir.clone()).or_insert_with(read) {
             Some(names) => names.contains(name),
-            // A directory that may be entered but not listed, or one outside: the kernel's answer stands.
+            // A directory that may be entered but not listed, or one outside: the kernel's answer
+            // stands.
             None => true,
         }
     }
@@ -407,7 +473,10 @@ mod tests {
             // The way for old kernels agrees with the kernel.
             let ino = |fd: OwnedFd| rustix::fs::fstat(fd).unwrap().st_ino;
             for flags in [OFlags::PATH, OFlags::PATH | OFlags::NOFOLLOW] {
-                let (fast, slow) = (beneath.resolve(&path, flags), beneath.resolve_stepwise(&path, flags));
+                let (fast, slow) = (
+                    beneath.resolve(&path, flags),
+                    beneath.resolve_stepwise(&path, flags),
+                );
                 assert_eq!(fast.map(ino), slow.map(ino), "{text} {flags:?}");
             }
         }

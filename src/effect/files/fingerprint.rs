@@ -32,8 +32,8 @@ pub enum Print {
 /// The fingerprints of some files, by path. Equal maps mean equal files.
 pub type Prints = BTreeMap<RepoPath, Print>;
 
-/// Takes the fingerprints of all selected files: with git those that are tracked, or untracked and not ignored; without
-/// git all there are.
+/// Takes the fingerprints of all selected files: with git those that are tracked, or untracked and
+/// not ignored; without git all there are.
 ///
 /// # Errors
 /// The list of files cannot be had.
@@ -48,7 +48,9 @@ pub fn fingerprint(
         None => walk(root, &RepoPath::root())?,
     };
     let selected = files.into_iter().filter(|path| what.selects(path));
-    Ok(selected.filter_map(|path| print(beneath, root, &path).map(|print| (path, print))).collect())
+    Ok(selected
+        .filter_map(|path| print(beneath, root, &path).map(|print| (path, print)))
+        .collect())
 }
 
 fn print(beneath: &Beneath, root: &std::path::Path, path: &RepoPath) -> Option<Print> {
@@ -67,9 +69,14 @@ fn print(beneath: &Beneath, root: &std::path::Path, path: &RepoPath) -> Option<P
     }
     let mut hasher = Hasher::default();
     let copied = beneath.file(path).map_err(|e| e.to_string());
-    let copied = copied.and_then(|mut file| io::copy(&mut file, &mut hasher).map_err(|e| e.to_string()));
+    let copied =
+        copied.and_then(|mut file| io::copy(&mut file, &mut hasher).map_err(|e| e.to_string()));
     Some(match copied {
-        Ok(size) => Print::File { digest: hasher.finish(), executable: target.executable, size },
+        Ok(size) => Print::File {
+            digest: hasher.finish(),
+            executable: target.executable,
+            size,
+        },
         Err(message) => Print::Other(message),
     })
 }
@@ -78,7 +85,12 @@ fn print(beneath: &Beneath, root: &std::path::Path, path: &RepoPath) -> Option<P
 #[must_use]
 pub fn first_difference(before: &Prints, after: &Prints) -> Option<RepoPath> {
     let differs = |path: &&RepoPath| before.get(*path) != after.get(*path);
-    before.keys().chain(after.keys()).filter(differs).min().cloned()
+    before
+        .keys()
+        .chain(after.keys())
+        .filter(differs)
+        .min()
+        .cloned()
 }
 
 #[cfg(test)]
@@ -95,7 +107,12 @@ mod tests {
         write("b", "1");
         std::os::unix::fs::symlink("a", root.join("l")).unwrap();
         let beneath = Beneath::open(root).unwrap();
-        let what = Glob::parse("**").map(|g| Selection { items: vec![Item { not: false, what: What::Glob(g) }] });
+        let what = Glob::parse("**").map(|g| Selection {
+            items: vec![Item {
+                not: false,
+                what: What::Glob(g),
+            }],
+        });
         let what = what.unwrap();
         let take = || fingerprint(&beneath, root, None, &what).unwrap();
         let paths = take();

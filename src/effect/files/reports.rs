@@ -1,7 +1,8 @@
 //! Which report files has a step written, and what do they say?
 //!
-//! INVARIANT (no stale evidence): only what was created or replaced between the two looks counts, whatever its content. A file
-//! is the same as before when its place on the disk, its size and both of its times are.
+//! INVARIANT (no stale evidence): only what was created or replaced between the two looks counts,
+//! whatever its content. A file is the same as before when its place on the disk, its size and both
+//! of its times are.
 
 use super::MAX_FILES;
 use super::beneath::{Beneath, ReadError, Stamp};
@@ -28,7 +29,8 @@ pub const MOST: usize = 1000;
 pub struct Before(Result<BTreeMap<RepoPath, Stamp>, String>);
 
 impl Before {
-    /// Looks, and makes sure that whatever is written from now on has a later time than what it sees.
+    /// Looks, and makes sure that whatever is written from now on has a later time than what it
+    /// sees.
     #[must_use]
     pub fn look(beneath: &Beneath, glob: &Glob) -> Self {
         let seen = stamps(beneath, glob);
@@ -40,8 +42,8 @@ impl Before {
         Self(seen)
     }
 
-    /// Reads what has been written since, masked; readings are added up, in the order of the paths. `None`: nothing was written.
-    /// What cannot be read is a problem of the reading.
+    /// Reads what has been written since, masked; readings are added up, in the order of the paths.
+    /// `None`: nothing was written. What cannot be read is a problem of the reading.
     #[must_use]
     pub fn read(
         self,
@@ -58,15 +60,23 @@ impl Before {
         };
         let (before, after) = match (self.0, stamps(beneath, glob)) {
             (Ok(before), Ok(after)) => (before, after),
-            (Err(why), _) | (_, Err(why)) => return troubled(format!("reports could not be looked for: {why}")),
+            (Err(why), _) | (_, Err(why)) => {
+                return troubled(format!("reports could not be looked for: {why}"));
+            }
         };
-        let written: Vec<&RepoPath> =
-            after.iter().filter(|(path, stamp)| before.get(*path) != Some(*stamp)).map(|(path, _)| path).collect();
+        let written: Vec<&RepoPath> = after
+            .iter()
+            .filter(|(path, stamp)| before.get(*path) != Some(*stamp))
+            .map(|(path, _)| path)
+            .collect();
         if written.is_empty() {
             return None;
         }
         if written.len() > MOST {
-            return troubled(format!("it wrote {} reports, more than {MOST}", written.len()));
+            return troubled(format!(
+                "it wrote {} reports, more than {MOST}",
+                written.len()
+            ));
         }
         let mut sum = Reading::of(name);
         let mut left = LARGEST_SUM;
@@ -76,18 +86,32 @@ impl Before {
                 Ok(bytes) => {
                     left = left.saturating_sub(bytes.len() as u64);
                     // Before it is read, because what is read is cut.
-                    let bytes = if secrets.is_empty() { bytes } else { secrets.mask(&bytes) };
+                    let bytes = if secrets.is_empty() {
+                        bytes
+                    } else {
+                        secrets.mask(&bytes)
+                    };
                     match format::read(formats, &bytes, b"") {
                         Some(mut reading) => {
-                            reading.problems.iter_mut().for_each(|p| *p = format!("`{shown}`: {p}"));
+                            reading
+                                .problems
+                                .iter_mut()
+                                .for_each(|p| *p = format!("`{shown}`: {p}"));
                             sum.add(reading);
                         }
-                        None if bytes.is_empty() => sum.object(format!("the report `{shown}` is empty")),
-                        None => sum.object(format!("`{shown}` is no report of the format `{name}`")),
+                        None if bytes.is_empty() => {
+                            sum.object(format!("the report `{shown}` is empty"))
+                        }
+                        None => {
+                            sum.object(format!("`{shown}` is no report of the format `{name}`"))
+                        }
                     }
                 }
                 Err(ReadError::TooLarge(_)) if left < LARGEST => {
-                    sum.object(format!("its reports are larger than {} together", show_size(LARGEST_SUM)));
+                    sum.object(format!(
+                        "its reports are larger than {} together",
+                        show_size(LARGEST_SUM)
+                    ));
                     break;
                 }
                 Err(why) => sum.object(format!("the report `{shown}` cannot be read: {why}")),
@@ -108,13 +132,20 @@ fn stamps(beneath: &Beneath, glob: &Glob) -> Result<BTreeMap<RepoPath, Stamp>, S
     };
     let mut open = Vec::new();
     for (anchor, is_exact) in glob.anchors() {
-        if is_exact { note(anchor) } else { open.push(anchor) }
+        if is_exact {
+            note(anchor)
+        } else {
+            open.push(anchor)
+        }
     }
     while let Some(dir) = open.pop() {
         for (name, kind) in beneath.list(&dir) {
             looked_at += 1;
             if looked_at > MAX_FILES {
-                return Err(format!("there are more than {MAX_FILES} files below `{}`", visible(dir.as_bytes())));
+                return Err(format!(
+                    "there are more than {MAX_FILES} files below `{}`",
+                    visible(dir.as_bytes())
+                ));
             }
             let Ok(path) = dir.join(&name) else { continue };
             if kind == FileType::Directory {
@@ -131,8 +162,9 @@ fn stamps(beneath: &Beneath, glob: &Glob) -> Result<BTreeMap<RepoPath, Stamp>, S
     Ok(found)
 }
 
-/// Files get their times from a clock that stands still for some milliseconds at a time. Waits until it has moved on, so that
-/// a file that is written next cannot look as if it had not been. A file from the future is not waited for.
+/// Files get their times from a clock that stands still for some milliseconds at a time. Waits
+/// until it has moved on, so that a file that is written next cannot look as if it had not been. A
+/// file from the future is not waited for.
 fn wait_until_later(than: (i64, i64)) {
     const TICK: Duration = Duration::from_millis(1);
     const LONGEST_TICKS: u32 = 50;
@@ -174,7 +206,10 @@ mod tests {
         }
 
         fn finish(self: Box<Self>) -> Option<Reading> {
-            self.0.map(|tests| Reading { tests: Some(tests), ..Reading::of("words") })
+            self.0.map(|tests| Reading {
+                tests: Some(tests),
+                ..Reading::of("words")
+            })
         }
     }
 
@@ -183,7 +218,9 @@ mod tests {
     impl Tree {
         fn new() -> Self {
             let tree = Self(tempfile::tempdir().unwrap());
-            tree.write("r/a", "ok\n").write("r/deep/b", "no\n").write("r/.git/c", "ok\n");
+            tree.write("r/a", "ok\n")
+                .write("r/deep/b", "no\n")
+                .write("r/.git/c", "ok\n");
             std::fs::write(tree.0.path().join("secret"), "ok\n").unwrap();
             tree
         }
@@ -206,7 +243,9 @@ mod tests {
 
     fn counts(reading: &Option<Reading>) -> Option<(u64, u64, usize)> {
         let tests = |r: &Reading| r.tests.unwrap_or_default();
-        reading.as_ref().map(|r| (tests(r).passed, tests(r).failed, r.problems.len()))
+        reading
+            .as_ref()
+            .map(|r| (tests(r).passed, tests(r).failed, r.problems.len()))
     }
 
     #[test]
@@ -217,7 +256,12 @@ mod tests {
         let cases: &[Case<'_>] = &[
             ("nothing", "r/**", |_| {}, None),
             ("nowhere", "none/*.xml", |_| {}, None),
-            ("replaced by the same", "r/a", |r| std::fs::write(r.join("r/a"), "ok\n").unwrap(), Some((1, 0, 0))),
+            (
+                "replaced by the same",
+                "r/a",
+                |r| std::fs::write(r.join("r/a"), "ok\n").unwrap(),
+                Some((1, 0, 0)),
+            ),
             (
                 "another file in its place",
                 "r/*",
@@ -227,7 +271,12 @@ mod tests {
                 },
                 Some((2, 0, 0)),
             ),
-            ("removed", "r/**", |r| std::fs::remove_file(r.join("r/a")).unwrap(), None),
+            (
+                "removed",
+                "r/**",
+                |r| std::fs::remove_file(r.join("r/a")).unwrap(),
+                None,
+            ),
             (
                 "added up",
                 "r/**",
@@ -247,25 +296,61 @@ mod tests {
                 },
                 Some((1, 0, 0)),
             ),
-            ("git's own", "r/**", |r| std::fs::write(r.join("r/.git/c"), "ok\nok\n").unwrap(), None),
-            ("no report", "r/a", |r| std::fs::write(r.join("r/a"), "?").unwrap(), Some((0, 0, 1))),
-            ("empty", "r/a", |r| std::fs::write(r.join("r/a"), "").unwrap(), Some((0, 0, 1))),
-            ("out of the repository", "r/*", |r| symlink("../../secret", r.join("r/l")).unwrap(), Some((0, 0, 1))),
-            ("a link inside", "r/l", |r| symlink("a", r.join("r/l")).unwrap(), Some((1, 0, 0))),
-            ("a link to nothing", "r/l", |r| symlink("nothing", r.join("r/l")).unwrap(), Some((0, 0, 1))),
+            (
+                "git's own",
+                "r/**",
+                |r| std::fs::write(r.join("r/.git/c"), "ok\nok\n").unwrap(),
+                None,
+            ),
+            (
+                "no report",
+                "r/a",
+                |r| std::fs::write(r.join("r/a"), "?").unwrap(),
+                Some((0, 0, 1)),
+            ),
+            (
+                "empty",
+                "r/a",
+                |r| std::fs::write(r.join("r/a"), "").unwrap(),
+                Some((0, 0, 1)),
+            ),
+            (
+                "out of the repository",
+                "r/*",
+                |r| symlink("../../secret", r.join("r/l")).unwrap(),
+                Some((0, 0, 1)),
+            ),
+            (
+                "a link inside",
+                "r/l",
+                |r| symlink("a", r.join("r/l")).unwrap(),
+                Some((1, 0, 0)),
+            ),
+            (
+                "a link to nothing",
+                "r/l",
+                |r| symlink("nothing", r.join("r/l")).unwrap(),
+                Some((0, 0, 1)),
+            ),
             (
                 "a pipe",
                 "r/p",
                 |r| {
                     let mode = rustix::fs::Mode::RUSR;
-                    rustix::fs::mknodat(rustix::fs::CWD, r.join("r/p"), FileType::Fifo, mode, 0).unwrap();
+                    rustix::fs::mknodat(rustix::fs::CWD, r.join("r/p"), FileType::Fifo, mode, 0)
+                        .unwrap();
                 },
                 Some((0, 0, 1)),
             ),
             (
                 "too large",
                 "r/a",
-                |r| std::fs::File::create(r.join("r/a")).unwrap().set_len(LARGEST + 1).unwrap(),
+                |r| {
+                    std::fs::File::create(r.join("r/a"))
+                        .unwrap()
+                        .set_len(LARGEST + 1)
+                        .unwrap()
+                },
                 Some((0, 0, 1)),
             ),
             (
@@ -273,7 +358,8 @@ mod tests {
                 "many/*",
                 |r| {
                     std::fs::create_dir(r.join("many")).unwrap();
-                    (0..=MOST).for_each(|n| std::fs::write(r.join(format!("many/{n}")), "ok\n").unwrap());
+                    (0..=MOST)
+                        .for_each(|n| std::fs::write(r.join(format!("many/{n}")), "ok\n").unwrap());
                 },
                 Some((0, 0, 1)),
             ),
@@ -285,7 +371,10 @@ mod tests {
         // What a link leads to may be what is replaced.
         let tree = Tree::new();
         symlink("a", tree.0.path().join("repo/r/l")).unwrap();
-        assert_eq!(counts(&tree.read("r/l", |r| write(&r.join("r/a"), "no\n"))), Some((0, 1, 0)));
+        assert_eq!(
+            counts(&tree.read("r/l", |r| write(&r.join("r/a"), "no\n"))),
+            Some((0, 1, 0))
+        );
         assert_eq!(counts(&tree.read("r/l", |_| {})), None);
     }
 }

@@ -1,4 +1,5 @@
-//! How is a file changed in place? As a whole or not at all, with its mode and its owner, and never over somebody else's edit.
+//! How is a file changed in place? As a whole or not at all, with its mode and its owner, and never
+//! over somebody else's edit.
 
 use super::{on_its_way, open_plain, read_bounded, read_plain};
 use std::io::{self, Write as _};
@@ -15,22 +16,31 @@ pub struct Editable {
 }
 
 impl Editable {
-    /// Reads a regular file, symlinks followed: what is changed later is the file, and the symlink stays. With `within`, the
-    /// file must lie inside this directory, whose path is a real one.
+    /// Reads a regular file, symlinks followed: what is changed later is the file, and the symlink
+    /// stays. With `within`, the file must lie inside this directory, whose path is a real one.
     ///
     /// # Errors
-    /// A missing file, one that is not regular, one outside, one with more than `cap` bytes, what else the system says.
+    /// A missing file, one that is not regular, one outside, one with more than `cap` bytes, what
+    /// else the system says.
     pub fn read(path: &Path, within: Option<&Path>, cap: u64) -> io::Result<Self> {
         let path = path.canonicalize().map_err(|e| match e.kind() {
-            io::ErrorKind::NotFound if path.is_symlink() => io::Error::new(e.kind(), "it is a symlink to nothing"),
+            io::ErrorKind::NotFound if path.is_symlink() => {
+                io::Error::new(e.kind(), "it is a symlink to nothing")
+            }
             io::ErrorKind::NotFound => io::Error::new(e.kind(), "there is no such file"),
             _ => e,
         })?;
         if within.is_some_and(|root| !path.starts_with(root)) {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it leads out of the repository"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "it leads out of the repository",
+            ));
         }
         if path.is_dir() {
-            return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
+            return Err(io::Error::new(
+                io::ErrorKind::IsADirectory,
+                "it is a directory",
+            ));
         }
         let file = open_plain(&path).map_err(|e| match e.kind() {
             io::ErrorKind::InvalidInput => io::Error::new(e.kind(), "it is no regular file"),
@@ -60,17 +70,25 @@ impl Editable {
         let meta = self.path.symlink_metadata()?;
         if meta.permissions().readonly() {
             // Its directory may well allow to replace it, but that is not what its owner meant.
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is read-only"));
+            return Err(io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                "it is read-only",
+            ));
         }
         let mut file = on_its_way(&self.path)?;
         file.write_all(content)?;
         let own = file.as_file().metadata()?;
         if (own.uid(), own.gid()) != (meta.uid(), meta.gid()) {
-            let (uid, gid) = (rustix::fs::Uid::from_raw(meta.uid()), rustix::fs::Gid::from_raw(meta.gid()));
-            // Only root can give a file away; the file of somebody else's becomes ours then, as with any editor.
+            let (uid, gid) = (
+                rustix::fs::Uid::from_raw(meta.uid()),
+                rustix::fs::Gid::from_raw(meta.gid()),
+            );
+            // Only root can give a file away; the file of somebody else's becomes ours then, as
+            // with any editor.
             let _ = rustix::fs::fchown(file.as_file(), Some(uid), Some(gid));
         }
-        file.as_file().set_permissions(std::fs::Permissions::from_mode(meta.mode() & 0o7777))?;
+        file.as_file()
+            .set_permissions(std::fs::Permissions::from_mode(meta.mode() & 0o7777))?;
         file.as_file().sync_all()?;
         // Not a lock, but the time in which an edit could be lost is as short as can be.
         let now = read_plain(&self.path, self.bytes.len() as u64);
@@ -112,13 +130,20 @@ mod tests {
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o750)).unwrap();
         std::os::unix::fs::symlink("file", root.join("link")).unwrap();
         let editable = Editable::read(&root.join("link"), Some(&root), 3).unwrap();
-        assert_eq!((editable.bytes(), editable.path()), (&b"old"[..], file.as_path()));
+        assert_eq!(
+            (editable.bytes(), editable.path()),
+            (&b"old"[..], file.as_path())
+        );
         editable.rewrite(b"new").unwrap();
         assert!(root.join("link").is_symlink());
         assert_eq!(std::fs::read(&file).unwrap(), b"new");
         assert_eq!(std::fs::metadata(&file).unwrap().mode() & 0o7777, 0o750);
         assert_eq!(named(&root, "le").unwrap(), [file]);
-        assert_eq!(std::fs::read_dir(&root).unwrap().count(), 2, "nothing is left behind");
+        assert_eq!(
+            std::fs::read_dir(&root).unwrap().count(),
+            2,
+            "nothing is left behind"
+        );
     }
 
     #[test]
@@ -129,20 +154,44 @@ mod tests {
         std::fs::write(&file, "old").unwrap();
         let editable = Editable::read(&file, None, 10).unwrap();
         std::fs::write(&file, "an edit").unwrap();
-        assert!(editable.rewrite(b"new").unwrap_err().to_string().contains("meantime"));
+        assert!(
+            editable
+                .rewrite(b"new")
+                .unwrap_err()
+                .to_string()
+                .contains("meantime")
+        );
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o444)).unwrap();
         let editable = Editable::read(&file, None, 10).unwrap();
-        assert!(editable.rewrite(b"new").unwrap_err().to_string().contains("read-only"));
+        assert!(
+            editable
+                .rewrite(b"new")
+                .unwrap_err()
+                .to_string()
+                .contains("read-only")
+        );
         assert_eq!(std::fs::read(&file).unwrap(), b"an edit");
-        assert_eq!(std::fs::read_dir(&root).unwrap().count(), 1, "nothing is left behind");
+        assert_eq!(
+            std::fs::read_dir(&root).unwrap().count(),
+            1,
+            "nothing is left behind"
+        );
         std::os::unix::fs::symlink("/etc/passwd", root.join("out")).unwrap();
         std::os::unix::fs::symlink("none", root.join("broken")).unwrap();
-        for (name, want) in
-            [("out", "out of"), ("broken", "symlink to nothing"), ("none", "no such"), (".", "directory")]
-        {
-            let error = Editable::read(&root.join(name), Some(&root), 10).unwrap_err().to_string();
+        for (name, want) in [
+            ("out", "out of"),
+            ("broken", "symlink to nothing"),
+            ("none", "no such"),
+            (".", "directory"),
+        ] {
+            let error = Editable::read(&root.join(name), Some(&root), 10)
+                .unwrap_err()
+                .to_string();
             assert!(error.contains(want), "{name}: {error}");
         }
-        assert_eq!(Editable::read(&file, None, 3).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(
+            Editable::read(&file, None, 3).unwrap_err().kind(),
+            io::ErrorKind::FileTooLarge
+        );
     }
 }

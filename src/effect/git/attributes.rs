@@ -1,4 +1,5 @@
-//! What do the tracked `.gitattributes` say of how a file is kept? As git's documentation of `gitattributes` says.
+//! What do the tracked `.gitattributes` say of how a file is kept? As git's documentation of
+//! `gitattributes` says.
 
 use super::pattern::Pattern;
 use std::collections::BTreeMap;
@@ -30,17 +31,26 @@ impl Rules {
     pub(super) fn read(text: &[u8], is_root: bool) -> Self {
         let mut rules = Self::default();
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-        for line in text.split(|b| *b == b'\n').filter(|line| line.len() < LONGEST) {
+        for line in text
+            .split(|b| *b == b'\n')
+            .filter(|line| line.len() < LONGEST)
+        {
             let line = line.trim_ascii();
             if line.starts_with(b"#") {
                 continue;
             }
-            let Some((name, rest)) = first_word(line) else { continue };
+            let Some((name, rest)) = first_word(line) else {
+                continue;
+            };
             let Some(values) = values(rest) else { continue };
             match name.strip_prefix(b"[attr]").filter(|name| !name.is_empty()) {
                 Some(defined) if is_root => drop(rules.macros.insert(defined.to_vec(), values)),
                 Some(_) => {}
-                None => rules.lines.extend(Pattern::parse(&name).filter(|p| !p.negated).map(|p| (p, values))),
+                None => rules.lines.extend(
+                    Pattern::parse(&name)
+                        .filter(|p| !p.negated)
+                        .map(|p| (p, values)),
+                ),
             }
         }
         rules
@@ -50,7 +60,10 @@ impl Rules {
 /// The pattern, which may be quoted as in C, and what follows.
 fn first_word(line: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let Some(quoted) = line.strip_prefix(b"\"") else {
-        let end = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
+        let end = line
+            .iter()
+            .position(u8::is_ascii_whitespace)
+            .unwrap_or(line.len());
         let (name, rest) = line.split_at_checked(end)?;
         return (!name.is_empty()).then(|| (name.to_vec(), rest));
     };
@@ -81,9 +94,12 @@ fn first_word(line: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     None
 }
 
-/// The attributes of a line; `None` when one of them has no name that git knows: then the line does not count.
+/// The attributes of a line; `None` when one of them has no name that git knows: then the line does
+/// not count.
 fn values(text: &[u8]) -> Option<Values> {
-    let words = text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let words = text
+        .split(u8::is_ascii_whitespace)
+        .filter(|word| !word.is_empty());
     words
         .map(|word| {
             let (name, value) = match word {
@@ -95,7 +111,8 @@ fn values(text: &[u8]) -> Option<Values> {
                 },
             };
             let is_named = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_');
-            (!name.is_empty() && !name.starts_with(b"-") && name.iter().all(is_named)).then(|| (name.to_vec(), value))
+            (!name.is_empty() && !name.starts_with(b"-") && name.iter().all(is_named))
+                .then(|| (name.to_vec(), value))
         })
         .collect()
 }
@@ -105,16 +122,29 @@ fn values(text: &[u8]) -> Option<Values> {
 pub(super) struct Attributes(BTreeMap<Vec<u8>, Value>);
 
 impl Attributes {
-    /// Of a path: `files` are the rules of its directories, each with what of the path is below that directory, the root first.
+    /// Of a path: `files` are the rules of its directories, each with what of the path is below
+    /// that directory, the root first.
     pub(super) fn of(files: &[(&Rules, &[u8])]) -> Self {
-        let binary = ["diff", "merge", "text"].map(|name| (name.as_bytes().to_vec(), Value::Unset)).to_vec();
+        let binary = ["diff", "merge", "text"]
+            .map(|name| (name.as_bytes().to_vec(), Value::Unset))
+            .to_vec();
         let mut macros = BTreeMap::from([(b"binary".to_vec(), binary)]);
         for (rules, _) in files {
-            macros.extend(rules.macros.iter().map(|(name, values)| (name.clone(), values.clone())));
+            macros.extend(
+                rules
+                    .macros
+                    .iter()
+                    .map(|(name, values)| (name.clone(), values.clone())),
+            );
         }
         let mut found = Self::default();
         for (rules, below) in files.iter().rev() {
-            for (_, values) in rules.lines.iter().rev().filter(|(pattern, _)| pattern.matches(below, false)) {
+            for (_, values) in rules
+                .lines
+                .iter()
+                .rev()
+                .filter(|(pattern, _)| pattern.matches(below, false))
+            {
                 found.fill(values, &macros);
             }
         }
@@ -136,7 +166,9 @@ impl Attributes {
 
     /// An attribute, unless nothing is said of it.
     pub(super) fn get(&self, name: &str) -> Option<&Value> {
-        self.0.get(name.as_bytes()).filter(|value| **value != Value::Unspecified)
+        self.0
+            .get(name.as_bytes())
+            .filter(|value| **value != Value::Unspecified)
     }
 }
 
@@ -150,11 +182,18 @@ mod tests {
             b"*.txt text\n*.bin binary\n[attr]mine text=auto ident\n*.m mine\nd/*.txt -text\n\"q\\142\" eol=lf # \n!x text\n",
             true,
         );
-        let deep = Rules::read(b"a.txt !text\nb.txt eol=crlf\n[attr]mine -ident\n*.m -ident\n", false);
+        let deep = Rules::read(
+            b"a.txt !text\nb.txt eol=crlf\n[attr]mine -ident\n*.m -ident\n",
+            false,
+        );
         let of = |path: &str, name: &str| {
             let below = path.strip_prefix("d/").unwrap_or("none");
             let files = [(&root, path.as_bytes()), (&deep, below.as_bytes())];
-            let files = if path.starts_with("d/") { &files[..] } else { &files[..1] };
+            let files = if path.starts_with("d/") {
+                &files[..]
+            } else {
+                &files[..1]
+            };
             Attributes::of(files).get(name).cloned()
         };
         let is = |text: &str| Some(Value::Is(text.as_bytes().to_vec()));

@@ -33,10 +33,14 @@ impl Git {
     }
 }
 
-/// Every path that differs, and what the commit it is a difference *from* has there. `None` for what git does not write.
+/// Every path that differs, and what the commit it is a difference *from* has there. `None` for
+/// what git does not write.
 #[must_use]
 pub fn read(difference: &[u8]) -> Option<Vec<(RepoPath, At)>> {
-    let mut fields = difference.strip_suffix(b"\0").unwrap_or(difference).split(|b| *b == 0);
+    let mut fields = difference
+        .strip_suffix(b"\0")
+        .unwrap_or(difference)
+        .split(|b| *b == 0);
     let mut changes = Vec::new();
     if difference.is_empty() {
         return Some(changes);
@@ -44,12 +48,21 @@ pub fn read(difference: &[u8]) -> Option<Vec<(RepoPath, At)>> {
     while let Some(head) = fields.next() {
         let path = RepoPath::from_exact(fields.next()?)?;
         let words: Vec<&[u8]> = head.strip_prefix(b":")?.split(|b| *b == b' ').collect();
-        let [mode, _, id, _, letter] = words.as_slice() else { return None };
+        let [mode, _, id, _, letter] = words.as_slice() else {
+            return None;
+        };
         if !matches!(letter, [b'A' | b'D' | b'M' | b'T' | b'U']) {
             return None;
         }
         let mode = u32::from_str_radix(std::str::from_utf8(mode).ok()?, 8).ok()?;
-        changes.push((path, if mode == 0 { None } else { Some((mode, Oid::parse(id)?)) }));
+        changes.push((
+            path,
+            if mode == 0 {
+                None
+            } else {
+                Some((mode, Oid::parse(id)?))
+            },
+        ));
     }
     Some(changes)
 }
@@ -63,11 +76,25 @@ mod tests {
         let (a, b) = ("1".repeat(40), "2".repeat(40));
         let text = format!(":100644 100755 {a} {b} M\0x\ny\0:000000 100644 {a} {b} A\0n\0");
         let changes = read(text.as_bytes()).unwrap();
-        assert_eq!(changes.iter().map(|(path, _)| path.as_bytes()).collect::<Vec<_>>(), [&b"x\ny"[..], b"n"]);
-        assert_eq!(changes[0].1, Oid::parse(a.as_bytes()).map(|id| (0o100_644, id)));
+        assert_eq!(
+            changes
+                .iter()
+                .map(|(path, _)| path.as_bytes())
+                .collect::<Vec<_>>(),
+            [&b"x\ny"[..], b"n"]
+        );
+        assert_eq!(
+            changes[0].1,
+            Oid::parse(a.as_bytes()).map(|id| (0o100_644, id))
+        );
         assert_eq!(changes[1].1, None);
         assert_eq!(read(b""), Some(Vec::new()));
-        for bad in ["x", ":1 2 3 4 M\0", ":100644 100644 1 2 M\0a\0", ":100644\0a\0"] {
+        for bad in [
+            "x",
+            ":1 2 3 4 M\0",
+            ":100644 100644 1 2 M\0a\0",
+            ":100644\0a\0",
+        ] {
             assert_eq!(read(bad.as_bytes()), None, "{bad}");
         }
     }

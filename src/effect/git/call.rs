@@ -1,4 +1,5 @@
-//! How is a child's output read with a limit on time and on size? For git only; steps have their own runner.
+//! How is a child's output read with a limit on time and on size? For git only; steps have their
+//! own runner.
 
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -26,7 +27,8 @@ pub(super) enum Fault {
 
 const STDERR_KEPT: usize = 64 * 1024;
 
-/// A command that runs. It is killed when its time is up, when it writes too much, or when nobody wants its output any more.
+/// A command that runs. It is killed when its time is up, when it writes too much, or when nobody
+/// wants its output any more.
 #[derive(Debug)]
 pub(super) struct Started {
     child: Child,
@@ -35,12 +37,18 @@ pub(super) struct Started {
     is_over: bool,
 }
 
-/// Starts a command that may take so long, and write so many bytes. Its standard input is what the caller has set.
+/// Starts a command that may take so long, and write so many bytes. Its standard input is what the
+/// caller has set.
 pub(super) fn start(command: &mut Command, limit: Duration, cap: usize) -> Result<Started, Fault> {
     let deadline = Instant::now() + limit;
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().map_err(Fault::Spawn)?;
-    Ok(Started { child, deadline, cap, is_over: false })
+    Ok(Started {
+        child,
+        deadline,
+        cap,
+        is_over: false,
+    })
 }
 
 impl Started {
@@ -82,12 +90,19 @@ fn collect(child: &mut Child, deadline: Instant, cap: usize) -> Result<Output, F
     }
     wait_end(child, deadline)?;
     let status = child.wait().map_err(Fault::Spawn)?;
-    Ok(Output { exit: status.code(), stdout, stderr })
+    Ok(Output {
+        exit: status.code(),
+        stdout,
+        stderr,
+    })
 }
 
-/// One read. Keeps at most `keep` bytes and drops the stream at its end. Says whether there was anything.
+/// One read. Keeps at most `keep` bytes and drops the stream at its end. Says whether there was
+/// anything.
 fn drain(stream: &mut Option<impl Read>, into: &mut Vec<u8>, keep: usize) -> Result<bool, Fault> {
-    let Some(reader) = stream else { return Ok(false) };
+    let Some(reader) = stream else {
+        return Ok(false);
+    };
     let mut buffer = [0; 64 * 1024];
     match reader.read(&mut buffer) {
         Ok(0) => {
@@ -106,8 +121,11 @@ fn drain(stream: &mut Option<impl Read>, into: &mut Vec<u8>, keep: usize) -> Res
 
 fn wait_readable(fds: [Option<BorrowedFd<'_>>; 2], deadline: Instant) -> Result<[bool; 2], Fault> {
     use rustix::event::{PollFd, PollFlags, poll};
-    let mut polled: Vec<PollFd<'_>> =
-        fds.iter().flatten().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
+    let mut polled: Vec<PollFd<'_>> = fds
+        .iter()
+        .flatten()
+        .map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN))
+        .collect();
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         let timeout = left.try_into().map_err(|_| Fault::TimedOut)?;
@@ -125,7 +143,10 @@ fn wait_readable(fds: [Option<BorrowedFd<'_>>; 2], deadline: Instant) -> Result<
 /// Waits until the child has ended; it may have closed its output long before.
 fn wait_end(child: &Child, deadline: Instant) -> Result<(), Fault> {
     use rustix::process::{Pid, PidfdFlags, pidfd_open};
-    let pidfd = i32::try_from(child.id()).ok().and_then(Pid::from_raw).map(|p| pidfd_open(p, PidfdFlags::empty()));
+    let pidfd = i32::try_from(child.id())
+        .ok()
+        .and_then(Pid::from_raw)
+        .map(|p| pidfd_open(p, PidfdFlags::empty()));
     match pidfd {
         Some(Ok(fd)) => wait_readable([Some(fd.as_fd()), None], deadline).map(|_| ()),
         // A kernel without pidfds: `wait` does it, without the limit.
@@ -138,17 +159,31 @@ mod tests {
     use super::*;
 
     fn sh(script: &str, limit_ms: u64, cap: usize) -> Result<Output, Fault> {
-        start(Command::new("/bin/sh").args(["-c", script]), Duration::from_millis(limit_ms), cap)?.finish()
+        start(
+            Command::new("/bin/sh").args(["-c", script]),
+            Duration::from_millis(limit_ms),
+            cap,
+        )?
+        .finish()
     }
 
     #[test]
     fn outputs_and_limits() {
         let output = sh("printf out; printf err >&2; exit 3", 60_000, 10).unwrap();
-        assert_eq!((output.exit, &*output.stdout, &*output.stderr), (Some(3), &b"out"[..], &b"err"[..]));
+        assert_eq!(
+            (output.exit, &*output.stdout, &*output.stderr),
+            (Some(3), &b"out"[..], &b"err"[..])
+        );
         assert!(matches!(sh("yes", 60_000, 1_000_000), Err(Fault::TooMuch)));
         assert!(matches!(sh("exec sleep 600", 50, 10), Err(Fault::TimedOut)));
-        assert!(matches!(sh("exec sleep 600 >&- 2>&-", 50, 10), Err(Fault::TimedOut)));
+        assert!(matches!(
+            sh("exec sleep 600 >&- 2>&-", 50, 10),
+            Err(Fault::TimedOut)
+        ));
         let flood = sh("head -c 300000 /dev/zero >&2; printf x", 60_000, 10).unwrap();
-        assert_eq!((flood.stderr.len(), &*flood.stdout), (STDERR_KEPT, &b"x"[..]));
+        assert_eq!(
+            (flood.stderr.len(), &*flood.stdout),
+            (STDERR_KEPT, &b"x"[..])
+        );
     }
 }

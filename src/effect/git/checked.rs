@@ -1,5 +1,6 @@
-//! Is an object what its id says? Git looks at the commit that it is asked for, and at that commit's tree; what else lies in its
-//! folder of objects, anybody may have written there under any id.
+//! Is an object what its id says? Git looks at the commit that it is asked for, and at that
+//! commit's tree; what else lies in its folder of objects, anybody may have written there under any
+//! id.
 
 use super::Git;
 use super::error::GitError;
@@ -40,7 +41,8 @@ fn entries(id: &Oid, content: &[u8]) -> Result<Vec<Entry>, GitError> {
 fn parse(mut content: &[u8], length: usize) -> Result<Vec<Entry>, GitError> {
     let mut found = Vec::new();
     while !content.is_empty() {
-        let (entry, rest) = entry(content, length).ok_or_else(|| GitError::Unreadable("cat-file".to_owned()))?;
+        let (entry, rest) =
+            entry(content, length).ok_or_else(|| GitError::Unreadable("cat-file".to_owned()))?;
         found.push(entry);
         content = rest;
     }
@@ -53,7 +55,14 @@ fn entry(content: &[u8], length: usize) -> Option<(Entry, &[u8])> {
     let (name, rest) = rest.split_at_checked(memchr::memchr(0, rest)?)?;
     let (id, rest) = rest.get(1..)?.split_at_checked(length)?;
     let mode = u32::from_str_radix(std::str::from_utf8(mode).ok()?, 8).ok()?;
-    Some((Entry { mode: canonical(mode), id: Oid::from_bytes(id)?, name: name.into() }, rest))
+    Some((
+        Entry {
+            mode: canonical(mode),
+            id: Oid::from_bytes(id)?,
+            name: name.into(),
+        },
+        rest,
+    ))
 }
 
 /// The mode as git takes it: there are four of them, whatever old versions wrote.
@@ -76,13 +85,21 @@ struct Open<'t> {
 }
 
 impl Git {
-    /// The records of `ls-tree -r -t -z` without those of folders, when each folder holds what its id says.
+    /// The records of `ls-tree -r -t -z` without those of folders, when each folder holds what its
+    /// id says.
     pub(super) fn checked_listing(&self, text: &[u8]) -> Result<Vec<u8>, GitError> {
         let unreadable = || GitError::Unreadable("ls-tree".to_owned());
         let mut files = Vec::with_capacity(text.len());
-        let mut open = vec![Open { path: b"", id: None, content: Vec::new() }];
+        let mut open = vec![Open {
+            path: b"",
+            id: None,
+            content: Vec::new(),
+        }];
         for record in text.split_inclusive(|b| *b == 0) {
-            let Listed { path, mode, id } = record.strip_suffix(b"\0").and_then(Listed::read).ok_or_else(unreadable)?;
+            let Listed { path, mode, id } = record
+                .strip_suffix(b"\0")
+                .and_then(Listed::read)
+                .ok_or_else(unreadable)?;
             let (dir, name) = match path.iter().rposition(|b| *b == b'/') {
                 Some(slash) => (path.get(..slash), path.get(slash + 1..)),
                 None => (Some(&b""[..]), Some(path)),
@@ -92,23 +109,39 @@ impl Git {
                 self.close(open.pop())?;
             }
             let folder = open.last_mut().ok_or_else(unreadable)?;
-            folder.content.extend_from_slice(format!("{mode:o} ").as_bytes());
+            folder
+                .content
+                .extend_from_slice(format!("{mode:o} ").as_bytes());
             folder.content.extend_from_slice(name);
             folder.content.push(0);
             folder.content.extend_from_slice(id.raw());
             if mode == FOLDER {
-                open.push(Open { path, id: Some(id), content: Vec::new() });
+                open.push(Open {
+                    path,
+                    id: Some(id),
+                    content: Vec::new(),
+                });
             } else {
                 files.extend_from_slice(record);
             }
         }
-        open.into_iter().rev().try_for_each(|folder| self.close(Some(folder)))?;
+        open.into_iter()
+            .rev()
+            .try_for_each(|folder| self.close(Some(folder)))?;
         Ok(files)
     }
 
-    /// Whether a folder that was read as a whole is what its id says. One that an old git wrote with other modes has to be looked at.
+    /// Whether a folder that was read as a whole is what its id says. One that an old git wrote
+    /// with other modes has to be looked at.
     fn close(&self, folder: Option<Open<'_>>) -> Result<(), GitError> {
-        let Some(Open { id: Some(id), content, .. }) = folder else { return Ok(()) };
+        let Some(Open {
+            id: Some(id),
+            content,
+            ..
+        }) = folder
+        else {
+            return Ok(());
+        };
         if check(&id, "tree", &content).is_ok() {
             return Ok(());
         }
@@ -120,8 +153,13 @@ impl Git {
         }
     }
 
-    /// The folders of a commit on the way to paths and their entries, by path; the root's is empty. A folder that is not there is left out.
-    pub(super) fn folders(&self, commit: &Oid, paths: &[&[u8]]) -> Result<BTreeMap<Vec<u8>, Vec<Entry>>, GitError> {
+    /// The folders of a commit on the way to paths and their entries, by path; the root's is empty.
+    /// A folder that is not there is left out.
+    pub(super) fn folders(
+        &self,
+        commit: &Oid,
+        paths: &[&[u8]],
+    ) -> Result<BTreeMap<Vec<u8>, Vec<Entry>>, GitError> {
         let mut found = BTreeMap::new();
         if Oid::empty_tree(commit.length()).as_ref() == Some(commit) {
             return Ok(found);
@@ -142,7 +180,11 @@ impl Git {
         };
         // Sorted, a folder comes before what is in it.
         for (dir, object) in dirs.into_iter().zip(objects) {
-            let id = if dir.is_empty() { Some(root) } else { folder_in(&found, dir) };
+            let id = if dir.is_empty() {
+                Some(root)
+            } else {
+                folder_in(&found, dir)
+            };
             let Some(id) = id else { continue };
             let (_, content) = object.ok_or_else(|| GitError::Damaged(id.to_string()))?;
             found.insert(dir.to_vec(), entries(&id, &content)?);
@@ -156,17 +198,31 @@ impl Git {
             true => format!("{commit}^{{tree}}\n").into_bytes(),
             false => [format!("{commit}:").as_bytes(), dir, b"\n"].concat(),
         });
-        let names: Vec<Vec<u8>> = std::iter::once(format!("{commit}\n").into_bytes()).chain(names).collect();
-        let failed = |message: String| GitError::Failed { command: "cat-file".to_owned(), message };
+        let names: Vec<Vec<u8>> = std::iter::once(format!("{commit}\n").into_bytes())
+            .chain(names)
+            .collect();
+        let failed = |message: String| GitError::Failed {
+            command: "cat-file".to_owned(),
+            message,
+        };
         // A name with a line end cannot be asked for in lines.
-        if let Some(name) = names.iter().find(|name| name.iter().filter(|b| **b == b'\n').count() != 1) {
-            return Err(failed(format!("`{}` cannot be asked for", visible(name.trim_ascii_end()))));
+        if let Some(name) = names
+            .iter()
+            .find(|name| name.iter().filter(|b| **b == b'\n').count() != 1)
+        {
+            return Err(failed(format!(
+                "`{}` cannot be asked for",
+                visible(name.trim_ascii_end())
+            )));
         }
         let given = memory(&names.concat()).map_err(|e| failed(e.to_string()))?;
-        let output = self.start_with(&["cat-file", "--batch"], given.into())?.answer()?;
+        let output = self
+            .start_with(&["cat-file", "--batch"], given.into())?
+            .answer()?;
         let (mut found, mut rest) = (Vec::new(), output.as_slice());
         for _ in &names {
-            let (object, next) = answered(rest).ok_or_else(|| GitError::Unreadable("cat-file".to_owned()))?;
+            let (object, next) =
+                answered(rest).ok_or_else(|| GitError::Unreadable("cat-file".to_owned()))?;
             found.push(object);
             rest = next;
         }
@@ -174,28 +230,44 @@ impl Git {
     }
 }
 
-/// One answer of `cat-file --batch`, and what follows it; inside `None` for an object that is not there.
+/// One answer of `cat-file --batch`, and what follows it; inside `None` for an object that is not
+/// there.
 fn answered(output: &[u8]) -> Option<(Option<Object>, &[u8])> {
     let (head, rest) = output.split_at_checked(memchr::memchr(b'\n', output)?)?;
     let rest = rest.get(1..)?;
-    if [&b" missing"[..], b" submodule", b" ambiguous"].iter().any(|end| head.ends_with(end)) {
+    if [&b" missing"[..], b" submodule", b" ambiguous"]
+        .iter()
+        .any(|end| head.ends_with(end))
+    {
         return Some((None, rest));
     }
     let text = std::str::from_utf8(head).ok()?;
     let mut fields = text.split(' ').skip(1);
     let (kind, size) = (fields.next()?, fields.next()?.parse().ok()?);
     let (content, rest) = rest.split_at_checked(size)?;
-    Some((Some((kind.to_owned(), content.to_vec())), rest.strip_prefix(b"\n")?))
+    Some((
+        Some((kind.to_owned(), content.to_vec())),
+        rest.strip_prefix(b"\n")?,
+    ))
 }
 
 /// The folders above a path, the root first.
 fn above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let ends = path.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(at, _)| at);
-    std::iter::once(0).chain(ends).filter_map(|end| path.get(..end))
+    let ends = path
+        .iter()
+        .enumerate()
+        .filter(|(_, b)| **b == b'/')
+        .map(|(at, _)| at);
+    std::iter::once(0)
+        .chain(ends)
+        .filter_map(|end| path.get(..end))
 }
 
 /// What the folder of a path has under its name.
-pub(super) fn find<'f>(folders: &'f BTreeMap<Vec<u8>, Vec<Entry>>, path: &[u8]) -> Option<&'f Entry> {
+pub(super) fn find<'f>(
+    folders: &'f BTreeMap<Vec<u8>, Vec<Entry>>,
+    path: &[u8],
+) -> Option<&'f Entry> {
     let (dir, name) = match path.iter().rposition(|b| *b == b'/') {
         Some(slash) => (path.get(..slash)?, path.get(slash + 1..)?),
         None => (&b""[..], path),
@@ -204,7 +276,9 @@ pub(super) fn find<'f>(folders: &'f BTreeMap<Vec<u8>, Vec<Entry>>, path: &[u8]) 
 }
 
 fn folder_in(folders: &BTreeMap<Vec<u8>, Vec<Entry>>, dir: &[u8]) -> Option<Oid> {
-    find(folders, dir).filter(|entry| entry.mode == FOLDER).map(|entry| entry.id)
+    find(folders, dir)
+        .filter(|entry| entry.mode == FOLDER)
+        .map(|entry| entry.id)
 }
 
 #[cfg(test)]
@@ -224,7 +298,10 @@ mod tests {
 
     #[test]
     fn folders_above() {
-        assert_eq!(above(b"a/b/c").collect::<Vec<_>>(), [&b""[..], b"a", b"a/b"]);
+        assert_eq!(
+            above(b"a/b/c").collect::<Vec<_>>(),
+            [&b""[..], b"a", b"a/b"]
+        );
         assert_eq!(above(b"a").collect::<Vec<_>>(), [b""]);
     }
 
@@ -237,6 +314,9 @@ mod tests {
         let shown: Vec<(u32, &[u8])> = found.iter().map(|e| (e.mode, &*e.name)).collect();
         assert_eq!(shown, [(0o100_644, &b"a"[..]), (FOLDER, b"b")]);
         let other = Oid::from_bytes(&id(3)).unwrap();
-        assert_eq!(entries(&other, &content), Err(GitError::Damaged(other.to_string())));
+        assert_eq!(
+            entries(&other, &content),
+            Err(GitError::Damaged(other.to_string()))
+        );
     }
 }

@@ -1,9 +1,10 @@
-//! Is a file, as it would be committed, the one that was committed? After git's built-in conversions, as the tracked attributes
-//! say; no filter program runs.
+//! Is a file, as it would be committed, the one that was committed? After git's built-in
+//! conversions, as the tracked attributes say; no filter program runs.
 //!
-//! A setting of the machine never makes two contents equal: neither `core.autocrlf` nor `.git/info/attributes` is looked at, and
-//! of `.gitattributes` only those that are as they were at the base. Where an attribute asks for more than is known here
-//! (another `filter`, a rare encoding), other bytes are another content.
+//! A setting of the machine never makes two contents equal: neither `core.autocrlf` nor
+//! `.git/info/attributes` is looked at, and of `.gitattributes` only those that are as they were at
+//! the base. Where an attribute asks for more than is known here (another `filter`, a rare
+//! encoding), other bytes are another content.
 
 use super::Git;
 use super::attributes::{Attributes, Rules, Value};
@@ -48,9 +49,16 @@ struct Conversion {
 impl Conversion {
     /// `None` when nothing is converted, or by something that is not known here.
     fn of(attributes: &Attributes) -> Option<Self> {
-        let is = |name: &str, text: &str| attributes.get(name) == Some(&Value::Is(text.as_bytes().to_vec()));
+        let is = |name: &str, text: &str| {
+            attributes.get(name) == Some(&Value::Is(text.as_bytes().to_vec()))
+        };
         match attributes.get("filter") {
-            Some(Value::Is(name)) if name == b"lfs" => return Some(Self { lfs: true, ..Self::default() }),
+            Some(Value::Is(name)) if name == b"lfs" => {
+                return Some(Self {
+                    lfs: true,
+                    ..Self::default()
+                });
+            }
             Some(Value::Is(_)) => return None,
             _ => {}
         }
@@ -61,7 +69,8 @@ impl Conversion {
             Some(Value::Is(value)) if value == b"input" => Some(Lines::Text),
             _ => None,
         };
-        if (is("eol", "lf") || is("eol", "crlf")) && lines.is_none() && said != Some(&Value::Unset) {
+        if (is("eol", "lf") || is("eol", "crlf")) && lines.is_none() && said != Some(&Value::Unset)
+        {
             lines = Some(Lines::Text);
         }
         let encoding = match attributes.get("working-tree-encoding") {
@@ -70,7 +79,13 @@ impl Conversion {
         };
         let ident = attributes.get("ident") == Some(&Value::Set);
         let some = encoding.is_some() || lines.is_some() || ident;
-        some.then_some(Self { lfs: false, encoding, lines, crlf: is("eol", "crlf"), ident })
+        some.then_some(Self {
+            lfs: false,
+            encoding,
+            lines,
+            crlf: is("eol", "crlf"),
+            ident,
+        })
     }
 
     /// The id of what would be committed, by the length of the repository's ids.
@@ -89,7 +104,9 @@ impl Conversion {
         }
         let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
         file.take(MOST).read_to_end(&mut bytes)?;
-        let Some(bytes) = self.convert(bytes) else { return Ok(None) };
+        let Some(bytes) = self.convert(bytes) else {
+            return Ok(None);
+        };
         blob_id(length, bytes.len() as u64, &*bytes).map(Some)
     }
 
@@ -109,8 +126,12 @@ impl Conversion {
 /// As UTF-8.
 fn decode(encoding: &[u8], bytes: &[u8]) -> Option<Vec<u8>> {
     let units = |bytes: &[u8], unit: fn([u8; 2]) -> u16| -> Option<Vec<u8>> {
-        let (pairs, []) = bytes.as_chunks::<2>() else { return None };
-        let text: String = char::decode_utf16(pairs.iter().map(|p| unit(*p))).collect::<Result<_, _>>().ok()?;
+        let (pairs, []) = bytes.as_chunks::<2>() else {
+            return None;
+        };
+        let text: String = char::decode_utf16(pairs.iter().map(|p| unit(*p)))
+            .collect::<Result<_, _>>()
+            .ok()?;
         Some(text.into_bytes())
     };
     let (little, big) = (b"\xff\xfe", b"\xfe\xff");
@@ -118,20 +139,27 @@ fn decode(encoding: &[u8], bytes: &[u8]) -> Option<Vec<u8>> {
     match encoding {
         b"UTF-8" | b"UTF8" => Some(bytes.to_vec()),
         // Git demands a mark where the name leaves the order open, and none where it says it.
-        b"UTF-16" | b"UTF16" | b"UTF-16LE-BOM" | b"UTF-16BE-BOM" => match bytes.strip_prefix(little) {
-            Some(rest) => units(rest, u16::from_le_bytes),
-            None => units(bytes.strip_prefix(big)?, u16::from_be_bytes),
-        },
+        b"UTF-16" | b"UTF16" | b"UTF-16LE-BOM" | b"UTF-16BE-BOM" => {
+            match bytes.strip_prefix(little) {
+                Some(rest) => units(rest, u16::from_le_bytes),
+                None => units(bytes.strip_prefix(big)?, u16::from_be_bytes),
+            }
+        }
         b"UTF-16LE" | b"UTF16LE" if !has_mark => units(bytes, u16::from_le_bytes),
         b"UTF-16BE" | b"UTF16BE" if !has_mark => units(bytes, u16::from_be_bytes),
-        b"ISO-8859-1" | b"ISO8859-1" | b"LATIN1" | b"LATIN-1" => {
-            Some(bytes.iter().map(|b| char::from(*b)).collect::<String>().into_bytes())
-        }
+        b"ISO-8859-1" | b"ISO8859-1" | b"LATIN1" | b"LATIN-1" => Some(
+            bytes
+                .iter()
+                .map(|b| char::from(*b))
+                .collect::<String>()
+                .into_bytes(),
+        ),
         _ => None,
     }
 }
 
-/// What git takes for binary where it decides itself: a NUL, a CR without LF, or too much that is not printable.
+/// What git takes for binary where it decides itself: a NUL, a CR without LF, or too much that is
+/// not printable.
 fn is_binary(bytes: &[u8]) -> bool {
     let (mut printable, mut other) = (0_u64, 0_u64);
     // A file of DOS may end in one.
@@ -151,7 +179,12 @@ fn is_binary(bytes: &[u8]) -> bool {
 
 fn without_cr(bytes: &[u8]) -> Vec<u8> {
     let next = bytes.iter().skip(1).chain(std::iter::once(&0));
-    bytes.iter().zip(next).filter(|(byte, next)| **byte != b'\r' || **next != b'\n').map(|(byte, _)| *byte).collect()
+    bytes
+        .iter()
+        .zip(next)
+        .filter(|(byte, next)| **byte != b'\r' || **next != b'\n')
+        .map(|(byte, _)| *byte)
+        .collect()
 }
 
 /// `$Id: …$` becomes `$Id$`.
@@ -162,11 +195,18 @@ fn collapse(bytes: &[u8]) -> Vec<u8> {
         let (before, after) = rest.split_at(at + 1);
         out.extend_from_slice(before);
         rest = after;
-        let Some(text) = rest.strip_prefix(b"Id:") else { continue };
-        let Some(end) = text.iter().position(|b| *b == b'$') else { break };
-        // One that does not end on its line is none; and what is no stamp of git or an older tool is content, though git would
-        // commit the two alike.
-        if let Some(after) = text.get(end + 1..).filter(|_| text.iter().take(end).all(|b| is_of_stamp(*b))) {
+        let Some(text) = rest.strip_prefix(b"Id:") else {
+            continue;
+        };
+        let Some(end) = text.iter().position(|b| *b == b'$') else {
+            break;
+        };
+        // One that does not end on its line is none; and what is no stamp of git or an older tool
+        // is content, though git would commit the two alike.
+        if let Some(after) = text
+            .get(end + 1..)
+            .filter(|_| text.iter().take(end).all(|b| is_of_stamp(*b)))
+        {
             out.extend_from_slice(b"Id$");
             rest = after;
         }
@@ -190,22 +230,45 @@ pub(super) struct Converter<'a> {
 
 impl<'a> Converter<'a> {
     pub(super) fn new(git: &'a Git, listing: &'a Listing) -> Self {
-        Self { git, listing, rules: BTreeMap::new(), learned: Vec::new() }
+        Self {
+            git,
+            listing,
+            rules: BTreeMap::new(),
+            learned: Vec::new(),
+        }
     }
 
     /// Whether a file whose bytes are not those of a blob would be committed as that blob.
     pub(super) fn is_same(&mut self, path: &[u8], blob: &Oid) -> bool {
-        self.conversion(path).is_some_and(|conversion| self.id(path, &conversion, blob.length()) == Some(*blob))
+        self.conversion(path)
+            .is_some_and(|conversion| self.id(path, &conversion, blob.length()) == Some(*blob))
     }
 
-    /// Whether a file that would be committed as a blob has line ends that a checkout does not give it, as far as attributes say.
+    /// Whether a file that would be committed as a blob has line ends that a checkout does not give
+    /// it, as far as attributes say.
     pub(super) fn has_other_line_ends(&mut self, path: &[u8], blob: &Oid) -> bool {
-        let Some(conversion) = self.conversion(path).filter(|c| c.lines.is_some() && !c.crlf) else { return false };
-        self.id(path, &Conversion { lines: None, ..conversion }, blob.length()) != Some(*blob)
+        let Some(conversion) = self
+            .conversion(path)
+            .filter(|c| c.lines.is_some() && !c.crlf)
+        else {
+            return false;
+        };
+        self.id(
+            path,
+            &Conversion {
+                lines: None,
+                ..conversion
+            },
+            blob.length(),
+        ) != Some(*blob)
     }
 
     fn conversion(&mut self, path: &[u8]) -> Option<Conversion> {
-        let slashes = path.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(at, _)| at + 1);
+        let slashes = path
+            .iter()
+            .enumerate()
+            .filter(|(_, b)| **b == b'/')
+            .map(|(at, _)| at + 1);
         let ends: Vec<usize> = std::iter::once(0).chain(slashes).collect();
         for end in &ends {
             let dir = path.get(..*end)?;
@@ -221,17 +284,21 @@ impl<'a> Converter<'a> {
         Conversion::of(&Attributes::of(&files.collect::<Option<Vec<_>>>()?))
     }
 
-    /// The rules of a directory, if its file is the one of the base: a change does not say how it is looked at.
+    /// The rules of a directory, if its file is the one of the base: a change does not say how it
+    /// is looked at.
     fn read(&self, dir: &[u8]) -> Option<Rules> {
         let path = [dir, b".gitattributes"].concat();
         let place = self.place(&path);
         let Some(base) = self.listing.get(&path) else {
-            let missing = place.symlink_metadata().is_err_and(|e| e.kind() == io::ErrorKind::NotFound);
+            let missing = place
+                .symlink_metadata()
+                .is_err_and(|e| e.kind() == io::ErrorKind::NotFound);
             return missing.then(Rules::default);
         };
         let text = files::read_plain(&place, pattern::MOST).ok()?;
         let id = blob_id(base.id.length(), text.len() as u64, &*text).ok()?;
-        (id == base.id && base.mode & 0o170_000 == 0o100_000).then(|| Rules::read(&text, dir.is_empty()))
+        (id == base.id && base.mode & 0o170_000 == 0o100_000)
+            .then(|| Rules::read(&text, dir.is_empty()))
     }
 
     fn id(&mut self, path: &[u8], conversion: &Conversion, length: usize) -> Option<Oid> {
@@ -248,7 +315,13 @@ impl<'a> Converter<'a> {
         let again = file.try_clone().ok()?;
         let id = conversion.id(file, size, length).ok()??;
         if Stamp::from(&fstat(&again).ok()?) == stamp {
-            self.learned.push(Learned { path, stamp, id, since, size });
+            self.learned.push(Learned {
+                path,
+                stamp,
+                id,
+                since,
+                size,
+            });
         }
         Some(id)
     }
@@ -288,7 +361,8 @@ mod tests {
 
     #[test]
     fn idents_and_encodings() {
-        let ident = |text: &str| String::from_utf8(convert("f ident", text.as_bytes()).unwrap()).unwrap();
+        let ident =
+            |text: &str| String::from_utf8(convert("f ident", text.as_bytes()).unwrap()).unwrap();
         for (text, want) in [
             ("x $Id: abc$ y $Id: $ $Id$", "x $Id$ y $Id$ $Id$"),
             ("$Id: a\nb$", "$Id: a\nb$"),
@@ -300,9 +374,16 @@ mod tests {
         ] {
             assert_eq!(ident(text), want, "{text}");
         }
-        let decoded = |name: &str, bytes: &[u8]| convert(&format!("f working-tree-encoding={name}"), bytes);
-        assert_eq!(decoded("utf-16", b"\xff\xfea\0\xe4\0").as_deref(), Some("aä".as_bytes()));
-        assert_eq!(decoded("UTF-16", b"\xfe\xff\0a").as_deref(), Some(&b"a"[..]));
+        let decoded =
+            |name: &str, bytes: &[u8]| convert(&format!("f working-tree-encoding={name}"), bytes);
+        assert_eq!(
+            decoded("utf-16", b"\xff\xfea\0\xe4\0").as_deref(),
+            Some("aä".as_bytes())
+        );
+        assert_eq!(
+            decoded("UTF-16", b"\xfe\xff\0a").as_deref(),
+            Some(&b"a"[..])
+        );
         assert_eq!(decoded("UTF-16", b"a\0"), None, "no mark");
         assert_eq!(decoded("UTF-16LE", b"a\0").as_deref(), Some(&b"a"[..]));
         assert_eq!(decoded("UTF-16LE", b"a"), None);

@@ -174,9 +174,20 @@ impl GitError {
 
 /// The remote and the branch that a name is about.
 fn of_remote(name: &str) -> (&str, &str) {
-    let tracking = name.strip_prefix("refs/remotes/").and_then(|rest| rest.split_once('/'));
-    let origin = || Some(("origin", name.strip_prefix("origin/").or(name.strip_prefix("refs/heads/"))?));
-    tracking.or_else(origin).filter(|(_, branch)| !branch.is_empty()).unwrap_or(("origin", name))
+    let tracking = name
+        .strip_prefix("refs/remotes/")
+        .and_then(|rest| rest.split_once('/'));
+    let origin = || {
+        Some((
+            "origin",
+            name.strip_prefix("origin/")
+                .or(name.strip_prefix("refs/heads/"))?,
+        ))
+    };
+    tracking
+        .or_else(origin)
+        .filter(|(_, branch)| !branch.is_empty())
+        .unwrap_or(("origin", name))
 }
 
 /// Whether a text can stand in a proposed command line as a branch, unquoted.

@@ -1,9 +1,12 @@
-//! How does a file of another repository get here? Fetched by git into a repository of its own that is gone afterwards.
+//! How does a file of another repository get here? Fetched by git into a repository of its own that
+//! is gone afterwards.
 //!
-//! The remote and its URL come from a contract, so neither is trusted: one protocol, no prompt, no hook, no submodule, an
-//! environment made of nothing, a limit on time. Git starts helpers (`git-remote-https`, `ssh`, `git-upload-pack`), so it runs
-//! below a supervisor, as a step does: when the time is up, or vplan is gone, all of them are. What the remote sends is what was
-//! asked for or nothing: git names every object that arrives by its own digest, and a commit's id is what was asked for.
+//! The remote and its URL come from a contract, so neither is trusted: one protocol, no prompt, no
+//! hook, no submodule, an environment made of nothing, a limit on time. Git starts helpers
+//! (`git-remote-https`, `ssh`, `git-upload-pack`), so it runs below a supervisor, as a step does:
+//! when the time is up, or vplan is gone, all of them are. What the remote sends is what was
+//! asked for or nothing: git names every object that arrives by its own digest, and a commit's id
+//! is what was asked for.
 
 use super::call::{self, Fault, Output};
 use super::error::GitError;
@@ -47,10 +50,19 @@ pub const TOO_LARGE: Code = Code("vplan::lock::too_large");
 /// Git, or the room for its repository, cannot be had.
 pub const SETUP: Code = Code("vplan::lock::setup");
 /// All codes of this file.
-pub const CODES: [Code; 8] = [FETCH_FAILED, TIMED_OUT, NO_COMMIT, NOT_A_COMMIT, NO_FILE, NOT_A_FILE, TOO_LARGE, SETUP];
+pub const CODES: [Code; 8] = [
+    FETCH_FAILED,
+    TIMED_OUT,
+    NO_COMMIT,
+    NOT_A_COMMIT,
+    NO_FILE,
+    NOT_A_FILE,
+    TOO_LARGE,
+    SETUP,
+];
 
-/// Variables that reach git when it fetches: where the user's configuration and keys are, and how the net is reached. Nothing that
-/// asks a question.
+/// Variables that reach git when it fetches: where the user's configuration and keys are, and how
+/// the net is reached. Nothing that asks a question.
 const PASSED: &[&str] = &[
     "HOME",
     "XDG_CONFIG_HOME",
@@ -69,7 +81,8 @@ const PASSED: &[&str] = &[
     "GIT_SSL_CAPATH",
 ];
 
-/// What is said instead of asking. `ssh` reads the user's own configuration, as every other `git fetch` of theirs does.
+/// What is said instead of asking. `ssh` reads the user's own configuration, as every other `git
+/// fetch` of theirs does.
 const UNATTENDED: &[(&str, &str)] = &[
     ("LC_ALL", "C"),
     ("GIT_TERMINAL_PROMPT", "0"),
@@ -114,21 +127,38 @@ pub struct Fetcher {
 }
 
 impl Fetcher {
-    /// Looks for git. `root`: the repository that is worked in, whose own programs are never used; `limit`: for each import.
+    /// Looks for git. `root`: the repository that is worked in, whose own programs are never used;
+    /// `limit`: for each import.
     ///
     /// # Errors
     /// No git on the PATH.
     pub fn new(root: &Path, lookup: Lookup<'_>, limit: Duration) -> Result<Self, PinError> {
         let path = safe_path(&lookup("PATH").unwrap_or_default(), root);
-        let found = std::env::split_paths(&path).map(|dir| dir.join("git")).find(|file| files::is_program(file));
-        let program = found.ok_or_else(|| error(SETUP, GitError::Missing.to_string(), Some("install git")))?;
-        let opened = Root::open(root).map_err(|e| error(SETUP, format!("the repository cannot be read: {e}"), None))?;
-        let mut env: BTreeMap<Vec<u8>, Vec<u8>> =
-            PASSED.iter().filter_map(|name| Some((name.as_bytes().to_vec(), lookup(name)?.into_vec()))).collect();
-        env.extend(UNATTENDED.iter().map(|(n, v)| (n.as_bytes().to_vec(), v.as_bytes().to_vec())));
+        let found = std::env::split_paths(&path)
+            .map(|dir| dir.join("git"))
+            .find(|file| files::is_program(file));
+        let program = found
+            .ok_or_else(|| error(SETUP, GitError::Missing.to_string(), Some("install git")))?;
+        let opened = Root::open(root)
+            .map_err(|e| error(SETUP, format!("the repository cannot be read: {e}"), None))?;
+        let mut env: BTreeMap<Vec<u8>, Vec<u8>> = PASSED
+            .iter()
+            .filter_map(|name| Some((name.as_bytes().to_vec(), lookup(name)?.into_vec())))
+            .collect();
+        env.extend(
+            UNATTENDED
+                .iter()
+                .map(|(n, v)| (n.as_bytes().to_vec(), v.as_bytes().to_vec())),
+        );
         env.insert(b"PATH".to_vec(), path.as_bytes().to_vec());
         let search = SearchPath::new(&opened, Some(path.as_bytes()));
-        Ok(Self { program, search, env, limit, pool: Pool::new(None) })
+        Ok(Self {
+            program,
+            search,
+            env,
+            limit,
+            pool: Pool::new(None),
+        })
     }
 
     /// The bytes of a file in a commit of another repository; at most `cap` of them.
@@ -136,9 +166,14 @@ impl Fetcher {
     /// # Errors
     /// The remote does not answer, has no such commit, or it has no such file.
     pub fn fetch(&self, origin: &GitOrigin, cap: u64) -> Result<Vec<u8>, PinError> {
-        let setup = |e: std::io::Error| error(SETUP, format!("there is no room to fetch into: {e}"), None);
+        let setup =
+            |e: std::io::Error| error(SETUP, format!("there is no room to fetch into: {e}"), None);
         let dir = Scratch::new().map_err(setup)?;
-        let repository = Repository { fetcher: self, dir: dir.path(), origin };
+        let repository = Repository {
+            fetcher: self,
+            dir: dir.path(),
+            origin,
+        };
         tracing::debug!(%origin, "fetching");
         repository.init()?;
         repository.bring()?;
@@ -157,7 +192,11 @@ struct Repository<'a> {
 
 impl Repository<'_> {
     fn arguments(&self, args: &[&str]) -> Vec<OsString> {
-        let mut all: Vec<OsString> = HARDENING.iter().chain(NO_UPKEEP).map(OsString::from).collect();
+        let mut all: Vec<OsString> = HARDENING
+            .iter()
+            .chain(NO_UPKEEP)
+            .map(OsString::from)
+            .collect();
         let mut git_dir = OsString::from("--git-dir=");
         git_dir.push(self.dir);
         all.push(git_dir);
@@ -169,25 +208,47 @@ impl Repository<'_> {
     fn local(&self, args: &[&str], cap: u64) -> Result<Output, PinError> {
         let mut command = Command::new(&self.fetcher.program);
         let text = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
-        command.current_dir(self.dir).args(self.arguments(args)).env_clear();
+        command
+            .current_dir(self.dir)
+            .args(self.arguments(args))
+            .env_clear();
         command.envs(self.fetcher.env.iter().map(|(n, v)| (text(n), text(v))));
         let cap = usize::try_from(cap).unwrap_or(usize::MAX);
         let name = args.first().copied().unwrap_or_default();
-        call::start(&mut command, LOCAL_LIMIT, cap).and_then(call::Started::finish).map_err(|fault| {
-            let seconds = LOCAL_LIMIT.as_secs();
-            let why = match fault {
-                Fault::Spawn(e) => GitError::Spawn(e.to_string()),
-                Fault::TimedOut => GitError::TimedOut { command: name.to_owned(), seconds },
-                Fault::TooMuch => GitError::TooMuchOutput { command: name.to_owned(), mib: (cap >> 20) as u64 },
-            };
-            error(SETUP, why.to_string(), None)
-        })
+        call::start(&mut command, LOCAL_LIMIT, cap)
+            .and_then(call::Started::finish)
+            .map_err(|fault| {
+                let seconds = LOCAL_LIMIT.as_secs();
+                let why = match fault {
+                    Fault::Spawn(e) => GitError::Spawn(e.to_string()),
+                    Fault::TimedOut => GitError::TimedOut {
+                        command: name.to_owned(),
+                        seconds,
+                    },
+                    Fault::TooMuch => GitError::TooMuchOutput {
+                        command: name.to_owned(),
+                        mib: (cap >> 20) as u64,
+                    },
+                };
+                error(SETUP, why.to_string(), None)
+            })
     }
 
     fn init(&self) -> Result<(), PinError> {
-        let format = if self.origin.revision.len() == 64 { "--object-format=sha256" } else { "--object-format=sha1" };
-        let output = self.local(&["init", "--quiet", "--bare", "--template=", format], 1 << 16)?;
-        if output.exit == Some(0) { Ok(()) } else { Err(error(SETUP, failure("init", &output.stderr), None)) }
+        let format = if self.origin.revision.len() == 64 {
+            "--object-format=sha256"
+        } else {
+            "--object-format=sha1"
+        };
+        let output = self.local(
+            &["init", "--quiet", "--bare", "--template=", format],
+            1 << 16,
+        )?;
+        if output.exit == Some(0) {
+            Ok(())
+        } else {
+            Err(error(SETUP, failure("init", &output.stderr), None))
+        }
     }
 
     /// Fetches the commit alone, or everything from a server that gives nothing else.
@@ -199,22 +260,44 @@ impl Repository<'_> {
             return Ok(());
         }
         let said = String::from_utf8_lossy(&alone.stderr.text()).into_owned();
-        let refused = ["not our ref", "unadvertised object", "not allow request", "couldn't find remote ref"];
+        let refused = [
+            "not our ref",
+            "unadvertised object",
+            "not allow request",
+            "couldn't find remote ref",
+        ];
         if !refused.iter().any(|sign| said.contains(sign)) {
             return Err(self.unreachable(&alone));
         }
-        tracing::debug!("the server does not give the commit alone; fetching all branches and tags");
-        let all = ["+refs/heads/*:refs/fetched/heads/*", "+refs/tags/*:refs/fetched/tags/*"];
+        tracing::debug!(
+            "the server does not give the commit alone; fetching all branches and tags"
+        );
+        let all = [
+            "+refs/heads/*:refs/fetched/heads/*",
+            "+refs/tags/*:refs/fetched/tags/*",
+        ];
         let [heads, tags] = all;
         let everything = self.fetch(&[url, heads, tags], deadline)?;
-        if everything.exit == Some(0) { Ok(()) } else { Err(self.unreachable(&everything)) }
+        if everything.exit == Some(0) {
+            Ok(())
+        } else {
+            Err(self.unreachable(&everything))
+        }
     }
 
     fn unreachable(&self, evidence: &Evidence) -> PinError {
         if let Some(error) = &evidence.spawn_error {
-            return self::error(SETUP, format!("git could not fetch: {}", error.message), None);
+            return self::error(
+                SETUP,
+                format!("git could not fetch: {}", error.message),
+                None,
+            );
         }
-        let message = format!("`{}` cannot be fetched: {}", self.origin.url, reason(&evidence.stderr.text()));
+        let message = format!(
+            "`{}` cannot be fetched: {}",
+            self.origin.url,
+            reason(&evidence.stderr.text())
+        );
         let help = format!(
             "try `git ls-remote {}`: vplan asks for no password and has your keys and credential helpers only",
             self.origin.url
@@ -224,16 +307,35 @@ impl Repository<'_> {
 
     /// Git with a connection, below a supervisor.
     fn fetch(&self, args: &[&str], deadline: Instant) -> Result<Evidence, PinError> {
-        let options = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"];
+        let options = [
+            "fetch",
+            "--quiet",
+            "--no-tags",
+            "--no-write-fetch-head",
+            "--no-recurse-submodules",
+        ];
         let args: Vec<&str> = options.iter().chain(args).copied().collect();
-        let mut argv = vec![Word::new(self.fetcher.program.as_os_str().as_bytes().to_vec())];
-        argv.extend(self.arguments(&args).into_iter().map(|a| Word::new(a.into_vec())));
+        let mut argv = vec![Word::new(
+            self.fetcher.program.as_os_str().as_bytes().to_vec(),
+        )];
+        argv.extend(
+            self.arguments(&args)
+                .into_iter()
+                .map(|a| Word::new(a.into_vec())),
+        );
         let mut env = self.fetcher.env.clone();
         // Stronger than `protocol.*.allow`: the user's own configuration does not add to it.
-        let protocols = if self.origin.url.starts_with("file:") { "file" } else { "https:ssh" };
-        env.insert(b"GIT_ALLOW_PROTOCOL".to_vec(), protocols.as_bytes().to_vec());
-        let root =
-            Root::open(self.dir).map_err(|e| error(SETUP, format!("there is no room to fetch into: {e}"), None))?;
+        let protocols = if self.origin.url.starts_with("file:") {
+            "file"
+        } else {
+            "https:ssh"
+        };
+        env.insert(
+            b"GIT_ALLOW_PROTOCOL".to_vec(),
+            protocols.as_bytes().to_vec(),
+        );
+        let root = Root::open(self.dir)
+            .map_err(|e| error(SETUP, format!("there is no room to fetch into: {e}"), None))?;
         let what = Try {
             input: None,
             root: &root,
@@ -250,23 +352,35 @@ impl Repository<'_> {
         };
         let evidence = supervise(&self.fetcher.pool, &what, deadline);
         if evidence.timed_out {
-            let limit = show_duration(u64::try_from(self.fetcher.limit.as_millis()).unwrap_or(u64::MAX));
+            let limit =
+                show_duration(u64::try_from(self.fetcher.limit.as_millis()).unwrap_or(u64::MAX));
             let message = format!("`{}` did not answer within {limit}", self.origin.url);
-            return Err(error(TIMED_OUT, message, Some("try again, or give it more time with `--timeout`")));
+            return Err(error(
+                TIMED_OUT,
+                message,
+                Some("try again, or give it more time with `--timeout`"),
+            ));
         }
         Ok(evidence)
     }
 
     /// The file, once the commit is here.
     fn file(&self, cap: u64) -> Result<Vec<u8>, PinError> {
-        let GitOrigin { url, revision, path } = self.origin;
+        let GitOrigin {
+            url,
+            revision,
+            path,
+        } = self.origin;
         let kind = self.local(&["cat-file", "-t", revision], 1 << 16)?;
         match kind.stdout.trim_ascii_end() {
             b"commit" if kind.exit == Some(0) => {}
             b"tag" => {
-                let peeled = self.local(&["rev-parse", "--verify", &format!("{revision}^{{commit}}")], 1 << 16)?;
-                let help =
-                    Oid::parse(peeled.stdout.trim_ascii_end()).map(|id| format!("the commit behind it is `{id}`"));
+                let peeled = self.local(
+                    &["rev-parse", "--verify", &format!("{revision}^{{commit}}")],
+                    1 << 16,
+                )?;
+                let help = Oid::parse(peeled.stdout.trim_ascii_end())
+                    .map(|id| format!("the commit behind it is `{id}`"));
                 let message = format!("`{revision}` names a tag of `{url}`, not a commit");
                 return Err(error(NOT_A_COMMIT, message, help.as_deref()));
             }
@@ -275,22 +389,52 @@ impl Repository<'_> {
                 let help = format!("`git ls-remote {url}` shows what it has");
                 return Err(error(NO_COMMIT, message, Some(&help)));
             }
-            _ => return Err(error(NOT_A_COMMIT, format!("`{revision}` of `{url}` is no commit"), None)),
+            _ => {
+                return Err(error(
+                    NOT_A_COMMIT,
+                    format!("`{revision}` of `{url}` is no commit"),
+                    None,
+                ));
+            }
         }
         let name = std::str::from_utf8(path.as_bytes()).unwrap_or_default();
-        let listed = self.local(&["ls-tree", "-z", "-l", "--full-tree", revision, "--", name], 1 << 20)?;
+        let listed = self.local(
+            &["ls-tree", "-z", "-l", "--full-tree", revision, "--", name],
+            1 << 20,
+        )?;
         if listed.exit != Some(0) {
-            return Err(error(FETCH_FAILED, failure("ls-tree", &listed.stderr), None));
+            return Err(error(
+                FETCH_FAILED,
+                failure("ls-tree", &listed.stderr),
+                None,
+            ));
         }
         if listed.stdout.is_empty() {
             let short: String = revision.chars().take(12).collect();
             let message = format!("there is no `{path}` in `{url}` at `{short}`");
-            return Err(error(NO_FILE, message, Some("the path begins at that repository's root")));
+            return Err(error(
+                NO_FILE,
+                message,
+                Some("the path begins at that repository's root"),
+            ));
         }
-        let unreadable = || error(FETCH_FAILED, GitError::Unreadable("ls-tree".to_owned()).to_string(), None);
+        let unreadable = || {
+            error(
+                FETCH_FAILED,
+                GitError::Unreadable("ls-tree".to_owned()).to_string(),
+                None,
+            )
+        };
         let head = String::from_utf8_lossy(&listed.stdout);
-        let words: Vec<&str> = head.split('\t').next().unwrap_or_default().split_ascii_whitespace().collect();
-        let [mode, _, id, size] = words.as_slice() else { return Err(unreadable()) };
+        let words: Vec<&str> = head
+            .split('\t')
+            .next()
+            .unwrap_or_default()
+            .split_ascii_whitespace()
+            .collect();
+        let [mode, _, id, size] = words.as_slice() else {
+            return Err(unreadable());
+        };
         let what = match *mode {
             "100644" | "100755" | "100664" => None,
             "120000" => Some("a symlink"),
@@ -299,18 +443,32 @@ impl Repository<'_> {
             _ => Some("no regular file"),
         };
         if let Some(what) = what {
-            return Err(error(NOT_A_FILE, format!("`{path}` in `{url}` is {what}"), Some("name the file itself")));
+            return Err(error(
+                NOT_A_FILE,
+                format!("`{path}` in `{url}` is {what}"),
+                Some("name the file itself"),
+            ));
         }
         if size.parse::<u64>().map_err(|_| unreadable())? > cap {
             let message = format!("`{path}` in `{url}` is larger than {}", show_size(cap));
-            return Err(error(TOO_LARGE, message, Some("raise the limit with `--max-file`")));
+            return Err(error(
+                TOO_LARGE,
+                message,
+                Some("raise the limit with `--max-file`"),
+            ));
         }
-        let id = Oid::parse(id.as_bytes()).ok_or_else(unreadable)?.to_string();
+        let id = Oid::parse(id.as_bytes())
+            .ok_or_else(unreadable)?
+            .to_string();
         let output = self.local(&["cat-file", "blob", &id], cap)?;
         if output.exit == Some(0) {
             Ok(output.stdout)
         } else {
-            Err(error(FETCH_FAILED, failure("cat-file", &output.stderr), None))
+            Err(error(
+                FETCH_FAILED,
+                failure("cat-file", &output.stderr),
+                None,
+            ))
         }
     }
 }
@@ -354,26 +512,47 @@ fn supervise(pool: &Pool, what: &Try<'_, '_>, deadline: Instant) -> Evidence {
 }
 
 fn error(code: Code, message: String, help: Option<&str>) -> PinError {
-    PinError { code, message, help: help.map(str::to_owned) }
+    PinError {
+        code,
+        message,
+        help: help.map(str::to_owned),
+    }
 }
 
 fn failure(command: &str, stderr: &[u8]) -> String {
-    GitError::Failed { command: command.to_owned(), message: reason(stderr) }.to_string()
+    GitError::Failed {
+        command: command.to_owned(),
+        message: reason(stderr),
+    }
+    .to_string()
 }
 
 /// The line of git's that says most, shortened and safe to show.
 fn reason(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
+    let lines: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .filter(|l| !l.is_empty())
+        .collect();
     // The last word of a failing ssh is about access rights; the one before says which.
     let vague = |l: &&&str| {
         !l.contains("Could not read from remote")
             && !l.contains("Please make sure")
             && !l.contains("and the repository exists")
     };
-    let telling = lines.iter().filter(vague).rfind(|l| l.starts_with("fatal: ") || l.starts_with("ssh: "));
-    let line = telling.or_else(|| lines.iter().rfind(vague)).or(lines.first()).copied().unwrap_or("git gave no reason");
-    let line = ["fatal: ", "error: "].iter().fold(line, |l, prefix| l.strip_prefix(prefix).unwrap_or(l));
+    let telling = lines
+        .iter()
+        .filter(vague)
+        .rfind(|l| l.starts_with("fatal: ") || l.starts_with("ssh: "));
+    let line = telling
+        .or_else(|| lines.iter().rfind(vague))
+        .or(lines.first())
+        .copied()
+        .unwrap_or("git gave no reason");
+    let line = ["fatal: ", "error: "]
+        .iter()
+        .fold(line, |l, prefix| l.strip_prefix(prefix).unwrap_or(l));
     let short: String = line.chars().take(300).collect();
     visible(short.trim_end_matches('.').replace('`', "'").as_bytes())
 }

@@ -39,7 +39,16 @@ struct Open {
 
 /// What people are shown of a line: `.gitignore:3: /src/x`.
 fn shown((dir, line): (&[u8], &Line)) -> Rc<str> {
-    visible(&[dir, NAME, format!(":{}: ", line.number).as_bytes(), &line.text].concat()).into()
+    visible(
+        &[
+            dir,
+            NAME,
+            format!(":{}: ", line.number).as_bytes(),
+            &line.text,
+        ]
+        .concat(),
+    )
+    .into()
 }
 
 struct Look {
@@ -52,23 +61,47 @@ struct Look {
 }
 
 impl Git {
-    /// Files that are there, that nothing tracks, and that these `.gitignore` files, which differ from those of a commit, hide now
-    /// and did not hide then. The first of them, where there are very many.
+    /// Files that are there, that nothing tracks, and that these `.gitignore` files, which differ
+    /// from those of a commit, hide now and did not hide then. The first of them, where there
+    /// are very many.
     ///
     /// # Errors
     /// What git says.
-    pub fn newly_ignored(&self, base: &Oid, changed: &[RepoPath]) -> Result<Vec<NewlyIgnored>, GitError> {
+    pub fn newly_ignored(
+        &self,
+        base: &Oid,
+        changed: &[RepoPath],
+    ) -> Result<Vec<NewlyIgnored>, GitError> {
         let mut before = BTreeMap::new();
         for path in changed {
-            before.insert(path.as_bytes().to_vec(), self.file_at(base, path, pattern::MOST)?.unwrap_or_default());
+            before.insert(
+                path.as_bytes().to_vec(),
+                self.file_at(base, path, pattern::MOST)?.unwrap_or_default(),
+            );
         }
-        let unreadable = |e: std::io::Error| GitError::File { path: ".".to_owned(), message: e.to_string() };
+        let unreadable = |e: std::io::Error| GitError::File {
+            path: ".".to_owned(),
+            message: e.to_string(),
+        };
         let beneath = Beneath::open(self.root()).map_err(unreadable)?;
-        let top = Open { path: Vec::new(), before: None, now: None, hidden: None };
+        let top = Open {
+            path: Vec::new(),
+            before: None,
+            now: None,
+            hidden: None,
+        };
         let (tracked, found, open) = (self.tracked()?, Vec::new(), vec![top]);
-        let mut look = Look { beneath, tracked, changed: before, found, open };
+        let mut look = Look {
+            beneath,
+            tracked,
+            changed: before,
+            found,
+            open,
+        };
         for _ in 0..MOST_DIRECTORIES {
-            let Some(dir) = look.open.pop().filter(|_| look.found.len() < MOST) else { break };
+            let Some(dir) = look.open.pop().filter(|_| look.found.len() < MOST) else {
+                break;
+            };
             look.look_into(dir);
         }
         Ok(look.found)
@@ -78,7 +111,11 @@ impl Git {
 impl Look {
     fn look_into(&mut self, mut dir: Open) {
         let is_root = dir.path.is_empty();
-        let own = dir.path.strip_suffix(b"/").and_then(RepoPath::from_exact).unwrap_or_else(RepoPath::root);
+        let own = dir
+            .path
+            .strip_suffix(b"/")
+            .and_then(RepoPath::from_exact)
+            .unwrap_or_else(RepoPath::root);
         let listed = self.beneath.list(&own);
         if !is_root && listed.iter().any(|(name, _)| name == b".git") {
             return;
@@ -99,11 +136,17 @@ impl Look {
                 (FileType::Directory, hidden) => {
                     path.push(b'/');
                     if hidden.is_some() || self.is_near(&path) {
-                        self.open.push(Open { path, before: dir.before.clone(), now: dir.now.clone(), hidden });
+                        self.open.push(Open {
+                            path,
+                            before: dir.before.clone(),
+                            now: dir.now.clone(),
+                            hidden,
+                        });
                     }
                 }
                 (FileType::RegularFile | FileType::Symlink, Some(by)) => {
-                    self.found.extend(RepoPath::from_exact(&path).map(|path| NewlyIgnored { by, path }));
+                    self.found
+                        .extend(RepoPath::from_exact(&path).map(|path| NewlyIgnored { by, path }));
                 }
                 _ => {}
             }
@@ -113,9 +156,15 @@ impl Look {
     /// Adds what the directory's own file says, and said.
     fn read_rules(&self, dir: &mut Open) {
         let path = [&dir.path, NAME].concat();
-        let Some(file) = RepoPath::from_exact(&path) else { return };
+        let Some(file) = RepoPath::from_exact(&path) else {
+            return;
+        };
         let tracked = self.is_tracked(&path);
-        let text = if tracked { self.beneath.read(&file, pattern::MOST).unwrap_or_default() } else { Vec::new() };
+        let text = if tracked {
+            self.beneath.read(&file, pattern::MOST).unwrap_or_default()
+        } else {
+            Vec::new()
+        };
         let before = self.changed.get(&path).unwrap_or(&text);
         dir.before = Some(Rules::read(dir.before.take(), &dir.path, before));
         // What lies in a hidden directory git does not read.

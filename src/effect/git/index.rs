@@ -1,8 +1,10 @@
-//! What does git's index hold? Documented in git's `Documentation/gitformat-index.txt`; versions 2, 3 and 4.
+//! What does git's index hold? Documented in git's `Documentation/gitformat-index.txt`; versions 2,
+//! 3 and 4.
 //!
-//! vplan reads it itself because every git command that compares the work tree with it may run the clean filter that the
-//! repository's configuration names (for entries whose time stamp is not older than the index). For vplan it is a list of names
-//! and ids: what it says of times and sizes, whoever may write it can make up.
+//! vplan reads it itself because every git command that compares the work tree with it may run the
+//! clean filter that the repository's configuration names (for entries whose time stamp is not
+//! older than the index). For vplan it is a list of names and ids: what it says of times and sizes,
+//! whoever may write it can make up.
 
 use super::object::Oid;
 
@@ -63,15 +65,25 @@ fn read(bytes: &[u8], length: usize) -> Option<Vec<Entry>> {
     Some(entries)
 }
 
-fn read_entry(cursor: &mut Cursor<'_>, version: u32, length: usize, previous: &mut Vec<u8>) -> Option<Entry> {
+fn read_entry(
+    cursor: &mut Cursor<'_>,
+    version: u32,
+    length: usize,
+    previous: &mut Vec<u8>,
+) -> Option<Entry> {
     let before = cursor.0.len();
-    // Two times, device and inode; behind the mode: owner, group, size. Anybody may have written them.
+    // Two times, device and inode; behind the mode: owner, group, size. Anybody may have written
+    // them.
     cursor.take(24)?;
     let mode = cursor.u32()?;
     cursor.take(12)?;
     let id = Oid::from_bytes(cursor.take(length)?)?;
     let flags = cursor.u16()?;
-    let more = if flags & 0x4000 != 0 { cursor.u16()? } else { 0 };
+    let more = if flags & 0x4000 != 0 {
+        cursor.u16()?
+    } else {
+        0
+    };
     if version == 4 {
         let strip = cursor.varint()?;
         previous.truncate(previous.len().checked_sub(strip)?);
@@ -79,12 +91,17 @@ fn read_entry(cursor: &mut Cursor<'_>, version: u32, length: usize, previous: &m
     } else {
         previous.clear();
         previous.extend_from_slice(cursor.until_nul()?);
-        // Entries are padded to a multiple of eight with one to eight NULs, the first of which is taken already.
+        // Entries are padded to a multiple of eight with one to eight NULs, the first of which is
+        // taken already.
         let used = before - cursor.0.len();
         cursor.take(used.next_multiple_of(8) - used)?;
     }
     // A directory as an entry exists in a sparse index only; any other mode does not exist at all.
-    matches!(mode, 0o100_644 | 0o100_755 | 0o100_664 | 0o120_000 | 0o160_000).then_some(())?;
+    matches!(
+        mode,
+        0o100_644 | 0o100_755 | 0o100_664 | 0o120_000 | 0o160_000
+    )
+    .then_some(())?;
     let mode = if mode == 0o100_664 { 0o100_644 } else { mode };
     Some(Entry {
         path: previous.clone().into_boxed_slice(),
@@ -120,7 +137,8 @@ impl<'a> Cursor<'a> {
         Some(name)
     }
 
-    /// Git's variable width encoding of offsets: big endian, seven bits a byte, one added for each byte that follows.
+    /// Git's variable width encoding of offsets: big endian, seven bits a byte, one added for each
+    /// byte that follows.
     fn varint(&mut self) -> Option<usize> {
         let mut value: usize = 0;
         loop {
@@ -152,8 +170,13 @@ mod tests {
         good.truncate(12 + 72);
         good.truncate(12 + 64);
         good.extend([0; 20]);
-        let Index::Entries(entries) = parse(&good, 20) else { panic!("not read") };
-        assert_eq!((entries.len(), &*entries[0].path, entries[0].mode), (1, &b"a"[..], 0o100_644));
+        let Index::Entries(entries) = parse(&good, 20) else {
+            panic!("not read")
+        };
+        assert_eq!(
+            (entries.len(), &*entries[0].path, entries[0].mode),
+            (1, &b"a"[..], 0o100_644)
+        );
         for end in 0..good.len() - 1 {
             let cut = &good[..end];
             // A cut inside the checksum leaves a body that is shorter than its entries say.
@@ -169,7 +192,12 @@ mod tests {
     #[test]
     fn varints() {
         // Git's `Documentation/gitformat-pack.txt`, "offset encoding".
-        for (bytes, value) in [(&b"\x00"[..], 0), (b"\x7f", 127), (b"\x80\x00", 128), (b"\x81\x01", 257)] {
+        for (bytes, value) in [
+            (&b"\x00"[..], 0),
+            (b"\x7f", 127),
+            (b"\x80\x00", 128),
+            (b"\x81\x01", 257),
+        ] {
             assert_eq!(Cursor(bytes).varint(), Some(value));
         }
         assert_eq!(Cursor(&[0xff; 40]).varint(), None);

@@ -1,6 +1,7 @@
 //! Which files does a commit have? All of them, with mode and id, in byte order of their paths.
 //!
-//! `diff-index --cached` would be asked for less, but believes what the index says of whole folders (its cache of trees).
+//! `diff-index --cached` would be asked for less, but believes what the index says of whole folders
+//! (its cache of trees).
 
 use super::Git;
 use super::error::GitError;
@@ -23,7 +24,9 @@ impl<'l> Listed<'l> {
         let mut fields = head.split(|b| *b == b' ');
         let mode = u32::from_str_radix(std::str::from_utf8(fields.next()?).ok()?, 8).ok()?;
         let id = Oid::parse(fields.nth(1)?)?;
-        let path = path.get(1..).filter(|path| !path.is_empty() && fields.next().is_none())?;
+        let path = path
+            .get(1..)
+            .filter(|path| !path.is_empty() && fields.next().is_none())?;
         Some(Self { path, mode, id })
     }
 }
@@ -43,7 +46,9 @@ impl Listing {
         while at < text.len() {
             let end = at + memchr::memchr(0, text.get(at..)?)?;
             let Listed { path, mode, id } = Listed::read(text.get(at..end)?)?;
-            let previous = files.last().map(|(range, ..)| text.get(range.clone()).unwrap_or_default());
+            let previous = files
+                .last()
+                .map(|(range, ..)| text.get(range.clone()).unwrap_or_default());
             if previous >= Some(path) {
                 return None;
             }
@@ -58,12 +63,19 @@ impl Listing {
     }
 
     pub(super) fn get(&self, path: &[u8]) -> Option<Listed<'_>> {
-        let at = self.files.binary_search_by(|file| self.listed(file).path.cmp(path)).ok()?;
+        let at = self
+            .files
+            .binary_search_by(|file| self.listed(file).path.cmp(path))
+            .ok()?;
         self.files.get(at).map(|file| self.listed(file))
     }
 
     fn listed(&self, (path, mode, id): &(Range<usize>, u32, Oid)) -> Listed<'_> {
-        Listed { path: self.text.get(path.clone()).unwrap_or_default(), mode: *mode, id: *id }
+        Listed {
+            path: self.text.get(path.clone()).unwrap_or_default(),
+            mode: *mode,
+            id: *id,
+        }
     }
 }
 
@@ -87,7 +99,14 @@ impl Git {
         if let Some(listing) = self.memory.listing(tree).and_then(Listing::read) {
             return Ok(listing);
         }
-        let text = self.ask(&["ls-tree", "-r", "-t", "-z", "--full-tree", &tree.to_string()])?;
+        let text = self.ask(&[
+            "ls-tree",
+            "-r",
+            "-t",
+            "-z",
+            "--full-tree",
+            &tree.to_string(),
+        ])?;
         let text = self.checked_listing(&text)?;
         self.memory.keep_listing(tree, &text);
         Listing::read(text).ok_or_else(|| GitError::Unreadable("ls-tree".to_owned()))
@@ -108,7 +127,12 @@ mod tests {
         assert_eq!(listing.get(b"z\tz").map(|f| f.id), Oid::parse(b.as_bytes()));
         assert_eq!(listing.get(b"z"), None);
         let swapped = format!("100644 blob {a}\tb\0100644 blob {a}\ta\0");
-        for bad in [&text[..text.len() - 1], "x\0", "100644 blob 12\ta\0", &swapped] {
+        for bad in [
+            &text[..text.len() - 1],
+            "x\0",
+            "100644 blob 12\ta\0",
+            &swapped,
+        ] {
             assert!(Listing::read(bad.as_bytes().to_vec()).is_none(), "{bad}");
         }
     }

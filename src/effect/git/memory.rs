@@ -1,7 +1,9 @@
-//! What does vplan know of a repository without looking again? Its own table of contents, and the listings of commits.
+//! What does vplan know of a repository without looking again? Its own table of contents, and the
+//! listings of commits.
 //!
-//! Both are in the state directory, outside the work tree; without one, everything is read again. The table is vplan's alone:
-//! what git's index says of times and sizes is what anybody wrote there.
+//! Both are in the state directory, outside the work tree; without one, everything is read again.
+//! The table is vplan's alone: what git's index says of times and sizes is what anybody wrote
+//! there.
 
 use super::Unseen;
 use super::object::Oid;
@@ -58,7 +60,10 @@ pub(super) struct Memory {
 
 impl Memory {
     pub(super) fn at(base: &Path, root: &Path) -> Self {
-        Self { place: Some((base.to_owned(), root.to_owned())), ..Self::default() }
+        Self {
+            place: Some((base.to_owned(), root.to_owned())),
+            ..Self::default()
+        }
     }
 
     /// A comparison begins.
@@ -69,15 +74,26 @@ impl Memory {
     /// Adds what a comparison of this repository, or of one inside it, did not look into.
     pub(super) fn add_unseen(&self, more: Unseen) {
         let mut unseen = self.unseen.lock().unwrap_or_else(PoisonError::into_inner);
-        let Unseen { hidden, left_out, line_ends } = &mut *unseen;
-        for (all, more) in [(hidden, more.hidden), (left_out, more.left_out), (line_ends, more.line_ends)] {
+        let Unseen {
+            hidden,
+            left_out,
+            line_ends,
+        } = &mut *unseen;
+        for (all, more) in [
+            (hidden, more.hidden),
+            (left_out, more.left_out),
+            (line_ends, more.line_ends),
+        ] {
             all.extend(more);
             all.sort();
         }
     }
 
     pub(super) fn unseen(&self) -> Unseen {
-        self.unseen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.unseen
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// The folder, if it is there.
@@ -94,7 +110,9 @@ impl Memory {
 
     fn lock(&self) -> &RwLock<Stats> {
         self.table.get_or_init(|| {
-            let bytes = self.find().and_then(|folder| kept::read(folder, TABLE, MOST).ok());
+            let bytes = self
+                .find()
+                .and_then(|folder| kept::read(folder, TABLE, MOST).ok());
             RwLock::new(bytes.map(Stats::decode).unwrap_or_default())
         })
     }
@@ -103,14 +121,22 @@ impl Memory {
         self.lock().read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Remembers what was read, and keeps it when reading it again would cost more than writing the table.
+    /// Remembers what was read, and keeps it when reading it again would cost more than writing the
+    /// table.
     pub(super) fn learn(&self, news: Vec<Learned>) {
         if news.is_empty() {
             return;
         }
         let mut table = self.lock().write().unwrap_or_else(PoisonError::into_inner);
         let mut unsaved = self.unsaved.lock().unwrap_or_else(PoisonError::into_inner);
-        for Learned { path, stamp, id, since, size } in news {
+        for Learned {
+            path,
+            stamp,
+            id,
+            since,
+            size,
+        } in news
+        {
             let before = std::mem::take(&mut table.grown);
             table.learn(&path, stamp, Digest::from_bytes(id.padded()), since);
             *unsaved += if table.grown { size + OPENING } else { 0 };
@@ -126,10 +152,19 @@ impl Memory {
             return;
         }
         let (learned, used) = table.news();
-        let encoded = if table.len() > 2 * (learned + used) + 1024 { table.encode_used() } else { table.encode() };
+        let encoded = if table.len() > 2 * (learned + used) + 1024 {
+            table.encode_used()
+        } else {
+            table.encode()
+        };
         if let Some(folder) = self.open() {
             let kept = kept::replace(folder, TABLE, &encoded);
-            tracing::debug!(learned, bytes = encoded.len(), kept = kept.is_ok(), "the table of contents");
+            tracing::debug!(
+                learned,
+                bytes = encoded.len(),
+                kept = kept.is_ok(),
+                "the table of contents"
+            );
         }
         *unsaved = 0;
     }
@@ -137,10 +172,16 @@ impl Memory {
     /// Keeps what was learned so far, and from now on.
     pub(super) fn keep(&self) {
         self.keeps.store(true, Ordering::Relaxed);
-        let listings = std::mem::take(&mut *self.listings.lock().unwrap_or_else(PoisonError::into_inner));
-        listings.iter().for_each(|(tree, listing)| self.write_listing(tree, listing));
+        let listings =
+            std::mem::take(&mut *self.listings.lock().unwrap_or_else(PoisonError::into_inner));
+        listings
+            .iter()
+            .for_each(|(tree, listing)| self.write_listing(tree, listing));
         let table = self.table();
-        self.save(&table, &mut self.unsaved.lock().unwrap_or_else(PoisonError::into_inner));
+        self.save(
+            &table,
+            &mut self.unsaved.lock().unwrap_or_else(PoisonError::into_inner),
+        );
     }
 
     /// What git listed of a commit or tree.
@@ -170,7 +211,9 @@ impl Memory {
         let Some(folder) = self.open() else { return };
         let bytes = [&MAGIC[..], Digest::of(listing).as_bytes(), listing].concat();
         let _ = kept::replace(&folder, &format!("{LISTING}{tree}"), &bytes);
-        let Ok(entries) = read_dir(&folder) else { return };
+        let Ok(entries) = read_dir(&folder) else {
+            return;
+        };
         let names = entries.flatten().map(|entry| entry.file_name().to_owned());
         let mut listings: Vec<_> = names
             .filter(|name| name.to_bytes().starts_with(LISTING.as_bytes()))

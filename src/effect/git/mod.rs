@@ -1,11 +1,12 @@
 //! What does git know, asked so that the repository's own configuration cannot run anything?
 //!
-//! The hardened call: plumbing only, and of it only what never compares contents (`ls-files`, `ls-tree`, `cat-file`,
-//! `merge-base`, `rev-parse`). Everything that looks into the work tree (`git diff`, `git status`,
-//! `diff-files`, `diff-index` without `--cached`) runs the clean filter of `.git/config` for entries that are not older than
-//! the index, also with all other hardening in place; so vplan compares the work tree with the index itself
-//! ([`worktree`]). The environment is built from nothing, revisions become object ids before anything else sees them, and
-//! nothing is fetched.
+//! The hardened call: plumbing only, and of it only what never compares contents (`ls-files`,
+//! `ls-tree`, `cat-file`, `merge-base`, `rev-parse`). Everything that looks into the work tree
+//! (`git diff`, `git status`, `diff-files`, `diff-index` without `--cached`) runs the clean filter
+//! of `.git/config` for entries that are not older than the index, also with all other hardening in
+//! place; so vplan compares the work tree with the index itself ([`worktree`]). The environment is
+//! built from nothing, revisions become object ids before anything else sees them, and nothing is
+//! fetched.
 
 mod attributes;
 pub mod between;
@@ -66,8 +67,8 @@ pub struct Git {
     layout: Layout,
     /// The caller's.
     path: OsString,
-    /// Looked for when it is first needed: it takes a question to the system for each folder of PATH and each above it, and
-    /// who names the changed files needs no git.
+    /// Looked for when it is first needed: it takes a question to the system for each folder of
+    /// PATH and each above it, and who names the changed files needs no git.
     program: OnceLock<Option<Program>>,
     env: Vec<(&'static str, OsString)>,
     memory: Arc<Memory>,
@@ -78,13 +79,14 @@ pub struct Git {
 /// What a comparison of the work tree did not look into.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unseen {
-    /// Files that are neither tracked nor ignored by a tracked `.gitignore`, but hidden by rules of this machine: in
-    /// `.git/info/exclude`, in the user's own file, in a `.gitignore` that is not tracked. In byte order.
+    /// Files that are neither tracked nor ignored by a tracked `.gitignore`, but hidden by rules
+    /// of this machine: in `.git/info/exclude`, in the user's own file, in a `.gitignore` that
+    /// is not tracked. In byte order.
     pub hidden: Vec<RepoPath>,
     /// Files that a sparse checkout leaves out, in byte order.
     pub left_out: Vec<RepoPath>,
-    /// Files that have other line ends than the commit, and would be committed with the same, in byte order. A checkout here would
-    /// not give them these.
+    /// Files that have other line ends than the commit, and would be committed with the same, in
+    /// byte order. A checkout here would not give them these.
     pub line_ends: Vec<RepoPath>,
 }
 
@@ -104,39 +106,60 @@ struct Asked<'g> {
 
 impl Asked<'_> {
     fn output(self) -> Result<call::Output, GitError> {
-        let output = self.started.finish().map_err(|fault| unanswered(fault, self.name))?;
-        tracing::trace!(exit = output.exit, bytes = output.stdout.len(), "git has answered");
+        let output = self
+            .started
+            .finish()
+            .map_err(|fault| unanswered(fault, self.name))?;
+        tracing::trace!(
+            exit = output.exit,
+            bytes = output.stdout.len(),
+            "git has answered"
+        );
         Ok(output)
     }
 
     /// What it answers, unless that is longer.
     fn at_most(mut self, cap: u64) -> Result<Vec<u8>, GitError> {
-        self.started.limit(usize::try_from(cap).unwrap_or(usize::MAX));
+        self.started
+            .limit(usize::try_from(cap).unwrap_or(usize::MAX));
         self.answer()
     }
 
     fn answer(self) -> Result<Vec<u8>, GitError> {
         let (git, name) = (self.git, self.name.clone());
         let output = self.output()?;
-        if output.exit == Some(0) { Ok(output.stdout) } else { Err(git.failure(&name, &output)) }
+        if output.exit == Some(0) {
+            Ok(output.stdout)
+        } else {
+            Err(git.failure(&name, &output))
+        }
     }
 }
 
 fn unanswered(fault: call::Fault, command: String) -> GitError {
     match fault {
         call::Fault::Spawn(e) => GitError::Spawn(e.to_string()),
-        call::Fault::TimedOut => GitError::TimedOut { command, seconds: LIMIT_SECONDS },
-        call::Fault::TooMuch => GitError::TooMuchOutput { command, mib: CAP_MIB },
+        call::Fault::TimedOut => GitError::TimedOut {
+            command,
+            seconds: LIMIT_SECONDS,
+        },
+        call::Fault::TooMuch => GitError::TooMuchOutput {
+            command,
+            mib: CAP_MIB,
+        },
     }
 }
 
 impl Git {
-    /// Finds the repository around a directory. Whether there is a git to ask about it is said by [`Git::available`].
+    /// Finds the repository around a directory. Whether there is a git to ask about it is said by
+    /// [`Git::available`].
     ///
     /// # Errors
     /// No repository, a bare one.
     pub fn open(start: &Path, lookup: Lookup<'_>) -> Result<Self, GitError> {
-        let start = start.canonicalize().map_err(|_| GitError::NotARepository(start.to_owned()))?;
+        let start = start
+            .canonicalize()
+            .map_err(|_| GitError::NotARepository(start.to_owned()))?;
         match repository::discover(&start) {
             Found::WorkTree(layout) => Ok(Self::at(layout, lookup)),
             Found::Bare(dir) => Err(GitError::Bare(dir)),
@@ -154,16 +177,25 @@ impl Git {
             // `.git/info/grafts` gives commits other parents, and so a change another beginning.
             ("GIT_GRAFT_FILE", "/dev/null".into()),
         ];
-        // Where the user's own configuration is: it carries `safe.directory` and the personal ignore file.
+        // Where the user's own configuration is: it carries `safe.directory` and the personal
+        // ignore file.
         for name in ["HOME", "XDG_CONFIG_HOME"] {
             env.extend(lookup(name).map(|value| (name, value)));
         }
         let path = lookup("PATH").unwrap_or_default();
-        Self { layout, path, program: OnceLock::new(), env, memory: Arc::default(), below: Vec::new() }
+        Self {
+            layout,
+            path,
+            program: OnceLock::new(),
+            env,
+            memory: Arc::default(),
+            below: Vec::new(),
+        }
     }
 
-    /// The same with a memory of the contents that it has seen: where the state of all repositories is. It need not be there, and
-    /// where it cannot be made, every file is read again. It is read, and written by who says [`Git::keep`].
+    /// The same with a memory of the contents that it has seen: where the state of all repositories
+    /// is. It need not be there, and where it cannot be made, every file is read again. It is
+    /// read, and written by who says [`Git::keep`].
     #[must_use]
     pub fn with_memory(mut self, states: &Path) -> Self {
         self.memory = Arc::new(Memory::at(states, &self.layout.root));
@@ -183,7 +215,11 @@ impl Git {
 
     /// What a file is called in the memory.
     fn key<'p>(&self, path: &'p [u8]) -> Cow<'p, [u8]> {
-        if self.below.is_empty() { Cow::Borrowed(path) } else { Cow::Owned([&self.below, path].concat()) }
+        if self.below.is_empty() {
+            Cow::Borrowed(path)
+        } else {
+            Cow::Owned([&self.below, path].concat())
+        }
     }
 
     /// Whether there is a git.
@@ -197,16 +233,25 @@ impl Git {
     fn program(&self) -> Result<&Program, GitError> {
         let find = || {
             let path = safe_path(&self.path, &self.layout.root);
-            let file = std::env::split_paths(&path).map(|dir| dir.join("git")).find(|file| files::is_program(file))?;
+            let file = std::env::split_paths(&path)
+                .map(|dir| dir.join("git"))
+                .find(|file| files::is_program(file))?;
             Some(Program { file, path })
         };
-        self.program.get_or_init(find).as_ref().ok_or(GitError::Missing)
+        self.program
+            .get_or_init(find)
+            .as_ref()
+            .ok_or(GitError::Missing)
     }
 
     /// The same git for the repository of a submodule.
     fn nested(&self, layout: Layout, path: &RepoPath) -> Self {
         let below = [&self.below, path.as_bytes(), b"/"].concat();
-        Self { layout, below, ..self.clone() }
+        Self {
+            layout,
+            below,
+            ..self.clone()
+        }
     }
 
     /// The work tree's root, absolute, without symlinks.
@@ -226,8 +271,14 @@ impl Git {
     }
 
     fn start_with<S: AsRef<OsStr>>(&self, args: &[S], input: Stdio) -> Result<Asked<'_>, GitError> {
-        let subcommand = args.iter().find(|a| !a.as_ref().as_bytes().starts_with(b"-"));
-        let name = || subcommand.map(|a| visible(a.as_ref().as_bytes())).unwrap_or_default();
+        let subcommand = args
+            .iter()
+            .find(|a| !a.as_ref().as_bytes().starts_with(b"-"));
+        let name = || {
+            subcommand
+                .map(|a| visible(a.as_ref().as_bytes()))
+                .unwrap_or_default()
+        };
         let program = self.program()?;
         let mut command = Command::new(&program.file);
         command.arg("-C").arg(&self.layout.root).args(HARDENING);
@@ -245,7 +296,11 @@ impl Git {
         let shown = |a: &S| quote(&Word::new(a.as_ref().as_bytes().to_vec()));
         tracing::debug!(arguments = %args.iter().map(shown).collect::<Vec<_>>().join(" "), "git");
         let started = call::start(&mut command, Duration::from_secs(LIMIT_SECONDS), cap);
-        Ok(Asked { git: self, name: name(), started: started.map_err(|fault| unanswered(fault, name()))? })
+        Ok(Asked {
+            git: self,
+            name: name(),
+            started: started.map_err(|fault| unanswered(fault, name()))?,
+        })
     }
 
     fn call<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<call::Output, GitError> {
@@ -258,9 +313,17 @@ impl Git {
         if text.contains("dubious ownership") {
             return GitError::DubiousOwnership(self.layout.root.clone());
         }
-        let line = text.lines().find(|l| !l.trim().is_empty()).unwrap_or("it gave no reason");
-        let line = ["fatal: ", "error: "].iter().fold(line, |l, prefix| l.strip_prefix(prefix).unwrap_or(l));
-        GitError::Failed { command: command.to_owned(), message: visible(line.trim_end_matches('.').as_bytes()) }
+        let line = text
+            .lines()
+            .find(|l| !l.trim().is_empty())
+            .unwrap_or("it gave no reason");
+        let line = ["fatal: ", "error: "]
+            .iter()
+            .fold(line, |l, prefix| l.strip_prefix(prefix).unwrap_or(l));
+        GitError::Failed {
+            command: command.to_owned(),
+            message: visible(line.trim_end_matches('.').as_bytes()),
+        }
     }
 
     fn ask<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<Vec<u8>, GitError> {
@@ -295,21 +358,33 @@ impl Git {
     /// What git says.
     pub fn empty_tree(&self) -> Result<Oid, GitError> {
         let format = self.ask(&["rev-parse", "--show-object-format"])?;
-        let length = if format.trim_ascii_end() == b"sha256" { 32 } else { 20 };
+        let length = if format.trim_ascii_end() == b"sha256" {
+            32
+        } else {
+            20
+        };
         Oid::empty_tree(length).ok_or_else(|| GitError::Unreadable("rev-parse".to_owned()))
     }
 
-    /// The best common ancestor of a commit and HEAD. `revision` is what the user called it, for the message.
+    /// The best common ancestor of a commit and HEAD. `revision` is what the user called it, for
+    /// the message.
     ///
     /// # Errors
     /// There is none, which in a shallow clone has a way out.
     pub fn merge_base(&self, revision: &str, commit: &Oid, head: &Oid) -> Result<Oid, GitError> {
-        let output = self.call(&["merge-base", "--end-of-options", &commit.to_string(), &head.to_string()])?;
+        let output = self.call(&[
+            "merge-base",
+            "--end-of-options",
+            &commit.to_string(),
+            &head.to_string(),
+        ])?;
         match output.exit {
-            Some(0) => {
-                Oid::parse(output.stdout.trim_ascii_end()).ok_or_else(|| GitError::Unreadable("merge-base".to_owned()))
-            }
-            Some(1) => Err(GitError::NoMergeBase { revision: revision.to_owned(), shallow: self.layout.is_shallow() }),
+            Some(0) => Oid::parse(output.stdout.trim_ascii_end())
+                .ok_or_else(|| GitError::Unreadable("merge-base".to_owned())),
+            Some(1) => Err(GitError::NoMergeBase {
+                revision: revision.to_owned(),
+                shallow: self.layout.is_shallow(),
+            }),
             _ => Err(self.failure("merge-base", &output)),
         }
     }
@@ -320,8 +395,14 @@ impl Git {
     /// What git says.
     pub fn remotes(&self) -> Result<Vec<String>, GitError> {
         let output = self.ask(&["remote"])?;
-        let names = String::from_utf8_lossy(&output).lines().map(str::to_owned).collect::<Vec<_>>();
-        Ok(names.into_iter().filter(|name| error::is_branch_name(name)).collect())
+        let names = String::from_utf8_lossy(&output)
+            .lines()
+            .map(str::to_owned)
+            .collect::<Vec<_>>();
+        Ok(names
+            .into_iter()
+            .filter(|name| error::is_branch_name(name))
+            .collect())
     }
 
     /// The paths in the index, sorted, each once.
@@ -330,18 +411,28 @@ impl Git {
     /// What git says.
     pub fn tracked(&self) -> Result<Vec<RepoPath>, GitError> {
         let output = self.ask(&["ls-files", "-z", "--cached"])?;
-        let mut paths: Vec<RepoPath> = split_nul(&output).iter().filter_map(|p| RepoPath::from_exact(p)).collect();
+        let mut paths: Vec<RepoPath> = split_nul(&output)
+            .iter()
+            .filter_map(|p| RepoPath::from_exact(p))
+            .collect();
         paths.sort();
         paths.dedup();
         Ok(paths)
     }
 
-    /// Everything that is tracked, or untracked and not ignored; nested repositories as one path. Sorted, each once.
+    /// Everything that is tracked, or untracked and not ignored; nested repositories as one path.
+    /// Sorted, each once.
     ///
     /// # Errors
     /// What git says.
     pub fn present(&self) -> Result<Vec<RepoPath>, GitError> {
-        let output = self.ask(&["ls-files", "-z", "--cached", "--others", "--exclude-standard"])?;
+        let output = self.ask(&[
+            "ls-files",
+            "-z",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+        ])?;
         let exact = |p: &Vec<u8>| RepoPath::from_exact(p.strip_suffix(b"/").unwrap_or(p));
         let mut paths: Vec<RepoPath> = split_nul(&output).iter().filter_map(exact).collect();
         paths.sort();
@@ -354,35 +445,60 @@ impl Git {
     /// # Errors
     /// What git says.
     pub fn tracked_of(&self, paths: &[RepoPath]) -> Result<Vec<bool>, GitError> {
-        let mut args: Vec<OsString> = ["ls-files", "-z", "--cached", "--"].map(OsString::from).to_vec();
-        args.extend(paths.iter().map(|p| OsString::from_vec(p.as_bytes().to_vec())));
+        let mut args: Vec<OsString> = ["ls-files", "-z", "--cached", "--"]
+            .map(OsString::from)
+            .to_vec();
+        args.extend(
+            paths
+                .iter()
+                .map(|p| OsString::from_vec(p.as_bytes().to_vec())),
+        );
         let found = split_nul(&self.ask(&args)?);
         let holds = |path: &RepoPath| {
-            found.iter().filter_map(|f| RepoPath::from_exact(f)).any(|f| f == *path || f.below(path).is_some())
+            found
+                .iter()
+                .filter_map(|f| RepoPath::from_exact(f))
+                .any(|f| f == *path || f.below(path).is_some())
         };
         Ok(paths.iter().map(holds).collect())
     }
 
-    /// The first tracked file below the folder of run records, which has none. Git is only asked when the folder is there; when
-    /// it cannot say, nothing is known against the folder.
+    /// The first tracked file below the folder of run records, which has none. Git is only asked
+    /// when the folder is there; when it cannot say, nothing is known against the folder.
     #[must_use]
     pub fn tracked_record(&self) -> Option<RepoPath> {
         const FOLDER: &str = ".vplan";
         self.root().join(FOLDER).symlink_metadata().ok()?;
-        let found = self.ask(&["ls-files", "-z", "--cached", "--", FOLDER]).ok()?;
-        split_nul(&found).iter().find_map(|path| RepoPath::from_exact(path))
+        let found = self
+            .ask(&["ls-files", "-z", "--cached", "--", FOLDER])
+            .ok()?;
+        split_nul(&found)
+            .iter()
+            .find_map(|path| RepoPath::from_exact(path))
     }
 
-    /// Whether the executable bit of files means something on this file system. What the configuration says of it
-    /// (`core.fileMode`), anybody may have written.
+    /// Whether the executable bit of files means something on this file system. What the
+    /// configuration says of it (`core.fileMode`), anybody may have written.
     fn has_file_modes(&self) -> bool {
         #[cfg(target_os = "linux")]
         {
-            // FAT, exFAT, NTFS (two drivers), CIFS, SMB2, and 9p, by which WSL shows the drives of Windows.
-            const WITHOUT: [u32; 7] =
-                [0x4d44, 0x2011_bab0, 0x5346_544e, 0x7366_746e, 0xff53_4d42, 0xfe53_4d42, 0x0102_1997];
+            // FAT, exFAT, NTFS (two drivers), CIFS, SMB2, and 9p, by which WSL shows the drives of
+            // Windows.
+            const WITHOUT: [u32; 7] = [
+                0x4d44,
+                0x2011_bab0,
+                0x5346_544e,
+                0x7366_746e,
+                0xff53_4d42,
+                0xfe53_4d42,
+                0x0102_1997,
+            ];
             let found = rustix::fs::statfs(&self.layout.root);
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the numbers have 32 bits")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "the numbers have 32 bits"
+            )]
             !found.is_ok_and(|found| WITHOUT.contains(&(found.f_type as u32)))
         }
         #[cfg(not(target_os = "linux"))]
@@ -429,24 +545,31 @@ const HARDENING: &[&str] = &[
     "--literal-pathspecs",
 ];
 
-/// PATH without entries that are empty, relative, or inside the repository, where anybody's `git` could lie.
+/// PATH without entries that are empty, relative, or inside the repository, where anybody's `git`
+/// could lie.
 fn safe_path(path: &OsStr, root: &Path) -> OsString {
-    let kept = std::env::split_paths(path).filter(|dir| dir.is_absolute() && !files::may_lead_into(dir, root));
+    let kept = std::env::split_paths(path)
+        .filter(|dir| dir.is_absolute() && !files::may_lead_into(dir, root));
     std::env::join_paths(kept).unwrap_or_default()
 }
 
 /// Whether a path is one of vplan's own records (engine.md section 9).
 pub(super) fn is_record(path: &[u8]) -> bool {
-    path.strip_prefix(b".vplan").is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+    path.strip_prefix(b".vplan")
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
 }
 
 fn split_nul(bytes: &[u8]) -> Vec<Vec<u8>> {
     let bytes = bytes.strip_suffix(b"\0").unwrap_or(bytes);
-    if bytes.is_empty() { Vec::new() } else { bytes.split(|b| *b == 0).map(<[u8]>::to_vec).collect() }
+    if bytes.is_empty() {
+        Vec::new()
+    } else {
+        bytes.split(|b| *b == 0).map(<[u8]>::to_vec).collect()
+    }
 }
 
-/// What holds of any bytes that git may print, or keep in an index: reading is total, no path is invented or leaves the
-/// repository, and of several lists in a row each says what it says alone.
+/// What holds of any bytes that git may print, or keep in an index: reading is total, no path is
+/// invented or leaves the repository, and of several lists in a row each says what it says alone.
 ///
 /// # Errors
 /// What does not hold.
@@ -472,11 +595,20 @@ pub fn oracle(bytes: &[u8]) -> Result<(), String> {
         }
     }
     for length in [20, 32] {
-        let index::Index::Entries(entries) = index::parse(bytes, length) else { continue };
+        let index::Index::Entries(entries) = index::parse(bytes, length) else {
+            continue;
+        };
         if entries.len() > bytes.len() / 40 {
-            return Err(format!("{} entries in {} bytes", entries.len(), bytes.len()));
+            return Err(format!(
+                "{} entries in {} bytes",
+                entries.len(),
+                bytes.len()
+            ));
         }
-        if let Some(entry) = entries.iter().find(|e| e.stage > 3 || e.id.length() != length || e.path.contains(&0)) {
+        if let Some(entry) = entries
+            .iter()
+            .find(|e| e.stage > 3 || e.id.length() != length || e.path.contains(&0))
+        {
             return Err(format!("no entry: {entry:?}"));
         }
         // A byte less than the whole is another form, or damaged.
@@ -484,7 +616,11 @@ pub fn oracle(bytes: &[u8]) -> Result<(), String> {
         if let index::Index::Entries(fewer) = index::parse(cut, length)
             && fewer.len() != entries.len()
         {
-            return Err(format!("{} entries, and {} of what is cut off", entries.len(), fewer.len()));
+            return Err(format!(
+                "{} entries, and {} of what is cut off",
+                entries.len(),
+                fewer.len()
+            ));
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! What is a git object called? Object ids, and the id that a file's content would have.
 //!
-//! vplan computes ids itself, of the bytes as they are: `git hash-object` and everything that refreshes the index would run
-//! the clean filter that the repository's own configuration names.
+//! vplan computes ids itself, of the bytes as they are: `git hash-object` and everything that
+//! refreshes the index would run the clean filter that the repository's own configuration names.
 
 use crate::base::canon::Hasher;
 use std::io::{self, Read, Write};
@@ -22,7 +22,10 @@ impl Oid {
             return None;
         }
         bytes.get_mut(..raw.len())?.copy_from_slice(raw);
-        Some(Self { length: raw.len(), bytes })
+        Some(Self {
+            length: raw.len(),
+            bytes,
+        })
     }
 
     /// Reads 40 or 64 lower case hexadecimal digits.
@@ -40,7 +43,10 @@ impl Oid {
         for (byte, [high, low]) in bytes.iter_mut().zip(hex.as_chunks::<2>().0) {
             *byte = digit(*high)? << 4 | digit(*low)?;
         }
-        Some(Self { length: hex.len() / 2, bytes })
+        Some(Self {
+            length: hex.len() / 2,
+            bytes,
+        })
     }
 
     /// Its bytes.
@@ -55,7 +61,11 @@ impl Oid {
 
     /// The id of so many bytes that [`Oid::padded`] gave.
     pub(super) fn from_padded(length: usize, bytes: [u8; 32]) -> Option<Self> {
-        let ends = |from: usize| bytes.get(from..).is_some_and(|rest| rest.iter().all(|b| *b == 0));
+        let ends = |from: usize| {
+            bytes
+                .get(from..)
+                .is_some_and(|rest| rest.iter().all(|b| *b == 0))
+        };
         (if ends(20) { length == 20 } else { length == 32 }).then_some(Self { length, bytes })
     }
 
@@ -82,7 +92,10 @@ impl Oid {
 
 impl std::fmt::Display for Oid {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.bytes.iter().take(self.length).try_for_each(|b| write!(f, "{b:02x}"))
+        self.bytes
+            .iter()
+            .take(self.length)
+            .try_for_each(|b| write!(f, "{b:02x}"))
     }
 }
 
@@ -92,10 +105,12 @@ impl std::fmt::Debug for Oid {
     }
 }
 
-/// The id that a blob of this content has. `length`: that of the repository's ids; `size`: of the content, in bytes.
+/// The id that a blob of this content has. `length`: that of the repository's ids; `size`: of the
+/// content, in bytes.
 ///
 /// # Errors
-/// What the reader reports, and a content that is not `size` bytes long (the file is being written).
+/// What the reader reports, and a content that is not `size` bytes long (the file is being
+/// written).
 pub fn blob_id(length: usize, size: u64, mut content: impl Read) -> io::Result<Oid> {
     let wrong = || io::Error::other("the file is being written");
     let mut hash = ObjectHasher::new(length, "blob", size).ok_or_else(wrong)?;
@@ -152,7 +167,8 @@ impl Write for ObjectHasher {
     }
 }
 
-/// SHA-1 (FIPS 180-4, section 6.1): git's older object format. It names contents here and protects nothing.
+/// SHA-1 (FIPS 180-4, section 6.1): git's older object format. It names contents here and protects
+/// nothing.
 struct Sha1 {
     state: [u32; 5],
     block: Vec<u8>,
@@ -162,7 +178,13 @@ struct Sha1 {
 impl Default for Sha1 {
     fn default() -> Self {
         Self {
-            state: [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0],
+            state: [
+                0x6745_2301,
+                0xefcd_ab89,
+                0x98ba_dcfe,
+                0x1032_5476,
+                0xc3d2_e1f0,
+            ],
             block: Vec::with_capacity(64),
             length: 0,
         }
@@ -183,7 +205,8 @@ impl Sha1 {
         }
         if self.block.is_empty() {
             let (full, rest) = bytes.as_chunks::<64>();
-            full.iter().for_each(|chunk| compress(&mut self.state, chunk));
+            full.iter()
+                .for_each(|chunk| compress(&mut self.state, chunk));
             self.block.extend_from_slice(rest);
         }
     }
@@ -213,7 +236,8 @@ fn compress(state: &mut [u32; 5], block: &[u8; 64]) {
     let [mut a, mut b, mut c, mut d, mut e] = *state;
     for t in 0..80_usize {
         if t >= 16 {
-            let next = (at(&ring, t + 13) ^ at(&ring, t + 8) ^ at(&ring, t + 2) ^ at(&ring, t)).rotate_left(1);
+            let next = (at(&ring, t + 13) ^ at(&ring, t + 8) ^ at(&ring, t + 2) ^ at(&ring, t))
+                .rotate_left(1);
             if let Some(slot) = ring.get_mut(t % 16) {
                 *slot = next;
             }
@@ -224,7 +248,12 @@ fn compress(state: &mut [u32; 5], block: &[u8; 64]) {
             2 => ((b & c) | (b & d) | (c & d), 0x8f1b_bcdc),
             _ => (b ^ c ^ d, 0xca62_c1d6_u32),
         };
-        let next = a.rotate_left(5).wrapping_add(f).wrapping_add(e).wrapping_add(k).wrapping_add(at(&ring, t));
+        let next = a
+            .rotate_left(5)
+            .wrapping_add(f)
+            .wrapping_add(e)
+            .wrapping_add(k)
+            .wrapping_add(at(&ring, t));
         (e, d, c, b, a) = (d, c, b.rotate_left(30), a, next);
     }
     for (word, add) in state.iter_mut().zip([a, b, c, d, e]) {
@@ -252,7 +281,10 @@ mod tests {
             sha1(b"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
             "84983e441c3bd26ebaae4aa1f95129e5e54670f1"
         );
-        assert_eq!(sha1(&vec![b'a'; 1_000_000]), "34aa973cd4c4daa4f61eeb2bdbad27316534016f");
+        assert_eq!(
+            sha1(&vec![b'a'; 1_000_000]),
+            "34aa973cd4c4daa4f61eeb2bdbad27316534016f"
+        );
     }
 
     #[test]
@@ -260,14 +292,24 @@ mod tests {
         for (length, content, id) in [
             (20, "", "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"),
             (20, "hello\n", "ce013625030ba8dba906f756967f9e9ca394464a"),
-            (32, "", "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813"),
+            (
+                32,
+                "",
+                "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
+            ),
         ] {
             let got = blob_id(length, content.len() as u64, content.as_bytes()).unwrap();
             assert_eq!(got.to_string(), id);
             assert_eq!(Oid::parse(id.as_bytes()), Some(got));
         }
-        assert_eq!(Oid::empty_tree(20).unwrap().to_string(), "4b825dc642cb6eb9a060e54bf8d69288fbee4904");
-        assert!(blob_id(20, 3, &b"four"[..]).is_err(), "a file that grows has no id");
+        assert_eq!(
+            Oid::empty_tree(20).unwrap().to_string(),
+            "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+        );
+        assert!(
+            blob_id(20, 3, &b"four"[..]).is_err(),
+            "a file that grows has no id"
+        );
         assert_eq!(Oid::parse(b"xyz"), None);
         assert_eq!(Oid::parse(&[b'A'; 40]), None);
     }

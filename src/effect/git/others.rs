@@ -1,7 +1,9 @@
-//! Which files of the work tree are neither tracked nor ignored, when only tracked `.gitignore` files count?
+//! Which files of the work tree are neither tracked nor ignored, when only tracked `.gitignore`
+//! files count?
 //!
-//! Git itself also believes `.git/info/exclude`, the user's `core.excludesFile`, and any `.gitignore` that lies in the tree, one
-//! that ignores itself among them: what only these hide, vplan finds here.
+//! Git itself also believes `.git/info/exclude`, the user's `core.excludesFile`, and any
+//! `.gitignore` that lies in the tree, one that ignores itself among them: what only these hide,
+//! vplan finds here.
 
 use super::error::GitError;
 use super::index::Entry;
@@ -21,7 +23,10 @@ use std::rc::Rc;
 const COMMAND: &str = "check-ignore";
 /// What a path begins with when git is asked about it.
 const HERE: &[u8] = b"./";
-const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::RDONLY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const DIRECTORY: OFlags = OFlags::DIRECTORY
+    .union(OFlags::RDONLY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
 
 /// A directory that is still to be looked into.
 struct Open<'e> {
@@ -34,7 +39,10 @@ struct Open<'e> {
 
 impl<'e> Open<'e> {
     fn is_tracked(&self, path: &[u8]) -> Option<&'e Entry> {
-        let at = self.tracked.binary_search_by(|entry| (*entry.path).cmp(path)).ok()?;
+        let at = self
+            .tracked
+            .binary_search_by(|entry| (*entry.path).cmp(path))
+            .ok()?;
         self.tracked.get(at)
     }
 
@@ -47,7 +55,8 @@ impl<'e> Open<'e> {
     }
 }
 
-/// Lists them: files, symlinks, and repositories of their own, which end in `/`. `entries`: the index, in byte order.
+/// Lists them: files, symlinks, and repositories of their own, which end in `/`. `entries`: the
+/// index, in byte order.
 pub(super) fn others(git: &Git, entries: &[Entry]) -> Result<Vec<Vec<u8>>, GitError> {
     let failed = |path: &[u8], e: Errno| GitError::File {
         path: crate::base::word::visible(path),
@@ -55,13 +64,20 @@ pub(super) fn others(git: &Git, entries: &[Entry]) -> Result<Vec<Vec<u8>>, GitEr
     };
     let top = openat(CWD, git.root(), DIRECTORY, Mode::empty()).map_err(|e| failed(b".", e))?;
     let mut found = Vec::new();
-    let mut open = vec![Open { path: Vec::new(), rules: None, tracked: entries }];
+    let mut open = vec![Open {
+        path: Vec::new(),
+        rules: None,
+        tracked: entries,
+    }];
     while let Some(dir) = open.pop() {
         match look_into(git, &top, dir, &mut found, &mut open) {
             // It went away, or became something else, which is seen when it is looked for.
             Ok(()) | Err((_, Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) => {}
-            // What is in it nobody else of this user sees either; that it is there is all there is to know.
-            Err((path, Errno::ACCESS)) => found.push(path.strip_suffix(b"/").unwrap_or(&path).to_vec()),
+            // What is in it nobody else of this user sees either; that it is there is all there is
+            // to know.
+            Err((path, Errno::ACCESS)) => {
+                found.push(path.strip_suffix(b"/").unwrap_or(&path).to_vec())
+            }
             Err((path, error)) => return Err(failed(&path, error)),
         }
         if found.len() > files::MAX_FILES {
@@ -72,18 +88,31 @@ pub(super) fn others(git: &Git, entries: &[Entry]) -> Result<Vec<Vec<u8>>, GitEr
 }
 
 impl Git {
-    /// Those of these untracked files that rules of this machine ignore: `.git/info/exclude`, the user's file, or a `.gitignore`
-    /// that is not tracked.
-    pub(super) fn ignored_by_this_machine(&self, others: &[Vec<u8>]) -> Result<BTreeSet<Vec<u8>>, GitError> {
+    /// Those of these untracked files that rules of this machine ignore: `.git/info/exclude`, the
+    /// user's file, or a `.gitignore` that is not tracked.
+    pub(super) fn ignored_by_this_machine(
+        &self,
+        others: &[Vec<u8>],
+    ) -> Result<BTreeSet<Vec<u8>>, GitError> {
         if others.is_empty() {
             return Ok(BTreeSet::new());
         }
         // A path that begins with a colon would have a meaning.
         let paths: Vec<Vec<u8>> = others.iter().map(|path| [HERE, path].concat()).collect();
-        let failed = |e: std::io::Error| GitError::Failed { command: COMMAND.to_owned(), message: e.to_string() };
+        let failed = |e: std::io::Error| GitError::Failed {
+            command: COMMAND.to_owned(),
+            message: e.to_string(),
+        };
         let given = memory(&paths.join(&0)).map_err(failed)?;
         // It knows no literal paths, and needs none: what is on standard input has no wildcards.
-        let command = ["--no-literal-pathspecs", COMMAND, "--no-index", "--stdin", "-z", "--verbose"];
+        let command = [
+            "--no-literal-pathspecs",
+            COMMAND,
+            "--no-index",
+            "--stdin",
+            "-z",
+            "--verbose",
+        ];
         let asked = self.start_with(&command, given.into())?.output()?;
         // 1: none of them.
         if !matches!(asked.exit, Some(0 | 1)) {
@@ -94,7 +123,9 @@ impl Git {
         let mut ignored = BTreeSet::new();
         for record in fields.chunks(4) {
             // Of which file, the line's number, the line, the path.
-            let [_, _, pattern, path] = record else { return Err(unreadable()) };
+            let [_, _, pattern, path] = record else {
+                return Err(unreadable());
+            };
             if !pattern.starts_with(b"!") {
                 ignored.insert(path.strip_prefix(HERE).ok_or_else(unreadable)?.to_vec());
             }
@@ -117,11 +148,17 @@ fn look_into<'e>(
     let listed = fd.and_then(|fd| Ok((read_dir(&fd)?.collect::<Result<Vec<_>, _>>()?, fd)));
     let (listed, fd) = listed.map_err(|error| (dir.path.clone(), error))?;
     let is_root = dir.path.is_empty();
-    if !is_root && listed.iter().any(|e| e.file_name().to_bytes() == b".git") && is_repository(git, &dir.path) {
+    if !is_root
+        && listed.iter().any(|e| e.file_name().to_bytes() == b".git")
+        && is_repository(git, &dir.path)
+    {
         found.push(dir.path);
         return Ok(());
     }
-    if listed.iter().any(|e| e.file_name().to_bytes() == rules::NAME) {
+    if listed
+        .iter()
+        .any(|e| e.file_name().to_bytes() == rules::NAME)
+    {
         dir.rules = with_rules(git, &dir);
     }
     for entry in listed {
@@ -136,7 +173,9 @@ fn look_into<'e>(
         let tracked = dir.is_tracked(&path);
         let kind = match entry.file_type() {
             FileType::Unknown => statat(&fd, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)
-                .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)),
+                .map_or(FileType::Unknown, |stat| {
+                    FileType::from_raw_mode(stat.st_mode)
+                }),
             kind => kind,
         };
         match kind {
@@ -147,10 +186,15 @@ fn look_into<'e>(
             {
                 path.push(b'/');
                 let below = dir.below(&path);
-                open.push(Open { path, rules: dir.rules.clone(), tracked: below });
+                open.push(Open {
+                    path,
+                    rules: dir.rules.clone(),
+                    tracked: below,
+                });
             }
             FileType::RegularFile | FileType::Symlink
-                if tracked.is_none() && Rules::ignores(dir.rules.as_ref(), &path, false).is_none() =>
+                if tracked.is_none()
+                    && Rules::ignores(dir.rules.as_ref(), &path, false).is_none() =>
             {
                 found.push(path);
             }
@@ -169,9 +213,15 @@ fn is_repository(git: &Git, path: &[u8]) -> bool {
 /// The rules above, and those of this directory if its file is tracked.
 fn with_rules(git: &Git, dir: &Open<'_>) -> Option<Rc<Rules>> {
     let path = [&dir.path, rules::NAME].concat();
-    let text = dir
-        .is_tracked(&path)
-        .and_then(|_| files::read_plain(&git.root().join(std::ffi::OsStr::from_bytes(&path)), pattern::MOST).ok());
-    let Some(text) = text else { return dir.rules.clone() };
+    let text = dir.is_tracked(&path).and_then(|_| {
+        files::read_plain(
+            &git.root().join(std::ffi::OsStr::from_bytes(&path)),
+            pattern::MOST,
+        )
+        .ok()
+    });
+    let Some(text) = text else {
+        return dir.rules.clone();
+    };
     Some(Rules::read(dir.rules.clone(), &dir.path, &text))
 }

@@ -1,4 +1,5 @@
-//! Which paths does a line of `.gitignore` or `.gitattributes` mean? As git's documentation of `gitignore` says.
+//! Which paths does a line of `.gitignore` or `.gitattributes` mean? As git's documentation of
+//! `gitignore` says.
 
 use std::collections::BTreeSet;
 
@@ -20,11 +21,20 @@ pub(super) struct Pattern {
 impl Pattern {
     /// Reads a pattern without the blanks around it; `None` for an empty one.
     pub(super) fn parse(text: &[u8]) -> Option<Self> {
-        let (negated, text) = text.strip_prefix(b"!").map_or((false, text), |rest| (true, rest));
-        let (only_directories, text) = text.strip_suffix(b"/").map_or((false, text), |rest| (true, rest));
+        let (negated, text) = text
+            .strip_prefix(b"!")
+            .map_or((false, text), |rest| (true, rest));
+        let (only_directories, text) = text
+            .strip_suffix(b"/")
+            .map_or((false, text), |rest| (true, rest));
         let by_name = !text.contains(&b'/');
         let text = text.strip_prefix(b"/").unwrap_or(text);
-        (!text.is_empty()).then(|| Self { text: text.to_vec(), negated, only_directories, by_name })
+        (!text.is_empty()).then(|| Self {
+            text: text.to_vec(),
+            negated,
+            only_directories,
+            by_name,
+        })
     }
 
     /// Whether it means a path, given below the directory of the pattern's file.
@@ -33,16 +43,23 @@ impl Pattern {
             return false;
         }
         let name = path.rsplit(|b| *b == b'/').next().unwrap_or(path);
-        matches(&self.text, if self.by_name { name } else { path }, !self.by_name)
+        matches(
+            &self.text,
+            if self.by_name { name } else { path },
+            !self.by_name,
+        )
     }
 }
 
 /// The lines of a `.gitignore` that are patterns: number, text, pattern.
 pub(super) fn ignore_lines(text: &[u8]) -> impl Iterator<Item = (usize, &[u8], Pattern)> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-    let lines = text.split(|b| *b == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    let lines = text
+        .split(|b| *b == b'\n')
+        .map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     let numbered = (1..).zip(lines).filter(|(_, line)| !line.starts_with(b"#"));
-    numbered.filter_map(|(number, line)| Some((number, line, Pattern::parse(without_spaces(line))?)))
+    numbered
+        .filter_map(|(number, line)| Some((number, line, Pattern::parse(without_spaces(line))?)))
 }
 
 /// A line without the spaces at its end, unless they are escaped.
@@ -59,10 +76,19 @@ fn without_spaces(line: &[u8]) -> &[u8] {
 
 /// Whether a pattern with wildcards matches all of a text. `in_path`: only `**` crosses a slash.
 fn matches(pattern: &[u8], text: &[u8], in_path: bool) -> bool {
-    if !pattern.iter().any(|b| matches!(b, b'*' | b'?' | b'[' | b'\\')) {
+    if !pattern
+        .iter()
+        .any(|b| matches!(b, b'*' | b'?' | b'[' | b'\\'))
+    {
         return pattern == text;
     }
-    Wild { pattern, text, in_path, failed: BTreeSet::new() }.from(0, 0)
+    Wild {
+        pattern,
+        text,
+        in_path,
+        failed: BTreeSet::new(),
+    }
+    .from(0, 0)
 }
 
 struct Wild<'w> {
@@ -79,10 +105,14 @@ impl Wild<'_> {
             if want == b'*' {
                 return self.failed.insert((p, t)) && self.star(p, t);
             }
-            let Some(&have) = self.text.get(t) else { return false };
+            let Some(&have) = self.text.get(t) else {
+                return false;
+            };
             let next = match want {
                 b'?' => (!self.in_path || have != b'/').then_some(p + 1),
-                b'[' => self.class(p, have).filter(|_| !self.in_path || have != b'/'),
+                b'[' => self
+                    .class(p, have)
+                    .filter(|_| !self.in_path || have != b'/'),
                 b'\\' => (self.pattern.get(p + 1) == Some(&have)).then_some(p + 2),
                 _ => (want == have).then_some(p + 1),
             };
@@ -93,25 +123,37 @@ impl Wild<'_> {
     }
 
     fn star(&mut self, p: usize, t: usize) -> bool {
-        let stars = self.pattern.iter().skip(p).take_while(|b| **b == b'*').count();
+        let stars = self
+            .pattern
+            .iter()
+            .skip(p)
+            .take_while(|b| **b == b'*')
+            .count();
         let after = p + stars;
         let begins = p == 0 || self.pattern.get(p - 1) == Some(&b'/');
         let rest = self.pattern.get(after..).unwrap_or_default();
-        let whole = begins && (rest.is_empty() || rest.starts_with(b"/") || rest.starts_with(b"\\/"));
+        let whole =
+            begins && (rest.is_empty() || rest.starts_with(b"/") || rest.starts_with(b"\\/"));
         let crosses = !self.in_path || (stars > 1 && whole);
         if self.in_path && crosses && rest.starts_with(b"/") && self.from(after + 1, t) {
             // `**/` may stand for nothing at all.
             return true;
         }
         let left = self.text.get(t..).unwrap_or_default();
-        let reach = if crosses { None } else { left.iter().position(|b| *b == b'/') }.unwrap_or(left.len());
+        let reach = if crosses {
+            None
+        } else {
+            left.iter().position(|b| *b == b'/')
+        }
+        .unwrap_or(left.len());
         if rest.is_empty() {
             return reach == left.len();
         }
         (t..=t + reach).any(|at| self.from(after, at))
     }
 
-    /// Where the pattern goes on behind a class of characters that holds one; `None` when it does not.
+    /// Where the pattern goes on behind a class of characters that holds one; `None` when it does
+    /// not.
     fn class(&self, p: usize, have: u8) -> Option<usize> {
         let at = |i: usize| self.pattern.get(i).copied();
         let mut i = p + 1;
@@ -217,14 +259,28 @@ mod tests {
             ("[a", "[a", false),
         ] {
             let parsed = Pattern::parse(pattern.as_bytes()).unwrap();
-            assert_eq!(parsed.matches(path.as_bytes(), false), want, "{pattern} {path}");
+            assert_eq!(
+                parsed.matches(path.as_bytes(), false),
+                want,
+                "{pattern} {path}"
+            );
         }
         let directory = Pattern::parse(b"a/").unwrap();
         assert!(directory.matches(b"x/a", true) && !directory.matches(b"a", false));
         assert_eq!(Pattern::parse(b"/"), None);
         let lines: Vec<_> = ignore_lines(b"\xef\xbb\xbf# no\r\n\na  \r\nb\\ \n!c\n").collect();
-        let texts: Vec<_> = lines.iter().map(|(n, text, p)| (*n, *text, p.text.as_slice(), p.negated)).collect();
-        assert_eq!(texts, [(3, &b"a  "[..], &b"a"[..], false), (4, b"b\\ ", b"b\\ ", false), (5, b"!c", b"c", true)]);
+        let texts: Vec<_> = lines
+            .iter()
+            .map(|(n, text, p)| (*n, *text, p.text.as_slice(), p.negated))
+            .collect();
+        assert_eq!(
+            texts,
+            [
+                (3, &b"a  "[..], &b"a"[..], false),
+                (4, b"b\\ ", b"b\\ ", false),
+                (5, b"!c", b"c", true)
+            ]
+        );
     }
 
     #[test]

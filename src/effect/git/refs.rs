@@ -1,5 +1,6 @@
-//! Which commits do the branches name, and which remotes are there? Read from the repository's files, because each question to
-//! git costs a process; where the files are of another form, git is asked once for all of it.
+//! Which commits do the branches name, and which remotes are there? Read from the repository's
+//! files, because each question to git costs a process; where the files are of another form, git is
+//! asked once for all of it.
 
 use super::error::GitError;
 use super::object::Oid;
@@ -38,9 +39,13 @@ impl Remote {
     /// Whether `git fetch REMOTE BRANCH` updates `refs/remotes/REMOTE/BRANCH`.
     #[must_use]
     pub fn follows(&self, branch: &str) -> bool {
-        let spec = |source: &str| format!("refs/heads/{source}:refs/remotes/{}/{source}", self.name);
+        let spec =
+            |source: &str| format!("refs/heads/{source}:refs/remotes/{}/{source}", self.name);
         let (all, one) = (spec("*"), spec(branch));
-        self.fetch.iter().map(|f| f.strip_prefix('+').unwrap_or(f)).any(|f| f == all || f == one)
+        self.fetch
+            .iter()
+            .map(|f| f.strip_prefix('+').unwrap_or(f))
+            .any(|f| f == all || f == one)
     }
 }
 
@@ -72,10 +77,15 @@ impl<'g> Refs<'g> {
     /// Reads nothing yet.
     #[must_use]
     pub fn new(git: &'g Git) -> Self {
-        Self { git, packed: OnceCell::new(), listed: OnceCell::new() }
+        Self {
+            git,
+            packed: OnceCell::new(),
+            listed: OnceCell::new(),
+        }
     }
 
-    /// What a reference below `refs/heads/` or `refs/remotes/` names; `None` when there is none of this name.
+    /// What a reference below `refs/heads/` or `refs/remotes/` names; `None` when there is none of
+    /// this name.
     ///
     /// # Errors
     /// What git says, where it is asked.
@@ -86,7 +96,11 @@ impl<'g> Refs<'g> {
         match self.said(name) {
             Said::Names(target) => Ok(Some(target)),
             Said::Absent => Ok(None),
-            Said::Odd => Ok(self.listed()?.iter().find(|l| l.name == name).map(|l| l.target.clone())),
+            Said::Odd => Ok(self
+                .listed()?
+                .iter()
+                .find(|l| l.name == name)
+                .map(|l| l.target.clone())),
         }
     }
 
@@ -112,9 +126,14 @@ impl<'g> Refs<'g> {
     /// What git says, where it is asked.
     pub fn head(&self) -> Result<Option<String>, GitError> {
         if !self.is_of_files() {
-            return Ok(self.listed()?.iter().find(|l| l.is_head).map(|l| l.name.clone()));
+            return Ok(self
+                .listed()?
+                .iter()
+                .find(|l| l.is_head)
+                .map(|l| l.name.clone()));
         }
-        let bytes = files::read_plain(&self.git.layout().git_dir.join("HEAD"), MAX_LOOSE).unwrap_or_default();
+        let bytes = files::read_plain(&self.git.layout().git_dir.join("HEAD"), MAX_LOOSE)
+            .unwrap_or_default();
         Ok(match read_target(&bytes) {
             Some(Target::Symbolic(name)) => Some(name),
             _ => None,
@@ -126,21 +145,30 @@ impl<'g> Refs<'g> {
     /// # Errors
     /// What git says, where it is asked.
     pub fn remotes(&self) -> Result<Vec<Remote>, GitError> {
-        let bytes = match files::read_plain(&self.git.layout().common_dir.join("config"), MAX_CONFIG) {
-            Ok(bytes) => Some(bytes),
-            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(_) => None,
-        };
+        let bytes =
+            match files::read_plain(&self.git.layout().common_dir.join("config"), MAX_CONFIG) {
+                Ok(bytes) => Some(bytes),
+                Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+                Err(_) => None,
+            };
         if let Some(found) = bytes.and_then(|bytes| settings(&bytes)) {
             return Ok(gather(found));
         }
-        let output = self.git.call(&["config", "--null", "--get-regexp", r"^remote\..*\.(url|fetch)$"])?;
+        let output = self.git.call(&[
+            "config",
+            "--null",
+            "--get-regexp",
+            r"^remote\..*\.(url|fetch)$",
+        ])?;
         let text = |record: Vec<u8>| String::from_utf8(record).ok();
-        let found = split_nul(&output.stdout).into_iter().filter_map(text).filter_map(|record| {
-            let (key, value) = record.split_once('\n')?;
-            let (name, key) = key.strip_prefix("remote.")?.rsplit_once('.')?;
-            Some((name.to_owned(), key.to_owned(), value.to_owned()))
-        });
+        let found = split_nul(&output.stdout)
+            .into_iter()
+            .filter_map(text)
+            .filter_map(|record| {
+                let (key, value) = record.split_once('\n')?;
+                let (name, key) = key.strip_prefix("remote.")?.rsplit_once('.')?;
+                Some((name.to_owned(), key.to_owned(), value.to_owned()))
+            });
         Ok(gather(found.collect()))
     }
 
@@ -168,7 +196,9 @@ impl<'g> Refs<'g> {
             Err(e) if e.kind() == ErrorKind::NotFound => Some(Vec::new()),
             Err(_) => None,
         };
-        let Some(bytes) = self.packed.get_or_init(read) else { return Said::Odd };
+        let Some(bytes) = self.packed.get_or_init(read) else {
+            return Said::Odd;
+        };
         let found = bytes.split(|b| *b == b'\n').find_map(|line| {
             let (id, rest) = line.split_at_checked(line.iter().position(|b| *b == b' ')?)?;
             (rest.strip_prefix(b" ")? == name.as_bytes()).then(|| Oid::parse(id))
@@ -183,22 +213,38 @@ impl<'g> Refs<'g> {
     fn listed(&self) -> Result<&[Listed], GitError> {
         let list = || {
             let format = "--format=%(HEAD)%(objectname) %(refname) %(symref)";
-            let output = self.git.ask(&["for-each-ref", format, "refs/heads/", "refs/remotes/"])?;
-            Ok(String::from_utf8_lossy(&output).lines().filter_map(read_listed).collect())
+            let output = self
+                .git
+                .ask(&["for-each-ref", format, "refs/heads/", "refs/remotes/"])?;
+            Ok(String::from_utf8_lossy(&output)
+                .lines()
+                .filter_map(read_listed)
+                .collect())
         };
-        self.listed.get_or_init(list).as_deref().map_err(Clone::clone)
+        self.listed
+            .get_or_init(list)
+            .as_deref()
+            .map_err(Clone::clone)
     }
 }
 
 fn read_listed(line: &str) -> Option<Listed> {
     let is_head = line.starts_with('*');
     let mut fields = line.get(1..)?.split(' ');
-    let (id, name, symbolic) = (fields.next()?, fields.next()?, fields.next().unwrap_or_default());
+    let (id, name, symbolic) = (
+        fields.next()?,
+        fields.next()?,
+        fields.next().unwrap_or_default(),
+    );
     let target = match symbolic {
         "" => Target::Id(Oid::parse(id.as_bytes())?),
         other => Target::Symbolic(other.to_owned()),
     };
-    Some(Listed { name: name.to_owned(), target, is_head })
+    Some(Listed {
+        name: name.to_owned(),
+        target,
+        is_head,
+    })
 }
 
 /// Whether a name is one that is looked for below `refs/`, and stays there.
@@ -218,13 +264,15 @@ fn is_absent(error: &io::Error, path: &Path) -> bool {
 fn read_target(bytes: &[u8]) -> Option<Target> {
     let line = bytes.trim_ascii_end();
     match line.strip_prefix(b"ref: ") {
-        Some(name) => std::str::from_utf8(name.trim_ascii_start()).ok().map(|n| Target::Symbolic(n.to_owned())),
+        Some(name) => std::str::from_utf8(name.trim_ascii_start())
+            .ok()
+            .map(|n| Target::Symbolic(n.to_owned())),
         None => Oid::parse(line).map(Target::Id),
     }
 }
 
-/// The settings `remote.NAME.url` and `remote.NAME.fetch` of a configuration; `None` where it says them in a way that is git's to
-/// read: other files, continued lines, quoting.
+/// The settings `remote.NAME.url` and `remote.NAME.fetch` of a configuration; `None` where it says
+/// them in a way that is git's to read: other files, continued lines, quoting.
 fn settings(bytes: &[u8]) -> Option<Vec<(String, String, String)>> {
     let text = std::str::from_utf8(bytes).ok()?;
     let (mut found, mut remote) = (Vec::new(), None);
@@ -237,10 +285,16 @@ fn settings(bytes: &[u8]) -> Option<Vec<(String, String, String)>> {
             if name.starts_with("include") || name.starts_with("remote.") {
                 return None;
             }
-            remote = if name.starts_with("remote") { remote_of(head.trim_start())? } else { None };
+            remote = if name.starts_with("remote") {
+                remote_of(head.trim_start())?
+            } else {
+                None
+            };
             // What follows a head on its line is a setting.
-            let plain =
-                head.ends_with(']') || head.split_once(']').is_some_and(|(_, r)| r.trim().starts_with(['#', ';']));
+            let plain = head.ends_with(']')
+                || head
+                    .split_once(']')
+                    .is_some_and(|(_, r)| r.trim().starts_with(['#', ';']));
             if !plain {
                 return None;
             }
@@ -268,12 +322,22 @@ fn remote_of(head: &str) -> Option<Option<String>> {
 
 fn gather(found: Vec<(String, String, String)>) -> Vec<Remote> {
     let mut remotes: Vec<Remote> = Vec::new();
-    let mut names: Vec<&String> = found.iter().filter(|(_, key, _)| key == "url").map(|(name, ..)| name).collect();
+    let mut names: Vec<&String> = found
+        .iter()
+        .filter(|(_, key, _)| key == "url")
+        .map(|(name, ..)| name)
+        .collect();
     names.sort();
     names.dedup();
     for name in names {
-        let fetch = found.iter().filter(|(n, key, _)| n == name && key == "fetch").map(|(.., value)| value.clone());
-        remotes.push(Remote { name: name.clone(), fetch: fetch.collect() });
+        let fetch = found
+            .iter()
+            .filter(|(n, key, _)| n == name && key == "fetch")
+            .map(|(.., value)| value.clone());
+        remotes.push(Remote {
+            name: name.clone(),
+            fetch: fetch.collect(),
+        });
     }
     remotes
 }
@@ -284,14 +348,23 @@ mod tests {
 
     #[test]
     fn remotes_of_a_configuration() {
-        let names =
-            |text: &str| settings(text.as_bytes()).map(|f| gather(f).into_iter().map(|r| r.name).collect::<Vec<_>>());
+        let names = |text: &str| {
+            settings(text.as_bytes())
+                .map(|f| gather(f).into_iter().map(|r| r.name).collect::<Vec<_>>())
+        };
         let some = |list: &[&str]| Some(list.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>());
         for (text, want) in [
             ("", some(&[])),
-            ("[core]\n\tbare = false\n[remote \"origin\"]\n\turl = x\n\tfetch = y\n", some(&["origin"])),
-            ("[REMOTE \"b\"] # said\nURL=x\n[remote \"a/c\"]\n url = y\n", some(&["a/c", "b"])),
-            // One without a URL is none, nor is what a comment says, nor the setting of all remotes.
+            (
+                "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = x\n\tfetch = y\n",
+                some(&["origin"]),
+            ),
+            (
+                "[REMOTE \"b\"] # said\nURL=x\n[remote \"a/c\"]\n url = y\n",
+                some(&["a/c", "b"]),
+            ),
+            // One without a URL is none, nor is what a comment says, nor the setting of all
+            // remotes.
             (
                 "[remote \"o\"]\n\tprune = true\n#[remote \"p\"]\n#url=x\n[remote]\n\tpushDefault = q\n\turl = x\n",
                 some(&[]),
@@ -299,13 +372,19 @@ mod tests {
             ("[include]\n\tpath = x\n", None),
             ("[includeIf \"gitdir:x\"]\n\tpath = x\n", None),
             ("[remote.old]\n\turl = x\n", None),
-            ("[alias]\n\tx = \"a\\\n[remote \\\"y\\\"]\n\turl = z\"\n", None),
+            (
+                "[alias]\n\tx = \"a\\\n[remote \\\"y\\\"]\n\turl = z\"\n",
+                None,
+            ),
             ("[remote \"a\\\"b\"]\n\turl = x\n", None),
             ("[remote \"a\"] url = x\n", None),
         ] {
             assert_eq!(names(text), want, "{text}");
         }
-        let remote = |fetch: &str| Remote { name: "origin".into(), fetch: vec![fetch.into()] };
+        let remote = |fetch: &str| Remote {
+            name: "origin".into(),
+            fetch: vec![fetch.into()],
+        };
         assert!(remote("+refs/heads/*:refs/remotes/origin/*").follows("main"));
         assert!(remote("refs/heads/main:refs/remotes/origin/main").follows("main"));
         assert!(!remote("+refs/heads/work:refs/remotes/origin/work").follows("main"));

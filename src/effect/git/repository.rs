@@ -1,4 +1,5 @@
-//! Where is the repository, and what is checked out? Read from its files, because each question to git costs a process.
+//! Where is the repository, and what is checked out? Read from its files, because each question to
+//! git costs a process.
 //!
 //! Whatever is out of the ordinary here is answered with "ask git" (`None`), never guessed.
 
@@ -13,7 +14,8 @@ use std::path::{Path, PathBuf};
 pub struct Layout {
     /// The work tree's root, absolute, without symlinks.
     pub root: PathBuf,
-    /// The directory of HEAD and the index: `.git`, or where the file `.git` points to (linked work trees, submodules).
+    /// The directory of HEAD and the index: `.git`, or where the file `.git` points to (linked
+    /// work trees, submodules).
     pub git_dir: PathBuf,
     /// The directory of the references, which linked work trees share.
     pub common_dir: PathBuf,
@@ -62,14 +64,19 @@ pub fn at(root: &Path) -> Option<Layout> {
             Some(path) => git_dir.join(std::ffi::OsStr::from_bytes(path.trim_ascii_end())),
             None => git_dir.clone(),
         };
-        Layout { root: root.to_owned(), git_dir, common_dir }
+        Layout {
+            root: root.to_owned(),
+            git_dir,
+            common_dir,
+        }
     })
 }
 
 /// The same test as git's own: HEAD, and objects and refs, which a linked work tree has elsewhere.
 fn is_git_dir(dir: &Path) -> bool {
     dir.join("HEAD").symlink_metadata().is_ok()
-        && (dir.join("commondir").is_file() || (dir.join("objects").is_dir() && dir.join("refs").is_dir()))
+        && (dir.join("commondir").is_file()
+            || (dir.join("objects").is_dir() && dir.join("refs").is_dir()))
 }
 
 /// A file of the repository that is small when it is what it should be.
@@ -83,18 +90,22 @@ fn small_file(path: &Path) -> Option<Vec<u8>> {
 /// Whether a file holds what a reference holds.
 #[must_use]
 pub fn is_reference_file(path: &Path) -> bool {
-    small_file(path).is_some_and(|text| text.starts_with(b"ref: ") || Oid::parse(text.trim_ascii_end()).is_some())
+    small_file(path).is_some_and(|text| {
+        text.starts_with(b"ref: ") || Oid::parse(text.trim_ascii_end()).is_some()
+    })
 }
 
 impl Layout {
-    /// The commit that HEAD names, when files say so plainly. `None` (an unborn branch, another form of storage, anything
-    /// odd) means: ask git.
+    /// The commit that HEAD names, when files say so plainly. `None` (an unborn branch, another
+    /// form of storage, anything odd) means: ask git.
     #[must_use]
     pub fn head(&self) -> Option<Oid> {
         let mut text = small_file(&self.git_dir.join("HEAD"))?;
         for _ in 0..5 {
             let line = text.strip_suffix(b"\n").unwrap_or(&text);
-            let Some(name) = line.strip_prefix(b"ref: ") else { return Oid::parse(line) };
+            let Some(name) = line.strip_prefix(b"ref: ") else {
+                return Oid::parse(line);
+            };
             let plain = |s: &[u8]| !matches!(s, b"" | b"." | b"..");
             let shared = name.starts_with(b"refs/heads/") || name.starts_with(b"refs/remotes/");
             if !shared || !name.split(|b| *b == b'/').all(plain) {

@@ -5,11 +5,13 @@ use super::object::Oid;
 use super::refs::Refs;
 use super::{Git, repository};
 
-/// What git says on standard error of a name that it finds in more than one place (in the locale `C`).
+/// What git says on standard error of a name that it finds in more than one place (in the locale
+/// `C`).
 const AMBIGUOUS: &[u8] = b"is ambiguous";
 
 impl Git {
-    /// The commit that a revision names, for revisions that are vplan's own: an object id, a full reference, `HEAD`.
+    /// The commit that a revision names, for revisions that are vplan's own: an object id, a full
+    /// reference, `HEAD`.
     ///
     /// # Errors
     /// There is none.
@@ -18,7 +20,13 @@ impl Git {
             return Err(GitError::UnknownRevision(revision.to_owned()));
         }
         let expression = format!("{revision}^{{commit}}");
-        let output = self.call(&["rev-parse", "--verify", "--quiet", "--end-of-options", &expression])?;
+        let output = self.call(&[
+            "rev-parse",
+            "--verify",
+            "--quiet",
+            "--end-of-options",
+            &expression,
+        ])?;
         self.read_commit(revision, &output)
     }
 
@@ -27,7 +35,8 @@ impl Git {
         match output.exit {
             Some(0) => Oid::parse(output.stdout.trim_ascii_end()).ok_or_else(unknown),
             _ if output.stderr.is_empty() => Err(unknown()),
-            // Ownership and damage are no matter of the revision; anything else that git says about it is.
+            // Ownership and damage are no matter of the revision; anything else that git says about
+            // it is.
             _ => Err(match self.failure("rev-parse", output) {
                 error @ GitError::DubiousOwnership(_) => error,
                 _ => unknown(),
@@ -35,15 +44,20 @@ impl Git {
         }
     }
 
-    /// The commit that a revision of somebody else names: a name that is none here is a branch that a remote has.
+    /// The commit that a revision of somebody else names: a name that is none here is a branch that
+    /// a remote has.
     ///
     /// # Errors
-    /// There is none, or the name means more than one thing: a tag and a branch, a local branch and a remote's of the same
-    /// short name, the beginning of an id and a branch, branches of several remotes.
+    /// There is none, or the name means more than one thing: a tag and a branch, a local branch and
+    /// a remote's of the same short name, the beginning of an id and a branch, branches of
+    /// several remotes.
     pub fn named(&self, revision: &str) -> Result<Oid, GitError> {
         let stem = stem(revision);
-        let is_id = Oid::parse(stem.as_bytes())
-            .is_some_and(|id| self.layout().head().is_none_or(|head| head.length() == id.length()));
+        let is_id = Oid::parse(stem.as_bytes()).is_some_and(|id| {
+            self.layout()
+                .head()
+                .is_none_or(|head| head.length() == id.length())
+        });
         if stem.is_empty() || matches!(stem, "HEAD" | "@") || is_id || !can_be_asked(revision) {
             return self.resolve(revision);
         }
@@ -61,13 +75,24 @@ impl Git {
                 Err(GitError::UnknownRevision(revision.to_owned()))
             };
         }
-        let said = output.stderr.windows(AMBIGUOUS.len()).any(|w| w == AMBIGUOUS);
+        let said = output
+            .stderr
+            .windows(AMBIGUOUS.len())
+            .any(|w| w == AMBIGUOUS);
         match found {
-            Ok(commit) if !said && !references.is_ambiguous() => match self.of_no_remote(stem, &references)? {
-                Some(found) => Err(GitError::AmbiguousRevision { name: stem.to_owned(), found }),
-                None => Ok(commit),
-            },
-            Ok(_) => Err(GitError::AmbiguousRevision { name: stem.to_owned(), found: self.meanings(stem, references) }),
+            Ok(commit) if !said && !references.is_ambiguous() => {
+                match self.of_no_remote(stem, &references)? {
+                    Some(found) => Err(GitError::AmbiguousRevision {
+                        name: stem.to_owned(),
+                        found,
+                    }),
+                    None => Ok(commit),
+                }
+            }
+            Ok(_) => Err(GitError::AmbiguousRevision {
+                name: stem.to_owned(),
+                found: self.meanings(stem, references),
+            }),
             Err(GitError::UnknownRevision(_)) if stem == revision && references.own.is_empty() => {
                 match one_of(stem, references.of_remotes)? {
                     Some(reference) => self.resolve(&reference),
@@ -78,17 +103,29 @@ impl Git {
         }
     }
 
-    /// What a name means that is a local branch, and reads like a branch of a remote: nothing else is here, but something else is
-    /// meant. Every remote counts, and `origin` where there is none.
-    fn of_no_remote(&self, stem: &str, references: &References) -> Result<Option<Vec<String>>, GitError> {
-        let [local] = references.own.as_slice() else { return Ok(None) };
-        let (true, Some((remote, branch))) = (*local == format!("refs/heads/{stem}"), stem.split_once('/')) else {
+    /// What a name means that is a local branch, and reads like a branch of a remote: nothing else
+    /// is here, but something else is meant. Every remote counts, and `origin` where there is
+    /// none.
+    fn of_no_remote(
+        &self,
+        stem: &str,
+        references: &References,
+    ) -> Result<Option<Vec<String>>, GitError> {
+        let [local] = references.own.as_slice() else {
+            return Ok(None);
+        };
+        let (true, Some((remote, branch))) =
+            (*local == format!("refs/heads/{stem}"), stem.split_once('/'))
+        else {
             return Ok(None);
         };
         if remote != "origin" && Refs::new(self).remotes()?.iter().all(|r| r.name != remote) {
             return Ok(None);
         }
-        Ok(Some(vec![local.clone(), format!("the branch {branch} of a remote {remote}, which is not here")]))
+        Ok(Some(vec![
+            local.clone(),
+            format!("the branch {branch} of a remote {remote}, which is not here"),
+        ]))
     }
 
     /// The parents that a commit names, in its order, whether they are here or not.
@@ -97,8 +134,12 @@ impl Git {
     /// What git says.
     pub fn parents(&self, commit: &Oid) -> Result<Vec<Oid>, GitError> {
         let text = self.ask(&["cat-file", "commit", &commit.to_string()])?;
-        let header = text.split(|b| *b == b'\n').take_while(|line| !line.is_empty());
-        Ok(header.filter_map(|line| Oid::parse(line.strip_prefix(b"parent ")?)).collect())
+        let header = text
+            .split(|b| *b == b'\n')
+            .take_while(|line| !line.is_empty());
+        Ok(header
+            .filter_map(|line| Oid::parse(line.strip_prefix(b"parent ")?))
+            .collect())
     }
 
     /// The commit of a branch of this name that a remote has; `origin` goes first.
@@ -110,7 +151,9 @@ impl Git {
             return Ok(None);
         }
         match one_of(name, self.references(name)?.of_remotes)? {
-            Some(reference) => self.resolve(&reference).map(|commit| Some((reference, commit))),
+            Some(reference) => self
+                .resolve(&reference)
+                .map(|commit| Some((reference, commit))),
             None => Ok(None),
         }
     }
@@ -123,19 +166,32 @@ impl Git {
         let own = own_names(stem);
         let of_remotes = format!("refs/remotes/*/{stem}");
         let mut args = vec!["for-each-ref", "--format=%(refname)"];
-        args.extend(own.iter().map(String::as_str).filter(|name| name.starts_with("refs/")));
+        args.extend(
+            own.iter()
+                .map(String::as_str)
+                .filter(|name| name.starts_with("refs/")),
+        );
         args.push(&of_remotes);
         let output = self.ask(&args)?;
         let text = String::from_utf8_lossy(&output);
         let listed: Vec<&str> = text.lines().collect();
         let ends = format!("/{stem}");
         let is_of_remote = |name: &&&str| {
-            let rest = name.strip_prefix("refs/remotes/").and_then(|n| n.strip_suffix(&ends));
+            let rest = name
+                .strip_prefix("refs/remotes/")
+                .and_then(|n| n.strip_suffix(&ends));
             rest.is_some_and(|remote| !remote.is_empty() && !remote.contains('/'))
         };
         Ok(References {
-            of_remotes: listed.iter().filter(is_of_remote).map(|n| (*n).to_owned()).collect(),
-            own: own.into_iter().filter(|name| listed.contains(&name.as_str())).collect(),
+            of_remotes: listed
+                .iter()
+                .filter(is_of_remote)
+                .map(|n| (*n).to_owned())
+                .collect(),
+            own: own
+                .into_iter()
+                .filter(|name| listed.contains(&name.as_str()))
+                .collect(),
         })
     }
 
@@ -172,9 +228,11 @@ impl References {
         self.own.len() > 1 || self.clashes()
     }
 
-    /// Whether git takes the name for something else than a branch, and a remote has a branch of this name.
+    /// Whether git takes the name for something else than a branch, and a remote has a branch of
+    /// this name.
     fn clashes(&self) -> bool {
-        let branch = |name: &String| name.starts_with("refs/heads/") || name.starts_with("refs/remotes/");
+        let branch =
+            |name: &String| name.starts_with("refs/heads/") || name.starts_with("refs/remotes/");
         !self.of_remotes.is_empty() && !self.own.iter().any(branch)
     }
 }
@@ -182,7 +240,10 @@ impl References {
 /// Where git looks for a name, in its order.
 fn own_names(stem: &str) -> Vec<String> {
     let mut names = vec![stem.to_owned()];
-    names.extend(["refs/", "refs/tags/", "refs/heads/", "refs/remotes/"].map(|prefix| format!("{prefix}{stem}")));
+    names.extend(
+        ["refs/", "refs/tags/", "refs/heads/", "refs/remotes/"]
+            .map(|prefix| format!("{prefix}{stem}")),
+    );
     names.push(format!("refs/remotes/{stem}/HEAD"));
     names
 }
@@ -193,7 +254,10 @@ fn one_of(name: &str, found: Vec<String>) -> Result<Option<String>, GitError> {
         [] => Ok(None),
         list if list.contains(&origin) => Ok(Some(origin)),
         [one] => Ok(Some(one.clone())),
-        _ => Err(GitError::AmbiguousBranch { name: name.to_owned(), found }),
+        _ => Err(GitError::AmbiguousBranch {
+            name: name.to_owned(),
+            found,
+        }),
     }
 }
 
@@ -203,7 +267,11 @@ fn can_be_asked(revision: &str) -> bool {
 
 /// The name that a revision begins with: `main` of `main~2`, `main@{1}`, `main^{commit}`.
 fn stem(revision: &str) -> &str {
-    let end = revision.find(['~', '^', ':']).into_iter().chain(revision.find("@{")).min();
+    let end = revision
+        .find(['~', '^', ':'])
+        .into_iter()
+        .chain(revision.find("@{"))
+        .min();
     end.and_then(|end| revision.get(..end)).unwrap_or(revision)
 }
 
@@ -251,7 +319,11 @@ mod tests {
             (&[], of_remote, true),
             (&["refs/tags/x", "refs/heads/x"], &[], true),
         ] {
-            assert_eq!(references(own, of_remotes).is_ambiguous(), want, "{own:?} {of_remotes:?}");
+            assert_eq!(
+                references(own, of_remotes).is_ambiguous(),
+                want,
+                "{own:?} {of_remotes:?}"
+            );
         }
     }
 }

@@ -30,10 +30,15 @@ impl Rules {
             pattern,
             text: text.trim_ascii_end().into(),
         };
-        Rc::new(Self { above, dir: dir.into(), lines: ignore_lines(text).map(line).collect() })
+        Rc::new(Self {
+            above,
+            dir: dir.into(),
+            lines: ignore_lines(text).map(line).collect(),
+        })
     }
 
-    /// The line that ignores a path below the directory, if one does, with the directory whose file it is in.
+    /// The line that ignores a path below the directory, if one does, with the directory whose file
+    /// it is in.
     pub(super) fn ignores<'r>(
         rules: Option<&'r Rc<Self>>,
         path: &[u8],
@@ -42,7 +47,12 @@ impl Rules {
         let mut next = rules;
         while let Some(rules) = next {
             let below = path.get(rules.dir.len()..).unwrap_or_default();
-            if let Some(line) = rules.lines.iter().rev().find(|l| l.pattern.matches(below, is_directory)) {
+            if let Some(line) = rules
+                .lines
+                .iter()
+                .rev()
+                .find(|l| l.pattern.matches(below, is_directory))
+            {
                 return (!line.pattern.negated).then_some((&*rules.dir, line));
             }
             next = rules.above.as_ref();

@@ -1,5 +1,5 @@
-//! Where is something fetched into? A folder of its own, which is gone afterwards; whoever is killed leaves one, which the next
-//! one removes.
+//! Where is something fetched into? A folder of its own, which is gone afterwards; whoever is
+//! killed leaves one, which the next one removes.
 
 use crate::effect::abandoned;
 use crate::effect::patient::{openat, read_dir};
@@ -50,15 +50,29 @@ impl Scratch {
 }
 
 fn open(path: &Path) -> rustix::io::Result<OwnedFd> {
-    openat(CWD, path, OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
+    openat(
+        CWD,
+        path,
+        OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+        Mode::empty(),
+    )
 }
 
 fn remove_abandoned(parent: &Path) {
-    let Ok(entries) = openat(CWD, parent, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).and_then(read_dir) else {
+    let Ok(entries) = openat(
+        CWD,
+        parent,
+        OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )
+    .and_then(read_dir) else {
         return;
     };
     let user = rustix::process::geteuid().as_raw();
-    for entry in entries.flatten().filter(|e| e.file_name().to_bytes().starts_with(PREFIX.as_bytes())) {
+    for entry in entries
+        .flatten()
+        .filter(|e| e.file_name().to_bytes().starts_with(PREFIX.as_bytes()))
+    {
         let path = parent.join(std::ffi::OsStr::from_bytes(entry.file_name().to_bytes()));
         let Ok(dir) = open(&path) else { continue };
         if fstat(&dir).is_ok_and(|stat| stat.st_uid == user) {
@@ -90,9 +104,16 @@ mod tests {
         assert!(one.path().join("HEAD").exists() && other.path() != one.path());
         drop(one);
         drop(other);
-        let mut left: Vec<_> = std::fs::read_dir(parent.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        let mut left: Vec<_> = std::fs::read_dir(parent.path())
+            .unwrap()
+            .map(|e| e.unwrap().file_name())
+            .collect();
         left.sort();
-        assert_eq!(left, ["vplan-fetch-file", "vplan-fetch-link", "vplan-other"], "nothing else is touched");
+        assert_eq!(
+            left,
+            ["vplan-fetch-file", "vplan-fetch-link", "vplan-other"],
+            "nothing else is touched"
+        );
     }
 
     #[test]

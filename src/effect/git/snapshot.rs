@@ -1,8 +1,9 @@
-//! Which content does the work tree have? Every file that is tracked, or untracked and not ignored by a
-//! tracked `.gitignore`, with the id of its content.
+//! Which content does the work tree have? Every file that is tracked, or untracked and not ignored
+//! by a tracked `.gitignore`, with the id of its content.
 //!
-//! Content alone: committing, staging or checking out the same files elsewhere gives the same snapshot. A file counts with the id
-//! of its bytes as they are in the work tree, from vplan's own table or by reading it.
+//! Content alone: committing, staging or checking out the same files elsewhere gives the same
+//! snapshot. A file counts with the id of its bytes as they are in the work tree, from vplan's own
+//! table or by reading it.
 
 use super::error::GitError;
 use super::index::Entry;
@@ -18,7 +19,8 @@ use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 
-/// How many bytes of untracked files are read; with more, the content of the tree is not known. Tracked files are read however many they are.
+/// How many bytes of untracked files are read; with more, the content of the tree is not known.
+/// Tracked files are read however many they are.
 const MAX_READ: u64 = 256 << 20;
 
 /// The content of a work tree.
@@ -45,10 +47,13 @@ impl Snapshot {
         let mut hasher = std::io::BufWriter::with_capacity(1 << 16, Hasher::default());
         for (path, (mode, id)) in &self.files {
             // To most plans every file matters, and 100,000 paths need not be looked at.
-            if leave_out.is_some_and(|leave_out| RepoPath::from_exact(path).is_some_and(|p| leave_out(&p))) {
+            if leave_out
+                .is_some_and(|leave_out| RepoPath::from_exact(path).is_some_and(|p| leave_out(&p)))
+            {
                 continue;
             }
-            // Writing into a hasher cannot fail. No path has a NUL, and the id's length says where it ends.
+            // Writing into a hasher cannot fail. No path has a NUL, and the id's length says where
+            // it ends.
             let _ = write!(hasher, "{mode:o} {id} ");
             let _ = hasher.write_all(path);
             let _ = hasher.write_all(b"\0");
@@ -65,7 +70,9 @@ impl Snapshot {
     /// What a file is, if it is there: its mode and the id of its content.
     #[must_use]
     pub fn entry(&self, path: &RepoPath) -> Option<String> {
-        self.files.get(path.as_bytes()).map(|(mode, id)| format!("{mode:o} {id}"))
+        self.files
+            .get(path.as_bytes())
+            .map(|(mode, id)| format!("{mode:o} {id}"))
     }
 
     /// Whether a file below a folder is in the index.
@@ -73,7 +80,9 @@ impl Snapshot {
     pub fn has_tracked_below(&self, folder: &[u8]) -> bool {
         let first = [folder, b"/"].concat().into_boxed_slice();
         let below = self.files.range(first.clone()..).map(|(path, _)| path);
-        below.take_while(|path| path.starts_with(&first)).any(|path| !self.untracked.contains(path))
+        below
+            .take_while(|path| path.starts_with(&first))
+            .any(|path| !self.untracked.contains(path))
     }
 
     /// The files that another snapshot has otherwise, or that only one of both has, in byte order.
@@ -82,10 +91,18 @@ impl Snapshot {
         if self == other {
             return Vec::new();
         }
-        let changed = self.files.iter().filter(|(path, what)| other.files.get(*path) != Some(*what));
-        let added = other.files.iter().filter(|(path, _)| !self.files.contains_key(*path));
-        let mut paths: Vec<RepoPath> =
-            changed.chain(added).filter_map(|(path, _)| RepoPath::from_exact(path)).collect();
+        let changed = self
+            .files
+            .iter()
+            .filter(|(path, what)| other.files.get(*path) != Some(*what));
+        let added = other
+            .files
+            .iter()
+            .filter(|(path, _)| !self.files.contains_key(*path));
+        let mut paths: Vec<RepoPath> = changed
+            .chain(added)
+            .filter_map(|(path, _)| RepoPath::from_exact(path))
+            .collect();
         paths.sort();
         paths
     }
@@ -142,7 +159,15 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn new(git: &'a Git, length: usize, depth: usize) -> Self {
         let (has_modes, is_sparse) = (OnceCell::new(), OnceCell::new());
-        Self { git, length, depth, left: MAX_READ, files: BTreeMap::new(), has_modes, is_sparse }
+        Self {
+            git,
+            length,
+            depth,
+            left: MAX_READ,
+            files: BTreeMap::new(),
+            has_modes,
+            is_sparse,
+        }
     }
 
     fn tracked(&mut self, entry: Entry, seen: Seen) -> Result<(), GitError> {
@@ -153,7 +178,9 @@ impl<'a> Reader<'a> {
         match seen {
             // Outside a sparse checkout: it is as it was.
             Seen::Missing
-                if entry.skip_worktree && entry.stage == 0 && *self.is_sparse.get_or_init(|| git.is_sparse()) =>
+                if entry.skip_worktree
+                    && entry.stage == 0
+                    && *self.is_sparse.get_or_init(|| git.is_sparse()) =>
             {
                 self.files.insert(entry.path, (entry.mode, entry.id));
             }
@@ -163,16 +190,23 @@ impl<'a> Reader<'a> {
                 self.files.insert(entry.path, (SUBMODULE, id));
             }
             Seen::Missing | Seen::Directory => {}
-            Seen::Regular { executable, id: Some(id) } => {
+            Seen::Regular {
+                executable,
+                id: Some(id),
+            } => {
                 let mode = if executable { 0o100_755 } else { 0o100_644 };
                 // Where files have no modes, the index is what says so.
-                let known = mode == entry.mode || *self.has_modes.get_or_init(|| git.has_file_modes());
-                self.files.insert(entry.path, (if known { mode } else { entry.mode }, id));
+                let known =
+                    mode == entry.mode || *self.has_modes.get_or_init(|| git.has_file_modes());
+                self.files
+                    .insert(entry.path, (if known { mode } else { entry.mode }, id));
             }
             Seen::Symlink(Some(id)) => {
                 self.files.insert(entry.path, (SYMLINK, id));
             }
-            Seen::Regular { id: None, .. } | Seen::Symlink(None) | Seen::Special => self.file(&entry.path)?,
+            Seen::Regular { id: None, .. } | Seen::Symlink(None) | Seen::Special => {
+                self.file(&entry.path)?
+            }
         }
         Ok(())
     }
@@ -186,14 +220,16 @@ impl<'a> Reader<'a> {
             return self.file(exact);
         }
         // A repository in the repository: what it hides from git it does not hide from a contract.
-        let dir = RepoPath::from_exact(exact).ok_or_else(|| GitError::Unreadable("ls-files".to_owned()))?;
+        let dir = RepoPath::from_exact(exact)
+            .ok_or_else(|| GitError::Unreadable("ls-files".to_owned()))?;
         let found = files::walk(self.git.root(), &dir).map_err(|e| unreadable(&dir, &e))?;
         found.iter().try_for_each(|path| self.file(path.as_bytes()))
     }
 
     /// Reads a file as it is.
     fn file(&mut self, path: &[u8]) -> Result<(), GitError> {
-        let name = RepoPath::from_exact(path).ok_or_else(|| GitError::Unreadable("ls-files".to_owned()))?;
+        let name = RepoPath::from_exact(path)
+            .ok_or_else(|| GitError::Unreadable("ls-files".to_owned()))?;
         let place = self.git.root().join(std::ffi::OsStr::from_bytes(path));
         let failed = |e: std::io::Error| unreadable(&name, &e);
         let meta = match place.symlink_metadata() {
@@ -204,12 +240,25 @@ impl<'a> Reader<'a> {
         let (mode, id) = if meta.is_symlink() {
             let target = std::fs::read_link(&place).map_err(failed)?;
             let bytes = target.as_os_str().as_bytes();
-            (SYMLINK, blob_id(self.length, bytes.len() as u64, bytes).map_err(failed)?)
+            (
+                SYMLINK,
+                blob_id(self.length, bytes.len() as u64, bytes).map_err(failed)?,
+            )
         } else if meta.is_file() {
-            self.left = self.left.checked_sub(meta.len()).ok_or_else(|| failed(too_much()))?;
+            self.left = self
+                .left
+                .checked_sub(meta.len())
+                .ok_or_else(|| failed(too_much()))?;
             let file = files::open_plain(&place).map_err(failed)?;
-            let mode = if meta.permissions().mode() & 0o100 == 0 { 0o100_644 } else { 0o100_755 };
-            (mode, blob_id(self.length, meta.len(), file).map_err(failed)?)
+            let mode = if meta.permissions().mode() & 0o100 == 0 {
+                0o100_644
+            } else {
+                0o100_755
+            };
+            (
+                mode,
+                blob_id(self.length, meta.len(), file).map_err(failed)?,
+            )
         } else {
             // A pipe, a socket, a device: it is there, and has no content.
             (0, blob_id(self.length, 0, &b""[..]).map_err(failed)?)
@@ -218,10 +267,11 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// What stands for a submodule: the commit that is recorded if it is checked out and nothing differs from it, else an id of
-    /// what is there.
+    /// What stands for a submodule: the commit that is recorded if it is checked out and nothing
+    /// differs from it, else an id of what is there.
     fn submodule(&mut self, entry: &Entry) -> Result<Oid, GitError> {
-        let path = RepoPath::from_exact(&entry.path).ok_or_else(|| GitError::Unreadable("submodule".to_owned()))?;
+        let path = RepoPath::from_exact(&entry.path)
+            .ok_or_else(|| GitError::Unreadable("submodule".to_owned()))?;
         let Some(layout) = super::repository::at(&self.git.root().join(path.to_os())) else {
             // Not checked out; what is there all the same counts file by file.
             for file in files::walk(self.git.root(), &path).unwrap_or_default() {
@@ -244,5 +294,8 @@ fn too_much() -> std::io::Error {
 }
 
 fn unreadable(path: &RepoPath, error: &std::io::Error) -> GitError {
-    GitError::File { path: path.to_string(), message: error.to_string() }
+    GitError::File {
+        path: path.to_string(),
+        message: error.to_string(),
+    }
 }

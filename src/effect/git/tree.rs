@@ -1,7 +1,8 @@
 //! Which file is at a path of a commit? The one that would be there if the commit were checked out.
 //!
-//! So a symlink is followed as the work tree's is, as long as it stays inside: a contract behind one would otherwise be there
-//! in the work tree and not in the revision that it is compared with, and whatever is taken out of it would pass as new.
+//! So a symlink is followed as the work tree's is, as long as it stays inside: a contract behind
+//! one would otherwise be there in the work tree and not in the revision that it is compared with,
+//! and whatever is taken out of it would pass as new.
 
 use super::checked::{Entry, FOLDER, check, find};
 use super::error::GitError;
@@ -17,14 +18,25 @@ const MAX_LINKS: usize = 40;
 const MAX_TARGET: u64 = 4096;
 
 impl Git {
-    /// The content of a regular file in a commit, symlinks inside the repository followed; `None` when there is no such file.
+    /// The content of a regular file in a commit, symlinks inside the repository followed; `None`
+    /// when there is no such file.
     ///
     /// # Errors
     /// What git says, and a content of more than `cap` bytes.
-    pub fn file_at(&self, commit: &Oid, path: &RepoPath, cap: u64) -> Result<Option<Vec<u8>>, GitError> {
-        let large = || GitError::TooLarge { path: path.to_string(), cap };
+    pub fn file_at(
+        &self,
+        commit: &Oid,
+        path: &RepoPath,
+        cap: u64,
+    ) -> Result<Option<Vec<u8>>, GitError> {
+        let large = || GitError::TooLarge {
+            path: path.to_string(),
+            cap,
+        };
         match self.entry(commit, path.as_bytes())? {
-            Some(entry) if is_file(&entry) => return self.blob(&entry, cap)?.ok_or_else(large).map(Some),
+            Some(entry) if is_file(&entry) => {
+                return self.blob(&entry, cap)?.ok_or_else(large).map(Some);
+            }
             Some(entry) if entry.mode != SYMLINK => return Ok(None),
             None if !path.as_bytes().contains(&b'/') => return Ok(None),
             _ => {}
@@ -39,11 +51,17 @@ impl Git {
                 b".." => return Ok(None),
                 _ => walked.push(part),
             }
-            let Some(entry) = self.entry(commit, &walked.join(&b'/'))? else { return Ok(None) };
+            let Some(entry) = self.entry(commit, &walked.join(&b'/'))? else {
+                return Ok(None);
+            };
             if entry.mode == SYMLINK {
                 links += 1;
-                let target = self.blob(&entry, MAX_TARGET)?.filter(|t| !t.starts_with(b"/") && links <= MAX_LINKS);
-                let Some(target) = target else { return Ok(None) };
+                let target = self
+                    .blob(&entry, MAX_TARGET)?
+                    .filter(|t| !t.starts_with(b"/") && links <= MAX_LINKS);
+                let Some(target) = target else {
+                    return Ok(None);
+                };
                 walked.pop();
                 pending.extend(parts(&target));
             } else if is_file(&entry) && pending.is_empty() {
@@ -55,26 +73,46 @@ impl Git {
         Ok(None)
     }
 
-    /// The ids of the regular files that a commit has at these paths, in one question; a path that is none of them is left out.
+    /// The ids of the regular files that a commit has at these paths, in one question; a path that
+    /// is none of them is left out.
     ///
     /// # Errors
     /// What git says.
-    pub fn files_at(&self, commit: &Oid, paths: &[RepoPath]) -> Result<BTreeMap<RepoPath, Oid>, GitError> {
+    pub fn files_at(
+        &self,
+        commit: &Oid,
+        paths: &[RepoPath],
+    ) -> Result<BTreeMap<RepoPath, Oid>, GitError> {
         let found = self.at_paths(commit, paths)?;
-        Ok(found.into_iter().filter(|(_, entry)| is_file(entry)).map(|(path, entry)| (path, entry.id)).collect())
+        Ok(found
+            .into_iter()
+            .filter(|(_, entry)| is_file(entry))
+            .map(|(path, entry)| (path, entry.id))
+            .collect())
     }
 
     /// The submodule of a commit in which a path lies, or which it is.
     ///
     /// # Errors
     /// What git says.
-    pub fn submodule_around(&self, commit: &Oid, path: &RepoPath) -> Result<Option<RepoPath>, GitError> {
+    pub fn submodule_around(
+        &self,
+        commit: &Oid,
+        path: &RepoPath,
+    ) -> Result<Option<RepoPath>, GitError> {
         let found = self.at_paths(commit, &path.ancestors())?;
-        Ok(found.into_iter().find(|(_, entry)| entry.mode == SUBMODULE).map(|(path, _)| path))
+        Ok(found
+            .into_iter()
+            .find(|(_, entry)| entry.mode == SUBMODULE)
+            .map(|(path, _)| path))
     }
 
     /// What a commit has at these paths.
-    fn at_paths(&self, commit: &Oid, paths: &[RepoPath]) -> Result<Vec<(RepoPath, Entry)>, GitError> {
+    fn at_paths(
+        &self,
+        commit: &Oid,
+        paths: &[RepoPath],
+    ) -> Result<Vec<(RepoPath, Entry)>, GitError> {
         let bytes: Vec<&[u8]> = paths.iter().map(RepoPath::as_bytes).collect();
         let folders = self.folders(commit, &bytes)?;
         let at = |path: &RepoPath| Some((path.clone(), find(&folders, path.as_bytes())?.clone()));

@@ -1,8 +1,9 @@
 //! Which files of the work tree differ from a commit? Compared by vplan itself, by content.
 //!
-//! Of the index only names and ids count. What a file contains is known from vplan's own table, or by reading it: what else the
-//! index says (times, sizes, "assume unchanged", "skip the work tree"), and what the repository's configuration makes git
-//! believe (`core.trustctime`, `core.checkStat`, `core.fileMode`, `core.ignoreCase`), hides nothing.
+//! Of the index only names and ids count. What a file contains is known from vplan's own table, or
+//! by reading it: what else the index says (times, sizes, "assume unchanged", "skip the work
+//! tree"), and what the repository's configuration makes git believe (`core.trustctime`,
+//! `core.checkStat`, `core.fileMode`, `core.ignoreCase`), hides nothing.
 
 use super::convert::Converter;
 use super::error::GitError;
@@ -40,38 +41,64 @@ pub(super) const SUBMODULE: u32 = 0o160_000;
 /// What of a mode says file, symlink or submodule.
 const KIND: u32 = 0o170_000;
 
-/// Everything in the work tree that differs from a tree: tracked files, deleted ones, untracked ones. Not sorted; a path
-/// can occur as deleted and as added.
+/// Everything in the work tree that differs from a tree: tracked files, deleted ones, untracked
+/// ones. Not sorted; a path can occur as deleted and as added.
 pub(super) fn changes(git: &Git, tree: &Oid, depth: usize) -> Result<Vec<ChangedFile>, GitError> {
     for _ in 0..3 {
         if depth == 0 {
             git.memory.forget_unseen();
         }
         let before = index_stamp(git);
-        let (listing, observed) = beside::both(|| git.listing(tree), || look_at_all(git, tree.length()));
+        let (listing, observed) =
+            beside::both(|| git.listing(tree), || look_at_all(git, tree.length()));
         let (listing, observed) = (listing?, observed?);
         if index_stamp(git) != before {
             continue;
         }
-        let Observed { entries, seen, others } = observed;
-        if let Some(record) = entries.iter().find(|entry| depth == 0 && is_record(&entry.path)) {
+        let Observed {
+            entries,
+            seen,
+            others,
+        } = observed;
+        if let Some(record) = entries
+            .iter()
+            .find(|entry| depth == 0 && is_record(&entry.path))
+        {
             return Err(GitError::TrackedRecord(visible(&record.path)));
         }
         let mut comparison = Comparison::new(git, &listing, depth);
         comparison.compare(&entries, seen)?;
         let (mut changed, left_out, line_ends) = comparison.finish();
         // A submodule is verified as its own repository sees it, but nothing is hidden in one.
-        let ignored = if depth == 0 { git.ignored_by_this_machine(&others)? } else { BTreeSet::new() };
+        let ignored = if depth == 0 {
+            git.ignored_by_this_machine(&others)?
+        } else {
+            BTreeSet::new()
+        };
         let mut hidden = Vec::new();
         for path in &others {
             let is_hidden = ignored.contains(path.as_slice());
-            add_untracked(git.root(), path, if is_hidden { &mut hidden } else { &mut changed })?;
+            add_untracked(
+                git.root(),
+                path,
+                if is_hidden { &mut hidden } else { &mut changed },
+            )?;
         }
-        let hidden: Vec<RepoPath> = hidden.into_iter().map(|file: ChangedFile| file.path).collect();
+        let hidden: Vec<RepoPath> = hidden
+            .into_iter()
+            .map(|file: ChangedFile| file.path)
+            .collect();
         let whole = |paths: Vec<RepoPath>| -> Vec<RepoPath> {
-            paths.iter().filter_map(|path| RepoPath::from_exact(&git.key(path.as_bytes()))).collect()
+            paths
+                .iter()
+                .filter_map(|path| RepoPath::from_exact(&git.key(path.as_bytes())))
+                .collect()
         };
-        git.memory.add_unseen(Unseen { hidden, left_out: whole(left_out), line_ends: whole(line_ends) });
+        git.memory.add_unseen(Unseen {
+            hidden,
+            left_out: whole(left_out),
+            line_ends: whole(line_ends),
+        });
         return Ok(changed);
     }
     Err(GitError::Unsteady)
@@ -82,7 +109,14 @@ pub(super) type Stamp = Option<(u64, u64, i64, i64, i64, i64)>;
 
 pub(super) fn index_stamp(git: &Git) -> Stamp {
     let meta = git.layout.git_dir.join("index").metadata().ok()?;
-    Some((meta.ino(), meta.size(), meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec()))
+    Some((
+        meta.ino(),
+        meta.size(),
+        meta.mtime(),
+        meta.mtime_nsec(),
+        meta.ctime(),
+        meta.ctime_nsec(),
+    ))
 }
 
 /// What stands where the index has an entry.
@@ -114,19 +148,39 @@ pub(super) struct Observed {
 /// Looks at everything in the work tree.
 pub(super) fn look_at_all(git: &Git, length: usize) -> Result<Observed, GitError> {
     let entries = read_entries(git, length)?;
-    let (others, seen) = beside::both(|| others::others(git, &entries), || look_at(git, &entries, length));
-    Ok(Observed { others: others?, seen, entries })
+    let (others, seen) = beside::both(
+        || others::others(git, &entries),
+        || look_at(git, &entries, length),
+    );
+    Ok(Observed {
+        others: others?,
+        seen,
+        entries,
+    })
 }
 
 fn look_at(git: &Git, entries: &[Entry], length: usize) -> Vec<Seen> {
     let table = git.memory.table();
     let look = |entries: &[Entry]| {
-        let mut eyes = Eyes { parents: Parents::new(git.root()), git, length, table: &table, near: 0, learned: vec![] };
+        let mut eyes = Eyes {
+            parents: Parents::new(git.root()),
+            git,
+            length,
+            table: &table,
+            near: 0,
+            learned: vec![],
+        };
         let seen: Vec<Seen> = entries.iter().map(|entry| eyes.see(&entry.path)).collect();
         (seen, eyes.learned)
     };
-    let threads = if entries.len() < SMALL { 1 } else { beside::parts() };
-    let parts = entries.chunks(entries.len().div_ceil(threads).max(1)).collect();
+    let threads = if entries.len() < SMALL {
+        1
+    } else {
+        beside::parts()
+    };
+    let parts = entries
+        .chunks(entries.len().div_ceil(threads).max(1))
+        .collect();
     let (seen, learned): (Vec<_>, Vec<_>) = beside::each(parts, look).into_iter().unzip();
     drop(table);
     git.memory.learn(learned.into_iter().flatten().collect());
@@ -146,9 +200,13 @@ struct Eyes<'a> {
 
 impl Eyes<'_> {
     fn see(&mut self, path: &[u8]) -> Seen {
-        let Some((dir, name)) = self.parents.of(path) else { return Seen::Missing };
+        let Some((dir, name)) = self.parents.of(path) else {
+            return Seen::Missing;
+        };
         let name = &*name;
-        let Ok(stat) = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) else { return Seen::Missing };
+        let Ok(stat) = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) else {
+            return Seen::Missing;
+        };
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => {
                 let executable = stat.st_mode & 0o100 != 0;
@@ -176,10 +234,17 @@ impl Eyes<'_> {
     }
 }
 
-/// The id of a file's content, and what may be remembered of it; `None` when it cannot be read as a whole.
-fn read_id(dir: BorrowedFd<'_>, name: &[u8], length: usize, path: Vec<u8>) -> Option<(Option<Learned>, Oid)> {
+/// The id of a file's content, and what may be remembered of it; `None` when it cannot be read as a
+/// whole.
+fn read_id(
+    dir: BorrowedFd<'_>,
+    name: &[u8],
+    length: usize,
+    path: Vec<u8>,
+) -> Option<(Option<Learned>, Oid)> {
     let since = now();
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let flags =
+        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = std::fs::File::from(openat(dir, name, flags, Mode::empty()).ok()?);
     let before = fstat(&file).ok()?;
     if FileType::from_raw_mode(before.st_mode) != FileType::RegularFile {
@@ -189,10 +254,20 @@ fn read_id(dir: BorrowedFd<'_>, name: &[u8], length: usize, path: Vec<u8>) -> Op
     let id = blob_id(length, size, &file).ok()?;
     let (stamp, later) = (FileStamp::from(&before), fstat(&file).ok()?);
     let steady = stamp == FileStamp::from(&later);
-    Some((steady.then_some(Learned { path, stamp, id, since, size }), id))
+    Some((
+        steady.then_some(Learned {
+            path,
+            stamp,
+            id,
+            since,
+            size,
+        }),
+        id,
+    ))
 }
 
-/// The index as vplan reads it, or as git lists it when its form is unusual; in byte order of the paths.
+/// The index as vplan reads it, or as git lists it when its form is unusual; in byte order of the
+/// paths.
 pub(super) fn read_entries(git: &Git, length: usize) -> Result<Vec<Entry>, GitError> {
     let mut entries = list_entries(git, length)?;
     if !entries.is_sorted_by(|a, b| (&a.path, a.stage) <= (&b.path, b.stage)) {
@@ -213,7 +288,10 @@ fn list_entries(git: &Git, length: usize) -> Result<Vec<Entry>, GitError> {
         Err(_) => {}
     }
     let output = git.ask(&["ls-files", "-z", "--cached", "--stage", "-t"])?;
-    let entries: Option<Vec<Entry>> = split_nul(&output).iter().map(|record| listed_entry(record)).collect();
+    let entries: Option<Vec<Entry>> = split_nul(&output)
+        .iter()
+        .map(|record| listed_entry(record))
+        .collect();
     entries.ok_or_else(|| GitError::Unreadable("ls-files".to_owned()))
 }
 
@@ -222,7 +300,9 @@ pub(super) fn listed_entry(record: &[u8]) -> Option<Entry> {
     let tab = record.iter().position(|b| *b == b'\t')?;
     let (head, path) = (record.get(..tab)?, record.get(tab + 1..)?);
     let fields: Vec<&[u8]> = head.split(|b| *b == b' ').collect();
-    let [tag, mode, id, stage] = fields.as_slice() else { return None };
+    let [tag, mode, id, stage] = fields.as_slice() else {
+        return None;
+    };
     Some(Entry {
         path: path.into(),
         mode: u32::from_str_radix(std::str::from_utf8(mode).ok()?, 8).ok()?,
@@ -237,7 +317,8 @@ pub(super) fn listed_entry(record: &[u8]) -> Option<Entry> {
 struct Parents<'a> {
     root: &'a Path,
     top: Option<OwnedFd>,
-    /// The directory of the last entry; files are looked for in it by name, which spares the way from the root.
+    /// The directory of the last entry; files are looked for in it by name, which spares the way
+    /// from the root.
     dir: Option<OwnedFd>,
     verified: Vec<u8>,
     broken: Option<Vec<u8>>,
@@ -247,10 +328,17 @@ impl<'a> Parents<'a> {
     /// Knows nothing yet.
     fn new(root: &'a Path) -> Self {
         let top = openat(CWD, root, DIRECTORY, Mode::empty()).ok();
-        Self { root, top, dir: None, verified: Vec::new(), broken: None }
+        Self {
+            root,
+            top,
+            dir: None,
+            verified: Vec::new(),
+            broken: None,
+        }
     }
 
-    /// A directory, and what a path is called from there; `None` when what is above it is no directory.
+    /// A directory, and what a path is called from there; `None` when what is above it is no
+    /// directory.
     fn of<'p>(&mut self, path: &'p [u8]) -> Option<(BorrowedFd<'_>, Cow<'p, [u8]>)> {
         let (dir, name) = match path.iter().rposition(|b| *b == b'/') {
             Some(slash) => path.split_at(slash + 1),
@@ -261,28 +349,55 @@ impl<'a> Parents<'a> {
         }
         let fd = if dir.is_empty() { &self.top } else { &self.dir };
         // No descriptor left, or no `openat2`.
-        let whole = || (CWD, Cow::Owned(join_bytes(self.root, path).into_os_string().into_vec()));
-        Some(fd.as_ref().map_or_else(whole, |fd| (fd.as_fd(), Cow::Borrowed(name))))
+        let whole = || {
+            (
+                CWD,
+                Cow::Owned(join_bytes(self.root, path).into_os_string().into_vec()),
+            )
+        };
+        Some(
+            fd.as_ref()
+                .map_or_else(whole, |fd| (fd.as_fd(), Cow::Borrowed(name))),
+        )
     }
 
     fn is_real(&mut self, dir: &[u8]) -> bool {
         if dir == self.verified.as_slice() {
             return true;
         }
-        let is_below =
-            |dir: &[u8], outer: &[u8]| dir.strip_prefix(outer).is_some_and(|r| r.is_empty() || r.starts_with(b"/"));
-        if self.broken.as_deref().is_some_and(|outer| is_below(dir, outer)) {
+        let is_below = |dir: &[u8], outer: &[u8]| {
+            dir.strip_prefix(outer)
+                .is_some_and(|r| r.is_empty() || r.starts_with(b"/"))
+        };
+        if self
+            .broken
+            .as_deref()
+            .is_some_and(|outer| is_below(dir, outer))
+        {
             return false;
         }
         let way = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-        self.dir = self.top.as_ref().and_then(|top| openat2(top, dir, DIRECTORY, Mode::empty(), way).ok());
+        self.dir = self
+            .top
+            .as_ref()
+            .and_then(|top| openat2(top, dir, DIRECTORY, Mode::empty(), way).ok());
         if self.dir.is_none() {
-            // Not there; or there is no descriptor left, or no `openat2`. Entries are sorted, so most of the way is usually known.
-            let ends = dir.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(i, _)| i).chain([dir.len()]);
+            // Not there; or there is no descriptor left, or no `openat2`. Entries are sorted, so
+            // most of the way is usually known.
+            let ends = dir
+                .iter()
+                .enumerate()
+                .filter(|(_, b)| **b == b'/')
+                .map(|(i, _)| i)
+                .chain([dir.len()]);
             for end in ends {
                 let part = dir.get(..end).unwrap_or_default();
                 let is_known = is_below(&self.verified, part);
-                if !is_known && !join_bytes(self.root, part).symlink_metadata().is_ok_and(|m| m.is_dir()) {
+                if !is_known
+                    && !join_bytes(self.root, part)
+                        .symlink_metadata()
+                        .is_ok_and(|m| m.is_dir())
+                {
                     self.broken = Some(part.to_vec());
                     return false;
                 }
@@ -314,10 +429,22 @@ struct Comparison<'a> {
 
 impl<'a> Comparison<'a> {
     fn new(git: &'a Git, listing: &'a Listing, depth: usize) -> Self {
-        let (result, inside, left_out, line_ends) = (BTreeMap::new(), Vec::new(), Vec::new(), Vec::new());
+        let (result, inside, left_out, line_ends) =
+            (BTreeMap::new(), Vec::new(), Vec::new(), Vec::new());
         let (has_modes, is_sparse) = (OnceCell::new(), OnceCell::new());
         let converter = Converter::new(git, listing);
-        Self { git, listing, depth, result, inside, left_out, line_ends, converter, has_modes, is_sparse }
+        Self {
+            git,
+            listing,
+            depth,
+            result,
+            inside,
+            left_out,
+            line_ends,
+            converter,
+            has_modes,
+            is_sparse,
+        }
     }
 
     fn compare(&mut self, entries: &[Entry], seen: Vec<Seen>) -> Result<(), GitError> {
@@ -329,7 +456,11 @@ impl<'a> Comparison<'a> {
             let old = base.next_if(|listed| listed.path == &*entry.path);
             if entry.stage != 0 {
                 // A conflict is a change, whatever the file looks like.
-                let status = if seen == Seen::Missing { Status::Deleted } else { Status::Modified };
+                let status = if seen == Seen::Missing {
+                    Status::Deleted
+                } else {
+                    Status::Modified
+                };
                 self.result.insert(exact(&entry.path)?, status);
             } else if let Some(status) = self.decide(entry, seen, old)? {
                 self.result.insert(exact(&entry.path)?, status);
@@ -343,14 +474,29 @@ impl<'a> Comparison<'a> {
 
     fn finish(self) -> (Vec<ChangedFile>, Vec<RepoPath>, Vec<RepoPath>) {
         self.git.memory.learn(self.converter.learned);
-        let changed = self.result.into_iter().map(|(path, status)| ChangedFile { path, status });
-        (changed.chain(self.inside).collect(), self.left_out, self.line_ends)
+        let changed = self
+            .result
+            .into_iter()
+            .map(|(path, status)| ChangedFile { path, status });
+        (
+            changed.chain(self.inside).collect(),
+            self.left_out,
+            self.line_ends,
+        )
     }
 
     /// What became of one file, `None` for nothing.
-    fn decide(&mut self, entry: &Entry, seen: Seen, old: Option<Listed<'_>>) -> Result<Option<Status>, GitError> {
+    fn decide(
+        &mut self,
+        entry: &Entry,
+        seen: Seen,
+        old: Option<Listed<'_>>,
+    ) -> Result<Option<Status>, GitError> {
         let git = self.git;
-        if seen == Seen::Missing && entry.skip_worktree && *self.is_sparse.get_or_init(|| git.is_sparse()) {
+        if seen == Seen::Missing
+            && entry.skip_worktree
+            && *self.is_sparse.get_or_init(|| git.is_sparse())
+        {
             // Outside a sparse checkout: it is what the index says.
             self.left_out.push(exact(&entry.path)?);
             let now = (entry.mode, entry.id);
@@ -368,30 +514,41 @@ impl<'a> Comparison<'a> {
         Ok(match seen {
             Seen::Missing => Some(Status::Deleted),
             Seen::Special => Some(Status::TypeChanged),
-            Seen::Directory if old.mode == SUBMODULE => self.submodule(&exact(&entry.path)?, &old.id)?,
+            Seen::Directory if old.mode == SUBMODULE => {
+                self.submodule(&exact(&entry.path)?, &old.id)?
+            }
             Seen::Directory => {
                 let path = exact(&entry.path)?;
-                // What is in a directory that was a file is untracked, unless it is a repository of its own.
+                // What is in a directory that was a file is untracked, unless it is a repository of
+                // its own.
                 let is_repository = super::repository::at(&git.root().join(path.to_os())).is_some();
                 if entry.mode == SUBMODULE {
                     self.everything_in(&path, Status::Added)?;
                 }
-                Some(if is_repository { Status::TypeChanged } else { Status::Deleted })
+                Some(if is_repository {
+                    Status::TypeChanged
+                } else {
+                    Status::Deleted
+                })
             }
             Seen::Symlink(_) if old.mode != SYMLINK => Some(Status::TypeChanged),
             Seen::Symlink(id) => (id != Some(old.id)).then_some(Status::Modified),
-            Seen::Regular { .. } if old.mode == SYMLINK || old.mode == SUBMODULE => Some(Status::TypeChanged),
+            Seen::Regular { .. } if old.mode == SYMLINK || old.mode == SUBMODULE => {
+                Some(Status::TypeChanged)
+            }
             Seen::Regular { executable, id } => {
                 let expected = old.mode & 0o100 != 0;
                 let has_modes = || *self.has_modes.get_or_init(|| git.has_file_modes());
-                // Where files have no modes, the index is what says so (`git update-index --chmod`).
+                // Where files have no modes, the index is what says so (`git update-index
+                // --chmod`).
                 let mode_differs = match executable != expected {
                     true => has_modes() || entry.mode != old.mode,
                     false => entry.mode != old.mode && !has_modes(),
                 };
                 // As it would be committed it may be the same; but only where git has it so.
                 let converted = entry.id == old.id && !mode_differs && id != Some(old.id);
-                let same = id == Some(old.id) || converted && self.converter.is_same(&entry.path, &old.id);
+                let same =
+                    id == Some(old.id) || converted && self.converter.is_same(&entry.path, &old.id);
                 if same && converted && self.converter.has_other_line_ends(&entry.path, &old.id) {
                     self.line_ends.push(exact(&entry.path)?);
                 }
@@ -400,8 +557,9 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    /// Whether a submodule has another commit checked out, or anything changed inside, and what. What cannot be looked into
-    /// counts as changed; git's own answer to that question runs `git status` in the submodule, with the submodule's filters.
+    /// Whether a submodule has another commit checked out, or anything changed inside, and what.
+    /// What cannot be looked into counts as changed; git's own answer to that question runs
+    /// `git status` in the submodule, with the submodule's filters.
     fn submodule(&mut self, path: &RepoPath, recorded: &Oid) -> Result<Option<Status>, GitError> {
         let dir = self.git.root().join(path.to_os());
         let Some(layout) = super::repository::at(&dir) else {
@@ -413,23 +571,37 @@ impl<'a> Comparison<'a> {
             return Ok(Some(Status::Modified));
         };
         let nested = self.git.nested(layout, path);
-        let changed = if self.depth < MAX_DEPTH { changes(&nested, recorded, self.depth + 1).ok() } else { None };
+        let changed = if self.depth < MAX_DEPTH {
+            changes(&nested, recorded, self.depth + 1).ok()
+        } else {
+            None
+        };
         let Some(changed) = changed else {
             self.everything_in(path, Status::Modified)?;
             return Ok(Some(Status::Modified));
         };
         let moved = nested.head().ok().flatten().as_ref() != Some(recorded);
         let same = !moved && changed.is_empty();
-        for ChangedFile { path: below, status } in changed {
-            self.inside.extend(path.join(below.as_bytes()).ok().map(|path| ChangedFile { path, status }));
+        for ChangedFile {
+            path: below,
+            status,
+        } in changed
+        {
+            self.inside.extend(
+                path.join(below.as_bytes())
+                    .ok()
+                    .map(|path| ChangedFile { path, status }),
+            );
         }
         Ok((!same).then_some(Status::Modified))
     }
 
-    /// All files in a directory that git shows as one path: what it hides from git it does not hide from a contract.
+    /// All files in a directory that git shows as one path: what it hides from git it does not hide
+    /// from a contract.
     fn everything_in(&mut self, path: &RepoPath, status: Status) -> Result<(), GitError> {
         let found = files::walk(self.git.root(), path).map_err(|e| unreadable(path, &e))?;
-        self.inside.extend(found.into_iter().map(|path| ChangedFile { path, status }));
+        self.inside
+            .extend(found.into_iter().map(|path| ChangedFile { path, status }));
         Ok(())
     }
 }
@@ -439,25 +611,38 @@ fn exact(path: &[u8]) -> Result<RepoPath, GitError> {
 }
 
 fn unreadable(path: &RepoPath, error: &std::io::Error) -> GitError {
-    GitError::File { path: path.to_string(), message: error.to_string() }
+    GitError::File {
+        path: path.to_string(),
+        message: error.to_string(),
+    }
 }
 
-/// An untracked file. A nested repository, which git shows as one path, is that path and all files in it: what it hides
-/// from git it does not hide from a contract.
+/// An untracked file. A nested repository, which git shows as one path, is that path and all files
+/// in it: what it hides from git it does not hide from a contract.
 fn add_untracked(root: &Path, path: &[u8], changed: &mut Vec<ChangedFile>) -> Result<(), GitError> {
-    let mut add = |path: RepoPath| changed.push(ChangedFile { path, status: Status::Added });
+    let mut add = |path: RepoPath| {
+        changed.push(ChangedFile {
+            path,
+            status: Status::Added,
+        })
+    };
     let exact = path.strip_suffix(b"/").unwrap_or(path);
-    let exact = RepoPath::from_exact(exact).ok_or_else(|| GitError::Unreadable("ls-files".to_owned()))?;
+    let exact =
+        RepoPath::from_exact(exact).ok_or_else(|| GitError::Unreadable("ls-files".to_owned()))?;
     if path.ends_with(b"/") {
-        files::walk(root, &exact).map_err(|e| unreadable(&exact, &e))?.into_iter().for_each(&mut add);
+        files::walk(root, &exact)
+            .map_err(|e| unreadable(&exact, &e))?
+            .into_iter()
+            .for_each(&mut add);
     }
     add(exact);
     Ok(())
 }
 
 impl Git {
-    /// Everything in the work tree that differs from a commit (`None`: from nothing at all), staged or not, with untracked
-    /// files one by one. One process if there are untracked files, one for a commit that was never listed.
+    /// Everything in the work tree that differs from a commit (`None`: from nothing at all), staged
+    /// or not, with untracked files one by one. One process if there are untracked files, one
+    /// for a commit that was never listed.
     ///
     /// # Errors
     /// What git says, and files that cannot be read.
@@ -477,7 +662,8 @@ impl Git {
             Some(commit) => *commit,
             None => self.empty_tree()?,
         };
-        let (listing, entries) = beside::both(|| self.listing(&tree), || read_entries(self, tree.length()));
+        let (listing, entries) =
+            beside::both(|| self.listing(&tree), || read_entries(self, tree.length()));
         let (listing, entries) = (listing?, entries?);
         let mut result = BTreeMap::new();
         for old in listing.iter() {
@@ -501,7 +687,10 @@ impl Git {
                 }
             }
         }
-        Ok(result.into_iter().map(|(path, status)| ChangedFile { path, status }).collect())
+        Ok(result
+            .into_iter()
+            .map(|(path, status)| ChangedFile { path, status })
+            .collect())
     }
 }
 
@@ -514,10 +703,17 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let path = |name: &str| root.path().join(name);
         std::fs::create_dir_all(path("a/b")).unwrap();
-        ["a/b/file", "top"].iter().for_each(|name| std::fs::write(path(name), "x").unwrap());
-        ["ab", "a/link"].iter().for_each(|name| std::os::unix::fs::symlink("b", path(name)).unwrap());
+        ["a/b/file", "top"]
+            .iter()
+            .for_each(|name| std::fs::write(path(name), "x").unwrap());
+        ["ab", "a/link"]
+            .iter()
+            .for_each(|name| std::os::unix::fs::symlink("b", path(name)).unwrap());
         let id = |text: &str| blob_id(20, text.len() as u64, text.as_bytes()).unwrap();
-        let file = Seen::Regular { executable: false, id: Some(id("x")) };
+        let file = Seen::Regular {
+            executable: false,
+            id: Some(id("x")),
+        };
         let link = Seen::Symlink(Some(id("b")));
         let expected = [
             ("a/b", Seen::Directory),
@@ -546,9 +742,17 @@ mod tests {
             let mut parents = Parents::new(root.path());
             parents.top = parents.top.filter(|_| has_descriptors);
             let (git, table) = (Git::at(layout.clone(), &|_| None), Stats::default());
-            let mut eyes = Eyes { parents, git: &git, length: 20, table: &table, near: 0, learned: Vec::new() };
+            let mut eyes = Eyes {
+                parents,
+                git: &git,
+                length: 20,
+                table: &table,
+                near: 0,
+                learned: Vec::new(),
+            };
             for (name, seen) in expected {
-                let entry = listed_entry(format!("H 100644 {:040} 0\t{name}", 0).as_bytes()).unwrap();
+                let entry =
+                    listed_entry(format!("H 100644 {:040} 0\t{name}", 0).as_bytes()).unwrap();
                 assert_eq!(eyes.see(&entry.path), seen, "{name} {has_descriptors}");
             }
         }
@@ -558,7 +762,10 @@ mod tests {
     fn listed_entries() {
         let id = "1".repeat(40);
         let entry = listed_entry(format!("S 100755 {id} 0\ta\tb").as_bytes()).unwrap();
-        assert_eq!((&*entry.path, entry.mode, entry.skip_worktree), (&b"a\tb"[..], 0o100_755, true));
+        assert_eq!(
+            (&*entry.path, entry.mode, entry.skip_worktree),
+            (&b"a\tb"[..], 0o100_755, true)
+        );
         assert!(listed_entry(b"H 100644 1 0\ta").is_none());
     }
 }

@@ -1,8 +1,8 @@
 //! Which contract would suit a repository that has none? For `vplan init`.
 //!
-//! A std contract where it fits exactly, so that no check of it would be missing what it runs; else the checks that are
-//! declared, each on its own. Packages below the root count when git tracks their manifest. How much is looked at is bounded,
-//! and what was left out is said.
+//! A std contract where it fits exactly, so that no check of it would be missing what it runs; else
+//! the checks that are declared, each on its own. Packages below the root count when git tracks
+//! their manifest. How much is looked at is bounded, and what was left out is said.
 
 use super::path;
 use crate::base::command::Command;
@@ -80,7 +80,8 @@ pub enum Part {
     Checks {
         /// Why they stand here and no import does.
         why: Option<String>,
-        /// The list of `whenChangedAny`: globs, with `!` in front of those that exclude; empty for "always".
+        /// The list of `whenChangedAny`: globs, with `!` in front of those that exclude; empty for
+        /// "always".
         when: Vec<String>,
         /// The checks.
         checks: Vec<Proposed>,
@@ -113,7 +114,17 @@ pub struct Proposed {
 impl Proposed {
     pub(super) fn new(id: String, kind: Kind, command: &str, dir: &RepoPath, why: String) -> Self {
         let command = parse_command(command);
-        Self { id, kind, command, dir: dir.clone(), env: &[], tool_path: &[], produces: Vec::new(), tier: 0, why }
+        Self {
+            id,
+            kind,
+            command,
+            dir: dir.clone(),
+            env: &[],
+            tool_path: &[],
+            produces: Vec::new(),
+            tier: 0,
+            why,
+        }
     }
 }
 
@@ -143,7 +154,9 @@ pub fn propose(root: &Path, git: Option<&Git>) -> std::io::Result<Proposal> {
     proposer.docs();
     match packages {
         Some(packages) => proposer.packages(packages),
-        None => proposer.leave_out("git lists no files here: only the root was looked at".to_owned()),
+        None => {
+            proposer.leave_out("git lists no files here: only the root was looked at".to_owned())
+        }
     }
     Ok(proposer.out)
 }
@@ -156,7 +169,8 @@ pub(super) struct Proposer {
     names: BTreeSet<String>,
     /// The name that stands for a directory.
     aliases: BTreeMap<RepoPath, String>,
-    /// For a package.json below the root, the packages of this repository that it depends on, others' own ones included.
+    /// For a package.json below the root, the packages of this repository that it depends on,
+    /// others' own ones included.
     pub(super) local: BTreeMap<RepoPath, BTreeSet<RepoPath>>,
     /// Whether a package.json below the root is tracked.
     pub(super) has_packages: bool,
@@ -179,19 +193,28 @@ impl Proposer {
     }
 
     pub(super) fn has(&self, dir: &RepoPath, name: &str) -> bool {
-        dir.join(name.as_bytes()).is_ok_and(|file| self.beneath.file(&file).is_ok())
+        dir.join(name.as_bytes())
+            .is_ok_and(|file| self.beneath.file(&file).is_ok())
     }
 
     /// Whether it is there and no `.gitignore` says that it is not meant to be.
     pub(super) fn has_checked_in(&self, dir: &RepoPath, name: &str) -> bool {
-        let listed = |file: RepoPath| self.present.as_ref().is_none_or(|list| list.contains(&file));
+        let listed = |file: RepoPath| {
+            self.present
+                .as_ref()
+                .is_none_or(|list| list.contains(&file))
+        };
         self.has(dir, name) && dir.join(name.as_bytes()).is_ok_and(listed)
     }
 
     /// Whether a file of the repository below the directory has this ending.
     pub(super) fn has_ending(&self, dir: &RepoPath, ending: &str) -> bool {
-        let ends = |file: &RepoPath| file.below(dir).is_some() && file.as_bytes().ends_with(ending.as_bytes());
-        self.present.as_ref().is_some_and(|list| list.iter().any(ends))
+        let ends = |file: &RepoPath| {
+            file.below(dir).is_some() && file.as_bytes().ends_with(ending.as_bytes())
+        };
+        self.present
+            .as_ref()
+            .is_some_and(|list| list.iter().any(ends))
     }
 
     pub(super) fn leave_out(&mut self, what: String) {
@@ -200,7 +223,12 @@ impl Proposer {
 
     pub(super) fn import(&mut self, source: &'static str, kind: &str, dir: &RepoPath, why: String) {
         let alias = self.alias(dir, kind);
-        self.out.parts.push(Part::Import { source, alias, at: dir.clone(), why });
+        self.out.parts.push(Part::Import {
+            source,
+            alias,
+            at: dir.clone(),
+            why,
+        });
     }
 
     /// A namespace for what a directory holds.
@@ -229,7 +257,12 @@ impl Proposer {
     pub(super) fn unique(&mut self, names: &[String]) -> String {
         let last = names.last().map_or("check", String::as_str);
         let numbered = (2..).map(|n: u64| format!("{last}-{n}"));
-        let free = names.iter().cloned().chain(numbered).find(|name| !self.names.contains(name)).unwrap_or_default();
+        let free = names
+            .iter()
+            .cloned()
+            .chain(numbered)
+            .find(|name| !self.names.contains(name))
+            .unwrap_or_default();
         self.names.insert(free.clone());
         free
     }
@@ -238,18 +271,31 @@ impl Proposer {
     fn survey(&mut self, tracked: &[RepoPath]) -> Packages {
         let mut dirs: BTreeSet<(usize, RepoPath)> = BTreeSet::new();
         let mut found = Packages::default();
-        for file in tracked.iter().filter(|f| MANIFESTS.iter().any(|m| f.name() == m.as_bytes())) {
+        for file in tracked
+            .iter()
+            .filter(|f| MANIFESTS.iter().any(|m| f.name() == m.as_bytes()))
+        {
             let bytes = file.as_bytes();
-            let dir = bytes.len().checked_sub(file.name().len() + 1).and_then(|n| bytes.get(..n));
-            let Some(dir) = dir.and_then(RepoPath::from_exact) else { continue };
-            if dir.segments().any(|s| s.starts_with(b".") || NOT_OURS.iter().any(|n| s == n.as_bytes())) {
+            let dir = bytes
+                .len()
+                .checked_sub(file.name().len() + 1)
+                .and_then(|n| bytes.get(..n));
+            let Some(dir) = dir.and_then(RepoPath::from_exact) else {
+                continue;
+            };
+            if dir
+                .segments()
+                .any(|s| s.starts_with(b".") || NOT_OURS.iter().any(|n| s == n.as_bytes()))
+            {
                 continue;
             }
             self.has_packages |= file.name() == b"package.json";
             let depth = dir.segments().count();
             if depth > MAX_DEPTH {
                 found.deep.insert(dir);
-            } else if dir.as_bytes().len() > MAX_PATH || visible(dir.as_bytes()).as_bytes() != dir.as_bytes() {
+            } else if dir.as_bytes().len() > MAX_PATH
+                || visible(dir.as_bytes()).as_bytes() != dir.as_bytes()
+            {
                 found.odd.insert(dir);
             } else {
                 dirs.insert((depth, dir));
@@ -257,12 +303,20 @@ impl Proposer {
         }
         found.count = dirs.len();
         // The shallow ones first, when there are too many; then in the order of their names.
-        found.dirs = dirs.into_iter().take(MAX_LOOKED_INTO).map(|(_, dir)| dir).collect();
+        found.dirs = dirs
+            .into_iter()
+            .take(MAX_LOOKED_INTO)
+            .map(|(_, dir)| dir)
+            .collect();
         let mut manifests = BTreeMap::new();
         for dir in &found.dirs {
             let file = dir.join(b"package.json").ok();
             let bytes = file.and_then(|file| self.beneath.read(&file, MAX_MANIFEST).ok());
-            manifests.extend(bytes.and_then(|b| package::read(&b)).map(|manifest| (dir.clone(), manifest)));
+            manifests.extend(
+                bytes
+                    .and_then(|b| package::read(&b))
+                    .map(|manifest| (dir.clone(), manifest)),
+            );
         }
         self.local = local_dependencies(&manifests);
         found
@@ -286,11 +340,20 @@ impl Proposer {
             proposed += usize::from(self.out.parts.len() > before);
         }
         if found.count > looked_into {
-            self.leave_out(format!("{} more directories with a manifest", found.count - looked_into));
+            self.leave_out(format!(
+                "{} more directories with a manifest",
+                found.count - looked_into
+            ));
         }
         for (set, what) in [
-            (&found.deep, format!("manifests deeper than {MAX_DEPTH} directories")),
-            (&found.odd, "directories whose path is no plain text, or long".to_owned()),
+            (
+                &found.deep,
+                format!("manifests deeper than {MAX_DEPTH} directories"),
+            ),
+            (
+                &found.odd,
+                "directories whose path is no plain text, or long".to_owned(),
+            ),
         ] {
             if let Some(one) = set.first() {
                 self.leave_out(format!("{what}: {}, such as `{one}`", set.len()));
@@ -305,17 +368,31 @@ impl Proposer {
         let mut found = Vec::new();
         for dir in roots {
             let file = dir.join(b"Cargo.toml");
-            let Some(bytes) = file.ok().and_then(|file| self.beneath.read(&file, MAX_MANIFEST).ok()) else { continue };
-            if let Some(excludes) = super::toolchain::workspace_excludes(&String::from_utf8_lossy(&bytes)) {
-                let own: BTreeMap<RepoPath, ()> =
-                    excludes.iter().filter_map(|e| Some((dir.join(e.as_bytes()).ok()?, ()))).collect();
-                found.push(Workspace { dir, excludes: own.into_keys().collect() });
+            let Some(bytes) = file
+                .ok()
+                .and_then(|file| self.beneath.read(&file, MAX_MANIFEST).ok())
+            else {
+                continue;
+            };
+            if let Some(excludes) =
+                super::toolchain::workspace_excludes(&String::from_utf8_lossy(&bytes))
+            {
+                let own: BTreeMap<RepoPath, ()> = excludes
+                    .iter()
+                    .filter_map(|e| Some((dir.join(e.as_bytes()).ok()?, ())))
+                    .collect();
+                found.push(Workspace {
+                    dir,
+                    excludes: own.into_keys().collect(),
+                });
             }
         }
         // A workspace within another is its own.
         let dirs: Vec<RepoPath> = found.iter().map(|w| w.dir.clone()).collect();
         for workspace in &mut found {
-            workspace.excludes.extend(dirs.iter().filter(|d| **d != workspace.dir).cloned());
+            workspace
+                .excludes
+                .extend(dirs.iter().filter(|d| **d != workspace.dir).cloned());
         }
         found
     }
@@ -334,15 +411,25 @@ struct Packages {
     odd: BTreeSet<RepoPath>,
 }
 
-/// For each package the others that it depends on, directly or not. A name that two packages have means both.
-fn local_dependencies(manifests: &BTreeMap<RepoPath, Manifest>) -> BTreeMap<RepoPath, BTreeSet<RepoPath>> {
+/// For each package the others that it depends on, directly or not. A name that two packages have
+/// means both.
+fn local_dependencies(
+    manifests: &BTreeMap<RepoPath, Manifest>,
+) -> BTreeMap<RepoPath, BTreeSet<RepoPath>> {
     let mut named: BTreeMap<&str, Vec<&RepoPath>> = BTreeMap::new();
     for (dir, manifest) in manifests {
-        named.entry(manifest.name.as_deref().unwrap_or_default()).or_default().push(dir);
+        named
+            .entry(manifest.name.as_deref().unwrap_or_default())
+            .or_default()
+            .push(dir);
     }
     let direct = |dir: &RepoPath| {
         let names = manifests.get(dir).into_iter().flat_map(|m| &m.depends_on);
-        names.filter_map(|name| named.get(name.as_str())).flatten().map(|dir| (*dir).clone()).collect::<Vec<_>>()
+        names
+            .filter_map(|name| named.get(name.as_str()))
+            .flatten()
+            .map(|dir| (*dir).clone())
+            .collect::<Vec<_>>()
     };
     let all = |dir: &RepoPath| {
         let mut found = BTreeSet::new();
@@ -354,7 +441,11 @@ fn local_dependencies(manifests: &BTreeMap<RepoPath, Manifest>) -> BTreeMap<Repo
         }
         found
     };
-    manifests.keys().map(|dir| (dir.clone(), all(dir))).filter(|(_, on)| !on.is_empty()).collect()
+    manifests
+        .keys()
+        .map(|dir| (dir.clone(), all(dir)))
+        .filter(|(_, on)| !on.is_empty())
+        .collect()
 }
 
 /// A cargo workspace: its members are verified with it.
@@ -367,7 +458,10 @@ impl Workspace {
     fn owns(&self, dir: &RepoPath) -> bool {
         let within = |outer: &RepoPath| dir == outer || dir.below(outer).is_some();
         // An inner workspace that lies around this one does not take it out of it.
-        let excluded = self.excludes.iter().any(|e| e.below(&self.dir).is_some() && within(e));
+        let excluded = self
+            .excludes
+            .iter()
+            .any(|e| e.below(&self.dir).is_some() && within(e));
         *dir != self.dir && dir.below(&self.dir).is_some() && !excluded
     }
 }
@@ -392,7 +486,9 @@ pub(super) fn word(bytes: &[u8]) -> String {
 
 /// A directory as people read it, for the front of a file's name: nothing for the root.
 pub(super) fn shown(dir: &RepoPath, file: &str) -> String {
-    dir.join(file.as_bytes()).unwrap_or_else(|_| path(file)).to_string()
+    dir.join(file.as_bytes())
+        .unwrap_or_else(|_| path(file))
+        .to_string()
 }
 
 /// A glob for something below a directory, whose name is taken literally.
@@ -428,7 +524,10 @@ mod tests {
         ] {
             assert_eq!(word(bytes), want);
         }
-        assert_eq!(glob(&RepoPath::parse(b"a[1]/{b}").unwrap(), "**"), r"a\[1\]/\{b\}/**");
+        assert_eq!(
+            glob(&RepoPath::parse(b"a[1]/{b}").unwrap(), "**"),
+            r"a\[1\]/\{b\}/**"
+        );
     }
 
     #[test]

@@ -1,6 +1,8 @@
-//! How is an external program asked one question? It reads the question from standard input and answers on standard output.
+//! How is an external program asked one question? It reads the question from standard input and
+//! answers on standard output.
 //!
-//! It runs under a supervisor as a step does, so nothing of it is left when the answer is there, or when time is up.
+//! It runs under a supervisor as a step does, so nothing of it is left when the answer is there, or
+//! when time is up.
 
 use super::attempt::{Launch, Launched, launch};
 use super::frame::{Answer, End, Order, send_order};
@@ -71,11 +73,43 @@ pub fn ask(pool: &Pool, what: &Ask<'_>) -> Result<Vec<u8>, NoAnswer> {
     let failed = |error: &io::Error| NoAnswer::NotStarted(say(error));
     let input = memory(what.question).map_err(|e| failed(&e))?;
     let dir = RepoPath::root();
-    let Ask { root, search, argv, env, limit, .. } = *what;
+    let Ask {
+        root,
+        search,
+        argv,
+        env,
+        limit,
+        ..
+    } = *what;
     let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
-    let launched = launch(pool, &Launch { root, search, dir: &dir, argv, env, input: Some(input), limit_ms })
-        .map_err(|tried| NoAnswer::NotStarted(tried.evidence.spawn_error.map(|e| e.message).unwrap_or_default()))?;
-    let mut talk = Talk { launched, open: [true; 2], stdout: Vec::new(), stderr: Vec::new(), wrong: None };
+    let launched = launch(
+        pool,
+        &Launch {
+            root,
+            search,
+            dir: &dir,
+            argv,
+            env,
+            input: Some(input),
+            limit_ms,
+        },
+    )
+    .map_err(|tried| {
+        NoAnswer::NotStarted(
+            tried
+                .evidence
+                .spawn_error
+                .map(|e| e.message)
+                .unwrap_or_default(),
+        )
+    })?;
+    let mut talk = Talk {
+        launched,
+        open: [true; 2],
+        stdout: Vec::new(),
+        stderr: Vec::new(),
+        wrong: None,
+    };
     let answer = talk.listen(what);
     talk.end(pool, answer)
 }
@@ -98,7 +132,8 @@ struct Talk {
 }
 
 impl Talk {
-    /// Reads until the supervisor says that all is over. `None` when the supervisor is gone or does not obey.
+    /// Reads until the supervisor says that all is over. `None` when the supervisor is gone or does
+    /// not obey.
     fn listen(&mut self, what: &Ask<'_>) -> Option<Answer> {
         let mut deadline = Instant::now() + what.limit;
         let mut buffer = vec![0; 64 * 1024];
@@ -125,7 +160,10 @@ impl Talk {
                     Ok(Received::Gone) | Err(_) => None,
                 };
                 // What it wrote last is still in the pipes; nobody is left who could write more.
-                while let Some([_, out, err]) = self.wait(Duration::ZERO).filter(|[_, out, err]| *out || *err) {
+                while let Some([_, out, err]) = self
+                    .wait(Duration::ZERO)
+                    .filter(|[_, out, err]| *out || *err)
+                {
                     if self.stdout.len() > what.most {
                         break;
                     }
@@ -140,8 +178,19 @@ impl Talk {
     }
 
     fn wait(&self, time: Duration) -> Option<[bool; 3]> {
-        let Launched { supervisor, stdout, stderr, .. } = &self.launched;
-        let events = |open: bool| if open { PollFlags::IN } else { PollFlags::empty() };
+        let Launched {
+            supervisor,
+            stdout,
+            stderr,
+            ..
+        } = &self.launched;
+        let events = |open: bool| {
+            if open {
+                PollFlags::IN
+            } else {
+                PollFlags::empty()
+            }
+        };
         let [out, err] = self.open;
         // A stream that has ended is stood in for by the socket, asked for nothing.
         let mut fds = [
@@ -152,7 +201,8 @@ impl Talk {
         match poll(&mut fds, Timespec::try_from(time).ok().as_ref()) {
             Ok(_) => {
                 let [over, out_ready, err_ready] = fds.map(|f| !f.revents().is_empty());
-                // The stand-in says that the supervisor is gone, asked or not; there is nothing to be read for that.
+                // The stand-in says that the supervisor is gone, asked or not; there is nothing to
+                // be read for that.
                 Some([over, out && out_ready, err && err_ready])
             }
             Err(Errno::INTR) => Some([false; 3]),
@@ -163,7 +213,9 @@ impl Talk {
     fn read(&mut self, ready: [bool; 2], buffer: &mut [u8]) {
         let Launched { stdout, stderr, .. } = &self.launched;
         for (index, fd) in [stdout, stderr].into_iter().enumerate() {
-            let (Some(ready), Some(open)) = (ready.get(index), self.open.get_mut(index)) else { continue };
+            let (Some(ready), Some(open)) = (ready.get(index), self.open.get_mut(index)) else {
+                continue;
+            };
             if !*ready || !*open {
                 continue;
             }
@@ -189,14 +241,31 @@ impl Talk {
         let supervisor = &self.launched.supervisor;
         // It may have been stopped by what it supervises; then it would not hear.
         let _ = kill_process(supervisor.pid, Signal::CONT);
-        let _ = send_order(supervisor.socket.as_fd(), &Order::Kill(supervisor.number), &[]);
+        let _ = send_order(
+            supervisor.socket.as_fd(),
+            &Order::Kill(supervisor.number),
+            &[],
+        );
         self.wrong = Some(why);
     }
 
     fn end(self, pool: &Pool, answer: Option<Answer>) -> Result<Vec<u8>, NoAnswer> {
-        let Talk { launched: Launched { supervisor, program, .. }, stdout, stderr, wrong, .. } = self;
+        let Talk {
+            launched:
+                Launched {
+                    supervisor,
+                    program,
+                    ..
+                },
+            stdout,
+            stderr,
+            wrong,
+            ..
+        } = self;
         let outcome = match answer {
-            Some(Answer::Ended(End { timed_out: true, .. })) => Err(NoAnswer::TimedOut),
+            Some(Answer::Ended(End {
+                timed_out: true, ..
+            })) => Err(NoAnswer::TimedOut),
             Some(Answer::Ended(End { status: 0, .. })) => Ok(stdout),
             Some(Answer::Ended(End { status, .. })) => {
                 let how = if status < 0 {
@@ -206,14 +275,18 @@ impl Talk {
                 };
                 Err(NoAnswer::Failed { how, stderr })
             }
-            Some(Answer::Refused(errno)) => Err(NoAnswer::NotStarted(explain(errno, &program.path).message)),
+            Some(Answer::Refused(errno)) => {
+                Err(NoAnswer::NotStarted(explain(errno, &program.path).message))
+            }
             Some(Answer::Frozen) | None => Err(NoAnswer::Failed {
                 how: "killed its supervisor; what it had started was stopped".to_owned(),
                 stderr,
             }),
         };
         match answer {
-            Some(Answer::Ended(End { survivors: 0, .. }) | Answer::Refused(_)) => pool.give(supervisor),
+            Some(Answer::Ended(End { survivors: 0, .. }) | Answer::Refused(_)) => {
+                pool.give(supervisor)
+            }
             Some(Answer::Ended(_)) => pool.dismiss(supervisor),
             Some(Answer::Frozen) | None => {
                 pool.bury(supervisor);

@@ -1,6 +1,8 @@
-//! How is one try of a step made? Started by a supervisor, listened to, and over when nothing of it is left.
+//! How is one try of a step made? Started by a supervisor, listened to, and over when nothing of it
+//! is left.
 //!
-//! Nothing here waits: whoever runs steps polls ([`Attempt::watch`]) and says what is ready ([`Attempt::ready`]).
+//! Nothing here waits: whoever runs steps polls ([`Attempt::watch`]) and says what is ready
+//! ([`Attempt::ready`]).
 
 use super::capture::{Capture, Live, LogPlace, Output};
 use super::frame::{Answer, End, Order, Start, send_order};
@@ -46,7 +48,8 @@ pub struct Try<'a, 'f> {
     pub live: Option<Arc<Live>>,
     /// How its output is read; none where it is not.
     pub formats: &'a [&'static Format],
-    /// How long it may take, in milliseconds. vplan keeps the time; its supervisor does where vplan cannot.
+    /// How long it may take, in milliseconds. vplan keeps the time; its supervisor does where
+    /// vplan cannot.
     pub limit_ms: u64,
 }
 
@@ -171,9 +174,11 @@ impl<'f> Attempt<'f> {
         self.order(Order::Thaw);
     }
 
-    /// Ends a supervisor that does not obey (a step may have stopped it); what it leaves is then swept by vplan itself.
+    /// Ends a supervisor that does not obey (a step may have stopped it); what it leaves is then
+    /// swept by vplan itself.
     pub fn abandon(&self) {
-        // INVARIANT (no stranger): it is waited for in `finish` at the earliest, so the number is still its own.
+        // INVARIANT (no stranger): it is waited for in `finish` at the earliest, so the number is
+        // still its own.
         let _ = kill_process(self.supervisor.pid, Signal::KILL);
     }
 
@@ -181,19 +186,46 @@ impl<'f> Attempt<'f> {
         // A supervisor that was stopped would not hear.
         let _ = kill_process(self.supervisor.pid, Signal::CONT);
         // If it is gone, its socket says so.
-        send_order(self.supervisor.socket.as_fd(), &order(self.supervisor.number), &[]).is_ok()
+        send_order(
+            self.supervisor.socket.as_fd(),
+            &order(self.supervisor.number),
+            &[],
+        )
+        .is_ok()
     }
 
     /// Puts together what was seen. `timed_out`: vplan stopped it because its time was up.
     #[must_use]
     pub fn finish(mut self, pool: &Pool, timed_out: bool, buffer: &mut Buffer) -> Tried {
         self.drain(buffer);
-        let Output { stdout, stderr, reading, logged, error } = self.capture.finish();
-        let evidence = Evidence { reading: reading.map(Box::new), stdout, stderr, ..Evidence::default() };
-        let mut tried = Tried { evidence, program: Some(self.program), logged, log_error: error, survivors: 0 };
+        let Output {
+            stdout,
+            stderr,
+            reading,
+            logged,
+            error,
+        } = self.capture.finish();
+        let evidence = Evidence {
+            reading: reading.map(Box::new),
+            stdout,
+            stderr,
+            ..Evidence::default()
+        };
+        let mut tried = Tried {
+            evidence,
+            program: Some(self.program),
+            logged,
+            log_error: error,
+            survivors: 0,
+        };
         let evidence = &mut tried.evidence;
         match self.answer {
-            Some(Answer::Ended(End { status, leaked, survivors, timed_out: seen })) => {
+            Some(Answer::Ended(End {
+                status,
+                leaked,
+                survivors,
+                timed_out: seen,
+            })) => {
                 evidence.timed_out = timed_out || seen;
                 evidence.leaked = leaked;
                 tried.survivors = survivors;
@@ -202,25 +234,32 @@ impl<'f> Attempt<'f> {
                 } else {
                     evidence.exit = Some(status);
                 }
-                if survivors == 0 { pool.give(self.supervisor) } else { pool.dismiss(self.supervisor) }
+                if survivors == 0 {
+                    pool.give(self.supervisor)
+                } else {
+                    pool.dismiss(self.supervisor)
+                }
             }
             Some(Answer::Refused(errno)) => {
                 let path = tried.program.as_ref().map(|p| p.path.as_path());
-                evidence.spawn_error = Some(program::explain(errno, path.unwrap_or(Path::new("."))));
+                evidence.spawn_error =
+                    Some(program::explain(errno, path.unwrap_or(Path::new("."))));
                 pool.give(self.supervisor);
             }
             Some(Answer::Frozen) | None => {
                 evidence.leaked = pool.bury(self.supervisor);
                 evidence.timed_out = timed_out;
                 let message = "the supervisor of this step was killed, so how the step ended is not known; what it had started was stopped";
-                evidence.spawn_error = Some(program::refusal("SUPERVISOR_LOST", message.to_owned()));
+                evidence.spawn_error =
+                    Some(program::refusal("SUPERVISOR_LOST", message.to_owned()));
             }
         }
         tried
     }
 
-    /// Nobody of the step is left who could write, and what it wrote is in the pipes. Somebody outside may hold them (a
-    /// descriptor can be passed on); that one is not waited for, and no more is read than a pipe can hold.
+    /// Nobody of the step is left who could write, and what it wrote is in the pipes. Somebody
+    /// outside may hold them (a descriptor can be passed on); that one is not waited for, and
+    /// no more is read than a pipe can hold.
     fn drain(&mut self, buffer: &mut Buffer) {
         for _ in 0..2 * LARGE_PIPE / PIPE {
             let mut fds = self.fds();
@@ -240,8 +279,17 @@ impl Tried {
     /// A try that was not made.
     #[must_use]
     pub fn refused(error: SpawnError, program: Option<Program>) -> Self {
-        let evidence = Evidence { spawn_error: Some(error), ..Evidence::default() };
-        Self { evidence, program, logged: false, log_error: None, survivors: 0 }
+        let evidence = Evidence {
+            spawn_error: Some(error),
+            ..Evidence::default()
+        };
+        Self {
+            evidence,
+            program,
+            logged: false,
+            log_error: None,
+            survivors: 0,
+        }
     }
 }
 
@@ -267,28 +315,77 @@ pub(super) struct Launched {
 }
 
 fn begin<'f>(pool: &Pool, what: &Try<'_, 'f>) -> Result<Attempt<'f>, Box<Tried>> {
-    let Try { root, search, dir, argv, env, limit_ms, .. } = *what;
-    let input = what.input.map(super::ask::memory).transpose().map_err(|error| {
-        let message = format!("its input could not be prepared: {}", program::say(&error));
-        Box::new(Tried::refused(program::refusal(program::code_of(&error), message), None))
-    })?;
-    let Launched { program, supervisor, stdout, stderr } =
-        launch(pool, &Launch { root, search, dir, argv, env, input, limit_ms })?;
-    let readers = [Reader::new(Stream::Out, stdout), Reader::new(Stream::Err, stderr)];
+    let Try {
+        root,
+        search,
+        dir,
+        argv,
+        env,
+        limit_ms,
+        ..
+    } = *what;
+    let input = what
+        .input
+        .map(super::ask::memory)
+        .transpose()
+        .map_err(|error| {
+            let message = format!("its input could not be prepared: {}", program::say(&error));
+            Box::new(Tried::refused(
+                program::refusal(program::code_of(&error), message),
+                None,
+            ))
+        })?;
+    let Launched {
+        program,
+        supervisor,
+        stdout,
+        stderr,
+    } = launch(
+        pool,
+        &Launch {
+            root,
+            search,
+            dir,
+            argv,
+            env,
+            input,
+            limit_ms,
+        },
+    )?;
+    let readers = [
+        Reader::new(Stream::Out, stdout),
+        Reader::new(Stream::Err, stderr),
+    ];
     let scan = (!what.formats.is_empty()).then(|| Scan::new(what.formats));
-    let capture = Capture::new(what.log.clone(), what.max_output, what.secrets, what.live.clone(), scan);
-    Ok(Attempt { program, supervisor, readers, capture, answer: None })
+    let capture = Capture::new(
+        what.log.clone(),
+        what.max_output,
+        what.secrets,
+        what.live.clone(),
+        scan,
+    );
+    Ok(Attempt {
+        program,
+        supervisor,
+        readers,
+        capture,
+        answer: None,
+    })
 }
 
 /// Finds the program and gives it to a supervisor.
 pub(super) fn launch(pool: &Pool, what: &Launch<'_>) -> Result<Launched, Box<Tried>> {
     let word = what.argv.first().map_or(&b""[..], Word::as_bytes);
-    let (program, dir) =
-        program::resolve(what.root, what.search, what.dir, word).map_err(|e| Box::new(Tried::refused(e, None)))?;
+    let (program, dir) = program::resolve(what.root, what.search, what.dir, word)
+        .map_err(|e| Box::new(Tried::refused(e, None)))?;
     let start = Start {
         program: program.name.clone(),
         argv: what.argv.iter().map(|w| w.as_bytes().to_vec()).collect(),
-        env: what.env.iter().map(|(n, v)| (n.clone(), v.clone())).collect(),
+        env: what
+            .env
+            .iter()
+            .map(|(n, v)| (n.clone(), v.clone()))
+            .collect(),
         input: what.input.is_some(),
         limit_ms: what.limit_ms,
         grace_ms: GRACE_MS,
@@ -298,11 +395,15 @@ pub(super) fn launch(pool: &Pool, what: &Launch<'_>) -> Result<Launched, Box<Tri
     };
     let own = |error: io::Error| {
         let message = format!("the step could not be started: {}", program::say(&error));
-        Box::new(Tried::refused(program::refusal(program::code_of(&error), message), Some(program.clone())))
+        Box::new(Tried::refused(
+            program::refusal(program::code_of(&error), message),
+            Some(program.clone()),
+        ))
     };
     let (stdout, child_out) = pipe_with(PipeFlags::CLOEXEC).map_err(|e| own(e.into()))?;
     let (stderr, child_err) = pipe_with(PipeFlags::CLOEXEC).map_err(|e| own(e.into()))?;
-    // An idle supervisor may have been killed from outside; nothing has been started then, so another one may do it.
+    // An idle supervisor may have been killed from outside; nothing has been started then, so
+    // another one may do it.
     let mut last = io::Error::from(io::ErrorKind::BrokenPipe);
     let mut order = Order::Start(0, start);
     for _ in 0..3 {
@@ -313,7 +414,14 @@ pub(super) fn launch(pool: &Pool, what: &Launch<'_>) -> Result<Launched, Box<Tri
         let mut fds = vec![dir.as_fd(), child_out.as_fd(), child_err.as_fd()];
         fds.extend(what.input.as_ref().map(OwnedFd::as_fd));
         match send_order(supervisor.socket.as_fd(), &order, &fds) {
-            Ok(()) => return Ok(Launched { program, supervisor, stdout, stderr }),
+            Ok(()) => {
+                return Ok(Launched {
+                    program,
+                    supervisor,
+                    stdout,
+                    stderr,
+                });
+            }
             Err(error) => last = error,
         }
         pool.bury(supervisor);
@@ -329,7 +437,11 @@ struct Reader {
 
 impl Reader {
     fn new(stream: Stream, fd: OwnedFd) -> Self {
-        Self { stream, fd: Some(fd), large: false }
+        Self {
+            stream,
+            fd: Some(fd),
+            large: false,
+        }
     }
 
     fn read(&mut self, capture: &mut Capture<'_>, buffer: &mut [u8]) {
@@ -339,7 +451,8 @@ impl Reader {
             Ok(count) => {
                 capture.push(self.stream, buffer.get(..count).unwrap_or_default());
                 if count >= PIPE && !self.large {
-                    // A torrent: fewer, larger reads. Asked for late, because most steps say little.
+                    // A torrent: fewer, larger reads. Asked for late, because most steps say
+                    // little.
                     self.large = true;
                     let _ = fcntl_setpipe_size(fd, LARGE_PIPE);
                 }
@@ -353,9 +466,9 @@ impl Reader {
 /// The name of a signal on Linux (signal(7)).
 fn signal_name(number: i32) -> String {
     const NAMES: [&str; 31] = [
-        "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE", "ALRM",
-        "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ", "VTALRM", "PROF",
-        "WINCH", "IO", "PWR", "SYS",
+        "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2",
+        "PIPE", "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG",
+        "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
     ];
     let name = usize::try_from(number - 1).ok().and_then(|n| NAMES.get(n));
     name.map_or_else(|| format!("SIGRT{number}"), |name| format!("SIG{name}"))

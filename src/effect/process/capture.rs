@@ -81,8 +81,23 @@ impl<'a> Capture<'a> {
         live: Option<Arc<Live>>,
         scan: Option<Scan>,
     ) -> Self {
-        let log = Log { place, file: None, index: None, run: None, left: limit, limit, marked: false, error: None };
-        Self { out: Kept::new(secrets), err: Kept::new(secrets), log, live, scan }
+        let log = Log {
+            place,
+            file: None,
+            index: None,
+            run: None,
+            left: limit,
+            limit,
+            marked: false,
+            error: None,
+        };
+        Self {
+            out: Kept::new(secrets),
+            err: Kept::new(secrets),
+            log,
+            live,
+            scan,
+        }
     }
 
     /// Takes what was read from a stream.
@@ -142,7 +157,10 @@ struct Kept {
 impl Kept {
     fn new(secrets: &Secrets) -> Self {
         let masker = (!secrets.is_empty()).then(|| (Masker::new(secrets), Vec::new()));
-        Self { ends: Ends::default(), masker }
+        Self {
+            ends: Ends::default(),
+            masker,
+        }
     }
 }
 
@@ -172,16 +190,23 @@ impl Ends {
     fn finish(mut self) -> Captured {
         let extra = self.tail.len().saturating_sub(KEPT);
         self.tail.drain(..extra);
-        Captured { head: Word::new(self.head), tail: Word::new(self.tail), total: self.total }
+        Captured {
+            head: Word::new(self.head),
+            tail: Word::new(self.tail),
+            total: self.total,
+        }
     }
 }
 
 fn last(bytes: &[u8], count: usize) -> &[u8] {
-    bytes.get(bytes.len().saturating_sub(count)..).unwrap_or(bytes)
+    bytes
+        .get(bytes.len().saturating_sub(count)..)
+        .unwrap_or(bytes)
 }
 
-/// The bytes of both streams in the order in which they were read; beside it, when there are two, an index that says whose
-/// they are: lines of `o`, `e` or `v` (vplan's own mark) and a number of bytes.
+/// The bytes of both streams in the order in which they were read; beside it, when there are two,
+/// an index that says whose they are: lines of `o`, `e` or `v` (vplan's own mark) and a number of
+/// bytes.
 struct Log<'a> {
     place: Option<LogPlace<'a>>,
     file: Option<File>,
@@ -199,19 +224,30 @@ impl Log<'_> {
             return;
         }
         let owner = if stream == Stream::Out { 'o' } else { 'e' };
-        let room = usize::try_from(self.left).unwrap_or(usize::MAX).min(bytes.len());
+        let room = usize::try_from(self.left)
+            .unwrap_or(usize::MAX)
+            .min(bytes.len());
         let (fits, beyond) = bytes.split_at(room);
         self.left = self.left.saturating_sub(room as u64);
-        let mut written = if fits.is_empty() { Ok(()) } else { self.write(owner, fits) };
+        let mut written = if fits.is_empty() {
+            Ok(())
+        } else {
+            self.write(owner, fits)
+        };
         if !beyond.is_empty() && written.is_ok() {
             self.marked = true;
-            written = self.write('v', format!("\n[vplan: cut here, after {} bytes]\n", self.limit).as_bytes());
+            written = self.write(
+                'v',
+                format!("\n[vplan: cut here, after {} bytes]\n", self.limit).as_bytes(),
+            );
         }
         self.error = written.err();
     }
 
     fn write(&mut self, owner: char, bytes: &[u8]) -> io::Result<()> {
-        let Some(place) = &self.place else { return Ok(()) };
+        let Some(place) = &self.place else {
+            return Ok(());
+        };
         match &mut self.run {
             Some((who, count)) if *who == owner => *count += bytes.len() as u64,
             run => {
@@ -228,17 +264,21 @@ impl Log<'_> {
         if self.file.is_none() {
             self.file = Some(create(place, "")?);
         }
-        self.file.as_mut().map_or(Ok(()), |file| file.write_all(bytes))
+        self.file
+            .as_mut()
+            .map_or(Ok(()), |file| file.write_all(bytes))
     }
 
     fn finish(&mut self) {
         let owner = self.run.map(|(who, _)| who);
-        // A log that is all standard error's needs the index too; a reader takes one without for standard output's.
+        // A log that is all standard error's needs the index too; a reader takes one without for
+        // standard output's.
         if owner == Some('e') && self.index.is_none() && self.error.is_none() {
-            self.error = self
-                .place
-                .as_ref()
-                .and_then(|p| create(p, ".index").map(|f| self.index = Some(BufWriter::new(f))).err());
+            self.error = self.place.as_ref().and_then(|p| {
+                create(p, ".index")
+                    .map(|f| self.index = Some(BufWriter::new(f)))
+                    .err()
+            });
         }
         if let (Some(index), Some((who, count))) = (&mut self.index, self.run) {
             let ended = writeln!(index, "{who} {count}").and_then(|()| index.flush());
@@ -250,7 +290,12 @@ impl Log<'_> {
 /// Creates a file that was not there before; a symlink in its place is refused.
 fn create(place: &LogPlace<'_>, ending: &str) -> io::Result<File> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let fd: OwnedFd = openat(place.folder, &*format!("{}{ending}", place.name), flags, Mode::from_raw_mode(0o644))?;
+    let fd: OwnedFd = openat(
+        place.folder,
+        &*format!("{}{ending}", place.name),
+        flags,
+        Mode::from_raw_mode(0o644),
+    )?;
     Ok(File::from(fd))
 }
 
@@ -260,12 +305,21 @@ mod tests {
     use proptest::prelude::*;
     use rustix::fd::AsFd as _;
 
-    fn run(pieces: &[(Stream, Vec<u8>)], limit: u64, secrets: &Secrets) -> (Output, Vec<u8>, String) {
+    fn run(
+        pieces: &[(Stream, Vec<u8>)],
+        limit: u64,
+        secrets: &Secrets,
+    ) -> (Output, Vec<u8>, String) {
         let dir = tempfile::tempdir().unwrap();
         let folder = File::open(dir.path()).unwrap();
-        let place = LogPlace { folder: folder.as_fd(), name: "a.1.log".to_owned() };
+        let place = LogPlace {
+            folder: folder.as_fd(),
+            name: "a.1.log".to_owned(),
+        };
         let mut capture = Capture::new(Some(place), limit, secrets, None, None);
-        pieces.iter().for_each(|(stream, bytes)| capture.push(*stream, bytes));
+        pieces
+            .iter()
+            .for_each(|(stream, bytes)| capture.push(*stream, bytes));
         let output = capture.finish();
         let log = std::fs::read(dir.path().join("a.1.log")).unwrap_or_default();
         let index = std::fs::read_to_string(dir.path().join("a.1.log.index")).unwrap_or_default();
@@ -296,17 +350,31 @@ mod tests {
 
     #[test]
     fn cut_with_a_mark() {
-        let pieces = [(Stream::Out, b"12345".to_vec()), (Stream::Err, b"6789".to_vec()), (Stream::Out, b"x".to_vec())];
+        let pieces = [
+            (Stream::Out, b"12345".to_vec()),
+            (Stream::Err, b"6789".to_vec()),
+            (Stream::Out, b"x".to_vec()),
+        ];
         let (output, log, index) = run(&pieces, 7, &Secrets::default());
-        assert_eq!(String::from_utf8(log).unwrap(), "1234567\n[vplan: cut here, after 7 bytes]\n");
+        assert_eq!(
+            String::from_utf8(log).unwrap(),
+            "1234567\n[vplan: cut here, after 7 bytes]\n"
+        );
         assert_eq!(index, "o 5\ne 2\nv 34\n");
-        assert_eq!((output.stdout.total, output.stderr.total), (6, 4), "counting goes on");
+        assert_eq!(
+            (output.stdout.total, output.stderr.total),
+            (6, 4),
+            "counting goes on"
+        );
     }
 
     #[test]
     fn secrets_across_pieces() {
         let secrets = Secrets::new([b"open-sesame".to_vec()]);
-        let pieces: Vec<_> = b"say open-sesame!".iter().map(|b| (Stream::Err, vec![*b])).collect();
+        let pieces: Vec<_> = b"say open-sesame!"
+            .iter()
+            .map(|b| (Stream::Err, vec![*b]))
+            .collect();
         let (output, log, _) = run(&pieces, 1_000, &secrets);
         assert_eq!(log, b"say ***!");
         assert_eq!(output.stderr.text(), b"say ***!");
@@ -318,12 +386,19 @@ mod tests {
         std::os::unix::fs::symlink(dir.path().join("victim"), dir.path().join("a.1.log")).unwrap();
         let folder = File::open(dir.path()).unwrap();
         let secrets = Secrets::default();
-        let place = LogPlace { folder: folder.as_fd(), name: "a.1.log".to_owned() };
+        let place = LogPlace {
+            folder: folder.as_fd(),
+            name: "a.1.log".to_owned(),
+        };
         let mut capture = Capture::new(Some(place), 1_000, &secrets, None, None);
         capture.push(Stream::Out, b"text");
         let output = capture.finish();
         assert!(output.error.is_some());
-        assert_eq!(output.stdout.text(), b"text", "the evidence does not suffer");
+        assert_eq!(
+            output.stdout.text(),
+            b"text",
+            "the evidence does not suffer"
+        );
         assert!(!dir.path().join("victim").exists());
     }
 

@@ -1,7 +1,8 @@
 //! Has any of the steps that run something to say?
 //!
-//! What, is asked by one poll(2) of all their descriptors: to have the runtime watch each of them by itself would cost a step
-//! more system calls than it is worth. So the runtime watches one descriptor, an epoll(7) instance that holds the others.
+//! What, is asked by one poll(2) of all their descriptors: to have the runtime watch each of them
+//! by itself would cost a step more system calls than it is worth. So the runtime watches one
+//! descriptor, an epoll(7) instance that holds the others.
 
 use super::attempt::Attempt;
 use super::sys;
@@ -31,7 +32,10 @@ impl Doorbell {
     /// When the system has no descriptor left.
     pub fn new() -> io::Result<Self> {
         let fd = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        Ok(Self { fd: sys::watched(fd)?, is_deaf: false })
+        Ok(Self {
+            fd: sys::watched(fd)?,
+            is_deaf: false,
+        })
     }
 
     /// Rings for this one too, until its descriptors are closed.
@@ -39,7 +43,12 @@ impl Doorbell {
         let mut fds: Vec<PollFd<'_>> = Vec::new();
         attempt.watch(&mut fds);
         for fd in fds {
-            match epoll::add(&self.fd, &fd, epoll::EventData::new_u64(0), epoll::EventFlags::IN) {
+            match epoll::add(
+                &self.fd,
+                &fd,
+                epoll::EventData::new_u64(0),
+                epoll::EventFlags::IN,
+            ) {
                 // A supervisor's socket is there from the step before.
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(_) => self.is_deaf = true,
@@ -62,10 +71,13 @@ impl Doorbell {
         }
     }
 
-    /// Everything has been heard. It rings again for what came after the last look, because only the runtime, which does
-    /// not run in between, could have noticed that.
+    /// Everything has been heard. It rings again for what came after the last look, because only
+    /// the runtime, which does not run in between, could have noticed that.
     pub fn mute(&self) {
-        if let Poll::Ready(Ok(mut ringing)) = self.fd.poll_read_ready(&mut Context::from_waker(Waker::noop())) {
+        if let Poll::Ready(Ok(mut ringing)) = self
+            .fd
+            .poll_read_ready(&mut Context::from_waker(Waker::noop()))
+        {
             ringing.clear_ready();
         }
     }

@@ -1,26 +1,28 @@
-//! How do vplan and a supervisor talk? Frames on a stream socket: a length, a tag, a body; descriptors ride along.
+//! How do vplan and a supervisor talk? Frames on a stream socket: a length, a tag, a body;
+//! descriptors ride along.
 //!
-//! INVARIANT (only its supervisor ends a step): an answer carries the number of the start that it is about, and the secret that came
-//! with that start. Both ends keep other processes of the same user out of their memory and descriptors, so that no step knows it; bytes
-//! that are no such answer cost the supervisor its place, and are never the end of a step.
+//! INVARIANT (only its supervisor ends a step): an answer carries the number of the start that it
+//! is about, and the secret that came with that start. Both ends keep other processes of the same
+//! user out of their memory and descriptors, so that no step knows it; bytes that are no such
+//! answer cost the supervisor its place, and are never the end of a step.
 
 use rustix::cmsg_space;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
-    recvmsg, sendmsg,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 
-/// What vplan tells a supervisor. The number says which start an order is about: one for a step that has ended by then
-/// must not hit the next.
+/// What vplan tells a supervisor. The number says which start an order is about: one for a step
+/// that has ended by then must not hit the next.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// Start a step. Three descriptors come along: its directory, its standard output, its standard error; and a fourth, its
-    /// standard input, when it has one.
+    /// Start a step. Three descriptors come along: its directory, its standard output, its standard
+    /// error; and a fourth, its standard input, when it has one.
     Start(u64, Start),
     /// SIGTERM to the whole tree.
     Terminate(u64),
@@ -43,13 +45,15 @@ pub(super) struct Start {
     pub env: Vec<(Vec<u8>, Vec<u8>)>,
     /// Whether it has something to read. Steps have not.
     pub input: bool,
-    /// After how many milliseconds the supervisor itself takes the time for up; `u64::MAX` for never.
+    /// After how many milliseconds the supervisor itself takes the time for up; `u64::MAX` for
+    /// never.
     pub limit_ms: u64,
     /// How long after that the tree may go on until the supervisor ends it, in milliseconds.
     pub grace_ms: u64,
     /// Whether the step keeps the capability to trace processes that are not its own.
     pub keep_capabilities: bool,
-    /// Who traces vplan, 0 for no process: a supervisor that another process traces serves no step.
+    /// Who traces vplan, 0 for no process: a supervisor that another process traces serves no
+    /// step.
     pub tracer: i32,
     /// What every answer about this start carries.
     pub secret: Secret,
@@ -131,13 +135,30 @@ impl Order {
             b"s" => {
                 let [input, keep_capabilities] = [rest.take(1)? != b"\0", rest.take(1)? != b"\0"];
                 let (limit_ms, grace_ms) = (rest.long()?, rest.long()?);
-                let (tracer, secret) = (rest.number()?.cast_signed(), rest.take(16)?.try_into().ok()?);
+                let (tracer, secret) = (
+                    rest.number()?.cast_signed(),
+                    rest.take(16)?.try_into().ok()?,
+                );
                 let program = rest.word()?;
-                let argv = (0..rest.count()?).map(|_| rest.word()).collect::<Option<_>>()?;
-                let env = (0..rest.count()?).map(|_| Some((rest.word()?, rest.word()?))).collect::<Option<_>>()?;
+                let argv = (0..rest.count()?)
+                    .map(|_| rest.word())
+                    .collect::<Option<_>>()?;
+                let env = (0..rest.count()?)
+                    .map(|_| Some((rest.word()?, rest.word()?)))
+                    .collect::<Option<_>>()?;
                 Order::Start(
                     number,
-                    Start { program, argv, env, input, limit_ms, grace_ms, keep_capabilities, tracer, secret },
+                    Start {
+                        program,
+                        argv,
+                        env,
+                        input,
+                        limit_ms,
+                        grace_ms,
+                        keep_capabilities,
+                        tracer,
+                        secret,
+                    },
                 )
             }
             b"t" => Order::Terminate(number),
@@ -185,7 +206,11 @@ impl Reply {
             b"f" => Answer::Frozen,
             _ => return None,
         };
-        rest.0.is_empty().then_some(Self { number, secret, answer })
+        rest.0.is_empty().then_some(Self {
+            number,
+            secret,
+            answer,
+        })
     }
 }
 
@@ -199,7 +224,9 @@ fn put(out: &mut Vec<u8>, word: &[u8]) {
 }
 
 fn seal(mut out: Vec<u8>) -> Vec<u8> {
-    let length = u32::try_from(out.len() - 4).unwrap_or(u32::MAX).to_le_bytes();
+    let length = u32::try_from(out.len() - 4)
+        .unwrap_or(u32::MAX)
+        .to_le_bytes();
     out.iter_mut().zip(length).for_each(|(to, from)| *to = from);
     out
 }
@@ -244,7 +271,12 @@ fn send(socket: BorrowedFd<'_>, frame: &[u8], fds: &[BorrowedFd<'_>]) -> io::Res
         if first && !fds.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(fds)) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        match sendmsg(socket, &[IoSlice::new(left)], &mut ancillary, SendFlags::NOSIGNAL) {
+        match sendmsg(
+            socket,
+            &[IoSlice::new(left)],
+            &mut ancillary,
+            SendFlags::NOSIGNAL,
+        ) {
             Ok(sent) => left = left.get(sent..).unwrap_or_default(),
             Err(Errno::INTR) => continue,
             Err(error) => return Err(error.into()),
@@ -255,7 +287,11 @@ fn send(socket: BorrowedFd<'_>, frame: &[u8], fds: &[BorrowedFd<'_>]) -> io::Res
 }
 
 /// Sends an order.
-pub(super) fn send_order(socket: BorrowedFd<'_>, order: &Order, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+pub(super) fn send_order(
+    socket: BorrowedFd<'_>,
+    order: &Order,
+    fds: &[BorrowedFd<'_>],
+) -> io::Result<()> {
     send(socket, &order.encode(), fds)
 }
 
@@ -279,7 +315,11 @@ pub(super) struct Inbox {
 
 impl Inbox {
     pub(super) fn new(chunk: usize) -> Self {
-        Self { bytes: Vec::new(), fds: VecDeque::new(), chunk: vec![0; chunk].into_boxed_slice() }
+        Self {
+            bytes: Vec::new(),
+            fds: VecDeque::new(),
+            chunk: vec![0; chunk].into_boxed_slice(),
+        }
     }
 
     /// Waits for some bytes. `false` when the other side is gone.
@@ -306,7 +346,9 @@ impl Inbox {
 
     fn next<T>(&mut self, decode: impl Fn(&[u8]) -> Option<T>) -> io::Result<Option<T>> {
         let mut rest = Rest(&self.bytes);
-        let Some(frame) = rest.word_ref() else { return Ok(None) };
+        let Some(frame) = rest.word_ref() else {
+            return Ok(None);
+        };
         let decoded = decode(frame).ok_or(io::ErrorKind::InvalidData)?;
         let used = self.bytes.len() - rest.0.len();
         self.bytes.drain(..used);
@@ -348,10 +390,21 @@ mod tests {
 
     #[test]
     fn orders_and_descriptors_arrive_whole_and_in_order() {
-        let (here, there) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
+        let (here, there) = socketpair(
+            AddressFamily::UNIX,
+            SocketType::STREAM,
+            SocketFlags::CLOEXEC,
+            None,
+        )
+        .unwrap();
         let start = Start {
             program: b"/bin/true".to_vec(),
-            argv: vec![b"true".to_vec(), vec![], vec![b'x'; 300_000], b"\xff".to_vec()],
+            argv: vec![
+                b"true".to_vec(),
+                vec![],
+                vec![b'x'; 300_000],
+                b"\xff".to_vec(),
+            ],
             env: vec![(b"A".to_vec(), b"b=c".to_vec())],
             input: true,
             limit_ms: 5,
@@ -360,13 +413,22 @@ mod tests {
             tracer: -1,
             secret: [7; 16],
         };
-        let sent =
-            [Order::Start(7, start), Order::Terminate(7), Order::Kill(7), Order::Freeze(7), Order::Thaw(u64::MAX)];
+        let sent = [
+            Order::Start(7, start),
+            Order::Terminate(7),
+            Order::Kill(7),
+            Order::Freeze(7),
+            Order::Thaw(u64::MAX),
+        ];
         let received = std::thread::scope(|scope| {
             scope.spawn(|| {
                 let null = std::fs::File::open("/dev/null").unwrap();
                 for order in &sent {
-                    let fds = if matches!(order, Order::Start(..)) { vec![null.as_fd(); FDS] } else { vec![] };
+                    let fds = if matches!(order, Order::Start(..)) {
+                        vec![null.as_fd(); FDS]
+                    } else {
+                        vec![]
+                    };
                     send_order(here.as_fd(), order, &fds).unwrap();
                 }
                 rustix::net::shutdown(&here, rustix::net::Shutdown::Write).unwrap();
@@ -388,11 +450,24 @@ mod tests {
 
     #[test]
     fn answers_read_back() {
-        let end = End { status: -9, leaked: 3, survivors: u32::MAX, timed_out: true };
+        let end = End {
+            status: -9,
+            leaked: 3,
+            survivors: u32::MAX,
+            timed_out: true,
+        };
         for answer in [Answer::Refused(-1), Answer::Ended(end), Answer::Frozen] {
-            let reply = Reply { number: 3, secret: [9; 16], answer };
+            let reply = Reply {
+                number: 3,
+                secret: [9; 16],
+                answer,
+            };
             assert_eq!(Reply::decode(&reply.encode()[4..]), Some(reply));
-            assert_eq!(Reply::decode(&[&reply.encode()[4..], b"x"].concat()), None, "more than an answer");
+            assert_eq!(
+                Reply::decode(&[&reply.encode()[4..], b"x"].concat()),
+                None,
+                "more than an answer"
+            );
         }
         assert_eq!(Reply::decode(b""), None);
         assert_eq!(Order::decode(b"s\0\0\0\0\0\0\0\0\xff\xff\xff\xff"), None);

@@ -18,14 +18,21 @@ const MARK: &[u8] = b"***";
 pub struct Secrets(Arc<Vec<Vec<u8>>>);
 
 impl Secrets {
-    /// Takes the values; those of less than 8 bytes are left out. A value is also masked as JSON and XML spell it.
+    /// Takes the values; those of less than 8 bytes are left out. A value is also masked as JSON
+    /// and XML spell it.
     #[must_use]
     pub fn new(values: impl IntoIterator<Item = Vec<u8>>) -> Self {
         let mut values: Vec<_> = values.into_iter().filter(|v| v.len() >= LEAST).collect();
-        let texts = values.iter().filter_map(|value| std::str::from_utf8(value).ok());
+        let texts = values
+            .iter()
+            .filter_map(|value| std::str::from_utf8(value).ok());
         let spelled = |text: &str| {
             let json = crate::base::canon::to_canonical(&text);
-            let json = json.strip_prefix('"').and_then(|j| j.strip_suffix('"')).unwrap_or_default().to_owned();
+            let json = json
+                .strip_prefix('"')
+                .and_then(|j| j.strip_suffix('"'))
+                .unwrap_or_default()
+                .to_owned();
             [json, crate::check::format::xml::escaped(text)]
         };
         let spelled: Vec<Vec<u8>> = texts.flat_map(spelled).map(String::into_bytes).collect();
@@ -64,22 +71,38 @@ impl Secrets {
     #[must_use]
     pub fn mask_clipped(&self, text: &str) -> String {
         let masked = self.mask_text(text);
-        let Some(kept) = masked.strip_suffix(CUT) else { return masked };
+        let Some(kept) = masked.strip_suffix(CUT) else {
+            return masked;
+        };
         let beginning = |secret: &Vec<u8>| {
             let lengths = (BEGINNING..secret.len()).rev();
-            lengths.filter_map(|n| secret.get(..n)).find(|start| kept.as_bytes().ends_with(start)).map(<[u8]>::len)
+            lengths
+                .filter_map(|n| secret.get(..n))
+                .find(|start| kept.as_bytes().ends_with(start))
+                .map(<[u8]>::len)
         };
-        let Some(kept) = self.0.iter().filter_map(beginning).max().and_then(|n| kept.as_bytes().get(..kept.len() - n))
+        let Some(kept) = self
+            .0
+            .iter()
+            .filter_map(beginning)
+            .max()
+            .and_then(|n| kept.as_bytes().get(..kept.len() - n))
         else {
             return masked;
         };
-        [&String::from_utf8_lossy(kept), &String::from_utf8_lossy(MARK), CUT].concat()
+        [
+            &String::from_utf8_lossy(kept),
+            &String::from_utf8_lossy(MARK),
+            CUT,
+        ]
+        .concat()
     }
 }
 
 /// Masks a stream that arrives in pieces; where the pieces end makes no difference.
 ///
-/// Each byte that lies in some occurrence of some secret is masked, and a run of masked bytes becomes one mark.
+/// Each byte that lies in some occurrence of some secret is masked, and a run of masked bytes
+/// becomes one mark.
 pub(super) struct Masker {
     secrets: Secrets,
     starts: [bool; 256],
@@ -97,10 +120,17 @@ impl Masker {
                 *start = true;
             }
         }
-        Self { secrets: secrets.clone(), starts, held: Vec::new(), covered: 0, masking: false }
+        Self {
+            secrets: secrets.clone(),
+            starts,
+            held: Vec::new(),
+            covered: 0,
+            masking: false,
+        }
     }
 
-    /// Adds a piece; puts what is certain into `out`. What could be the beginning of a secret is held back.
+    /// Adds a piece; puts what is certain into `out`. What could be the beginning of a secret is
+    /// held back.
     pub(super) fn push(&mut self, piece: &[u8], out: &mut Vec<u8>) {
         let mut text = std::mem::take(&mut self.held);
         text.extend_from_slice(piece);
@@ -117,7 +147,12 @@ impl Masker {
 
     fn scan(&mut self, text: &[u8], out: &mut Vec<u8>, more: bool) -> usize {
         for (at, byte) in text.iter().enumerate() {
-            if self.starts.get(usize::from(*byte)).copied().unwrap_or(false) {
+            if self
+                .starts
+                .get(usize::from(*byte))
+                .copied()
+                .unwrap_or(false)
+            {
                 let rest = text.get(at..).unwrap_or_default();
                 for secret in self.secrets.0.iter() {
                     if rest.starts_with(secret) {
@@ -142,8 +177,8 @@ impl Masker {
     }
 }
 
-/// What holds of any secrets in any text: each byte that lies in an occurrence of a secret is masked and no other, whatever the
-/// pieces in which the text comes.
+/// What holds of any secrets in any text: each byte that lies in an occurrence of a secret is
+/// masked and no other, whatever the pieces in which the text comes.
 ///
 /// # Errors
 /// What does not hold.
@@ -154,7 +189,11 @@ pub fn oracle(secrets: Vec<Vec<u8>>, text: &[u8], pieces: &[u8]) -> Result<(), S
     for secret in secrets.0.iter() {
         for (at, window) in text.windows(secret.len()).enumerate() {
             if window == secret.as_slice() {
-                covered.iter_mut().skip(at).take(secret.len()).for_each(|c| *c = true);
+                covered
+                    .iter_mut()
+                    .skip(at)
+                    .take(secret.len())
+                    .for_each(|c| *c = true);
             }
         }
     }
@@ -169,21 +208,33 @@ pub fn oracle(secrets: Vec<Vec<u8>>, text: &[u8], pieces: &[u8]) -> Result<(), S
         before = covered;
     }
     if secrets.mask(text) != wanted {
-        return Err(format!("whole: {:?}, should be {wanted:?}", secrets.mask(text)));
+        return Err(format!(
+            "whole: {:?}, should be {wanted:?}",
+            secrets.mask(text)
+        ));
     }
     let (mut masker, mut out, mut rest) = (Masker::new(&secrets), Vec::new(), text);
     let longest = secrets.0.iter().map(Vec::len).max().unwrap_or(0);
     for size in pieces {
-        let (piece, behind) = rest.split_at_checked(usize::from(*size)).unwrap_or((rest, &[]));
+        let (piece, behind) = rest
+            .split_at_checked(usize::from(*size))
+            .unwrap_or((rest, &[]));
         masker.push(piece, &mut out);
         rest = behind;
         if masker.held.len() >= longest.max(1) {
-            return Err(format!("{} bytes are held back, the longest secret has {longest}", masker.held.len()));
+            return Err(format!(
+                "{} bytes are held back, the longest secret has {longest}",
+                masker.held.len()
+            ));
         }
     }
     masker.push(rest, &mut out);
     masker.finish(&mut out);
-    if out == wanted { Ok(()) } else { Err(format!("in pieces: {out:?}, should be {wanted:?}")) }
+    if out == wanted {
+        Ok(())
+    } else {
+        Err(format!("in pieces: {out:?}, should be {wanted:?}"))
+    }
 }
 
 #[cfg(test)]
@@ -209,7 +260,9 @@ mod tests {
 
     #[test]
     fn masked() {
-        let secrets = Secrets::new(["hunter2hunter2", "short", "2hunter2-more"].map(|s| s.as_bytes().to_vec()));
+        let secrets = Secrets::new(
+            ["hunter2hunter2", "short", "2hunter2-more"].map(|s| s.as_bytes().to_vec()),
+        );
         for (text, want) in [
             ("", ""),
             ("short stays", "short stays"),

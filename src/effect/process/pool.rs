@@ -24,9 +24,11 @@ pub struct Pool {
     idle: Mutex<Vec<Supervisor>>,
     /// All that live. Locked while one is started, so that none is taken for an orphan.
     known: Mutex<BTreeSet<i32>>,
-    /// Who traced this process before any step could: a supervisor may have that tracer and no other.
+    /// Who traced this process before any step could: a supervisor may have that tracer and no
+    /// other.
     pub(super) tracer: i32,
-    /// Whether steps keep capabilities that reach beyond their own processes (`--keep-capabilities`).
+    /// Whether steps keep capabilities that reach beyond their own processes
+    /// (`--keep-capabilities`).
     pub(super) keep_capabilities: bool,
 }
 
@@ -46,14 +48,17 @@ pub(super) struct Supervisor {
 }
 
 impl Pool {
-    /// A pool without supervisors. `executable` is vplan's own; `None` finds it by `/proc/self/exe`.
+    /// A pool without supervisors. `executable` is vplan's own; `None` finds it by
+    /// `/proc/self/exe`.
     ///
-    /// Makes this process inherit orphans too, so that a step that kills its supervisor does not get away; keeps other
-    /// processes of the same user out of its memory and environment (not root's); and makes it survive `ulimit -f`.
+    /// Makes this process inherit orphans too, so that a step that kills its supervisor does not
+    /// get away; keeps other processes of the same user out of its memory and environment (not
+    /// root's); and makes it survive `ulimit -f`.
     #[must_use]
     pub fn new(executable: Option<PathBuf>) -> Self {
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
-        let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+        let _ =
+            rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
         sys::ignore_file_size_signal();
         Self {
             executable: executable.unwrap_or_else(|| PathBuf::from("/proc/self/exe")),
@@ -83,11 +88,15 @@ impl Pool {
         Ok(())
     }
 
-    /// Takes an idle supervisor or starts one, with a new number and secret for what it is to start.
+    /// Takes an idle supervisor or starts one, with a new number and secret for what it is to
+    /// start.
     pub(super) fn take(&self) -> io::Result<Supervisor> {
         let mut supervisor = self.ready()?;
         supervisor.number += 1;
-        rustix::rand::getrandom(&mut supervisor.secret, rustix::rand::GetRandomFlags::empty())?;
+        rustix::rand::getrandom(
+            &mut supervisor.secret,
+            rustix::rand::GetRandomFlags::empty(),
+        )?;
         Ok(supervisor)
     }
 
@@ -110,7 +119,8 @@ impl Pool {
         }
     }
 
-    /// Waits until all that were started take orders; before that, nothing may run that could reach them.
+    /// Waits until all that were started take orders; before that, nothing may run that could reach
+    /// them.
     fn make_ready(&self) -> io::Result<()> {
         let idle = std::mem::take(&mut *lock(&self.idle));
         let mut result = Ok(());
@@ -126,7 +136,8 @@ impl Pool {
         result
     }
 
-    /// Gives a supervisor back whose step has ended. One that has said more than its answer is not used again.
+    /// Gives a supervisor back whose step has ended. One that has said more than its answer is not
+    /// used again.
     pub(super) fn give(&self, supervisor: Supervisor) {
         if supervisor.is_silent() {
             lock(&self.idle).push(supervisor);
@@ -136,24 +147,41 @@ impl Pool {
     }
 
     fn start(&self) -> io::Result<Supervisor> {
-        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+        let (ours, theirs) = socketpair(
+            AddressFamily::UNIX,
+            SocketType::STREAM,
+            SocketFlags::CLOEXEC,
+            None,
+        )?;
         let mut command = Command::new(&self.executable);
         // Its environment is empty: a step can read that of its parent.
         command.arg0("vplan-supervisor").arg(ARGUMENT).env_clear();
-        command.stdin(theirs).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+            .stdin(theirs)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         let mut known = lock(&self.known);
         let child = sys::with_closed_mask(|| command.spawn())?;
         let pid = Pid::from_raw(child.id().cast_signed()).ok_or(io::ErrorKind::Other)?;
         known.insert(pid.as_raw_pid());
         drop(known);
         let (inbox, secret) = (Inbox::new(256), [0; 16]);
-        Ok(Supervisor { child, pid, socket: ours, inbox, number: 0, secret, is_ready: false })
+        Ok(Supervisor {
+            child,
+            pid,
+            socket: ours,
+            inbox,
+            number: 0,
+            secret,
+            is_ready: false,
+        })
     }
 
-    /// Parts from a supervisor that failed: ends it, and everything that it has left to this process. Gives the number of
-    /// processes that had to be ended.
+    /// Parts from a supervisor that failed: ends it, and everything that it has left to this
+    /// process. Gives the number of processes that had to be ended.
     ///
-    /// A step that traces its supervisor keeps the end of it to itself until it is ended too, so both are looked after in turn.
+    /// A step that traces its supervisor keeps the end of it to itself until it is ended too, so
+    /// both are looked after in turn.
     pub(super) fn bury(&self, mut supervisor: Supervisor) -> u32 {
         let _ = kill_process(supervisor.pid, Signal::KILL);
         let mut killed: u32 = 0;
@@ -174,7 +202,12 @@ impl Pool {
 
     /// Parts from a supervisor that could not end its step's processes; it may go on trying.
     pub(super) fn dismiss(&self, supervisor: Supervisor) {
-        let Supervisor { socket, mut child, pid, .. } = supervisor;
+        let Supervisor {
+            socket,
+            mut child,
+            pid,
+            ..
+        } = supervisor;
         drop(socket);
         let _ = child.try_wait();
         lock(&self.known).remove(&pid.as_raw_pid());
@@ -187,7 +220,8 @@ impl Drop for Pool {
         // All sockets first, so that all of them end side by side.
         let children: Vec<(Pid, Child)> = idle.into_iter().map(|s| (s.pid, s.child)).collect();
         for (pid, mut child) in children {
-            // One that was stopped after its last answer would not hear, and vplan would wait for ever.
+            // One that was stopped after its last answer would not hear, and vplan would wait for
+            // ever.
             let _ = kill_process(pid, Signal::CONT);
             let _ = child.wait();
         }
@@ -195,8 +229,8 @@ impl Drop for Pool {
 }
 
 impl Supervisor {
-    /// Waits for what the supervisor says and gives the last of it. `None` when the supervisor is gone, or when part of an answer is still
-    /// to come.
+    /// Waits for what the supervisor says and gives the last of it. `None` when the supervisor is
+    /// gone, or when part of an answer is still to come.
     ///
     /// # Errors
     /// What is no answer to the last start.
@@ -205,8 +239,15 @@ impl Supervisor {
             return Ok(Received::Gone);
         }
         let mut received = Received::Part;
-        while let Some(Reply { number, secret, answer }) = self.inbox.next_reply()? {
-            if number != self.number || secret != self.secret || matches!(received, Received::Answer(Answer::Ended(_)))
+        while let Some(Reply {
+            number,
+            secret,
+            answer,
+        }) = self.inbox.next_reply()?
+        {
+            if number != self.number
+                || secret != self.secret
+                || matches!(received, Received::Answer(Answer::Ended(_)))
             {
                 return Err(io::ErrorKind::InvalidData.into());
             }
@@ -222,8 +263,9 @@ impl Supervisor {
         self.inbox.is_empty() && polled.is_ok_and(|ready| ready == 0)
     }
 
-    /// Takes the socket on which it takes orders: one that it made itself when no other process could reach its descriptors any more. The
-    /// first one, which it was started with, may have been seen by a step.
+    /// Takes the socket on which it takes orders: one that it made itself when no other process
+    /// could reach its descriptors any more. The first one, which it was started with, may have
+    /// been seen by a step.
     fn own_socket(&mut self) -> io::Result<()> {
         if self.is_ready {
             return Ok(());
@@ -267,9 +309,11 @@ pub(super) enum Received {
 /// How long something may stand still before it is given up.
 const STUCK: Duration = Duration::from_secs(10);
 
-/// Ends everything that this process has inherited, until none is left; gives up when `patience` went by without an end.
+/// Ends everything that this process has inherited, until none is left; gives up when `patience`
+/// went by without an end.
 ///
-/// By groups and the newest first, as [`tree::walk`] does. What is below those that are killed moves up.
+/// By groups and the newest first, as [`tree::walk`] does. What is below those that are killed
+/// moves up.
 fn sweep_orphans(supervisors: &BTreeSet<i32>, patience: Duration) -> u32 {
     let mut killed = BTreeSet::new();
     let mut progress = Instant::now();
@@ -278,12 +322,22 @@ fn sweep_orphans(supervisors: &BTreeSet<i32>, patience: Duration) -> u32 {
     loop {
         let (mut left, mut moved) = (false, false);
         let mut groups = Groups::new();
-        for pid in tree::own_children().into_iter().rev().filter(|pid| !supervisors.contains(&pid.as_raw_pid())) {
-            let Some(orphan) = tree::orphan(pid, session) else { continue };
+        for pid in tree::own_children()
+            .into_iter()
+            .rev()
+            .filter(|pid| !supervisors.contains(&pid.as_raw_pid()))
+        {
+            let Some(orphan) = tree::orphan(pid, session) else {
+                continue;
+            };
             left = true;
             groups.kill(orphan.group);
             if orphan.dead {
-                let Ok(Some((_, status))) = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG) else { continue };
+                let Ok(Some((_, status))) =
+                    rustix::process::waitpid(Some(pid), WaitOptions::NOHANG)
+                else {
+                    continue;
+                };
                 moved = true;
                 if tree::was_killed(status) {
                     killed.insert(orphan.seen);
@@ -317,11 +371,25 @@ mod tests {
 
     /// A supervisor whose other end is played, at its second start.
     fn played() -> (Supervisor, OwnedFd) {
-        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
+        let (ours, theirs) = socketpair(
+            AddressFamily::UNIX,
+            SocketType::STREAM,
+            SocketFlags::CLOEXEC,
+            None,
+        )
+        .unwrap();
         let child = Command::new("true").spawn().unwrap();
         let pid = Pid::from_raw(child.id().cast_signed()).unwrap();
         let secret = [5; 16];
-        let own = Supervisor { child, pid, socket: ours, inbox: Inbox::new(256), number: 2, secret, is_ready: true };
+        let own = Supervisor {
+            child,
+            pid,
+            socket: ours,
+            inbox: Inbox::new(256),
+            number: 2,
+            secret,
+            is_ready: true,
+        };
         (own, theirs)
     }
 
@@ -337,9 +405,21 @@ mod tests {
         ] {
             let (mut supervisor, other) = played();
             for _ in 0..answers {
-                send_reply(other.as_fd(), Reply { number, secret, answer: ended }).unwrap();
+                send_reply(
+                    other.as_fd(),
+                    Reply {
+                        number,
+                        secret,
+                        answer: ended,
+                    },
+                )
+                .unwrap();
             }
-            assert_eq!(supervisor.receive().ok(), want, "{number} {secret:?} {answers}");
+            assert_eq!(
+                supervisor.receive().ok(),
+                want,
+                "{number} {secret:?} {answers}"
+            );
             let _ = supervisor.child.wait();
         }
     }
@@ -349,9 +429,14 @@ mod tests {
         let pool = Pool::new(None);
         let (mut supervisor, _other) = played();
         let _ = supervisor.child.wait();
-        supervisor.child = Command::new("sh").args(["-c", "kill -STOP $$"]).spawn().unwrap();
+        supervisor.child = Command::new("sh")
+            .args(["-c", "kill -STOP $$"])
+            .spawn()
+            .unwrap();
         supervisor.pid = Pid::from_raw(supervisor.child.id().cast_signed()).unwrap();
-        let (_, status) = rustix::process::waitpid(Some(supervisor.pid), WaitOptions::UNTRACED).unwrap().unwrap();
+        let (_, status) = rustix::process::waitpid(Some(supervisor.pid), WaitOptions::UNTRACED)
+            .unwrap()
+            .unwrap();
         assert!(status.stopped());
         lock(&pool.idle).push(supervisor);
         let (said, ended) = std::sync::mpsc::channel();
@@ -359,7 +444,10 @@ mod tests {
             drop(pool);
             let _ = said.send(());
         });
-        assert!(ended.recv_timeout(Duration::from_secs(300)).is_ok(), "it was waited for");
+        assert!(
+            ended.recv_timeout(Duration::from_secs(300)).is_ok(),
+            "it was waited for"
+        );
     }
 
     #[test]
@@ -370,7 +458,11 @@ mod tests {
             rustix::io::write(&other, stray).unwrap();
             assert_eq!(supervisor.is_silent(), stray.is_empty());
             pool.give(supervisor);
-            assert_eq!(lock(&pool.idle).drain(..).count(), usize::from(stray.is_empty()), "{stray:?}");
+            assert_eq!(
+                lock(&pool.idle).drain(..).count(),
+                usize::from(stray.is_empty()),
+                "{stray:?}"
+            );
         }
     }
 }

@@ -32,7 +32,12 @@ impl Root {
     /// When it is no directory that can be opened.
     pub fn open(path: &Path) -> io::Result<Self> {
         let path = path.canonicalize()?;
-        let fd = openat(CWD, &path, OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+        let fd = openat(
+            CWD,
+            &path,
+            OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )?;
         Ok(Self { path, fd })
     }
 
@@ -42,18 +47,28 @@ impl Root {
         &self.path
     }
 
-    /// Opens a step's directory. The descriptor, not the name, is what the step is started in: nobody can swap a symlink in
-    /// between.
+    /// Opens a step's directory. The descriptor, not the name, is what the step is started in:
+    /// nobody can swap a symlink in between.
     fn open_dir(&self, dir: &RepoPath) -> Result<OwnedFd, SpawnError> {
         let flags = OFlags::DIRECTORY | OFlags::PATH | OFlags::CLOEXEC;
-        let beneath = |path: &Path| openat2(&self.fd, path, flags, Mode::empty(), ResolveFlags::BENEATH);
+        let beneath =
+            |path: &Path| openat2(&self.fd, path, flags, Mode::empty(), ResolveFlags::BENEATH);
         let real = || -> io::Result<OwnedFd> {
             let real = self.path.join(dir.to_os()).canonicalize()?;
             let inside = real.strip_prefix(&self.path).map_err(|_| Errno::XDEV)?;
-            let inside = if inside.as_os_str().is_empty() { Path::new(".") } else { inside };
+            let inside = if inside.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                inside
+            };
             match beneath(inside) {
                 // Before Linux 5.6.
-                Err(Errno::NOSYS) => Ok(openat(&self.fd, inside, flags | OFlags::NOFOLLOW, Mode::empty())?),
+                Err(Errno::NOSYS) => Ok(openat(
+                    &self.fd,
+                    inside,
+                    flags | OFlags::NOFOLLOW,
+                    Mode::empty(),
+                )?),
                 opened => Ok(opened?),
             }
         };
@@ -62,15 +77,25 @@ impl Root {
             Err(Errno::XDEV | Errno::NOSYS | Errno::AGAIN) => real(),
             opened => opened.map_err(io::Error::from),
         };
-        opened.map_err(|error| match error.raw_os_error().map(Errno::from_raw_os_error) {
-            Some(Errno::XDEV) => refusal(
-                "DIRECTORY_OUTSIDE",
-                format!("the directory `{dir}` leads out of the repository through a symlink"),
-            ),
-            Some(Errno::NOENT) => refusal("NO_SUCH_DIRECTORY", format!("the directory `{dir}` does not exist")),
-            Some(Errno::NOTDIR) => refusal("NO_SUCH_DIRECTORY", format!("`{dir}` is not a directory")),
-            _ => refusal(code_of(&error), format!("the directory `{dir}` cannot be entered: {}", say(&error))),
-        })
+        opened.map_err(
+            |error| match error.raw_os_error().map(Errno::from_raw_os_error) {
+                Some(Errno::XDEV) => refusal(
+                    "DIRECTORY_OUTSIDE",
+                    format!("the directory `{dir}` leads out of the repository through a symlink"),
+                ),
+                Some(Errno::NOENT) => refusal(
+                    "NO_SUCH_DIRECTORY",
+                    format!("the directory `{dir}` does not exist"),
+                ),
+                Some(Errno::NOTDIR) => {
+                    refusal("NO_SUCH_DIRECTORY", format!("`{dir}` is not a directory"))
+                }
+                _ => refusal(
+                    code_of(&error),
+                    format!("the directory `{dir}` cannot be entered: {}", say(&error)),
+                ),
+            },
+        )
     }
 }
 
@@ -88,8 +113,8 @@ pub struct SearchPath {
 }
 
 impl SearchPath {
-    /// Takes a PATH apart: empty and relative entries and those in the repository are left out, because whoever writes to
-    /// the repository could put a `git` there.
+    /// Takes a PATH apart: empty and relative entries and those in the repository are left out,
+    /// because whoever writes to the repository could put a `git` there.
     #[must_use]
     pub fn new(root: &Root, path: Option<&[u8]>) -> Self {
         let mut out = Self::default();
@@ -108,7 +133,8 @@ impl SearchPath {
     #[must_use]
     pub fn with_tools(&self, root: &Root, tools: &[RepoPath]) -> Self {
         let mut out = self.clone();
-        out.kept.splice(..0, tools.iter().map(|t| root.path.join(t.to_os())));
+        out.kept
+            .splice(..0, tools.iter().map(|t| root.path.join(t.to_os())));
         out
     }
 
@@ -123,13 +149,15 @@ impl SearchPath {
 /// What a command starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// The file's absolute path; symlinks are not followed, since programs look at the name they were called by.
+    /// The file's absolute path; symlinks are not followed, since programs look at the name they
+    /// were called by.
     pub path: PathBuf,
     /// Its size in bytes.
     pub size: u64,
     /// When its content last changed, in nanoseconds since 1970.
     pub modified: i128,
-    /// What is executed in the step's directory: the absolute path, or the name with a slash that the command gave.
+    /// What is executed in the step's directory: the absolute path, or the name with a slash that
+    /// the command gave.
     pub(super) name: Vec<u8>,
 }
 
@@ -137,7 +165,9 @@ impl Program {
     /// The digest of its content, if that is still what was started.
     #[must_use]
     pub fn digest(&self) -> Option<Digest> {
-        let is_it = |m: &std::fs::Metadata| m.is_file() && m.len() == self.size && modified(m) == self.modified;
+        let is_it = |m: &std::fs::Metadata| {
+            m.is_file() && m.len() == self.size && modified(m) == self.modified
+        };
         // Looked at first: to open a named pipe that somebody put in its place would take for ever.
         std::fs::metadata(&self.path).ok().filter(is_it)?;
         let mut file = std::fs::File::open(&self.path).ok()?;
@@ -164,7 +194,10 @@ pub(in crate::effect) fn resolve(
 ) -> Result<(Program, OwnedFd), SpawnError> {
     let opened = root.open_dir(dir)?;
     if word.is_empty() || word.contains(&0) {
-        return Err(refusal("PROGRAM_NOT_FOUND", "the command has no program".to_owned()));
+        return Err(refusal(
+            "PROGRAM_NOT_FOUND",
+            "the command has no program".to_owned(),
+        ));
     }
     if word.contains(&b'/') {
         let path = root.path.join(dir.to_os()).join(OsStr::from_bytes(word));
@@ -181,7 +214,10 @@ pub(in crate::effect) fn resolve(
         }
         Err(Some(denied)) => Err(refusal(
             "EACCES",
-            format!("`{shown}` was found as `{}`, which is not executable", visible(denied.as_os_str().as_bytes())),
+            format!(
+                "`{shown}` was found as `{}`, which is not executable",
+                visible(denied.as_os_str().as_bytes())
+            ),
         )),
         Err(None) => Err(match find(&search.left_out, word) {
             Ok((path, _)) => {
@@ -191,20 +227,31 @@ pub(in crate::effect) fn resolve(
                     "PROGRAM_IN_REPOSITORY",
                     format!(
                         "`{shown}` is only in `{}`, an entry of PATH that is relative or inside the repository and so left out: name the folder with `tool-path`",
-                        visible(if inside.as_os_str().is_empty() { b"." } else { inside.as_os_str().as_bytes() })
+                        visible(if inside.as_os_str().is_empty() {
+                            b"."
+                        } else {
+                            inside.as_os_str().as_bytes()
+                        })
                     ),
                 )
             }
             Err(_) => refusal(
                 "PROGRAM_NOT_FOUND",
-                format!("`{shown}` is not on the PATH: install it, or name its folder with `tool-path`"),
+                format!(
+                    "`{shown}` is not on the PATH: install it, or name its folder with `tool-path`"
+                ),
             ),
         }),
     }
 }
 
 fn program(path: PathBuf, found: Option<&std::fs::Metadata>, name: Vec<u8>) -> Program {
-    Program { path, size: found.map_or(0, std::fs::Metadata::len), modified: found.map_or(0, modified), name }
+    Program {
+        path,
+        size: found.map_or(0, std::fs::Metadata::len),
+        modified: found.map_or(0, modified),
+        name,
+    }
 }
 
 /// The first file of this name that may be executed, or else the first that may not.
@@ -212,7 +259,9 @@ fn find(folders: &[PathBuf], word: &[u8]) -> Result<(PathBuf, std::fs::Metadata)
     let mut denied = None;
     for folder in folders {
         let path = folder.join(OsStr::from_bytes(word));
-        let Ok(found) = std::fs::metadata(&path) else { continue };
+        let Ok(found) = std::fs::metadata(&path) else {
+            continue;
+        };
         if !found.is_file() {
             continue;
         }
@@ -231,9 +280,15 @@ pub(super) fn explain(errno: i32, path: &Path) -> SpawnError {
     let found = std::fs::metadata(path);
     let message = match (Errno::from_raw_os_error(errno), &found) {
         (Errno::NOENT, Err(_)) => format!("`{shown}` does not exist"),
-        (Errno::NOENT, Ok(_)) => match interpreter(path).and_then(|words| words.into_iter().next()) {
-            Some(name) => format!("`{shown}` asks for the interpreter `{}`, which does not exist", visible(&name)),
-            None => format!("`{shown}` asks for a loader that does not exist: it was built for another system"),
+        (Errno::NOENT, Ok(_)) => match interpreter(path).and_then(|words| words.into_iter().next())
+        {
+            Some(name) => format!(
+                "`{shown}` asks for the interpreter `{}`, which does not exist",
+                visible(&name)
+            ),
+            None => format!(
+                "`{shown}` asks for a loader that does not exist: it was built for another system"
+            ),
         },
         (Errno::ACCESS, Ok(found)) if found.is_dir() => format!("`{shown}` is a directory"),
         (Errno::ACCESS, Ok(found)) if found.permissions().mode() & 0o111 == 0 => {
@@ -241,9 +296,13 @@ pub(super) fn explain(errno: i32, path: &Path) -> SpawnError {
         }
         (Errno::ACCESS, _) => format!("`{shown}` may not be executed here"),
         (Errno::NOEXEC, _) => {
-            format!("`{shown}` is neither a program for this system nor a script that begins with `#!`")
+            format!(
+                "`{shown}` is neither a program for this system nor a script that begins with `#!`"
+            )
         }
-        (Errno::TOOBIG, _) => "the command's words and environment are longer than the system allows".to_owned(),
+        (Errno::TOOBIG, _) => {
+            "the command's words and environment are longer than the system allows".to_owned()
+        }
         (Errno::TXTBSY, _) => format!("`{shown}` is being written to"),
         _ => format!("`{shown}` could not be started: {}", say(&error)),
     };
@@ -254,14 +313,26 @@ pub(super) fn explain(errno: i32, path: &Path) -> SpawnError {
 pub(in crate::effect) fn interpreter(path: &Path) -> Option<Vec<Vec<u8>>> {
     use std::io::Read as _;
     let mut start = Vec::new();
-    std::fs::File::open(path).ok()?.take(256).read_to_end(&mut start).ok()?;
+    std::fs::File::open(path)
+        .ok()?
+        .take(256)
+        .read_to_end(&mut start)
+        .ok()?;
     let line = start.strip_prefix(b"#!")?.split(|b| *b == b'\n').next()?;
-    Some(line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty()).map(<[u8]>::to_vec).collect())
+    Some(
+        line.split(u8::is_ascii_whitespace)
+            .filter(|w| !w.is_empty())
+            .map(<[u8]>::to_vec)
+            .collect(),
+    )
 }
 
 /// Makes a reason.
 pub(super) fn refusal(code: impl Into<String>, message: String) -> SpawnError {
-    SpawnError { code: code.into(), message }
+    SpawnError {
+        code: code.into(),
+        message,
+    }
 }
 
 /// The system's words for an error, in the form of our messages: lower case, without the number.
@@ -269,7 +340,9 @@ pub(in crate::effect) fn say(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or(&text);
     let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
+    chars.next().map_or_else(String::new, |first| {
+        first.to_lowercase().chain(chars).collect()
+    })
 }
 
 /// The system's name for an error.
@@ -294,8 +367,12 @@ pub(super) fn code_of(error: &io::Error) -> String {
         (Errno::TOOBIG, "E2BIG"),
         (Errno::TXTBSY, "ETXTBSY"),
     ];
-    let Some(number) = error.raw_os_error() else { return "EIO".to_owned() };
-    let named = NAMES.iter().find(|(errno, _)| errno.raw_os_error() == number);
+    let Some(number) = error.raw_os_error() else {
+        return "EIO".to_owned();
+    };
+    let named = NAMES
+        .iter()
+        .find(|(errno, _)| errno.raw_os_error() == number);
     named.map_or_else(|| format!("ERRNO_{number}"), |(_, name)| (*name).to_owned())
 }
 
@@ -331,9 +408,15 @@ mod tests {
     fn programs() {
         let (dir, root) = tree();
         let base = dir.path().canonicalize().unwrap();
-        let path = format!(".::bin:{0}/repo/bin:{0}/out/bin:{0}/nowhere", base.display());
+        let path = format!(
+            ".::bin:{0}/repo/bin:{0}/out/bin:{0}/nowhere",
+            base.display()
+        );
         let search = SearchPath::new(&root, Some(path.as_bytes()));
-        assert_eq!(search.to_value(), format!("{0}/out/bin:{0}/nowhere", base.display()).into_bytes());
+        assert_eq!(
+            search.to_value(),
+            format!("{0}/out/bin:{0}/nowhere", base.display()).into_bytes()
+        );
         let tools = search.with_tools(&root, &[RepoPath::parse(b"bin").unwrap()]);
         for (search, dir, word, want) in [
             (&search, ".", "git", Ok("out/bin/git")),
@@ -345,14 +428,28 @@ mod tests {
             (&search, ".", "plain", Err("EACCES")),
             (&search, "sub", "./x", Ok("repo/sub/x")),
             (&search, "leads-in", "./x", Ok("repo/leads-in/x")),
-            (&search, "leads-in-absolutely", "./x", Ok("repo/leads-in-absolutely/x")),
+            (
+                &search,
+                "leads-in-absolutely",
+                "./x",
+                Ok("repo/leads-in-absolutely/x"),
+            ),
             (&search, "leads-out", "git", Err("DIRECTORY_OUTSIDE")),
             (&search, "missing", "git", Err("NO_SUCH_DIRECTORY")),
             (&search, "sub/x", "git", Err("NO_SUCH_DIRECTORY")),
         ] {
-            let got = resolve(&root, search, &RepoPath::parse(dir.as_bytes()).unwrap(), word.as_bytes());
+            let got = resolve(
+                &root,
+                search,
+                &RepoPath::parse(dir.as_bytes()).unwrap(),
+                word.as_bytes(),
+            );
             let got = got.map(|(p, _)| p.path).map_err(|e| e.code);
-            assert_eq!(got, want.map(|p| base.join(p)).map_err(str::to_owned), "{dir} {word}");
+            assert_eq!(
+                got,
+                want.map(|p| base.join(p)).map_err(str::to_owned),
+                "{dir} {word}"
+            );
         }
     }
 
@@ -362,7 +459,12 @@ mod tests {
         let at = |p: &str| dir.path().join(p);
         for (errno, path, code, says) in [
             (Errno::NOENT, "repo/none", "ENOENT", "does not exist"),
-            (Errno::NOENT, "repo/sub/x", "ENOENT", "the interpreter `/nowhere/sh`"),
+            (
+                Errno::NOENT,
+                "repo/sub/x",
+                "ENOENT",
+                "the interpreter `/nowhere/sh`",
+            ),
             (Errno::ACCESS, "out/bin/plain", "EACCES", "chmod +x"),
             (Errno::ACCESS, "out/bin", "EACCES", "is a directory"),
             (Errno::NOEXEC, "repo/sub/x", "ENOEXEC", "#!"),
@@ -372,6 +474,9 @@ mod tests {
             assert_eq!(error.code, code, "{path}");
             assert!(error.message.contains(says), "{}", error.message);
         }
-        assert_eq!(say(&io::Error::from_raw_os_error(Errno::NOSPC.raw_os_error())), "no space left on device");
+        assert_eq!(
+            say(&io::Error::from_raw_os_error(Errno::NOSPC.raw_os_error())),
+            "no space left on device"
+        );
     }
 }

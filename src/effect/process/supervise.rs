@@ -1,10 +1,12 @@
-//! What does a supervisor do? It starts one step at a time and makes sure that nothing of it is left.
+//! What does a supervisor do? It starts one step at a time and makes sure that nothing of it is
+//! left.
 //!
-//! A supervisor is vplan's own program, executed once for each slot, before there is anything to run. It is small, has one
-//! thread, no environment (so that `/proc/PPID/environ` tells a step nothing), no terminal, and no descriptor but its socket.
-//! Linux makes it the parent of every orphan below it (a child subreaper); whatever a step forks, detaches or moves to
-//! another group or session stays below it. When vplan dies, however it dies, the socket closes, and that is an order to
-//! end everything.
+//! A supervisor is vplan's own program, executed once for each slot, before there is anything to
+//! run. It is small, has one thread, no environment (so that `/proc/PPID/environ` tells a step
+//! nothing), no terminal, and no descriptor but its socket. Linux makes it the parent of every
+//! orphan below it (a child subreaper); whatever a step forks, detaches or moves to another group
+//! or session stays below it. When vplan dies, however it dies, the socket closes, and that is an
+//! order to end everything.
 
 use super::frame::{Answer, End, Inbox, Order, Reply, Secret, Start, send_reply, send_socket};
 use super::sys;
@@ -30,18 +32,20 @@ use std::time::{Duration, Instant};
 /// The first argument that makes vplan a supervisor. No user types it.
 pub const ARGUMENT: &str = "__supervise";
 
-/// What is still there when a step has ended may be on its way out: a pipeline's last process, a shell's child. It gets
-/// this long before it counts as left behind.
+/// What is still there when a step has ended may be on its way out: a pipeline's last process, a
+/// shell's child. It gets this long before it counts as left behind.
 const COURTESY: Duration = Duration::from_millis(50);
-/// How long vplan may take to stop a step whose time is over before it is taken for one that stands still.
+/// How long vplan may take to stop a step whose time is over before it is taken for one that stands
+/// still.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How long a sweep may see nobody end before it gives up: another user's processes, a process stuck in the kernel.
+/// How long a sweep may see nobody end before it gives up: another user's processes, a process
+/// stuck in the kernel.
 const STUCK: Duration = Duration::from_secs(10);
 /// `__WALL` (wait(2)): also children that were not made by a plain fork.
 const ALL_KINDS: u32 = 0x4000_0000;
 
-/// Runs as a supervisor if the arguments say so. Must be called before anything else, with one thread, no descriptor open
-/// but the standard ones and standard input a socket to vplan.
+/// Runs as a supervisor if the arguments say so. Must be called before anything else, with one
+/// thread, no descriptor open but the standard ones and standard input a socket to vplan.
 #[must_use]
 pub fn supervise_if_asked() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
@@ -49,7 +53,11 @@ pub fn supervise_if_asked() -> Option<ExitCode> {
         return None;
     }
     // There is nobody to tell; vplan sees the socket close.
-    Some(if Supervisor::new().and_then(Supervisor::serve).is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Some(if Supervisor::new().and_then(Supervisor::serve).is_ok() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 struct Supervisor {
@@ -58,7 +66,8 @@ struct Supervisor {
     inbox: Inbox,
     /// The number and the secret of the last start, which every answer carries.
     last: (u64, Secret),
-    /// When vplan should have stopped the last step at the latest; once it is over, a vplan that stands still is told to go on.
+    /// When vplan should have stopped the last step at the latest; once it is over, a vplan that
+    /// stands still is told to go on.
     due: Option<Instant>,
     /// Steps have lost what reaches beyond their own processes.
     is_bounded: bool,
@@ -88,7 +97,8 @@ struct Running {
     progress: Instant,
 }
 
-/// The time limit of a step by the supervisor's own clock, for when vplan cannot keep it. It stands still while the tree does.
+/// The time limit of a step by the supervisor's own clock, for when vplan cannot keep it. It stands
+/// still while the tree does.
 struct Time {
     /// When the limit is over.
     limit: Instant,
@@ -101,7 +111,11 @@ struct Time {
 impl Time {
     fn of(start: &Start) -> Option<Self> {
         let limit = Instant::now().checked_add(Duration::from_millis(start.limit_ms))?;
-        Some(Self { limit, grace: Duration::from_millis(start.grace_ms), frozen: None })
+        Some(Self {
+            limit,
+            grace: Duration::from_millis(start.grace_ms),
+            frozen: None,
+        })
     }
 
     fn thaw(&mut self) {
@@ -112,7 +126,11 @@ impl Time {
 
     /// Whether so much time is over since the limit.
     fn is_over(&self, by: Duration) -> bool {
-        self.frozen.is_none() && self.limit.checked_add(by).is_some_and(|at| at <= Instant::now())
+        self.frozen.is_none()
+            && self
+                .limit
+                .checked_add(by)
+                .is_some_and(|at| at <= Instant::now())
     }
 }
 
@@ -122,7 +140,8 @@ impl Supervisor {
         sys::close_others(&[first.as_fd()]);
         // From here on no process of the same user reaches its memory or its descriptors.
         rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-        // A process that leads its group already cannot lead a session; one that vplan starts does not.
+        // A process that leads its group already cannot lead a session; one that vplan starts does
+        // not.
         rustix::process::setsid()?;
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
         // A step may have stopped it (SIGSTOP); then it could not see that vplan is gone.
@@ -131,22 +150,47 @@ impl Supervisor {
         sys::reset_signals();
         let _ = rustix::process::chdir("/");
         let children = sys::child_signals()?;
-        // What a step writes into a core file has no reader here, and may hold what was granted to it.
-        let none = Rlimit { current: Some(0), maximum: Some(0) };
+        // What a step writes into a core file has no reader here, and may hold what was granted to
+        // it.
+        let none = Rlimit {
+            current: Some(0),
+            maximum: Some(0),
+        };
         let _ = rustix::process::setrlimit(Resource::Core, none);
         // The first socket was within reach of others for a moment; this one never was.
-        let (socket, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+        let (socket, theirs) = socketpair(
+            AddressFamily::UNIX,
+            SocketType::STREAM,
+            SocketFlags::CLOEXEC,
+            None,
+        )?;
         send_socket(first.as_fd(), theirs.as_fd())?;
         let inbox = Inbox::new(16 * 1024);
-        Ok(Self { socket, children, inbox, last: (0, [0; 16]), due: None, is_bounded: false, orphaned: false })
+        Ok(Self {
+            socket,
+            children,
+            inbox,
+            last: (0, [0; 16]),
+            due: None,
+            is_bounded: false,
+            orphaned: false,
+        })
     }
 
     fn answer(&self, answer: Answer) -> io::Result<()> {
         let (number, secret) = self.last;
-        send_reply(self.socket.as_fd(), Reply { number, secret, answer })
+        send_reply(
+            self.socket.as_fd(),
+            Reply {
+                number,
+                secret,
+                answer,
+            },
+        )
     }
 
-    /// Serves nobody that another process than vplan's own tracer looks at, and takes from steps what reaches beyond their own processes.
+    /// Serves nobody that another process than vplan's own tracer looks at, and takes from steps
+    /// what reaches beyond their own processes.
     fn secure(&mut self, start: &Start) -> io::Result<()> {
         let tracer = tree::tracer();
         if tracer != 0 && tracer != start.tracer {
@@ -169,18 +213,28 @@ impl Supervisor {
             while let Some(order) = self.inbox.next_order()? {
                 match order {
                     Order::Start(number, start) => {
-                        let (Some(dir), Some(stdout), Some(stderr)) =
-                            (self.inbox.next_fd(), self.inbox.next_fd(), self.inbox.next_fd())
-                        else {
+                        let (Some(dir), Some(stdout), Some(stderr)) = (
+                            self.inbox.next_fd(),
+                            self.inbox.next_fd(),
+                            self.inbox.next_fd(),
+                        ) else {
                             return Err(io::ErrorKind::InvalidData.into());
                         };
-                        let stdin = if start.input { self.inbox.next_fd() } else { None };
+                        let stdin = if start.input {
+                            self.inbox.next_fd()
+                        } else {
+                            None
+                        };
                         self.secure(&start)?;
                         self.last = (number, start.secret);
-                        // The pipes stay open here until vplan has been told: it wakes up once, for the answer, and not
-                        // for each stream's end.
-                        let answer =
-                            self.run(number, &start, [dir, stdout.try_clone()?, stderr.try_clone()?], stdin)?;
+                        // The pipes stay open here until vplan has been told: it wakes up once, for
+                        // the answer, and not for each stream's end.
+                        let answer = self.run(
+                            number,
+                            &start,
+                            [dir, stdout.try_clone()?, stderr.try_clone()?],
+                            stdin,
+                        )?;
                         if !self.orphaned {
                             self.answer(answer)?;
                         }
@@ -218,10 +272,20 @@ impl Supervisor {
         }
     }
 
-    fn run(&mut self, number: u64, start: &Start, fds: [OwnedFd; 3], stdin: Option<OwnedFd>) -> io::Result<Answer> {
+    fn run(
+        &mut self,
+        number: u64,
+        start: &Start,
+        fds: [OwnedFd; 3],
+        stdin: Option<OwnedFd>,
+    ) -> io::Result<Answer> {
         let leader = match spawn(start, fds, stdin) {
             Ok(leader) => leader,
-            Err(error) => return Ok(Answer::Refused(error.raw_os_error().unwrap_or(Errno::INVAL.raw_os_error()))),
+            Err(error) => {
+                return Ok(Answer::Refused(
+                    error.raw_os_error().unwrap_or(Errno::INVAL.raw_os_error()),
+                ));
+            }
         };
         let mut running = Running {
             number,
@@ -237,32 +301,53 @@ impl Supervisor {
             leaked: 0,
             progress: Instant::now(),
         };
-        self.due = running.time.as_ref().and_then(|time| time.limit.checked_add(PATIENCE));
+        self.due = running
+            .time
+            .as_ref()
+            .and_then(|time| time.limit.checked_add(PATIENCE));
         let survivors = self.attend(&mut running)?;
         let _ = rustix::process::chdir("/");
         let status = running.ended.map_or(-9, |(status, _)| status);
-        Ok(Answer::Ended(End { status, leaked: running.leaked, survivors, timed_out: running.timed_out }))
+        Ok(Answer::Ended(End {
+            status,
+            leaked: running.leaked,
+            survivors,
+            timed_out: running.timed_out,
+        }))
     }
 
-    /// Waits until nothing is left of a step, and obeys orders about it. Gives how many could not be ended.
+    /// Waits until nothing is left of a step, and obeys orders about it. Gives how many could not
+    /// be ended.
     fn attend(&mut self, running: &mut Running) -> io::Result<u32> {
         let mut pause = Duration::ZERO;
         // Chains that fork and exit make new dead processes faster than one can wait for them.
         let mut most = REAPED;
         loop {
-            let Some(all) = reap(running, most)? else { return Ok(0) };
+            let Some(all) = reap(running, most)? else {
+                return Ok(0);
+            };
             self.keep_time(running);
             let timeout = if self.must_sweep(running) {
-                running.left = running.ended.is_some() && !running.terminated && !running.killed && !self.orphaned;
+                running.left = running.ended.is_some()
+                    && !running.terminated
+                    && !running.killed
+                    && !self.orphaned;
                 let children = tree::own_children();
                 most = children.len().max(REAPED);
                 let new = tree::walk(&children, Do::Kill, |_| true, &mut running.swept);
                 if running.left {
-                    running.leaked = running.leaked.saturating_add(u32::try_from(new).unwrap_or(u32::MAX));
+                    running.leaked = running
+                        .leaked
+                        .saturating_add(u32::try_from(new).unwrap_or(u32::MAX));
                 }
-                // A chain of processes that fork and exit is caught by looking again at once; others need time to die.
+                // A chain of processes that fork and exit is caught by looking again at once;
+                // others need time to die.
                 let again = new > 0 || !all;
-                pause = if again { Duration::ZERO } else { (pause * 2).clamp(MILLISECOND, 50 * MILLISECOND) };
+                pause = if again {
+                    Duration::ZERO
+                } else {
+                    (pause * 2).clamp(MILLISECOND, 50 * MILLISECOND)
+                };
                 if running.progress.elapsed() > STUCK {
                     return Ok(u32::try_from(tree::own_children().len()).unwrap_or(u32::MAX));
                 }
@@ -270,19 +355,26 @@ impl Supervisor {
             } else if !all {
                 Some(Duration::ZERO)
             } else {
-                let ended = running.ended.filter(|_| !running.terminated && running.frozen.is_empty());
-                let ended = ended.map(|(_, at)| COURTESY.saturating_sub(at.elapsed()).max(MILLISECOND));
-                [ended, self.until_time(running)].into_iter().flatten().min()
+                let ended = running
+                    .ended
+                    .filter(|_| !running.terminated && running.frozen.is_empty());
+                let ended =
+                    ended.map(|(_, at)| COURTESY.saturating_sub(at.elapsed()).max(MILLISECOND));
+                [ended, self.until_time(running)]
+                    .into_iter()
+                    .flatten()
+                    .min()
             };
             self.wait(running, timeout)?;
         }
     }
 
-    /// Does what vplan should have done by now: takes note that the time is over, tells a vplan that stands still to go on, and in the end
-    /// ends the tree.
+    /// Does what vplan should have done by now: takes note that the time is over, tells a vplan
+    /// that stands still to go on, and in the end ends the tree.
     fn keep_time(&mut self, running: &mut Running) {
         let Some(time) = &running.time else { return };
-        running.timed_out |= running.ended.is_none() && !running.terminated && time.is_over(Duration::ZERO);
+        running.timed_out |=
+            running.ended.is_none() && !running.terminated && time.is_over(Duration::ZERO);
         if time.is_over(time.grace) && !running.killed {
             running.killed = true;
             running.progress = Instant::now();
@@ -294,7 +386,10 @@ impl Supervisor {
 
     /// How long until there is something to do about the time limit.
     fn until_time(&self, running: &Running) -> Option<Duration> {
-        let time = running.time.as_ref().filter(|time| time.frozen.is_none() && !running.killed)?;
+        let time = running
+            .time
+            .as_ref()
+            .filter(|time| time.frozen.is_none() && !running.killed)?;
         let next = if !running.timed_out && running.ended.is_none() {
             time.limit
         } else if self.due.is_some() {
@@ -302,11 +397,16 @@ impl Supervisor {
         } else {
             time.limit.checked_add(time.grace)?
         };
-        Some(next.saturating_duration_since(Instant::now()).max(MILLISECOND))
+        Some(
+            next.saturating_duration_since(Instant::now())
+                .max(MILLISECOND),
+        )
     }
 
     fn must_sweep(&self, running: &Running) -> bool {
-        let left_behind = running.ended.is_some_and(|(_, at)| at.elapsed() >= COURTESY)
+        let left_behind = running
+            .ended
+            .is_some_and(|(_, at)| at.elapsed() >= COURTESY)
             && !running.terminated
             && running.frozen.is_empty();
         self.orphaned || running.killed || left_behind
@@ -315,9 +415,16 @@ impl Supervisor {
     /// Waits for a child's end or an order, whichever comes first, and obeys.
     fn wait(&mut self, running: &mut Running, timeout: Option<Duration>) -> io::Result<()> {
         let timeout = timeout.and_then(|t| Timespec::try_from(t).ok());
-        let mut fds = [PollFd::new(&self.children, PollFlags::IN), PollFd::new(&self.socket, PollFlags::IN)];
+        let mut fds = [
+            PollFd::new(&self.children, PollFlags::IN),
+            PollFd::new(&self.socket, PollFlags::IN),
+        ];
         // An orphan's socket is readable for ever.
-        let watched = if self.orphaned { fds.get_mut(..1) } else { fds.get_mut(..) };
+        let watched = if self.orphaned {
+            fds.get_mut(..1)
+        } else {
+            fds.get_mut(..)
+        };
         match poll(watched.unwrap_or_default(), timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
@@ -343,7 +450,12 @@ impl Supervisor {
                 running.terminated = true;
                 self.due = None;
                 running.frozen.clear();
-                tree::walk(&tree::own_children(), Do::Terminate, |_| true, &mut BTreeSet::new());
+                tree::walk(
+                    &tree::own_children(),
+                    Do::Terminate,
+                    |_| true,
+                    &mut BTreeSet::new(),
+                );
             }
             Order::Kill(n) if *n == number => {
                 if !running.killed {
@@ -353,14 +465,21 @@ impl Supervisor {
                 self.due = None;
             }
             Order::Freeze(n) => {
-                // Whoever is stopped cannot fork; a walk that finds nobody new has stopped them all.
+                // Whoever is stopped cannot fork; a walk that finds nobody new has stopped them
+                // all.
                 if *n == number {
                     if let Some(time) = &mut running.time {
                         time.frozen.get_or_insert_with(Instant::now);
                     }
                     self.due = None;
                     for _ in 0..1_000 {
-                        if tree::walk(&tree::own_children(), Do::Freeze, |_| true, &mut running.frozen) == 0 {
+                        if tree::walk(
+                            &tree::own_children(),
+                            Do::Freeze,
+                            |_| true,
+                            &mut running.frozen,
+                        ) == 0
+                        {
                             break;
                         }
                     }
@@ -373,10 +492,16 @@ impl Supervisor {
                     self.due = time.limit.checked_add(PATIENCE);
                 }
                 let frozen = std::mem::take(&mut running.frozen);
-                tree::walk(&tree::own_children(), Do::Thaw, |seen| frozen.contains(seen), &mut BTreeSet::new());
+                tree::walk(
+                    &tree::own_children(),
+                    Do::Thaw,
+                    |seen| frozen.contains(seen),
+                    &mut BTreeSet::new(),
+                );
                 running.progress = Instant::now();
             }
-            // About a step that has ended. A second start cannot be: vplan waits for the answer to the first.
+            // About a step that has ended. A second start cannot be: vplan waits for the answer to
+            // the first.
             Order::Start(..) | Order::Terminate(_) | Order::Kill(_) | Order::Thaw(_) => {}
         }
         Ok(())
@@ -387,11 +512,12 @@ const MILLISECOND: Duration = Duration::from_millis(1);
 /// How many are waited for at least before orders and the living are looked after again.
 const REAPED: usize = 100;
 
-/// Takes the status of those who have ended, but of no more than `most`; gives whether these were all. `None` when there is nobody
-/// left at all.
+/// Takes the status of those who have ended, but of no more than `most`; gives whether these were
+/// all. `None` when there is nobody left at all.
 fn reap(running: &mut Running, most: usize) -> io::Result<Option<bool>> {
     for _ in 0..most {
-        match rustix::process::wait(WaitOptions::NOHANG | WaitOptions::from_bits_retain(ALL_KINDS)) {
+        match rustix::process::wait(WaitOptions::NOHANG | WaitOptions::from_bits_retain(ALL_KINDS))
+        {
             Ok(None) => return Ok(Some(true)),
             Ok(Some((pid, status))) => {
                 running.progress = Instant::now();
@@ -399,7 +525,9 @@ fn reap(running: &mut Running, most: usize) -> io::Result<Option<bool>> {
                     running.leaked = running.leaked.saturating_add(1);
                 }
                 if pid == running.leader && running.ended.is_none() {
-                    let status = status.exit_status().or_else(|| status.terminating_signal().map(|s| -s));
+                    let status = status
+                        .exit_status()
+                        .or_else(|| status.terminating_signal().map(|s| -s));
                     running.ended = status.map(|s| (s, Instant::now()));
                 }
             }
@@ -411,18 +539,30 @@ fn reap(running: &mut Running, most: usize) -> io::Result<Option<bool>> {
     Ok(Some(false))
 }
 
-/// Starts the step in a process group of its own, in the supervisor's session, which has no terminal; a step that does not
-/// lead the session cannot get one by opening it either.
-fn spawn(start: &Start, [dir, stdout, stderr]: [OwnedFd; 3], stdin: Option<OwnedFd>) -> io::Result<Pid> {
+/// Starts the step in a process group of its own, in the supervisor's session, which has no
+/// terminal; a step that does not lead the session cannot get one by opening it either.
+fn spawn(
+    start: &Start,
+    [dir, stdout, stderr]: [OwnedFd; 3],
+    stdin: Option<OwnedFd>,
+) -> io::Result<Pid> {
     rustix::process::fchdir(&dir)?;
     drop(dir);
-    let (name, words) = start.argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let (name, words) = start
+        .argv
+        .split_first()
+        .ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(OsStr::from_bytes(&start.program));
     command
         .arg0(OsStr::from_bytes(name))
         .args(words.iter().map(|w| OsStr::from_bytes(w)))
         .env_clear()
-        .envs(start.env.iter().map(|(n, v)| (OsStr::from_bytes(n), OsStr::from_bytes(v))))
+        .envs(
+            start
+                .env
+                .iter()
+                .map(|(n, v)| (OsStr::from_bytes(n), OsStr::from_bytes(v))),
+        )
         .stdin(stdin.map_or_else(Stdio::null, Stdio::from))
         .stdout(stdout)
         .stderr(stderr)

@@ -1,5 +1,8 @@
 //! Which few calls of the system have no safe form? All of vplan's `unsafe` code is in this file.
-#![expect(unsafe_code, reason = "signal dispositions, masks and foreign descriptors have no safe interface")]
+#![expect(
+    unsafe_code,
+    reason = "signal dispositions, masks and foreign descriptors have no safe interface"
+)]
 
 use rustix::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use rustix::process::Signal;
@@ -23,7 +26,8 @@ const CHILD: c_int = 17;
 const FILE_SIZE: c_int = 25;
 const CLOSE_ON_EXEC_NONBLOCK: c_int = 0o2_004_000;
 
-// The numbers above are those of Linux on x86, ARM, RISC-V, POWER and s390; MIPS, SPARC and Alpha have others.
+// The numbers above are those of Linux on x86, ARM, RISC-V, POWER and s390; MIPS, SPARC and Alpha
+// have others.
 #[cfg(not(all(
     target_os = "linux",
     any(
@@ -39,9 +43,14 @@ const CLOSE_ON_EXEC_NONBLOCK: c_int = 0o2_004_000;
 )))]
 compile_error!("the supervisor knows the signal numbers of Linux on common processors only");
 
-// Rust's library asks for the unwinder as a shared library; from the archive that every gcc brings, each start of vplan, and of each
-// supervisor, is a tenth of a millisecond shorter. The archive defines what that library does; nothing is called from here.
-#[cfg(all(target_os = "linux", target_env = "gnu", not(target_feature = "crt-static")))]
+// Rust's library asks for the unwinder as a shared library; from the archive that every gcc brings,
+// each start of vplan, and of each supervisor, is a tenth of a millisecond shorter. The archive
+// defines what that library does; nothing is called from here.
+#[cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    not(target_feature = "crt-static")
+))]
 #[link(name = "gcc_eh", kind = "static", modifiers = "-bundle")]
 unsafe extern "C" {}
 
@@ -61,22 +70,24 @@ fn only(number: c_int) -> SignalSet {
 }
 
 fn mask(how: c_int, set: &SignalSet) {
-    // SAFETY: `set` is a valid set, laid out as the C library expects, and the old one is not asked for. The call changes
-    // nothing but this thread's mask.
+    // SAFETY: `set` is a valid set, laid out as the C library expects, and the old one is not asked
+    // for. The call changes nothing but this thread's mask.
     let _ = unsafe { sigprocmask(how, set, std::ptr::null_mut()) };
 }
 
 extern "C" fn nothing(_: c_int) {}
 
-/// Signals by which the system tells a process of its own fault. All others a step, or whoever signals everybody, could only
-/// send to its supervisor in passing. They are caught rather than ignored, because what is caught becomes the default again
-/// when a step is executed, and what is ignored stays ignored.
+/// Signals by which the system tells a process of its own fault. All others a step, or whoever
+/// signals everybody, could only send to its supervisor in passing. They are caught rather than
+/// ignored, because what is caught becomes the default again when a step is executed, and what is
+/// ignored stays ignored.
 const OWN_FAULTS: [c_int; 7] = [4, 5, 6, 7, 8, 11, 31];
 /// SIGCHLD, which is read elsewhere, SIGCONT, and what nobody notices anyway: SIGURG and SIGWINCH.
 const HARMLESS: [c_int; 4] = [CHILD, 18, 23, 28];
 
-/// Undoes whatever was inherited: every signal has its default disposition, but that the ones by which a supervisor could
-/// be ended in passing do nothing; no signal is blocked but SIGCHLD, which [`child_signals`] reads.
+/// Undoes whatever was inherited: every signal has its default disposition, but that the ones by
+/// which a supervisor could be ended in passing do nothing; no signal is blocked but SIGCHLD, which
+/// [`child_signals`] reads.
 pub(super) fn reset_signals() {
     for number in 1..=64 {
         let handler = if OWN_FAULTS.contains(&number) || HARMLESS.contains(&number) {
@@ -84,20 +95,23 @@ pub(super) fn reset_signals() {
         } else {
             nothing as *const () as usize
         };
-        // SAFETY: the handler is the default or a function that does nothing, which is safe at any moment. SIGKILL, SIGSTOP
-        // and the C library's own signals are refused by the call, which is fine.
+        // SAFETY: the handler is the default or a function that does nothing, which is safe at any
+        // moment. SIGKILL, SIGSTOP and the C library's own signals are refused by the call,
+        // which is fine.
         let _ = unsafe { signal(number, handler) };
     }
     mask(SET, &only(CHILD));
 }
 
-/// Makes writes beyond `ulimit -f` fail with EFBIG instead of ending the process. Steps get the default again.
+/// Makes writes beyond `ulimit -f` fail with EFBIG instead of ending the process. Steps get the
+/// default again.
 pub(super) fn ignore_file_size_signal() {
     // SAFETY: ignoring a signal installs no code.
     let _ = unsafe { signal(FILE_SIZE, IGNORE) };
 }
 
-/// What a process does on a signal, as the C library keeps it. Never looked into; no library's is larger.
+/// What a process does on a signal, as the C library keeps it. Never looked into; no library's is
+/// larger.
 #[repr(C, align(16))]
 struct Disposition([u8; 256]);
 
@@ -110,17 +124,27 @@ pub(in crate::effect) fn give_back(heard: Signal) {
     let mut before = Disposition([0; 256]);
     // SAFETY: it is only asked for, and there is more room than any library writes.
     if unsafe { sigaction(number, std::ptr::null(), &raw mut before) } == 0 {
-        GIVEN_BACK.lock().unwrap_or_else(PoisonError::into_inner).insert(number, before);
+        GIVEN_BACK
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(number, before);
     }
-    // SAFETY: the default disposition installs no code. What a handler of another thread may still be doing, it ends.
+    // SAFETY: the default disposition installs no code. What a handler of another thread may still
+    // be doing, it ends.
     let _ = unsafe { signal(number, DEFAULT) };
 }
 
-/// Undoes [`give_back`]. The runtime installs its handler once in a process, so that a second run would not hear anything.
+/// Undoes [`give_back`]. The runtime installs its handler once in a process, so that a second run
+/// would not hear anything.
 pub(in crate::effect) fn take_again(heard: Signal) {
     let number = heard.as_raw();
-    if let Some(before) = GIVEN_BACK.lock().unwrap_or_else(PoisonError::into_inner).remove(&number) {
-        // SAFETY: the library gave it for this very signal, and its handler, the runtime's, is there as long as the process.
+    if let Some(before) = GIVEN_BACK
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .remove(&number)
+    {
+        // SAFETY: the library gave it for this very signal, and its handler, the runtime's, is
+        // there as long as the process.
         let _ = unsafe { sigaction(number, &raw const before, std::ptr::null_mut()) };
     }
 }
@@ -136,8 +160,8 @@ pub(super) fn child_signals() -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Runs `start` with an empty signal mask, which is what the process that it starts inherits. A SIGCHLD that arrives
-/// meanwhile is lost: look for ended children afterwards.
+/// Runs `start` with an empty signal mask, which is what the process that it starts inherits. A
+/// SIGCHLD that arrives meanwhile is lost: look for ended children afterwards.
 pub(super) fn with_open_mask<T>(start: impl FnOnce() -> T) -> T {
     mask(UNBLOCK, &only(CHILD));
     let made = start();
@@ -145,11 +169,12 @@ pub(super) fn with_open_mask<T>(start: impl FnOnce() -> T) -> T {
     made
 }
 
-/// Runs `start` with every signal blocked in this thread, which is what the process that it starts inherits: a Ctrl-C that
-/// comes before that process has left the terminal's group cannot end it.
+/// Runs `start` with every signal blocked in this thread, which is what the process that it starts
+/// inherits: a Ctrl-C that comes before that process has left the terminal's group cannot end it.
 pub(super) fn with_closed_mask<T>(start: impl FnOnce() -> T) -> T {
     let mut old = SignalSet([0; 16]);
-    // SAFETY: both sets are valid and laid out as the C library expects; the call changes nothing but this thread's mask.
+    // SAFETY: both sets are valid and laid out as the C library expects; the call changes nothing
+    // but this thread's mask.
     let _ = unsafe { sigprocmask(BLOCK, &SignalSet([u64::MAX; 16]), &raw mut old) };
     let made = start();
     mask(SET, &old);
@@ -158,13 +183,18 @@ pub(super) fn with_closed_mask<T>(start: impl FnOnce() -> T) -> T {
 
 /// Keeps every descriptor from 3 on, but those listed, from being seen by a step, and closes it.
 pub(super) fn close_others(keep: &[BorrowedFd<'_>]) {
-    let Ok(listing) = std::fs::read_dir("/proc/self/fd") else { return };
+    let Ok(listing) = std::fs::read_dir("/proc/self/fd") else {
+        return;
+    };
     // The listing's own descriptor is among the names; it is closed when the listing ends.
-    let numbers: Vec<i32> = listing.filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok()).collect();
+    let numbers: Vec<i32> = listing
+        .filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok())
+        .collect();
     for number in numbers {
         if number > 2 && keep.iter().all(|k| k.as_raw_fd() != number) {
-            // SAFETY: called once, first thing in a new process, when nothing but `keep` owns a descriptor. The number may be
-            // no longer open (the listing's own), which is asked first.
+            // SAFETY: called once, first thing in a new process, when nothing but `keep` owns a
+            // descriptor. The number may be no longer open (the listing's own), which
+            // is asked first.
             unsafe {
                 if rustix::io::fcntl_getfd(BorrowedFd::borrow_raw(number)).is_ok() {
                     rustix::io::close(number);
@@ -176,7 +206,8 @@ pub(super) fn close_others(keep: &[BorrowedFd<'_>]) {
 
 /// Has the runtime, in which this must be called, watch whether a descriptor is readable.
 pub(super) fn watched(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: an `OwnedFd` stays open and keeps its number as long as it lives, and the result owns it.
+    // SAFETY: an `OwnedFd` stays open and keeps its number as long as it lives, and the result owns
+    // it.
     Ok(unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }?)
 }
 

@@ -2,11 +2,13 @@
 
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitStatus, kill_process, kill_process_group, pidfd_open, pidfd_send_signal,
+    Pid, PidfdFlags, Signal, WaitStatus, kill_process, kill_process_group, pidfd_open,
+    pidfd_send_signal,
 };
 use std::collections::BTreeSet;
 
-/// A process that was seen below this one. Number and start time together name a process, because numbers are used again.
+/// A process that was seen below this one. Number and start time together name a process, because
+/// numbers are used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Seen {
     pub pid: i32,
@@ -25,7 +27,8 @@ struct Stat {
 }
 
 impl Stat {
-    /// Nothing of it runs any more. The state is that of the first thread, which can end before the others.
+    /// Nothing of it runs any more. The state is that of the first thread, which can end before the
+    /// others.
     fn is_dead(&self) -> bool {
         matches!(self.state, b'Z' | b'X' | b'x') && self.threads <= 1
     }
@@ -53,11 +56,14 @@ pub(super) fn is_stopped(pid: Pid) -> bool {
 /// Who traces this process: 0 for no process.
 pub(super) fn tracer() -> i32 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let number = status.lines().find_map(|line| line.strip_prefix("TracerPid:")?.trim().parse().ok());
+    let number = status
+        .lines()
+        .find_map(|line| line.strip_prefix("TracerPid:")?.trim().parse().ok());
     number.unwrap_or(0)
 }
 
-/// Reads proc(5), `/proc/PID/stat`: the second field is a name in parentheses and may hold anything.
+/// Reads proc(5), `/proc/PID/stat`: the second field is a name in parentheses and may hold
+/// anything.
 fn parse_stat(text: &[u8]) -> Option<Stat> {
     let end = text.iter().rposition(|b| *b == b')')?;
     let rest = std::str::from_utf8(text.get(end + 1..)?).ok()?;
@@ -68,19 +74,30 @@ fn parse_stat(text: &[u8]) -> Option<Stat> {
     let session = fields.next()?.parse().ok()?;
     let threads = fields.nth(13)?.parse().ok()?;
     let started = fields.nth(1)?.parse().ok()?;
-    Some(Stat { state, parent, group, session, threads, started })
+    Some(Stat {
+        state,
+        parent,
+        group,
+        session,
+        threads,
+        started,
+    })
 }
 
 /// The children of a process, of all its threads.
 fn children(pid: Pid) -> Vec<Pid> {
-    let Ok(threads) = std::fs::read_dir(format!("/proc/{}/task", pid.as_raw_pid())) else { return Vec::new() };
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{}/task", pid.as_raw_pid())) else {
+        return Vec::new();
+    };
     let mut found = Vec::new();
     for thread in threads.flatten() {
         match std::fs::read(thread.path().join("children")) {
             Ok(text) => found.extend(
-                text.split(|b| *b == b' ').filter_map(|n| Pid::from_raw(std::str::from_utf8(n).ok()?.parse().ok()?)),
+                text.split(|b| *b == b' ')
+                    .filter_map(|n| Pid::from_raw(std::str::from_utf8(n).ok()?.parse().ok()?)),
             ),
-            // A thread that is gone has no children; a kernel without these files (CONFIG_PROC_CHILDREN) has another way.
+            // A thread that is gone has no children; a kernel without these files
+            // (CONFIG_PROC_CHILDREN) has another way.
             Err(_) if thread.path().exists() => return children_by_scan(pid),
             Err(_) => {}
         }
@@ -89,7 +106,9 @@ fn children(pid: Pid) -> Vec<Pid> {
 }
 
 fn children_by_scan(pid: Pid) -> Vec<Pid> {
-    let Ok(all) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let Ok(all) = std::fs::read_dir("/proc") else {
+        return Vec::new();
+    };
     all.flatten()
         .filter_map(|e| Pid::from_raw(e.file_name().to_str()?.parse().ok()?))
         .filter(|child| stat(*child).is_some_and(|s| s.parent == pid.as_raw_pid()))
@@ -111,9 +130,10 @@ pub(super) enum Do {
 
 /// The process groups that one pass over the children of this process has ended.
 ///
-/// Of a chain of processes that fork and exit, whoever is looked at is gone already, but all are of one group, and a signal to a
-/// group reaches all of it at one moment. It reaches no stranger: a group is within one session, the session of what a supervisor
-/// has started holds nobody else, and no other group gets its number while a child of it has not been waited for.
+/// Of a chain of processes that fork and exit, whoever is looked at is gone already, but all are of
+/// one group, and a signal to a group reaches all of it at one moment. It reaches no stranger: a
+/// group is within one session, the session of what a supervisor has started holds nobody else, and
+/// no other group gets its number while a child of it has not been waited for.
 pub(super) struct Groups {
     own: i32,
     killed: BTreeSet<i32>,
@@ -121,13 +141,18 @@ pub(super) struct Groups {
 
 impl Groups {
     pub(super) fn new() -> Self {
-        // Not by getpgrp(2), whose 0 for a group of another PID namespace the binding takes for an impossible number.
+        // Not by getpgrp(2), whose 0 for a group of another PID namespace the binding takes for an
+        // impossible number.
         let own = stat(rustix::process::getpid()).map_or(0, |s| s.group);
-        Self { own, killed: BTreeSet::new() }
+        Self {
+            own,
+            killed: BTreeSet::new(),
+        }
     }
 
-    /// Ends the group of a child that has not been waited for. Not this process's own, which a step of the same session can join;
-    /// nor those of another PID namespace, which have no number here.
+    /// Ends the group of a child that has not been waited for. Not this process's own, which a step
+    /// of the same session can join; nor those of another PID namespace, which have no number
+    /// here.
     pub(super) fn kill(&mut self, group: i32) {
         if let Some(pid) = Pid::from_raw(group)
             && group > 1
@@ -142,25 +167,35 @@ impl Groups {
 /// Whether a process with this number has been reached.
 pub(super) fn has(reached: &BTreeSet<Seen>, pid: Pid) -> bool {
     let pid = pid.as_raw_pid();
-    reached.range(Seen { pid, started: 0 }..).next().is_some_and(|seen| seen.pid == pid)
+    reached
+        .range(Seen { pid, started: 0 }..)
+        .next()
+        .is_some_and(|seen| seen.pid == pid)
 }
 
-/// By SIGKILL, as everything is that a sweep ends; also what was reached with its group, before anyone saw it alive.
+/// By SIGKILL, as everything is that a sweep ends; also what was reached with its group, before
+/// anyone saw it alive.
 pub(super) fn was_killed(status: WaitStatus) -> bool {
     status.terminating_signal() == Some(Signal::KILL.as_raw())
 }
 
-/// Walks the trees below `roots`, children of this process, and does `what` to each process that lives and that `of`
-/// admits. Adds those that were reached to `reached` and counts the new ones; a process that may not be signalled is not
-/// reached.
+/// Walks the trees below `roots`, children of this process, and does `what` to each process that
+/// lives and that `of` admits. Adds those that were reached to `reached` and counts the new ones; a
+/// process that may not be signalled is not reached.
 ///
-/// INVARIANT (no stranger): a signal goes to a process only while it is certain that the number still names it. A child of
-/// this very process keeps its number until this process has waited for it; any other is held by a descriptor first, and
-/// its parent is asked for once more after that. [`Groups`] says why those of children may be killed.
+/// INVARIANT (no stranger): a signal goes to a process only while it is certain that the number
+/// still names it. A child of this very process keeps its number until this process has waited for
+/// it; any other is held by a descriptor first, and its parent is asked for once more after that.
+/// [`Groups`] says why those of children may be killed.
 ///
-/// The newest first: of a chain that changes its group with each link only the newest lives, and to look at thousands of dead ones
-/// takes longer than a link does.
-pub(super) fn walk(roots: &[Pid], what: Do, of: impl Fn(&Seen) -> bool, reached: &mut BTreeSet<Seen>) -> usize {
+/// The newest first: of a chain that changes its group with each link only the newest lives, and to
+/// look at thousands of dead ones takes longer than a link does.
+pub(super) fn walk(
+    roots: &[Pid],
+    what: Do,
+    of: impl Fn(&Seen) -> bool,
+    reached: &mut BTreeSet<Seen>,
+) -> usize {
     let me = rustix::process::getpid();
     let mut new = 0;
     let mut todo: Vec<(Pid, Pid)> = roots.iter().map(|child| (*child, me)).collect();
@@ -180,7 +215,10 @@ pub(super) fn walk(roots: &[Pid], what: Do, of: impl Fn(&Seen) -> bool, reached:
         // Its children before itself: when it has been killed, they have moved up to this process.
         let below = children(pid);
         todo.extend(below.into_iter().map(|child| (child, pid)));
-        let seen = Seen { pid: pid.as_raw_pid(), started: now.started };
+        let seen = Seen {
+            pid: pid.as_raw_pid(),
+            started: now.started,
+        };
         let still = what == Do::Freeze && matches!(now.state, b'T' | b't');
         if still || !of(&seen) {
             continue;
@@ -197,20 +235,30 @@ pub(super) fn own_children() -> Vec<Pid> {
     children(rustix::process::getpid())
 }
 
-/// The session of a process. 0 when the session's leader is outside this process's PID namespace, as for everything that a
-/// container was started with: getsid(2) gives that 0 too, but the binding takes a 0 for an impossible number.
+/// The session of a process. 0 when the session's leader is outside this process's PID namespace,
+/// as for everything that a container was started with: getsid(2) gives that 0 too, but the binding
+/// takes a 0 for an impossible number.
 pub(super) fn session(pid: Pid) -> Option<i32> {
     stat(pid).map(|s| s.session)
 }
 
-/// What there is to know of a child that this process has inherited: one in another session than its own. What a process starts
-/// itself is in its own session, and nobody can join one, so that no git that another thread runs is taken for an orphan.
+/// What there is to know of a child that this process has inherited: one in another session than
+/// its own. What a process starts itself is in its own session, and nobody can join one, so that no
+/// git that another thread runs is taken for an orphan.
 pub(super) fn orphan(child: Pid, own: Option<i32>) -> Option<Orphan> {
-    // A child that another thread has waited for is no child any more, and its number may be somebody else's.
+    // A child that another thread has waited for is no child any more, and its number may be
+    // somebody else's.
     let me = rustix::process::getpid().as_raw_pid();
     let now = stat(child).filter(|now| now.parent == me && Some(now.session) != own)?;
-    let seen = Seen { pid: child.as_raw_pid(), started: now.started };
-    Some(Orphan { seen, group: now.group, dead: now.is_dead() })
+    let seen = Seen {
+        pid: child.as_raw_pid(),
+        started: now.started,
+    };
+    Some(Orphan {
+        seen,
+        group: now.group,
+        dead: now.is_dead(),
+    })
 }
 
 fn signal(pid: Pid, parent: Pid, me: Pid, what: Do) -> bool {
@@ -224,7 +272,8 @@ fn signal(pid: Pid, parent: Pid, me: Pid, what: Do) -> bool {
         return signals.iter().all(|s| kill_process(pid, *s).is_ok());
     }
     let held = pidfd_open(pid, PidfdFlags::empty());
-    let belongs = stat(pid).is_some_and(|s| s.parent == parent.as_raw_pid() || s.parent == me.as_raw_pid());
+    let belongs =
+        stat(pid).is_some_and(|s| s.parent == parent.as_raw_pid() || s.parent == me.as_raw_pid());
     if !belongs {
         return false;
     }
@@ -244,7 +293,10 @@ mod tests {
     fn names_of_programs_do_not_confuse() {
         let line = b"12 (a) Z 1 (b)) S 7 12 13 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4242 1 1";
         let read = parse_stat(line).unwrap();
-        assert_eq!((read.state, read.parent, read.session, read.started), (b'S', 7, 13, 4242));
+        assert_eq!(
+            (read.state, read.parent, read.session, read.started),
+            (b'S', 7, 13, 4242)
+        );
         assert!(!read.is_dead());
         assert!(parse_stat(b"12 (a").is_none());
         assert!(parse_stat(b"").is_none());
@@ -252,7 +304,9 @@ mod tests {
 
     #[test]
     fn a_process_without_its_first_thread_lives() {
-        let line = |threads: u32| format!("12 (a) Z 7 12 13 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 {threads} 0 4242 1 1");
+        let line = |threads: u32| {
+            format!("12 (a) Z 7 12 13 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 {threads} 0 4242 1 1")
+        };
         assert!(parse_stat(line(1).as_bytes()).unwrap().is_dead());
         assert!(!parse_stat(line(2).as_bytes()).unwrap().is_dead());
     }

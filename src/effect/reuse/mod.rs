@@ -1,4 +1,5 @@
-//! Does an earlier pass stand for a step whose turn has come, and is its end to be kept? The eyes and hands of `reuse`.
+//! Does an earlier pass stand for a step whose turn has come, and is its end to be kept? The eyes
+//! and hands of `reuse`.
 
 pub mod results;
 pub mod scan;
@@ -75,7 +76,10 @@ impl State {
             return Arc::clone(order);
         }
         let order = Arc::new(Order::new(plan));
-        self.order = plan.digest.clone().map(|digest| (digest, Arc::clone(&order)));
+        self.order = plan
+            .digest
+            .clone()
+            .map(|digest| (digest, Arc::clone(&order)));
         order
     }
 }
@@ -139,8 +143,9 @@ impl<'a> Recall<'a> {
         attempt == 1 && eligible(step).is_ok()
     }
 
-    /// Looks at everything that a step depends on. Gives the earlier pass that stands for it, if one does; otherwise remembers
-    /// what is needed to keep this one. Takes as long as it takes to look at the files.
+    /// Looks at everything that a step depends on. Gives the earlier pass that stands for it, if
+    /// one does; otherwise remembers what is needed to keep this one. Takes as long as it takes
+    /// to look at the files.
     pub fn look(&self, plan: &Plan, index: usize) -> Option<Box<EarlierPass>> {
         let step = plan.steps.get(index)?;
         let free = {
@@ -158,7 +163,13 @@ impl<'a> Recall<'a> {
             }
         };
         let key = look.parts.key();
-        let free = free.and_then(|()| if self.how == Use::Keep { Err(Why::NotWanted) } else { Ok(()) });
+        let free = free.and_then(|()| {
+            if self.how == Use::Keep {
+                Err(Why::NotWanted)
+            } else {
+                Ok(())
+            }
+        });
         let found = free.and_then(|()| self.find(step, &look.parts, &key));
         let expected = match found {
             Ok(entry) if self.how == Use::Reuse => {
@@ -172,7 +183,15 @@ impl<'a> Recall<'a> {
                 None
             }
         };
-        self.state().open.insert(step.id.clone(), Open { key, look, expected, made: None });
+        self.state().open.insert(
+            step.id.clone(),
+            Open {
+                key,
+                look,
+                expected,
+                made: None,
+            },
+        );
         None
     }
 
@@ -181,18 +200,28 @@ impl<'a> Recall<'a> {
             Kept::Pass(entry) => entry,
             Kept::Damaged => {
                 let id = visible(step.id.as_bytes());
-                self.state().notes.push(format!("what was kept of an earlier pass of `{id}` is damaged; it runs"));
+                self.state().notes.push(format!(
+                    "what was kept of an earlier pass of `{id}` is damaged; it runs"
+                ));
                 self.results.remove(key);
                 return Err(Why::Damaged);
             }
             Kept::Nothing => {
-                let Some(last) = self.results.last(&step.id) else { return Err(Why::Unknown) };
+                let Some(last) = self.results.last(&step.id) else {
+                    return Err(Why::Unknown);
+                };
                 let what = parts.differences(&last.parts);
-                return Err(if what.is_empty() { Why::Unknown } else { Why::Differs(what.join(", ")) });
+                return Err(if what.is_empty() {
+                    Why::Unknown
+                } else {
+                    Why::Differs(what.join(", "))
+                });
             }
         };
         let made = self.made(step).map_err(Why::Unsteady)?;
-        stands(step, parts, &entry, |path| made.0.get(path).map(|seen| seen.print.clone()))?;
+        stands(step, parts, &entry, |path| {
+            made.0.get(path).map(|seen| seen.print.clone())
+        })?;
         Ok(entry)
     }
 
@@ -214,8 +243,17 @@ impl<'a> Recall<'a> {
 
     /// A step has ended by itself: looks again, before anything that waits for it begins.
     pub fn look_again(&self, plan: &Plan, index: usize) {
-        let Some(step) = plan.steps.get(index) else { return };
-        let Some(before) = self.state().open.get(&step.id).map(|open| Arc::clone(&open.look)) else { return };
+        let Some(step) = plan.steps.get(index) else {
+            return;
+        };
+        let Some(before) = self
+            .state()
+            .open
+            .get(&step.id)
+            .map(|open| Arc::clone(&open.look))
+        else {
+            return;
+        };
         let made = self.look_at(plan, index).and_then(|after| {
             if let Some(path) = before.files.first_written(&after.files) {
                 return Err(format!("`{path}`, an input, was written while it ran"));
@@ -226,13 +264,27 @@ impl<'a> Recall<'a> {
                 return Err(format!("`{path}` was written while it ran"));
             }
             if before.parts != after.parts {
-                return Err(format!("{} changed while it ran", after.parts.differences(&before.parts).join(", ")));
+                return Err(format!(
+                    "{} changed while it ran",
+                    after.parts.differences(&before.parts).join(", ")
+                ));
             }
             let made = self.made(step)?;
             match made.0.len() {
-                0 if !step.produces.is_empty() => Err("it made nothing of what it `produces`".to_owned()),
-                many if many > MOST_PRODUCTS => Err(format!("it made more than {MOST_PRODUCTS} files")),
-                _ => Ok(made.0.iter().map(|(p, s)| Product { path: p.clone(), print: s.print.clone() }).collect()),
+                0 if !step.produces.is_empty() => {
+                    Err("it made nothing of what it `produces`".to_owned())
+                }
+                many if many > MOST_PRODUCTS => {
+                    Err(format!("it made more than {MOST_PRODUCTS} files"))
+                }
+                _ => Ok(made
+                    .0
+                    .iter()
+                    .map(|(p, s)| Product {
+                        path: p.clone(),
+                        print: s.print.clone(),
+                    })
+                    .collect()),
             }
         });
         if let Some(open) = self.state().open.get_mut(&step.id) {
@@ -243,17 +295,30 @@ impl<'a> Recall<'a> {
     /// A step has come to its end, if it is one that counts: keeps it, or forgets what was kept.
     pub fn ended(&self, step: &Step, record: Option<&StepRecord>) {
         let mut state = self.state();
-        let Some(open) = state.open.remove(&step.id) else { return };
-        let Some(record) = record.filter(|r| r.status != Status::NotRun) else { return };
-        let made = open.made.unwrap_or_else(|| Err("it did not end by itself".to_owned()));
+        let Some(open) = state.open.remove(&step.id) else {
+            return;
+        };
+        let Some(record) = record.filter(|r| r.status != Status::NotRun) else {
+            return;
+        };
+        let made = open
+            .made
+            .unwrap_or_else(|| Err("it did not end by itself".to_owned()));
         if let Some(expected) = &open.expected {
             let difference = difference(expected, record, made.as_ref().ok().map(Vec::as_slice));
             if let Some(what) = &difference {
-                let (id, run) = (visible(step.id.as_bytes()), visible(expected.pass.run_id.as_bytes()));
-                let message = format!("`{id}` is not what it was in run {run} on the same inputs: {what}");
+                let (id, run) = (
+                    visible(step.id.as_bytes()),
+                    visible(expected.pass.run_id.as_bytes()),
+                );
+                let message =
+                    format!("`{id}` is not what it was in run {run} on the same inputs: {what}");
                 state.notes.push(message);
             }
-            let confirmation = Confirmation { difference, run_id: expected.pass.run_id.clone() };
+            let confirmation = Confirmation {
+                difference,
+                run_id: expected.pass.run_id.clone(),
+            };
             state.confirmations.insert(step.id.clone(), confirmation);
         }
         match made {
@@ -264,13 +329,19 @@ impl<'a> Recall<'a> {
                         state.kept += 1;
                         state.keys.insert(step.id.clone(), open.key);
                     }
-                    Err(error) => state.notes.push(format!("a pass could not be kept: {}", say(&error))),
+                    Err(error) => state
+                        .notes
+                        .push(format!("a pass could not be kept: {}", say(&error))),
                 }
             }
             Err(why) if keeps(record) => {
                 self.results.remove(&open.key);
                 let told = format!("; this pass was not kept: {why}");
-                state.why.entry(step.id.clone()).or_default().push_str(&told);
+                state
+                    .why
+                    .entry(step.id.clone())
+                    .or_default()
+                    .push_str(&told);
             }
             // The same things gave two ends, or this one: neither may stand for another run.
             _ => self.results.remove(&open.key),
@@ -297,7 +368,10 @@ impl<'a> Recall<'a> {
     pub fn attach(&self, records: &mut [StepRecord]) {
         let state = self.state();
         for record in records.iter_mut().filter(|r| r.tries > 0) {
-            record.not_reused = state.why.get(&record.id).map(|why| why.trim_start_matches("; ").to_owned());
+            record.not_reused = state
+                .why
+                .get(&record.id)
+                .map(|why| why.trim_start_matches("; ").to_owned());
             record.confirmation = state.confirmations.get(&record.id).cloned();
         }
     }
@@ -305,24 +379,43 @@ impl<'a> Recall<'a> {
     /// Forgets what was kept of these steps in this run.
     pub fn forget(&self, steps: &[String]) {
         let keys = &self.state().keys;
-        steps.iter().filter_map(|id| keys.get(id)).for_each(|key| self.results.remove(key));
+        steps
+            .iter()
+            .filter_map(|id| keys.get(id))
+            .for_each(|key| self.results.remove(key));
     }
 
     /// The run is over: writes down what was learned of files. Gives what a reader should know.
     pub fn finish(self) -> Vec<Note> {
-        let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let eyes = self.eyes.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let state = self
+            .state
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        let eyes = self
+            .eyes
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
         let mut notes = state.notes;
         if let Some(stats) = eyes.stats.filter(|s| s.grown)
             && let Err(error) = self.results.write_stats(&stats)
         {
-            notes.push(format!("the digests of files could not be kept: {}", say(&error)));
+            notes.push(format!(
+                "the digests of files could not be kept: {}",
+                say(&error)
+            ));
         }
         if state.kept > 0 {
             // What is too much now is too much the next time.
             let _ = self.results.collect(Bounds::default());
         }
-        notes.into_iter().map(|message| Note { kind: "reuse".to_owned(), message, path: None }).collect()
+        notes
+            .into_iter()
+            .map(|message| Note {
+                kind: "reuse".to_owned(),
+                message,
+                path: None,
+            })
+            .collect()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -356,7 +449,9 @@ impl<'a> Recall<'a> {
         };
         let variables = environment.variables.iter();
         let parts = Parts {
-            environment: variables.map(|(n, v)| (Word::new(n.clone()), self.results.conceal(n, v))).collect(),
+            environment: variables
+                .map(|(n, v)| (Word::new(n.clone()), self.results.conceal(n, v)))
+                .collect(),
             files: set,
             judging: JUDGING,
             place: Digest::of(self.root.path().as_os_str().as_bytes()),
@@ -366,7 +461,11 @@ impl<'a> Recall<'a> {
             tools,
             vplan: env!("CARGO_PKG_VERSION").to_owned(),
         };
-        Ok(Look { parts, files, unchanged })
+        Ok(Look {
+            parts,
+            files,
+            unchanged,
+        })
     }
 
     /// The files that a step `produces` and that are there.
@@ -381,13 +480,15 @@ impl<'a> Recall<'a> {
         self.eyes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks at files. What was seen while nothing ran holds until something runs: then nobody of ours writes to them, and the
-    /// run verifies the tree as it was at one moment of it.
+    /// Looks at files. What was seen while nothing ran holds until something runs: then nobody of
+    /// ours writes to them, and the run verifies the tree as it was at one moment of it.
     fn scan(&self, wanted: &[Selection]) -> Result<Arc<Scan>, String> {
         let name = crate::base::canon::to_canonical(&wanted);
         let mut eyes = self.eyes();
         let epoch = self.epoch.load(Ordering::SeqCst);
-        let is_quiet = || self.running.load(Ordering::SeqCst) == 0 && self.epoch.load(Ordering::SeqCst) == epoch;
+        let is_quiet = || {
+            self.running.load(Ordering::SeqCst) == 0 && self.epoch.load(Ordering::SeqCst) == epoch
+        };
         if eyes.seen.0 != epoch {
             eyes.seen = (epoch, BTreeMap::new());
         }
@@ -406,8 +507,14 @@ impl<'a> Recall<'a> {
 /// In what a step differs from an earlier pass on the same inputs.
 fn difference(earlier: &Entry, record: &StepRecord, made: Option<&[Product]>) -> Option<String> {
     if !matches!(record.status, Status::Passed) {
-        let why = record.detail.as_deref().map_or(String::new(), |d| format!(" ({d})"));
-        return Some(format!("it passed then, now it is {}{why}", record.status.name().replace('_', " ")));
+        let why = record
+            .detail
+            .as_deref()
+            .map_or(String::new(), |d| format!(" ({d})"));
+        return Some(format!(
+            "it passed then, now it is {}{why}",
+            record.status.name().replace('_', " ")
+        ));
     }
     if earlier.pass.tests != record.tests {
         return Some("it counted other tests".to_owned());
@@ -416,9 +523,18 @@ fn difference(earlier: &Entry, record: &StepRecord, made: Option<&[Product]>) ->
         return Some("it ended with another exit code".to_owned());
     }
     let made = made?;
-    let of = |list: &[Product]| list.iter().map(|p| (p.path.clone(), p.print.clone())).collect::<BTreeMap<_, _>>();
+    let of = |list: &[Product]| {
+        list.iter()
+            .map(|p| (p.path.clone(), p.print.clone()))
+            .collect::<BTreeMap<_, _>>()
+    };
     let (then, now) = (of(&earlier.products), of(made));
-    let differs = then.keys().chain(now.keys()).filter(|p| then.get(*p) != now.get(*p)).min().cloned();
+    let differs = then
+        .keys()
+        .chain(now.keys())
+        .filter(|p| then.get(*p) != now.get(*p))
+        .min()
+        .cloned();
     differs.map(|path| format!("it made another `{path}`"))
 }
 
@@ -434,7 +550,10 @@ fn digest_of(prints: &Prints) -> Digest {
 ///
 /// # Errors
 /// What the system says.
-pub fn collect(state: &super::state_dir::StateDir, bounds: Bounds) -> io::Result<results::Collected> {
+pub fn collect(
+    state: &super::state_dir::StateDir,
+    bounds: Bounds,
+) -> io::Result<results::Collected> {
     if !Path::new(&state.path).join(results::FOLDER).is_dir() {
         return Ok(results::Collected::default());
     }

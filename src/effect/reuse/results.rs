@@ -1,7 +1,9 @@
-//! Where are passes kept? `results/` in the state directory: one small file a pass, named by its key, written whole or not at all.
+//! Where are passes kept? `results/` in the state directory: one small file a pass, named by its
+//! key, written whole or not at all.
 //!
-//! Nobody waits for anybody: two runs that keep the same pass at once leave one of them. Nothing is synced to disk, because
-//! what a loss of power damages is recognised by its digest and is not there.
+//! Nobody waits for anybody: two runs that keep the same pass at once leave one of them. Nothing is
+//! synced to disk, because what a loss of power damages is recognised by its digest and is not
+//! there.
 
 use crate::base::canon::Digest;
 use crate::effect::kept;
@@ -36,7 +38,10 @@ pub struct Bounds {
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { bytes: 128 << 20, entries: 20_000 }
+        Self {
+            bytes: 128 << 20,
+            entries: 20_000,
+        }
     }
 }
 
@@ -73,7 +78,10 @@ impl Results {
     /// # Errors
     /// What the system says.
     pub fn open(state: &StateDir) -> io::Result<Self> {
-        let mut results = Self { folder: kept::folder(&state.folder, FOLDER)?, salt: [0; 32] };
+        let mut results = Self {
+            folder: kept::folder(&state.folder, FOLDER)?,
+            salt: [0; 32],
+        };
         results.salt = results.secret()?;
         Ok(results)
     }
@@ -95,9 +103,20 @@ impl Results {
         match self.read(&name, MOST_ENTRY) {
             Ok(bytes) => match Entry::decode(key, &bytes) {
                 Some(entry) => {
-                    let now = rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };
-                    let times = rustix::fs::Timestamps { last_access: now, last_modification: now };
-                    let _ = rustix::fs::utimensat(&self.folder, &name, &times, AtFlags::SYMLINK_NOFOLLOW);
+                    let now = rustix::fs::Timespec {
+                        tv_sec: 0,
+                        tv_nsec: rustix::fs::UTIME_NOW,
+                    };
+                    let times = rustix::fs::Timestamps {
+                        last_access: now,
+                        last_modification: now,
+                    };
+                    let _ = rustix::fs::utimensat(
+                        &self.folder,
+                        &name,
+                        &times,
+                        AtFlags::SYMLINK_NOFOLLOW,
+                    );
                     Kept::Pass(Box::new(entry))
                 }
                 None => Kept::Damaged,
@@ -117,7 +136,10 @@ impl Results {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         self.replace(&entry.key.hex(), &bytes)?;
-        self.replace(&last_name(&entry.pass.step), entry.key.to_string().as_bytes())
+        self.replace(
+            &last_name(&entry.pass.step),
+            entry.key.to_string().as_bytes(),
+        )
     }
 
     /// Forgets what is kept under a key.
@@ -125,17 +147,23 @@ impl Results {
         let _ = unlinkat(&self.folder, key.hex(), AtFlags::empty());
     }
 
-    /// The pass of a step that was kept last, whatever it was a pass of: to say what has changed since.
+    /// The pass of a step that was kept last, whatever it was a pass of: to say what has changed
+    /// since.
     #[must_use]
     pub fn last(&self, step: &str) -> Option<Entry> {
-        let key: Digest = String::from_utf8(self.read(&last_name(step), 256).ok()?).ok()?.parse().ok()?;
+        let key: Digest = String::from_utf8(self.read(&last_name(step), 256).ok()?)
+            .ok()?
+            .parse()
+            .ok()?;
         Entry::decode(&key, &self.read(&key.hex(), MOST_ENTRY).ok()?)
     }
 
     /// The table of digests.
     #[must_use]
     pub fn stats(&self) -> super::stats::Stats {
-        self.read(STATS, MOST_STATS).map(super::stats::Stats::decode).unwrap_or_default()
+        self.read(STATS, MOST_STATS)
+            .map(super::stats::Stats::decode)
+            .unwrap_or_default()
     }
 
     /// Writes the table of digests.
@@ -146,7 +174,8 @@ impl Results {
         self.replace(STATS, &stats.encode())
     }
 
-    /// Removes what was used longest ago until no more than this is left, and what was never finished.
+    /// Removes what was used longest ago until no more than this is left, and what was never
+    /// finished.
     ///
     /// # Errors
     /// What the system says.
@@ -155,8 +184,12 @@ impl Results {
         let (mut passes, mut left) = (Vec::new(), Vec::new());
         for entry in read_dir(&self.folder)? {
             let entry = entry?;
-            let Ok(name) = entry.file_name().to_str() else { continue };
-            let Ok(stat) = statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+            let Ok(name) = entry.file_name().to_str() else {
+                continue;
+            };
+            let Ok(stat) = statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW) else {
+                continue;
+            };
             let (seconds, nanos) = (stat.st_mtime, stat.st_mtime_nsec);
             let size = u64::try_from(stat.st_size).unwrap_or(0);
             if name.len() == 64 {
@@ -182,8 +215,13 @@ impl Results {
         }
         // What points to a pass goes with it.
         for name in left.into_iter().filter(|_| collected.entries > 0) {
-            let key = self.read(&name, 256).ok().and_then(|b| String::from_utf8(b).ok()?.parse::<Digest>().ok());
-            if key.is_none_or(|key| statat(&self.folder, key.hex(), AtFlags::SYMLINK_NOFOLLOW).is_err()) {
+            let key = self
+                .read(&name, 256)
+                .ok()
+                .and_then(|b| String::from_utf8(b).ok()?.parse::<Digest>().ok());
+            if key.is_none_or(|key| {
+                statat(&self.folder, key.hex(), AtFlags::SYMLINK_NOFOLLOW).is_err()
+            }) {
                 let _ = unlinkat(&self.folder, name, AtFlags::empty());
             }
         }
@@ -198,7 +236,8 @@ impl Results {
                     if let Ok(salt) = <[u8; 32]>::try_from(bytes) {
                         return Ok(salt);
                     }
-                    // Damaged: with another one, nothing that was kept is found again, which is safe.
+                    // Damaged: with another one, nothing that was kept is found again, which is
+                    // safe.
                     let _ = unlinkat(&self.folder, SALT, AtFlags::empty());
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -209,7 +248,15 @@ impl Results {
             let name = kept::temporary();
             let mut file = kept::create(&self.folder, &name)?;
             // Of two that make one at the same time, the first one's counts.
-            let link = |()| Ok(rustix::fs::linkat(&self.folder, &name, &self.folder, SALT, AtFlags::empty())?);
+            let link = |()| {
+                Ok(rustix::fs::linkat(
+                    &self.folder,
+                    &name,
+                    &self.folder,
+                    SALT,
+                    AtFlags::empty(),
+                )?)
+            };
             let linked = file.write_all(&salt).and_then(link);
             let _ = unlinkat(&self.folder, &name, AtFlags::empty());
             match linked {
@@ -218,7 +265,9 @@ impl Results {
                 Err(error) => return Err(error),
             }
         }
-        Err(io::Error::other("another program removes what vplan writes"))
+        Err(io::Error::other(
+            "another program removes what vplan writes",
+        ))
     }
 
     fn read(&self, name: &str, cap: u64) -> io::Result<Vec<u8>> {
@@ -256,7 +305,10 @@ mod tests {
     fn entry(step: &str, inputs: &str) -> Entry {
         let parts = Parts {
             environment: Vec::new(),
-            files: FileSet { count: 1, digest: Digest::of(inputs.as_bytes()) },
+            files: FileSet {
+                count: 1,
+                digest: Digest::of(inputs.as_bytes()),
+            },
             judging: 1,
             place: Digest::of(b""),
             platform: String::new(),
@@ -265,7 +317,14 @@ mod tests {
             tools: Vec::new(),
             vplan: String::new(),
         };
-        Entry::new(parts, Vec::new(), EarlierPass { step: step.to_owned(), ..EarlierPass::default() })
+        Entry::new(
+            parts,
+            Vec::new(),
+            EarlierPass {
+                step: step.to_owned(),
+                ..EarlierPass::default()
+            },
+        )
     }
 
     #[test]
@@ -289,22 +348,39 @@ mod tests {
     fn no_more_is_kept_than_allowed() {
         let (_dir, state) = state();
         let results = Results::open(&state).unwrap();
-        let entries: Vec<Entry> = (0..20).map(|i| entry(&format!("s{i}"), &i.to_string())).collect();
+        let entries: Vec<Entry> = (0..20)
+            .map(|i| entry(&format!("s{i}"), &i.to_string()))
+            .collect();
         for (i, entry) in (0..).zip(&entries) {
             results.put(entry).unwrap();
             let path = state.path.join(FOLDER).join(entry.key.hex());
             let file = File::options().write(true).open(path).unwrap();
-            file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(i)).unwrap();
+            file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(i))
+                .unwrap();
         }
         // The oldest is used, and so is the newest now.
         assert!(matches!(results.get(&entries[0].key), Kept::Pass(_)));
-        let collected = results.collect(Bounds { entries: 5, ..Bounds::default() }).unwrap();
+        let collected = results
+            .collect(Bounds {
+                entries: 5,
+                ..Bounds::default()
+            })
+            .unwrap();
         assert_eq!(collected.entries, 15);
         let left = |e: &&Entry| matches!(results.get(&e.key), Kept::Pass(_));
-        let left: Vec<&str> = entries.iter().filter(left).map(|e| e.pass.step.as_str()).collect();
+        let left: Vec<&str> = entries
+            .iter()
+            .filter(left)
+            .map(|e| e.pass.step.as_str())
+            .collect();
         assert_eq!(left, ["s0", "s16", "s17", "s18", "s19"]);
         assert_eq!(results.last("s3"), None);
-        results.collect(Bounds { bytes: 0, ..Bounds::default() }).unwrap();
+        results
+            .collect(Bounds {
+                bytes: 0,
+                ..Bounds::default()
+            })
+            .unwrap();
         assert!(matches!(results.get(&entries[0].key), Kept::Nothing));
     }
 
@@ -312,10 +388,15 @@ mod tests {
     fn one_secret_a_store() {
         let (_dir, state) = state();
         let salts: Vec<[u8; 32]> = std::thread::scope(|scope| {
-            let all: Vec<_> = (0..8).map(|_| scope.spawn(|| Results::open(&state).unwrap().salt)).collect();
+            let all: Vec<_> = (0..8)
+                .map(|_| scope.spawn(|| Results::open(&state).unwrap().salt))
+                .collect();
             all.into_iter().map(|t| t.join().unwrap()).collect()
         });
-        assert!(salts.iter().all(|s| *s == salts[0] && *s != [0; 32]), "whoever comes first makes it");
+        assert!(
+            salts.iter().all(|s| *s == salts[0] && *s != [0; 32]),
+            "whoever comes first makes it"
+        );
         let results = Results::open(&state).unwrap();
         assert_ne!(results.conceal(b"A", b"BC"), results.conceal(b"AB", b"C"));
         assert_ne!(results.conceal(b"A", b"x"), Digest::of(b"x"));

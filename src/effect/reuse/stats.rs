@@ -1,8 +1,10 @@
-//! Which contents are known without reading them? Digests by file, as long as its status shows that nobody wrote to it.
+//! Which contents are known without reading them? Digests by file, as long as its status shows that
+//! nobody wrote to it.
 //!
-//! A file that is written twice within one tick of the clock may look the same both times. So a digest is only remembered when
-//! the file's times lay back for a while before it was read: whoever writes to it later gives it other times (git calls the
-//! others "racily clean"). The times of change (`ctime`), which no program can set, count like those of modification.
+//! A file that is written twice within one tick of the clock may look the same both times. So a
+//! digest is only remembered when the file's times lay back for a while before it was read: whoever
+//! writes to it later gives it other times (git calls the others "racily clean"). The times of
+//! change (`ctime`), which no program can set, count like those of modification.
 
 use crate::base::canon::{Digest, Hasher};
 use rustix::fs::Stat;
@@ -11,7 +13,8 @@ use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// How far back a file's times must lie: more than the coarsest clock of a file system, in nanoseconds.
+/// How far back a file's times must lie: more than the coarsest clock of a file system, in
+/// nanoseconds.
 const SETTLED: i128 = 2_500_000_000;
 /// How many files are remembered at most.
 const MOST: usize = 1_000_000;
@@ -31,7 +34,11 @@ pub struct Stamp {
     changed: i128,
 }
 
-#[expect(clippy::unnecessary_cast, clippy::cast_lossless, reason = "the fields have other types on other systems")]
+#[expect(
+    clippy::unnecessary_cast,
+    clippy::cast_lossless,
+    reason = "the fields have other types on other systems"
+)]
 impl From<&Stat> for Stamp {
     fn from(stat: &Stat) -> Self {
         let time = |seconds: i64, nanos: i128| i128::from(seconds) * 1_000_000_000 + nanos;
@@ -61,12 +68,18 @@ impl Stamp {
         let mut bytes = [0; STAMP];
         let [dev, ino, size] = [self.dev, self.ino, self.size].map(u64::to_le_bytes);
         let [modified, changed] = [self.modified, self.changed].map(i128::to_le_bytes);
-        let all = dev.iter().chain(&ino).chain(&size).chain(&modified).chain(&changed);
+        let all = dev
+            .iter()
+            .chain(&ino)
+            .chain(&size)
+            .chain(&modified)
+            .chain(&changed);
         bytes.iter_mut().zip(all).for_each(|(to, from)| *to = *from);
         bytes
     }
 
-    /// Whether both are of one file that nobody has written to in between. What was linked or renamed meanwhile was not.
+    /// Whether both are of one file that nobody has written to in between. What was linked or
+    /// renamed meanwhile was not.
     #[must_use]
     pub fn is_unwritten(&self, later: &Stamp) -> bool {
         let of = |s: &Stamp| (s.dev, s.ino, s.size, s.modified);
@@ -77,7 +90,9 @@ impl Stamp {
 /// Now, by the wall clock, in nanoseconds since 1970: the clock of the files' times.
 #[must_use]
 pub fn now() -> i128 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| i128::try_from(d.as_nanos()).unwrap_or(0))
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |d| i128::try_from(d.as_nanos()).unwrap_or(0))
 }
 
 /// The digests that are known.
@@ -101,7 +116,8 @@ impl Stats {
         self.digest_near(path, stamp, &mut 0)
     }
 
-    /// The same for paths that are asked for in byte order: `near` is where the last one was, at first 0.
+    /// The same for paths that are asked for in byte order: `near` is where the last one was, at
+    /// first 0.
     #[must_use]
     pub fn digest_near(&self, path: &[u8], stamp: &Stamp, near: &mut usize) -> Option<Digest> {
         if let Some((known, digest)) = self.learned.get(path) {
@@ -124,7 +140,8 @@ impl Stats {
         if is(&near) {
             return Some(near);
         }
-        let begins_before = |start: &usize| read_record(&self.body, *start).is_some_and(|(known, _)| known < path);
+        let begins_before =
+            |start: &usize| read_record(&self.body, *start).is_some_and(|(known, _)| known < path);
         Some(self.starts.partition_point(begins_before)).filter(is)
     }
 
@@ -132,7 +149,8 @@ impl Stats {
         read_record(&self.body, *self.starts.get(at)?)
     }
 
-    /// Remembers what was read of a file that had this stamp before and after; `since` is from before.
+    /// Remembers what was read of a file that had this stamp before and after; `since` is from
+    /// before.
     pub fn learn(&mut self, path: &[u8], stamp: Stamp, digest: Digest, since: i128) {
         if stamp.is_settled(since) && self.len() < MOST {
             self.learned.insert(path.to_vec(), (stamp, digest));
@@ -149,7 +167,13 @@ impl Stats {
     /// How many have been learned since it was read, and how many were asked for and right.
     #[must_use]
     pub fn news(&self) -> (usize, usize) {
-        (self.learned.len(), self.used.iter().filter(|used| used.load(Ordering::Relaxed)).count())
+        (
+            self.learned.len(),
+            self.used
+                .iter()
+                .filter(|used| used.load(Ordering::Relaxed))
+                .count(),
+        )
     }
 
     /// Whether none is.
@@ -164,21 +188,35 @@ impl Stats {
         self.encode_those(|_| true)
     }
 
-    /// As a file, without what was neither learned nor right when it was asked for: files that are gone.
+    /// As a file, without what was neither learned nor right when it was asked for: files that are
+    /// gone.
     #[must_use]
     pub fn encode_used(&self) -> Vec<u8> {
-        self.encode_those(|at| self.used.get(at).is_some_and(|used| used.load(Ordering::Relaxed)))
+        self.encode_those(|at| {
+            self.used
+                .get(at)
+                .is_some_and(|used| used.load(Ordering::Relaxed))
+        })
     }
 
     fn encode_those(&self, wanted: impl Fn(usize) -> bool) -> Vec<u8> {
         let mut body = Vec::with_capacity(self.body.len() + self.learned.len() * (FIXED + 48));
         let mut write = |path: &[u8], stamp: &[u8], digest: &[u8]| {
-            let Ok(length) = u32::try_from(path.len()) else { return };
-            [&length.to_le_bytes()[..], path, stamp, digest].iter().for_each(|part| body.extend_from_slice(part));
+            let Ok(length) = u32::try_from(path.len()) else {
+                return;
+            };
+            [&length.to_le_bytes()[..], path, stamp, digest]
+                .iter()
+                .for_each(|part| body.extend_from_slice(part));
         };
         let mut learned = self.learned.iter().peekable();
-        for (path, fixed) in (0..self.starts.len()).filter(|at| wanted(*at)).filter_map(|at| self.record(at)) {
-            while let Some((new, (stamp, digest))) = learned.next_if(|(new, _)| new.as_slice() < path) {
+        for (path, fixed) in (0..self.starts.len())
+            .filter(|at| wanted(*at))
+            .filter_map(|at| self.record(at))
+        {
+            while let Some((new, (stamp, digest))) =
+                learned.next_if(|(new, _)| new.as_slice() < path)
+            {
                 write(new, &stamp.bytes(), digest.as_bytes());
             }
             // What was learned later counts; it comes next.
@@ -211,7 +249,13 @@ impl Stats {
             at += 4 + path.len() + FIXED;
         }
         let used = starts.iter().map(|_| AtomicBool::new(false)).collect();
-        Some(Self { body: bytes, starts, used, learned: BTreeMap::new(), grown: false })
+        Some(Self {
+            body: bytes,
+            starts,
+            used,
+            learned: BTreeMap::new(),
+            grown: false,
+        })
     }
 }
 
@@ -226,7 +270,13 @@ mod tests {
     use super::*;
 
     fn stamp(modified: i128, changed: i128) -> Stamp {
-        Stamp { dev: 1, ino: 2, size: 3, modified, changed }
+        Stamp {
+            dev: 1,
+            ino: 2,
+            size: 3,
+            modified,
+            changed,
+        }
     }
 
     #[test]
@@ -236,13 +286,22 @@ mod tests {
         for (name, modified, changed, want) in [
             ("old", now - 10 * second, now - 10 * second, true),
             ("just written", now - second, now - second, false),
-            ("written, with an old time", now - 10 * second, now - second, false),
+            (
+                "written, with an old time",
+                now - 10 * second,
+                now - second,
+                false,
+            ),
             ("of the future", now + second, now - 10 * second, false),
         ] {
             let mut stats = Stats::default();
             let stamp = stamp(modified, changed);
             stats.learn(b"a", stamp, Digest::of(b"x"), now);
-            assert_eq!(stats.digest(b"a", &stamp), want.then(|| Digest::of(b"x")), "{name}");
+            assert_eq!(
+                stats.digest(b"a", &stamp),
+                want.then(|| Digest::of(b"x")),
+                "{name}"
+            );
             assert_eq!(stats.grown, want, "{name}");
         }
     }
@@ -269,20 +328,32 @@ mod tests {
         let mut stats = Stats::default();
         let stamp_of = |i: u8| stamp(i.into(), 1);
         for i in 0..100_u8 {
-            stats.learn(&vec![i; usize::from(i)], stamp_of(i), Digest::of(&[i]), i128::MAX);
+            stats.learn(
+                &vec![i; usize::from(i)],
+                stamp_of(i),
+                Digest::of(&[i]),
+                i128::MAX,
+            );
         }
         let bytes = stats.encode();
         let read = Stats::decode(bytes.clone());
         let mut near = 0;
         for i in 0..100_u8 {
             let path = vec![i; usize::from(i)];
-            assert_eq!(read.digest_near(&path, &stamp_of(i), &mut near), Some(Digest::of(&[i])), "{i}");
+            assert_eq!(
+                read.digest_near(&path, &stamp_of(i), &mut near),
+                Some(Digest::of(&[i])),
+                "{i}"
+            );
             assert_eq!(read.digest(&path, &stamp(i.into(), 2)), None, "{i}");
         }
         assert_eq!(read.digest(b"none", &stamp_of(1)), None);
         assert_eq!((read.encode(), read.news()), (bytes.clone(), (0, 100)));
         for end in (0..bytes.len()).step_by(7) {
-            assert!(Stats::decode(bytes[..end].to_vec()).is_empty(), "torn at {end}");
+            assert!(
+                Stats::decode(bytes[..end].to_vec()).is_empty(),
+                "torn at {end}"
+            );
         }
         for at in (0..bytes.len()).step_by(11) {
             let mut other = bytes.clone();
@@ -305,11 +376,20 @@ mod tests {
         let again = Stats::decode(read.encode());
         for (path, of) in [("0", 2), ("a", 1), ("c", 2), ("d", 2), ("e", 1)] {
             let want = Digest::of(if of == 1 { b"old" } else { b"new" });
-            assert_eq!(again.digest(path.as_bytes(), &stamp(of, of)), Some(want), "{path}");
+            assert_eq!(
+                again.digest(path.as_bytes(), &stamp(of, of)),
+                Some(want),
+                "{path}"
+            );
         }
         assert!(read.digest(b"a", &stamp(1, 1)).is_some());
         let used = Stats::decode(read.encode_used());
-        assert!(used.digest(b"e", &stamp(1, 1)).is_none(), "asked for by nobody");
-        assert!(used.digest(b"a", &stamp(1, 1)).is_some() && used.digest(b"d", &stamp(2, 2)).is_some());
+        assert!(
+            used.digest(b"e", &stamp(1, 1)).is_none(),
+            "asked for by nobody"
+        );
+        assert!(
+            used.digest(b"a", &stamp(1, 1)).is_some() && used.digest(b"d", &stamp(2, 2)).is_some()
+        );
     }
 }

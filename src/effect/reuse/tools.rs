@@ -1,4 +1,5 @@
-//! Which files are executed when a step begins? Its program, and if that is a script, what reads it.
+//! Which files are executed when a step begins? Its program, and if that is a script, what reads
+//! it.
 
 use super::scan::digest;
 use super::stats::{Stamp, Stats, now};
@@ -14,16 +15,32 @@ use std::path::Path;
 const DEPTH: usize = 5;
 
 /// The program that the step's command names, its interpreter, and so on.
-pub(super) fn tools(root: &Root, search: &SearchPath, step: &Step, stats: &mut Stats) -> Result<Vec<Tool>, String> {
-    let word = step.argv.as_deref().and_then(|words| words.first()).ok_or("it has no command")?;
-    let find =
-        |word: &[u8]| resolve(root, search, &step.dir, word).map(|(program, _)| program.path).map_err(|e| e.message);
+pub(super) fn tools(
+    root: &Root,
+    search: &SearchPath,
+    step: &Step,
+    stats: &mut Stats,
+) -> Result<Vec<Tool>, String> {
+    let word = step
+        .argv
+        .as_deref()
+        .and_then(|words| words.first())
+        .ok_or("it has no command")?;
+    let find = |word: &[u8]| {
+        resolve(root, search, &step.dir, word)
+            .map(|(program, _)| program.path)
+            .map_err(|e| e.message)
+    };
     let mut path = find(word.as_bytes())?;
     let mut tools = Vec::new();
     for _ in 0..DEPTH {
         tools.push(tool(&path, stats)?);
-        let Some(words) = interpreter(&path) else { return Ok(tools) };
-        let Some((first, rest)) = words.split_first() else { return Ok(tools) };
+        let Some(words) = interpreter(&path) else {
+            return Ok(tools);
+        };
+        let Some((first, rest)) = words.split_first() else {
+            return Ok(tools);
+        };
         path = Path::new(std::ffi::OsStr::from_bytes(first)).to_owned();
         // A relative interpreter is one of the step's directory.
         if !path.is_absolute() {
@@ -32,7 +49,9 @@ pub(super) fn tools(root: &Root, search: &SearchPath, step: &Step, stats: &mut S
         // `#!/usr/bin/env NAME` means NAME on the PATH.
         if path.file_name().is_some_and(|name| name == "env") {
             tools.push(tool(&path, stats)?);
-            let named = rest.iter().find(|w| !w.starts_with(b"-") && !w.contains(&b'='));
+            let named = rest
+                .iter()
+                .find(|w| !w.starts_with(b"-") && !w.contains(&b'='));
             path = find(named.ok_or("its interpreter is not named")?)?;
         }
     }

@@ -1,4 +1,5 @@
-//! Which checks can no request select, and which add nothing to another? Decided from the contract alone, and only what is certain.
+//! Which checks can no request select, and which add nothing to another? Decided from the contract
+//! alone, and only what is certain.
 
 use crate::base::command::Env;
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
@@ -35,7 +36,10 @@ pub(super) fn never_selected(contract: &Contract, sink: &mut Diagnostics) {
     let mut decided: BTreeMap<(usize, usize), bool> = BTreeMap::new();
     let mut never: BTreeMap<usize, Never<'_>> = BTreeMap::new();
     for (index, check) in contract.checks.iter().enumerate() {
-        let mut reasons = check.placements.iter().map(|p| why_never(contract, check, p, &mut decided));
+        let mut reasons = check
+            .placements
+            .iter()
+            .map(|p| why_never(contract, check, p, &mut decided));
         // The first reason stands for all; `None` is a placement that may well apply.
         if let Some(Some(reason)) = reasons.next()
             && reasons.all(|r| r.is_some())
@@ -43,23 +47,42 @@ pub(super) fn never_selected(contract: &Contract, sink: &mut Diagnostics) {
             never.insert(index, reason);
         }
     }
-    let mut queue: Vec<usize> = (0..contract.checks.len()).filter(|i| !never.contains_key(i)).collect();
+    let mut queue: Vec<usize> = (0..contract.checks.len())
+        .filter(|i| !never.contains_key(i))
+        .collect();
     while let Some(index) = queue.pop() {
-        let needs = contract.checks.get(index).map(|c| c.needs.as_slice()).unwrap_or_default();
+        let needs = contract
+            .checks
+            .get(index)
+            .map(|c| c.needs.as_slice())
+            .unwrap_or_default();
         queue.extend(needs.iter().filter(|need| never.remove(need).is_some()));
     }
     for (index, reason) in never {
-        let Some(check) = contract.checks.get(index) else { continue };
-        let named = |c: &Condition| format!("`{}` ({})", c.test.keyword(), place(contract.imported(c.source), c.line));
+        let Some(check) = contract.checks.get(index) else {
+            continue;
+        };
+        let named = |c: &Condition| {
+            format!(
+                "`{}` ({})",
+                c.test.keyword(),
+                place(contract.imported(c.source), c.line)
+            )
+        };
         let why = match reason {
             Never::Both(a, b) => format!("{} and {} never hold together", named(a), named(b)),
             Never::Alone(a) => format!("nothing makes {} hold", named(a)),
-            Never::Roles => "every role that may ask for it runs only checks with other tags".to_owned(),
+            Never::Roles => {
+                "every role that may ask for it runs only checks with other tags".to_owned()
+            }
             Never::NoRole => "no role is named by every `byRole` around it".to_owned(),
         };
         sink.push(
-            Diagnostic::warning(NEVER_SELECTED, format!("no request can select `{}`", check.id))
-                .label(check.place, why),
+            Diagnostic::warning(
+                NEVER_SELECTED,
+                format!("no request can select `{}`", check.id),
+            )
+            .label(check.place, why),
         );
     }
 }
@@ -70,12 +93,22 @@ fn why_never<'a>(
     placement: &Placement,
     decided: &mut BTreeMap<(usize, usize), bool>,
 ) -> Option<Never<'a>> {
-    let around: Vec<(usize, &Condition)> =
-        placement.conditions.iter().filter_map(|i| Some((*i, contract.conditions.get(*i)?))).collect();
+    let around: Vec<(usize, &Condition)> = placement
+        .conditions
+        .iter()
+        .filter_map(|i| Some((*i, contract.conditions.get(*i)?)))
+        .collect();
     for (i, (index, a)) in around.iter().enumerate() {
         for (other, b) in around.iter().skip(i) {
-            if *decided.entry((*index, *other)).or_insert_with(|| contradicts(&a.test, &b.test)) {
-                return Some(if index == other { Never::Alone(a) } else { Never::Both(a, b) });
+            if *decided
+                .entry((*index, *other))
+                .or_insert_with(|| contradicts(&a.test, &b.test))
+            {
+                return Some(if index == other {
+                    Never::Alone(a)
+                } else {
+                    Never::Both(a, b)
+                });
             }
         }
     }
@@ -85,11 +118,17 @@ fn why_never<'a>(
             _ => true,
         })
     };
-    let mut roles = contract.roles.iter().filter(|(name, _)| asked(name)).map(|(_, role)| role).peekable();
+    let mut roles = contract
+        .roles
+        .iter()
+        .filter(|(name, _)| asked(name))
+        .map(|(_, role)| role)
+        .peekable();
     if roles.peek().is_none() {
         return Some(Never::NoRole);
     }
-    let admits = |only: &[String]| only.is_empty() || only.iter().any(|tag| check.tags.contains(tag));
+    let admits =
+        |only: &[String]| only.is_empty() || only.iter().any(|tag| check.tags.contains(tag));
     (!roles.any(|role| admits(&role.only))).then_some(Never::Roles)
 }
 
@@ -105,13 +144,22 @@ struct Work<'a> {
 /// Checks that do what another does, and are in a plan only if that one is.
 pub(super) fn shadowed(contract: &Contract, sink: &mut Diagnostics) {
     // The same work at two moments is two obligations: whatever is ordered or needed is left alone.
-    let mut placed: BTreeSet<usize> =
-        contract.sequences.iter().flat_map(|s| s.groups.iter().flatten()).copied().collect();
+    let mut placed: BTreeSet<usize> = contract
+        .sequences
+        .iter()
+        .flat_map(|s| s.groups.iter().flatten())
+        .copied()
+        .collect();
     placed.extend(contract.checks.iter().flat_map(|c| &c.needs));
     let plain = |(index, check): &(usize, &Check)| {
-        let effects = !(check.produces.is_empty() && check.cleans.is_empty() && check.requires.is_empty())
-            || check.writes.is_some();
-        !placed.contains(index) && check.needs.is_empty() && !effects && !check.setup && !check.always
+        let effects =
+            !(check.produces.is_empty() && check.cleans.is_empty() && check.requires.is_empty())
+                || check.writes.is_some();
+        !placed.contains(index)
+            && check.needs.is_empty()
+            && !effects
+            && !check.setup
+            && !check.always
     };
     let mut alike: BTreeMap<Work<'_>, Vec<&Check>> = BTreeMap::new();
     for (_, check) in contract.checks.iter().enumerate().filter(plain) {
@@ -119,13 +167,19 @@ pub(super) fn shadowed(contract: &Contract, sink: &mut Diagnostics) {
             Body::Command(command) => format!("{command:?}"),
             body => format!("{body:?}"),
         };
-        let work = Work { kind: check.kind, body, dir: &check.dir, env: &check.env };
+        let work = Work {
+            kind: check.kind,
+            body,
+            dir: &check.dir,
+            env: &check.env,
+        };
         alike.entry(work).or_default().push(check);
     }
     let restricted = contract.roles.values().any(|role| !role.only.is_empty());
     for checks in alike.into_values().filter(|checks| checks.len() > 1) {
         let mut gone: BTreeSet<usize> = BTreeSet::new();
-        // A later one yields to an earlier one, so that of two that are the same in everything one stays.
+        // A later one yields to an earlier one, so that of two that are the same in everything one
+        // stays.
         for (i, check) in checks.iter().enumerate().rev() {
             let by = |(j, other): &(usize, &&Check)| {
                 *j != i
@@ -144,7 +198,10 @@ pub(super) fn shadowed(contract: &Contract, sink: &mut Diagnostics) {
                         ),
                     )
                     .label(check.place, "adds nothing")
-                    .label(other.place, "the same work, whenever the other is asked for")
+                    .label(
+                        other.place,
+                        "the same work, whenever the other is asked for",
+                    )
                     .help("leave it out, or give it other conditions"),
                 );
             }
@@ -156,7 +213,8 @@ pub(super) fn shadowed(contract: &Contract, sink: &mut Diagnostics) {
 fn same_judgement(a: &Check, b: &Check) -> bool {
     a.timeout_ms == b.timeout_ms
         && a.retries == b.retries
-        && (a.max_errors, a.max_warnings, a.min_tests) == (b.max_errors, b.max_warnings, b.min_tests)
+        && (a.max_errors, a.max_warnings, a.min_tests)
+            == (b.max_errors, b.max_warnings, b.min_tests)
         && (a.severity, a.optional) == (b.severity, b.optional)
         && (&a.exit, &a.skip_exit) == (&b.exit, &b.skip_exit)
         && (&a.pass_env, &a.tool_path) == (&b.pass_env, &b.tool_path)
@@ -171,7 +229,10 @@ fn always_beside(contract: &Contract, a: &Check, b: &Check, restricted: bool) ->
         return false;
     }
     let tests = |p: &Placement| -> Vec<&Test> {
-        p.conditions.iter().filter_map(|i| contract.conditions.get(*i).map(|c| &c.test)).collect()
+        p.conditions
+            .iter()
+            .filter_map(|i| contract.conditions.get(*i).map(|c| &c.test))
+            .collect()
     };
     // What `{changed}` stands for depends on where a check stands.
     let changed = |c: &Check| matches!(&c.body, Body::Command(command) if command.has_changed());
@@ -180,6 +241,9 @@ fn always_beside(contract: &Contract, a: &Check, b: &Check, restricted: bool) ->
     }
     a.placements.iter().map(tests).all(|given| {
         let holds = |wanted: &&Test| given.iter().any(|test| implies(test, wanted));
-        b.placements.iter().map(tests).any(|wanted| wanted.iter().all(holds))
+        b.placements
+            .iter()
+            .map(tests)
+            .any(|wanted| wanted.iter().all(holds))
     })
 }

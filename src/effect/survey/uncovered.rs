@@ -25,37 +25,78 @@ pub struct Uncovered {
     pub tracked: usize,
     /// Those that no condition mentions, sorted.
     pub files: Vec<RepoPath>,
-    /// The same files: whole directories (`dir/**`) where nothing in them is mentioned, with the number of files.
+    /// The same files: whole directories (`dir/**`) where nothing in them is mentioned, with the
+    /// number of files.
     groups: Vec<(String, usize)>,
 }
 
-/// Finds the tracked files that neither the `whenChanged…` around a check (or around a `use` of one) nor a `risk` selects.
+/// Finds the tracked files that neither the `whenChanged…` around a check (or around a `use` of
+/// one) nor a `risk` selects.
 ///
 /// # Errors
 /// What git says.
 pub fn uncovered(contract: &Contract, git: &Git) -> Result<Uncovered, GitError> {
     let tracked = git.tracked()?;
-    let files =
-        ChangeSet::new(tracked.into_iter().map(|path| ChangedFile { path, status: Status::Modified }).collect());
+    let files = ChangeSet::new(
+        tracked
+            .into_iter()
+            .map(|path| ChangedFile {
+                path,
+                status: Status::Modified,
+            })
+            .collect(),
+    );
     let mentioned = match_each(&mentions(contract), &files);
-    let all: Vec<(&RepoPath, bool)> = files.files().iter().map(|f| &f.path).zip(mentioned).collect();
-    let left: Vec<RepoPath> = all.iter().filter(|(_, mentioned)| !mentioned).map(|(path, _)| (*path).clone()).collect();
-    Ok(Uncovered { tracked: all.len(), groups: groups(&all), files: left })
+    let all: Vec<(&RepoPath, bool)> = files
+        .files()
+        .iter()
+        .map(|f| &f.path)
+        .zip(mentioned)
+        .collect();
+    let left: Vec<RepoPath> = all
+        .iter()
+        .filter(|(_, mentioned)| !mentioned)
+        .map(|(path, _)| (*path).clone())
+        .collect();
+    Ok(Uncovered {
+        tracked: all.len(),
+        groups: groups(&all),
+        files: left,
+    })
 }
 
 /// One selection of whatever a condition in use selects. An empty one selects nothing.
 fn mentions(contract: &Contract) -> Selection {
-    let used: BTreeSet<usize> =
-        contract.checks.iter().flat_map(|c| &c.placements).flat_map(|p| &p.conditions).copied().collect();
-    let conditions = used.iter().filter_map(|i| match &contract.conditions.get(*i)?.test {
-        Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => Some(s),
-        Test::Role(_) | Test::Exists(_) | Test::Absent(_) => None,
-    });
+    let used: BTreeSet<usize> = contract
+        .checks
+        .iter()
+        .flat_map(|c| &c.placements)
+        .flat_map(|p| &p.conditions)
+        .copied()
+        .collect();
+    let conditions = used
+        .iter()
+        .filter_map(|i| match &contract.conditions.get(*i)?.test {
+            Test::ChangedAny(s)
+            | Test::ChangedAll(s)
+            | Test::ChangedOnly(s)
+            | Test::ChangedNone(s) => Some(s),
+            Test::Role(_) | Test::Exists(_) | Test::Absent(_) => None,
+        });
     let item = |(i, selection): (usize, &Selection)| {
-        let what = What::Paths { items: Arc::new(selection.clone()), name: i.to_string() };
+        let what = What::Paths {
+            items: Arc::new(selection.clone()),
+            name: i.to_string(),
+        };
         Item { not: false, what }
     };
-    Selection { items: conditions.chain(contract.risks.iter().map(|r| &r.selection)).enumerate().map(item).collect() }
+    Selection {
+        items: conditions
+            .chain(contract.risks.iter().map(|r| &r.selection))
+            .enumerate()
+            .map(item)
+            .collect(),
+    }
 }
 
 /// The largest directories in which nothing is mentioned, and the files beside them by directory.
@@ -68,7 +109,9 @@ fn groups(all: &[(&RepoPath, bool)]) -> Vec<(String, usize)> {
     let mut groups: BTreeMap<(&[u8], bool), usize> = BTreeMap::new();
     for (path, _) in all.iter().filter(|(_, mentioned)| !mentioned) {
         let bytes = path.as_bytes();
-        let whole = std::iter::once(&b""[..]).chain(above(bytes)).find(|dir| !touched.contains(dir));
+        let whole = std::iter::once(&b""[..])
+            .chain(above(bytes))
+            .find(|dir| !touched.contains(dir));
         let group = match whole {
             Some(dir) => (dir, true),
             None => (above(bytes).last().unwrap_or(b""), false),
@@ -84,8 +127,10 @@ fn groups(all: &[(&RepoPath, bool)]) -> Vec<(String, usize)> {
             (false, false) => format!("{dir}/*"),
         }
     };
-    let mut groups: Vec<(String, usize)> =
-        groups.into_iter().map(|((dir, whole), count)| (shown(dir, whole), count)).collect();
+    let mut groups: Vec<(String, usize)> = groups
+        .into_iter()
+        .map(|((dir, whole), count)| (shown(dir, whole), count))
+        .collect();
     // The largest first: that is where a condition is most likely missing.
     groups.sort_by(|(a, x), (b, y)| y.cmp(x).then_with(|| a.cmp(b)));
     groups
@@ -93,7 +138,10 @@ fn groups(all: &[(&RepoPath, bool)]) -> Vec<(String, usize)> {
 
 /// The directories above a path, outermost first, without the root.
 fn above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
-    path.iter().enumerate().filter(|(_, b)| **b == b'/').filter_map(|(i, _)| path.get(..i))
+    path.iter()
+        .enumerate()
+        .filter(|(_, b)| **b == b'/')
+        .filter_map(|(i, _)| path.get(..i))
 }
 
 impl Uncovered {
@@ -111,10 +159,19 @@ impl Uncovered {
             .collect();
         let more = self.groups.len().saturating_sub(GROUPS);
         if more > 0 {
-            let rest = self.groups.iter().skip(GROUPS).map(|(_, count)| count).sum();
+            let rest = self
+                .groups
+                .iter()
+                .skip(GROUPS)
+                .map(|(_, count)| count)
+                .sum();
             lines.push(format!("and {more} more ({})", count(rest, "file")));
         }
-        let message = format!("no condition mentions {} of the {} tracked files", self.files.len(), self.tracked);
+        let message = format!(
+            "no condition mentions {} of the {} tracked files",
+            self.files.len(),
+            self.tracked
+        );
         Some(Diagnostic::warning(UNCOVERED, message).help(lines.join(", ")))
     }
 }
@@ -128,9 +185,15 @@ mod tests {
         let path = |text: &str| RepoPath::parse(text.as_bytes()).unwrap();
         let paths = ["a", "b/c/x", "b/c/y", "b/d", "e/f/x", "e/g/y", "z"].map(path);
         let of = |mentioned: &[&str]| {
-            let all: Vec<(&RepoPath, bool)> =
-                paths.iter().map(|p| (p, mentioned.contains(&p.to_string().as_str()))).collect();
-            groups(&all).iter().map(|(dir, count)| format!("{dir} {count}")).collect::<Vec<_>>().join(", ")
+            let all: Vec<(&RepoPath, bool)> = paths
+                .iter()
+                .map(|p| (p, mentioned.contains(&p.to_string().as_str())))
+                .collect();
+            groups(&all)
+                .iter()
+                .map(|(dir, count)| format!("{dir} {count}"))
+                .collect::<Vec<_>>()
+                .join(", ")
         };
         assert_eq!(of(&[]), "** 7");
         assert_eq!(of(&["a"]), "b/** 3, e/** 2, * 1");

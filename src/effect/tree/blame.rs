@@ -55,12 +55,17 @@ fn what(changed: &Changed, ran: &[&Step], plan: &Plan) -> Is {
     let reports = |s: &Step| s.report.as_ref().is_some_and(|r| r.glob.matches(path));
     if is_product(plan, path) || ran.iter().any(produces) {
         Is::Product
-    } else if ran.iter().any(|s| s.writes.as_ref().is_some_and(|w| w.selects(path))) {
+    } else if ran
+        .iter()
+        .any(|s| s.writes.as_ref().is_some_and(|w| w.selects(path)))
+    {
         Is::Written
     } else if changed.was == Was::New && !ran.is_empty() {
         Is::New
     } else if changed.was != Was::Tracked
-        || ran.iter().any(|s| s.cleans.iter().any(|glob| glob.matches(path)) || reports(s))
+        || ran
+            .iter()
+            .any(|s| s.cleans.iter().any(|glob| glob.matches(path)) || reports(s))
     {
         Is::Other
     } else {
@@ -79,7 +84,10 @@ pub(super) fn blame(spans: &[Span], run: &Run<'_>) -> Found {
         let ran: Vec<&Step> = span.ran.iter().filter_map(|id| run.step(id)).collect();
         for changed in &span.changed {
             let path = changed.path.clone();
-            match run.plan().map_or(Is::Forbidden, |plan| what(changed, &ran, plan)) {
+            match run
+                .plan()
+                .map_or(Is::Forbidden, |plan| what(changed, &ran, plan))
+            {
                 Is::Product => {}
                 Is::Written => {
                     let early = had_passed(span, &passed, run, &path);
@@ -93,26 +101,39 @@ pub(super) fn blame(spans: &[Span], run: &Run<'_>) -> Found {
                 Is::Other => _ = others.insert(path),
                 Is::Forbidden => {
                     suspects.extend(span.ran.iter().cloned());
-                    let in_plan = |id: &str| run.plan().is_some_and(|plan| plan.steps.iter().any(|s| s.id == id));
+                    let in_plan = |id: &str| {
+                        run.plan()
+                            .is_some_and(|plan| plan.steps.iter().any(|s| s.id == id))
+                    };
                     match ran.as_slice() {
                         [one] if span.ran.len() == 1 && in_plan(&one.id) => {
                             known.entry(&one.id).or_default().insert(path);
                         }
-                        [] if !passed.iter().any(|s| is_about(run.contract, s, &path)) => _ = others.insert(path),
+                        [] if !passed.iter().any(|s| is_about(run.contract, s, &path)) => {
+                            _ = others.insert(path)
+                        }
                         [] => {
                             let about = passed.iter().filter(|s| is_about(run.contract, s, &path));
                             unknown.push((about.map(|s| s.check()).collect(), path));
                         }
-                        several => unknown.push((several.iter().map(|s| s.check()).collect(), path)),
+                        several => {
+                            unknown.push((several.iter().map(|s| s.check()).collect(), path))
+                        }
                     }
                 }
             }
         }
     }
     let is_known = known.is_empty() && unknown.is_empty();
-    let mut caveats: Vec<Caveat> = known.iter().map(|(id, files)| by_one(run, id, files)).collect();
+    let mut caveats: Vec<Caveat> = known
+        .iter()
+        .map(|(id, files)| by_one(run, id, files))
+        .collect();
     caveats.extend(by_several(unknown));
-    let failed = known.iter().map(|(id, files)| ((*id).to_owned(), detail(files))).collect();
+    let failed = known
+        .iter()
+        .map(|(id, files)| ((*id).to_owned(), detail(files)))
+        .collect();
     Found {
         caveats,
         failed,
@@ -126,10 +147,20 @@ pub(super) fn blame(spans: &[Span], run: &Run<'_>) -> Found {
 }
 
 /// The checks about a file that had passed when it was written.
-fn had_passed<'a>(span: &Span, passed: &[&'a Step], run: &Run<'_>, path: &RepoPath) -> Vec<&'a str> {
+fn had_passed<'a>(
+    span: &Span,
+    passed: &[&'a Step],
+    run: &Run<'_>,
+    path: &RepoPath,
+) -> Vec<&'a str> {
     let writes = |s: &Step| s.writes.as_ref().is_some_and(|w| w.selects(path));
-    let early = passed.iter().filter(|s| span.over.contains(&s.id) && !writes(s));
-    early.filter(|s| is_about(run.contract, s, path)).map(|s| s.check()).collect()
+    let early = passed
+        .iter()
+        .filter(|s| span.over.contains(&s.id) && !writes(s));
+    early
+        .filter(|s| is_about(run.contract, s, path))
+        .map(|s| s.check())
+        .collect()
 }
 
 fn detail(files: &BTreeSet<RepoPath>) -> String {
@@ -143,23 +174,38 @@ fn detail(files: &BTreeSet<RepoPath>) -> String {
 
 fn by_one(run: &Run<'_>, id: &str, files: &BTreeSet<RepoPath>) -> Caveat {
     let check = run.step(id).map_or(id, Step::check);
-    let message = format!("tracked files changed while only `{check}` ran, which may not change them");
+    let message =
+        format!("tracked files changed while only `{check}` ran, which may not change them");
     let first = files.first().map(ToString::to_string).unwrap_or_default();
     Caveat::new(Code::TreeChanged, Effect::Incomplete, message)
         .of_checks(vec![check.to_owned()])
         .about(files.iter().cloned().collect())
-        .way_out(format!("`writes \"{first}\"` in the check lets it; a checker has a mode that only looks"))
+        .way_out(format!(
+            "`writes \"{first}\"` in the check lets it; a checker has a mode that only looks"
+        ))
 }
 
 fn by_several(unknown: Vec<(BTreeSet<&str>, RepoPath)>) -> Option<Caveat> {
     if unknown.is_empty() {
         return None;
     }
-    let checks: BTreeSet<&str> = unknown.iter().flat_map(|(checks, _)| checks.iter().copied()).collect();
+    let checks: BTreeSet<&str> = unknown
+        .iter()
+        .flat_map(|(checks, _)| checks.iter().copied())
+        .collect();
     let message = "files changed while the checks ran, which passed for what is no longer here";
-    let checks = checks.into_iter().take(FILES_SHOWN).map(str::to_owned).collect();
+    let checks = checks
+        .into_iter()
+        .take(FILES_SHOWN)
+        .map(str::to_owned)
+        .collect();
     let files = unknown.into_iter().map(|(_, path)| path).collect();
-    Some(Caveat::new(Code::TreeMoved, Effect::Incomplete, message).of_checks(checks).about(files).way_out(AGAIN))
+    Some(
+        Caveat::new(Code::TreeMoved, Effect::Incomplete, message)
+            .of_checks(checks)
+            .about(files)
+            .way_out(AGAIN),
+    )
 }
 
 fn grown(before: BTreeMap<RepoPath, Vec<&str>>) -> Option<Caveat> {
@@ -168,7 +214,11 @@ fn grown(before: BTreeMap<RepoPath, Vec<&str>>) -> Option<Caveat> {
     }
     let checks: BTreeSet<&str> = before.values().flatten().copied().collect();
     let message = "files were written that checks are about which had passed before: run again";
-    let checks = checks.into_iter().take(FILES_SHOWN).map(str::to_owned).collect();
+    let checks = checks
+        .into_iter()
+        .take(FILES_SHOWN)
+        .map(str::to_owned)
+        .collect();
     Some(
         Caveat::new(Code::ChangeGrew, Effect::Incomplete, message)
             .of_checks(checks)
@@ -182,8 +232,12 @@ pub(super) fn new_files(new: &[NewFile], now: &Snapshot) -> Caveat {
     for file in new {
         // The uppermost folder without a tracked file is named for all that is below it.
         let text = file.path.to_string();
-        let folder = text.match_indices('/').map(|(at, _)| text.get(..at).unwrap_or_default());
-        let free = folder.into_iter().find(|folder| !now.has_tracked_below(folder.as_bytes()));
+        let folder = text
+            .match_indices('/')
+            .map(|(at, _)| text.get(..at).unwrap_or_default());
+        let free = folder
+            .into_iter()
+            .find(|folder| !now.has_tracked_below(folder.as_bytes()));
         let way = match free {
             Some(folder) => (format!("/{folder}/"), format!("{folder}/**")),
             None => (format!("/{text}"), text),
@@ -195,7 +249,13 @@ pub(super) fn new_files(new: &[NewFile], now: &Snapshot) -> Caveat {
             break;
         }
     }
-    let list = |of: &dyn Fn(&(String, String)) -> String| ways.iter().take(WAYS).map(of).collect::<Vec<_>>().join(", ");
+    let list = |of: &dyn Fn(&(String, String)) -> String| {
+        ways.iter()
+            .take(WAYS)
+            .map(of)
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
     let ignored = list(&|(ignored, _)| format!("`{ignored}`"));
     let produced = list(&|(_, produced)| format!("\"{produced}\""));
     Caveat::new(
@@ -223,10 +283,27 @@ mod tests {
         let id = plan.steps[0].id.clone();
         let path = RepoPath::parse(b"src/new").unwrap();
         for (ran, left) in [(BTreeSet::from([id]), true), (BTreeSet::new(), false)] {
-            let changed = vec![Changed { path: path.clone(), was: Was::New }];
-            let spans = [Span { ran, over: BTreeSet::new(), changed }];
-            let found = blame(&spans, &Run { plans: &[Arc::new(plan.clone())], contract: None, records: &[] });
-            assert_eq!((found.left.contains(&path), found.others.contains(&path)), (left, !left));
+            let changed = vec![Changed {
+                path: path.clone(),
+                was: Was::New,
+            }];
+            let spans = [Span {
+                ran,
+                over: BTreeSet::new(),
+                changed,
+            }];
+            let found = blame(
+                &spans,
+                &Run {
+                    plans: &[Arc::new(plan.clone())],
+                    contract: None,
+                    records: &[],
+                },
+            );
+            assert_eq!(
+                (found.left.contains(&path), found.others.contains(&path)),
+                (left, !left)
+            );
         }
     }
 }

@@ -88,17 +88,45 @@ pub(super) enum Instead {
 }
 
 impl<'s> Builder<'s> {
-    pub(in crate::front) fn new(sources: &'s Sources, id: SourceId, sink: &'s mut Diagnostics) -> Self {
+    pub(in crate::front) fn new(
+        sources: &'s Sources,
+        id: SourceId,
+        sink: &'s mut Diagnostics,
+    ) -> Self {
         let path = sources.get(id).map_or("", Source::name).to_owned();
-        let draft = Draft { path, ..Draft::default() };
-        Self { sources, id, sink, draft, lost: Vec::new(), names: BTreeSet::new(), list: None }
+        let draft = Draft {
+            path,
+            ..Draft::default()
+        };
+        Self {
+            sources,
+            id,
+            sink,
+            draft,
+            lost: Vec::new(),
+            names: BTreeSet::new(),
+            list: None,
+        }
     }
 
-    /// Reads the commands of a list, of which each `cd` and `export` is carried into those behind it.
-    pub(in crate::front) fn list_of<T>(&mut self, dir: Option<&str>, read: impl FnOnce(&mut Self) -> T) -> T {
-        let from = RepoPath::parse(dir.unwrap_or(".").as_bytes()).unwrap_or_else(|_| RepoPath::root());
-        let carried = Carried { dir: from.clone(), env: Env::new() };
-        self.list = Some(List { carried, from, waiting: None });
+    /// Reads the commands of a list, of which each `cd` and `export` is carried into those behind
+    /// it.
+    pub(in crate::front) fn list_of<T>(
+        &mut self,
+        dir: Option<&str>,
+        read: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let from =
+            RepoPath::parse(dir.unwrap_or(".").as_bytes()).unwrap_or_else(|_| RepoPath::root());
+        let carried = Carried {
+            dir: from.clone(),
+            env: Env::new(),
+        };
+        self.list = Some(List {
+            carried,
+            from,
+            waiting: None,
+        });
         let read = read(self);
         if let Some((text, place)) = self.list.take().and_then(|list| list.waiting) {
             self.state(&text, place, "no command comes after it");
@@ -106,11 +134,13 @@ impl<'s> Builder<'s> {
         read
     }
 
-    /// Carries a text that does nothing but change the shell into the commands behind it, or refuses it: as a check of its own it
-    /// would pass and leave the others as they are.
+    /// Carries a text that does nothing but change the shell into the commands behind it, or
+    /// refuses it: as a check of its own it would pass and leave the others as they are.
     fn carry(&mut self, text: &str, place: Place) {
         let followed = match (&mut self.list, parse_command(text)) {
-            (Some(list), Command::Unsupported { unsupported, .. }) => list.carried.follow_all(&unsupported),
+            (Some(list), Command::Unsupported { unsupported, .. }) => {
+                list.carried.follow_all(&unsupported)
+            }
             _ => None,
         };
         if followed.is_none() {
@@ -120,14 +150,24 @@ impl<'s> Builder<'s> {
             list.waiting = Some((text.to_owned(), place));
         }
         let why = "it is carried into the commands behind it in the list, as their `dir` and `env`";
-        self.lose(Weight::Changed, &format!("`{}`", cut(text, 60)), place, why, None);
+        self.lose(
+            Weight::Changed,
+            &format!("`{}`", cut(text, 60)),
+            place,
+            why,
+            None,
+        );
     }
 
     /// Refuses what changes the commands behind it and verifies nothing.
     pub(super) fn state(&mut self, text: &str, place: Place, why: &str) {
-        let message =
-            format!("`{}` changes what the commands behind it run in: {why}", visible(cut(text, 60).as_bytes()));
-        let help = Some("put it into one entry with the commands that need it (`… && make`), or into a script");
+        let message = format!(
+            "`{}` changes what the commands behind it run in: {why}",
+            visible(cut(text, 60).as_bytes())
+        );
+        let help = Some(
+            "put it into one entry with the commands that need it (`… && make`), or into a script",
+        );
         self.fault(SHELL_STATE, place, message, "no check", help);
     }
 
@@ -153,19 +193,38 @@ impl<'s> Builder<'s> {
     ) {
         let shown = |text: &str| visible(cut(text, 200).as_bytes());
         let instead = instead.map(shown);
-        self.lost.push(Lost { weight, what: shown(what), place, why: shown(why), instead, about });
+        self.lost.push(Lost {
+            weight,
+            what: shown(what),
+            place,
+            why: shown(why),
+            instead,
+            about,
+        });
     }
 
     /// A key that the format is not known to have.
     pub(in crate::front) fn unknown(&mut self, within: &str, key: &Key, known: &[&str]) {
         let near = nearest(&key.name, known.iter().copied()).map(|k| format!("was `{k}` meant?"));
         let what = format!("`{within}{}`", key.name);
-        self.lose(Weight::Lost, &what, key.place, "a key that vplan does not know in this format", near.as_deref());
+        self.lose(
+            Weight::Lost,
+            &what,
+            key.place,
+            "a key that vplan does not know in this format",
+            near.as_deref(),
+        );
     }
 
     /// A key that asks for no check.
     pub(in crate::front) fn no_effect(&mut self, within: &str, key: &Key, why: &str) {
-        self.lose(Weight::NoEffect, &format!("`{within}{}`", key.name), key.place, why, None);
+        self.lose(
+            Weight::NoEffect,
+            &format!("`{within}{}`", key.name),
+            key.place,
+            why,
+            None,
+        );
     }
 
     pub(in crate::front) fn fault(
@@ -216,9 +275,16 @@ impl<'s> Builder<'s> {
         }
     }
 
-    pub(in crate::front) fn texts<'n>(&mut self, what: &str, node: &'n Node) -> Vec<(&'n str, Place)> {
+    pub(in crate::front) fn texts<'n>(
+        &mut self,
+        what: &str,
+        node: &'n Node,
+    ) -> Vec<(&'n str, Place)> {
         let nodes = self.list(what, node);
-        nodes.iter().filter_map(|n| Some((self.text(what, n)?, n.place))).collect()
+        nodes
+            .iter()
+            .filter_map(|n| Some((self.text(what, n)?, n.place)))
+            .collect()
     }
 
     pub(in crate::front) fn boolean(&mut self, what: &str, node: &Node) -> Option<bool> {
@@ -232,15 +298,29 @@ impl<'s> Builder<'s> {
     }
 
     /// A whole number within bounds.
-    pub(in crate::front) fn whole(&mut self, what: &str, node: &Node, least: u64, most: u64) -> Option<u64> {
+    pub(in crate::front) fn whole(
+        &mut self,
+        what: &str,
+        node: &Node,
+        least: u64,
+        most: u64,
+    ) -> Option<u64> {
         let Value::Whole(value) = node.value else {
             self.wrong_type(what, "a whole number", node);
             return None;
         };
-        let found = u64::try_from(value).ok().filter(|n| (least..=most).contains(n));
+        let found = u64::try_from(value)
+            .ok()
+            .filter(|n| (least..=most).contains(n));
         if found.is_none() {
             let label = format!("from {least} to {most}");
-            self.fault(BAD_VALUE, node.place, format!("`{what}` cannot be {value}"), &label, None);
+            self.fault(
+                BAD_VALUE,
+                node.place,
+                format!("`{what}` cannot be {value}"),
+                &label,
+                None,
+            );
         }
         found
     }
@@ -249,10 +329,23 @@ impl<'s> Builder<'s> {
     pub(in crate::front) fn directory(&mut self, what: &str, node: &Node) -> Option<String> {
         let text = self.text(what, node)?;
         match RepoPath::parse(text.as_bytes()) {
-            Ok(path) => path.as_bytes().utf8_chunks().map(|c| c.valid().to_owned()).next(),
+            Ok(path) => path
+                .as_bytes()
+                .utf8_chunks()
+                .map(|c| c.valid().to_owned())
+                .next(),
             Err(_) => {
-                let message = format!("`{what}` leaves the repository: `{}`", visible(text.as_bytes()));
-                self.fault(BAD_VALUE, node.place, message, "a directory below the root is expected", None);
+                let message = format!(
+                    "`{what}` leaves the repository: `{}`",
+                    visible(text.as_bytes())
+                );
+                self.fault(
+                    BAD_VALUE,
+                    node.place,
+                    message,
+                    "a directory below the root is expected",
+                    None,
+                );
                 None
             }
         }
@@ -270,8 +363,8 @@ impl<'s> Builder<'s> {
         name
     }
 
-    /// Makes the checks that a command for a shell comes to, and says what they are called, in order. Each but the first needs
-    /// the one before it.
+    /// Makes the checks that a command for a shell comes to, and says what they are called, in
+    /// order. Each but the first needs the one before it.
     pub(in crate::front) fn command(&mut self, spec: Spec<'_>) -> Vec<String> {
         if !self.can_be_written(spec.text, spec.place) {
             return Vec::new();
@@ -285,7 +378,10 @@ impl<'s> Builder<'s> {
         let own_dir = spec.own_dir();
         let read = match parse_command(text) {
             // In another tool's file `{changed}` is no placeholder.
-            Command::Argv { env, pieces } => Command::Argv { env, pieces: pieces.into_iter().map(literal).collect() },
+            Command::Argv { env, pieces } => Command::Argv {
+                env,
+                pieces: pieces.into_iter().map(literal).collect(),
+            },
             other => other,
         };
         let parts = if would_expand(text) {
@@ -294,7 +390,8 @@ impl<'s> Builder<'s> {
             match &read {
                 Command::Argv { .. } => Instead::Parts(vec![(read, None)]),
                 Command::Unsupported { unsupported, .. } => {
-                    parts_of(&unsupported.chain, own_dir.or(spec.default_dir)).unwrap_or(Instead::Shell)
+                    parts_of(&unsupported.chain, own_dir.or(spec.default_dir))
+                        .unwrap_or(Instead::Shell)
                 }
             }
         };
@@ -307,7 +404,11 @@ impl<'s> Builder<'s> {
         let mut made: Vec<String> = Vec::new();
         match parts {
             Instead::Shell => {
-                let name = self.name(if spec.name.is_empty() { text } else { &spec.name });
+                let name = self.name(if spec.name.is_empty() {
+                    text
+                } else {
+                    &spec.name
+                });
                 let verb = shell(spec.kind, text);
                 let settings = settings(None, None);
                 self.push_check(&name, verb, settings, &spec);
@@ -318,31 +419,48 @@ impl<'s> Builder<'s> {
                 let first_entry = self.draft.entries.len();
                 for (index, (command, dir)) in parts.into_iter().enumerate() {
                     let own = index < last || spec.name.is_empty();
-                    let wish = if own { words_of(&command) } else { spec.name.clone() };
+                    let wish = if own {
+                        words_of(&command)
+                    } else {
+                        spec.name.clone()
+                    };
                     let name = self.name(&wish);
                     // What comes before the last part prepares it.
                     let kind = if index == last { spec.kind } else { Kind::Run };
-                    let settings = settings(dir, made.last()).into_iter().filter(|s| fits(kind, &s.value)).collect();
+                    let settings = settings(dir, made.last())
+                        .into_iter()
+                        .filter(|s| fits(kind, &s.value))
+                        .collect();
                     self.push_check(&name, Verb::Command(kind, command), settings, &spec);
                     made.push(name);
                 }
                 if last > 0 {
                     let why = "`&&` became checks that need each other; time limits and retries apply to each of them";
                     let what = format!("`{}`", cut(text, 60));
-                    self.lose_at(About::Entry(first_entry), Weight::Changed, &what, spec.place, why, None);
+                    self.lose_at(
+                        About::Entry(first_entry),
+                        Weight::Changed,
+                        &what,
+                        spec.place,
+                        why,
+                        None,
+                    );
                 }
             }
         }
         made
     }
 
-    /// The command with what the list has carried to it. A directory of its own is one from the root, and stays.
+    /// The command with what the list has carried to it. A directory of its own is one from the
+    /// root, and stays.
     fn behind<'t>(&mut self, mut spec: Spec<'t>) -> Spec<'t> {
         if let Some(list) = &mut self.list {
             list.waiting = None;
             for setting in carried_settings(&list.carried) {
                 match setting {
-                    Setting::Dir(dir) => spec.carried_dir = Some(dir).filter(|_| list.carried.dir != list.from),
+                    Setting::Dir(dir) => {
+                        spec.carried_dir = Some(dir).filter(|_| list.carried.dir != list.from)
+                    }
                     env => spec.settings.push(env),
                 }
             }
@@ -375,7 +493,13 @@ impl<'s> Builder<'s> {
         );
         if comment || assigns {
             let help = Some("take the entry away; a check has a command");
-            self.fault(EMPTY_COMMAND, place, "a command without a word".to_owned(), "nothing to run", help);
+            self.fault(
+                EMPTY_COMMAND,
+                place,
+                "a command without a word".to_owned(),
+                "nothing to run",
+                help,
+            );
             return false;
         }
         if text.contains('\0') {
@@ -384,19 +508,32 @@ impl<'s> Builder<'s> {
             return false;
         }
         if text.len() > MAX_COMMAND {
-            let message = format!("a command of {} bytes, {MAX_COMMAND} are the most", text.len());
-            self.fault(BAD_COMMAND, place, message, "too long for a line", Some("put it into a script"));
+            let message = format!(
+                "a command of {} bytes, {MAX_COMMAND} are the most",
+                text.len()
+            );
+            self.fault(
+                BAD_COMMAND,
+                place,
+                message,
+                "too long for a line",
+                Some("put it into a script"),
+            );
             return false;
         }
         true
     }
 }
 
-/// The parts of a conjunction as checks: commands, each in its directory. `None` when a part is neither a command, nor a `cd` to a
-/// directory of the repository, nor an `export`, or when the last part is one of these two.
+/// The parts of a conjunction as checks: commands, each in its directory. `None` when a part is
+/// neither a command, nor a `cd` to a directory of the repository, nor an `export`, or when the
+/// last part is one of these two.
 pub(super) fn parts_of(chain: &[Link], dir: Option<&str>) -> Option<Instead> {
     let dir = RepoPath::parse(dir.unwrap_or(".").as_bytes()).ok()?;
-    let mut here = Carried { dir, env: Env::new() };
+    let mut here = Carried {
+        dir,
+        env: Env::new(),
+    };
     let mut moved = false;
     let mut parts = Vec::new();
     for link in chain {
@@ -409,7 +546,13 @@ pub(super) fn parts_of(chain: &[Link], dir: Option<&str>) -> Option<Instead> {
             Link::Run { argv, env } => {
                 let pieces = argv.iter().cloned().map(Piece::Word).collect();
                 let dir = std::str::from_utf8(here.dir.as_bytes()).ok()?.to_owned();
-                parts.push((Command::Argv { env: here.env_of(env), pieces }, Some(dir).filter(|_| moved)));
+                parts.push((
+                    Command::Argv {
+                        env: here.env_of(env),
+                        pieces,
+                    },
+                    Some(dir).filter(|_| moved),
+                ));
             }
         }
     }
@@ -417,20 +560,34 @@ pub(super) fn parts_of(chain: &[Link], dir: Option<&str>) -> Option<Instead> {
     (!ends).then_some(Instead::Parts(parts))
 }
 
-/// A text for a shell. Where the verb `shell` cannot hold it, or the check has another verb, `sh` is the program.
+/// A text for a shell. Where the verb `shell` cannot hold it, or the check has another verb, `sh`
+/// is the program.
 pub(super) fn shell(kind: Kind, text: &str) -> Verb {
-    let plain = !text.chars().any(is_unsafe_to_show) && !text.ends_with('\\') && !text.contains("{changed}");
+    let plain = !text.chars().any(is_unsafe_to_show)
+        && !text.ends_with('\\')
+        && !text.contains("{changed}");
     if kind == Kind::Run && plain {
         return Verb::Shell(text.to_owned());
     }
-    let pieces = ["sh", "-c", text].into_iter().map(|w| Piece::Word(Word::from(w))).collect();
-    Verb::Command(kind, Command::Argv { env: Env::new(), pieces })
+    let pieces = ["sh", "-c", text]
+        .into_iter()
+        .map(|w| Piece::Word(Word::from(w)))
+        .collect();
+    Verb::Command(
+        kind,
+        Command::Argv {
+            env: Env::new(),
+            pieces,
+        },
+    )
 }
 
 /// Whether a check of this kind takes the setting.
 fn fits(kind: Kind, setting: &Setting) -> bool {
     match setting {
-        Setting::MaxErrors(_) | Setting::MaxWarnings(_) => matches!(kind, Kind::Lint | Kind::Compile),
+        Setting::MaxErrors(_) | Setting::MaxWarnings(_) => {
+            matches!(kind, Kind::Lint | Kind::Compile)
+        }
         Setting::MinTests(_) => kind == Kind::Test,
         _ => true,
     }
@@ -439,7 +596,11 @@ fn fits(kind: Kind, setting: &Setting) -> bool {
 /// The words of a command, for its name.
 fn words_of(command: &Command) -> String {
     match command {
-        Command::Argv { pieces, .. } => Command::Argv { env: Env::new(), pieces: pieces.clone() }.to_text(),
+        Command::Argv { pieces, .. } => Command::Argv {
+            env: Env::new(),
+            pieces: pieces.clone(),
+        }
+        .to_text(),
         Command::Unsupported { text, .. } => text.clone(),
     }
 }
@@ -460,10 +621,13 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     cut
 }
 
-/// The nearest name of the language: letters, digits and `_` stay, all else becomes `-`. What is a name stays as it is.
+/// The nearest name of the language: letters, digits and `_` stay, all else becomes `-`. What is a
+/// name stays as it is.
 pub(in crate::front) fn slug(text: &str) -> String {
     let begins = |text: &str| text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    let plain = text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+    let plain = text
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
     if plain && begins(text) && text.len() <= 100 {
         return text.to_owned();
     }
@@ -479,5 +643,9 @@ pub(in crate::front) fn slug(text: &str) -> String {
         }
     }
     name.truncate(name.trim_end_matches('-').len());
-    if begins(&name) { name } else { format!("check-{name}").trim_end_matches('-').to_owned() }
+    if begins(&name) {
+        name
+    } else {
+        format!("check-{name}").trim_end_matches('-').to_owned()
+    }
 }

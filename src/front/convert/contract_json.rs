@@ -15,17 +15,28 @@ use crate::lang::command::{only_changes_shell, would_expand};
 use std::collections::BTreeSet;
 
 impl Builder<'_> {
-    /// `verify.contract.json`: its own front end reads it; what the language cannot say is replaced here.
+    /// `verify.contract.json`: its own front end reads it; what the language cannot say is replaced
+    /// here.
     pub(super) fn contract_json(&mut self) {
         let mut found = Diagnostics::default();
         self.draft = verify_contract_json::lower(self.sources, self.id, &mut found);
         for message in found.sorted() {
             let place = message.labels.first().map(|l| l.place).unwrap_or_default();
-            let key = self.sources.get(place.source).map_or("", |s| s.slice(place.span)).trim_matches('"').to_owned();
+            let key = self
+                .sources
+                .get(place.source)
+                .map_or("", |s| s.slice(place.span))
+                .trim_matches('"')
+                .to_owned();
             let what = format!("`{key}`");
             if message.code == verify_contract_json::UNKNOWN_KEY {
-                let why = "a key that such a contract does not have, so that it never had an effect";
-                let near = message.labels.first().map(|l| l.text.clone()).filter(|t| t.ends_with('?'));
+                let why =
+                    "a key that such a contract does not have, so that it never had an effect";
+                let near = message
+                    .labels
+                    .first()
+                    .map(|l| l.text.clone())
+                    .filter(|t| t.ends_with('?'));
                 self.lose(Weight::Lost, &what, place, why, near.as_deref());
             } else if message.code == verify_contract_json::UNSUPPORTED_KEY {
                 let why = "vplan looks at no images";
@@ -41,25 +52,39 @@ impl Builder<'_> {
         self.declare_roles();
         self.report_idle_conditions();
         let mut ignored = Diagnostics::default();
-        let Some(contract) = validate(&self.draft, self.sources, &mut ignored) else { return };
+        let Some(contract) = validate(&self.draft, self.sources, &mut ignored) else {
+            return;
+        };
         self.names = contract.checks.iter().map(|c| c.id.clone()).collect();
-        let checks = std::mem::take(&mut self.draft.entries).into_iter().zip(contract.checks);
+        let checks = std::mem::take(&mut self.draft.entries)
+            .into_iter()
+            .zip(contract.checks);
         for (entry, check) in checks {
             let Entry::Check(draft) = entry else { continue };
             if !draft.settings.is_empty() {
                 let about = About::Entry(self.draft.entries.len());
                 let why = "it runs where the `cd` before it in the list leads, and with what is exported there";
-                self.lose_at(about, Weight::Changed, &format!("`{}`", check.id), draft.place, why, None);
+                self.lose_at(
+                    about,
+                    Weight::Changed,
+                    &format!("`{}`", check.id),
+                    draft.place,
+                    why,
+                    None,
+                );
             }
             match draft.verbs.first().map(|v| &v.value) {
                 Some(Verb::Command(_, Command::Unsupported { text, .. })) => {
                     let text = text.clone();
                     self.replace_unsupported(*draft, &check.id, &text);
                 }
-                // A command with a directory or variables of the list is written as a block, which has a name.
+                // A command with a directory or variables of the list is written as a block, which
+                // has a name.
                 _ if !draft.settings.is_empty() => {
                     let name = Some(At::new(check.id.clone(), draft.place));
-                    self.draft.entries.push(Entry::Check(Box::new(Check { name, ..*draft })));
+                    self.draft
+                        .entries
+                        .push(Entry::Check(Box::new(Check { name, ..*draft })));
                 }
                 _ => self.draft.entries.push(Entry::Check(draft)),
             }
@@ -71,8 +96,13 @@ impl Builder<'_> {
         let mut seen = BTreeSet::new();
         let mut new = Vec::new();
         for condition in &self.draft.conditions {
-            let crate::contract::draft::Condition::Role(roles) = &condition.value else { continue };
-            for role in roles.iter().filter(|r| !BUILT_IN_ROLES.contains(&r.value.as_str())) {
+            let crate::contract::draft::Condition::Role(roles) = &condition.value else {
+                continue;
+            };
+            for role in roles
+                .iter()
+                .filter(|r| !BUILT_IN_ROLES.contains(&r.value.as_str()))
+            {
                 if seen.insert(role.value.clone()) {
                     new.push(role.clone());
                 }
@@ -80,15 +110,25 @@ impl Builder<'_> {
         }
         for role in new {
             if slug(&role.value) != role.value {
-                let message = format!("`{}` cannot be the name of a role", visible(role.value.as_bytes()));
-                let help = Some("a name has letters, digits, `_` and `-`, and begins with none of the last two kinds");
+                let message = format!(
+                    "`{}` cannot be the name of a role",
+                    visible(role.value.as_bytes())
+                );
+                let help = Some(
+                    "a name has letters, digits, `_` and `-`, and begins with none of the last two kinds",
+                );
                 self.fault(BAD_VALUE, role.place, message, "no name", help);
                 continue;
             }
             let what = format!("role `{}`", role.value);
-            let why = "vplan knows worker, tester, docser and reviewer; a block makes this one known";
+            let why =
+                "vplan knows worker, tester, docser and reviewer; a block makes this one known";
             self.lose(Weight::Changed, &what, role.place, why, None);
-            self.draft.roles.push(Role { name: role, only: Vec::new(), max_checks: Vec::new() });
+            self.draft.roles.push(Role {
+                name: role,
+                only: Vec::new(),
+                max_checks: Vec::new(),
+            });
         }
     }
 
@@ -98,12 +138,30 @@ impl Builder<'_> {
             .draft
             .entries
             .iter()
-            .flat_map(|e| if let Entry::Check(c) = e { c.conditions.clone() } else { Vec::new() })
+            .flat_map(|e| {
+                if let Entry::Check(c) = e {
+                    c.conditions.clone()
+                } else {
+                    Vec::new()
+                }
+            })
             .collect();
-        let idle: Vec<Place> =
-            self.draft.conditions.iter().enumerate().filter(|(i, _)| !used.contains(i)).map(|(_, c)| c.place).collect();
+        let idle: Vec<Place> = self
+            .draft
+            .conditions
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| !used.contains(i))
+            .map(|(_, c)| c.place)
+            .collect();
         for place in idle {
-            self.lose(Weight::NoEffect, "a condition", place, "there are no commands under it", None);
+            self.lose(
+                Weight::NoEffect,
+                "a condition",
+                place,
+                "there are no commands under it",
+                None,
+            );
         }
     }
 
@@ -112,43 +170,83 @@ impl Builder<'_> {
         if !self.can_be_written(text, check.place) {
             return;
         }
-        let Some(At { value: Verb::Command(_, Command::Unsupported { unsupported, .. }), .. }) = check.verbs.first()
+        let Some(At {
+            value: Verb::Command(_, Command::Unsupported { unsupported, .. }),
+            ..
+        }) = check.verbs.first()
         else {
             return;
         };
         if only_changes_shell(text) {
-            self.state(text, check.place, "no command comes after it, or only a shell can follow it");
+            self.state(
+                text,
+                check.place,
+                "no command comes after it, or only a shell can follow it",
+            );
             return;
         }
-        let own = check
-            .settings
-            .iter()
-            .find_map(|s| if let Setting::Dir(dir) = &s.value { Some(dir.as_str()) } else { None });
-        let parts = if would_expand(text) { None } else { parts_of(&unsupported.chain, own) };
-        let (about, what) = (About::Entry(self.draft.entries.len()), format!("`{}`", cut(text, 60)));
+        let own = check.settings.iter().find_map(|s| {
+            if let Setting::Dir(dir) = &s.value {
+                Some(dir.as_str())
+            } else {
+                None
+            }
+        });
+        let parts = if would_expand(text) {
+            None
+        } else {
+            parts_of(&unsupported.chain, own)
+        };
+        let (about, what) = (
+            About::Entry(self.draft.entries.len()),
+            format!("`{}`", cut(text, 60)),
+        );
         let named = |name: &str, verb: Verb, settings: Vec<Setting>| {
             // What the list has carried to it stays, unless a part goes further.
             let moves = settings.iter().any(|s| matches!(s, Setting::Dir(_)));
-            let kept = check.settings.iter().filter(|s| !(moves && matches!(s.value, Setting::Dir(_)))).cloned();
-            let settings = kept.chain(settings.into_iter().map(|s| At::new(s, check.place))).collect();
-            let (name, verb) = (At::new(name.to_owned(), check.place), At::new(verb, check.place));
-            Entry::Check(Box::new(Check { name: Some(name), verbs: vec![verb], settings, ..check.clone() }))
+            let kept = check
+                .settings
+                .iter()
+                .filter(|s| !(moves && matches!(s.value, Setting::Dir(_))))
+                .cloned();
+            let settings = kept
+                .chain(settings.into_iter().map(|s| At::new(s, check.place)))
+                .collect();
+            let (name, verb) = (
+                At::new(name.to_owned(), check.place),
+                At::new(verb, check.place),
+            );
+            Entry::Check(Box::new(Check {
+                name: Some(name),
+                verbs: vec![verb],
+                settings,
+                ..check.clone()
+            }))
         };
         if let Some(Instead::Parts(parts)) = parts {
             let last = parts.len().saturating_sub(1);
             let mut before: Option<String> = None;
             for (index, (command, dir)) in parts.into_iter().enumerate() {
-                let name = if index == last { id.to_owned() } else { self.name(&format!("{id}-part")) };
+                let name = if index == last {
+                    id.to_owned()
+                } else {
+                    self.name(&format!("{id}-part"))
+                };
                 let needs = before.map(|n| Setting::Needs(vec![At::new(n, check.place)]));
                 let settings = dir.map(Setting::Dir).into_iter().chain(needs).collect();
-                self.draft.entries.push(named(&name, Verb::Command(Kind::Run, command), settings));
+                self.draft
+                    .entries
+                    .push(named(&name, Verb::Command(Kind::Run, command), settings));
                 before = Some(name);
             }
             let why = "`&&` and `cd` are no commands: it became what recovery would make of it";
             self.lose_at(about, Weight::Changed, &what, check.place, why, None);
         } else {
-            self.draft.entries.push(named(id, shell(Kind::Run, text.trim()), Vec::new()));
-            let why = "it needs a shell, and no shell reads commands: it goes through one explicitly";
+            self.draft
+                .entries
+                .push(named(id, shell(Kind::Run, text.trim()), Vec::new()));
+            let why =
+                "it needs a shell, and no shell reads commands: it goes through one explicitly";
             self.lose_at(
                 about,
                 Weight::Changed,

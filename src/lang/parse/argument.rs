@@ -1,4 +1,5 @@
-//! Which arguments does a statement have? Its slots in the table say what is expected; every fault is reported.
+//! Which arguments does a statement have? Its slots in the table say what is expected; every fault
+//! is reported.
 
 use super::Parser;
 use super::token::{self, Kind, Token};
@@ -17,7 +18,8 @@ pub(super) struct Parts<'a> {
     /// The `{` of a block that is now open.
     pub(super) open: Option<Span>,
     pub(super) broken: bool,
-    /// Whether the block was opened by a line that opens none, so that its `}` may well be missing.
+    /// Whether the block was opened by a line that opens none, so that its `}` may well be
+    /// missing.
     pub(super) doubtful: bool,
 }
 
@@ -34,11 +36,17 @@ impl<'a> Parser<'a> {
     ) -> Parts<'a> {
         let mut parts = Parts::default();
         if !rest.is_empty() && !rest.starts_with([' ', '\t', '\\', '{']) {
-            let span = Span::new(keyword.start, offset + rest.chars().next().map_or(0, char::len_utf8));
+            let span = Span::new(
+                keyword.start,
+                offset + rest.chars().next().map_or(0, char::len_utf8),
+            );
             self.report(
-                Diagnostic::error(error::MISSING_BLANK, format!("a blank is missing behind `{}`", statement.word))
-                    .label(self.place(span), "no blank here")
-                    .help(format!("it is written `{}`", statement.usage)),
+                Diagnostic::error(
+                    error::MISSING_BLANK,
+                    format!("a blank is missing behind `{}`", statement.word),
+                )
+                .label(self.place(span), "no blank here")
+                .help(format!("it is written `{}`", statement.usage)),
             );
             parts.broken = true;
         }
@@ -58,7 +66,12 @@ impl<'a> Parser<'a> {
         parts
     }
 
-    pub(super) fn tokens(&mut self, text: &'a str, offset: usize, parts: &mut Parts<'a>) -> Tokens<'a> {
+    pub(super) fn tokens(
+        &mut self,
+        text: &'a str,
+        offset: usize,
+        parts: &mut Parts<'a>,
+    ) -> Tokens<'a> {
         let mut faults = Vec::new();
         let tokens = token::tokens(text, offset, &mut |fault, span| faults.push((fault, span)));
         parts.args.reserve_exact(tokens.len());
@@ -85,8 +98,11 @@ impl<'a> Parser<'a> {
                 {
                     parts.broken = true;
                     self.report(
-                        Diagnostic::error(error::MISSING_BLANK, "a blank is missing between two arguments")
-                            .label(self.place(b.span), "no blank before this"),
+                        Diagnostic::error(
+                            error::MISSING_BLANK,
+                            "a blank is missing between two arguments",
+                        )
+                        .label(self.place(b.span), "no blank before this"),
                     );
                 }
             }
@@ -104,7 +120,14 @@ impl<'a> Parser<'a> {
     ) {
         match slot {
             Slot::One(item) => self.one(item, statement, keyword, tokens, parts),
-            Slot::Any(_) if !matches!(tokens.peek(), Some(Token { kind: Kind::Word(_) | Kind::Str { .. }, .. })) => {}
+            Slot::Any(_)
+                if !matches!(
+                    tokens.peek(),
+                    Some(Token {
+                        kind: Kind::Word(_) | Kind::Str { .. },
+                        ..
+                    })
+                ) => {}
             Slot::Many(item) | Slot::Any(item) => {
                 self.one(item, statement, keyword, tokens, parts);
                 while let Some(token) = tokens.peek() {
@@ -113,28 +136,51 @@ impl<'a> Parser<'a> {
                         Kind::Mark(",") => {
                             let span = token.span;
                             tokens.next();
-                            self.unexpected(",", span, "no comma here", "blanks separate the items of a list", parts);
+                            self.unexpected(
+                                ",",
+                                span,
+                                "no comma here",
+                                "blanks separate the items of a list",
+                                parts,
+                            );
                         }
                         _ => self.one(item, statement, keyword, tokens, parts),
                     }
                 }
             }
             Slot::Literal(word) => match tokens.peek() {
-                Some(Token { kind: Kind::Word(found), span, .. }) if *found == word => {
-                    parts.args.push(Arg { span: *span, value: Value::Mark(word) });
+                Some(Token {
+                    kind: Kind::Word(found),
+                    span,
+                    ..
+                }) if *found == word => {
+                    parts.args.push(Arg {
+                        span: *span,
+                        value: Value::Mark(word),
+                    });
                     tokens.next();
                 }
                 _ => self.missing(&format!("`{word}`"), statement, keyword, tokens, parts),
             },
             Slot::Optional(word, item) => {
                 if let Some(token) = tokens.next_if(|t| t.kind == Kind::Word(word)) {
-                    parts.args.push(Arg { span: token.span, value: Value::Mark(word) });
+                    parts.args.push(Arg {
+                        span: token.span,
+                        value: Value::Mark(word),
+                    });
                     self.one(item, statement, token.span, tokens, parts);
                 }
             }
             Slot::Equals => match tokens.peek() {
-                Some(Token { kind: Kind::Mark("="), span, .. }) => {
-                    parts.args.push(Arg { span: *span, value: Value::Mark("=") });
+                Some(Token {
+                    kind: Kind::Mark("="),
+                    span,
+                    ..
+                }) => {
+                    parts.args.push(Arg {
+                        span: *span,
+                        value: Value::Mark("="),
+                    });
                     tokens.next();
                 }
                 _ => self.missing("`=`", statement, keyword, tokens, parts),
@@ -147,7 +193,10 @@ impl<'a> Parser<'a> {
                         Kind::Str { text, verbatim } => Value::Str { text, verbatim },
                         Kind::Mark(mark) => Value::Mark(mark),
                     };
-                    parts.args.push(Arg { span: token.span, value });
+                    parts.args.push(Arg {
+                        span: token.span,
+                        value,
+                    });
                 }
             }
             Slot::Command | Slot::ColonOrBlock | Slot::Shell | Slot::Assignment => {}
@@ -168,21 +217,36 @@ impl<'a> Parser<'a> {
         match (item, token.kind) {
             (Item::Name, Kind::Word(word)) => {
                 parts.broken |= !self.name(word, token.span, false);
-                parts.args.push(Arg { span: token.span, value: Value::Word(word) });
+                parts.args.push(Arg {
+                    span: token.span,
+                    value: Value::Word(word),
+                });
             }
             (Item::Reference, Kind::Word(word)) => {
                 parts.broken |= !self.name(word, token.span, true);
-                parts.args.push(Arg { span: token.span, value: Value::Word(word) });
+                parts.args.push(Arg {
+                    span: token.span,
+                    value: Value::Word(word),
+                });
             }
             (Item::Word(_), Kind::Word(word)) => {
-                parts.args.push(Arg { span: token.span, value: Value::Word(word) });
+                parts.args.push(Arg {
+                    span: token.span,
+                    value: Value::Word(word),
+                });
             }
             (Item::Str | Item::Sel | Item::Glob, Kind::Str { text, verbatim }) => {
-                parts.args.push(Arg { span: token.span, value: Value::Str { text, verbatim } });
+                parts.args.push(Arg {
+                    span: token.span,
+                    value: Value::Str { text, verbatim },
+                });
             }
             (Item::Sel, Kind::Word(word)) if word.split('/').all(token::is_name) => {
                 parts.broken |= !self.name(word, token.span, true);
-                parts.args.push(Arg { span: token.span, value: Value::Word(word) });
+                parts.args.push(Arg {
+                    span: token.span,
+                    value: Value::Word(word),
+                });
             }
             (Item::Sel, Kind::Mark("!")) => self.negated(token.span, tokens, parts),
             (Item::Sel | Item::Glob, Kind::Word(word)) => {
@@ -191,7 +255,9 @@ impl<'a> Parser<'a> {
                     span = span.to(more.span);
                 }
                 parts.broken = true;
-                let glob = word.contains(['*', '?', '[', '/', '.']) || span != token.span || item == Item::Glob;
+                let glob = word.contains(['*', '?', '[', '/', '.'])
+                    || span != token.span
+                    || item == Item::Glob;
                 let message = format!("{} is not quoted", shown(self.slice(span)));
                 if glob {
                     self.report(
@@ -219,11 +285,23 @@ impl<'a> Parser<'a> {
                     span = span.to(more.span);
                 }
                 let found = self.slice(span);
-                self.unexpected(found, span, "a string is expected", &format!("write `\"{found}\"`"), parts);
+                self.unexpected(
+                    found,
+                    span,
+                    "a string is expected",
+                    &format!("write `\"{found}\"`"),
+                    parts,
+                );
             }
             (_, Kind::Mark(mark)) => {
                 let label = format!("{} is expected", expected(item));
-                self.unexpected(mark, token.span, &label, &format!("it is written `{}`", statement.usage), parts);
+                self.unexpected(
+                    mark,
+                    token.span,
+                    &label,
+                    &format!("it is written `{}`", statement.usage),
+                    parts,
+                );
             }
         }
     }
@@ -231,9 +309,16 @@ impl<'a> Parser<'a> {
     /// `!name`
     fn negated(&mut self, bang: Span, tokens: &mut Tokens<'a>, parts: &mut Parts<'a>) {
         match tokens.next_if(|t| t.glued && !matches!(t.kind, Kind::Mark(_))) {
-            Some(Token { kind: Kind::Word(word), span, .. }) => {
+            Some(Token {
+                kind: Kind::Word(word),
+                span,
+                ..
+            }) => {
                 parts.broken |= !self.name(word, span, true);
-                parts.args.push(Arg { span: bang.to(span), value: Value::Not(word) });
+                parts.args.push(Arg {
+                    span: bang.to(span),
+                    value: Value::Not(word),
+                });
             }
             Some(Token { span, .. }) => {
                 parts.broken = true;
@@ -255,12 +340,25 @@ impl<'a> Parser<'a> {
     }
 
     /// `name, name -> * -> name`
-    fn groups(&mut self, statement: &'static Statement, keyword: Span, tokens: &mut Tokens<'a>, parts: &mut Parts<'a>) {
+    fn groups(
+        &mut self,
+        statement: &'static Statement,
+        keyword: Span,
+        tokens: &mut Tokens<'a>,
+        parts: &mut Parts<'a>,
+    ) {
         let mut arrows = 0;
         loop {
             match tokens.peek() {
-                Some(Token { kind: Kind::Word("*"), span, .. }) => {
-                    parts.args.push(Arg { span: *span, value: Value::Word("*") });
+                Some(Token {
+                    kind: Kind::Word("*"),
+                    span,
+                    ..
+                }) => {
+                    parts.args.push(Arg {
+                        span: *span,
+                        value: Value::Word("*"),
+                    });
                     tokens.next();
                 }
                 _ => {
@@ -272,12 +370,23 @@ impl<'a> Parser<'a> {
                 }
             }
             match tokens.peek() {
-                Some(Token { kind: Kind::Mark(mark @ ("," | "->")), span, .. }) => {
+                Some(Token {
+                    kind: Kind::Mark(mark @ ("," | "->")),
+                    span,
+                    ..
+                }) => {
                     arrows += usize::from(*mark == "->");
-                    parts.args.push(Arg { span: *span, value: Value::Mark(mark) });
+                    parts.args.push(Arg {
+                        span: *span,
+                        value: Value::Mark(mark),
+                    });
                     tokens.next();
                 }
-                Some(Token { kind: Kind::Word(_) | Kind::Str { .. }, span, .. }) => {
+                Some(Token {
+                    kind: Kind::Word(_) | Kind::Str { .. },
+                    span,
+                    ..
+                }) => {
                     let span = *span;
                     self.unexpected(
                         self.slice(span),
@@ -310,39 +419,62 @@ impl<'a> Parser<'a> {
             (None, Some(_)) => {
                 if !parts.broken {
                     self.report(
-                        Diagnostic::error(error::MISSING_BLOCK, format!("`{}` needs a block", statement.word))
-                            .label(self.place(keyword), "its line must end with `{`")
-                            .help(format!(
-                                "it is written `{}`, its lines, and `}}` on a line of its own",
-                                statement.usage
-                            )),
+                        Diagnostic::error(
+                            error::MISSING_BLOCK,
+                            format!("`{}` needs a block", statement.word),
+                        )
+                        .label(self.place(keyword), "its line must end with `{`")
+                        .help(format!(
+                            "it is written `{}`, its lines, and `}}` on a line of its own",
+                            statement.usage
+                        )),
                     );
                 }
                 parts.broken = true;
             }
-            (Some(Token { kind: Kind::Mark("{"), span, .. }), body) => {
+            (
+                Some(Token {
+                    kind: Kind::Mark("{"),
+                    span,
+                    ..
+                }),
+                body,
+            ) => {
                 let rest = tokens.last();
                 if let Some(last) = &rest {
                     parts.broken = true;
                     self.report(
                         Diagnostic::error(error::BLOCK_ON_ONE_LINE, "a block is never on one line")
-                            .label(self.place(Span::new(span.end, last.span.end)), "this belongs to the next line")
+                            .label(
+                                self.place(Span::new(span.end, last.span.end)),
+                                "this belongs to the next line",
+                            )
                             .help(format!(
                                 "write `{} … {{`, then `{}`, then `}}`, each on a line of its own",
                                 statement.word,
-                                self.slice(Span::new(span.end, last.span.end)).trim_matches(['}', ' ', '\t'])
+                                self.slice(Span::new(span.end, last.span.end))
+                                    .trim_matches(['}', ' ', '\t'])
                             )),
                     );
                 } else if body.is_none() {
                     parts.broken = true;
                     parts.doubtful = true;
                     self.report(
-                        Diagnostic::error(error::UNEXPECTED_BLOCK, format!("`{}` has no block", statement.word))
-                            .label(self.place(span), "nothing can be opened here")
-                            .help(format!("it is written `{}`", statement.usage)),
+                        Diagnostic::error(
+                            error::UNEXPECTED_BLOCK,
+                            format!("`{}` has no block", statement.word),
+                        )
+                        .label(self.place(span), "nothing can be opened here")
+                        .help(format!("it is written `{}`", statement.usage)),
                     );
                 }
-                if !matches!(rest, Some(Token { kind: Kind::Mark("}"), .. })) {
+                if !matches!(
+                    rest,
+                    Some(Token {
+                        kind: Kind::Mark("}"),
+                        ..
+                    })
+                ) {
                     parts.open = Some(span);
                 }
             }
@@ -353,9 +485,15 @@ impl<'a> Parser<'a> {
                     parts.open = Some(open.span);
                     parts.doubtful = body.is_none();
                 }
-                let end = last.as_ref().map_or(token.span, |l| if opens(l) { token.span } else { l.span });
+                let end = last
+                    .as_ref()
+                    .map_or(token.span, |l| if opens(l) { token.span } else { l.span });
                 let span = token.span.to(end);
-                let label = if body.is_some() { "`{` is expected here" } else { "nothing more is expected" };
+                let label = if body.is_some() {
+                    "`{` is expected here"
+                } else {
+                    "nothing more is expected"
+                };
                 let help = format!("it is written `{}`", statement.usage);
                 self.unexpected(self.slice(span), span, label, &help, parts);
             }
@@ -366,7 +504,11 @@ impl<'a> Parser<'a> {
     pub(super) fn name(&mut self, text: &'a str, span: Span, reference: bool) -> bool {
         let most = self.caps.name_bytes;
         let mut parts = text.split('/');
-        let ok = if reference { parts.all(token::is_name) } else { token::is_name(text) };
+        let ok = if reference {
+            parts.all(token::is_name)
+        } else {
+            token::is_name(text)
+        };
         if !ok {
             let help = if !reference && text.contains('/') {
                 "a `/` only stands in the name of something imported"
@@ -380,8 +522,11 @@ impl<'a> Parser<'a> {
             );
         } else if text.split('/').any(|part| part.len() > most) {
             self.report(
-                Diagnostic::error(error::NAME_TOO_LONG, format!("a name is longer than {most} bytes"))
-                    .label(self.place(span), format!("{} bytes", text.len())),
+                Diagnostic::error(
+                    error::NAME_TOO_LONG,
+                    format!("a name is longer than {most} bytes"),
+                )
+                .label(self.place(span), format!("{} bytes", text.len())),
             );
             return false;
         }
@@ -398,10 +543,18 @@ impl<'a> Parser<'a> {
     ) {
         // One remark about a line that has been found broken is enough.
         if !parts.broken {
-            let diagnostic = Diagnostic::error(error::MISSING_ARGUMENT, format!("`{}` needs {what}", statement.word));
+            let diagnostic = Diagnostic::error(
+                error::MISSING_ARGUMENT,
+                format!("`{}` needs {what}", statement.word),
+            );
             let diagnostic = match tokens.peek() {
-                Some(token) => diagnostic.label(self.place(token.span), format!("{what} is expected before this")),
-                None => diagnostic.label(self.place(keyword), format!("{what} is expected behind it")),
+                Some(token) => diagnostic.label(
+                    self.place(token.span),
+                    format!("{what} is expected before this"),
+                ),
+                None => {
+                    diagnostic.label(self.place(keyword), format!("{what} is expected behind it"))
+                }
             };
             self.report(diagnostic.help(format!("it is written `{}`", statement.usage)));
         }
@@ -414,12 +567,22 @@ impl<'a> Parser<'a> {
         }
     }
 
-    pub(super) fn unexpected(&mut self, found: &str, span: Span, label: &str, help: &str, parts: &mut Parts<'a>) {
+    pub(super) fn unexpected(
+        &mut self,
+        found: &str,
+        span: Span,
+        label: &str,
+        help: &str,
+        parts: &mut Parts<'a>,
+    ) {
         parts.broken = true;
         self.report(
-            Diagnostic::error(error::UNEXPECTED_ARGUMENT, format!("unexpected {}", shown(found)))
-                .label(self.place(span), label)
-                .help(help),
+            Diagnostic::error(
+                error::UNEXPECTED_ARGUMENT,
+                format!("unexpected {}", shown(found)),
+            )
+            .label(self.place(span), label)
+            .help(help),
         );
     }
 }

@@ -1,4 +1,5 @@
-//! Which blocks are open? They are found again behind any fault: of a block that nothing opened, or of which nothing is known, too.
+//! Which blocks are open? They are found again behind any fault: of a block that nothing opened, or
+//! of which nothing is known, too.
 
 use super::line::{self, Line};
 use super::{Parser, token};
@@ -23,11 +24,21 @@ pub(super) struct Frame<'a> {
 }
 
 impl<'a> Parser<'a> {
-    pub(super) fn push(&mut self, node: Node<'a>, context: Context, open: Span, indent: usize, doubtful: bool) {
+    pub(super) fn push(
+        &mut self,
+        node: Node<'a>,
+        context: Context,
+        open: Span,
+        indent: usize,
+        doubtful: bool,
+    ) {
         if self.frames.len() >= self.caps.depth {
             let message = format!("blocks are nested deeper than {}", self.caps.depth);
             let place = self.place(open);
-            self.report(Diagnostic::error(error::NESTED_TOO_DEEP, message).label(place, "this one was not read"));
+            self.report(
+                Diagnostic::error(error::NESTED_TOO_DEEP, message)
+                    .label(place, "this one was not read"),
+            );
             self.buried = 1;
             return;
         }
@@ -71,7 +82,8 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Reads what follows as the block that a head without a `{` should have opened: its lines are not what is wrong.
+    /// Reads what follows as the block that a head without a `{` should have opened: its lines are
+    /// not what is wrong.
     pub(super) fn presume(&mut self, node: Node<'a>, context: Context, indent: usize) {
         if self.frames.len() >= self.caps.depth {
             return self.add(node);
@@ -83,7 +95,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads what follows as if its head were missing: where the first line of a block does not belong, the others do not either.
+    /// Reads what follows as if its head were missing: where the first line of a block does not
+    /// belong, the others do not either.
     pub(super) fn presume_head(&mut self, statement: &'static Statement, line: &Line) {
         let is_outer = |c: &Context| matches!(c, Context::Top | Context::Group);
         if is_outer(&self.context())
@@ -119,8 +132,11 @@ impl<'a> Parser<'a> {
         if !rest.trim().is_empty() && self.context() != Context::Unknown {
             let place = self.place(Span::new(start + 1, start + text.trim_end().len()));
             self.report(
-                Diagnostic::error(error::BLOCK_ON_ONE_LINE, "a `}` stands on a line of its own")
-                    .label(place, "this belongs to the next line"),
+                Diagnostic::error(
+                    error::BLOCK_ON_ONE_LINE,
+                    "a `}` stands on a line of its own",
+                )
+                .label(place, "this belongs to the next line"),
             );
         }
         // A `}` that stands no deeper than the block around it closes that one.
@@ -146,7 +162,9 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn pop(&mut self, close: Span, comment: Option<Span>) {
-        let Some(frame) = self.frames.pop() else { return };
+        let Some(frame) = self.frames.pop() else {
+            return;
+        };
         let body = Body {
             context: frame.context,
             open: frame.open,
@@ -156,7 +174,10 @@ impl<'a> Parser<'a> {
             comment,
             broken: frame.broken,
         };
-        self.add(Node { body: Some(Box::new(body)), ..frame.node });
+        self.add(Node {
+            body: Some(Box::new(body)),
+            ..frame.node
+        });
     }
 
     pub(super) fn unclosed(&mut self, open: Span) {

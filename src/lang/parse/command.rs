@@ -1,4 +1,5 @@
-//! What is wrong with a command in a contract file, and how would its author write it instead? (language.md section 3)
+//! What is wrong with a command in a contract file, and how would its author write it instead?
+//! (language.md section 3)
 
 use crate::base::command::{Command, Unsupported, UnsupportedReason};
 use crate::base::diagnostic::{Code, Diagnostic};
@@ -8,7 +9,8 @@ use crate::lang::error::{self, shown};
 use crate::lang::word::{Fault, Remark, Scan, scan};
 use std::collections::BTreeSet;
 
-/// Reads a command, reports every fault once, and tells whether there was one. `verb` is the word in front of it.
+/// Reads a command, reports every fault once, and tells whether there was one. `verb` is the word
+/// in front of it.
 pub(super) fn read(
     text: &str,
     offset: usize,
@@ -21,7 +23,9 @@ pub(super) fn read(
     let mut broken = false;
     let mut told: BTreeSet<(UnsupportedReason, &str)> = BTreeSet::new();
     for fault in &words.faults {
-        let found = text.get(fault.span.start..fault.span.end).unwrap_or_default();
+        let found = text
+            .get(fault.span.start..fault.span.end)
+            .unwrap_or_default();
         if !told.insert((fault.reason, found)) {
             continue;
         }
@@ -52,18 +56,26 @@ pub(super) fn read(
         }
     }
     if let (":", false, Some(first)) = (verb, broken, words.words.first())
-        && let Some(verb) = VERBS.iter().find(|v| first.bare && v.as_bytes() == first.bytes)
+        && let Some(verb) = VERBS
+            .iter()
+            .find(|v| first.bare && v.as_bytes() == first.bytes)
     {
         report(
-            Diagnostic::warning(error::VERB_AS_PROGRAM, format!("this starts a program with the name `{verb}`"))
-                .label(place(first.span), "no verb stands here")
-                .help("leave the verb out, or write it in a block: `check NAME {`"),
+            Diagnostic::warning(
+                error::VERB_AS_PROGRAM,
+                format!("this starts a program with the name `{verb}`"),
+            )
+            .label(place(first.span), "no verb stands here")
+            .help("leave the verb out, or write it in a block: `check NAME {`"),
         );
     }
     let command = match unsupported(text, &words) {
         None if broken => none(text),
         None => argv(words),
-        Some(fault) => Command::Unsupported { text: text.to_owned(), unsupported: fault },
+        Some(fault) => Command::Unsupported {
+            text: text.to_owned(),
+            unsupported: fault,
+        },
     };
     (command, broken)
 }
@@ -74,12 +86,25 @@ const VERBS: &[&str] = &["run", "compile", "lint", "shell", "judge"];
 /// The command of a line that has none.
 pub(super) fn none(text: &str) -> Command {
     let reason = UnsupportedReason::Empty;
-    let unsupported = Unsupported { chain: Vec::new(), changes_shell: false, offset: 0, reason, text: String::new() };
-    Command::Unsupported { text: text.to_owned(), unsupported }
+    let unsupported = Unsupported {
+        chain: Vec::new(),
+        changes_shell: false,
+        offset: 0,
+        reason,
+        text: String::new(),
+    };
+    Command::Unsupported {
+        text: text.to_owned(),
+        unsupported,
+    }
 }
 
 fn describe(fault: Fault, found: &str, words: &Scan<'_>) -> (Code, String, &'static str) {
-    let text = if found == "\n" { "a line break".to_owned() } else { shown(found) };
+    let text = if found == "\n" {
+        "a line break".to_owned()
+    } else {
+        shown(found)
+    };
     match fault.reason {
         UnsupportedReason::Operator => (
             error::COMMAND_OPERATOR,
@@ -91,39 +116,71 @@ fn describe(fault: Fault, found: &str, words: &Scan<'_>) -> (Code, String, &'sta
             format!("{text} would be expanded by a shell, and no shell reads this"),
             "stays as it is",
         ),
-        UnsupportedReason::Builtin => {
-            (error::COMMAND_BUILTIN, format!("{text} is a part of the shell, no program"), "no program has this name")
-        }
-        UnsupportedReason::Quote if found == "\0" => {
-            (error::COMMAND_QUOTE, "a NUL character can be in no argument".to_owned(), "here")
-        }
-        UnsupportedReason::Quote if found == "\\" => {
-            (error::COMMAND_QUOTE, "a backslash has nothing behind it".to_owned(), "nothing follows")
-        }
-        UnsupportedReason::Quote if found.starts_with('\\') => {
-            (error::COMMAND_QUOTE, format!("{text} is no escape of `$'…'`"), "unknown escape")
-        }
-        UnsupportedReason::Quote => (error::COMMAND_QUOTE, format!("the quote {text} is not closed"), "opened here"),
-        UnsupportedReason::Comment => (error::COMMAND_OPERATOR, format!("{text} begins a comment"), "here"),
-        UnsupportedReason::Empty if !words.words.is_empty() => {
-            (error::COMMAND_EMPTY, "the name of the program is empty".to_owned(), "an empty word")
-        }
-        UnsupportedReason::Empty if !words.env.is_empty() => {
-            (error::COMMAND_EMPTY, "assignments alone start no program".to_owned(), "a program is expected here")
-        }
-        UnsupportedReason::Empty => {
-            (error::COMMAND_EMPTY, "the command is missing".to_owned(), "a command is expected here")
-        }
-        UnsupportedReason::Program => {
-            (error::COMMAND_PROGRAM, format!("{text} is not the name of a program"), "a program is expected here")
-        }
+        UnsupportedReason::Builtin => (
+            error::COMMAND_BUILTIN,
+            format!("{text} is a part of the shell, no program"),
+            "no program has this name",
+        ),
+        UnsupportedReason::Quote if found == "\0" => (
+            error::COMMAND_QUOTE,
+            "a NUL character can be in no argument".to_owned(),
+            "here",
+        ),
+        UnsupportedReason::Quote if found == "\\" => (
+            error::COMMAND_QUOTE,
+            "a backslash has nothing behind it".to_owned(),
+            "nothing follows",
+        ),
+        UnsupportedReason::Quote if found.starts_with('\\') => (
+            error::COMMAND_QUOTE,
+            format!("{text} is no escape of `$'…'`"),
+            "unknown escape",
+        ),
+        UnsupportedReason::Quote => (
+            error::COMMAND_QUOTE,
+            format!("the quote {text} is not closed"),
+            "opened here",
+        ),
+        UnsupportedReason::Comment => (
+            error::COMMAND_OPERATOR,
+            format!("{text} begins a comment"),
+            "here",
+        ),
+        UnsupportedReason::Empty if !words.words.is_empty() => (
+            error::COMMAND_EMPTY,
+            "the name of the program is empty".to_owned(),
+            "an empty word",
+        ),
+        UnsupportedReason::Empty if !words.env.is_empty() => (
+            error::COMMAND_EMPTY,
+            "assignments alone start no program".to_owned(),
+            "a program is expected here",
+        ),
+        UnsupportedReason::Empty => (
+            error::COMMAND_EMPTY,
+            "the command is missing".to_owned(),
+            "a command is expected here",
+        ),
+        UnsupportedReason::Program => (
+            error::COMMAND_PROGRAM,
+            format!("{text} is not the name of a program"),
+            "a program is expected here",
+        ),
     }
 }
 
 fn help(fault: Fault, found: &str, verb: &str, words: &Scan<'_>, text: &str) -> Option<String> {
     let first = words.words.first().map(|w| w.bytes.as_slice());
-    let second = || words.words.get(1).and_then(|w| text.get(w.span.start..w.span.end)).unwrap_or("DIR");
-    let at_end = text.get(fault.span.end..).is_some_and(|rest| rest.trim().is_empty());
+    let second = || {
+        words
+            .words
+            .get(1)
+            .and_then(|w| text.get(w.span.start..w.span.end))
+            .unwrap_or("DIR")
+    };
+    let at_end = text
+        .get(fault.span.end..)
+        .is_some_and(|rest| rest.trim().is_empty());
     Some(match (fault.reason, found) {
         (UnsupportedReason::Operator, "&&") if first == Some(b"cd") => {
             format!(

@@ -1,12 +1,13 @@
-//! Where does a statement's line begin and end? Continuations, quotes and comments are all that is looked at here, so that
-//! an error inside a line never costs more than that line.
+//! Where does a statement's line begin and end? Continuations, quotes and comments are all that is
+//! looked at here, so that an error inside a line never costs more than that line.
 
 use crate::base::span::Span;
 
 /// A line of the file, the lines joined to it by backslashes included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Line {
-    /// From the first character that is no blank to the comment or the end, blanks in front of those included.
+    /// From the first character that is no blank to the comment or the end, blanks in front of
+    /// those included.
     pub(super) content: Span,
     /// Blanks before the first character.
     pub(super) indent: usize,
@@ -68,7 +69,9 @@ pub(super) fn read(text: &str, start: usize) -> Line {
             }
             b'\'' if !raw => i = skip_quoted(bytes, i + 1, b'\'', false),
             b'"' if !raw => i = skip_quoted(bytes, i + 1, b'"', true),
-            b'$' if !raw && bytes.get(i + 1) == Some(&b'\'') => i = skip_quoted(bytes, i + 2, b'\'', true),
+            b'$' if !raw && bytes.get(i + 1) == Some(&b'\'') => {
+                i = skip_quoted(bytes, i + 2, b'\'', true)
+            }
             _ => i += 1,
         }
         behind_blank = blank;
@@ -82,16 +85,21 @@ pub(super) fn read(text: &str, start: usize) -> Line {
 
 fn skip_blanks(bytes: &[u8], from: usize) -> usize {
     let rest = bytes.get(from..).unwrap_or_default();
-    from + rest.iter().take_while(|b| matches!(b, b' ' | b'\t')).count()
+    from + rest
+        .iter()
+        .take_while(|b| matches!(b, b' ' | b'\t'))
+        .count()
 }
 
 fn find_newline(bytes: &[u8], from: usize) -> usize {
     let rest = bytes.get(from..).unwrap_or_default();
-    rest.iter().position(|b| *b == b'\n').map_or(bytes.len(), |i| from + i)
+    rest.iter()
+        .position(|b| *b == b'\n')
+        .map_or(bytes.len(), |i| from + i)
 }
 
-/// The offset behind the closing quote, or of the line's end where there is none: a quote never swallows further lines,
-/// unless a backslash joins them.
+/// The offset behind the closing quote, or of the line's end where there is none: a quote never
+/// swallows further lines, unless a backslash joins them.
 fn skip_quoted(bytes: &[u8], from: usize, quote: u8, escapes: bool) -> usize {
     let mut i = from;
     while let Some(b) = bytes.get(i).copied() {
@@ -125,7 +133,13 @@ mod tests {
             ("a 'b\nc'", "a 'b", None, 5, false),
             ("a 'b\\\nc'", "a 'b\\", None, 6, false),
             ("a \"b\\\nc\" d\n", "a \"b\\\nc\" d", None, 11, false),
-            ("a \"\\\" # b\" # c\n", "a \"\\\" # b\" ", Some("# c"), 15, false),
+            (
+                "a \"\\\" # b\" # c\n",
+                "a \"\\\" # b\" ",
+                Some("# c"),
+                15,
+                false,
+            ),
             ("a#b '#' # c \\\nd", "a#b '#' ", Some("# c \\"), 14, false),
             ("a $'\\'' # c\n", "a $'\\'' ", Some("# c"), 12, false),
             ("a $'\\\nb", "a $'\\", None, 6, false),
@@ -138,7 +152,12 @@ mod tests {
         ] {
             let line = read(text, 0);
             let slice = |s: Span| &text[s.start..s.end];
-            let got = (slice(line.content), line.comment.map(slice), line.next, line.opens);
+            let got = (
+                slice(line.content),
+                line.comment.map(slice),
+                line.next,
+                line.opens,
+            );
             assert_eq!(got, (content, comment, next, opens), "{text:?}");
         }
     }
@@ -154,7 +173,11 @@ mod tests {
             ("# \\ \n", None),
             ("shell a \\ \n", Some((8, 10))),
         ] {
-            assert_eq!(read(text, 0).loose_backslash.map(|s| (s.start, s.end)), want, "{text:?}");
+            assert_eq!(
+                read(text, 0).loose_backslash.map(|s| (s.start, s.end)),
+                want,
+                "{text:?}"
+            );
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Which tree does a text describe?
 //!
-//! Line by line, with an explicit stack of open blocks: no input can overflow the stack, and an error costs its line. The
-//! statement table says what may stand where; behind an error reading goes on at the next line, or behind the matching `}`.
+//! Line by line, with an explicit stack of open blocks: no input can overflow the stack, and an
+//! error costs its line. The statement table says what may stand where; behind an error reading
+//! goes on at the next line, or behind the matching `}`.
 
 mod argument;
 mod block;
@@ -37,14 +38,20 @@ pub struct Caps {
 
 impl Default for Caps {
     fn default() -> Self {
-        Self { file_bytes: 1 << 20, line_bytes: 64 << 10, name_bytes: 128, depth: 64 }
+        Self {
+            file_bytes: 1 << 20,
+            line_bytes: 64 << 10,
+            name_bytes: 128,
+            depth: 64,
+        }
     }
 }
 
 /// The versions of the language that are known.
 pub const VERSIONS: [&str; 1] = ["1"];
 
-/// Reads a file. The tree is as complete as the text allows; it is the whole of the text when there are no errors.
+/// Reads a file. The tree is as complete as the text allows; it is the whole of the text when there
+/// are no errors.
 #[must_use]
 pub fn parse<'a>(source: &'a Source, id: SourceId, caps: &Caps) -> (Ast<'a>, Diagnostics) {
     let text = source.text();
@@ -62,7 +69,11 @@ pub fn parse<'a>(source: &'a Source, id: SourceId, caps: &Caps) -> (Ast<'a>, Dia
         stopped: false,
     };
     if text.len() > caps.file_bytes {
-        let message = format!("the file has {} bytes, more than the {} allowed", text.len(), caps.file_bytes);
+        let message = format!(
+            "the file has {} bytes, more than the {} allowed",
+            text.len(),
+            caps.file_bytes
+        );
         let place = parser.place(Span::new(0, 0));
         parser.report(
             Diagnostic::error(error::FILE_TOO_LARGE, message)
@@ -74,7 +85,14 @@ pub fn parse<'a>(source: &'a Source, id: SourceId, caps: &Caps) -> (Ast<'a>, Dia
     }
     let mut diagnostics = Diagnostics::default();
     parser.out.into_iter().for_each(|d| diagnostics.push(d));
-    (Ast { source: id, nodes: parser.nodes, end: parser.trivia }, diagnostics)
+    (
+        Ast {
+            source: id,
+            nodes: parser.nodes,
+            end: parser.trivia,
+        },
+        diagnostics,
+    )
 }
 
 struct Parser<'a> {
@@ -115,7 +133,9 @@ impl<'a> Parser<'a> {
 
     /// What may stand where so many blocks are open.
     fn context_in(&self, open: usize) -> Context {
-        open.checked_sub(1).and_then(|last| self.frames.get(last)).map_or(Context::Top, |f| f.context)
+        open.checked_sub(1)
+            .and_then(|last| self.frames.get(last))
+            .map_or(Context::Top, |f| f.context)
     }
 
     fn file(&mut self) {
@@ -138,10 +158,14 @@ impl<'a> Parser<'a> {
                 }
                 continue;
             }
-            if line.content.is_empty() || self.slice(line.content).trim().is_empty() && line.loose_backslash.is_none() {
+            if line.content.is_empty()
+                || self.slice(line.content).trim().is_empty() && line.loose_backslash.is_none()
+            {
                 match line.comment {
                     Some(comment) => self.trivia.push(Trivia::Comment(comment)),
-                    None if self.trivia.last() != Some(&Trivia::Blank) => self.trivia.push(Trivia::Blank),
+                    None if self.trivia.last() != Some(&Trivia::Blank) => {
+                        self.trivia.push(Trivia::Blank)
+                    }
                     None => {}
                 }
                 continue;
@@ -253,7 +277,11 @@ impl<'a> Parser<'a> {
             // What the one that was guessed would lack may not be missing at all.
             let at = self.place(keyword);
             let found = self.out.split_off(said);
-            self.out.extend(found.into_iter().filter(|d| d.labels.first().is_none_or(|l| l.place != at)));
+            self.out.extend(
+                found
+                    .into_iter()
+                    .filter(|d| d.labels.first().is_none_or(|l| l.place != at)),
+            );
         }
         match parts.open {
             Some(open) => {
@@ -261,10 +289,20 @@ impl<'a> Parser<'a> {
                     Keyword::RunAnonymous | Keyword::Run => Context::Check,
                     _ => Context::Unknown,
                 });
-                self.push(node, context, open, line.indent, parts.doubtful || misplaced && statement.body.is_none());
+                self.push(
+                    node,
+                    context,
+                    open,
+                    line.indent,
+                    parts.doubtful || misplaced && statement.body.is_none(),
+                );
             }
             None => match statement.body {
-                Some(context) if parts.broken && reading == Reading::Certain && self.goes_deeper(line, context) => {
+                Some(context)
+                    if parts.broken
+                        && reading == Reading::Certain
+                        && self.goes_deeper(line, context) =>
+                {
                     self.presume(node, context, line.indent);
                 }
                 _ => self.add(node),
@@ -285,7 +323,8 @@ mod tests {
     use super::*;
     use crate::base::diagnostic::Severity;
 
-    /// The codes of all messages about a text, without their prefix, each with the text it points at.
+    /// The codes of all messages about a text, without their prefix, each with the text it points
+    /// at.
     fn faults(text: &str, caps: &Caps) -> Vec<(String, String)> {
         let source = Source::new("verify.vplan", text);
         let (_, diagnostics) = parse(&source, SourceId(0), caps);
@@ -298,8 +337,15 @@ mod tests {
 
     fn check(cases: &[(&str, &[(&str, &str)])], head: &str, foot: &str) {
         for (text, want) in cases {
-            let want: Vec<(String, String)> = want.iter().map(|(c, t)| ((*c).to_owned(), (*t).to_owned())).collect();
-            assert_eq!(faults(&format!("{head}{text}{foot}"), &Caps::default()), want, "{text:?}");
+            let want: Vec<(String, String)> = want
+                .iter()
+                .map(|(c, t)| ((*c).to_owned(), (*t).to_owned()))
+                .collect();
+            assert_eq!(
+                faults(&format!("{head}{text}{foot}"), &Caps::default()),
+                want,
+                "{text:?}"
+            );
         }
     }
 
@@ -314,10 +360,16 @@ mod tests {
                 ("check a: b\n", &[("missing_header", "check")]),
                 ("vplan\n", &[("missing_argument", "vplan")]),
                 ("vplan 1 2\n", &[("unexpected_argument", "2")]),
-                ("vplan one\nfoo\n", &[("unknown_version", "one"), ("unknown_statement", "foo")]),
+                (
+                    "vplan one\nfoo\n",
+                    &[("unknown_version", "one"), ("unknown_statement", "foo")],
+                ),
                 ("vplan 2\nfoo\n", &[("unknown_version", "2")]),
                 ("vplan \"1\"\n", &[("unexpected_argument", "\"1\"")]),
-                ("contract \"a\"\nvplan 1\n", &[("misplaced_header", "vplan")]),
+                (
+                    "contract \"a\"\nvplan 1\n",
+                    &[("misplaced_header", "vplan")],
+                ),
                 ("vplan 1\nvplan 1\n", &[("misplaced_header", "vplan")]),
             ],
             "",
@@ -332,18 +384,27 @@ mod tests {
                 ("check a: b \\\n c\n", &[]),
                 ("check a: b \\ \n", &[("bad_continuation", "\\ ")]),
                 ("check a: b \\", &[("bad_continuation", "\\")]),
-                ("check a: b\rcheck c: d\n", &[("lone_carriage_return", "\r")]),
+                (
+                    "check a: b\rcheck c: d\n",
+                    &[("lone_carriage_return", "\r")],
+                ),
                 ("# a\rb\n", &[("lone_carriage_return", "\r")]),
                 ("contract \"a\u{202e}b\"\n", &[("bidi_control", "\u{202e}")]),
                 ("check a: shell\u{200f}\n", &[("bidi_control", "\u{200f}")]),
-                ("check a: b # \u{202e}\u{202c}\n", &[("bidi_control_in_comment", "\u{202e}")]),
+                (
+                    "check a: b # \u{202e}\u{202c}\n",
+                    &[("bidi_control_in_comment", "\u{202e}")],
+                ),
                 ("\"a\"\n", &[("unknown_statement", "\"a\"")]),
                 ("= b\n", &[("unknown_statement", "= b")]),
                 ("contract \"a\n", &[("unclosed_string", "\"a")]),
                 ("contract 'a\n", &[("unclosed_string", "'a")]),
                 ("contract \"a\\qb\"\n", &[("bad_escape", "\\q")]),
                 ("contract \"\\u{d800}\"\n", &[("bad_escape", "\\u")]),
-                ("contract \"a\"\"b\"\n", &[("missing_blank", "\"b\""), ("unexpected_argument", "\"b\"")]),
+                (
+                    "contract \"a\"\"b\"\n",
+                    &[("missing_blank", "\"b\""), ("unexpected_argument", "\"b\"")],
+                ),
                 ("contract\"a\"\n", &[("missing_blank", "contract\"")]),
             ],
             "vplan 1\n",
@@ -377,30 +438,67 @@ mod tests {
                 ("check 1a: b\n", &[("bad_name", "1a")]),
                 ("check \"a\": b\n", &[("unexpected_argument", "\"a\"")]),
                 ("check a { run b }\n", &[("block_on_one_line", " run b }")]),
-                ("check a: {\n  run b\n  tags c\n}\ncheck c: d\n", &[("command_operator", "{")]),
-                ("check a {\n  run b\n} check c: d\n", &[("block_on_one_line", " check c: d")]),
-                ("check a {\n  run b {\n  }\n}\n", &[("command_operator", "{")]),
+                (
+                    "check a: {\n  run b\n  tags c\n}\ncheck c: d\n",
+                    &[("command_operator", "{")],
+                ),
+                (
+                    "check a {\n  run b\n} check c: d\n",
+                    &[("block_on_one_line", " check c: d")],
+                ),
+                (
+                    "check a {\n  run b {\n  }\n}\n",
+                    &[("command_operator", "{")],
+                ),
                 ("check a {\n  run b\n", &[("unclosed_block", "{")]),
-                ("check a {\n  run b\ncheck c: d\n", &[("unclosed_block", "{")]),
+                (
+                    "check a {\n  run b\ncheck c: d\n",
+                    &[("unclosed_block", "{")],
+                ),
                 ("}\n", &[("unexpected_close", "}")]),
                 ("byRole tester\n", &[("missing_block", "byRole")]),
                 ("byrole tester\n", &[("unknown_statement", "byrole")]),
                 ("path\n", &[("unknown_statement", "path")]),
-                ("chekc a: b && c\n", &[("unknown_statement", "chekc"), ("command_operator", "&&")]),
+                (
+                    "chekc a: b && c\n",
+                    &[("unknown_statement", "chekc"), ("command_operator", "&&")],
+                ),
                 (
                     "byrole tester {\n  chekc a: b\n}\n",
-                    &[("unknown_statement", "byrole"), ("unknown_statement", "chekc")],
+                    &[
+                        ("unknown_statement", "byrole"),
+                        ("unknown_statement", "chekc"),
+                    ],
                 ),
-                // A head without its `{`, or none at all: what stands in the block is not what is wrong.
-                ("check a\n  run b\n  timeout 5s\n}\ncheck c: d\n", &[("missing_argument", "check")]),
+                // A head without its `{`, or none at all: what stands in the block is not what is
+                // wrong.
+                (
+                    "check a\n  run b\n  timeout 5s\n}\ncheck c: d\n",
+                    &[("missing_argument", "check")],
+                ),
                 (
                     "check a\n  run b\n  timeot 5s\ncheck c: d\n",
-                    &[("missing_argument", "check"), ("unknown_statement", "timeot")],
+                    &[
+                        ("missing_argument", "check"),
+                        ("unknown_statement", "timeot"),
+                    ],
                 ),
-                ("check a\"b {\n  run b\n}\n", &[("unclosed_string", "\"b {")]),
-                ("byRole a\n  check b {\n    run c\n  }\n  check d: e\n}\n", &[("missing_block", "byRole")]),
-                ("byRole a {\n  check b\n    run c\n    retries 1\n}\ncheck d: e\n", &[("missing_argument", "check")]),
-                ("  compile b\n  timeout 5s\n}\ncheck c: d\n", &[("misplaced_statement", "compile")]),
+                (
+                    "check a\"b {\n  run b\n}\n",
+                    &[("unclosed_string", "\"b {")],
+                ),
+                (
+                    "byRole a\n  check b {\n    run c\n  }\n  check d: e\n}\n",
+                    &[("missing_block", "byRole")],
+                ),
+                (
+                    "byRole a {\n  check b\n    run c\n    retries 1\n}\ncheck d: e\n",
+                    &[("missing_argument", "check")],
+                ),
+                (
+                    "  compile b\n  timeout 5s\n}\ncheck c: d\n",
+                    &[("misplaced_statement", "compile")],
+                ),
                 (
                     "byRole a {\n    compile b\n    timeout 5s\n  }\n  timeout 5s\n}\ncheck c: d\n}\n",
                     &[
@@ -409,34 +507,64 @@ mod tests {
                         ("unexpected_close", "}"),
                     ],
                 ),
-                ("timeout 5s\ntier 1 {\n  check a: b\n}\n", &[("misplaced_statement", "timeout")]),
-                ("check a\nrun b\n}\n", &[("missing_argument", "check"), ("unexpected_close", "}")]),
-                ("byRole \"tester\" {\n}\n", &[("unexpected_argument", "\"tester\"")]),
+                (
+                    "timeout 5s\ntier 1 {\n  check a: b\n}\n",
+                    &[("misplaced_statement", "timeout")],
+                ),
+                (
+                    "check a\nrun b\n}\n",
+                    &[("missing_argument", "check"), ("unexpected_close", "}")],
+                ),
+                (
+                    "byRole \"tester\" {\n}\n",
+                    &[("unexpected_argument", "\"tester\"")],
+                ),
                 ("byRole {\n}\n", &[("missing_argument", "{")]),
                 (
                     "xyzzy a {\n  foo {\n  }\n}\nplugh\n",
-                    &[("unknown_statement", "xyzzy"), ("unknown_statement", "plugh")],
+                    &[
+                        ("unknown_statement", "xyzzy"),
+                        ("unknown_statement", "plugh"),
+                    ],
                 ),
                 ("unit: pnpm test\n", &[("unknown_statement", "unit")]),
                 ("use a\n", &[("misplaced_statement", "use")]),
                 ("timeout 5s\n", &[("misplaced_statement", "timeout")]),
-                ("byRole a {\n  paths b = \"c\"\n}\n", &[("misplaced_statement", "paths")]),
-                ("check a {\n  run b\n  check c: d\n}\n", &[("misplaced_statement", "check")]),
-                ("tier 1 {\n  byRole a {\n    tier 2 {\n    }\n  }\n}\n", &[("nested_tier", "tier")]),
+                (
+                    "byRole a {\n  paths b = \"c\"\n}\n",
+                    &[("misplaced_statement", "paths")],
+                ),
+                (
+                    "check a {\n  run b\n  check c: d\n}\n",
+                    &[("misplaced_statement", "check")],
+                ),
+                (
+                    "tier 1 {\n  byRole a {\n    tier 2 {\n    }\n  }\n}\n",
+                    &[("nested_tier", "tier")],
+                ),
                 ("risk a 1 \"b\"\n", &[("missing_argument", "1")]),
                 ("risk a tier \"b\"\n", &[("unexpected_argument", "\"b\"")]),
                 ("sequence a\n", &[("missing_argument", "sequence")]),
                 ("sequence a b\n", &[("unexpected_argument", "b")]),
                 ("sequence a ->\n", &[("missing_argument", "sequence")]),
                 ("sequence -> a\n", &[("unexpected_argument", "->")]),
-                ("limits {\n  tags a\n}\n", &[("misplaced_statement", "tags")]),
+                (
+                    "limits {\n  tags a\n}\n",
+                    &[("misplaced_statement", "tags")],
+                ),
                 ("limits 5 {\n}\n", &[("unexpected_argument", "5")]),
                 ("scope {\n  allow\n}\n", &[("missing_argument", "allow")]),
                 ("import \"a\" as b at \"c\"\n", &[]),
                 ("import a.vplan\n", &[("unexpected_argument", "a.vplan")]),
                 ("import \"a\" as\n", &[("missing_argument", "as")]),
-                ("import \"a\" at \"b\" as c\n", &[("unexpected_argument", "as c")]),
-                ("expect \"a\" {\n  plan b\n  whatever {\n  }\n}\ncheck a: b\n", &[("unknown_statement", "whatever")]),
+                (
+                    "import \"a\" at \"b\" as c\n",
+                    &[("unexpected_argument", "as c")],
+                ),
+                (
+                    "expect \"a\" {\n  plan b\n  whatever {\n  }\n}\ncheck a: b\n",
+                    &[("unknown_statement", "whatever")],
+                ),
                 ("judge-with\n", &[("command_empty", "")]),
             ],
             "vplan 1\n",
@@ -457,19 +585,31 @@ mod tests {
                 ("env\n", &[("missing_argument", "env")]),
                 ("env A=$B\n", &[("command_expansion", "$B")]),
                 ("env A='$B' # c\n", &[]),
-                ("env A=x{changed}\n", &[("unexpected_argument", "A=x{changed}")]),
+                (
+                    "env A=x{changed}\n",
+                    &[("unexpected_argument", "A=x{changed}")],
+                ),
                 ("needs a/b c\n", &[]),
                 ("needs a//b\n", &[("bad_name", "a//b")]),
                 ("produces dist\n", &[("unquoted_glob", "dist")]),
                 ("report junit\n", &[("missing_argument", "report")]),
                 ("file \"x\"\n", &[("missing_block", "file")]),
-                ("file \"x\" {\n    exist\n  }\n", &[("unknown_statement", "exist")]),
+                (
+                    "file \"x\" {\n    exist\n  }\n",
+                    &[("unknown_statement", "exist")],
+                ),
                 ("shell\n", &[("command_empty", "shell")]),
-                ("shell a {changed}\n", &[("changed_in_shell", "a {changed}")]),
+                (
+                    "shell a {changed}\n",
+                    &[("changed_in_shell", "a {changed}")],
+                ),
                 ("shell a | b # 'c {\n", &[]),
                 ("test -f x\n", &[("command_program", "-f")]),
                 ("run a && b && c\n", &[("command_operator", "&&")]),
-                ("run a | b > c\n", &[("command_operator", "|"), ("command_operator", ">")]),
+                (
+                    "run a | b > c\n",
+                    &[("command_operator", "|"), ("command_operator", ">")],
+                ),
                 ("run a \"$(b)\"\n", &[("command_expansion", "$(b)")]),
                 ("run cd x\n", &[("command_builtin", "cd")]),
                 ("run a 'b\n", &[("command_quote", "'")]),
@@ -489,24 +629,55 @@ mod tests {
     fn caps() {
         let nested = |n: usize| format!("vplan 1\n{}{}", "byRole a {\n".repeat(n), "}\n".repeat(n));
         assert_eq!(faults(&nested(64), &Caps::default()), []);
-        assert_eq!(faults(&nested(65), &Caps::default()), [("nested_too_deep".to_owned(), "{".to_owned())]);
+        assert_eq!(
+            faults(&nested(65), &Caps::default()),
+            [("nested_too_deep".to_owned(), "{".to_owned())]
+        );
         // No depth can overflow anything.
         assert_eq!(faults(&nested(40_000), &Caps::default()).len(), 1);
         let long = format!("vplan 1\ncheck {}: b\n", "n".repeat(129));
         assert_eq!(faults(&long, &Caps::default())[0].0, "name_too_long");
         let line = format!("vplan 1\ncheck a: {}\ncheck\n", "b".repeat(65_536));
-        let codes: Vec<String> = faults(&line, &Caps::default()).into_iter().map(|f| f.0).collect();
+        let codes: Vec<String> = faults(&line, &Caps::default())
+            .into_iter()
+            .map(|f| f.0)
+            .collect();
         assert_eq!(codes, ["line_too_long", "missing_argument"]);
         let file = format!("vplan 1\n{}", "#\n".repeat(1 << 19));
-        assert_eq!(faults(&file, &Caps::default()), [("file_too_large".to_owned(), String::new())]);
-        assert_eq!(faults(&file, &Caps { file_bytes: 1 << 21, ..Caps::default() }), []);
+        assert_eq!(
+            faults(&file, &Caps::default()),
+            [("file_too_large".to_owned(), String::new())]
+        );
+        assert_eq!(
+            faults(
+                &file,
+                &Caps {
+                    file_bytes: 1 << 21,
+                    ..Caps::default()
+                }
+            ),
+            []
+        );
     }
 
     #[test]
     fn every_error_of_a_file_and_each_only_once() {
-        let text = "vplan 1\ncheck a: b | c\nbyRole 7 {\n  check d: $e\n}\nfoo\ncheck f {\n  run g\n";
-        let codes: Vec<String> = faults(text, &Caps::default()).into_iter().map(|f| f.0).collect();
-        assert_eq!(codes, ["command_operator", "bad_name", "command_expansion", "unknown_statement", "unclosed_block"]);
+        let text =
+            "vplan 1\ncheck a: b | c\nbyRole 7 {\n  check d: $e\n}\nfoo\ncheck f {\n  run g\n";
+        let codes: Vec<String> = faults(text, &Caps::default())
+            .into_iter()
+            .map(|f| f.0)
+            .collect();
+        assert_eq!(
+            codes,
+            [
+                "command_operator",
+                "bad_name",
+                "command_expansion",
+                "unknown_statement",
+                "unclosed_block"
+            ]
+        );
     }
 
     #[test]
@@ -519,8 +690,13 @@ mod tests {
             Trivia::Blank => "",
             Trivia::Comment(span) => source.slice(*span),
         };
-        let [header, check] = ast.nodes.as_slice() else { panic!("{ast:?}") };
-        assert_eq!(header.before.iter().map(kept).collect::<Vec<_>>(), ["# a", ""]);
+        let [header, check] = ast.nodes.as_slice() else {
+            panic!("{ast:?}")
+        };
+        assert_eq!(
+            header.before.iter().map(kept).collect::<Vec<_>>(),
+            ["# a", ""]
+        );
         assert_eq!(header.comment.map(|c| source.slice(c)), Some("# b"));
         let body = check.body.as_ref().unwrap();
         assert_eq!(body.end.iter().map(kept).collect::<Vec<_>>(), ["# e"]);

@@ -58,30 +58,42 @@ impl<'a> Parser<'a> {
         }
         let place = self.place(span);
         if let Some(other) = STATEMENTS.iter().find(|s| s.word == word) {
-            let contexts: Vec<&str> =
-                STATEMENTS.iter().filter(|s| s.word == word).flat_map(|s| s.contexts).map(|c| c.name()).collect();
+            let contexts: Vec<&str> = STATEMENTS
+                .iter()
+                .filter(|s| s.word == word)
+                .flat_map(|s| s.contexts)
+                .map(|c| c.name())
+                .collect();
             let mut help = format!("it stands {}", contexts.join(", or "));
             if other.keyword == Keyword::Use {
                 // Not around a `tier` block either: a check brings its tier along.
-                help = "it stands in a conditional block; at the top level a check applies anyway".to_owned();
+                help = "it stands in a conditional block; at the top level a check applies anyway"
+                    .to_owned();
             } else if context != Context::Check && other.contexts == [Context::Check] {
                 help.push_str(": `check NAME {` … `}`");
             }
             self.report(
-                Diagnostic::error(error::MISPLACED_STATEMENT, format!("`{word}` does not stand {}", context.name()))
-                    .label(place, "not here")
-                    .help(help),
+                Diagnostic::error(
+                    error::MISPLACED_STATEMENT,
+                    format!("`{word}` does not stand {}", context.name()),
+                )
+                .label(place, "not here")
+                .help(help),
             );
             return Some((other, Reading::Misplaced));
         }
-        // What stands in a conditional block are statements as at the top level; what stands in the others sets something.
+        // What stands in a conditional block are statements as at the top level; what stands in the
+        // others sets something.
         let (noun, remark) = match context {
             Context::Top | Context::Group => ("statement", "begins no statement".to_owned()),
             Context::File => ("assertion", format!("asserts nothing {}", context.name())),
             _ => ("setting", format!("sets nothing {}", context.name())),
         };
-        let mut diagnostic =
-            Diagnostic::error(error::UNKNOWN_STATEMENT, format!("unknown {noun} {}", shown(word))).label(place, remark);
+        let mut diagnostic = Diagnostic::error(
+            error::UNKNOWN_STATEMENT,
+            format!("unknown {noun} {}", shown(word)),
+        )
+        .label(place, remark);
         self.guesses += 1;
         let mut guess = None;
         if self.guesses <= GUESSES {
@@ -90,20 +102,33 @@ impl<'a> Parser<'a> {
                 .map(|s| (s, Reading::Guessed));
             guess = guess.or_else(|| {
                 let near = nearest(word, STATEMENTS.iter().map(|s| s.word))?;
-                STATEMENTS.iter().find(|s| s.word == near).map(|s| (s, Reading::Misplaced))
+                STATEMENTS
+                    .iter()
+                    .find(|s| s.word == near)
+                    .map(|s| (s, Reading::Misplaced))
             });
         }
         if rest.starts_with(':') && statement::find("check", context).is_some() {
             guess = None;
-            diagnostic = diagnostic.help(format!("a check is written `check {word}:{}`", rest.trim_start_matches(':')));
+            diagnostic = diagnostic.help(format!(
+                "a check is written `check {word}:{}`",
+                rest.trim_start_matches(':')
+            ));
         } else if let Some((found, reading)) = guess {
             let stands = found.contexts.first().map_or("", |c| c.name());
-            let hint = if reading == Reading::Misplaced { format!(", which stands {stands}") } else { String::new() };
+            let hint = if reading == Reading::Misplaced {
+                format!(", which stands {stands}")
+            } else {
+                String::new()
+            };
             diagnostic = diagnostic.help(format!("did you mean `{}`{hint}?", found.word));
         } else if self.guesses <= GUESSES {
             // `tests` stands in files of their own.
             let unsupported = |s: &&Statement| s.keyword == Keyword::Tests;
-            let words: Vec<&str> = statement::allowed(context).filter(|s| !unsupported(s)).map(|s| s.word).collect();
+            let words: Vec<&str> = statement::allowed(context)
+                .filter(|s| !unsupported(s))
+                .map(|s| s.word)
+                .collect();
             diagnostic = diagnostic.help(format!("{} stand: {}", context.name(), words.join(" ")));
         }
         self.report(diagnostic);
@@ -113,8 +138,9 @@ impl<'a> Parser<'a> {
         guess
     }
 
-    /// Whether the `}` before this line was forgotten: the statement does not belong into the block, stands no deeper than
-    /// the line that opened it, and belongs into what surrounds it. How many blocks stay open, and the statement.
+    /// Whether the `}` before this line was forgotten: the statement does not belong into the
+    /// block, stands no deeper than the line that opened it, and belongs into what surrounds
+    /// it. How many blocks stay open, and the statement.
     fn dedented(&self, word: &str, indent: usize) -> Option<(usize, &'static Statement)> {
         let mut keep = self.frames.len();
         for frame in self.frames.iter().rev() {
@@ -143,7 +169,8 @@ impl<'a> Parser<'a> {
                     )
                     .label(place, "not here");
                     if let Some(first) = self.nodes.first() {
-                        diagnostic = diagnostic.label(self.place(first.keyword), "the file begins here");
+                        diagnostic =
+                            diagnostic.label(self.place(first.keyword), "the file begins here");
                     }
                     self.report(diagnostic.help("make `vplan 1` the first line of the file"));
                 }
@@ -151,21 +178,32 @@ impl<'a> Parser<'a> {
                 let found = self.slice(arg.span);
                 if !VERSIONS.contains(&found) {
                     self.report(
-                        Diagnostic::error(error::UNKNOWN_VERSION, format!("unknown version {}", shown(found)))
-                            .label(self.place(arg.span), "of the language")
-                            .help(format!("this program knows version {}", VERSIONS.join(", "))),
+                        Diagnostic::error(
+                            error::UNKNOWN_VERSION,
+                            format!("unknown version {}", shown(found)),
+                        )
+                        .label(self.place(arg.span), "of the language")
+                        .help(format!(
+                            "this program knows version {}",
+                            VERSIONS.join(", ")
+                        )),
                     );
-                    // Another version has other statements: whatever else would be said might be wrong.
+                    // Another version has other statements: whatever else would be said might be
+                    // wrong.
                     self.stopped = found.bytes().all(|b| b.is_ascii_digit());
                 }
             }
             Keyword::TierBlock => {
-                let outer = self.frames.iter().find(|f| f.node.statement.keyword == Keyword::TierBlock);
+                let outer = self
+                    .frames
+                    .iter()
+                    .find(|f| f.node.statement.keyword == Keyword::TierBlock);
                 if let Some(outer) = outer {
-                    let diagnostic = Diagnostic::error(error::NESTED_TIER, "a `tier` block inside another")
-                        .label(place, "this one")
-                        .label(self.place(outer.node.keyword), "inside this one")
-                        .help("a check has one tier: close the outer block first");
+                    let diagnostic =
+                        Diagnostic::error(error::NESTED_TIER, "a `tier` block inside another")
+                            .label(place, "this one")
+                            .label(self.place(outer.node.keyword), "inside this one")
+                            .help("a check has one tier: close the outer block first");
                     self.report(diagnostic);
                 }
             }
@@ -178,7 +216,10 @@ impl<'a> Parser<'a> {
         if first.is_some_and(|n| n.statement.keyword == Keyword::Vplan) {
             return;
         }
-        let any = self.nodes.iter().any(|n| n.statement.keyword == Keyword::Vplan);
+        let any = self
+            .nodes
+            .iter()
+            .any(|n| n.statement.keyword == Keyword::Vplan);
         let span = first.map_or(Span::new(0, 0), |n| n.keyword);
         if !any {
             let place = self.place(span);

@@ -1,4 +1,5 @@
-//! What stands behind a verb, a `:` or `env`? The rest of a line that is read by the rules of commands.
+//! What stands behind a verb, a `:` or `env`? The rest of a line that is read by the rules of
+//! commands.
 
 use super::argument::Parts;
 use super::token::{self, Kind, Token};
@@ -28,27 +29,48 @@ impl<'a> Parser<'a> {
             let mut tokens = self.tokens(rest, offset, parts);
             self.one(Item::Name, statement, keyword, &mut tokens, parts);
             // The name is what is wrong; a block behind it is read, a command is not.
-            parts.open = tokens.last().filter(|t| t.kind == Kind::Mark("{")).map(|t| t.span).or(parts.open);
+            parts.open = tokens
+                .last()
+                .filter(|t| t.kind == Kind::Mark("{"))
+                .map(|t| t.span)
+                .or(parts.open);
             return;
         };
         let span = Span::new(at(start), at(behind));
         parts.broken |= !self.name(name, span, false);
         parts.args.reserve_exact(3);
-        parts.args.push(Arg { span, value: Value::Word(name) });
+        parts.args.push(Arg {
+            span,
+            value: Value::Word(name),
+        });
         let next = token::blanks(behind).map_or(behind, |(rest, _)| rest);
         if let Some(command) = next.strip_prefix(':') {
             let colon = Span::new(at(next), at(command));
             let spaced = next.len() != behind.len();
-            if spaced || !(command.is_empty() || command.starts_with([' ', '\t']) || command.starts_with("\\\n")) {
+            if spaced
+                || !(command.is_empty()
+                    || command.starts_with([' ', '\t'])
+                    || command.starts_with("\\\n"))
+            {
                 parts.broken = true;
-                let label = if spaced { "a blank before it" } else { "no blank behind it" };
+                let label = if spaced {
+                    "a blank before it"
+                } else {
+                    "no blank behind it"
+                };
                 self.report(
-                    Diagnostic::error(error::CHECK_COLON, "the `:` of a check stands directly behind its name")
-                        .label(self.place(colon), label)
-                        .help(format!("write `check {name}: {}`", command.trim())),
+                    Diagnostic::error(
+                        error::CHECK_COLON,
+                        "the `:` of a check stands directly behind its name",
+                    )
+                    .label(self.place(colon), label)
+                    .help(format!("write `check {name}: {}`", command.trim())),
                 );
             }
-            parts.args.push(Arg { span: colon, value: Value::Mark(":") });
+            parts.args.push(Arg {
+                span: colon,
+                value: Value::Mark(":"),
+            });
             return self.command(":", command, at(command), parts);
         }
         let reported = self.out.len();
@@ -65,31 +87,56 @@ impl<'a> Parser<'a> {
                     );
                 }
             }
-            Some(Token { kind: Kind::Mark("{"), .. }) => self.block(statement, keyword, tokens, parts),
+            Some(Token {
+                kind: Kind::Mark("{"),
+                ..
+            }) => self.block(statement, keyword, tokens, parts),
             Some(token) => {
                 let span = token.span;
                 let help = format!("put a `:` behind the name: `check {name}: {}`", next.trim());
                 // A quote that is not closed is what is wrong, and not that it stands here.
                 if !is_said {
-                    self.unexpected(self.slice(span), span, "`:` or `{` is expected before it", &help, parts);
+                    self.unexpected(
+                        self.slice(span),
+                        span,
+                        "`:` or `{` is expected before it",
+                        &help,
+                        parts,
+                    );
                 }
-                if let Some(Token { kind: Kind::Mark("{"), span, .. }) = tokens.last() {
+                if let Some(Token {
+                    kind: Kind::Mark("{"),
+                    span,
+                    ..
+                }) = tokens.last()
+                {
                     parts.open = Some(span);
                 }
             }
         }
     }
 
-    pub(super) fn command(&mut self, verb: &str, text: &'a str, offset: usize, parts: &mut Parts<'a>) {
+    pub(super) fn command(
+        &mut self,
+        verb: &str,
+        text: &'a str,
+        offset: usize,
+        parts: &mut Parts<'a>,
+    ) {
         let trimmed = text.trim_start_matches([' ', '\t']);
         let offset = offset + text.len() - trimmed.len();
         let source = self.id;
-        let (command, broken) = command::read(trimmed, offset, verb, source, &mut |d| self.report(d));
+        let (command, broken) =
+            command::read(trimmed, offset, verb, source, &mut |d| self.report(d));
         parts.broken |= broken;
         let end = trimmed.trim_end().len();
         parts.args.reserve_exact(1);
-        parts.args.push(Arg { span: Span::new(offset, offset + end), value: Value::Command(Box::new(command)) });
-        // People do write `check x: {`; reading the block all the same keeps its lines from being taken for something else.
+        parts.args.push(Arg {
+            span: Span::new(offset, offset + end),
+            value: Value::Command(Box::new(command)),
+        });
+        // People do write `check x: {`; reading the block all the same keeps its lines from being
+        // taken for something else.
         let line = trimmed.trim_end();
         if broken && (line == "{" || line.ends_with(" {") || line.ends_with("\t{")) {
             let brace = offset + end.saturating_sub(1);
@@ -98,7 +145,13 @@ impl<'a> Parser<'a> {
         }
     }
 
-    pub(super) fn shell(&mut self, keyword: Span, text: &'a str, offset: usize, parts: &mut Parts<'a>) {
+    pub(super) fn shell(
+        &mut self,
+        keyword: Span,
+        text: &'a str,
+        offset: usize,
+        parts: &mut Parts<'a>,
+    ) {
         let joined = join(text);
         let trimmed = text.trim_start_matches([' ', '\t']);
         let start = offset + text.len() - trimmed.len();
@@ -107,45 +160,74 @@ impl<'a> Parser<'a> {
             parts.broken = true;
             self.report(
                 Diagnostic::error(error::COMMAND_EMPTY, "the command is missing")
-                    .label(self.place(keyword), "text for a shell is expected behind it")
+                    .label(
+                        self.place(keyword),
+                        "text for a shell is expected behind it",
+                    )
                     .help("write it behind `shell`, such as `shell grep -q ok log | wc -l`"),
             );
         } else if joined.contains('\0') {
             parts.broken = true;
             self.report(
-                Diagnostic::error(error::COMMAND_QUOTE, "a NUL character can be in no argument")
-                    .label(self.place(span), "somewhere in here"),
+                Diagnostic::error(
+                    error::COMMAND_QUOTE,
+                    "a NUL character can be in no argument",
+                )
+                .label(self.place(span), "somewhere in here"),
             );
         } else if joined.contains("{changed}") {
             parts.broken = true;
             self.report(
-                Diagnostic::error(error::CHANGED_IN_SHELL, "`{changed}` has no meaning behind `shell`")
-                    .label(self.place(span), "in this text")
-                    .help("use the verb `run` with `{changed}` as a word of its own"),
+                Diagnostic::error(
+                    error::CHANGED_IN_SHELL,
+                    "`{changed}` has no meaning behind `shell`",
+                )
+                .label(self.place(span), "in this text")
+                .help("use the verb `run` with `{changed}` as a word of its own"),
             );
         } else if joined.ends_with([' ', '\t']) {
             parts.broken = true;
             self.report(
-                Diagnostic::error(error::BAD_CONTINUATION, "a blank behind a backslash ends the text")
-                    .label(self.place(span), "in this text"),
+                Diagnostic::error(
+                    error::BAD_CONTINUATION,
+                    "a blank behind a backslash ends the text",
+                )
+                .label(self.place(span), "in this text"),
             );
         }
-        parts.args.push(Arg { span, value: Value::Shell(joined) });
+        parts.args.push(Arg {
+            span,
+            value: Value::Shell(joined),
+        });
     }
 
-    pub(super) fn assignment(&mut self, keyword: Span, text: &'a str, offset: usize, parts: &mut Parts<'a>) {
+    pub(super) fn assignment(
+        &mut self,
+        keyword: Span,
+        text: &'a str,
+        offset: usize,
+        parts: &mut Parts<'a>,
+    ) {
         let trimmed = text.trim_start_matches([' ', '\t']);
         let offset = offset + text.len() - trimmed.len();
         let words = word::scan(trimmed);
         let source = self.id;
         let empty = trimmed.trim().is_empty();
-        let faults = words.faults.iter().any(|f| f.reason != UnsupportedReason::Empty);
+        let faults = words
+            .faults
+            .iter()
+            .any(|f| f.reason != UnsupportedReason::Empty);
         match (words.env.as_slice(), words.words.as_slice()) {
             ([(name, value)], [])
-                if !faults && !words.remarks.iter().any(|r| matches!(r, word::Remark::ChangedInWord(_))) =>
+                if !faults
+                    && !words
+                        .remarks
+                        .iter()
+                        .any(|r| matches!(r, word::Remark::ChangedInWord(_))) =>
             {
                 let span = Span::new(offset, offset + trimmed.trim_end().len());
-                let value = Value::Assignment(Box::new(((*name).to_owned(), Word::new(value.clone()))));
+                let value =
+                    Value::Assignment(Box::new(((*name).to_owned(), Word::new(value.clone()))));
                 parts.args.push(Arg { span, value });
             }
             _ if empty => {
@@ -175,8 +257,8 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Joins the lines of a shell's text: a backslash at a line's end and the blanks around it become one blank. What stands
-/// behind any other backslash is kept, a blank too.
+/// Joins the lines of a shell's text: a backslash at a line's end and the blanks around it become
+/// one blank. What stands behind any other backslash is kept, a blank too.
 fn join(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut kept = 0;

@@ -1,4 +1,5 @@
-//! Which words, strings and marks does a statement consist of? The productions of language.md section 2.
+//! Which words, strings and marks does a statement consist of? The productions of language.md
+//! section 2.
 
 use crate::base::span::Span;
 use nom::branch::alt;
@@ -40,8 +41,13 @@ pub(super) enum Fault {
 
 type Parsed<'a, T> = IResult<&'a str, T, ()>;
 
-/// Takes a line apart. `offset` is where it begins in the file; faults are reported with their spans.
-pub(super) fn tokens<'a>(line: &'a str, offset: usize, fault: &mut dyn FnMut(Fault, Span)) -> Vec<Token<'a>> {
+/// Takes a line apart. `offset` is where it begins in the file; faults are reported with their
+/// spans.
+pub(super) fn tokens<'a>(
+    line: &'a str,
+    offset: usize,
+    fault: &mut dyn FnMut(Fault, Span),
+) -> Vec<Token<'a>> {
     let mut out: Vec<Token<'a>> = Vec::new();
     let mut rest = line;
     loop {
@@ -59,32 +65,58 @@ pub(super) fn tokens<'a>(line: &'a str, offset: usize, fault: &mut dyn FnMut(Fau
     }
 }
 
-fn token<'a>(input: &'a str, start: usize, fault: &mut dyn FnMut(Fault, Span)) -> (&'a str, Kind<'a>) {
+fn token<'a>(
+    input: &'a str,
+    start: usize,
+    fault: &mut dyn FnMut(Fault, Span),
+) -> (&'a str, Kind<'a>) {
     if let Ok((rest, mark)) = mark(input) {
         return (rest, Kind::Mark(mark));
     }
     if let Ok((rest, text)) = literal(input) {
-        return (rest, Kind::Str { text: Cow::Borrowed(text), verbatim: true });
+        return (
+            rest,
+            Kind::Str {
+                text: Cow::Borrowed(text),
+                verbatim: true,
+            },
+        );
     }
     if input.starts_with('"') {
         return string(input, start, fault);
     }
     if input.starts_with('\'') {
-        fault(Fault::Unclosed, Span::new(start, start + input.trim_end().len()));
-        return ("", Kind::Str { text: Cow::Borrowed(""), verbatim: false });
+        fault(
+            Fault::Unclosed,
+            Span::new(start, start + input.trim_end().len()),
+        );
+        return (
+            "",
+            Kind::Str {
+                text: Cow::Borrowed(""),
+                verbatim: false,
+            },
+        );
     }
     match word(input) {
         Ok((rest, text)) => (rest, Kind::Word(text)),
-        // Only a backslash is left, and the line's reader has found fault with it, or one before another character.
+        // Only a backslash is left, and the line's reader has found fault with it, or one before
+        // another character.
         Err(_) => {
-            let (rest, text) = recognize(anychar::<_, ()>).parse(input).unwrap_or(("", input));
+            let (rest, text) = recognize(anychar::<_, ()>)
+                .parse(input)
+                .unwrap_or(("", input));
             (rest, Kind::Word(text))
         }
     }
 }
 
 /// `"…"` with its escapes. A wrong escape is reported and left out.
-fn string<'a>(input: &'a str, start: usize, fault: &mut dyn FnMut(Fault, Span)) -> (&'a str, Kind<'a>) {
+fn string<'a>(
+    input: &'a str,
+    start: usize,
+    fault: &mut dyn FnMut(Fault, Span),
+) -> (&'a str, Kind<'a>) {
     let plain = |i| take_till::<_, &str, ()>(|c| matches!(c, '"' | '\\')).parse(i);
     let mut rest = input.get(1..).unwrap_or_default();
     let mut text = Cow::Borrowed("");
@@ -112,7 +144,10 @@ fn string<'a>(input: &'a str, start: usize, fault: &mut dyn FnMut(Fault, Span)) 
                     rest
                 }
                 Err(_) => {
-                    fault(Fault::Unclosed, Span::new(start, start + input.trim_end().len()));
+                    fault(
+                        Fault::Unclosed,
+                        Span::new(start, start + input.trim_end().len()),
+                    );
                     return ("", Kind::Str { text, verbatim });
                 }
             },
@@ -122,7 +157,12 @@ fn string<'a>(input: &'a str, start: usize, fault: &mut dyn FnMut(Fault, Span)) 
 
 /// A backslash before the line's end joins the lines as one blank, here too.
 fn escape(input: &str) -> Parsed<'_, char> {
-    let hex = |digits: &str| u32::from_str_radix(digits, 16).ok().and_then(char::from_u32).filter(|c| *c != '\0');
+    let hex = |digits: &str| {
+        u32::from_str_radix(digits, 16)
+            .ok()
+            .and_then(char::from_u32)
+            .filter(|c| *c != '\0')
+    };
     let digits = take_while_m_n(1, 6, |c: char| c.is_ascii_hexdigit());
     preceded(
         tag("\\"),
@@ -142,7 +182,11 @@ fn escape(input: &str) -> Parsed<'_, char> {
 /// `'…'`, everything literal; or `"…"` without escapes.
 fn literal(input: &str) -> Parsed<'_, &str> {
     let single = delimited(tag("'"), take_while(|c| c != '\''), tag("'"));
-    let double = delimited(tag("\""), take_while(|c| !matches!(c, '"' | '\\')), tag("\""));
+    let double = delimited(
+        tag("\""),
+        take_while(|c| !matches!(c, '"' | '\\')),
+        tag("\""),
+    );
     alt((single, double)).parse(input)
 }
 
@@ -161,10 +205,18 @@ fn mark(input: &str) -> Parsed<'_, &'static str> {
 
 /// A bare word ends at a blank, a quote, a mark, and before `->`.
 pub(super) fn word(input: &str) -> Parsed<'_, &str> {
-    let plain = |c: char| !matches!(c, ' ' | '\t' | '\n' | '"' | '\'' | '{' | '}' | '=' | ',' | ':' | '\\');
+    let plain = |c: char| {
+        !matches!(
+            c,
+            ' ' | '\t' | '\n' | '"' | '\'' | '{' | '}' | '=' | ',' | ':' | '\\'
+        )
+    };
     let (_, run) = take_while1(plain).parse(input)?;
     let end = run.find("->").filter(|i| *i > 0).unwrap_or(run.len());
-    Ok((input.get(end..).unwrap_or_default(), input.get(..end).unwrap_or_default()))
+    Ok((
+        input.get(end..).unwrap_or_default(),
+        input.get(..end).unwrap_or_default(),
+    ))
 }
 
 /// Blanks, and backslashes that join lines.
@@ -176,7 +228,9 @@ pub(super) fn blanks(input: &str) -> Parsed<'_, usize> {
 pub(super) fn is_name(text: &str) -> bool {
     let head = take_while_m_n::<_, &str, ()>(1, 1, |c: char| c.is_ascii_alphabetic() || c == '_');
     let tail = take_while(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
-    (head, tail).parse(text).is_ok_and(|(rest, _)| rest.is_empty())
+    (head, tail)
+        .parse(text)
+        .is_ok_and(|(rest, _)| rest.is_empty())
 }
 
 #[cfg(test)]
@@ -197,15 +251,27 @@ mod tests {
     #[test]
     fn tokens_of_a_line() {
         for (line, want, faults) in [
-            ("paths api = \"a/**\" '!b'", vec!["paths", "api", "`=", "<a/**>", "<!b>"], 0),
-            ("a->b -> c,d", vec!["a", "`->", "b", "`->", "c", "`,", "d"], 0),
+            (
+                "paths api = \"a/**\" '!b'",
+                vec!["paths", "api", "`=", "<a/**>", "<!b>"],
+                0,
+            ),
+            (
+                "a->b -> c,d",
+                vec!["a", "`->", "b", "`->", "c", "`,", "d"],
+                0,
+            ),
             ("a-b->*", vec!["a-b", "`->", "*"], 0),
             ("!x \"\\u{61}\\n\\\"\"", vec!["`!", "x", "<a\n\">e"], 0),
             ("size 1B..2MiB {", vec!["size", "1B..2MiB", "`{"], 0),
             ("a \\\n b", vec!["a", "b"], 0),
             ("\"a\\\nb\"", vec!["<a b>e"], 0),
             ("\"a\\qb\"", vec!["<ab>e"], 1),
-            ("\"\\u{}\\u{110000}\\u{0}\\u{1234567}\"", vec!["<{}{110000}{0}{1234567}>e"], 4),
+            (
+                "\"\\u{}\\u{110000}\\u{0}\\u{1234567}\"",
+                vec!["<{}{110000}{0}{1234567}>e"],
+                4,
+            ),
             ("\"a", vec!["<a>e"], 1),
             ("'a", vec!["<>e"], 1),
             ("it's", vec!["it", "<>e"], 1),
@@ -219,7 +285,14 @@ mod tests {
 
     #[test]
     fn names() {
-        for (text, want) in [("a", true), ("_a-9", true), ("9a", false), ("-a", false), ("", false), ("ä", false)] {
+        for (text, want) in [
+            ("a", true),
+            ("_a-9", true),
+            ("9a", false),
+            ("-a", false),
+            ("", false),
+            ("ä", false),
+        ] {
             assert_eq!(is_name(text), want, "{text}");
         }
     }

@@ -34,7 +34,8 @@ impl Heard {
     pub(super) fn of(round: &Round<'_>, before: Option<&Entry>, changed: bool) -> Self {
         match &round.said {
             Said::Reviewed => {
-                let done = !changed && before.is_some_and(|e| e.status == Status::Done && e.reason.is_none());
+                let done = !changed
+                    && before.is_some_and(|e| e.status == Status::Done && e.reason.is_none());
                 Self {
                     claimed: false,
                     done,
@@ -64,12 +65,26 @@ impl Heard {
                     verified: done,
                 }
             }
-            Said::Run { exit, run_id, signature, status, verdict } => {
-                let scope = if is_moved(before, &round.about) { Scope::Part } else { round.about.scope };
+            Said::Run {
+                exit,
+                run_id,
+                signature,
+                status,
+                verdict,
+            } => {
+                let scope = if is_moved(before, &round.about) {
+                    Scope::Part
+                } else {
+                    round.about.scope
+                };
                 // A pass that the caller did not accept (`--require`) confirms nothing.
                 let passed = verdict.is_pass() && *exit == 0;
                 let partial = passed && scope == Scope::Part;
-                let own = if passed && !partial { Status::Done } else { Status::Continue };
+                let own = if passed && !partial {
+                    Status::Done
+                } else {
+                    Status::Continue
+                };
                 let status = match status {
                     Some(Status::Done) | None => own,
                     Some(other) => *other,

@@ -3,11 +3,20 @@
 use super::*;
 
 fn contents(what: &str) -> Contents {
-    Contents { digest: Digest::of(what.as_bytes()), files: 1 }
+    Contents {
+        digest: Digest::of(what.as_bytes()),
+        files: 1,
+    }
 }
 
 fn terms(confirmations: u32, retries: u32, exhausted: Exhausted) -> Terms {
-    Terms { confirmations, exhausted, propagate: Propagate::Downgrade, retries, same_failure: 4 }
+    Terms {
+        confirmations,
+        exhausted,
+        propagate: Propagate::Downgrade,
+        retries,
+        same_failure: 4,
+    }
 }
 
 fn red(of: &str) -> Said {
@@ -21,7 +30,13 @@ fn red(of: &str) -> Said {
 }
 
 fn green(status: Option<Status>) -> Said {
-    Said::Run { exit: 0, run_id: "r".into(), signature: None, status, verdict: Verdict::Passed }
+    Said::Run {
+        exit: 0,
+        run_id: "r".into(),
+        signature: None,
+        status,
+        verdict: Verdict::Passed,
+    }
 }
 
 /// Plays rounds of `S` and gives decision, exit code, attempt and retries left of each.
@@ -29,7 +44,11 @@ fn play(terms: &Terms, rounds: &[(Said, u64)]) -> Vec<(Decision, u8, u32, u32)> 
     let mut ledger = Ledger::default();
     let mut seen = Vec::new();
     for (said, files) in rounds {
-        let exit = if let Said::Run { exit, .. } = said { *exit } else { 0 };
+        let exit = if let Said::Run { exit, .. } = said {
+            *exit
+        } else {
+            0
+        };
         let changed = Change::Files(*files);
         let round = Round {
             about: About::default(),
@@ -40,7 +59,12 @@ fn play(terms: &Terms, rounds: &[(Said, u64)]) -> Vec<(Decision, u8, u32, u32)> 
             subject: "S",
         };
         let (next, recorded) = record(&ledger, terms, &round);
-        seen.push((recorded.decision, recorded.exit(exit), recorded.attempt, recorded.retries_remaining));
+        seen.push((
+            recorded.decision,
+            recorded.exit(exit),
+            recorded.attempt,
+            recorded.retries_remaining,
+        ));
         ledger = next;
     }
     seen
@@ -83,38 +107,94 @@ fn retries() {
             "used up and the same failure: what the gate says of used-up retries",
             terms(1, 3, Exhausted::Fail),
             vec![(red("a"), 1), (red("a"), 0), (red("a"), 0), (red("a"), 0)],
-            vec![(Retry, 40, 1, 3), (Retry, 40, 2, 2), (Retry, 40, 3, 1), (Fail, 21, 4, 0)],
+            vec![
+                (Retry, 40, 1, 3),
+                (Retry, 40, 2, 2),
+                (Retry, 40, 3, 1),
+                (Fail, 21, 4, 0),
+            ],
         ),
         (
             "a pass gives them back",
             terms(1, 1, Exhausted::Fail),
-            vec![(red("a"), 1), (green(None), 1), (red("b"), 1), (red("c"), 0)],
-            vec![(Retry, 40, 1, 1), (Complete, 0, 2, 0), (Retry, 40, 1, 1), (Fail, 21, 2, 0)],
+            vec![
+                (red("a"), 1),
+                (green(None), 1),
+                (red("b"), 1),
+                (red("c"), 0),
+            ],
+            vec![
+                (Retry, 40, 1, 1),
+                (Complete, 0, 2, 0),
+                (Retry, 40, 1, 1),
+                (Fail, 21, 2, 0),
+            ],
         ),
-        ("none", terms(1, 0, Exhausted::Escalate), vec![(red("a"), 1)], vec![(Escalate, 22, 1, 0)]),
-        ("allowed", terms(1, 0, Exhausted::Allow), vec![(red("a"), 1)], vec![(Advance, 44, 1, 0)]),
+        (
+            "none",
+            terms(1, 0, Exhausted::Escalate),
+            vec![(red("a"), 1)],
+            vec![(Escalate, 22, 1, 0)],
+        ),
+        (
+            "allowed",
+            terms(1, 0, Exhausted::Allow),
+            vec![(red("a"), 1)],
+            vec![(Advance, 44, 1, 0)],
+        ),
         (
             "four times the same, the others used up nothing new",
             terms(1, 9, Exhausted::Fail),
-            vec![(red("a"), 1), (red("a"), 0), (hand(Status::Continue), 1), (red("a"), 1), (red("a"), 1)],
-            vec![(Retry, 40, 1, 9), (Retry, 40, 2, 8), (Retry, 20, 3, 7), (Retry, 40, 3, 7), (Escalate, 22, 4, 6)],
+            vec![
+                (red("a"), 1),
+                (red("a"), 0),
+                (hand(Status::Continue), 1),
+                (red("a"), 1),
+                (red("a"), 1),
+            ],
+            vec![
+                (Retry, 40, 1, 9),
+                (Retry, 40, 2, 8),
+                (Retry, 20, 3, 7),
+                (Retry, 40, 3, 7),
+                (Escalate, 22, 4, 6),
+            ],
         ),
         (
             "another failure between begins anew",
             terms(1, 9, Exhausted::Fail),
-            vec![(red("a"), 1), (red("a"), 1), (red("a"), 1), (red("b"), 1), (red("a"), 1)],
-            vec![(Retry, 40, 1, 9), (Retry, 40, 2, 8), (Retry, 40, 3, 7), (Retry, 40, 4, 6), (Retry, 40, 5, 5)],
+            vec![
+                (red("a"), 1),
+                (red("a"), 1),
+                (red("a"), 1),
+                (red("b"), 1),
+                (red("a"), 1),
+            ],
+            vec![
+                (Retry, 40, 1, 9),
+                (Retry, 40, 2, 8),
+                (Retry, 40, 3, 7),
+                (Retry, 40, 4, 6),
+                (Retry, 40, 5, 5),
+            ],
         ),
         (
             "by hand only what changed nothing uses one up",
             terms(1, 1, Exhausted::Fail),
-            vec![(hand(Status::Continue), 1), (hand(Status::Rotate), 0), (hand(Status::Continue), 0)],
+            vec![
+                (hand(Status::Continue), 1),
+                (hand(Status::Rotate), 0),
+                (hand(Status::Continue), 0),
+            ],
             vec![(Retry, 20, 1, 1), (Retry, 20, 1, 1), (Fail, 21, 2, 0)],
         ),
         (
             "a pass whose caller says that there is more to do",
             terms(1, 1, Exhausted::Fail),
-            vec![(green(Some(Status::Continue)), 1), (green(Some(Status::Done)), 0)],
+            vec![
+                (green(Some(Status::Continue)), 1),
+                (green(Some(Status::Done)), 0),
+            ],
             vec![(Retry, 20, 1, 1), (Complete, 0, 1, 1)],
         ),
         (
@@ -138,29 +218,71 @@ fn a_pass_that_is_not_accepted_confirms_nothing() {
         verdict: Verdict::Passed,
     };
     let terms = terms(2, 3, Exhausted::Fail);
-    assert_eq!(play(&terms, &[(narrowed(0), 0)]), [(Decision::Reverify, 20, 1, 3)]);
-    assert_eq!(play(&terms, &[(narrowed(44), 0)]), [(Decision::Retry, 44, 1, 3)]);
+    assert_eq!(
+        play(&terms, &[(narrowed(0), 0)]),
+        [(Decision::Reverify, 20, 1, 3)]
+    );
+    assert_eq!(
+        play(&terms, &[(narrowed(44), 0)]),
+        [(Decision::Retry, 44, 1, 3)]
+    );
 }
 
-/// Where a run was a round, or could be one, a word neither completes nor confirms, and gives no retries back.
+/// Where a run was a round, or could be one, a word neither completes nor confirms, and gives no
+/// retries back.
 #[test]
 fn a_word_is_no_evidence() {
     use Decision::{Complete, Fail, Retry, Reverify};
     let done = || Said::ByHand(Status::Done);
     for (name, n, rounds, want) in [
-        ("after a failure", 1, vec![(red("a"), 1), (done(), 0)], (Retry, 20, 2, 2)),
-        ("with a change", 1, vec![(red("a"), 1), (done(), 1)], (Retry, 20, 2, 2)),
-        ("for a confirmation", 2, vec![(green(None), 1), (done(), 0)], (Reverify, 20, 1, 3)),
-        ("of what is complete", 1, vec![(green(None), 1), (done(), 0)], (Complete, 0, 1, 3)),
+        (
+            "after a failure",
+            1,
+            vec![(red("a"), 1), (done(), 0)],
+            (Retry, 20, 2, 2),
+        ),
+        (
+            "with a change",
+            1,
+            vec![(red("a"), 1), (done(), 1)],
+            (Retry, 20, 2, 2),
+        ),
+        (
+            "for a confirmation",
+            2,
+            vec![(green(None), 1), (done(), 0)],
+            (Reverify, 20, 1, 3),
+        ),
+        (
+            "of what is complete",
+            1,
+            vec![(green(None), 1), (done(), 0)],
+            (Complete, 0, 1, 3),
+        ),
         (
             "given up",
             1,
-            vec![(red("a"), 1), (red("b"), 1), (red("c"), 1), (red("d"), 1), (done(), 0)],
+            vec![
+                (red("a"), 1),
+                (red("b"), 1),
+                (red("c"), 1),
+                (red("d"), 1),
+                (done(), 0),
+            ],
             (Fail, 21, 5, 0),
         ),
-        ("before the first run", 2, vec![(done(), 0), (done(), 0), (green(None), 0)], (Reverify, 20, 1, 3)),
+        (
+            "before the first run",
+            2,
+            vec![(done(), 0), (done(), 0), (green(None), 0)],
+            (Reverify, 20, 1, 3),
+        ),
     ] {
-        assert_eq!(play(&terms(n, 3, Exhausted::Fail), &rounds).last(), Some(&want), "{name}");
+        assert_eq!(
+            play(&terms(n, 3, Exhausted::Fail), &rounds).last(),
+            Some(&want),
+            "{name}"
+        );
     }
 }
 
@@ -169,16 +291,54 @@ fn a_word_that_nothing_changed_is_not_believed_of_what_runs_verify() {
     let terms = terms(3, 3, Exhausted::Fail);
     let round = |ledger: &Ledger, subject, said: Said, changed, what| {
         let (about, contents) = (About::default(), contents(what));
-        record(ledger, &terms, &Round { about, changed, contents, ended_at: "", said, subject })
+        record(
+            ledger,
+            &terms,
+            &Round {
+                about,
+                changed,
+                contents,
+                ended_at: "",
+                said,
+                subject,
+            },
+        )
     };
     let (ledger, _) = round(&Ledger::default(), "S", green(None), Change::Auto, "1");
-    let (of_its_own, own) = round(&ledger, "S", Said::ByHand(Status::Continue), Change::Files(0), "2");
+    let (of_its_own, own) = round(
+        &ledger,
+        "S",
+        Said::ByHand(Status::Continue),
+        Change::Files(0),
+        "2",
+    );
     assert_eq!((own.counter, own.no_change), (0, false));
-    assert_eq!(round(&of_its_own, "S", green(None), Change::Auto, "2").1.counter, 1);
+    assert_eq!(
+        round(&of_its_own, "S", green(None), Change::Auto, "2")
+            .1
+            .counter,
+        1
+    );
     // A word for another subject does not hide it either.
-    let (of_another, _) = round(&ledger, "T", Said::ByHand(Status::Continue), Change::Files(0), "2");
-    assert_eq!(round(&of_another, "S", green(None), Change::Auto, "2").1.counter, 1);
-    assert_eq!(round(&ledger, "S", green(None), Change::Auto, "1").1.counter, 2);
+    let (of_another, _) = round(
+        &ledger,
+        "T",
+        Said::ByHand(Status::Continue),
+        Change::Files(0),
+        "2",
+    );
+    assert_eq!(
+        round(&of_another, "S", green(None), Change::Auto, "2")
+            .1
+            .counter,
+        1
+    );
+    assert_eq!(
+        round(&ledger, "S", green(None), Change::Auto, "1")
+            .1
+            .counter,
+        2
+    );
 }
 
 #[test]
@@ -193,12 +353,24 @@ fn contents_decide_what_changed() {
         subject,
     };
     let mut ledger = Ledger::default();
-    for (subject, what, counter, no_change) in
-        [("S", "1", 1, false), ("S", "1", 2, true), ("T", "2", 1, false), ("S", "2", 3, true), ("S", "1", 1, false)]
-    {
+    for (subject, what, counter, no_change) in [
+        ("S", "1", 1, false),
+        ("S", "1", 2, true),
+        ("T", "2", 1, false),
+        ("S", "2", 3, true),
+        ("S", "1", 1, false),
+    ] {
         let (next, recorded) = record(&ledger, &terms, &round(subject, what));
-        assert_eq!((recorded.counter, recorded.no_change), (counter, no_change), "{subject} {what}");
-        assert_eq!(next.entry(subject).map(|e| e.no_change), Some(no_change), "{subject} {what}");
+        assert_eq!(
+            (recorded.counter, recorded.no_change),
+            (counter, no_change),
+            "{subject} {what}"
+        );
+        assert_eq!(
+            next.entry(subject).map(|e| e.no_change),
+            Some(no_change),
+            "{subject} {what}"
+        );
         ledger = next;
     }
     assert_eq!(ledger.rounds, 5);
@@ -221,7 +393,10 @@ fn a_change_is_one_under_the_feet_of_others() {
         (Propagate::Reset, [3, 1], [0, 0]),
         (Propagate::Off, [3, 1], [3, 1]),
     ] {
-        let terms = Terms { propagate, ..terms(2, 3, Exhausted::Fail) };
+        let terms = Terms {
+            propagate,
+            ..terms(2, 3, Exhausted::Fail)
+        };
         let mut ledger = Ledger::default();
         for subject in ["S", "T", "U"] {
             ledger = record(&ledger, &terms, &round(subject, 0)).0;
@@ -229,7 +404,13 @@ fn a_change_is_one_under_the_feet_of_others() {
         for (entry, counter) in ledger.subjects.iter_mut().skip(1).zip(others) {
             entry.counter = counter;
         }
-        let counters = |ledger: &Ledger| ledger.subjects.iter().map(|e| e.counter).collect::<Vec<_>>();
+        let counters = |ledger: &Ledger| {
+            ledger
+                .subjects
+                .iter()
+                .map(|e| e.counter)
+                .collect::<Vec<_>>()
+        };
         let (next, recorded) = record(&ledger, &terms, &round("S", 1));
         assert_eq!(counters(&next), [1, left[0], left[1]], "{propagate:?}");
         assert_eq!(recorded.decision, Decision::Reverify);
@@ -241,20 +422,33 @@ fn a_change_is_one_under_the_feet_of_others() {
 
 #[test]
 fn all_subjects_are_complete_or_one_goes_on() {
-    let terms = Terms { propagate: Propagate::Off, ..terms(1, 3, Exhausted::Fail) };
+    let terms = Terms {
+        propagate: Propagate::Off,
+        ..terms(1, 3, Exhausted::Fail)
+    };
     let done = |ledger: &Ledger, subject, status| {
         let changed = Change::Files(0);
         let said = Said::ByHand(status);
         record(
             ledger,
             &terms,
-            &Round { about: About::default(), changed, contents: contents("x"), ended_at: "", said, subject },
+            &Round {
+                about: About::default(),
+                changed,
+                contents: contents("x"),
+                ended_at: "",
+                said,
+                subject,
+            },
         )
     };
     let (ledger, first) = done(&Ledger::default(), "T", Status::Continue);
     assert_eq!((first.decision, first.exit(0)), (Decision::Retry, 20));
     let (ledger, second) = done(&ledger, "S", Status::Done);
-    assert_eq!((second.decision, second.reason, second.exit(0)), (Decision::Advance, None, 0));
+    assert_eq!(
+        (second.decision, second.reason, second.exit(0)),
+        (Decision::Advance, None, 0)
+    );
     assert_eq!(second.exit(40), 40);
     let (_, third) = done(&ledger, "T", Status::Done);
     assert_eq!((third.decision, third.exit(0)), (Decision::Complete, 0));
@@ -310,8 +504,18 @@ fn what_was_allowed_is_written_down() {
         subject: "S",
     };
     let (ledger, recorded) = record(&Ledger::default(), &terms, &round);
-    assert_eq!((recorded.decision, recorded.reason), (Decision::Advance, Some(Because::VerificationFailedMaxRetries)));
-    let waiver = Waiver { at: "now".into(), reason: "verification_failed_max_retries".into(), round: 1 };
+    assert_eq!(
+        (recorded.decision, recorded.reason),
+        (
+            Decision::Advance,
+            Some(Because::VerificationFailedMaxRetries)
+        )
+    );
+    let waiver = Waiver {
+        at: "now".into(),
+        reason: "verification_failed_max_retries".into(),
+        round: 1,
+    };
     assert_eq!(ledger.subjects[0].waivers, [waiver]);
     for because in [
         Because::Stuck,
@@ -322,7 +526,10 @@ fn what_was_allowed_is_written_down() {
         Because::LeftBehind,
         Because::NotVerified,
     ] {
-        assert_eq!(serde_json::to_string(&because).unwrap(), format!("\"{}\"", because.word()));
+        assert_eq!(
+            serde_json::to_string(&because).unwrap(),
+            format!("\"{}\"", because.word())
+        );
     }
 }
 
@@ -349,12 +556,29 @@ fn a_gate_that_changes() {
 
 /// A run of `S` that was about this.
 fn about(scope: Scope, asked: &str) -> About {
-    let began = Began { assumed: false, base: Some("b".into()), contract: None, gate: Terms::of(None) };
-    About { asked: Some(Digest::of(asked.as_bytes())), began: Some(began), scope, ..About::default() }
+    let began = Began {
+        assumed: false,
+        base: Some("b".into()),
+        contract: None,
+        gate: Terms::of(None),
+    };
+    About {
+        asked: Some(Digest::of(asked.as_bytes())),
+        began: Some(began),
+        scope,
+        ..About::default()
+    }
 }
 
 fn run(ledger: &Ledger, terms: &Terms, about: About, said: Said, what: &str) -> (Ledger, Recorded) {
-    let round = Round { about, changed: Change::Auto, contents: contents(what), ended_at: "", said, subject: "S" };
+    let round = Round {
+        about,
+        changed: Change::Auto,
+        contents: contents(what),
+        ended_at: "",
+        said,
+        subject: "S",
+    };
     record(ledger, terms, &round)
 }
 
@@ -363,8 +587,17 @@ fn a_part_is_never_done() {
     let terms = terms(2, 1, Exhausted::Fail);
     let mut ledger = Ledger::default();
     for _ in 0..4 {
-        let (next, got) = run(&ledger, &terms, about(Scope::Part, "a"), green(Some(Status::Done)), "1");
-        assert_eq!((got.decision, got.reason, got.exit(0)), (Decision::Retry, Some(Because::PartOfChange), 20));
+        let (next, got) = run(
+            &ledger,
+            &terms,
+            about(Scope::Part, "a"),
+            green(Some(Status::Done)),
+            "1",
+        );
+        assert_eq!(
+            (got.decision, got.reason, got.exit(0)),
+            (Decision::Retry, Some(Because::PartOfChange), 20)
+        );
         assert_eq!((got.counter, got.attempt), (0, 1), "it uses up no retry");
         ledger = next;
     }
@@ -383,11 +616,27 @@ fn a_part_is_never_done() {
 #[test]
 fn nothing_applies() {
     let terms = terms(1, 3, Exhausted::Fail);
-    let none =
-        Said::Run { exit: 0, run_id: "r".into(), signature: None, status: None, verdict: Verdict::NothingToVerify };
-    let nothing = |ledger: &Ledger, what: &str| run(ledger, &terms, about(Scope::Nothing, "a"), none.clone(), what);
+    let none = Said::Run {
+        exit: 0,
+        run_id: "r".into(),
+        signature: None,
+        status: None,
+        verdict: Verdict::NothingToVerify,
+    };
+    let nothing = |ledger: &Ledger, what: &str| {
+        run(
+            ledger,
+            &terms,
+            about(Scope::Nothing, "a"),
+            none.clone(),
+            what,
+        )
+    };
     let (first, got) = nothing(&Ledger::default(), "1");
-    assert_eq!((got.decision, got.reason, got.exit(0)), (Decision::Advance, Some(Because::NothingApplies), 0));
+    assert_eq!(
+        (got.decision, got.reason, got.exit(0)),
+        (Decision::Advance, Some(Because::NothingApplies), 0)
+    );
     assert_eq!((got.counter, first.is_complete(1)), (0, false));
     assert_eq!(first.subjects[0].settled, Some(contents("1")));
     let (again, got) = nothing(&first, "2");
@@ -398,27 +647,59 @@ fn nothing_applies() {
     assert_eq!(red_now.subjects[0].settled, None);
     // The work is put aside: all is as it was.
     let (aside, got) = nothing(&red_now, "2");
-    assert_eq!((got.decision, got.exit(0), got.counter), (Decision::Retry, 20, 0));
+    assert_eq!(
+        (got.decision, got.exit(0), got.counter),
+        (Decision::Retry, 20, 0)
+    );
     let (before, after) = (&red_now.subjects[0], &aside.subjects[0]);
-    assert_eq!((&before.failures, before.used, &before.settled), (&after.failures, after.used, &after.settled));
-    assert_eq!((aside.contents.as_ref(), aside.rounds, after.rounds), (red_now.contents.as_ref(), 4, 4));
+    assert_eq!(
+        (&before.failures, before.used, &before.settled),
+        (&after.failures, after.used, &after.settled)
+    );
+    assert_eq!(
+        (aside.contents.as_ref(), aside.rounds, after.rounds),
+        (red_now.contents.as_ref(), 4, 4)
+    );
     // The same after a pass: it goes on, and is confirmed when the files are back.
-    let two = Terms { confirmations: 2, ..terms };
+    let two = Terms {
+        confirmations: 2,
+        ..terms
+    };
     let (passed, _) = run(&red_now, &two, about(Scope::Whole, "a"), green(None), "4");
     let (aside, got) = run(&passed, &two, about(Scope::Nothing, "a"), none.clone(), "1");
-    assert_eq!((got.decision, got.exit(0), got.counter), (Decision::Reverify, 20, 1));
+    assert_eq!(
+        (got.decision, got.exit(0), got.counter),
+        (Decision::Reverify, 20, 1)
+    );
     let (complete, got) = run(&aside, &two, about(Scope::Whole, "a"), green(None), "4");
     assert_eq!((got.decision, got.counter), (Decision::Complete, 2));
     let (_, got) = run(&complete, &two, about(Scope::Nothing, "a"), none, "1");
-    assert_eq!((got.decision, got.reason, got.exit(0)), (Decision::Advance, Some(Because::NothingApplies), 0));
+    assert_eq!(
+        (got.decision, got.reason, got.exit(0)),
+        (Decision::Advance, Some(Because::NothingApplies), 0)
+    );
 }
 
 #[test]
 fn who_asks_for_something_else_confirms_nothing() {
     let terms = terms(3, 3, Exhausted::Fail);
     let mut ledger = Ledger::default();
-    for (asked, counter) in [("a", 1), ("a", 2), ("b", 1), ("b", 2), ("a", 1), ("a", 2), ("a", 3)] {
-        let (next, got) = run(&ledger, &terms, about(Scope::Whole, asked), green(None), "1");
+    for (asked, counter) in [
+        ("a", 1),
+        ("a", 2),
+        ("b", 1),
+        ("b", 2),
+        ("a", 1),
+        ("a", 2),
+        ("a", 3),
+    ] {
+        let (next, got) = run(
+            &ledger,
+            &terms,
+            about(Scope::Whole, asked),
+            green(None),
+            "1",
+        );
         assert_eq!(got.counter, counter, "{asked}");
         ledger = next;
     }
@@ -429,18 +710,39 @@ fn another_base_meanwhile() {
     let terms = terms(1, 3, Exhausted::Fail);
     let based = |base: &str, known: Option<&str>| {
         let mut about = about(Scope::Whole, "a");
-        about.began = about.began.map(|b| Began { base: Some(base.into()), ..b });
-        About { known: known.map(str::to_owned), ..about }
+        about.began = about.began.map(|b| Began {
+            base: Some(base.into()),
+            ..b
+        });
+        About {
+            known: known.map(str::to_owned),
+            ..about
+        }
     };
     let base = |ledger: &Ledger| ledger.subjects[0].began.clone().and_then(|b| b.base);
-    let (ledger, got) = run(&Ledger::default(), &terms, based("new", None), green(None), "1");
-    assert_eq!((got.decision, base(&ledger).as_deref()), (Decision::Complete, Some("new")));
+    let (ledger, got) = run(
+        &Ledger::default(),
+        &terms,
+        based("new", None),
+        green(None),
+        "1",
+    );
+    assert_eq!(
+        (got.decision, base(&ledger).as_deref()),
+        (Decision::Complete, Some("new"))
+    );
     // Who has begun elsewhere at the same time has not verified this subject's change.
     let (ledger, got) = run(&ledger, &terms, based("other", None), green(None), "1");
-    assert_eq!((got.decision, base(&ledger).as_deref()), (Decision::Retry, Some("new")));
+    assert_eq!(
+        (got.decision, base(&ledger).as_deref()),
+        (Decision::Retry, Some("new"))
+    );
     // Who knew the base may widen it.
     let (ledger, got) = run(&ledger, &terms, based("old", Some("new")), green(None), "1");
-    assert_eq!((got.decision, base(&ledger).as_deref()), (Decision::Complete, Some("old")));
+    assert_eq!(
+        (got.decision, base(&ledger).as_deref()),
+        (Decision::Complete, Some("old"))
+    );
 }
 
 #[test]
@@ -459,10 +761,22 @@ fn what_is_left_behind_leaves_no_trace() {
         status: None,
         verdict: Verdict::Incomplete,
     };
-    let (ledger, _) = run(&Ledger::default(), &terms, traced("1", "a", false), red("x"), "1");
+    let (ledger, _) = run(
+        &Ledger::default(),
+        &terms,
+        traced("1", "a", false),
+        red("x"),
+        "1",
+    );
     let (ledger, got) = run(&ledger, &terms, traced("2", "b", true), incomplete, "2");
-    assert_eq!((got.decision, got.reason, got.exit(44)), (Decision::Retry, Some(Because::LeftBehind), 44));
-    assert_eq!(ledger.subjects[0].traces, [Trace::new("1".into(), [(path("a"), String::new())])]);
+    assert_eq!(
+        (got.decision, got.reason, got.exit(44)),
+        (Decision::Retry, Some(Because::LeftBehind), 44)
+    );
+    assert_eq!(
+        ledger.subjects[0].traces,
+        [Trace::new("1".into(), [(path("a"), String::new())])]
+    );
 }
 
 #[test]
@@ -473,9 +787,16 @@ fn words_follow_the_counter() {
         ledger = run(&ledger, &terms, about(Scope::Whole, "a"), green(None), "1").0;
     }
     let standing = |ledger: &Ledger, others| ledger.subjects[0].standing(2, others);
-    assert_eq!((standing(&ledger, true), standing(&ledger, false)), (Decision::Complete, Decision::Advance));
+    assert_eq!(
+        (standing(&ledger, true), standing(&ledger, false)),
+        (Decision::Complete, Decision::Advance)
+    );
     ledger.subjects[0].counter = 1;
-    assert_eq!(standing(&ledger, true), Decision::Reverify, "a confirmation was taken back");
+    assert_eq!(
+        standing(&ledger, true),
+        Decision::Reverify,
+        "a confirmation was taken back"
+    );
     let (ledger, _) = run(&ledger, &terms, about(Scope::Whole, "a"), red("x"), "1");
     assert_eq!(standing(&ledger, true), Decision::Retry);
     let begun = Entry::begun("S", "now", about(Scope::Whole, "a").began.unwrap());

@@ -23,7 +23,8 @@ pub struct Side<'a> {
     pub sources: &'a Sources,
 }
 
-/// Compares two contracts. `tracked`: files of the repository, which make the better examples; it may be empty.
+/// Compares two contracts. `tracked`: files of the repository, which make the better examples; it
+/// may be empty.
 #[must_use]
 pub fn compare(old: &Side<'_>, new: &Side<'_>, tracked: &[RepoPath]) -> ContractDiff {
     let pairs = Pairs::new(old.contract, new.contract);
@@ -37,14 +38,21 @@ pub fn compare(old: &Side<'_>, new: &Side<'_>, tracked: &[RepoPath]) -> Contract
         answers: BTreeMap::new(),
         looked: 0,
         conditions: BTreeMap::new(),
-        restricted: [old, new].iter().any(|s| s.contract.roles.values().any(|r| !r.only.is_empty())),
+        restricted: [old, new]
+            .iter()
+            .any(|s| s.contract.roles.values().any(|r| !r.only.is_empty())),
     };
     comparison.checks();
     comparison.shared();
     let requests = comparison.court.requests();
     let mut differences = comparison.found;
     differences.sort_by_key(|d| d.class);
-    ContractDiff { differences, kind: "contracts", requests, version: VERSION }
+    ContractDiff {
+        differences,
+        kind: "contracts",
+        requests,
+        version: VERSION,
+    }
 }
 
 /// Requests that are looked for among the tracked files.
@@ -61,28 +69,43 @@ pub(super) struct Unit<'a> {
 impl<'a> Unit<'a> {
     /// Where `{changed}` looks, if the command has it.
     pub fn changed(&self) -> Option<&'a RepoPath> {
-        matches!(&self.check.body, Body::Command(command) if command.has_changed()).then_some(&self.check.dir)
+        matches!(&self.check.body, Body::Command(command) if command.has_changed())
+            .then_some(&self.check.dir)
     }
 
     pub fn checks(&self, contract: &'a Contract) -> Vec<&'a Check> {
-        self.members.iter().filter_map(|m| contract.checks.get(*m)).collect()
+        self.members
+            .iter()
+            .filter_map(|m| contract.checks.get(*m))
+            .collect()
     }
 
-    /// Whether all its checks have the same settings: those of two files with different `defaults` have not.
+    /// Whether all its checks have the same settings: those of two files with different `defaults`
+    /// have not.
     pub fn is_uniform(&self, contract: &'a Contract) -> bool {
-        let same = |c: &&Check| c.tags == self.check.tags && settings::compare(self.check, c).is_empty();
+        let same =
+            |c: &&Check| c.tags == self.check.tags && settings::compare(self.check, c).is_empty();
         self.members.len() == 1 || self.checks(contract).iter().all(same)
     }
 
     fn places(&self, contract: &'a Contract) -> Vec<(u8, &'a [usize])> {
         self.checks(contract)
             .into_iter()
-            .flat_map(|c| c.placements.iter().map(|p| (c.tier, p.conditions.as_slice())))
+            .flat_map(|c| {
+                c.placements
+                    .iter()
+                    .map(|p| (c.tier, p.conditions.as_slice()))
+            })
             .collect()
     }
 
     fn duty(&self, contract: &'a Contract) -> Duty<'a> {
-        Duty { contract, places: self.places(contract), tags: &self.check.tags, changed: self.changed() }
+        Duty {
+            contract,
+            places: self.places(contract),
+            tags: &self.check.tags,
+            changed: self.changed(),
+        }
     }
 }
 
@@ -109,7 +132,8 @@ impl<'a> Pairs<'a> {
             to_new: BTreeMap::new(),
             to_old: BTreeMap::new(),
         };
-        // Names first, then anonymous checks by what they run, then those that were renamed and run the same.
+        // Names first, then anonymous checks by what they run, then those that were renamed and run
+        // the same.
         pairs.match_by(|c| c.named.then(|| c.id.clone()));
         pairs.match_by(|c| (!c.named).then(|| work(c)));
         pairs.match_by(|c| Some(work(c)));
@@ -138,10 +162,9 @@ impl<'a> Pairs<'a> {
     /// Whether a unit of the older contract hands changed files to the same command in both.
     pub fn hands_over(&self, unit: usize) -> bool {
         let partner = self.to_new.get(&unit).and_then(|p| self.new.get(*p));
-        self.old
-            .get(unit)
-            .zip(partner)
-            .is_some_and(|(a, b)| a.changed().is_some() && a.check.body == b.check.body && a.check.dir == b.check.dir)
+        self.old.get(unit).zip(partner).is_some_and(|(a, b)| {
+            a.changed().is_some() && a.check.body == b.check.body && a.check.dir == b.check.dir
+        })
     }
 }
 
@@ -156,21 +179,31 @@ fn units(contract: &Contract) -> Vec<Unit<'_>> {
                 continue;
             }
         }
-        found.push(Unit { check, members: vec![index] });
+        found.push(Unit {
+            check,
+            members: vec![index],
+        });
     }
     found
 }
 
 fn ids(contract: &Contract, units: &[Unit]) -> BTreeMap<String, usize> {
     let of = |(index, unit): (usize, &Unit)| {
-        unit.members.iter().filter_map(|m| Some((contract.checks.get(*m)?.id.clone(), index))).collect::<Vec<_>>()
+        unit.members
+            .iter()
+            .filter_map(|m| Some((contract.checks.get(*m)?.id.clone(), index)))
+            .collect::<Vec<_>>()
     };
     units.iter().enumerate().flat_map(of).collect()
 }
 
-/// What makes two checks the same work, as a text that is compared with others of the same process only.
+/// What makes two checks the same work, as a text that is compared with others of the same process
+/// only.
 pub(super) fn work(check: &Check) -> String {
-    format!("{:?} {:?} {} {:?}", check.body, check.env, check.dir, check.kind)
+    format!(
+        "{:?} {:?} {} {:?}",
+        check.body, check.env, check.dir, check.kind
+    )
 }
 
 /// The tiers and conditions of some places.
@@ -211,18 +244,28 @@ pub(super) enum Less {
 
 pub(super) const MIXED: &str = "the same command stands here with different settings";
 
-const DISAGREE: &str = "a request was found, but compiling both contracts for it does not bear it out";
+const DISAGREE: &str =
+    "a request was found, but compiling both contracts for it does not bear it out";
 
 impl<'a> Comparison<'a> {
     fn checks(&mut self) {
         let pairs = self.pairs;
         for (index, unit) in pairs.old.iter().enumerate() {
-            match pairs.to_new.get(&index).and_then(|p| Some((*p, pairs.new.get(*p)?))) {
+            match pairs
+                .to_new
+                .get(&index)
+                .and_then(|p| Some((*p, pairs.new.get(*p)?)))
+            {
                 Some((partner, other)) => self.pair(index, unit, partner, other),
                 None => self.removed(index, unit),
             }
         }
-        for (index, unit) in pairs.new.iter().enumerate().filter(|(i, _)| !pairs.to_old.contains_key(i)) {
+        for (index, unit) in pairs
+            .new
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| !pairs.to_old.contains_key(i))
+        {
             self.added(index, unit);
         }
         self.moved();
@@ -230,24 +273,44 @@ impl<'a> Comparison<'a> {
 
     /// Whether a failure of the check counts for anything, by itself or for others.
     pub fn counts(&self, check: &Check, index: usize) -> bool {
-        let needed = || self.old.contract.checks.iter().any(|c| c.needs.contains(&index));
-        (check.severity == Severity::Blocking && !check.setup) || !check.needs.is_empty() || needed()
+        let needed = || {
+            self.old
+                .contract
+                .checks
+                .iter()
+                .any(|c| c.needs.contains(&index))
+        };
+        (check.severity == Severity::Blocking && !check.setup)
+            || !check.needs.is_empty()
+            || needed()
     }
 
     fn removed(&mut self, index: usize, unit: &'a Unit<'a>) {
         let at = at(&self.old, unit.check);
         let subject = subject(unit);
-        let counts = self.counts(unit.check, unit.members.first().copied().unwrap_or(usize::MAX));
+        let counts = self.counts(
+            unit.check,
+            unit.members.first().copied().unwrap_or(usize::MAX),
+        );
         let (class, request, why) = match self.less(index, false, None) {
-            Less::No => (Class::Cosmetic, None, "no request was ever asked for it".to_owned()),
+            Less::No => (
+                Class::Cosmetic,
+                None,
+                "no request was ever asked for it".to_owned(),
+            ),
             Less::Yes(request) if counts => (Class::Weakens, request, String::new()),
             Less::Yes(request) => (Class::Changes, request, no_count(unit.check).to_owned()),
-            Less::Undecided(why) if counts => {
-                (Class::Weakens, None, format!("for which requests cannot be told: {why}"))
-            }
+            Less::Undecided(why) if counts => (
+                Class::Weakens,
+                None,
+                format!("for which requests cannot be told: {why}"),
+            ),
             Less::Undecided(_) => (Class::Changes, None, no_count(unit.check).to_owned()),
         };
-        self.push(Difference { request, ..difference(finding(class, "removed", why), subject, Some(at), None) });
+        self.push(Difference {
+            request,
+            ..difference(finding(class, "removed", why), subject, Some(at), None)
+        });
     }
 
     fn added(&mut self, index: usize, unit: &'a Unit<'a>) {
@@ -255,29 +318,58 @@ impl<'a> Comparison<'a> {
         let (class, request, why) = match self.less(index, true, None) {
             Less::No => (Class::Cosmetic, None, "no request asks for it".to_owned()),
             Less::Yes(request) => (Class::Strengthens, request, String::new()),
-            Less::Undecided(why) => (Class::Strengthens, None, format!("for which requests cannot be told: {why}")),
+            Less::Undecided(why) => (
+                Class::Strengthens,
+                None,
+                format!("for which requests cannot be told: {why}"),
+            ),
         };
-        self.push(Difference { request, ..difference(finding(class, "added", why), subject(unit), None, Some(at)) });
+        self.push(Difference {
+            request,
+            ..difference(finding(class, "added", why), subject(unit), None, Some(at))
+        });
     }
 
     fn pair(&mut self, index: usize, old: &'a Unit<'a>, partner: usize, new: &'a Unit<'a>) {
         let here = (at(&self.old, old.check), at(&self.new, new.check));
-        let counts = self.counts(old.check, old.members.first().copied().unwrap_or(usize::MAX));
+        let counts = self.counts(
+            old.check,
+            old.members.first().copied().unwrap_or(usize::MAX),
+        );
         let mut findings: Vec<(Finding, Option<usize>)> = Vec::new();
         let is_mixed = !old.is_uniform(self.old.contract) || !new.is_uniform(self.new.contract);
         if is_mixed && !self.same_members(old, new) {
-            findings.push((finding(Class::Undecided, MIXED, "which of them counts depends on the request"), None));
+            findings.push((
+                finding(
+                    Class::Undecided,
+                    MIXED,
+                    "which of them counts depends on the request",
+                ),
+                None,
+            ));
         }
         if old.check.id != new.check.id && (old.check.named || new.check.named) {
             let what = format!("renamed to {}", shown(&new.check.id));
-            findings.push((finding(Class::Changes, what, "`--only` and `--skip` go by the name"), None));
+            findings.push((
+                finding(Class::Changes, what, "`--only` and `--skip` go by the name"),
+                None,
+            ));
         }
-        findings.extend(settings::compare(old.check, new.check).into_iter().map(|f| (f, None)));
+        findings.extend(
+            settings::compare(old.check, new.check)
+                .into_iter()
+                .map(|f| (f, None)),
+        );
         findings.extend(self.needs(old, new).into_iter().map(|f| (f, None)));
         if !self.same_places(old, new) {
             findings.extend(self.placement(index, old, partner, new));
         } else if self.restricted && old.check.tags != new.check.tags {
-            let both = self.both_ways(index, old, partner, "what roles with `only` let through".to_owned());
+            let both = self.both_ways(
+                index,
+                old,
+                partner,
+                "what roles with `only` let through".to_owned(),
+            );
             findings.extend(both.into_iter().filter(|(f, _)| f.class != Class::Cosmetic));
         }
         for (mut finding, request) in findings {
@@ -285,7 +377,12 @@ impl<'a> Comparison<'a> {
                 finding.class = Class::Changes;
                 finding.why = Some(no_count(old.check).to_owned());
             }
-            let made = difference(finding, subject(old), Some(here.0.clone()), Some(here.1.clone()));
+            let made = difference(
+                finding,
+                subject(old),
+                Some(here.0.clone()),
+                Some(here.1.clone()),
+            );
             self.push(Difference { request, ..made });
         }
     }
@@ -298,7 +395,10 @@ impl<'a> Comparison<'a> {
         partner: usize,
         new: &'a Unit<'a>,
     ) -> Vec<(Finding, Option<usize>)> {
-        let (before, after) = (applies(self.old.contract, old), applies(self.new.contract, new));
+        let (before, after) = (
+            applies(self.old.contract, old),
+            applies(self.new.contract, new),
+        );
         let what = if before == after {
             // What a name of `paths` stands for differs, or what is too long to be shown.
             format!("applies {after}, in which a selection differs")
@@ -306,7 +406,10 @@ impl<'a> Comparison<'a> {
             format!("applies {before} -> {after}")
         };
         let needed = |side: &Side, unit: &Unit| {
-            side.contract.checks.iter().any(|c| c.needs.iter().any(|n| unit.members.contains(n)))
+            side.contract
+                .checks
+                .iter()
+                .any(|c| c.needs.iter().any(|n| unit.members.contains(n)))
         };
         if old.changed().is_some() && needed(&self.old, old) {
             let why = "others need it, and which changed files it then sees cannot be compared";
@@ -322,7 +425,11 @@ impl<'a> Comparison<'a> {
         partner: usize,
         what: String,
     ) -> Vec<(Finding, Option<usize>)> {
-        let sees = if old.changed().is_some() { ", or asked for with fewer files" } else { "" };
+        let sees = if old.changed().is_some() {
+            ", or asked for with fewer files"
+        } else {
+            ""
+        };
         let mut found = Vec::new();
         match self.less(index, false, None) {
             Less::No => {}
@@ -330,7 +437,9 @@ impl<'a> Comparison<'a> {
                 let why = format!("some requests are no longer asked for it{sees}");
                 found.push((finding(Class::Weakens, what.clone(), why), request));
             }
-            Less::Undecided(why) => found.push((finding(Class::Undecided, what.clone(), why), None)),
+            Less::Undecided(why) => {
+                found.push((finding(Class::Undecided, what.clone(), why), None))
+            }
         }
         match self.less(partner, true, None) {
             Less::No => {}
@@ -339,26 +448,56 @@ impl<'a> Comparison<'a> {
                 found.push((finding(Class::Strengthens, what.clone(), why), request));
             }
             Less::Undecided(why) if found.is_empty() => {
-                found.push((finding(Class::Changes, what.clone(), format!("whether for more requests: {why}")), None));
+                found.push((
+                    finding(
+                        Class::Changes,
+                        what.clone(),
+                        format!("whether for more requests: {why}"),
+                    ),
+                    None,
+                ));
             }
             Less::Undecided(_) => {}
         }
         if found.is_empty() {
-            found.push((finding(Class::Cosmetic, what, "the same requests are asked for it"), None));
+            found.push((
+                finding(Class::Cosmetic, what, "the same requests are asked for it"),
+                None,
+            ));
         }
         found
     }
 
     fn needs(&self, old: &Unit, new: &Unit) -> Vec<Finding> {
         let pairs = self.pairs;
-        let name = |contract: &Contract, i: &usize| contract.checks.get(*i).map(|c| shown(&c.id)).unwrap_or_default();
+        let name = |contract: &Contract, i: &usize| {
+            contract
+                .checks
+                .get(*i)
+                .map(|c| shown(&c.id))
+                .unwrap_or_default()
+        };
         let unit = |contract: &Contract, ids: &BTreeMap<String, usize>, i: &usize| {
-            contract.checks.get(*i).and_then(|c| ids.get(&c.id)).copied()
+            contract
+                .checks
+                .get(*i)
+                .and_then(|c| ids.get(&c.id))
+                .copied()
         };
         let of = |i: &usize| unit(self.old.contract, &pairs.old_unit, i);
-        let before: BTreeMap<usize, &usize> = old.check.needs.iter().filter_map(|i| Some((of(i)?, i))).collect();
+        let before: BTreeMap<usize, &usize> = old
+            .check
+            .needs
+            .iter()
+            .filter_map(|i| Some((of(i)?, i)))
+            .collect();
         let of = |i: &usize| unit(self.new.contract, &pairs.new_unit, i);
-        let after: BTreeMap<usize, &usize> = new.check.needs.iter().filter_map(|i| Some((of(i)?, i))).collect();
+        let after: BTreeMap<usize, &usize> = new
+            .check
+            .needs
+            .iter()
+            .filter_map(|i| Some((of(i)?, i)))
+            .collect();
         let mut found = Vec::new();
         for (unit, index) in &before {
             match pairs.to_new.get(unit) {
@@ -371,8 +510,16 @@ impl<'a> Comparison<'a> {
             }
         }
         for (unit, index) in &after {
-            if !pairs.to_old.get(unit).is_some_and(|partner| before.contains_key(partner)) {
-                found.push(finding(Class::Strengthens, format!("needs {}", name(self.new.contract, index)), ""));
+            if !pairs
+                .to_old
+                .get(unit)
+                .is_some_and(|partner| before.contains_key(partner))
+            {
+                found.push(finding(
+                    Class::Strengthens,
+                    format!("needs {}", name(self.new.contract, index)),
+                    "",
+                ));
             }
         }
         found
@@ -385,59 +532,106 @@ impl<'a> Comparison<'a> {
             && a.iter().zip(&b).all(|((tier, before), (other, after))| {
                 tier == other
                     && before.len() == after.len()
-                    && before.iter().zip(*after).all(|(x, y)| self.same_condition(*x, *y))
+                    && before
+                        .iter()
+                        .zip(*after)
+                        .all(|(x, y)| self.same_condition(*x, *y))
             })
     }
 
     /// Whether the checks that two units are made of are the same one by one.
     fn same_members(&mut self, old: &Unit<'a>, new: &Unit<'a>) -> bool {
         let (a, b) = (old.checks(self.old.contract), new.checks(self.new.contract));
-        let same = |(a, b): (&&Check, &&Check)| a.tags == b.tags && settings::compare(a, b).is_empty();
+        let same =
+            |(a, b): (&&Check, &&Check)| a.tags == b.tags && settings::compare(a, b).is_empty();
         a.len() == b.len() && a.iter().zip(&b).all(same) && self.same_places(old, new)
     }
 
     fn same_condition(&mut self, old: usize, new: usize) -> bool {
         let test = |side: &Side<'a>, i: usize| side.contract.conditions.get(i).map(|c| &c.test);
         let (a, b) = (test(&self.old, old), test(&self.new, new));
-        *self.conditions.entry((old, new)).or_insert_with(|| match (a, b) {
-            (Some(Test::Role(a)), Some(Test::Role(b))) => {
-                a.iter().all(|r| b.contains(r)) && b.iter().all(|r| a.contains(r))
-            }
-            (a, b) => a == b,
-        })
+        *self
+            .conditions
+            .entry((old, new))
+            .or_insert_with(|| match (a, b) {
+                (Some(Test::Role(a)), Some(Test::Role(b))) => {
+                    a.iter().all(|r| b.contains(r)) && b.iter().all(|r| a.contains(r))
+                }
+                (a, b) => a == b,
+            })
     }
 
-    /// Whether the newer contract asks for less of a unit of the older one; `reverse`: the older one of the newer one's.
+    /// Whether the newer contract asks for less of a unit of the older one; `reverse`: the older
+    /// one of the newer one's.
     pub fn less(&mut self, index: usize, reverse: bool, roles: Option<&[String]>) -> Less {
         let pairs = self.pairs;
-        let (mine, theirs) = if reverse { (self.new, self.old) } else { (self.old, self.new) };
-        let (units, partners, others) =
-            if reverse { (&pairs.new, &pairs.to_old, &pairs.old) } else { (&pairs.old, &pairs.to_new, &pairs.new) };
-        let Some(unit) = units.get(index) else { return Less::No };
+        let (mine, theirs) = if reverse {
+            (self.new, self.old)
+        } else {
+            (self.old, self.new)
+        };
+        let (units, partners, others) = if reverse {
+            (&pairs.new, &pairs.to_old, &pairs.old)
+        } else {
+            (&pairs.old, &pairs.to_new, &pairs.new)
+        };
+        let Some(unit) = units.get(index) else {
+            return Less::No;
+        };
         let partner = partners.get(&index).and_then(|p| others.get(*p));
-        let old_index = if reverse { pairs.to_old.get(&index).copied() } else { Some(index) };
+        let old_index = if reverse {
+            pairs.to_old.get(&index).copied()
+        } else {
+            Some(index)
+        };
         let same_command = old_index.is_some_and(|i| pairs.hands_over(i));
-        let mut against: Vec<Duty> = partner.into_iter().map(|p| p.duty(theirs.contract)).collect();
+        let mut against: Vec<Duty> = partner
+            .into_iter()
+            .map(|p| p.duty(theirs.contract))
+            .collect();
         if let Some(first) = against.first_mut().filter(|_| !same_command) {
             first.changed = None;
         }
         if unit.changed().is_none()
             && let Some(partner) = partner
         {
-            against.extend(needers(theirs.contract, &partner.members).into_iter().map(|c| c.duty(theirs.contract)));
+            against.extend(
+                needers(theirs.contract, &partner.members)
+                    .into_iter()
+                    .map(|c| c.duty(theirs.contract)),
+            );
         }
-        let mut known: Vec<&str> =
-            mine.contract.roles.keys().filter(|r| theirs.contract.roles.contains_key(*r)).map(String::as_str).collect();
+        let mut known: Vec<&str> = mine
+            .contract
+            .roles
+            .keys()
+            .filter(|r| theirs.contract.roles.contains_key(*r))
+            .map(String::as_str)
+            .collect();
         if let Some(roles) = roles {
             known.retain(|r| roles.iter().any(|role| role == r));
         }
         // The commonest role first.
         known.sort_by_key(|r| *r != "worker");
-        let places = |d: &Duty| (d.places.iter().map(|(t, c)| (*t, c.to_vec())).collect(), d.tags.to_vec());
+        let places = |d: &Duty| {
+            (
+                d.places.iter().map(|(t, c)| (*t, c.to_vec())).collect(),
+                d.tags.to_vec(),
+            )
+        };
         // The first requests are shown; to find real paths for more of them would only take time.
-        let tracked = if self.looked < MOST_LOOKED { self.tracked } else { &[] };
-        let question =
-            Question { old: unit.duty(mine.contract), new: against, roles: known, other: theirs.contract, tracked };
+        let tracked = if self.looked < MOST_LOOKED {
+            self.tracked
+        } else {
+            &[]
+        };
+        let question = Question {
+            old: unit.duty(mine.contract),
+            new: against,
+            roles: known,
+            other: theirs.contract,
+            tracked,
+        };
         let key = Key {
             reverse,
             old: places(&question.old),
@@ -445,7 +639,11 @@ impl<'a> Comparison<'a> {
             changed: question.old.changed.map(|dir| (dir.clone(), same_command)),
             roles: roles.map(<[String]>::to_vec),
         };
-        let answer = self.answers.entry(key).or_insert_with(|| question.answer()).clone();
+        let answer = self
+            .answers
+            .entry(key)
+            .or_insert_with(|| question.answer())
+            .clone();
         self.looked += usize::from(matches!(answer, Answer::Request(_)));
         match answer {
             Answer::Never => Less::No,
@@ -464,10 +662,20 @@ impl<'a> Comparison<'a> {
         let stay = super::plans::longest_ascending(&order).len();
         if stay < order.len() {
             let count = order.len() - stay;
-            let what =
-                format!("{count} {} elsewhere in the file", if count == 1 { "check stands" } else { "checks stand" });
+            let what = format!(
+                "{count} {} elsewhere in the file",
+                if count == 1 {
+                    "check stands"
+                } else {
+                    "checks stand"
+                }
+            );
             self.push(difference(
-                finding(Class::Cosmetic, what, "steps that nothing orders run in the order of the file"),
+                finding(
+                    Class::Cosmetic,
+                    what,
+                    "steps that nothing orders run in the order of the file",
+                ),
                 "order".to_owned(),
                 None,
                 None,
@@ -480,12 +688,29 @@ impl<'a> Comparison<'a> {
     }
 }
 
-pub(super) fn difference(finding: Finding, subject: String, old: Option<At>, new: Option<At>) -> Difference {
-    Difference { class: finding.class, request: None, new, old, subject, what: finding.what, why: finding.why }
+pub(super) fn difference(
+    finding: Finding,
+    subject: String,
+    old: Option<At>,
+    new: Option<At>,
+) -> Difference {
+    Difference {
+        class: finding.class,
+        request: None,
+        new,
+        old,
+        subject,
+        what: finding.what,
+        why: finding.why,
+    }
 }
 
 fn no_count(check: &Check) -> &'static str {
-    if check.setup { "it is `setup` and verifies nothing" } else { "its failure is only a warning" }
+    if check.setup {
+        "it is `setup` and verifies nothing"
+    } else {
+        "its failure is only a warning"
+    }
 }
 
 fn subject(unit: &Unit) -> String {
@@ -493,12 +718,19 @@ fn subject(unit: &Unit) -> String {
 }
 
 pub(super) fn at(side: &Side, check: &Check) -> At {
-    let file = side.sources.get(check.place.source).map_or(side.contract.path.as_str(), |s| s.name());
-    At { file: file.to_owned(), line: check.line }
+    let file = side
+        .sources
+        .get(check.place.source)
+        .map_or(side.contract.path.as_str(), |s| s.name());
+    At {
+        file: file.to_owned(),
+        line: check.line,
+    }
 }
 
-/// The checks that bring one of these into a plan, directly or not. None when they are too many, or when one of them may be
-/// left out because no changed file is left for it: then a request that was found may turn out to be none.
+/// The checks that bring one of these into a plan, directly or not. None when they are too many, or
+/// when one of them may be left out because no changed file is left for it: then a request that was
+/// found may turn out to be none.
 fn needers<'a>(contract: &'a Contract, members: &[usize]) -> Vec<Unit<'a>> {
     let mut wanted: BTreeSet<usize> = members.iter().copied().collect();
     let mut found: Vec<Unit> = Vec::new();
@@ -508,7 +740,12 @@ fn needers<'a>(contract: &'a Contract, members: &[usize]) -> Vec<Unit<'a>> {
             .iter()
             .enumerate()
             .filter(|(i, c)| !wanted.contains(i) && c.needs.iter().any(|n| wanted.contains(n)));
-        let more: Vec<Unit> = more.map(|(index, check)| Unit { check, members: vec![index] }).collect();
+        let more: Vec<Unit> = more
+            .map(|(index, check)| Unit {
+                check,
+                members: vec![index],
+            })
+            .collect();
         if more.is_empty() {
             return found;
         }
@@ -528,12 +765,19 @@ fn applies(contract: &Contract, unit: &Unit) -> String {
         .iter()
         .take(SHOWN)
         .map(|(tier, conditions)| {
-            let mut words: Vec<String> =
-                conditions.iter().filter_map(|c| contract.conditions.get(*c)).map(|c| condition(&c.test)).collect();
+            let mut words: Vec<String> = conditions
+                .iter()
+                .filter_map(|c| contract.conditions.get(*c))
+                .map(|c| condition(&c.test))
+                .collect();
             if *tier > 0 {
                 words.insert(0, format!("tier {tier}"));
             }
-            if words.is_empty() { "always".to_owned() } else { format!("`{}`", words.join(", ")) }
+            if words.is_empty() {
+                "always".to_owned()
+            } else {
+                format!("`{}`", words.join(", "))
+            }
         })
         .collect();
     if places.len() > SHOWN {
@@ -545,10 +789,14 @@ fn applies(contract: &Contract, unit: &Unit) -> String {
 fn condition(test: &Test) -> String {
     let text = match test {
         Test::Role(roles) => roles.join(" "),
-        Test::Exists(paths) | Test::Absent(paths) => {
-            paths.iter().map(|p| format!("\"{p}\"")).collect::<Vec<_>>().join(" ")
+        Test::Exists(paths) | Test::Absent(paths) => paths
+            .iter()
+            .map(|p| format!("\"{p}\""))
+            .collect::<Vec<_>>()
+            .join(" "),
+        Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => {
+            items(s)
         }
-        Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => items(s),
     };
     format!("{} {text}", test.keyword())
 }

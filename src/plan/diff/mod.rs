@@ -1,4 +1,5 @@
-//! How do two plans differ, and how do two contracts? What of it makes the newer contract ask for less?
+//! How do two plans differ, and how do two contracts? What of it makes the newer contract ask for
+//! less?
 
 pub mod contracts;
 pub mod plans;
@@ -24,7 +25,8 @@ pub const VERSION: u32 = 1;
 pub enum Class {
     /// Some request is asked for less, or a failure counts for less.
     Weakens,
-    /// It may weaken or not, vplan cannot tell: another command, selections that are too large to compare.
+    /// It may weaken or not, vplan cannot tell: another command, selections that are too large to
+    /// compare.
     Undecided,
     /// Some request is asked for more, or a failure counts for more.
     Strengthens,
@@ -36,7 +38,13 @@ pub enum Class {
 
 impl Class {
     /// All classes, the gravest first.
-    pub const ALL: [Class; 5] = [Class::Weakens, Class::Undecided, Class::Strengthens, Class::Changes, Class::Cosmetic];
+    pub const ALL: [Class; 5] = [
+        Class::Weakens,
+        Class::Undecided,
+        Class::Strengthens,
+        Class::Changes,
+        Class::Cosmetic,
+    ];
 
     /// Its word.
     #[must_use]
@@ -92,8 +100,9 @@ pub struct Asked {
     pub changed: Vec<ChangedFile>,
     /// Paths that exist, of those that conditions ask for.
     pub exists: Vec<RepoPath>,
-    /// It as an `expect` of the language, which the contract that asks for more passes and the other one fails. Where only
-    /// `{changed}` hands over fewer files, both pass. None when no test can name a changed path.
+    /// It as an `expect` of the language, which the contract that asks for more passes and the
+    /// other one fails. Where only `{changed}` hands over fewer files, both pass. None when no
+    /// test can name a changed path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect: Option<String>,
     /// Checks that only the newer contract asks for then: the first of them.
@@ -133,6 +142,10 @@ impl ContractDiff {
 
 /// Whether a role's restriction lets a check with these tags through.
 fn lets_through(contract: &Contract, role: &str, tags: &[String]) -> bool {
-    let only = contract.roles.get(role).map(|r| r.only.as_slice()).unwrap_or_default();
+    let only = contract
+        .roles
+        .get(role)
+        .map(|r| r.only.as_slice())
+        .unwrap_or_default();
     only.is_empty() || tags.iter().any(|tag| only.contains(tag))
 }

@@ -46,11 +46,15 @@ pub struct Members {
 
 impl Members {
     fn is_empty(&self) -> bool {
-        self.added.is_empty() && self.changed.is_empty() && self.moved.is_empty() && self.removed.is_empty()
+        self.added.is_empty()
+            && self.changed.is_empty()
+            && self.moved.is_empty()
+            && self.removed.is_empty()
     }
 }
 
-/// How two plans differ. Annotations (lines, descriptions) are no difference: plans with one digest are equal.
+/// How two plans differ. Annotations (lines, descriptions) are no difference: plans with one digest
+/// are equal.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanDiff {
@@ -85,20 +89,32 @@ pub struct PlanDiff {
 #[must_use]
 pub fn compare(old: &Plan, new: &Plan) -> PlanDiff {
     let (a, b) = (value(old), value(new));
-    let list = |value: &Value, name: &str| value.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
+    let list = |value: &Value, name: &str| {
+        value
+            .get(name)
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default()
+    };
     let of = |name: &str, key: &str| members(&list(&a, name), &list(&b, name), key);
     let mut steps = of("steps", "id");
     let mut reasons = Vec::new();
     for changed in &mut steps.changed {
-        let (why, rest): (Vec<Field>, Vec<Field>) = changed.fields.drain(..).partition(|f| f.field == "reasons");
+        let (why, rest): (Vec<Field>, Vec<Field>) =
+            changed.fields.drain(..).partition(|f| f.field == "reasons");
         changed.fields = rest;
         if !why.is_empty() {
-            reasons.push(Changed { fields: why, name: changed.name.clone() });
+            reasons.push(Changed {
+                fields: why,
+                name: changed.name.clone(),
+            });
         }
     }
     steps.changed.retain(|changed| !changed.fields.is_empty());
     let mut other = Vec::new();
-    for name in ["contract", "notes", "policy", "request", "rewrites", "version"] {
+    for name in [
+        "contract", "notes", "policy", "request", "rewrites", "version",
+    ] {
         fields(name, a.get(name), b.get(name), &mut other);
     }
     let mut diff = PlanDiff {
@@ -115,15 +131,20 @@ pub fn compare(old: &Plan, new: &Plan) -> PlanDiff {
         version: VERSION,
     };
     let lists = [&diff.steps, &diff.omitted, &diff.facts, &diff.tiers];
-    diff.equal = lists.iter().all(|m| m.is_empty()) && diff.reasons.is_empty() && diff.other.is_empty();
+    diff.equal =
+        lists.iter().all(|m| m.is_empty()) && diff.reasons.is_empty() && diff.other.is_empty();
     diff
 }
 
-/// Compares two lists whose members have names under `key`. Equal names in one list are told apart by their number.
+/// Compares two lists whose members have names under `key`. Equal names in one list are told apart
+/// by their number.
 fn members(old: &[Value], new: &[Value], key: &str) -> Members {
     let (before, after) = (named(old, key), named(new, key));
-    let places: BTreeMap<&str, (usize, &Value)> =
-        before.iter().enumerate().map(|(i, (name, value))| (name.as_str(), (i, *value))).collect();
+    let places: BTreeMap<&str, (usize, &Value)> = before
+        .iter()
+        .enumerate()
+        .map(|(i, (name, value))| (name.as_str(), (i, *value)))
+        .collect();
     let mut members = Members::default();
     let mut shared = Vec::new();
     for (name, value) in &after {
@@ -135,7 +156,10 @@ fn members(old: &[Value], new: &[Value], key: &str) -> Members {
         let mut found = Vec::new();
         fields("", Some(other), Some(value), &mut found);
         if !found.is_empty() {
-            members.changed.push(Changed { fields: found, name: name.clone() });
+            members.changed.push(Changed {
+                fields: found,
+                name: name.clone(),
+            });
         }
     }
     let order: Vec<usize> = shared.iter().map(|(place, _)| *place).collect();
@@ -146,8 +170,13 @@ fn members(old: &[Value], new: &[Value], key: &str) -> Members {
         .filter(|(i, _)| stay.binary_search(i).is_err())
         .map(|(_, (_, name))| (*name).clone())
         .collect();
-    let there: std::collections::BTreeSet<&str> = after.iter().map(|(name, _)| name.as_str()).collect();
-    members.removed = before.iter().filter(|(n, _)| !there.contains(n.as_str())).map(|(n, _)| n.clone()).collect();
+    let there: std::collections::BTreeSet<&str> =
+        after.iter().map(|(name, _)| name.as_str()).collect();
+    members.removed = before
+        .iter()
+        .filter(|(n, _)| !there.contains(n.as_str()))
+        .map(|(n, _)| n.clone())
+        .collect();
     members
 }
 
@@ -161,7 +190,14 @@ fn named<'a>(list: &'a [Value], key: &str) -> Vec<(String, &'a Value)> {
         };
         let count = seen.entry(name.clone()).or_default();
         *count += 1;
-        (if *count > 1 { format!("{name} ({count})") } else { name }, value)
+        (
+            if *count > 1 {
+                format!("{name} ({count})")
+            } else {
+                name
+            },
+            value,
+        )
     };
     list.iter().map(name).collect()
 }
@@ -171,14 +207,24 @@ fn fields(name: &str, old: Option<&Value>, new: Option<&Value>, found: &mut Vec<
     match (old, new) {
         (a, b) if a == b => {}
         // Values that are one thing: a path or a word that is not UTF-8, a list of globs.
-        (Some(Value::Object(a)), Some(Value::Object(b))) if !a.contains_key("b64") && !b.contains_key("b64") => {
+        (Some(Value::Object(a)), Some(Value::Object(b)))
+            if !a.contains_key("b64") && !b.contains_key("b64") =>
+        {
             let names: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
             for key in names {
-                let deeper = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
+                let deeper = if name.is_empty() {
+                    key.clone()
+                } else {
+                    format!("{name}.{key}")
+                };
                 fields(&deeper, a.get(key), b.get(key), found);
             }
         }
-        (a, b) => found.push(Field { field: name.to_owned(), new: b.cloned(), old: a.cloned() }),
+        (a, b) => found.push(Field {
+            field: name.to_owned(),
+            new: b.cloned(),
+            old: a.cloned(),
+        }),
     }
 }
 
@@ -225,7 +271,10 @@ mod tests {
 
     #[test]
     fn steps_that_came_went_and_moved() {
-        let diff = compare(&plan(&["a", "b", "c", "d", "e"]), &plan(&["x", "b", "e", "c", "d"]));
+        let diff = compare(
+            &plan(&["a", "b", "c", "d", "e"]),
+            &plan(&["x", "b", "e", "c", "d"]),
+        );
         assert_eq!(diff.steps.added, ["x"]);
         assert_eq!(diff.steps.removed, ["a"]);
         assert_eq!(diff.steps.moved, ["e"]);
@@ -251,7 +300,13 @@ mod tests {
             ("timeoutMs", &Some(60_000.into()), &Some(120_000.into()))
         );
         assert_eq!(diff.steps.changed.len(), 1);
-        assert_eq!(diff.reasons.iter().map(|c| c.name.as_str()).collect::<Vec<_>>(), ["b"]);
+        assert_eq!(
+            diff.reasons
+                .iter()
+                .map(|c| c.name.as_str())
+                .collect::<Vec<_>>(),
+            ["b"]
+        );
         let other: Vec<&str> = diff.other.iter().map(|f| f.field.as_str()).collect();
         assert_eq!(other, ["policy.budgetMs", "request.role"]);
     }

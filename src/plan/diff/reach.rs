@@ -1,9 +1,11 @@
-//! Is there a request for which one contract asks for a check and another does not? Exact, or "not decided".
+//! Is there a request for which one contract asks for a check and another does not? Exact, or "not
+//! decided".
 //!
-//! Which files changed matters to conditions only through the question in which atoms of all selections some file lies
-//! (`base::glob::automaton`). So each condition, and its opposite, is made of four statements: "some file lies in one of these
-//! atoms", "no file lies in one of these", "this path exists", "this tier is reached". A request is found by choosing, for each
-//! clause, one statement that makes it true, until nothing is left to choose or nothing fits.
+//! Which files changed matters to conditions only through the question in which atoms of all
+//! selections some file lies (`base::glob::automaton`). So each condition, and its opposite, is
+//! made of four statements: "some file lies in one of these atoms", "no file lies in one of these",
+//! "this path exists", "this tier is reached". A request is found by choosing, for each clause, one
+//! statement that makes it true, until nothing is left to choose or nothing fits.
 
 use crate::base::glob::Selection;
 use crate::base::glob::automaton::{Atom, Limits, Region, atoms};
@@ -59,12 +61,14 @@ pub(super) enum Answer {
     Undecided(&'static str),
 }
 
-pub(super) const TOO_LARGE: &str = "the selections are too many, or too hard to tell apart, to be compared exactly";
+pub(super) const TOO_LARGE: &str =
+    "the selections are too many, or too hard to tell apart, to be compared exactly";
 const TOO_MANY_PLACES: &str = "it applies in too many places to be compared exactly";
 const TOO_HARD: &str = "the search for a request was given up";
 
-/// The question: a request in one of these roles for which `old` applies and none of `new` does. Each of them must be in
-/// one contract. With `{changed}`, also a request for which the first of `new` sees fewer files.
+/// The question: a request in one of these roles for which `old` applies and none of `new` does.
+/// Each of them must be in one contract. With `{changed}`, also a request for which the first of
+/// `new` sees fewer files.
 pub(super) struct Question<'a> {
     pub old: Duty<'a>,
     pub new: Vec<Duty<'a>>,
@@ -94,7 +98,9 @@ impl Question<'_> {
         if let Some(dir) = self.old.changed {
             space.region(Region::Below(dir));
         }
-        let Some(space) = space.divide() else { return Answer::Undecided(TOO_LARGE) };
+        let Some(space) = space.divide() else {
+            return Answer::Undecided(TOO_LARGE);
+        };
         self.search(&space)
     }
 
@@ -105,20 +111,35 @@ impl Question<'_> {
             if !is_open(&self.old, role) || !seen.insert(self.signature(role)) {
                 continue;
             }
-            let against = self.new.iter().enumerate().filter(|(_, duty)| is_open(duty, role));
+            let against = self
+                .new
+                .iter()
+                .enumerate()
+                .filter(|(_, duty)| is_open(duty, role));
             let denials: Vec<(bool, &Duty, &[usize], Vec<Literal>)> = against
-                .flat_map(|(i, duty)| duty.places.iter().map(move |(tier, conditions)| (i, duty, *tier, *conditions)))
+                .flat_map(|(i, duty)| {
+                    duty.places
+                        .iter()
+                        .map(move |(tier, conditions)| (i, duty, *tier, *conditions))
+                })
                 .filter_map(|(i, duty, tier, conditions)| {
                     let clause = space.denied(duty.contract, tier, conditions, role)?;
                     Some((i == 0, duty, conditions, clause))
                 })
                 .collect();
             for (tier, conditions) in &self.old.places {
-                let Some(asked) = space.asked(self.old.contract, *tier, conditions, role) else { continue };
-                // With `{changed}`: a file that this place hands over, and that no place of the other side may.
+                let Some(asked) = space.asked(self.old.contract, *tier, conditions, role) else {
+                    continue;
+                };
+                // With `{changed}`: a file that this place hands over, and that no place of the
+                // other side may.
                 let files: Vec<Option<usize>> = match self.old.changed {
                     None => vec![None],
-                    Some(dir) => space.handed(self.old.contract, conditions, dir).into_iter().map(Some).collect(),
+                    Some(dir) => space
+                        .handed(self.old.contract, conditions, dir)
+                        .into_iter()
+                        .map(Some)
+                        .collect(),
                 };
                 for file in files {
                     let matters = |denial: &&(bool, &Duty, &[usize], Vec<Literal>)| match file {
@@ -131,10 +152,17 @@ impl Question<'_> {
                     clauses.extend(denials.iter().filter(matters).map(|d| d.3.clone()));
                     clauses.sort_by_key(Vec::len);
                     let mut start = State::new(space.atoms.len());
-                    start.musts.extend(file.map(|atom| Bits::of(space.atoms.len(), |a| a == atom)));
+                    start
+                        .musts
+                        .extend(file.map(|atom| Bits::of(space.atoms.len(), |a| a == atom)));
                     match solve(&clauses, &start, &mut budget) {
                         Solved::Yes(state) => {
-                            return Answer::Request(space.witness(&state, role, file, self.tracked));
+                            return Answer::Request(space.witness(
+                                &state,
+                                role,
+                                file,
+                                self.tracked,
+                            ));
                         }
                         Solved::No => {}
                         Solved::GaveUp => return Answer::Undecided(TOO_HARD),
@@ -150,7 +178,11 @@ impl Question<'_> {
         let duties = || std::iter::once(&self.old).chain(&self.new);
         let mut signature: Vec<bool> = duties().map(|duty| is_open(duty, role)).collect();
         for duty in duties() {
-            for test in duty.places.iter().flat_map(|(_, conditions)| tests(duty.contract, conditions)) {
+            for test in duty
+                .places
+                .iter()
+                .flat_map(|(_, conditions)| tests(duty.contract, conditions))
+            {
                 if let Test::Role(roles) = test {
                     signature.push(roles.iter().any(|r| r == role));
                 }
@@ -166,7 +198,10 @@ fn is_open(duty: &Duty, role: &str) -> bool {
 }
 
 fn tests<'a>(contract: &'a Contract, conditions: &'a [usize]) -> impl Iterator<Item = &'a Test> {
-    conditions.iter().filter_map(|c| contract.conditions.get(*c)).map(|c| &c.test)
+    conditions
+        .iter()
+        .filter_map(|c| contract.conditions.get(*c))
+        .map(|c| &c.test)
 }
 
 /// The triggers that reach tier 1.
@@ -200,7 +235,9 @@ impl<'a> Space<'a> {
     fn test(&mut self, test: &'a Test) {
         match test {
             Test::Role(_) | Test::Exists(_) | Test::Absent(_) => {}
-            Test::ChangedAny(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => self.region(Region::Selected(s)),
+            Test::ChangedAny(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => {
+                self.region(Region::Selected(s))
+            }
             Test::ChangedAll(s) => {
                 self.region(Region::Selected(s));
                 positive(s).for_each(|i| self.region(Region::Item(s, i)));
@@ -212,7 +249,11 @@ impl<'a> Space<'a> {
         self.atoms = atoms(&self.regions, &Limits::default())?;
         let count = self.atoms.len();
         let of = |region: usize| {
-            Bits::of(count, |a| self.atoms.get(a).is_some_and(|atom| atom.inside.get(region).copied().unwrap_or(false)))
+            Bits::of(count, |a| {
+                self.atoms
+                    .get(a)
+                    .is_some_and(|atom| atom.inside.get(region).copied().unwrap_or(false))
+            })
         };
         self.inside = (0..self.regions.len()).map(of).collect();
         Some(self)
@@ -220,7 +261,10 @@ impl<'a> Space<'a> {
 
     fn of(&self, region: &Region) -> Bits {
         let index = self.known.get(&key(region));
-        index.and_then(|i| self.inside.get(*i)).cloned().unwrap_or_else(|| Bits::of(self.atoms.len(), |_| false))
+        index
+            .and_then(|i| self.inside.get(*i))
+            .cloned()
+            .unwrap_or_else(|| Bits::of(self.atoms.len(), |_| false))
     }
 
     fn all(&self) -> Bits {
@@ -234,36 +278,66 @@ impl<'a> Space<'a> {
         bits
     }
 
-    /// What makes a place apply: clauses, all of which must hold. `None` when it cannot for this role.
-    fn asked(&self, contract: &Contract, tier: u8, conditions: &[usize], role: &str) -> Option<Vec<Vec<Literal>>> {
+    /// What makes a place apply: clauses, all of which must hold. `None` when it cannot for this
+    /// role.
+    fn asked(
+        &self,
+        contract: &Contract,
+        tier: u8,
+        conditions: &[usize],
+        role: &str,
+    ) -> Option<Vec<Vec<Literal>>> {
         let mut clauses = Vec::new();
         for test in tests(contract, conditions) {
             match test {
                 Test::Role(roles) if roles.iter().any(|r| r == role) => {}
                 Test::Role(_) => return None,
-                Test::ChangedAny(s) => clauses.push(vec![Literal::Some(self.of(&Region::Selected(s)))]),
-                Test::ChangedNone(s) => clauses.push(vec![Literal::None(self.of(&Region::Selected(s)))]),
+                Test::ChangedAny(s) => {
+                    clauses.push(vec![Literal::Some(self.of(&Region::Selected(s)))])
+                }
+                Test::ChangedNone(s) => {
+                    clauses.push(vec![Literal::None(self.of(&Region::Selected(s)))])
+                }
                 Test::ChangedOnly(s) => {
                     clauses.push(vec![Literal::Some(self.all())]);
-                    clauses.push(vec![Literal::None(self.of(&Region::Selected(s)).opposite())]);
+                    clauses.push(vec![Literal::None(
+                        self.of(&Region::Selected(s)).opposite(),
+                    )]);
                 }
                 Test::ChangedAll(s) => {
-                    clauses.extend(positive(s).map(|i| vec![Literal::Some(self.of(&Region::Item(s, i)))]));
+                    clauses.extend(
+                        positive(s).map(|i| vec![Literal::Some(self.of(&Region::Item(s, i)))]),
+                    );
                 }
-                Test::Exists(paths) => clauses.extend(paths.iter().map(|p| vec![Literal::Exists(p.clone(), true)])),
-                Test::Absent(paths) => clauses.extend(paths.iter().map(|p| vec![Literal::Exists(p.clone(), false)])),
+                Test::Exists(paths) => {
+                    clauses.extend(paths.iter().map(|p| vec![Literal::Exists(p.clone(), true)]))
+                }
+                Test::Absent(paths) => clauses.extend(
+                    paths
+                        .iter()
+                        .map(|p| vec![Literal::Exists(p.clone(), false)]),
+                ),
             }
         }
         match tier {
             0 => {}
-            1 => clauses.push(vec![Literal::High(true), Literal::Some(self.pulling(contract))]),
+            1 => clauses.push(vec![
+                Literal::High(true),
+                Literal::Some(self.pulling(contract)),
+            ]),
             _ => clauses.push(vec![Literal::End(true)]),
         }
         Some(clauses)
     }
 
     /// What keeps a place from applying: one of these. `None` when the role alone does.
-    fn denied(&self, contract: &Contract, tier: u8, conditions: &[usize], role: &str) -> Option<Vec<Literal>> {
+    fn denied(
+        &self,
+        contract: &Contract,
+        tier: u8,
+        conditions: &[usize],
+        role: &str,
+    ) -> Option<Vec<Literal>> {
         let mut clause = Vec::new();
         for test in tests(contract, conditions) {
             match test {
@@ -278,8 +352,12 @@ impl<'a> Space<'a> {
                 Test::ChangedAll(s) => {
                     clause.extend(positive(s).map(|i| Literal::None(self.of(&Region::Item(s, i)))));
                 }
-                Test::Exists(paths) => clause.extend(paths.iter().map(|p| Literal::Exists(p.clone(), false))),
-                Test::Absent(paths) => clause.extend(paths.iter().map(|p| Literal::Exists(p.clone(), true))),
+                Test::Exists(paths) => {
+                    clause.extend(paths.iter().map(|p| Literal::Exists(p.clone(), false)))
+                }
+                Test::Absent(paths) => {
+                    clause.extend(paths.iter().map(|p| Literal::Exists(p.clone(), true)))
+                }
             }
         }
         match tier {
@@ -293,35 +371,62 @@ impl<'a> Space<'a> {
     /// The atoms whose files a place hands to `{changed}`.
     fn handed(&self, contract: &Contract, conditions: &[usize], dir: &RepoPath) -> Vec<usize> {
         let below = self.of(&Region::Below(dir));
-        (0..self.atoms.len()).filter(|a| below.has(*a) && self.hands_over(contract, conditions, *a)).collect()
+        (0..self.atoms.len())
+            .filter(|a| below.has(*a) && self.hands_over(contract, conditions, *a))
+            .collect()
     }
 
     fn hands_over(&self, contract: &Contract, conditions: &[usize], atom: usize) -> bool {
         tests(contract, conditions).all(|test| match test {
-            Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) => self.of(&Region::Selected(s)).has(atom),
+            Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) => {
+                self.of(&Region::Selected(s)).has(atom)
+            }
             Test::ChangedNone(_) | Test::Role(_) | Test::Exists(_) | Test::Absent(_) => true,
         })
     }
 
-    /// The smallest request that a state allows: as few files as are needed, each as readable as there is.
-    fn witness(&self, state: &State, role: &str, file: Option<usize>, tracked: &[RepoPath]) -> Witness {
-        let mut open: Vec<Bits> = state.musts.iter().map(|must| must.without(&state.forbidden)).collect();
+    /// The smallest request that a state allows: as few files as are needed, each as readable as
+    /// there is.
+    fn witness(
+        &self,
+        state: &State,
+        role: &str,
+        file: Option<usize>,
+        tracked: &[RepoPath],
+    ) -> Witness {
+        let mut open: Vec<Bits> = state
+            .musts
+            .iter()
+            .map(|must| must.without(&state.forbidden))
+            .collect();
         let mut chosen: BTreeSet<usize> = file.into_iter().collect();
         open.retain(|must| !chosen.iter().any(|a| must.has(*a)));
         while !open.is_empty() {
             let hits = |atom: &usize| open.iter().filter(|must| must.has(*atom)).count();
             // Of those that satisfy most, the first, which is the most readable one.
-            let Some(best) = (0..self.atoms.len()).max_by_key(|a| (hits(a), std::cmp::Reverse(*a))) else { break };
+            let Some(best) = (0..self.atoms.len()).max_by_key(|a| (hits(a), std::cmp::Reverse(*a)))
+            else {
+                break;
+            };
             chosen.insert(best);
             open.retain(|must| !must.has(best));
         }
         let sample = |index: &usize| {
             let atom = self.atoms.get(*index)?;
-            let real = tracked
-                .iter()
-                .filter(|p| self.regions.iter().zip(&atom.inside).all(|(region, inside)| region.holds(p) == *inside));
-            let path = real.min_by_key(|p| (p.as_bytes().len(), (*p).clone())).unwrap_or(&atom.example).clone();
-            Some(Sample { path, must_exist: file == Some(*index) })
+            let real = tracked.iter().filter(|p| {
+                self.regions
+                    .iter()
+                    .zip(&atom.inside)
+                    .all(|(region, inside)| region.holds(p) == *inside)
+            });
+            let path = real
+                .min_by_key(|p| (p.as_bytes().len(), (*p).clone()))
+                .unwrap_or(&atom.example)
+                .clone();
+            Some(Sample {
+                path,
+                must_exist: file == Some(*index),
+            })
         };
         Witness {
             role: role.to_owned(),
@@ -334,7 +439,12 @@ impl<'a> Space<'a> {
 }
 
 fn positive(selection: &Selection) -> impl Iterator<Item = usize> {
-    selection.items.iter().enumerate().filter(|(_, item)| !item.not).map(|(i, _)| i)
+    selection
+        .items
+        .iter()
+        .enumerate()
+        .filter(|(_, item)| !item.not)
+        .map(|(i, _)| i)
 }
 
 /// A region's text: regions with one text are one.
@@ -347,16 +457,24 @@ fn key(region: &Region) -> String {
     }
 }
 
-/// The atoms in which two lists of selections differ: those that only the first ones select, those that only the second ones
-/// do. A path for each. `None` when nobody can tell.
-pub(super) fn apart(old: &[&Selection], new: &[&Selection]) -> Option<(Option<RepoPath>, Option<RepoPath>)> {
+/// The atoms in which two lists of selections differ: those that only the first ones select, those
+/// that only the second ones do. A path for each. `None` when nobody can tell.
+pub(super) fn apart(
+    old: &[&Selection],
+    new: &[&Selection],
+) -> Option<(Option<RepoPath>, Option<RepoPath>)> {
     let regions: Vec<Region> = old.iter().chain(new).map(|s| Region::Selected(s)).collect();
     let found = atoms(&regions, &Limits::default())?;
     let sides = |atom: &Atom| {
         let (a, b) = atom.inside.split_at_checked(old.len()).unwrap_or_default();
         (a.contains(&true), b.contains(&true))
     };
-    let first = |side: (bool, bool)| found.iter().find(|atom| sides(atom) == side).map(|atom| atom.example.clone());
+    let first = |side: (bool, bool)| {
+        found
+            .iter()
+            .find(|atom| sides(atom) == side)
+            .map(|atom| atom.example.clone())
+    };
     Some((first((true, false)), first((false, true))))
 }
 
@@ -389,7 +507,13 @@ struct State {
 impl State {
     fn new(atoms: usize) -> Self {
         let forbidden = Bits::of(atoms, |_| false);
-        Self { musts: Vec::new(), forbidden, exists: BTreeMap::new(), high: None, end: None }
+        Self {
+            musts: Vec::new(),
+            forbidden,
+            exists: BTreeMap::new(),
+            high: None,
+            end: None,
+        }
     }
 
     /// The state with a statement more; `None` when it contradicts what is known.
@@ -422,9 +546,12 @@ enum Solved {
 }
 
 fn solve(clauses: &[Vec<Literal>], state: &State, budget: &mut usize) -> Solved {
-    let Some((clause, rest)) = clauses.split_first() else { return Solved::Yes(Box::new(state.clone())) };
+    let Some((clause, rest)) = clauses.split_first() else {
+        return Solved::Yes(Box::new(state.clone()));
+    };
     // Statements that need no file come first, so that the request stays small.
-    let (files, others): (Vec<&Literal>, Vec<&Literal>) = clause.iter().partition(|l| matches!(l, Literal::Some(_)));
+    let (files, others): (Vec<&Literal>, Vec<&Literal>) =
+        clause.iter().partition(|l| matches!(l, Literal::Some(_)));
     for literal in others.into_iter().chain(files) {
         if *budget == 0 {
             return Solved::GaveUp;
@@ -449,26 +576,48 @@ struct Bits {
 
 impl Bits {
     fn of(len: usize, holds: impl Fn(usize) -> bool) -> Self {
-        let word =
-            |w: usize| (0..64).filter(|b| w * 64 + b < len && holds(w * 64 + b)).fold(0_u64, |word, b| word | (1 << b));
-        Self { words: (0..len.div_ceil(64)).map(word).collect(), len }
+        let word = |w: usize| {
+            (0..64)
+                .filter(|b| w * 64 + b < len && holds(w * 64 + b))
+                .fold(0_u64, |word, b| word | (1 << b))
+        };
+        Self {
+            words: (0..len.div_ceil(64)).map(word).collect(),
+            len,
+        }
     }
 
     fn has(&self, index: usize) -> bool {
-        self.words.get(index / 64).is_some_and(|word| word >> (index % 64) & 1 == 1)
+        self.words
+            .get(index / 64)
+            .is_some_and(|word| word >> (index % 64) & 1 == 1)
     }
 
     fn add(&mut self, other: &Bits) {
-        self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a |= b);
+        self.words
+            .iter_mut()
+            .zip(&other.words)
+            .for_each(|(a, b)| *a |= b);
     }
 
     /// Whether it has something that the other one has not.
     fn exceeds(&self, other: &Bits) -> bool {
-        self.words.iter().zip(&other.words).any(|(a, b)| a & !b != 0)
+        self.words
+            .iter()
+            .zip(&other.words)
+            .any(|(a, b)| a & !b != 0)
     }
 
     fn without(&self, other: &Bits) -> Self {
-        Self { words: self.words.iter().zip(&other.words).map(|(a, b)| a & !b).collect(), len: self.len }
+        Self {
+            words: self
+                .words
+                .iter()
+                .zip(&other.words)
+                .map(|(a, b)| a & !b)
+                .collect(),
+            len: self.len,
+        }
     }
 
     fn opposite(&self) -> Self {

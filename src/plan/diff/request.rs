@@ -1,7 +1,7 @@
 //! Does the newer contract ask less of one request than the older one? Both were compiled for it.
 //!
-//! A comparison of whole contracts looks for a request that shows a difference; here the request is given, and a difference that does
-//! not touch it is none.
+//! A comparison of whole contracts looks for a request that shows a difference; here the request is
+//! given, and a difference that does not touch it is none.
 
 use super::contracts::{Pairs, Side, at, work};
 use super::settings::{Finding, compare, finding, shown};
@@ -53,18 +53,30 @@ impl Weaker {
     }
 }
 
-/// A request as the older contract can be asked it: names of checks are those that it knows them by, a role that it does not know is
-/// `worker`.
+/// A request as the older contract can be asked it: names of checks are those that it knows them
+/// by, a role that it does not know is `worker`.
 #[must_use]
 pub fn as_of(request: &Request, old: &Side<'_>, new: &Side<'_>) -> Request {
     let pairs = Pairs::new(old.contract, new.contract);
     let then = |name: &str| {
         let known = old.contract.checks.iter().any(|c| c.id == name);
-        let unit =
-            pairs.new_unit.get(name).and_then(|unit| pairs.to_old.get(unit)).and_then(|unit| pairs.old.get(*unit));
-        if known { Some(name.to_owned()) } else { unit.map(|unit| unit.check.id.clone()) }
+        let unit = pairs
+            .new_unit
+            .get(name)
+            .and_then(|unit| pairs.to_old.get(unit))
+            .and_then(|unit| pairs.old.get(*unit));
+        if known {
+            Some(name.to_owned())
+        } else {
+            unit.map(|unit| unit.check.id.clone())
+        }
     };
-    let tags: BTreeSet<&str> = old.contract.checks.iter().flat_map(|c| c.tags.iter().map(String::as_str)).collect();
+    let tags: BTreeSet<&str> = old
+        .contract
+        .checks
+        .iter()
+        .flat_map(|c| c.tags.iter().map(String::as_str))
+        .collect();
     let mut asked = request.clone();
     let known = |list: &[Selector]| -> Vec<Selector> {
         let known = |selector: &Selector| match selector {
@@ -81,24 +93,36 @@ pub fn as_of(request: &Request, old: &Side<'_>, new: &Side<'_>) -> Request {
             true
         })
     });
-    if request.role.as_ref().is_some_and(|role| !old.contract.roles.contains_key(role)) {
+    if request
+        .role
+        .as_ref()
+        .is_some_and(|role| !old.contract.roles.contains_key(role))
+    {
         asked.role = None;
     }
     asked
 }
 
-/// Whether a request names checks, by `--only` or to run whatever their conditions say, of which the older contract knows none: it asked for nothing then.
+/// Whether a request names checks, by `--only` or to run whatever their conditions say, of which
+/// the older contract knows none: it asked for nothing then.
 #[must_use]
 pub fn asks_nothing(request: &Request, then: &Request) -> bool {
-    (!request.only.is_empty() && then.only.is_empty()) || (!request.names.is_empty() && then.names.is_empty())
+    (!request.only.is_empty() && then.only.is_empty())
+        || (!request.names.is_empty() && then.names.is_empty())
 }
 
-/// Compares what two contracts ask of one request: each check that counted must still be asked for, as strictly.
+/// Compares what two contracts ask of one request: each check that counted must still be asked for,
+/// as strictly.
 #[must_use]
 pub fn weaker(old: &Asked<'_>, new: &Asked<'_>) -> Vec<Weaker> {
     let pairs = Pairs::new(old.side.contract, new.side.contract);
     let now = names(new);
-    let comparison = Comparison { old, new, pairs: &pairs, now };
+    let comparison = Comparison {
+        old,
+        new,
+        pairs: &pairs,
+        now,
+    };
     let mut found = Vec::new();
     for name in counted(old.plan) {
         if let Some(check) = old.side.contract.checks.iter().find(|c| c.id == name) {
@@ -109,30 +133,58 @@ pub fn weaker(old: &Asked<'_>, new: &Asked<'_>) -> Vec<Weaker> {
     found
 }
 
-/// The contract's checks in a plan whose failure counts: blocking ones that are no `setup`, and what they need. In plan order.
+/// The contract's checks in a plan whose failure counts: blocking ones that are no `setup`, and
+/// what they need. In plan order.
 fn counted(plan: &Plan) -> Vec<&str> {
-    let by_id: BTreeMap<&str, usize> = plan.steps.iter().enumerate().map(|(i, s)| (s.id.as_str(), i)).collect();
-    let mut open: Vec<usize> =
-        plan.steps.iter().enumerate().filter(|(_, s)| s.is_effective()).map(|(i, _)| i).collect();
+    let by_id: BTreeMap<&str, usize> = plan
+        .steps
+        .iter()
+        .enumerate()
+        .map(|(i, s)| (s.id.as_str(), i))
+        .collect();
+    let mut open: Vec<usize> = plan
+        .steps
+        .iter()
+        .enumerate()
+        .filter(|(_, s)| s.is_effective())
+        .map(|(i, _)| i)
+        .collect();
     let mut counted: BTreeSet<usize> = open.iter().copied().collect();
     while let Some(step) = open.pop().and_then(|i| plan.steps.get(i)) {
-        let needed = step.needs.iter().filter_map(|id| by_id.get(id.as_str()).copied());
+        let needed = step
+            .needs
+            .iter()
+            .filter_map(|id| by_id.get(id.as_str()).copied());
         open.extend(needed.filter(|i| counted.insert(*i)).collect::<Vec<_>>());
     }
     let mut seen = BTreeSet::new();
-    let steps = counted.into_iter().filter_map(|i| plan.steps.get(i)).filter(|s| s.origin == Origin::Contract);
-    steps.map(|s| s.check()).filter(|name| seen.insert(*name)).collect()
+    let steps = counted
+        .into_iter()
+        .filter_map(|i| plan.steps.get(i))
+        .filter(|s| s.origin == Origin::Contract);
+    steps
+        .map(|s| s.check())
+        .filter(|name| seen.insert(*name))
+        .collect()
 }
 
 /// The contract's checks that a plan has.
 fn names<'a>(asked: &Asked<'a>) -> BTreeSet<&'a str> {
-    let steps = asked.plan.steps.iter().filter(|s| s.origin == Origin::Contract);
+    let steps = asked
+        .plan
+        .steps
+        .iter()
+        .filter(|s| s.origin == Origin::Contract);
     steps.map(|s| s.check()).collect()
 }
 
 /// The words of all commands of a check in a plan.
 fn words<'p>(plan: &'p Plan, check: &str) -> BTreeSet<&'p Word> {
-    plan.steps.iter().filter(|s| s.check() == check).flat_map(|s| s.argv.iter().flatten()).collect()
+    plan.steps
+        .iter()
+        .filter(|s| s.check() == check)
+        .flat_map(|s| s.argv.iter().flatten())
+        .collect()
 }
 
 struct Comparison<'a> {
@@ -146,13 +198,31 @@ struct Comparison<'a> {
 impl Comparison<'_> {
     fn check(&self, check: &Check) -> Vec<Weaker> {
         let contract = self.new.side.contract;
-        let partner = self.pairs.old_unit.get(&check.id).and_then(|u| self.pairs.to_new.get(u));
+        let partner = self
+            .pairs
+            .old_unit
+            .get(&check.id)
+            .and_then(|u| self.pairs.to_new.get(u));
         let partner = partner.and_then(|u| self.pairs.new.get(*u));
-        let members = partner.map(|unit| unit.checks(contract)).unwrap_or_default();
-        let planned: Vec<&Check> = members.iter().copied().filter(|c| self.now.contains(c.id.as_str())).collect();
+        let members = partner
+            .map(|unit| unit.checks(contract))
+            .unwrap_or_default();
+        let planned: Vec<&Check> = members
+            .iter()
+            .copied()
+            .filter(|c| self.now.contains(c.id.as_str()))
+            .collect();
         // What does the same work under another name does as well.
-        let same = contract.checks.iter().filter(|c| self.now.contains(c.id.as_str()) && work(c) == work(check));
-        if planned.iter().copied().chain(same).any(|other| self.less(check, other).is_empty()) {
+        let same = contract
+            .checks
+            .iter()
+            .filter(|c| self.now.contains(c.id.as_str()) && work(c) == work(check));
+        if planned
+            .iter()
+            .copied()
+            .chain(same)
+            .any(|other| self.less(check, other).is_empty())
+        {
             return Vec::new();
         }
         if let Some(other) = planned.first() {
@@ -172,7 +242,9 @@ impl Comparison<'_> {
             None => "is gone".to_owned(),
             Some(other) => {
                 let left_out = self.new.plan.omitted.iter().find(|o| o.id == other.id);
-                let why = left_out.map_or(String::new(), |o| format!(": {}", visible(o.reason.as_bytes())));
+                let why = left_out.map_or(String::new(), |o| {
+                    format!(": {}", visible(o.reason.as_bytes()))
+                });
                 format!("no longer applies to this change{why}")
             }
         };
@@ -180,8 +252,16 @@ impl Comparison<'_> {
     }
 
     fn weaker(&self, check: &Check, other: Option<&Check>, what: String) -> Weaker {
-        let place = other.map_or_else(|| at(&self.old.side, check), |other| at(&self.new.side, other));
-        Weaker { check: Some(check.id.clone()), what, at: Some(place), is_old: other.is_none() }
+        let place = other.map_or_else(
+            || at(&self.old.side, check),
+            |other| at(&self.new.side, other),
+        );
+        Weaker {
+            check: Some(check.id.clone()),
+            what,
+            at: Some(place),
+            is_old: other.is_none(),
+        }
     }
 
     /// What makes the second check less than the first, or may do so.
@@ -197,7 +277,11 @@ impl Comparison<'_> {
             && old.body == new.body
             && !words(self.old.plan, &old.id).is_subset(&words(self.new.plan, &new.id))
         {
-            found.push(finding(Class::Weakens, "sees fewer of the changed files", ""));
+            found.push(finding(
+                Class::Weakens,
+                "sees fewer of the changed files",
+                "",
+            ));
         }
         found.retain(|f| matches!(f.class, Class::Weakens | Class::Undecided));
         found
@@ -209,19 +293,35 @@ impl Comparison<'_> {
         let unit = |checks: &[Check], units: &BTreeMap<String, usize>, i: &usize| {
             checks.get(*i).and_then(|c| units.get(&c.id)).copied()
         };
-        let needed: BTreeSet<usize> =
-            new.needs.iter().filter_map(|i| unit(&after.checks, &self.pairs.new_unit, i)).collect();
+        let needed: BTreeSet<usize> = new
+            .needs
+            .iter()
+            .filter_map(|i| unit(&after.checks, &self.pairs.new_unit, i))
+            .collect();
         let lost = old.needs.iter().filter(|i| {
-            let partner = unit(&before.checks, &self.pairs.old_unit, i).and_then(|u| self.pairs.to_new.get(&u));
+            let partner = unit(&before.checks, &self.pairs.old_unit, i)
+                .and_then(|u| self.pairs.to_new.get(&u));
             !partner.is_some_and(|p| needed.contains(p))
         });
-        let name = |i: &usize| before.checks.get(*i).map(|c| shown(&c.id)).unwrap_or_default();
-        lost.map(|i| finding(Class::Weakens, format!("no longer needs {}", name(i)), "")).collect()
+        let name = |i: &usize| {
+            before
+                .checks
+                .get(*i)
+                .map(|c| shown(&c.id))
+                .unwrap_or_default()
+        };
+        lost.map(|i| finding(Class::Weakens, format!("no longer needs {}", name(i)), ""))
+            .collect()
     }
 
     /// What is about no single check: scope, budget, recovery.
     fn whole(&self) -> Vec<Weaker> {
-        let whole = |what: String| Weaker { check: None, what, at: None, is_old: false };
+        let whole = |what: String| Weaker {
+            check: None,
+            what,
+            at: None,
+            is_old: false,
+        };
         let outside = |plan: &Plan| -> Vec<String> {
             plan.notes
                 .iter()
@@ -234,18 +334,31 @@ impl Comparison<'_> {
         let mut found = Vec::new();
         // With any change outside its scope the newer plan runs nothing and fails.
         if let Some(path) = before.first().filter(|_| after.is_empty()) {
-            found.push(whole(format!("lets a change of {} pass, which its `scope` refused", shown(path))));
+            found.push(whole(format!(
+                "lets a change of {} pass, which its `scope` refused",
+                shown(path)
+            )));
         }
         if before.is_empty() && counted(self.old.plan).is_empty() {
             return found;
         }
         let (old, new) = (&self.old.plan.policy, &self.new.plan.policy);
-        if let Some(said) = budget(old.budget_ms, new.budget_ms).filter(|f| f.class == Class::Weakens) {
+        if let Some(said) =
+            budget(old.budget_ms, new.budget_ms).filter(|f| f.class == Class::Weakens)
+        {
             found.push(whole(format!("has more time: {}", said.what)));
         }
-        let rules: Vec<String> = new.recover.iter().filter(|r| !old.recover.contains(r)).map(shown).collect();
+        let rules: Vec<String> = new
+            .recover
+            .iter()
+            .filter(|r| !old.recover.contains(r))
+            .map(shown)
+            .collect();
         if !rules.is_empty() {
-            found.push(whole(format!("lets recovery rewrite more plans: {}", rules.join(", "))));
+            found.push(whole(format!(
+                "lets recovery rewrite more plans: {}",
+                rules.join(", ")
+            )));
         }
         if new.recover_contract && !old.recover_contract && !new.recover.is_empty() {
             found.push(whole("lets recovery drop its own checks".to_owned()));
@@ -254,24 +367,52 @@ impl Comparison<'_> {
         found
     }
 
-    /// What steps of the newer plan alone say that they make or remove is no part of the tree that a run verifies.
+    /// What steps of the newer plan alone say that they make or remove is no part of the tree that
+    /// a run verifies.
     fn made(&self) -> Option<Weaker> {
         let makes = |plan: &Plan, path: &RepoPath| {
-            let globs = |s: &Step| s.produces.iter().chain(&s.cleans).any(|glob| glob.matches(path));
-            plan.steps.iter().any(|s| globs(s) || s.report.as_ref().is_some_and(|r| r.glob.matches(path)))
+            let globs = |s: &Step| {
+                s.produces
+                    .iter()
+                    .chain(&s.cleans)
+                    .any(|glob| glob.matches(path))
+            };
+            plan.steps
+                .iter()
+                .any(|s| globs(s) || s.report.as_ref().is_some_and(|r| r.glob.matches(path)))
         };
         let contract = Some(self.old.side.contract);
         let counted = counted(self.old.plan);
         let about = |path: &&RepoPath| {
-            let steps = self.old.plan.steps.iter().filter(|s| counted.contains(&s.check()));
+            let steps = self
+                .old
+                .plan
+                .steps
+                .iter()
+                .filter(|s| counted.contains(&s.check()));
             steps.into_iter().any(|step| is_about(contract, step, path))
         };
-        let changed = self.new.plan.request.changed.files().iter().filter(|f| f.status != Status::Deleted);
+        let changed = self
+            .new
+            .plan
+            .request
+            .changed
+            .files()
+            .iter()
+            .filter(|f| f.status != Status::Deleted);
         let path = changed
             .map(|f| &f.path)
             .filter(|path| makes(self.new.plan, path) && !makes(self.old.plan, path))
             .find(about)?;
-        let what = format!("says that its own steps make {}: what becomes of it is not looked at", shown(path));
-        Some(Weaker { check: None, what, at: None, is_old: false })
+        let what = format!(
+            "says that its own steps make {}: what becomes of it is not looked at",
+            shown(path)
+        );
+        Some(Weaker {
+            check: None,
+            what,
+            at: None,
+            is_old: false,
+        })
     }
 }

@@ -21,7 +21,11 @@ pub(super) struct Finding {
 
 pub(super) fn finding(class: Class, what: impl Into<String>, why: impl Into<String>) -> Finding {
     let why = why.into();
-    Finding { class, what: what.into(), why: (!why.is_empty()).then_some(why) }
+    Finding {
+        class,
+        what: what.into(),
+        why: (!why.is_empty()).then_some(why),
+    }
 }
 
 /// Compares two forms of one check, all but where it applies and what it needs.
@@ -47,16 +51,31 @@ fn body(old: &Check, new: &Check, found: &mut Vec<Finding>) {
         let reads = |kind: Kind| matches!(kind, Kind::Compile | Kind::Test | Kind::Lint);
         let what = arrow("verb", old.kind.verb(), new.kind.verb());
         found.push(match (old.kind, new.kind) {
-            (from, Kind::Run) if reads(from) => finding(Weakens, what, "its output is no longer read"),
+            (from, Kind::Run) if reads(from) => {
+                finding(Weakens, what, "its output is no longer read")
+            }
             (Kind::Run, to) if reads(to) => finding(Strengthens, what, "its output is read, too"),
             _ => finding(Undecided, what, "another kind of check"),
         });
     }
     match (&old.body, &new.body) {
         (a, b) if a == b => {}
-        (Body::File { path: p, assertions: a }, Body::File { path: q, assertions: b }) => {
+        (
+            Body::File {
+                path: p,
+                assertions: a,
+            },
+            Body::File {
+                path: q,
+                assertions: b,
+            },
+        ) => {
             if p != q {
-                found.push(finding(Undecided, arrow("file", shown(p), shown(q)), "another file"));
+                found.push(finding(
+                    Undecided,
+                    arrow("file", shown(p), shown(q)),
+                    "another file",
+                ));
             }
             assertions(a, b, found);
         }
@@ -79,7 +98,9 @@ fn body(old: &Check, new: &Check, found: &mut Vec<Finding>) {
 fn text(body: &Body) -> String {
     match body {
         Body::Command(command @ Command::Argv { .. }) => shown(command.to_text()),
-        Body::Command(Command::Unsupported { text, .. }) | Body::Shell(text) | Body::Judge(text) => shown(text),
+        Body::Command(Command::Unsupported { text, .. })
+        | Body::Shell(text)
+        | Body::Judge(text) => shown(text),
         Body::File { path, .. } => shown(format!("file {path}")),
     }
 }
@@ -91,22 +112,39 @@ pub(super) fn shown(text: impl Display) -> String {
 fn assertions(old: &[Assertion], new: &[Assertion], found: &mut Vec<Finding>) {
     let before = found.len();
     let (together_old, together) = (with_sizes_joined(old), with_sizes_joined(new));
-    for lost in old.iter().filter(|a| !together.iter().any(|b| implies(b, a))) {
+    for lost in old
+        .iter()
+        .filter(|a| !together.iter().any(|b| implies(b, a)))
+    {
         found.push(finding(
             Weakens,
             format!("no longer asserts {}", shown(file::show(lost))),
-            match new.iter().find(|b| std::mem::discriminant(*b) == std::mem::discriminant(lost)) {
+            match new
+                .iter()
+                .find(|b| std::mem::discriminant(*b) == std::mem::discriminant(lost))
+            {
                 Some(other) => format!("{} holds for more", shown(file::show(other))),
                 None => "a file that fails it passes".to_owned(),
             },
         ));
     }
-    for more in new.iter().filter(|b| !together_old.iter().any(|a| implies(a, b))) {
-        found.push(finding(Strengthens, format!("asserts {}", shown(file::show(more))), ""));
+    for more in new
+        .iter()
+        .filter(|b| !together_old.iter().any(|a| implies(a, b)))
+    {
+        found.push(finding(
+            Strengthens,
+            format!("asserts {}", shown(file::show(more))),
+            "",
+        ));
     }
     let same = |a: &Assertion| old.contains(a) == new.contains(a);
     if found.len() == before && !(old.iter().all(same) && new.iter().all(same)) {
-        found.push(finding(Cosmetic, "its assertions are written differently", "they say the same"));
+        found.push(finding(
+            Cosmetic,
+            "its assertions are written differently",
+            "they say the same",
+        ));
     }
 }
 
@@ -119,9 +157,15 @@ fn with_sizes_joined(list: &[Assertion]) -> Vec<Assertion> {
             most = [most, *max].into_iter().flatten().min();
         }
     }
-    let joined = Assertion::Size { max: most, min: least };
+    let joined = Assertion::Size {
+        max: most,
+        min: least,
+    };
     let has_size = list.iter().any(|a| matches!(a, Assertion::Size { .. }));
-    list.iter().cloned().chain(has_size.then_some(joined)).collect()
+    list.iter()
+        .cloned()
+        .chain(has_size.then_some(joined))
+        .collect()
 }
 
 /// Whether a file that fits the first fits the second.
@@ -136,11 +180,27 @@ fn implies(a: &Assertion, b: &Assertion) -> bool {
         (Contains(part), NotEmpty) => !part.is_empty(),
         (Contains(whole), Contains(part)) => whole.contains(part.as_str()),
         (Lacks(part), Lacks(whole)) => whole.contains(part.as_str()),
-        (NotEmpty, Size { min: Some(0 | 1) | None, max: None }) => true,
-        (Size { max: high, min: low }, Size { max, min }) => {
-            low.unwrap_or(0) >= min.unwrap_or(0) && high.unwrap_or(u64::MAX) <= max.unwrap_or(u64::MAX)
+        (
+            NotEmpty,
+            Size {
+                min: Some(0 | 1) | None,
+                max: None,
+            },
+        ) => true,
+        (
+            Size {
+                max: high,
+                min: low,
+            },
+            Size { max, min },
+        ) => {
+            low.unwrap_or(0) >= min.unwrap_or(0)
+                && high.unwrap_or(u64::MAX) <= max.unwrap_or(u64::MAX)
         }
-        (Type(FileType::Executable | FileType::Utf8) | NotEmpty | Contains(_) | Lacks(_), Type(FileType::File)) => true,
+        (
+            Type(FileType::Executable | FileType::Utf8) | NotEmpty | Contains(_) | Lacks(_),
+            Type(FileType::File),
+        ) => true,
         (Matches(_) | Size { .. }, Type(FileType::File)) => true,
         _ => false,
     }
@@ -149,17 +209,41 @@ fn implies(a: &Assertion, b: &Assertion) -> bool {
 /// What decides whether it passes, and what that means.
 fn outcome(old: &Check, new: &Check, found: &mut Vec<Finding>) {
     if old.severity != new.severity {
-        let word = |s: Severity| if s == Severity::Blocking { "blocking" } else { "warning" };
+        let word = |s: Severity| {
+            if s == Severity::Blocking {
+                "blocking"
+            } else {
+                "warning"
+            }
+        };
         let what = arrow("severity", word(old.severity), word(new.severity));
         found.push(match new.severity {
             Severity::Warning => finding(Weakens, what, "its failure no longer fails the plan"),
             Severity::Blocking => finding(Strengthens, what, "its failure fails the plan"),
         });
     }
-    flag("optional", old.optional, new.optional, "recovery may drop it when what it runs is missing", found);
-    flag("setup", old.setup, new.setup, "its pass is no evidence any more", found);
+    flag(
+        "optional",
+        old.optional,
+        new.optional,
+        "recovery may drop it when what it runs is missing",
+        found,
+    );
+    flag(
+        "setup",
+        old.setup,
+        new.setup,
+        "its pass is no evidence any more",
+        found,
+    );
     codes("exit", "accepted", &old.exit, &new.exit, found);
-    codes("skip-exit", "taken for \"does not apply\"", &old.skip_exit, &new.skip_exit, found);
+    codes(
+        "skip-exit",
+        "taken for \"does not apply\"",
+        &old.skip_exit,
+        &new.skip_exit,
+        found,
+    );
     let counts = |check: &Check| matches!(check.kind, Kind::Compile | Kind::Lint);
     if counts(old) && counts(new) {
         if old.max_errors != new.max_errors {
@@ -169,8 +253,16 @@ fn outcome(old: &Check, new: &Check, found: &mut Vec<Finding>) {
         if old.max_warnings != new.max_warnings {
             let word = |n: Option<u64>| n.map_or("none".to_owned(), |n| n.to_string());
             let most = |n: Option<u64>| n.unwrap_or(u64::MAX);
-            let what = arrow("max-warnings", word(old.max_warnings), word(new.max_warnings));
-            found.push(finding(ceiling(&most(old.max_warnings), &most(new.max_warnings)), what, ""));
+            let what = arrow(
+                "max-warnings",
+                word(old.max_warnings),
+                word(new.max_warnings),
+            );
+            found.push(finding(
+                ceiling(&most(old.max_warnings), &most(new.max_warnings)),
+                what,
+                "",
+            ));
         }
     }
     if old.kind == Kind::Test && new.kind == Kind::Test && old.min_tests != new.min_tests {
@@ -181,24 +273,50 @@ fn outcome(old: &Check, new: &Check, found: &mut Vec<Finding>) {
             None => (1, 0),
             Some(n) => (2, n),
         };
-        let class = if rank(new.min_tests) < rank(old.min_tests) { Weakens } else { Strengthens };
-        found.push(finding(class, arrow("min-tests", word(old.min_tests), word(new.min_tests)), ""));
+        let class = if rank(new.min_tests) < rank(old.min_tests) {
+            Weakens
+        } else {
+            Strengthens
+        };
+        found.push(finding(
+            class,
+            arrow("min-tests", word(old.min_tests), word(new.min_tests)),
+            "",
+        ));
     }
     if old.timeout_ms != new.timeout_ms {
-        let what = arrow("timeout", show_duration(old.timeout_ms), show_duration(new.timeout_ms));
-        found.push(finding(ceiling(&old.timeout_ms, &new.timeout_ms), what, "a limit on each try"));
+        let what = arrow(
+            "timeout",
+            show_duration(old.timeout_ms),
+            show_duration(new.timeout_ms),
+        );
+        found.push(finding(
+            ceiling(&old.timeout_ms, &new.timeout_ms),
+            what,
+            "a limit on each try",
+        ));
     }
     if old.retries != new.retries {
         let class = ceiling(&old.retries, &new.retries);
-        let why = if class == Weakens { "a failure gets more tries to pass by chance" } else { "" };
-        found.push(finding(class, arrow("retries", old.retries, new.retries), why));
+        let why = if class == Weakens {
+            "a failure gets more tries to pass by chance"
+        } else {
+            ""
+        };
+        found.push(finding(
+            class,
+            arrow("retries", old.retries, new.retries),
+            why,
+        ));
     }
     report(old, new, found);
     match watched(&old.unchanged, &new.unchanged) {
         Watch::Same => {}
-        Watch::Apart(class, why) => {
-            found.push(finding(class, watch_text("unchanged", old, new, |c| &c.unchanged), why))
-        }
+        Watch::Apart(class, why) => found.push(finding(
+            class,
+            watch_text("unchanged", old, new, |c| &c.unchanged),
+            why,
+        )),
     }
     inputs(old, new, found);
     writes(old, new, found);
@@ -213,14 +331,28 @@ fn flag(name: &str, old: bool, new: bool, why: &str, found: &mut Vec<Finding>) {
 }
 
 fn codes(name: &str, verb: &str, old: &[i32], new: &[i32], found: &mut Vec<Finding>) {
-    let list = |codes: &[&i32]| codes.iter().map(|c| c.to_string()).collect::<Vec<_>>().join(" ");
+    let list = |codes: &[&i32]| {
+        codes
+            .iter()
+            .map(|c| c.to_string())
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
     let more: Vec<&i32> = new.iter().filter(|c| !old.contains(c)).collect();
     let fewer: Vec<&i32> = old.iter().filter(|c| !new.contains(c)).collect();
     if !more.is_empty() {
-        found.push(finding(Weakens, format!("`{name}` adds {}", list(&more)), format!("these are {verb}, too")));
+        found.push(finding(
+            Weakens,
+            format!("`{name}` adds {}", list(&more)),
+            format!("these are {verb}, too"),
+        ));
     }
     if !fewer.is_empty() {
-        found.push(finding(Strengthens, format!("`{name}` no longer has {}", list(&fewer)), ""));
+        found.push(finding(
+            Strengthens,
+            format!("`{name}` no longer has {}", list(&fewer)),
+            "",
+        ));
     }
 }
 
@@ -228,11 +360,17 @@ fn report(old: &Check, new: &Check, found: &mut Vec<Finding>) {
     let reads = |check: &Check| matches!(check.kind, Kind::Compile | Kind::Test | Kind::Lint);
     if old.report != new.report {
         let word = |c: &Check| {
-            c.report.as_ref().map_or("none".to_owned(), |r| shown(format!("{} \"{}\"", r.format, r.glob.text())))
+            c.report.as_ref().map_or("none".to_owned(), |r| {
+                shown(format!("{} \"{}\"", r.format, r.glob.text()))
+            })
         };
         let what = arrow("report", word(old), word(new));
         found.push(match (&old.report, &new.report) {
-            (Some(_), None) => finding(Weakens, what, "its result is no longer read from the report"),
+            (Some(_), None) => finding(
+                Weakens,
+                what,
+                "its result is no longer read from the report",
+            ),
             (None, _) => finding(Strengthens, what, ""),
             _ => finding(Undecided, what, "another report"),
         });
@@ -261,8 +399,12 @@ fn watched(old: &Option<Selection>, new: &Option<Selection>) -> Watch {
     let (a, b) = (list(old), list(new));
     match apart(&a.iter().collect::<Vec<_>>(), &b.iter().collect::<Vec<_>>()) {
         None => Watch::Apart(Undecided, super::reach::TOO_LARGE.to_owned()),
-        Some((Some(lost), _)) => Watch::Apart(Weakens, format!("it no longer covers {}", shown(lost))),
-        Some((None, Some(more))) => Watch::Apart(Strengthens, format!("it covers {} too", shown(more))),
+        Some((Some(lost), _)) => {
+            Watch::Apart(Weakens, format!("it no longer covers {}", shown(lost)))
+        }
+        Some((None, Some(more))) => {
+            Watch::Apart(Strengthens, format!("it covers {} too", shown(more)))
+        }
         Some((None, None)) => Watch::Apart(Cosmetic, "it covers the same".to_owned()),
     }
 }
@@ -270,12 +412,20 @@ fn watched(old: &Option<Selection>, new: &Option<Selection>) -> Watch {
 fn inputs(old: &Check, new: &Check, found: &mut Vec<Finding>) {
     let what = || watch_text("inputs", old, new, |c| &c.inputs);
     match (&old.inputs, &new.inputs) {
-        (None, Some(_)) => found.push(finding(Weakens, what(), "a pass on the same inputs may be reused")),
+        (None, Some(_)) => found.push(finding(
+            Weakens,
+            what(),
+            "a pass on the same inputs may be reused",
+        )),
         (Some(_), None) => found.push(finding(Strengthens, what(), "a pass is never reused")),
         (old, new) => match watched(old, new) {
             Watch::Same => {}
             Watch::Apart(Weakens, why) => {
-                found.push(finding(Weakens, what(), format!("{why}: a pass may be reused although it changed")));
+                found.push(finding(
+                    Weakens,
+                    what(),
+                    format!("{why}: a pass may be reused although it changed"),
+                ));
             }
             Watch::Apart(class, why) => found.push(finding(class, what(), why)),
         },
@@ -289,12 +439,21 @@ fn writes(old: &Check, new: &Check, found: &mut Vec<Finding>) {
         Watch::Same => {}
         Watch::Apart(Cosmetic, why) => found.push(finding(Cosmetic, what(), why)),
         Watch::Apart(Undecided, why) => found.push(finding(Undecided, what(), why)),
-        Watch::Apart(Strengthens, _) => found.push(finding(Strengthens, what(), "it may change less")),
-        Watch::Apart(class, _) => found.push(finding(class, what(), "it may change more of the tree")),
+        Watch::Apart(Strengthens, _) => {
+            found.push(finding(Strengthens, what(), "it may change less"))
+        }
+        Watch::Apart(class, _) => {
+            found.push(finding(class, what(), "it may change more of the tree"))
+        }
     }
 }
 
-fn watch_text(name: &str, old: &Check, new: &Check, of: fn(&Check) -> &Option<Selection>) -> String {
+fn watch_text(
+    name: &str,
+    old: &Check,
+    new: &Check,
+    of: fn(&Check) -> &Option<Selection>,
+) -> String {
     let word = |c: &Check| of(c).as_ref().map_or("none".to_owned(), items);
     arrow(name, word(old), word(new))
 }
@@ -324,27 +483,54 @@ pub(super) fn items(selection: &Selection) -> String {
 fn surroundings(old: &Check, new: &Check, found: &mut Vec<Finding>) {
     let other = "what it does there cannot be compared";
     if old.dir != new.dir {
-        found.push(finding(Undecided, arrow("dir", shown(&old.dir), shown(&new.dir)), other));
+        found.push(finding(
+            Undecided,
+            arrow("dir", shown(&old.dir), shown(&new.dir)),
+            other,
+        ));
     }
     if old.env != new.env {
-        let names = old.env.keys().chain(new.env.keys()).filter(|n| old.env.get(*n) != new.env.get(*n));
+        let names = old
+            .env
+            .keys()
+            .chain(new.env.keys())
+            .filter(|n| old.env.get(*n) != new.env.get(*n));
         let mut names: Vec<String> = names.map(shown).collect();
         names.sort();
         names.dedup();
-        found.push(finding(Undecided, format!("env differs in {}", names.join(", ")), other));
+        found.push(finding(
+            Undecided,
+            format!("env differs in {}", names.join(", ")),
+            other,
+        ));
     }
     if old.pass_env != new.pass_env {
-        let what = arrow("pass-env", shown(old.pass_env.join(" ")), shown(new.pass_env.join(" ")));
+        let what = arrow(
+            "pass-env",
+            shown(old.pass_env.join(" ")),
+            shown(new.pass_env.join(" ")),
+        );
         found.push(finding(Undecided, what, other));
     }
     if old.tool_path != new.tool_path {
-        found.push(finding(Undecided, "tool-path differs", "another program of the same name may run"));
+        found.push(finding(
+            Undecided,
+            "tool-path differs",
+            "another program of the same name may run",
+        ));
     }
     if old.context != new.context {
-        found.push(finding(Undecided, watch_text("context", old, new, |c| &c.context), "the judge sees other files"));
+        found.push(finding(
+            Undecided,
+            watch_text("context", old, new, |c| &c.context),
+            "the judge sees other files",
+        ));
     }
     let globs = |list: &[Glob]| {
-        list.iter().map(|g| format!("\"{}\"", visible(g.text().as_bytes()))).collect::<Vec<_>>().join(" ")
+        list.iter()
+            .map(|g| format!("\"{}\"", visible(g.text().as_bytes())))
+            .collect::<Vec<_>>()
+            .join(" ")
     };
     for (name, of) in [
         ("produces", (|c| &c.produces) as fn(&Check) -> &Vec<Glob>),
@@ -352,21 +538,45 @@ fn surroundings(old: &Check, new: &Check, found: &mut Vec<Finding>) {
         ("requires", |c| &c.requires),
     ] {
         if of(old) != of(new) {
-            let word = |c: &Check| if of(c).is_empty() { "none".to_owned() } else { globs(of(c)) };
-            found.push(finding(Changes, arrow(name, word(old), word(new)), "the order of steps may differ"));
+            let word = |c: &Check| {
+                if of(c).is_empty() {
+                    "none".to_owned()
+                } else {
+                    globs(of(c))
+                }
+            };
+            found.push(finding(
+                Changes,
+                arrow(name, word(old), word(new)),
+                "the order of steps may differ",
+            ));
         }
     }
     if old.tags != new.tags {
-        let word = |c: &Check| if c.tags.is_empty() { "none".to_owned() } else { shown(c.tags.join(" ")) };
+        let word = |c: &Check| {
+            if c.tags.is_empty() {
+                "none".to_owned()
+            } else {
+                shown(c.tags.join(" "))
+            }
+        };
         found.push(finding(Changes, arrow("tags", word(old), word(new)), ""));
     }
     if old.always != new.always {
-        let what = if new.always { "is now `always`" } else { "is no longer `always`" };
+        let what = if new.always {
+            "is now `always`"
+        } else {
+            "is no longer `always`"
+        };
         found.push(finding(Changes, what, "whether it runs after a failure"));
     }
     if old.exclusive != new.exclusive {
         let word = |c: &Check| c.exclusive.as_ref().map_or("none".to_owned(), shown);
-        found.push(finding(Changes, arrow("exclusive", word(old), word(new)), "what runs beside it"));
+        found.push(finding(
+            Changes,
+            arrow("exclusive", word(old), word(new)),
+            "what runs beside it",
+        ));
     }
     if old.describe != new.describe {
         found.push(finding(Cosmetic, "another description", ""));
@@ -379,7 +589,11 @@ mod tests {
     use crate::arbitrary::plan::plain_check;
 
     fn classes(edit: impl Fn(&mut Check)) -> (Vec<Class>, Vec<Class>) {
-        let old = Check { kind: Kind::Lint, severity: Severity::Blocking, ..plain_check("c") };
+        let old = Check {
+            kind: Kind::Lint,
+            severity: Severity::Blocking,
+            ..plain_check("c")
+        };
         let mut new = old.clone();
         edit(&mut new);
         let list = |a: &Check, b: &Check| compare(a, b).into_iter().map(|f| f.class).collect();
@@ -387,8 +601,13 @@ mod tests {
     }
 
     fn selection(glob: &str) -> Option<Selection> {
-        let item = |text| crate::base::glob::Item { not: false, what: What::Glob(Glob::parse(text).unwrap()) };
-        Some(Selection { items: glob.split(' ').map(item).collect() })
+        let item = |text| crate::base::glob::Item {
+            not: false,
+            what: What::Glob(Glob::parse(text).unwrap()),
+        };
+        Some(Selection {
+            items: glob.split(' ').map(item).collect(),
+        })
     }
 
     /// What a change means, and its opposite.
@@ -411,8 +630,16 @@ mod tests {
             (|c| c.unchanged = selection("a"), Strengthens, Weakens),
             (|c| c.inputs = selection("a"), Weakens, Strengthens),
             (|c| c.writes = selection("a"), Weakens, Strengthens),
-            (|c| c.dir = crate::base::path::RepoPath::parse(b"x").unwrap(), Undecided, Undecided),
-            (|c| c.body = Body::Shell("x".to_owned()), Undecided, Undecided),
+            (
+                |c| c.dir = crate::base::path::RepoPath::parse(b"x").unwrap(),
+                Undecided,
+                Undecided,
+            ),
+            (
+                |c| c.body = Body::Shell("x".to_owned()),
+                Undecided,
+                Undecided,
+            ),
             (|c| c.tags = vec!["t".to_owned()], Changes, Changes),
             (|c| c.always = true, Changes, Changes),
             (|c| c.describe = Some("x".to_owned()), Cosmetic, Cosmetic),
@@ -426,7 +653,11 @@ mod tests {
     #[test]
     fn thresholds_of_tests() {
         let class = |a, b| {
-            let test = |min_tests| Check { kind: Kind::Test, min_tests, ..plain_check("c") };
+            let test = |min_tests| Check {
+                kind: Kind::Test,
+                min_tests,
+                ..plain_check("c")
+            };
             compare(&test(a), &test(b)).first().map(|f| f.class)
         };
         assert_eq!(class(Some(3), Some(2)), Some(Weakens));
@@ -442,7 +673,10 @@ mod tests {
             Watch::Same => (Cosmetic, String::new()),
             Watch::Apart(class, why) => (class, why),
         };
-        assert_eq!(why("src/**", "src/*"), (Weakens, "it no longer covers `src`".to_owned()));
+        assert_eq!(
+            why("src/**", "src/*"),
+            (Weakens, "it no longer covers `src`".to_owned())
+        );
         assert_eq!(why("src/*", "src/**").0, Strengthens);
         assert_eq!(why("src/*", "lib/*").0, Weakens);
         assert_eq!(why("{a,b}", "a b").0, Cosmetic);
@@ -451,8 +685,14 @@ mod tests {
     #[test]
     fn what_may_be_written() {
         let class = |a: &str, b: &str| {
-            let check = |text: &str| Check { writes: selection(text), ..plain_check("c") };
-            compare(&check(a), &check(b)).iter().map(|f| f.class).collect::<Vec<_>>()
+            let check = |text: &str| Check {
+                writes: selection(text),
+                ..plain_check("c")
+            };
+            compare(&check(a), &check(b))
+                .iter()
+                .map(|f| f.class)
+                .collect::<Vec<_>>()
         };
         assert_eq!(class("src/*", "src/**"), [Weakens]);
         assert_eq!(class("src/**", "src/*"), [Strengthens]);
@@ -469,18 +709,38 @@ mod tests {
         for (old, new, want) in [
             (vec![Exists], vec![NotEmpty], vec![Strengthens]),
             (vec![NotEmpty], vec![Exists], vec![Weakens]),
-            (vec![size(Some(1), Some(9))], vec![size(Some(1), Some(10))], vec![Weakens]),
-            (vec![size(Some(1), Some(9))], vec![size(Some(2), None)], vec![Weakens, Strengthens]),
+            (
+                vec![size(Some(1), Some(9))],
+                vec![size(Some(1), Some(10))],
+                vec![Weakens],
+            ),
+            (
+                vec![size(Some(1), Some(9))],
+                vec![size(Some(2), None)],
+                vec![Weakens, Strengthens],
+            ),
             (vec![NotEmpty], vec![size(Some(1), None)], vec![Cosmetic]),
             (vec![text("ab"), Exists], vec![text("ab")], vec![Cosmetic]),
             (vec![text("a")], vec![text("ab")], vec![Strengthens]),
-            (vec![Lacks("ab".to_owned())], vec![Lacks("a".to_owned())], vec![Strengthens]),
-            (vec![Type(FileType::Symlink)], vec![Exists], vec![Weakens, Strengthens]),
+            (
+                vec![Lacks("ab".to_owned())],
+                vec![Lacks("a".to_owned())],
+                vec![Strengthens],
+            ),
+            (
+                vec![Type(FileType::Symlink)],
+                vec![Exists],
+                vec![Weakens, Strengthens],
+            ),
             (vec![Absent], vec![Exists], vec![Weakens, Strengthens]),
         ] {
             let mut found = Vec::new();
             assertions(&old, &new, &mut found);
-            assert_eq!(found.iter().map(|f| f.class).collect::<Vec<_>>(), want, "{old:?} {new:?}");
+            assert_eq!(
+                found.iter().map(|f| f.class).collect::<Vec<_>>(),
+                want,
+                "{old:?} {new:?}"
+            );
         }
     }
 }

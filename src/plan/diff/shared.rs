@@ -1,4 +1,5 @@
-//! How do the statements differ that stand for a whole contract: triggers, roles, limits, scope, recovery, gate, order?
+//! How do the statements differ that stand for a whole contract: triggers, roles, limits, scope,
+//! recovery, gate, order?
 
 use super::contracts::{Comparison, Less, MIXED, Side, difference, open_to};
 use super::reach::{TOO_LARGE, apart, raising};
@@ -29,44 +30,89 @@ impl Comparison<'_> {
         self.rest();
     }
 
-    /// What triggers and roles decide besides whether a check is selected. With `{changed}`, a check that applies in several
-    /// places and that others need sees other files when it is selected than when it is only needed: what selects more may
-    /// show it less. Of equal anonymous checks the first that is selected lends its settings.
+    /// What triggers and roles decide besides whether a check is selected. With `{changed}`, a
+    /// check that applies in several places and that others need sees other files when it is
+    /// selected than when it is only needed: what selects more may show it less. Of equal
+    /// anonymous checks the first that is selected lends its settings.
     fn handed(&mut self) {
         let old = self.old.contract;
         for unit in self.pairs.old.iter().filter(|u| !u.is_uniform(old)) {
             let said = finding(Class::Undecided, "triggers or roles differ", MIXED);
-            self.found.push(difference(said, format!("check {}", shown(&unit.check.id)), None, None));
+            self.found.push(difference(
+                said,
+                format!("check {}", shown(&unit.check.id)),
+                None,
+                None,
+            ));
         }
-        for unit in self.pairs.old.iter().filter(|u| u.changed().is_some() && u.check.placements.len() > 1) {
-            let needed = || old.checks.iter().any(|c| c.needs.iter().any(|n| unit.members.contains(n)));
+        for unit in self
+            .pairs
+            .old
+            .iter()
+            .filter(|u| u.changed().is_some() && u.check.placements.len() > 1)
+        {
+            let needed = || {
+                old.checks
+                    .iter()
+                    .any(|c| c.needs.iter().any(|n| unit.members.contains(n)))
+            };
             if (unit.check.tier > 0 || self.restricted) && needed() {
                 let what = "triggers or roles differ";
                 let why = "others need it, and which changed files it then sees cannot be compared";
                 let subject = format!("check {}", shown(&unit.check.id));
-                self.found.push(difference(finding(Class::Undecided, what, why), subject, None, None));
+                self.found.push(difference(
+                    finding(Class::Undecided, what, why),
+                    subject,
+                    None,
+                    None,
+                ));
             }
         }
     }
 
     fn say(&mut self, subject: &str, finding: Finding, old: Option<usize>, new: Option<usize>) {
-        let at = |side: &Side, line: Option<usize>| line.map(|line| At { file: side.contract.path.clone(), line });
+        let at = |side: &Side, line: Option<usize>| {
+            line.map(|line| At {
+                file: side.contract.path.clone(),
+                line,
+            })
+        };
         let (old, new) = (at(&self.old, old), at(&self.new, new));
         self.push(difference(finding, subject.to_owned(), old, new));
     }
 
     fn triggers(&mut self) {
         let (old, new) = (self.old.contract, self.new.contract);
-        let key =
-            |risk: &Risk| (risk.name.clone(), risk.tier, serde_json::to_string(&risk.selection).unwrap_or_default());
-        let known = |contract: &Contract| contract.risks.iter().map(key).collect::<std::collections::BTreeSet<_>>();
+        let key = |risk: &Risk| {
+            (
+                risk.name.clone(),
+                risk.tier,
+                serde_json::to_string(&risk.selection).unwrap_or_default(),
+            )
+        };
+        let known = |contract: &Contract| {
+            contract
+                .risks
+                .iter()
+                .map(key)
+                .collect::<std::collections::BTreeSet<_>>()
+        };
         if known(old) == known(new) {
             return;
         }
-        let of = |contract| raising(contract).map(|r| &r.selection).collect::<Vec<&Selection>>();
+        let of = |contract| {
+            raising(contract)
+                .map(|r| &r.selection)
+                .collect::<Vec<&Selection>>()
+        };
         let (before, after) = (of(old), of(new));
-        // With many triggers those that both have need not be told apart, as long as they are in both.
-        let by_name = |contract| raising(contract).map(|r| (r.name.as_str(), r)).collect::<BTreeMap<&str, &Risk>>();
+        // With many triggers those that both have need not be told apart, as long as they are in
+        // both.
+        let by_name = |contract| {
+            raising(contract)
+                .map(|r| (r.name.as_str(), r))
+                .collect::<BTreeMap<&str, &Risk>>()
+        };
         let (old_risks, new_risks) = (by_name(old), by_name(new));
         for (name, risk) in &old_risks {
             let other = new_risks.get(name);
@@ -79,18 +125,39 @@ impl Comparison<'_> {
                 None if new.risks.iter().any(|r| r.name == **name) => "tier 1 -> 0".to_owned(),
                 None => "removed".to_owned(),
             };
-            self.trigger(name, Some(risk), other.copied(), what, apart(&[&risk.selection], &after), &before);
+            self.trigger(
+                name,
+                Some(risk),
+                other.copied(),
+                what,
+                apart(&[&risk.selection], &after),
+                &before,
+            );
         }
-        for (name, risk) in new_risks.iter().filter(|(name, _)| !old_risks.contains_key(*name)) {
+        for (name, risk) in new_risks
+            .iter()
+            .filter(|(name, _)| !old_risks.contains_key(*name))
+        {
             let gained = apart(&before, &[&risk.selection]).map(|(_, gained)| gained);
             let finding = match gained {
                 None => finding(Class::Changes, "added", TOO_LARGE),
-                Some(None) => finding(Class::Cosmetic, "added", "other triggers select the same files"),
-                Some(Some(path)) => {
-                    finding(Class::Strengthens, "added", format!("a change of {} now reaches tier 1", shown(path)))
-                }
+                Some(None) => finding(
+                    Class::Cosmetic,
+                    "added",
+                    "other triggers select the same files",
+                ),
+                Some(Some(path)) => finding(
+                    Class::Strengthens,
+                    "added",
+                    format!("a change of {} now reaches tier 1", shown(path)),
+                ),
             };
-            self.say(&format!("risk {}", shown(name)), finding, None, Some(risk.line));
+            self.say(
+                &format!("risk {}", shown(name)),
+                finding,
+                None,
+                Some(risk.line),
+            );
         }
     }
 
@@ -99,7 +166,12 @@ impl Comparison<'_> {
         if let Some(new) = new.filter(|new| new.tier != old.tier) {
             let what = format!("tier {} -> {}", old.tier, new.tier);
             let said = finding(Class::Cosmetic, what, "a trigger reaches tier 1 at most");
-            self.say(&format!("risk {}", shown(name)), said, Some(old.line), Some(new.line));
+            self.say(
+                &format!("risk {}", shown(name)),
+                said,
+                Some(old.line),
+                Some(new.line),
+            );
         }
     }
 
@@ -114,26 +186,48 @@ impl Comparison<'_> {
     ) {
         let subject = format!("risk {}", shown(name));
         let places = (old.map(|r| r.line), new.map(|r| r.line));
-        let gained = new.and_then(|r| apart(before, &[&r.selection])).and_then(|(_, gained)| gained);
+        let gained = new
+            .and_then(|r| apart(before, &[&r.selection]))
+            .and_then(|(_, gained)| gained);
         match lost {
-            None => self.say(&subject, finding(Class::Undecided, what.clone(), TOO_LARGE), places.0, places.1),
+            None => self.say(
+                &subject,
+                finding(Class::Undecided, what.clone(), TOO_LARGE),
+                places.0,
+                places.1,
+            ),
             Some((Some(path), _)) => {
                 let (class, request, why) = self.tier_one();
                 let reached = format!("a change of {} no longer reaches tier 1{why}", shown(path));
-                self.say(&subject, finding(class, what.clone(), reached), places.0, places.1);
+                self.say(
+                    &subject,
+                    finding(class, what.clone(), reached),
+                    places.0,
+                    places.1,
+                );
                 if let Some(last) = self.found.last_mut() {
                     last.request = request;
                 }
             }
             Some((None, _)) if gained.is_none() => {
                 let why = "the same changes reach tier 1";
-                self.say(&subject, finding(Class::Cosmetic, what.clone(), why), places.0, places.1);
+                self.say(
+                    &subject,
+                    finding(Class::Cosmetic, what.clone(), why),
+                    places.0,
+                    places.1,
+                );
             }
             Some((None, _)) => {}
         }
         if let Some(path) = gained {
             let why = format!("a change of {} now reaches tier 1", shown(path));
-            self.say(&subject, finding(Class::Strengthens, what, why), places.0, places.1);
+            self.say(
+                &subject,
+                finding(Class::Strengthens, what, why),
+                places.0,
+                places.1,
+            );
         }
     }
 
@@ -141,13 +235,24 @@ impl Comparison<'_> {
     fn tier_one(&mut self) -> (Class, Option<usize>, String) {
         let pairs = self.pairs;
         let old = self.old.contract;
-        let at_one =
-            |unit: &super::contracts::Unit| unit.members.iter().filter_map(|m| old.checks.get(*m)).any(|c| c.tier == 1);
-        let of_tier: Vec<(usize, &super::contracts::Unit)> =
-            pairs.old.iter().enumerate().filter(|(_, unit)| at_one(unit)).collect();
+        let at_one = |unit: &super::contracts::Unit| {
+            unit.members
+                .iter()
+                .filter_map(|m| old.checks.get(*m))
+                .any(|c| c.tier == 1)
+        };
+        let of_tier: Vec<(usize, &super::contracts::Unit)> = pairs
+            .old
+            .iter()
+            .enumerate()
+            .filter(|(_, unit)| at_one(unit))
+            .collect();
         let mut unknown = None;
         for (index, unit) in of_tier.iter().take(MOST_ASKED) {
-            if !self.counts(unit.check, unit.members.first().copied().unwrap_or(usize::MAX)) {
+            if !self.counts(
+                unit.check,
+                unit.members.first().copied().unwrap_or(usize::MAX),
+            ) {
                 continue;
             }
             match self.less(*index, false, None) {
@@ -157,9 +262,17 @@ impl Comparison<'_> {
             }
         }
         match unknown {
-            Some(why) => (Class::Undecided, None, format!("; whether a check is lost: {why}")),
+            Some(why) => (
+                Class::Undecided,
+                None,
+                format!("; whether a check is lost: {why}"),
+            ),
             None if of_tier.len() > MOST_ASKED => (Class::Weakens, None, String::new()),
-            None => (Class::Changes, None, ", but no check depends on that".to_owned()),
+            None => (
+                Class::Changes,
+                None,
+                ", but no check depends on that".to_owned(),
+            ),
         }
     }
 
@@ -175,13 +288,20 @@ impl Comparison<'_> {
             };
             let (a, b) = (sorted(&before.only), sorted(&after.only));
             if a != b {
-                let word = |only: &[String]| if only.is_empty() { "all".to_owned() } else { shown(only.join(" ")) };
+                let word = |only: &[String]| {
+                    if only.is_empty() {
+                        "all".to_owned()
+                    } else {
+                        shown(only.join(" "))
+                    }
+                };
                 let what = format!("only {} -> {}", word(&before.only), word(&after.only));
                 let lost: Vec<usize> = (0..pairs.old.len())
                     .filter(|i| {
                         let unit = pairs.old.get(*i);
                         let partner = pairs.to_new.get(i).and_then(|p| pairs.new.get(*p));
-                        unit.is_some_and(|u| open_to(old, name, u)) && partner.is_some_and(|p| !open_to(new, name, p))
+                        unit.is_some_and(|u| open_to(old, name, u))
+                            && partner.is_some_and(|p| !open_to(new, name, p))
                     })
                     .collect();
                 let (class, request, why) = self.shut_out(name, &lost);
@@ -195,8 +315,16 @@ impl Comparison<'_> {
                 self.say(&subject, said, before.line, after.line);
             }
         }
-        for (name, role) in new.roles.iter().filter(|(name, _)| !old.roles.contains_key(*name)) {
-            let said = finding(Class::Changes, "added", "a request for it was refused before");
+        for (name, role) in new
+            .roles
+            .iter()
+            .filter(|(name, _)| !old.roles.contains_key(*name))
+        {
+            let said = finding(
+                Class::Changes,
+                "added",
+                "a request for it was refused before",
+            );
             self.say(&format!("role {}", shown(name)), said, None, role.line);
         }
     }
@@ -206,14 +334,22 @@ impl Comparison<'_> {
         let pairs = self.pairs;
         let mut unknown = None;
         for index in lost.iter().take(MOST_ASKED) {
-            let Some(unit) = pairs.old.get(*index) else { continue };
-            if !self.counts(unit.check, unit.members.first().copied().unwrap_or(usize::MAX)) {
+            let Some(unit) = pairs.old.get(*index) else {
+                continue;
+            };
+            if !self.counts(
+                unit.check,
+                unit.members.first().copied().unwrap_or(usize::MAX),
+            ) {
                 continue;
             }
             match self.less(*index, false, Some(&[role.to_owned()])) {
                 Less::Yes(request) => {
-                    let more =
-                        if lost.len() > 1 { format!(", and up to {} more", lost.len() - 1) } else { String::new() };
+                    let more = if lost.len() > 1 {
+                        format!(", and up to {} more", lost.len() - 1)
+                    } else {
+                        String::new()
+                    };
                     return (
                         Class::Weakens,
                         request,
@@ -226,7 +362,11 @@ impl Comparison<'_> {
         }
         match unknown {
             Some(why) => (Class::Undecided, None, why.to_owned()),
-            None if lost.len() > MOST_ASKED => (Class::Weakens, None, format!("it shuts out {} checks", lost.len())),
+            None if lost.len() > MOST_ASKED => (
+                Class::Weakens,
+                None,
+                format!("it shuts out {} checks", lost.len()),
+            ),
             None => (Class::Changes, None, "no check is lost by that".to_owned()),
         }
     }
@@ -237,12 +377,22 @@ impl Comparison<'_> {
             self.say("limits", said, None, None);
         }
         if old.max_checks != new.max_checks {
-            self.say("limits", most_checks(old.max_checks, new.max_checks), None, None);
+            self.say(
+                "limits",
+                most_checks(old.max_checks, new.max_checks),
+                None,
+                None,
+            );
         }
         if old.jobs != new.jobs {
             let word = |jobs: Option<u32>| jobs.map_or("1".to_owned(), |n| n.to_string());
             let what = format!("jobs {} -> {}", word(old.jobs), word(new.jobs));
-            self.say("limits", finding(Class::Changes, what, "steps side by side"), None, None);
+            self.say(
+                "limits",
+                finding(Class::Changes, what, "steps side by side"),
+                None,
+                None,
+            );
         }
     }
 
@@ -250,7 +400,10 @@ impl Comparison<'_> {
         let (old, new) = (&self.old.contract.scope, &self.new.contract.scope);
         let lines = (old.line, new.line);
         let word = |s: &Option<Selection>, none: &str| s.as_ref().map_or(none.to_owned(), items);
-        for (name, a, b, none) in [("allow", &old.allow, &new.allow, "all"), ("deny", &old.deny, &new.deny, "none")] {
+        for (name, a, b, none) in [
+            ("allow", &old.allow, &new.allow, "all"),
+            ("deny", &old.deny, &new.deny, "none"),
+        ] {
             if a == b {
                 continue;
             }
@@ -262,42 +415,79 @@ impl Comparison<'_> {
                 (None, _) => Vec::new(),
             };
             let (before, after) = (list(a), list(b));
-            let found = apart(&before.iter().collect::<Vec<_>>(), &after.iter().collect::<Vec<_>>());
+            let found = apart(
+                &before.iter().collect::<Vec<_>>(),
+                &after.iter().collect::<Vec<_>>(),
+            );
             // More allowed, or less denied, is looser.
             let (looser, tighter) = match (found, name) {
                 (None, _) => {
-                    self.say("scope", finding(Class::Undecided, what, TOO_LARGE), lines.0, lines.1);
+                    self.say(
+                        "scope",
+                        finding(Class::Undecided, what, TOO_LARGE),
+                        lines.0,
+                        lines.1,
+                    );
                     continue;
                 }
                 (Some((gone, come)), "allow") => (come, gone),
                 (Some((gone, come)), _) => (gone, come),
             };
             if looser.is_none() && tighter.is_none() {
-                self.say("scope", finding(Class::Cosmetic, what.clone(), "it covers the same"), lines.0, lines.1);
+                self.say(
+                    "scope",
+                    finding(Class::Cosmetic, what.clone(), "it covers the same"),
+                    lines.0,
+                    lines.1,
+                );
             }
             if let Some(path) = looser {
                 let why = format!("a change of {} is no longer a violation by it", shown(path));
-                self.say("scope", finding(Class::Weakens, what.clone(), why), lines.0, lines.1);
+                self.say(
+                    "scope",
+                    finding(Class::Weakens, what.clone(), why),
+                    lines.0,
+                    lines.1,
+                );
             }
             if let Some(path) = tighter {
                 let why = format!("a change of {} is a violation", shown(path));
-                self.say("scope", finding(Class::Strengthens, what, why), lines.0, lines.1);
+                self.say(
+                    "scope",
+                    finding(Class::Strengthens, what, why),
+                    lines.0,
+                    lines.1,
+                );
             }
         }
     }
 
     fn recovery(&mut self) {
         let (old, new) = (&self.old.contract.recover, &self.new.contract.recover);
-        let less = |a: &[String], b: &[String]| a.iter().filter(|r| !b.contains(r)).map(shown).collect::<Vec<_>>();
+        let less = |a: &[String], b: &[String]| {
+            a.iter()
+                .filter(|r| !b.contains(r))
+                .map(shown)
+                .collect::<Vec<_>>()
+        };
         let (more, fewer) = (less(&new.rules, &old.rules), less(&old.rules, &new.rules));
         if !more.is_empty() {
             let what = format!("allows {}", more.join(", "));
-            self.say("recover", finding(Class::Weakens, what, "recovery may rewrite more plans"), None, None);
+            self.say(
+                "recover",
+                finding(Class::Weakens, what, "recovery may rewrite more plans"),
+                None,
+                None,
+            );
         }
         if !fewer.is_empty() {
             self.say(
                 "recover",
-                finding(Class::Strengthens, format!("no longer allows {}", fewer.join(", ")), ""),
+                finding(
+                    Class::Strengthens,
+                    format!("no longer allows {}", fewer.join(", ")),
+                    "",
+                ),
                 None,
                 None,
             );
@@ -305,10 +495,20 @@ impl Comparison<'_> {
         match (old.contract, new.contract) {
             (false, true) => {
                 let why = "recovery may drop the contract's own checks";
-                self.say("recover", finding(Class::Weakens, "is now `contract`", why), None, None);
+                self.say(
+                    "recover",
+                    finding(Class::Weakens, "is now `contract`", why),
+                    None,
+                    None,
+                );
             }
             (true, false) => {
-                self.say("recover", finding(Class::Strengthens, "is no longer `contract`", ""), None, None);
+                self.say(
+                    "recover",
+                    finding(Class::Strengthens, "is no longer `contract`", ""),
+                    None,
+                    None,
+                );
             }
             _ => {}
         }
@@ -319,29 +519,83 @@ impl Comparison<'_> {
         const RETRIES: u32 = 3;
         const SAME_FAILURE: u32 = 3;
         let (old, new) = (&self.old.contract.gate, &self.new.contract.gate);
-        let (a, b) = (old.confirmations.unwrap_or(CONFIRMATIONS), new.confirmations.unwrap_or(CONFIRMATIONS));
+        let (a, b) = (
+            old.confirmations.unwrap_or(CONFIRMATIONS),
+            new.confirmations.unwrap_or(CONFIRMATIONS),
+        );
         if a != b {
             let class = ceiling(&b, &a);
-            self.say("gate", finding(class, format!("confirmations {a} -> {b}"), ""), None, None);
+            self.say(
+                "gate",
+                finding(class, format!("confirmations {a} -> {b}"), ""),
+                None,
+                None,
+            );
         }
-        let (a, b) = (old.retries.unwrap_or(RETRIES), new.retries.unwrap_or(RETRIES));
+        let (a, b) = (
+            old.retries.unwrap_or(RETRIES),
+            new.retries.unwrap_or(RETRIES),
+        );
         if a != b {
-            self.say("gate", finding(ceiling(&a, &b), format!("retries {a} -> {b}"), "rounds of repair"), None, None);
+            self.say(
+                "gate",
+                finding(
+                    ceiling(&a, &b),
+                    format!("retries {a} -> {b}"),
+                    "rounds of repair",
+                ),
+                None,
+                None,
+            );
         }
-        let (a, b) = (old.same_failure.unwrap_or(SAME_FAILURE), new.same_failure.unwrap_or(SAME_FAILURE));
+        let (a, b) = (
+            old.same_failure.unwrap_or(SAME_FAILURE),
+            new.same_failure.unwrap_or(SAME_FAILURE),
+        );
         if a != b {
-            self.say("gate", finding(ceiling(&a, &b), format!("same-failure {a} -> {b}"), ""), None, None);
+            self.say(
+                "gate",
+                finding(ceiling(&a, &b), format!("same-failure {a} -> {b}"), ""),
+                None,
+                None,
+            );
         }
         for (name, a, b, order) in [
-            ("on-exhausted", &old.on_exhausted, &new.on_exhausted, ["fail", "escalate", "allow"]),
-            ("propagate", &old.propagate, &new.propagate, ["reset", "downgrade", "off"]),
+            (
+                "on-exhausted",
+                &old.on_exhausted,
+                &new.on_exhausted,
+                ["fail", "escalate", "allow"],
+            ),
+            (
+                "propagate",
+                &old.propagate,
+                &new.propagate,
+                ["reset", "downgrade", "off"],
+            ),
         ] {
             // What holds without a word: `fail`, and `downgrade`.
-            let default = if name == "propagate" { "downgrade" } else { "fail" };
-            let (a, b) = (a.as_deref().unwrap_or(default), b.as_deref().unwrap_or(default));
+            let default = if name == "propagate" {
+                "downgrade"
+            } else {
+                "fail"
+            };
+            let (a, b) = (
+                a.as_deref().unwrap_or(default),
+                b.as_deref().unwrap_or(default),
+            );
             let rank = |word: &str| order.iter().position(|o| *o == word);
             if a != b {
-                self.say("gate", finding(ceiling(&rank(a), &rank(b)), format!("{name} {a} -> {b}"), ""), None, None);
+                self.say(
+                    "gate",
+                    finding(
+                        ceiling(&rank(a), &rank(b)),
+                        format!("{name} {a} -> {b}"),
+                        "",
+                    ),
+                    None,
+                    None,
+                );
             }
         }
     }
@@ -351,33 +605,83 @@ impl Comparison<'_> {
         if old.base != new.base {
             let word = |base: &Option<String>| base.as_deref().map_or("none".to_owned(), cut);
             let what = format!("{} -> {}", word(&old.base), word(&new.base));
-            // Which commits a change holds is no matter of the contract: nothing says here that as many are looked at.
-            self.say("base", finding(Class::Undecided, what, "changes are compared with another branch"), None, None);
+            // Which commits a change holds is no matter of the contract: nothing says here that as
+            // many are looked at.
+            self.say(
+                "base",
+                finding(
+                    Class::Undecided,
+                    what,
+                    "changes are compared with another branch",
+                ),
+                None,
+                None,
+            );
         }
         if old.judge_with != new.judge_with {
-            let word = |c: &Contract| c.judge_with.as_ref().map_or("none".to_owned(), |c| shown(c.to_text()));
+            let word = |c: &Contract| {
+                c.judge_with
+                    .as_ref()
+                    .map_or("none".to_owned(), |c| shown(c.to_text()))
+            };
             let what = format!("{} -> {}", word(old), word(new));
-            self.say("judge-with", finding(Class::Undecided, what, "another judge"), None, None);
+            self.say(
+                "judge-with",
+                finding(Class::Undecided, what, "another judge"),
+                None,
+                None,
+            );
         }
         let names = |contract: &Contract| {
-            let id = |i: &usize| contract.checks.get(*i).map(|c| c.id.clone()).unwrap_or_default();
+            let id = |i: &usize| {
+                contract
+                    .checks
+                    .get(*i)
+                    .map(|c| c.id.clone())
+                    .unwrap_or_default()
+            };
             let sequence = |s: &crate::contract::Sequence| -> (String, usize) {
-                let groups = s.groups.iter().map(|g| g.iter().map(id).collect::<Vec<_>>().join(", "));
+                let groups = s
+                    .groups
+                    .iter()
+                    .map(|g| g.iter().map(id).collect::<Vec<_>>().join(", "));
                 (groups.collect::<Vec<_>>().join(" -> "), s.line)
             };
-            contract.sequences.iter().map(sequence).collect::<BTreeMap<String, usize>>()
+            contract
+                .sequences
+                .iter()
+                .map(sequence)
+                .collect::<BTreeMap<String, usize>>()
         };
         let (before, after) = (names(old), names(new));
         for (text, line) in before.iter().filter(|(text, _)| !after.contains_key(*text)) {
-            let said = finding(Class::Changes, format!("no longer {}", cut(text)), "it only orders steps");
+            let said = finding(
+                Class::Changes,
+                format!("no longer {}", cut(text)),
+                "it only orders steps",
+            );
             self.say("sequence", said, Some(*line), None);
         }
         for (text, line) in after.iter().filter(|(text, _)| !before.contains_key(*text)) {
-            self.say("sequence", finding(Class::Changes, cut(text), "it only orders steps"), None, Some(*line));
+            self.say(
+                "sequence",
+                finding(Class::Changes, cut(text), "it only orders steps"),
+                None,
+                Some(*line),
+            );
         }
         if old.name != new.name {
             let word = |c: &Contract| c.name.as_ref().map_or("none".to_owned(), shown);
-            self.say("contract", finding(Class::Cosmetic, format!("{} -> {}", word(old), word(new)), ""), None, None);
+            self.say(
+                "contract",
+                finding(
+                    Class::Cosmetic,
+                    format!("{} -> {}", word(old), word(new)),
+                    "",
+                ),
+                None,
+                None,
+            );
         }
     }
 }
@@ -411,10 +715,19 @@ fn most_checks(old: Option<u64>, new: Option<u64>) -> Finding {
     let word = |n: Option<u64>| n.map_or("none".to_owned(), |n| n.to_string());
     let most = |n: Option<u64>| n.unwrap_or(u64::MAX);
     let class = ceiling(&most(new), &most(old));
-    finding(class, format!("max-checks {} -> {}", word(old), word(new)), "how many of a request's own commands run")
+    finding(
+        class,
+        format!("max-checks {} -> {}", word(old), word(new)),
+        "how many of a request's own commands run",
+    )
 }
 
 fn every_path() -> Option<Selection> {
     let glob = crate::base::glob::Glob::parse("**").ok()?;
-    Some(Selection { items: vec![crate::base::glob::Item { not: false, what: crate::base::glob::What::Glob(glob) }] })
+    Some(Selection {
+        items: vec![crate::base::glob::Item {
+            not: false,
+            what: crate::base::glob::What::Glob(glob),
+        }],
+    })
 }

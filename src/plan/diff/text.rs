@@ -17,7 +17,11 @@ pub fn contracts(diff: &ContractDiff, style: &dyn Style) -> String {
     let mut text = String::new();
     let mut told = BTreeSet::new();
     for class in Class::ALL {
-        let list: Vec<&Difference> = diff.differences.iter().filter(|d| d.class == class).collect();
+        let list: Vec<&Difference> = diff
+            .differences
+            .iter()
+            .filter(|d| d.class == class)
+            .collect();
         if list.is_empty() {
             continue;
         }
@@ -25,16 +29,25 @@ pub fn contracts(diff: &ContractDiff, style: &dyn Style) -> String {
         for difference in list {
             one(difference, style, &mut text);
             // A request is shown where it is first of use.
-            let request = difference.request.filter(|_| matches!(class, Class::Weakens | Class::Strengthens));
+            let request = difference
+                .request
+                .filter(|_| matches!(class, Class::Weakens | Class::Strengthens));
             if let Some((number, asked)) = request.and_then(|n| Some((n, diff.requests.get(n)?))) {
                 if told.insert(number) {
-                    let _ = writeln!(text, "    {}", style.paint(Mark::Dim, &format!("request {}:", number + 1)));
+                    let _ = writeln!(
+                        text,
+                        "    {}",
+                        style.paint(Mark::Dim, &format!("request {}:", number + 1))
+                    );
                     for line in test(asked).lines() {
                         let _ = writeln!(text, "      {}", style.paint(Mark::Command, line));
                     }
                 } else {
-                    let _ =
-                        writeln!(text, "    {}", style.paint(Mark::Dim, &format!("request {} shows it", number + 1)));
+                    let _ = writeln!(
+                        text,
+                        "    {}",
+                        style.paint(Mark::Dim, &format!("request {} shows it", number + 1))
+                    );
                 }
             }
         }
@@ -47,8 +60,14 @@ pub fn contracts(diff: &ContractDiff, style: &dyn Style) -> String {
 /// A request as a test, or as a comment when it cannot be one.
 fn test(asked: &Asked) -> String {
     asked.expect.clone().unwrap_or_else(|| {
-        let files = asked.changed.iter().map(|f| format!("# changed {}\n", visible(&f.to_named())));
-        format!("# no test can name this path: it is not UTF-8\n{}", files.collect::<String>())
+        let files = asked
+            .changed
+            .iter()
+            .map(|f| format!("# changed {}\n", visible(&f.to_named())));
+        format!(
+            "# no test can name this path: it is not UTF-8\n{}",
+            files.collect::<String>()
+        )
     })
 }
 
@@ -58,12 +77,17 @@ pub fn summary(diff: &ContractDiff) -> String {
     if diff.differences.is_empty() {
         return "the contracts mean the same".to_owned();
     }
-    let words = Class::ALL.iter().map(|class| (diff.count(*class), class)).filter(|(count, _)| *count > 0);
+    let words = Class::ALL
+        .iter()
+        .map(|class| (diff.count(*class), class))
+        .filter(|(count, _)| *count > 0);
     let words: Vec<String> = words
         .map(|(count, class)| match class {
             Class::Weakens => format!("{count} weaken{}", if count == 1 { "s" } else { "" }),
             Class::Undecided => format!("{count} not decided"),
-            Class::Strengthens => format!("{count} strengthen{}", if count == 1 { "s" } else { "" }),
+            Class::Strengthens => {
+                format!("{count} strengthen{}", if count == 1 { "s" } else { "" })
+            }
             Class::Changes => format!("{count} other"),
             Class::Cosmetic => format!("{count} cosmetic"),
         })
@@ -98,7 +122,12 @@ fn one(difference: &Difference, style: &dyn Style, text: &mut String) {
         (None, Some(new)) => format!("nothing -> {}", place(new)),
         (None, None) => String::new(),
     };
-    let _ = writeln!(text, "  {}: {}", style.paint(Mark::Id, &difference.subject), difference.what);
+    let _ = writeln!(
+        text,
+        "  {}: {}",
+        style.paint(Mark::Id, &difference.subject),
+        difference.what
+    );
     if let Some(why) = &difference.why {
         let _ = writeln!(text, "    {why}");
     }
@@ -111,20 +140,31 @@ fn one(difference: &Difference, style: &dyn Style, text: &mut String) {
 #[must_use]
 pub fn plans(diff: &PlanDiff, style: &dyn Style) -> String {
     if diff.equal {
-        let digest = diff.new.as_ref().map_or(String::new(), |d| format!(": {d}"));
+        let digest = diff
+            .new
+            .as_ref()
+            .map_or(String::new(), |d| format!(": {d}"));
         return format!("the plans are the same{digest}\n");
     }
     let mut text = String::new();
     if let (Some(old), Some(new)) = (&diff.old, &diff.new) {
-        let _ = writeln!(text, "{}", style.paint(Mark::Dim, &format!("{old} -> {new}")));
+        let _ = writeln!(
+            text,
+            "{}",
+            style.paint(Mark::Dim, &format!("{old} -> {new}"))
+        );
     }
     members("step", &diff.steps, style, &mut text);
     for changed in &diff.reasons {
         heading_of("reasons of", &changed.name, style, &mut text);
         for field in &changed.fields {
             let (old, new) = (reasons(field.old.as_ref()), reasons(field.new.as_ref()));
-            old.iter().filter(|r| !new.contains(r)).for_each(|r| line(&mut text, style, Mark::Bad, '-', r));
-            new.iter().filter(|r| !old.contains(r)).for_each(|r| line(&mut text, style, Mark::Good, '+', r));
+            old.iter()
+                .filter(|r| !new.contains(r))
+                .for_each(|r| line(&mut text, style, Mark::Bad, '-', r));
+            new.iter()
+                .filter(|r| !old.contains(r))
+                .for_each(|r| line(&mut text, style, Mark::Good, '+', r));
             if old.len() == new.len() && old.iter().all(|r| new.contains(r)) {
                 let _ = writeln!(text, "    in another order");
             }
@@ -133,32 +173,62 @@ pub fn plans(diff: &PlanDiff, style: &dyn Style) -> String {
     members("left out", &diff.omitted, style, &mut text);
     members("tier", &diff.tiers, style, &mut text);
     members("fact", &diff.facts, style, &mut text);
-    diff.other.iter().for_each(|field| one_field(field, "  ", &mut text));
+    diff.other
+        .iter()
+        .for_each(|field| one_field(field, "  ", &mut text));
     let counts = [
         (diff.steps.added.len(), "added"),
         (diff.steps.removed.len(), "removed"),
         (diff.steps.changed.len(), "changed"),
         (diff.steps.moved.len(), "moved"),
     ];
-    let counts: Vec<String> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
-    let steps = if counts.is_empty() { "the same".to_owned() } else { counts.join(", ") };
+    let counts: Vec<String> = counts
+        .iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, word)| format!("{n} {word}"))
+        .collect();
+    let steps = if counts.is_empty() {
+        "the same".to_owned()
+    } else {
+        counts.join(", ")
+    };
     let _ = writeln!(text, "\nsteps: {steps}");
     text
 }
 
 fn members(what: &str, members: &Members, style: &dyn Style, text: &mut String) {
     let named = |name: &String| format!("{what} {}", visible(name.as_bytes()));
-    members.removed.iter().for_each(|name| line(text, style, Mark::Bad, '-', &named(name)));
-    members.added.iter().for_each(|name| line(text, style, Mark::Good, '+', &named(name)));
+    members
+        .removed
+        .iter()
+        .for_each(|name| line(text, style, Mark::Bad, '-', &named(name)));
+    members
+        .added
+        .iter()
+        .for_each(|name| line(text, style, Mark::Good, '+', &named(name)));
     for Changed { fields, name } in &members.changed {
         heading_of(what, name, style, text);
-        fields.iter().for_each(|field| one_field(field, "    ", text));
+        fields
+            .iter()
+            .for_each(|field| one_field(field, "    ", text));
     }
-    members.moved.iter().for_each(|name| line(text, style, Mark::Warn, '~', &format!("{} moved", named(name))));
+    members.moved.iter().for_each(|name| {
+        line(
+            text,
+            style,
+            Mark::Warn,
+            '~',
+            &format!("{} moved", named(name)),
+        )
+    });
 }
 
 fn heading_of(what: &str, name: &str, style: &dyn Style, text: &mut String) {
-    let _ = writeln!(text, "  {what} {}", style.paint(Mark::Id, &visible(name.as_bytes())));
+    let _ = writeln!(
+        text,
+        "  {what} {}",
+        style.paint(Mark::Id, &visible(name.as_bytes()))
+    );
 }
 
 fn line(text: &mut String, style: &dyn Style, mark: Mark, sign: char, what: &str) {
@@ -167,7 +237,13 @@ fn line(text: &mut String, style: &dyn Style, mark: Mark, sign: char, what: &str
 
 fn one_field(field: &Field, indent: &str, text: &mut String) {
     let side = |value: &Option<Value>| value.as_ref().map_or("nothing".to_owned(), shown);
-    let _ = writeln!(text, "{indent}{} {} -> {}", field.field, side(&field.old), side(&field.new));
+    let _ = writeln!(
+        text,
+        "{indent}{} {} -> {}",
+        field.field,
+        side(&field.old),
+        side(&field.new)
+    );
 }
 
 /// A value on one line, cut when it is long.
@@ -180,5 +256,10 @@ fn shown(value: &Value) -> String {
 }
 
 fn reasons(value: Option<&Value>) -> Vec<String> {
-    value.and_then(Value::as_array).into_iter().flatten().map(shown).collect()
+    value
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .map(shown)
+        .collect()
 }

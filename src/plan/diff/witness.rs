@@ -75,16 +75,31 @@ pub(super) enum Ruling {
 
 impl<'a> Court<'a> {
     pub fn new(old: &'a Contract, new: &'a Contract, pairs: &'a Pairs<'a>) -> Self {
-        Self { old, new, pairs, work: 0, shown: Vec::new() }
+        Self {
+            old,
+            new,
+            pairs,
+            work: 0,
+            shown: Vec::new(),
+        }
     }
 
-    /// Whether the newer contract asks for less of a unit of the older one; `reverse`: the older one of the newer one's.
+    /// Whether the newer contract asks for less of a unit of the older one; `reverse`: the older
+    /// one of the newer one's.
     pub fn rule(&mut self, witness: &Witness, unit: usize, reverse: bool) -> Ruling {
-        let of = |case: &Case| if reverse { case.gained.contains_key(&unit) } else { case.lost.contains_key(&unit) };
+        let of = |case: &Case| {
+            if reverse {
+                case.gained.contains_key(&unit)
+            } else {
+                case.lost.contains_key(&unit)
+            }
+        };
         if let Some(known) = self.shown.iter().position(of) {
             return Ruling::Shown(known);
         }
-        let Some((lost, gained)) = self.compare(witness) else { return Ruling::Open };
+        let Some((lost, gained)) = self.compare(witness) else {
+            return Ruling::Open;
+        };
         let held = if reverse { &gained } else { &lost };
         if !held.contains_key(&unit) {
             return Ruling::False;
@@ -92,7 +107,11 @@ impl<'a> Court<'a> {
         if self.shown.len() == SHOWN {
             return Ruling::True;
         }
-        let mut case = Case { witness: witness.clone(), lost, gained };
+        let mut case = Case {
+            witness: witness.clone(),
+            lost,
+            gained,
+        };
         self.shrink(&mut case, unit, reverse);
         self.shown.push(case);
         Ruling::Shown(self.shown.len() - 1)
@@ -105,8 +124,14 @@ impl<'a> Court<'a> {
             let mut less = case.witness.clone();
             less.files.remove(index);
             match self.compare(&less) {
-                Some((lost, gained)) if (if reverse { &gained } else { &lost }).contains_key(&unit) => {
-                    *case = Case { witness: less, lost, gained };
+                Some((lost, gained))
+                    if (if reverse { &gained } else { &lost }).contains_key(&unit) =>
+                {
+                    *case = Case {
+                        witness: less,
+                        lost,
+                        gained,
+                    };
                 }
                 Some(_) => index += 1,
                 None => return,
@@ -123,8 +148,12 @@ impl<'a> Court<'a> {
         let request = request(witness);
         let old = planned(self.old, &request, witness, &self.pairs.old_unit)?;
         let new = planned(self.new, &request, witness, &self.pairs.new_unit)?;
-        let lost = missed(&old, &new, &self.pairs.to_new, |unit, _| self.pairs.hands_over(unit));
-        let gained = missed(&new, &old, &self.pairs.to_old, |_, partner| self.pairs.hands_over(partner));
+        let lost = missed(&old, &new, &self.pairs.to_new, |unit, _| {
+            self.pairs.hands_over(unit)
+        });
+        let gained = missed(&new, &old, &self.pairs.to_old, |_, partner| {
+            self.pairs.hands_over(partner)
+        });
         Some((lost, gained))
     }
 
@@ -134,8 +163,9 @@ impl<'a> Court<'a> {
     }
 }
 
-/// The units of a plan that the other one has not. With `{changed}`, fewer files are less, too; what else differs in a command
-/// is no question of requests. `counts`: whether fewer words of a unit (the first) with this partner are fewer files.
+/// The units of a plan that the other one has not. With `{changed}`, fewer files are less, too;
+/// what else differs in a command is no question of requests. `counts`: whether fewer words of a
+/// unit (the first) with this partner are fewer files.
 fn missed(
     mine: &Planned,
     theirs: &Planned,
@@ -143,30 +173,67 @@ fn missed(
     counts: impl Fn(usize, usize) -> bool,
 ) -> Missed {
     let is_less = |unit: usize, words: &BTreeSet<Word>| {
-        let partner = partners.get(&unit).and_then(|p| Some((*p, theirs.units.get(p)?)));
-        partner.is_none_or(|(partner, (_, others))| counts(unit, partner) && !words.is_subset(others))
+        let partner = partners
+            .get(&unit)
+            .and_then(|p| Some((*p, theirs.units.get(p)?)));
+        partner
+            .is_none_or(|(partner, (_, others))| counts(unit, partner) && !words.is_subset(others))
     };
-    let missed = mine.units.iter().filter(|(unit, (_, words))| is_less(**unit, words));
-    missed.map(|(unit, (name, _))| (*unit, Name { name: name.clone(), alone: !theirs.names.contains(name) })).collect()
+    let missed = mine
+        .units
+        .iter()
+        .filter(|(unit, (_, words))| is_less(**unit, words));
+    missed
+        .map(|(unit, (name, _))| {
+            (
+                *unit,
+                Name {
+                    name: name.clone(),
+                    alone: !theirs.names.contains(name),
+                },
+            )
+        })
+        .collect()
 }
 
 fn asked(case: &Case) -> Asked {
     let request = request(&case.witness);
-    let exists: BTreeSet<RepoPath> =
-        case.witness.exists.iter().filter(|(_, is)| **is).map(|(path, _)| path.clone()).collect();
+    let exists: BTreeSet<RepoPath> = case
+        .witness
+        .exists
+        .iter()
+        .filter(|(_, is)| **is)
+        .map(|(path, _)| path.clone())
+        .collect();
     // The side that a test can tell is the one to show.
     let can_tell = |missed: &Missed| missed.values().any(|n| n.alone);
     let is_newer = !can_tell(&case.lost) && (can_tell(&case.gained) || case.lost.is_empty());
-    let (side, missed) = if is_newer { ("newer", &case.gained) } else { ("older", &case.lost) };
-    let told: Vec<&Name> = missed.values().filter(|n| n.alone || !can_tell(missed)).collect();
+    let (side, missed) = if is_newer {
+        ("newer", &case.gained)
+    } else {
+        ("older", &case.lost)
+    };
+    let told: Vec<&Name> = missed
+        .values()
+        .filter(|n| n.alone || !can_tell(missed))
+        .collect();
     let first = told.first().map(|n| n.name.as_str()).unwrap_or_default();
     let title = if can_tell(missed) {
         format!("only the {side} contract runs {first}{}", more(told.len()))
     } else {
-        format!("the {side} contract runs {first}{} with more files", more(told.len()))
+        format!(
+            "the {side} contract runs {first}{} with more files",
+            more(told.len())
+        )
     };
     let runs: Vec<String> = told.iter().take(NAMED).map(|n| n.name.clone()).collect();
-    let names = |missed: &Missed| missed.values().take(NAMED).map(|n| n.name.clone()).collect();
+    let names = |missed: &Missed| {
+        missed
+            .values()
+            .take(NAMED)
+            .map(|n| n.name.clone())
+            .collect()
+    };
     Asked {
         changed: request.changed.files().to_vec(),
         expect: write_expect(&title, &request, &exists, AssertionKind::Runs, &runs),
@@ -180,24 +247,43 @@ fn asked(case: &Case) -> Asked {
 }
 
 fn more(count: usize) -> String {
-    if count > 1 { format!(" and {} more", count - 1) } else { String::new() }
+    if count > 1 {
+        format!(" and {} more", count - 1)
+    } else {
+        String::new()
+    }
 }
 
 fn request(witness: &Witness) -> Request {
     // A file that conditions ask for and that does not exist can only have been deleted.
     let gone = |sample: &Sample| {
         !sample.must_exist
-            && witness.exists.iter().any(|(p, is)| !is && (*p == sample.path || sample.path.below(p).is_some()))
+            && witness
+                .exists
+                .iter()
+                .any(|(p, is)| !is && (*p == sample.path || sample.path.below(p).is_some()))
     };
     let file = |sample: &Sample| ChangedFile {
         path: sample.path.clone(),
-        status: if gone(sample) { Status::Deleted } else { Status::Modified },
+        status: if gone(sample) {
+            Status::Deleted
+        } else {
+            Status::Modified
+        },
     };
     Request {
         role: Some(witness.role.clone()),
         changed: ChangeSet::new(witness.files.iter().map(file).collect()),
-        risk: if witness.high { Risk::High } else { Risk::Medium },
-        boundaries: witness.end.then_some(Boundary::RunEnd).into_iter().collect(),
+        risk: if witness.high {
+            Risk::High
+        } else {
+            Risk::Medium
+        },
+        boundaries: witness
+            .end
+            .then_some(Boundary::RunEnd)
+            .into_iter()
+            .collect(),
         ..Request::default()
     }
 }
@@ -218,8 +304,10 @@ fn planned(
                     let name = step.check();
                     planned.names.insert(name.to_owned());
                     if let Some(unit) = units.get(name) {
-                        let (_, words) =
-                            planned.units.entry(*unit).or_insert_with(|| (name.to_owned(), BTreeSet::new()));
+                        let (_, words) = planned
+                            .units
+                            .entry(*unit)
+                            .or_insert_with(|| (name.to_owned(), BTreeSet::new()));
                         words.extend(step.argv.iter().flatten().cloned());
                     }
                 }

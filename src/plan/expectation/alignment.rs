@@ -12,17 +12,30 @@ pub struct Row<'t> {
     pub actual: Option<&'t str>,
 }
 
-/// Puts two lists side by side. Read down either column, the rows give that list; rows with both sides hold equal names, and there
-/// are as many of them as can be (unless the lists differ over millions of pairs: then only their equal beginnings and ends).
+/// Puts two lists side by side. Read down either column, the rows give that list; rows with both
+/// sides hold equal names, and there are as many of them as can be (unless the lists differ over
+/// millions of pairs: then only their equal beginnings and ends).
 #[must_use]
 pub fn align<'t>(expected: &[&'t str], actual: &[&'t str]) -> Vec<Row<'t>> {
-    let same = expected.iter().zip(actual).take_while(|(a, b)| a == b).count();
+    let same = expected
+        .iter()
+        .zip(actual)
+        .take_while(|(a, b)| a == b)
+        .count();
     let (head, expected) = expected.split_at(same.min(expected.len()));
     let actual = actual.get(same..).unwrap_or_default();
-    let tail = expected.iter().rev().zip(actual.iter().rev()).take_while(|(a, b)| a == b).count();
+    let tail = expected
+        .iter()
+        .rev()
+        .zip(actual.iter().rev())
+        .take_while(|(a, b)| a == b)
+        .count();
     let (left, end) = expected.split_at(expected.len() - tail);
     let right = actual.get(..actual.len() - tail).unwrap_or_default();
-    let both = |name: &&'t str| Row { expected: Some(name), actual: Some(name) };
+    let both = |name: &&'t str| Row {
+        expected: Some(name),
+        actual: Some(name),
+    };
     let mut rows: Vec<Row<'t>> = head.iter().map(both).collect();
     middle(left, right, &mut rows);
     rows.extend(end.iter().map(both));
@@ -30,21 +43,31 @@ pub fn align<'t>(expected: &[&'t str], actual: &[&'t str]) -> Vec<Row<'t>> {
 }
 
 fn middle<'t>(left: &[&'t str], right: &[&'t str], rows: &mut Vec<Row<'t>>) {
-    let only_left = |name: &&'t str| Row { expected: Some(name), actual: None };
-    let only_right = |name: &&'t str| Row { expected: None, actual: Some(name) };
+    let only_left = |name: &&'t str| Row {
+        expected: Some(name),
+        actual: None,
+    };
+    let only_right = |name: &&'t str| Row {
+        expected: None,
+        actual: Some(name),
+    };
     if left.len().saturating_mul(right.len()) > CELLS {
         rows.extend(left.iter().map(only_left));
         rows.extend(right.iter().map(only_right));
         return;
     }
-    // For each pair of ends of the lists the length of their longest common part, a row behind the last of each.
+    // For each pair of ends of the lists the length of their longest common part, a row behind the
+    // last of each.
     let width = right.len() + 1;
     let mut common = vec![0_u32; (left.len() + 1) * width];
     let at = |common: &[u32], i: usize, j: usize| common.get(i * width + j).copied().unwrap_or(0);
     for (i, a) in left.iter().enumerate().rev() {
         for (j, b) in right.iter().enumerate().rev() {
-            let best =
-                if a == b { at(&common, i + 1, j + 1) + 1 } else { at(&common, i + 1, j).max(at(&common, i, j + 1)) };
+            let best = if a == b {
+                at(&common, i + 1, j + 1) + 1
+            } else {
+                at(&common, i + 1, j).max(at(&common, i, j + 1))
+            };
             if let Some(cell) = common.get_mut(i * width + j) {
                 *cell = best;
             }
@@ -54,7 +77,10 @@ fn middle<'t>(left: &[&'t str], right: &[&'t str], rows: &mut Vec<Row<'t>>) {
     loop {
         match (left.get(i), right.get(j)) {
             (Some(a), Some(b)) if a == b => {
-                rows.push(Row { expected: Some(a), actual: Some(b) });
+                rows.push(Row {
+                    expected: Some(a),
+                    actual: Some(b),
+                });
                 (i, j) = (i + 1, j + 1);
             }
             (Some(a), Some(_)) if at(&common, i + 1, j) >= at(&common, i, j + 1) => {
@@ -97,7 +123,10 @@ mod tests {
                 (Some(a), None) => format!("-{a}"),
                 (None, b) => format!("+{}", b.unwrap_or_default()),
             };
-            let got: Vec<String> = align(&split(expected), &split(actual)).iter().map(show).collect();
+            let got: Vec<String> = align(&split(expected), &split(actual))
+                .iter()
+                .map(show)
+                .collect();
             assert_eq!(got.join(" "), want, "{expected} | {actual}");
         }
     }

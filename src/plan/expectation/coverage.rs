@@ -1,10 +1,12 @@
 //! How much of a contract did its tests touch?
 //!
-//! The measure counts *items*: each check (covered when it is in the plan of some test), each conditional block twice (covered when
-//! some test found it true, and when some test found it false; a test counts for a block only when all blocks around it apply, since
-//! otherwise the answer decides nothing), each `risk` trigger (covered when a changed file of some test pulled it), and each role that a
-//! `byRole` or a `role` block names (covered when some test has it). Covered means touched, not asserted: a test that only says
-//! `skips a` covers whatever else its plan holds.
+//! The measure counts *items*: each check (covered when it is in the plan of some test), each
+//! conditional block twice (covered when some test found it true, and when some test found it
+//! false; a test counts for a block only when all blocks around it apply, since otherwise the
+//! answer decides nothing), each `risk` trigger (covered when a changed file of some test pulled
+//! it), and each role that a `byRole` or a `role` block names (covered when some test has it).
+//! Covered means touched, not asserted: a test that only says `skips a` covers whatever else its
+//! plan holds.
 
 use crate::base::glob::{Item as SelItem, Selection, What};
 use crate::base::word::visible;
@@ -31,12 +33,37 @@ pub struct Touched {
 
 impl Touched {
     /// `around`: for each condition those around it.
-    pub(super) fn new(role: String, checks: Vec<usize>, seen: &Seen, around: &[Vec<usize>]) -> Self {
+    pub(super) fn new(
+        role: String,
+        checks: Vec<usize>,
+        seen: &Seen,
+        around: &[Vec<usize>],
+    ) -> Self {
         let holds = |i: &usize| seen.holds.get(*i).copied().flatten();
-        let decides = |i: &usize| around.get(*i).is_none_or(|list| list.iter().all(|a| holds(a) == Some(true)));
-        let with = |wanted: bool| (0..seen.holds.len()).filter(|i| holds(i) == Some(wanted) && decides(i)).collect();
-        let pulled = seen.pulled.iter().enumerate().filter(|(_, p)| **p).map(|(i, _)| i).collect();
-        Self { role, checks, held: with(true), failed: with(false), pulled }
+        let decides = |i: &usize| {
+            around
+                .get(*i)
+                .is_none_or(|list| list.iter().all(|a| holds(a) == Some(true)))
+        };
+        let with = |wanted: bool| {
+            (0..seen.holds.len())
+                .filter(|i| holds(i) == Some(wanted) && decides(i))
+                .collect()
+        };
+        let pulled = seen
+            .pulled
+            .iter()
+            .enumerate()
+            .filter(|(_, p)| **p)
+            .map(|(i, _)| i)
+            .collect();
+        Self {
+            role,
+            checks,
+            held: with(true),
+            failed: with(false),
+            pulled,
+        }
     }
 }
 
@@ -56,7 +83,12 @@ pub enum ItemKind {
 
 impl ItemKind {
     /// All of them, in the order in which they are told.
-    pub const ALL: [ItemKind; 4] = [ItemKind::Check, ItemKind::Condition, ItemKind::Trigger, ItemKind::Role];
+    pub const ALL: [ItemKind; 4] = [
+        ItemKind::Check,
+        ItemKind::Condition,
+        ItemKind::Trigger,
+        ItemKind::Role,
+    ];
 
     /// Several of them.
     #[must_use]
@@ -82,7 +114,8 @@ pub struct Item {
     pub line: usize,
     /// The check, the trigger, the role, or the head of the block.
     pub name: String,
-    /// What no test did, for people: `in no plan`, `never true`, `never false`, `never pulled`, `in no test`.
+    /// What no test did, for people: `in no plan`, `never true`, `never false`, `never pulled`,
+    /// `in no test`.
     pub never: &'static str,
 }
 
@@ -106,8 +139,8 @@ impl Count {
 /// What the tests of a contract touched, and what they did not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Coverage {
-    /// Items of files that are not of this repository (`std:`, `git+`), which have their own tests: they are counted nowhere
-    /// else.
+    /// Items of files that are not of this repository (`std:`, `git+`), which have their own
+    /// tests: they are counted nowhere else.
     pub elsewhere: usize,
     /// By kind.
     pub kinds: BTreeMap<ItemKind, Count>,
@@ -129,24 +162,60 @@ impl Coverage {
             pulled.extend(&touched.pulled);
             roles.insert(touched.role.as_str());
         }
-        let mut coverage =
-            Self { elsewhere: 0, kinds: ItemKind::ALL.map(|k| (k, Count::default())).into(), uncovered: Vec::new() };
+        let mut coverage = Self {
+            elsewhere: 0,
+            kinds: ItemKind::ALL.map(|k| (k, Count::default())).into(),
+            uncovered: Vec::new(),
+        };
         let file = |source| contract.imported(source).unwrap_or(&contract.path);
         for (i, check) in contract.checks.iter().enumerate() {
             let place = (file(check.place.source), check.line);
-            coverage.add(checks.contains(&i), ItemKind::Check, &check.id, place, "in no plan");
+            coverage.add(
+                checks.contains(&i),
+                ItemKind::Check,
+                &check.id,
+                place,
+                "in no plan",
+            );
         }
         for (i, condition) in contract.conditions.iter().enumerate() {
-            let (head, place) = (head(&condition.test), (file(condition.source), condition.line));
-            coverage.add(held.contains(&i), ItemKind::Condition, &head, place, "never true");
-            coverage.add(failed.contains(&i), ItemKind::Condition, &head, place, "never false");
+            let (head, place) = (
+                head(&condition.test),
+                (file(condition.source), condition.line),
+            );
+            coverage.add(
+                held.contains(&i),
+                ItemKind::Condition,
+                &head,
+                place,
+                "never true",
+            );
+            coverage.add(
+                failed.contains(&i),
+                ItemKind::Condition,
+                &head,
+                place,
+                "never false",
+            );
         }
         for (i, risk) in contract.risks.iter().enumerate() {
             let place = (file(risk.source), risk.line);
-            coverage.add(pulled.contains(&i), ItemKind::Trigger, &risk.name, place, "never pulled");
+            coverage.add(
+                pulled.contains(&i),
+                ItemKind::Trigger,
+                &risk.name,
+                place,
+                "never pulled",
+            );
         }
         for (role, place) in roles_of(contract) {
-            coverage.add(roles.contains(role), ItemKind::Role, role, place, "in no test");
+            coverage.add(
+                roles.contains(role),
+                ItemKind::Role,
+                role,
+                place,
+                "in no test",
+            );
         }
         coverage
     }
@@ -155,10 +224,20 @@ impl Coverage {
     #[must_use]
     pub fn total(&self) -> Count {
         let sum = |f: fn(&Count) -> usize| self.kinds.values().map(f).sum();
-        Count { covered: sum(|c| c.covered), total: sum(|c| c.total) }
+        Count {
+            covered: sum(|c| c.covered),
+            total: sum(|c| c.total),
+        }
     }
 
-    fn add(&mut self, covered: bool, kind: ItemKind, name: &str, (file, line): (&str, usize), never: &'static str) {
+    fn add(
+        &mut self,
+        covered: bool,
+        kind: ItemKind,
+        name: &str,
+        (file, line): (&str, usize),
+        never: &'static str,
+    ) {
         if file.starts_with("std:") || file.starts_with("git+") {
             self.elsewhere += 1;
             return;
@@ -167,18 +246,30 @@ impl Coverage {
         count.total += 1;
         count.covered += usize::from(covered);
         if !covered {
-            self.uncovered.push(Item { file: file.to_owned(), kind, line, name: name.to_owned(), never });
+            self.uncovered.push(Item {
+                file: file.to_owned(),
+                kind,
+                line,
+                name: name.to_owned(),
+                never,
+            });
         }
     }
 }
 
-/// The roles that the contract speaks of, each with the place of its block, or else of the first condition that names it.
+/// The roles that the contract speaks of, each with the place of its block, or else of the first
+/// condition that names it.
 fn roles_of(contract: &Contract) -> BTreeMap<&str, (&str, usize)> {
     let own = contract.path.as_str();
-    let blocks = contract.roles.iter().filter_map(|(name, role)| Some((name.as_str(), (own, role.line?))));
+    let blocks = contract
+        .roles
+        .iter()
+        .filter_map(|(name, role)| Some((name.as_str(), (own, role.line?))));
     let mut places: BTreeMap<&str, (&str, usize)> = blocks.collect();
     for condition in &contract.conditions {
-        let Test::Role(roles) = &condition.test else { continue };
+        let Test::Role(roles) = &condition.test else {
+            continue;
+        };
         let file = contract.imported(condition.source).unwrap_or(own);
         for role in roles {
             places.entry(role).or_insert((file, condition.line));
@@ -190,9 +281,16 @@ fn roles_of(contract: &Contract) -> BTreeMap<&str, (&str, usize)> {
 /// The head of a conditional block, as it is written.
 fn head(test: &Test) -> String {
     let list = match test {
-        Test::Role(roles) => roles.iter().map(|r| visible(r.as_bytes())).collect::<Vec<_>>(),
-        Test::Exists(paths) | Test::Absent(paths) => paths.iter().map(|p| format!("\"{p}\"")).collect(),
-        Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => items(s),
+        Test::Role(roles) => roles
+            .iter()
+            .map(|r| visible(r.as_bytes()))
+            .collect::<Vec<_>>(),
+        Test::Exists(paths) | Test::Absent(paths) => {
+            paths.iter().map(|p| format!("\"{p}\"")).collect()
+        }
+        Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => {
+            items(s)
+        }
     };
     format!("{} {}", test.keyword(), list.join(" "))
 }

@@ -9,12 +9,13 @@ use std::collections::BTreeSet;
 /// Columns that a line of names fills before it is continued.
 const WIDTH: usize = 100;
 
-/// Writes a request as an `expect` that a contract, or a file of its tests, can hold: reading it gives a test with this request,
-/// and `names` as its one assertion. `exists`: the paths that exist for `whenExists`. `names`: checks and commands, without
-/// batches, each once; for [`AssertionKind::Plan`] all of the plan, in order ([`Verdict::plan`](super::Verdict::plan)).
+/// Writes a request as an `expect` that a contract, or a file of its tests, can hold: reading it
+/// gives a test with this request, and `names` as its one assertion. `exists`: the paths that exist
+/// for `whenExists`. `names`: checks and commands, without batches, each once; for
+/// [`AssertionKind::Plan`] all of the plan, in order ([`Verdict::plan`](super::Verdict::plan)).
 ///
-/// A test has no mode, no `--only`, no `--skip` and no way to run: these parts of the request are not written. `None` when a path is
-/// not UTF-8, which no test can name.
+/// A test has no mode, no `--only`, no `--skip` and no way to run: these parts of the request are
+/// not written. `None` when a path is not UTF-8, which no test can name.
 #[must_use]
 pub fn write_expect(
     title: &str,
@@ -25,7 +26,11 @@ pub fn write_expect(
 ) -> Option<String> {
     let mut out = format!("expect {} {{\n", quote_string(title));
     let mut line = |keyword: &str, value: &str| out.push_str(&format!("  {keyword} {value}\n"));
-    let string = |bytes: &[u8]| std::str::from_utf8(bytes).ok().map(|text| quote_string(text).into_owned());
+    let string = |bytes: &[u8]| {
+        std::str::from_utf8(bytes)
+            .ok()
+            .map(|text| quote_string(text).into_owned())
+    };
     if let Some(role) = &request.role {
         line("role", role);
     }

@@ -9,15 +9,18 @@ use std::collections::BTreeMap;
 /// Commands are cut here: a picture is for the shape of a plan.
 const LONGEST_COMMAND: usize = 60;
 
-/// For Graphviz: one cluster for each tier, solid edges for `needs`, dashed ones for `sequence`, dotted ones for artifacts and writers,
-/// grey ones from what prepares.
+/// For Graphviz: one cluster for each tier, solid edges for `needs`, dashed ones for `sequence`,
+/// dotted ones for artifacts and writers, grey ones from what prepares.
 #[must_use]
 pub fn dot(plan: &Plan) -> String {
     let quote = |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
-    let mut out =
-        String::from("digraph plan {\n  rankdir=LR;\n  node [shape=box, style=rounded, fontname=\"sans-serif\"];\n");
+    let mut out = String::from(
+        "digraph plan {\n  rankdir=LR;\n  node [shape=box, style=rounded, fontname=\"sans-serif\"];\n",
+    );
     for tier in tiers(plan) {
-        out.push_str(&format!("  subgraph cluster_{tier} {{\n    label=\"tier {tier}\";\n"));
+        out.push_str(&format!(
+            "  subgraph cluster_{tier} {{\n    label=\"tier {tier}\";\n"
+        ));
         for step in plan.steps.iter().filter(|s| s.tier == tier) {
             let id = visible(step.id.as_bytes());
             let label = format!("{}\\n{}", escape_dot(&id), escape_dot(&short_command(step)));
@@ -33,18 +36,31 @@ pub fn dot(plan: &Plan) -> String {
             Why::Preparing => "dashed, color=grey",
         };
         let (from, to) = (visible(earlier.id.as_bytes()), visible(later.id.as_bytes()));
-        out.push_str(&format!("  {} -> {} [style={style}];\n", quote(&from), quote(&to)));
+        out.push_str(&format!(
+            "  {} -> {} [style={style}];\n",
+            quote(&from),
+            quote(&to)
+        ));
     }
     out.push_str("}\n");
     out
 }
 
-/// For Mermaid: as [`dot`]; thick edges for `needs`, plain ones for `sequence`, dotted ones for artifacts and writers, and from what
-/// prepares, which it says.
+/// For Mermaid: as [`dot`]; thick edges for `needs`, plain ones for `sequence`, dotted ones for
+/// artifacts and writers, and from what prepares, which it says.
 #[must_use]
 pub fn mermaid(plan: &Plan) -> String {
-    let names: BTreeMap<&str, usize> = plan.steps.iter().enumerate().map(|(i, s)| (s.id.as_str(), i + 1)).collect();
-    let name = |step: &Step| names.get(step.id.as_str()).map_or_else(String::new, |n| format!("s{n}"));
+    let names: BTreeMap<&str, usize> = plan
+        .steps
+        .iter()
+        .enumerate()
+        .map(|(i, s)| (s.id.as_str(), i + 1))
+        .collect();
+    let name = |step: &Step| {
+        names
+            .get(step.id.as_str())
+            .map_or_else(String::new, |n| format!("s{n}"))
+    };
     let mut out = String::from("flowchart LR\n");
     for tier in tiers(plan) {
         out.push_str(&format!("  subgraph tier{tier}[\"tier {tier}\"]\n"));
@@ -79,7 +95,13 @@ fn edges(plan: &Plan) -> Vec<(&Step, &Step)> {
     let of = |later| move |id: &String| Some((*by_id.get(id.as_str())?, later));
     plan.steps
         .iter()
-        .flat_map(|later: &Step| later.after.iter().filter_map(of.clone()(later)).collect::<Vec<_>>())
+        .flat_map(|later: &Step| {
+            later
+                .after
+                .iter()
+                .filter_map(of.clone()(later))
+                .collect::<Vec<_>>()
+        })
         .collect()
 }
 
@@ -88,14 +110,18 @@ fn short_command(step: &Step) -> String {
     if text.chars().count() <= LONGEST_COMMAND {
         return text;
     }
-    format!("{}…", text.chars().take(LONGEST_COMMAND - 1).collect::<String>())
+    format!(
+        "{}…",
+        text.chars().take(LONGEST_COMMAND - 1).collect::<String>()
+    )
 }
 
 fn escape_dot(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"")
 }
 
-/// Mermaid reads `#name;` as an entity and Markdown inside quotes; what could mean something becomes a number.
+/// Mermaid reads `#name;` as an entity and Markdown inside quotes; what could mean something
+/// becomes a number.
 fn escape_mermaid(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {

@@ -1,4 +1,5 @@
-//! How would a person run a plan by hand? A POSIX shell script to copy; without time limits, records and recovery.
+//! How would a person run a plan by hand? A POSIX shell script to copy; without time limits,
+//! records and recovery.
 
 use crate::base::command::is_env_name;
 use crate::base::unit::show_duration;
@@ -17,14 +18,28 @@ pub fn shell(plan: &Plan) -> String {
     out.push_str("# Run it at the root of the repository. Time limits, records and repairs are left out.\nset -eu\n");
     for (at, step) in plan.steps.iter().enumerate() {
         let limit = show_duration(step.timeout_ms);
-        out.push_str(&format!("\n# {} {} (up to {limit})\n", at + 1, visible(step.id.as_bytes())));
+        out.push_str(&format!(
+            "\n# {} {} (up to {limit})\n",
+            at + 1,
+            visible(step.id.as_bytes())
+        ));
         match body(step) {
             Some(body) => out.push_str(&guarded(step, &body)),
             None => {
-                out.push_str(&format!("# not for a shell: {}\n", visible(step.command.as_bytes())));
-                let told = sh_quote(&format!("vplan: step {} cannot run in this script", visible(step.id.as_bytes())));
+                out.push_str(&format!(
+                    "# not for a shell: {}\n",
+                    visible(step.command.as_bytes())
+                ));
+                let told = sh_quote(&format!(
+                    "vplan: step {} cannot run in this script",
+                    visible(step.id.as_bytes())
+                ));
                 out.push_str(&format!("echo {told} >&2\n"));
-                out.push_str(if step.severity == Severity::Blocking { "exit 1\n" } else { "" });
+                out.push_str(if step.severity == Severity::Blocking {
+                    "exit 1\n"
+                } else {
+                    ""
+                });
             }
         }
     }
@@ -36,7 +51,10 @@ fn body(step: &Step) -> Option<String> {
     let mut words = Words::default();
     let mut parts = Vec::new();
     if !step.dir.is_root() {
-        parts.push(format!("cd -- {}", words.quote(&Word::new(step.dir.as_bytes()))));
+        parts.push(format!(
+            "cd -- {}",
+            words.quote(&Word::new(step.dir.as_bytes()))
+        ));
     }
     match step.kind {
         Kind::File => {
@@ -52,7 +70,11 @@ fn body(step: &Step) -> Option<String> {
             let argv = step.argv.as_ref()?;
             let mut line = Vec::new();
             if !step.tool_path.is_empty() {
-                let dirs: Vec<String> = step.tool_path.iter().map(|d| words.quote(&Word::new(d.as_bytes()))).collect();
+                let dirs: Vec<String> = step
+                    .tool_path
+                    .iter()
+                    .map(|d| words.quote(&Word::new(d.as_bytes())))
+                    .collect();
                 let dirs: Vec<String> = dirs.iter().map(|d| format!("\"$root\"/{d}")).collect();
                 line.push(format!("PATH={}:\"$PATH\"", dirs.join(":")));
             }
@@ -64,30 +86,54 @@ fn body(step: &Step) -> Option<String> {
                 line.push(if plain {
                     format!("{name}={}", words.quote(value))
                 } else {
-                    words.quote(&Word::new([name.as_bytes(), b"=", value.as_bytes()].concat()))
+                    words.quote(&Word::new(
+                        [name.as_bytes(), b"=", value.as_bytes()].concat(),
+                    ))
                 });
             }
-            line.extend(argv.iter().enumerate().map(|(i, word)| words.argument(i, word)));
+            line.extend(
+                argv.iter()
+                    .enumerate()
+                    .map(|(i, word)| words.argument(i, word)),
+            );
             parts.push(line.join(" "));
         }
     }
-    let setup = if step.tool_path.is_empty() { "" } else { "root=$(pwd); " };
+    let setup = if step.tool_path.is_empty() {
+        ""
+    } else {
+        "root=$(pwd); "
+    };
     Some(format!("({setup}{}{})", words.setup, parts.join(" && ")))
 }
 
 /// Accepted codes other than 0, and failures that only warn.
 fn guarded(step: &Step, body: &str) -> String {
-    let codes: Vec<String> = step.exit.iter().chain(&step.skip_exit).map(ToString::to_string).collect();
+    let codes: Vec<String> = step
+        .exit
+        .iter()
+        .chain(&step.skip_exit)
+        .map(ToString::to_string)
+        .collect();
     let fail = match step.severity {
         Severity::Blocking => "exit \"$code\"".to_owned(),
         Severity::Warning => {
-            format!("echo {} >&2", sh_quote(&format!("vplan: warning: {} failed", visible(step.id.as_bytes()))))
+            format!(
+                "echo {} >&2",
+                sh_quote(&format!(
+                    "vplan: warning: {} failed",
+                    visible(step.id.as_bytes())
+                ))
+            )
         }
     };
     if codes == ["0"] && step.severity == Severity::Blocking {
         return format!("{body}\n");
     }
-    format!("code=0\n{body} || code=$?\ncase $code in {}) ;; *) {fail} ;; esac\n", codes.join("|"))
+    format!(
+        "code=0\n{body} || code=$?\ncase $code in {}) ;; *) {fail} ;; esac\n",
+        codes.join("|")
+    )
 }
 
 fn file_test(assertion: &Assertion, path: &str) -> Option<String> {
@@ -96,22 +142,35 @@ fn file_test(assertion: &Assertion, path: &str) -> Option<String> {
         Assertion::Absent => format!("[ ! -e {path} ] && [ ! -L {path} ]"),
         Assertion::NotEmpty => format!("[ -s {path} ]"),
         Assertion::Size { max, min } => {
-            let bound = |n: &Option<u64>, op: &str| n.map(|n| format!("[ \"$(wc -c < {path})\" {op} {n} ]"));
-            let bounds: Vec<String> = bound(min, "-ge").into_iter().chain(bound(max, "-le")).collect();
-            if bounds.is_empty() { format!("[ -e {path} ]") } else { bounds.join(" && ") }
+            let bound = |n: &Option<u64>, op: &str| {
+                n.map(|n| format!("[ \"$(wc -c < {path})\" {op} {n} ]"))
+            };
+            let bounds: Vec<String> = bound(min, "-ge")
+                .into_iter()
+                .chain(bound(max, "-le"))
+                .collect();
+            if bounds.is_empty() {
+                format!("[ -e {path} ]")
+            } else {
+                bounds.join(" && ")
+            }
         }
         Assertion::Type(FileType::File) => format!("[ -f {path} ]"),
         Assertion::Type(FileType::Dir) => format!("[ -d {path} ]"),
         Assertion::Type(FileType::Symlink) => format!("[ -L {path} ]"),
         Assertion::Type(FileType::Executable) => format!("[ -f {path} ] && [ -x {path} ]"),
         // Texts may span lines and regular expressions are of another dialect than grep's.
-        Assertion::Contains(_) | Assertion::Lacks(_) | Assertion::Matches(_) | Assertion::Type(FileType::Utf8) => {
+        Assertion::Contains(_)
+        | Assertion::Lacks(_)
+        | Assertion::Matches(_)
+        | Assertion::Type(FileType::Utf8) => {
             return None;
         }
     })
 }
 
-/// Words that a terminal must not see as they are come from `printf` through a variable, so that the script stays plain text.
+/// Words that a terminal must not see as they are come from `printf` through a variable, so that
+/// the script stays plain text.
 #[derive(Default)]
 struct Words {
     setup: String,
@@ -124,10 +183,16 @@ impl Words {
             Some(text) if !text.chars().any(is_unsafe_to_show) => sh_quote(text),
             _ => {
                 self.used += 1;
-                let octal: String = word.as_bytes().iter().map(|b| format!("\\{b:03o}")).collect();
+                let octal: String = word
+                    .as_bytes()
+                    .iter()
+                    .map(|b| format!("\\{b:03o}"))
+                    .collect();
                 // The closing x keeps newlines at the end.
                 let name = format!("w{}", self.used);
-                self.setup.push_str(&format!("{name}=$(printf '{octal}x'); {name}=${{{name}%x}}; "));
+                self.setup.push_str(&format!(
+                    "{name}=$(printf '{octal}x'); {name}=${{{name}%x}}; "
+                ));
                 format!("\"${name}\"")
             }
         }
@@ -136,8 +201,8 @@ impl Words {
     /// The program is always quoted where it could be a keyword or an assignment.
     fn argument(&mut self, index: usize, word: &Word) -> String {
         const KEYWORDS: [&str; 16] = [
-            "if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "while", "until", "for", "in",
-            "function", "select", "time",
+            "if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "while", "until",
+            "for", "in", "function", "select", "time",
         ];
         let quoted = self.quote(word);
         if index == 0
@@ -164,14 +229,30 @@ mod tests {
 
     #[test]
     fn words_survive_a_shell() {
-        let cases: [&[u8]; 9] = [b"a", b"", b"a b", b"it's", b"$x `y`", b"a\n", b"\xff\n\n", b"-n", "größe".as_bytes()];
+        let cases: [&[u8]; 9] = [
+            b"a",
+            b"",
+            b"a b",
+            b"it's",
+            b"$x `y`",
+            b"a\n",
+            b"\xff\n\n",
+            b"-n",
+            "größe".as_bytes(),
+        ];
         for bytes in cases {
             let mut words = Words::default();
             let quoted = words.quote(&Word::new(bytes));
             let script = format!("{}printf %s {quoted}", words.setup);
             assert!(!script.chars().any(is_unsafe_to_show), "{script:?}");
-            #[expect(clippy::disallowed_methods, reason = "the shell is the only judge of its quoting")]
-            let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "the shell is the only judge of its quoting"
+            )]
+            let output = std::process::Command::new("sh")
+                .args(["-c", &script])
+                .output()
+                .unwrap();
             assert_eq!(output.stdout, bytes, "{script}");
         }
     }

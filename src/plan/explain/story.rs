@@ -1,4 +1,5 @@
-//! What is one check's whole story: what it does, when it applies, what came of it, and what would select it?
+//! What is one check's whole story: what it does, when it applies, what came of it, and what would
+//! select it?
 
 use super::text::{command_line, omission, settings};
 use super::{Mark, Options, place, sentence, wrap};
@@ -29,15 +30,16 @@ pub struct Story<'a> {
     pub outcome: Outcome<'a>,
     /// Where it applies: for each placement what it asks for, outermost first.
     pub placements: Vec<Vec<String>>,
-    /// For a check that was left out, the smallest change of the request that would select it, if one was found.
+    /// For a check that was left out, the smallest change of the request that would select it, if
+    /// one was found.
     pub would: Option<Change>,
 }
 
 /// What came of a check.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome<'a> {
-    /// It is in the plan: its steps (several when it is batched) with their numbers, and for each step that it directly waits
-    /// for the reason.
+    /// It is in the plan: its steps (several when it is batched) with their numbers, and for each
+    /// step that it directly waits for the reason.
     Planned {
         /// Number in the plan, from 1, and the step.
         steps: Vec<(usize, &'a Step)>,
@@ -76,7 +78,12 @@ pub struct Change {
 impl Change {
     /// How much is another; the smallest is told.
     fn cost(&self) -> usize {
-        let flags = [self.role.is_some(), self.min_tier.is_some(), self.without_only, self.without_skip];
+        let flags = [
+            self.role.is_some(),
+            self.min_tier.is_some(),
+            self.without_only,
+            self.without_skip,
+        ];
         flags.iter().filter(|f| **f).count() * 4
             + self.files.len() * 4
             + (self.exist.len() + self.absent.len()) * 4
@@ -127,7 +134,10 @@ pub fn story<'a>(
         .map(|(i, s)| (i + 1, s))
         .collect();
     let left_out = plan.omitted.iter().find(|o| o.id == name);
-    let dropped = plan.rewrites.iter().find(|r| r.dropped.iter().any(|d| d == name));
+    let dropped = plan
+        .rewrites
+        .iter()
+        .find(|r| r.dropped.iter().any(|d| d == name));
     let outcome = match (left_out, dropped) {
         _ if !steps.is_empty() => {
             let waits = waits(plan, &steps);
@@ -137,27 +147,55 @@ pub fn story<'a>(
         (None, Some(rewrite)) => Outcome::Dropped(&rewrite.recovery_rule),
         (None, None) if check.is_some() => Outcome::Merged,
         (None, None) => {
-            let contract_ids = contract.into_iter().flat_map(|c| c.checks.iter().map(|c| c.id.as_str()));
+            let contract_ids = contract
+                .into_iter()
+                .flat_map(|c| c.checks.iter().map(|c| c.id.as_str()));
             let plan_ids = plan.steps.iter().map(Step::check);
-            return Err(PlanError::unknown(UNKNOWN_CHECK, "check", name, contract_ids.chain(plan_ids)));
+            return Err(PlanError::unknown(
+                UNKNOWN_CHECK,
+                "check",
+                name,
+                contract_ids.chain(plan_ids),
+            ));
         }
     };
     let placements = match (contract, check) {
-        (Some(contract), Some(check)) => check.placements.iter().map(|p| asks(contract, check, p)).collect(),
+        (Some(contract), Some(check)) => check
+            .placements
+            .iter()
+            .map(|p| asks(contract, check, p))
+            .collect(),
         _ => Vec::new(),
     };
     let would = match (contract, check, &outcome) {
-        (Some(contract), Some(check), Outcome::LeftOut(_)) => smallest_change(contract, check, request, facts),
+        (Some(contract), Some(check), Outcome::LeftOut(_)) => {
+            smallest_change(contract, check, request, facts)
+        }
         _ => None,
     };
-    let file =
-        |contract: &Contract, check: &Check| contract.imported(check.place.source).unwrap_or(&contract.path).to_owned();
-    let place = contract.zip(check).map(|(contract, check)| (file(contract, check), check.line));
-    Ok(Story { id: name.to_owned(), check, place, outcome, placements, would })
+    let file = |contract: &Contract, check: &Check| {
+        contract
+            .imported(check.place.source)
+            .unwrap_or(&contract.path)
+            .to_owned()
+    };
+    let place = contract
+        .zip(check)
+        .map(|(contract, check)| (file(contract, check), check.line));
+    Ok(Story {
+        id: name.to_owned(),
+        check,
+        place,
+        outcome,
+        placements,
+        would,
+    })
 }
 
 fn waits(plan: &Plan, steps: &[(usize, &Step)]) -> Vec<(String, Why)> {
-    let Some((number, step)) = steps.first() else { return Vec::new() };
+    let Some((number, step)) = steps.first() else {
+        return Vec::new();
+    };
     let why = |id: &String| {
         let at = plan.steps.iter().position(|s| s.id == *id)?;
         match witness(plan, at, number.checked_sub(1)?) {
@@ -165,21 +203,34 @@ fn waits(plan: &Plan, steps: &[(usize, &Step)]) -> Vec<(String, Why)> {
             Witness::Tier | Witness::Base | Witness::None => None,
         }
     };
-    let implied = step.needs.iter().filter(|id| !step.after.contains(id)).map(|id| (id.clone(), Why::Needs));
+    let implied = step
+        .needs
+        .iter()
+        .filter(|id| !step.after.contains(id))
+        .map(|id| (id.clone(), Why::Needs));
     implied.chain(step.after.iter().filter_map(why)).collect()
 }
 
 /// What a placement asks for, outermost first.
 fn asks(contract: &Contract, check: &Check, placement: &Placement) -> Vec<String> {
     let mut asks = Vec::new();
-    for condition in placement.conditions.iter().filter_map(|c| contract.conditions.get(*c)) {
+    for condition in placement
+        .conditions
+        .iter()
+        .filter_map(|c| contract.conditions.get(*c))
+    {
         let list = |s: &Selection| s.items.iter().map(item_text).collect::<Vec<_>>().join(" ");
         let what = match &condition.test {
             Test::Role(roles) => visible(roles.join(" ").as_bytes()),
-            Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => list(s),
-            Test::Exists(paths) | Test::Absent(paths) => {
-                paths.iter().map(|p| format!("\"{p}\"")).collect::<Vec<_>>().join(" ")
-            }
+            Test::ChangedAny(s)
+            | Test::ChangedAll(s)
+            | Test::ChangedOnly(s)
+            | Test::ChangedNone(s) => list(s),
+            Test::Exists(paths) | Test::Absent(paths) => paths
+                .iter()
+                .map(|p| format!("\"{p}\""))
+                .collect::<Vec<_>>()
+                .join(" "),
         };
         asks.push(format!(
             "{} {what} ({})",
@@ -197,24 +248,50 @@ fn asks(contract: &Contract, check: &Check, placement: &Placement) -> Vec<String
     asks
 }
 
-/// The smallest change of a request that selects a check, found by trying: every answer was compiled.
-fn smallest_change(contract: &Contract, check: &Check, request: &Request, facts: &Facts) -> Option<Change> {
-    let mut changes: Vec<Change> =
-        check.placements.iter().flat_map(|p| candidates(contract, check, p, request)).collect();
+/// The smallest change of a request that selects a check, found by trying: every answer was
+/// compiled.
+fn smallest_change(
+    contract: &Contract,
+    check: &Check,
+    request: &Request,
+    facts: &Facts,
+) -> Option<Change> {
+    let mut changes: Vec<Change> = check
+        .placements
+        .iter()
+        .flat_map(|p| candidates(contract, check, p, request))
+        .collect();
     changes.sort_by_key(Change::cost);
-    changes.into_iter().find(|change| selects(contract, check, request, facts, change))
+    changes
+        .into_iter()
+        .find(|change| selects(contract, check, request, facts, change))
 }
 
 /// Whether the check is in the plan of the changed request.
-fn selects(contract: &Contract, check: &Check, request: &Request, facts: &Facts, change: &Change) -> bool {
+fn selects(
+    contract: &Contract,
+    check: &Check,
+    request: &Request,
+    facts: &Facts,
+    change: &Change,
+) -> bool {
     let mut request = request.clone();
     let mut facts = facts.clone();
     if let Some(role) = &change.role {
         request.role = Some(role.clone());
     }
-    request.min_tier = change.min_tier.map_or(request.min_tier, |t| t.max(request.min_tier));
-    let kept = if change.instead { &[] } else { request.changed.files() };
-    let added = change.files.iter().map(|p| ChangedFile { path: p.clone(), status: Status::Modified });
+    request.min_tier = change
+        .min_tier
+        .map_or(request.min_tier, |t| t.max(request.min_tier));
+    let kept = if change.instead {
+        &[]
+    } else {
+        request.changed.files()
+    };
+    let added = change.files.iter().map(|p| ChangedFile {
+        path: p.clone(),
+        status: Status::Modified,
+    });
     request.changed = ChangeSet::new(kept.iter().cloned().chain(added).collect());
     if change.without_only {
         request.only.clear();
@@ -228,13 +305,16 @@ fn selects(contract: &Contract, check: &Check, request: &Request, facts: &Facts,
     for path in &change.exist {
         facts.add(Question::Exists(path.clone()), Answer::Word(Certainty::Yes));
     }
-    // Files that were only thought of exist for the sake of the argument; conditions elsewhere may ask for more.
+    // Files that were only thought of exist for the sake of the argument; conditions elsewhere may
+    // ask for more.
     facts.add(Question::MissingChanged, Answer::List(Vec::new()));
     for _ in 0..4 {
         match compile(Some(contract), &request, &facts) {
             Ok(Compiled::Plan(plan)) => return plan.steps.iter().any(|s| s.check() == check.id),
             Ok(Compiled::Needs(questions)) => {
-                questions.into_iter().for_each(|q| facts.add(q, Answer::Word(Certainty::No)));
+                questions
+                    .into_iter()
+                    .for_each(|q| facts.add(q, Answer::Word(Certainty::No)));
             }
             Err(_) => return false,
         }
@@ -243,7 +323,12 @@ fn selects(contract: &Contract, check: &Check, request: &Request, facts: &Facts,
 }
 
 /// Changes that may select the check through a placement.
-fn candidates(contract: &Contract, check: &Check, placement: &Placement, request: &Request) -> Vec<Change> {
+fn candidates(
+    contract: &Contract,
+    check: &Check,
+    placement: &Placement,
+    request: &Request,
+) -> Vec<Change> {
     let mut base = Change::default();
     let role = request.role.as_deref().unwrap_or("worker");
     let mut wanted: Vec<&Selection> = Vec::new();
@@ -251,7 +336,11 @@ fn candidates(contract: &Contract, check: &Check, placement: &Placement, request
     let mut each: Vec<RepoPath> = Vec::new();
     let mut forbids = false;
     let mut allowed: Option<Vec<&String>> = None;
-    for condition in placement.conditions.iter().filter_map(|c| contract.conditions.get(*c)) {
+    for condition in placement
+        .conditions
+        .iter()
+        .filter_map(|c| contract.conditions.get(*c))
+    {
         match &condition.test {
             Test::Role(roles) => {
                 let keep = |r: &&String| allowed.as_ref().is_none_or(|a| a.contains(r));
@@ -263,7 +352,11 @@ fn candidates(contract: &Contract, check: &Check, placement: &Placement, request
             }
             Test::ChangedAll(s) => {
                 let positive = s.items.iter().filter(|i| !i.not);
-                each.extend(positive.filter_map(|i| examples_of(i).into_iter().find(|p| i.selects(p) && s.selects(p))));
+                each.extend(positive.filter_map(|i| {
+                    examples_of(i)
+                        .into_iter()
+                        .find(|p| i.selects(p) && s.selects(p))
+                }));
                 wanted.push(s);
             }
             Test::ChangedOnly(s) => {
@@ -277,23 +370,43 @@ fn candidates(contract: &Contract, check: &Check, placement: &Placement, request
         }
     }
     let tagged = |role: &str| {
-        contract.roles.get(role).is_none_or(|r| r.only.is_empty() || r.only.iter().any(|t| check.tags.contains(t)))
+        contract
+            .roles
+            .get(role)
+            .is_none_or(|r| r.only.is_empty() || r.only.iter().any(|t| check.tags.contains(t)))
     };
     let mut roles: Vec<Option<String>> = Vec::new();
-    if allowed.as_ref().is_none_or(|a| a.iter().any(|r| *r == role)) && tagged(role) {
+    if allowed
+        .as_ref()
+        .is_none_or(|a| a.iter().any(|r| *r == role))
+        && tagged(role)
+    {
         roles.push(None);
     } else {
         let names: Vec<&String> = allowed.unwrap_or_else(|| contract.roles.keys().collect());
-        roles.extend(names.into_iter().find(|r| tagged(r)).map(|r| Some(r.clone())));
+        roles.extend(
+            names
+                .into_iter()
+                .find(|r| tagged(r))
+                .map(|r| Some(r.clone())),
+        );
     }
     base.without_only = !request.only.is_empty();
     base.without_skip = request.skip.iter().any(|s| s.name == check.id);
 
     let mut files: Vec<Vec<RepoPath>> = vec![Vec::new()];
     let single = combined_examples(&wanted);
-    files.extend(single.iter().filter(|p| wanted.iter().all(|s| s.selects(p))).take(4).map(|p| vec![p.clone()]));
-    let mut one_each: Vec<RepoPath> =
-        one_of.iter().filter_map(|s| single.iter().find(|p| s.selects(p)).cloned()).collect();
+    files.extend(
+        single
+            .iter()
+            .filter(|p| wanted.iter().all(|s| s.selects(p)))
+            .take(4)
+            .map(|p| vec![p.clone()]),
+    );
+    let mut one_each: Vec<RepoPath> = one_of
+        .iter()
+        .filter_map(|s| single.iter().find(|p| s.selects(p)).cloned())
+        .collect();
     one_each.extend(each);
     one_each.sort();
     one_each.dedup();
@@ -310,7 +423,11 @@ fn candidates(contract: &Contract, check: &Check, placement: &Placement, request
                     let asked = (base.exist.clone(), base.absent.clone());
                     let asks = !asked.0.is_empty() || !asked.1.is_empty();
                     // As the repository is, then as the conditions want it.
-                    for (exist, absent) in [Default::default(), asked].into_iter().take(if asks { 2 } else { 1 }) {
+                    for (exist, absent) in
+                        [Default::default(), asked]
+                            .into_iter()
+                            .take(if asks { 2 } else { 1 })
+                    {
                         all.push(Change {
                             role: role.clone(),
                             min_tier,
@@ -331,15 +448,27 @@ fn candidates(contract: &Contract, check: &Check, placement: &Placement, request
 /// Names for files that do not exist yet; the second one is for those that exclude the first.
 const FILLERS: [&str; 2] = ["x", "y"];
 
-/// Paths that may be selected by all of these: examples of each, and each with an example of another in place of its `**`.
+/// Paths that may be selected by all of these: examples of each, and each with an example of
+/// another in place of its `**`.
 fn combined_examples(wanted: &[&Selection]) -> Vec<RepoPath> {
     const MOST: usize = 512;
     let globs: Vec<&Glob> = wanted.iter().flat_map(|s| globs(&s.items)).collect();
-    let plain: Vec<String> = globs.iter().flat_map(|p| p.examples(&FILLERS)).take(MOST).collect();
+    let plain: Vec<String> = globs
+        .iter()
+        .flat_map(|p| p.examples(&FILLERS))
+        .take(MOST)
+        .collect();
     let fillers: Vec<&str> = plain.iter().map(String::as_str).take(32).collect();
-    let mixed: Vec<String> = globs.iter().flat_map(|p| p.examples(&fillers)).take(MOST).collect();
-    let mut paths: Vec<RepoPath> =
-        plain.iter().chain(&mixed).filter_map(|p| RepoPath::from_exact(p.as_bytes())).collect();
+    let mixed: Vec<String> = globs
+        .iter()
+        .flat_map(|p| p.examples(&fillers))
+        .take(MOST)
+        .collect();
+    let mut paths: Vec<RepoPath> = plain
+        .iter()
+        .chain(&mixed)
+        .filter_map(|p| RepoPath::from_exact(p.as_bytes()))
+        .collect();
     paths.sort_by_key(|p| (p.as_bytes().len(), p.clone()));
     paths.dedup();
     paths
@@ -371,7 +500,10 @@ pub fn story_text(story: &Story, options: &Options) -> String {
     let paint = |mark, text: &str| options.style.paint(mark, text);
     let id = visible(story.id.as_bytes());
     let mut line = |indent: usize, mark: Option<Mark>, text: &str| {
-        for (i, part) in wrap(text, options.width.saturating_sub(indent).max(20)).iter().enumerate() {
+        for (i, part) in wrap(text, options.width.saturating_sub(indent).max(20))
+            .iter()
+            .enumerate()
+        {
             let part = mark.map_or_else(|| part.clone(), |m| paint(m, part));
             let pad = if i == 0 { indent } else { indent + 2 };
             out.push_str(format!("{:pad$}{part}", "").trim_end());
@@ -381,16 +513,31 @@ pub fn story_text(story: &Story, options: &Options) -> String {
     match &story.outcome {
         Outcome::Planned { steps, .. } => {
             let numbers: Vec<String> = steps.iter().map(|(n, _)| n.to_string()).collect();
-            line(0, Some(Mark::Title), &format!("{id} runs as step {}", shorten(&numbers)));
+            line(
+                0,
+                Some(Mark::Title),
+                &format!("{id} runs as step {}", shorten(&numbers)),
+            );
         }
         Outcome::LeftOut(out) => {
             line(0, Some(Mark::Title), &format!("{id} is left out"));
             line(2, Some(Mark::Bad), &omission(out));
         }
         Outcome::Dropped(rule) => {
-            line(0, Some(Mark::Title), &format!("{id} was dropped by the repair {}", visible(rule.as_bytes())));
+            line(
+                0,
+                Some(Mark::Title),
+                &format!(
+                    "{id} was dropped by the repair {}",
+                    visible(rule.as_bytes())
+                ),
+            );
         }
-        Outcome::Merged => line(0, Some(Mark::Title), &format!("{id} is the same work as another check of the plan")),
+        Outcome::Merged => line(
+            0,
+            Some(Mark::Title),
+            &format!("{id} is the same work as another check of the plan"),
+        ),
     }
     if let Some(text) = story.check.and_then(|c| c.describe.as_ref()) {
         line(2, Some(Mark::Dim), &visible(text.as_bytes()));
@@ -400,17 +547,29 @@ pub fn story_text(story: &Story, options: &Options) -> String {
     {
         line(2, Some(Mark::Dim), &settings(step).join(", "));
         let sign = if step.argv.is_some() { "$" } else { "·" };
-        line(2, Some(Mark::Command), &format!("{sign} {}", command_line(step)));
+        line(
+            2,
+            Some(Mark::Command),
+            &format!("{sign} {}", command_line(step)),
+        );
         if !step.dir.is_root() {
             line(2, None, &format!("in {}", step.dir));
         }
         for (name, value) in &step.env {
-            line(2, None, &format!("env {}={}", visible(name.as_bytes()), quote(value)));
+            line(
+                2,
+                None,
+                &format!("env {}={}", visible(name.as_bytes()), quote(value)),
+            );
         }
         line(0, None, "");
         line(0, Some(Mark::Title), "why it runs");
         for reason in &step.reasons {
-            line(2, Some(Mark::Good), &sentence(reason, crate::base::matching::SHOWN));
+            line(
+                2,
+                Some(Mark::Good),
+                &sentence(reason, crate::base::matching::SHOWN),
+            );
         }
         if !waits.is_empty() {
             line(0, None, "");
@@ -429,10 +588,18 @@ pub fn story_text(story: &Story, options: &Options) -> String {
     }
     if let Some((file, at)) = &story.place {
         line(0, None, "");
-        line(0, Some(Mark::Title), &format!("when it applies ({}:{at})", visible(file.as_bytes())));
+        line(
+            0,
+            Some(Mark::Title),
+            &format!("when it applies ({}:{at})", visible(file.as_bytes())),
+        );
         for (i, placement) in story.placements.iter().enumerate() {
             let head = if i == 0 { "" } else { "or " };
-            let text = if placement.is_empty() { "always".to_owned() } else { placement.join(", and ") };
+            let text = if placement.is_empty() {
+                "always".to_owned()
+            } else {
+                placement.join(", and ")
+            };
             line(2, None, &format!("{head}{text}"));
         }
         if let Some(tier) = story.check.map(|c| c.tier).filter(|t| *t > 0) {
@@ -452,8 +619,16 @@ pub fn story_text(story: &Story, options: &Options) -> String {
                 }
                 let args = change.to_args();
                 if !args.is_empty() {
-                    let command: Vec<Word> = ["vplan", "explain"].map(Word::from).into_iter().chain(args).collect();
-                    line(2, Some(Mark::Command), &format!("$ {}", to_text(&Default::default(), &command)));
+                    let command: Vec<Word> = ["vplan", "explain"]
+                        .map(Word::from)
+                        .into_iter()
+                        .chain(args)
+                        .collect();
+                    line(
+                        2,
+                        Some(Mark::Command),
+                        &format!("$ {}", to_text(&Default::default(), &command)),
+                    );
                 }
             }
         }
@@ -463,7 +638,13 @@ pub fn story_text(story: &Story, options: &Options) -> String {
 
 /// A change, one thing a line.
 fn change_text(change: &Change) -> Vec<String> {
-    let list = |paths: &[RepoPath]| paths.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let list = |paths: &[RepoPath]| {
+        paths
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
     let mut lines = Vec::new();
     let mut add = |holds: bool, text: String| {
         if holds {
@@ -472,13 +653,38 @@ fn change_text(change: &Change) -> Vec<String> {
     };
     add(change.without_only, "without --only".to_owned());
     add(change.without_skip, "without --skip".to_owned());
-    add(change.role.is_some(), format!("role {}", visible(change.role.as_deref().unwrap_or("").as_bytes())));
-    add(change.min_tier.is_some(), format!("tier {}", change.min_tier.unwrap_or(0)));
-    add(!change.exist.is_empty(), format!("{} in the repository", list(&change.exist)));
-    add(!change.absent.is_empty(), format!("no {} in the repository", list(&change.absent)));
-    let what = if change.instead { "only a change of" } else { "a change of" };
-    add(!change.files.is_empty(), format!("{what} {}", list(&change.files)));
-    add(change.instead && change.files.is_empty(), "no changed file".to_owned());
+    add(
+        change.role.is_some(),
+        format!(
+            "role {}",
+            visible(change.role.as_deref().unwrap_or("").as_bytes())
+        ),
+    );
+    add(
+        change.min_tier.is_some(),
+        format!("tier {}", change.min_tier.unwrap_or(0)),
+    );
+    add(
+        !change.exist.is_empty(),
+        format!("{} in the repository", list(&change.exist)),
+    );
+    add(
+        !change.absent.is_empty(),
+        format!("no {} in the repository", list(&change.absent)),
+    );
+    let what = if change.instead {
+        "only a change of"
+    } else {
+        "a change of"
+    };
+    add(
+        !change.files.is_empty(),
+        format!("{what} {}", list(&change.files)),
+    );
+    add(
+        change.instead && change.files.is_empty(),
+        "no changed file".to_owned(),
+    );
     lines
 }
 
@@ -498,10 +704,18 @@ mod tests {
 
     fn list(texts: &[&str]) -> Selection {
         let item = |t: &&str| match t.strip_prefix('!') {
-            Some(t) => Item { not: true, what: What::Glob(Glob::parse(t).unwrap()) },
-            None => Item { not: false, what: What::Glob(Glob::parse(t).unwrap()) },
+            Some(t) => Item {
+                not: true,
+                what: What::Glob(Glob::parse(t).unwrap()),
+            },
+            None => Item {
+                not: false,
+                what: What::Glob(Glob::parse(t).unwrap()),
+            },
         };
-        Selection { items: texts.iter().map(item).collect() }
+        Selection {
+            items: texts.iter().map(item).collect(),
+        }
     }
 
     #[test]
@@ -510,34 +724,89 @@ mod tests {
         for (tests, tier, want) in [
             (vec![any(&["apps/web/**"])], 0, "--changed apps/web/x"),
             (vec![any(&["src/**", "!src/x"])], 0, "--changed src/y"),
-            (vec![any(&["src/**"]), any(&["**/*.ts"])], 0, "--changed src/x.ts"),
-            (vec![Test::ChangedOnly(list(&["docs/**"])), any(&["**/*.md"])], 0, "--changed docs/x.md"),
-            (vec![Test::ChangedAll(list(&["a/*", "b/*"]))], 0, "--changed a/x b/x"),
-            (vec![Test::ChangedNone(list(&["main.rs"]))], 0, "--changed-none"),
-            (vec![Test::Role(vec!["tester".to_owned()])], 0, "--role tester"),
+            (
+                vec![any(&["src/**"]), any(&["**/*.ts"])],
+                0,
+                "--changed src/x.ts",
+            ),
+            (
+                vec![Test::ChangedOnly(list(&["docs/**"])), any(&["**/*.md"])],
+                0,
+                "--changed docs/x.md",
+            ),
+            (
+                vec![Test::ChangedAll(list(&["a/*", "b/*"]))],
+                0,
+                "--changed a/x b/x",
+            ),
+            (
+                vec![Test::ChangedNone(list(&["main.rs"]))],
+                0,
+                "--changed-none",
+            ),
+            (
+                vec![Test::Role(vec!["tester".to_owned()])],
+                0,
+                "--role tester",
+            ),
             (vec![any(&["x"])], 2, "--min-tier 2 --changed x"),
-            (vec![Test::Exists(vec![RepoPath::parse(b"Cargo.toml").unwrap()])], 0, ""),
-            (vec![Test::Absent(vec![RepoPath::parse(b"main.rs").unwrap()])], 0, ""),
+            (
+                vec![Test::Exists(vec![RepoPath::parse(b"Cargo.toml").unwrap()])],
+                0,
+                "",
+            ),
+            (
+                vec![Test::Absent(vec![RepoPath::parse(b"main.rs").unwrap()])],
+                0,
+                "",
+            ),
         ] {
             let n = tests.len();
             let mut check = plain_check("c");
             check.tier = tier;
-            check.placements =
-                vec![Placement { conditions: (0..n).collect(), line: 1, source: Default::default(), is_use: false }];
+            check.placements = vec![Placement {
+                conditions: (0..n).collect(),
+                line: 1,
+                source: Default::default(),
+                is_use: false,
+            }];
             let mut contract = plain_contract(vec![check]);
-            contract.conditions =
-                tests.into_iter().map(|test| Condition { line: 1, source: Default::default(), test }).collect();
+            contract.conditions = tests
+                .into_iter()
+                .map(|test| Condition {
+                    line: 1,
+                    source: Default::default(),
+                    test,
+                })
+                .collect();
             contract.roles.insert("docser".to_owned(), Role::default());
-            let main = ChangedFile { path: RepoPath::parse(b"main.rs").unwrap(), status: Status::Modified };
-            let request = Request { changed: ChangeSet::new(vec![main]), ..Request::default() };
+            let main = ChangedFile {
+                path: RepoPath::parse(b"main.rs").unwrap(),
+                status: Status::Modified,
+            };
+            let request = Request {
+                changed: ChangeSet::new(vec![main]),
+                ..Request::default()
+            };
             let mut facts = Facts::default();
-            facts.add(Question::Exists(RepoPath::parse(b"Cargo.toml").unwrap()), Answer::Word(Certainty::No));
-            facts.add(Question::Exists(RepoPath::parse(b"main.rs").unwrap()), Answer::Word(Certainty::Yes));
-            let Ok(Compiled::Plan(plan)) = compile(Some(&contract), &request, &facts) else { panic!() };
+            facts.add(
+                Question::Exists(RepoPath::parse(b"Cargo.toml").unwrap()),
+                Answer::Word(Certainty::No),
+            );
+            facts.add(
+                Question::Exists(RepoPath::parse(b"main.rs").unwrap()),
+                Answer::Word(Certainty::Yes),
+            );
+            let Ok(Compiled::Plan(plan)) = compile(Some(&contract), &request, &facts) else {
+                panic!()
+            };
             let told = story(Some(&contract), &request, &facts, &plan, "c").unwrap();
             let would = told.would.unwrap_or_else(|| panic!("nothing for {want}"));
             assert_eq!(to_text(&Default::default(), &would.to_args()), want);
-            assert_eq!(would.exist.is_empty() && would.absent.is_empty(), !want.is_empty());
+            assert_eq!(
+                would.exist.is_empty() && would.absent.is_empty(),
+                !want.is_empty()
+            );
         }
     }
 }

@@ -18,7 +18,10 @@ const WIDEST_ID: usize = 28;
 /// The whole plan: a summary, every step in order, every check left out, tiers, repairs, notes.
 #[must_use]
 pub fn explain_text(plan: &Plan, options: &Options) -> String {
-    let mut page = Page { options, out: String::new() };
+    let mut page = Page {
+        options,
+        out: String::new(),
+    };
     page.compared(plan);
     page.caveats(plan);
     page.summary(plan);
@@ -37,40 +40,73 @@ pub fn explain_text(plan: &Plan, options: &Options) -> String {
 /// The settings of a step that are not what everybody has, and its time limit.
 #[must_use]
 pub fn settings(step: &Step) -> Vec<String> {
-    let mut parts = vec![step.kind.verb().to_owned(), format!("up to {}", show_duration(step.timeout_ms))];
+    let mut parts = vec![
+        step.kind.verb().to_owned(),
+        format!("up to {}", show_duration(step.timeout_ms)),
+    ];
     let mut add = |holds: bool, text: String| {
         if holds {
             parts.push(text);
         }
     };
     let name = |text: &String| visible(text.as_bytes());
-    let codes = |list: &[i32]| list.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    let codes = |list: &[i32]| {
+        list.iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
     add(step.tier > 0, format!("tier {}", step.tier));
     add(
         step.retries > 0,
-        count(usize::try_from(step.retries).unwrap_or(usize::MAX), "further try").replace("trys", "tries"),
+        count(
+            usize::try_from(step.retries).unwrap_or(usize::MAX),
+            "further try",
+        )
+        .replace("trys", "tries"),
     );
     add(step.exit != [0], format!("exit {}", codes(&step.exit)));
-    add(!step.skip_exit.is_empty(), format!("skip-exit {}", codes(&step.skip_exit)));
+    add(
+        !step.skip_exit.is_empty(),
+        format!("skip-exit {}", codes(&step.skip_exit)),
+    );
     let format = step.format.as_ref().filter(|f| *f != "auto");
-    add(format.is_some(), format!("read as {}", format.map(name).unwrap_or_default()));
+    add(
+        format.is_some(),
+        format!("read as {}", format.map(name).unwrap_or_default()),
+    );
     let report = step.report.as_ref();
     add(
         report.is_some(),
-        report.map_or(String::new(), |r| format!("report {} {}", name(&r.format), name(&r.glob.text().to_owned()))),
+        report.map_or(String::new(), |r| {
+            format!(
+                "report {} {}",
+                name(&r.format),
+                name(&r.glob.text().to_owned())
+            )
+        }),
     );
     for (limit, usual, word) in [
         (step.max_errors, Some(0), "max-errors"),
         (step.max_warnings, None, "max-warnings"),
         (step.min_tests, None, "min-tests"),
     ] {
-        add(limit.is_some() && limit != usual, format!("{word} {}", limit.unwrap_or_default()));
+        add(
+            limit.is_some() && limit != usual,
+            format!("{word} {}", limit.unwrap_or_default()),
+        );
     }
     add(step.severity == Severity::Warning, "only warns".to_owned());
     add(step.optional, "optional".to_owned());
     add(step.setup, "setup".to_owned());
     add(step.always, "always runs".to_owned());
-    add(step.exclusive.is_some(), format!("exclusive {}", step.exclusive.as_ref().map(name).unwrap_or_default()));
+    add(
+        step.exclusive.is_some(),
+        format!(
+            "exclusive {}",
+            step.exclusive.as_ref().map(name).unwrap_or_default()
+        ),
+    );
     parts
 }
 
@@ -111,14 +147,21 @@ impl Page<'_> {
         let label = self.paint(Mark::Dim, label);
         for (i, part) in wrap(text, width).iter().enumerate() {
             let part = self.options.style.paint(mark, part);
-            let head = if i == 0 { format!("{:indent$}{label}", "") } else { format!("{:column$}", "") };
+            let head = if i == 0 {
+                format!("{:indent$}{label}", "")
+            } else {
+                format!("{:column$}", "")
+            };
             self.line(&format!("{head}{part}"));
         }
     }
 
     fn summary(&mut self, plan: &Plan) {
-        let waiting =
-            if plan.omitted.is_empty() { String::new() } else { format!(", {} left out", plan.omitted.len()) };
+        let waiting = if plan.omitted.is_empty() {
+            String::new()
+        } else {
+            format!(", {} left out", plan.omitted.len())
+        };
         let head = format!("{}{waiting}", count(plan.steps.len(), "step"));
         let head = self.paint(Mark::Title, &head);
         let request = &plan.request;
@@ -135,7 +178,10 @@ impl Page<'_> {
             about.push(format!("mode {}", word(&request.mode)));
         }
         if !request.only.is_empty() {
-            about.push(format!("only {}", visible(request.only.join(" ").as_bytes())));
+            about.push(format!(
+                "only {}",
+                visible(request.only.join(" ").as_bytes())
+            ));
         }
         self.line(&format!("{head} for {}", about.join(", ")));
         let policy = &plan.policy;
@@ -189,19 +235,30 @@ impl Page<'_> {
         let sign = self.paint(Mark::Dim, if step.argv.is_some() { "$" } else { "·" });
         self.line(&format!("{:indent$}{sign} {command}", ""));
         if let Some(unsupported) = &step.unsupported {
-            let text = format!("no command: `{}` needs a shell", visible(unsupported.text.as_bytes()));
+            let text = format!(
+                "no command: `{}` needs a shell",
+                visible(unsupported.text.as_bytes())
+            );
             self.labelled(indent, "  ", Mark::Warn, &text);
         }
         if !step.dir.is_root() {
             self.labelled(indent, "in     ", Mark::Command, &step.dir.to_string());
         }
         if !step.env.is_empty() {
-            let env: Vec<String> =
-                step.env.iter().map(|(k, v)| format!("{}={}", visible(k.as_bytes()), quote(v))).collect();
+            let env: Vec<String> = step
+                .env
+                .iter()
+                .map(|(k, v)| format!("{}={}", visible(k.as_bytes()), quote(v)))
+                .collect();
             self.labelled(indent, "env    ", Mark::Command, &env.join(" "));
         }
         if !step.pass_env.is_empty() {
-            self.labelled(indent, "pass   ", Mark::Command, &visible(step.pass_env.join(" ").as_bytes()));
+            self.labelled(
+                indent,
+                "pass   ",
+                Mark::Command,
+                &visible(step.pass_env.join(" ").as_bytes()),
+            );
         }
         if !step.tool_path.is_empty() {
             let path: Vec<String> = step.tool_path.iter().map(ToString::to_string).collect();
@@ -209,23 +266,43 @@ impl Page<'_> {
         }
         if let Some(selection) = &step.unchanged {
             let what = items_text(selection.items.iter());
-            self.labelled(indent, "holds  ", Mark::Command, &format!("{what} stays unchanged"));
+            self.labelled(
+                indent,
+                "holds  ",
+                Mark::Command,
+                &format!("{what} stays unchanged"),
+            );
         }
         if let Some(writes) = &step.writes {
-            let text = format!("{}; any other tracked file must stay as it is", items_text(writes.items.iter()));
+            let text = format!(
+                "{}; any other tracked file must stay as it is",
+                items_text(writes.items.iter())
+            );
             self.labelled(indent, "writes ", Mark::Command, &text);
         }
         if let Some(inputs) = &step.inputs {
-            let text = format!("{}; a pass on the same may stand for it", items_text(inputs.items.iter()));
+            let text = format!(
+                "{}; a pass on the same may stand for it",
+                items_text(inputs.items.iter())
+            );
             self.labelled(indent, "inputs ", Mark::Command, &text);
         }
         for (i, reason) in step.reasons.iter().enumerate() {
-            let mark = if reason.condition == DEFINITION_CHANGED { Mark::Warn } else { Mark::Good };
+            let mark = if reason.condition == DEFINITION_CHANGED {
+                Mark::Warn
+            } else {
+                Mark::Good
+            };
             let label = if i == 0 { "why    " } else { "       " };
             self.labelled(indent, label, mark, &sentence(reason, self.options.files));
         }
         if !step.after.is_empty() {
-            let shown: Vec<String> = step.after.iter().take(AFTER_SHOWN).map(|id| visible(id.as_bytes())).collect();
+            let shown: Vec<String> = step
+                .after
+                .iter()
+                .take(AFTER_SHOWN)
+                .map(|id| visible(id.as_bytes()))
+                .collect();
             let more = step.after.len().saturating_sub(AFTER_SHOWN) as u64;
             self.labelled(indent, "after  ", Mark::Dim, &and_more(shown, more));
         }
@@ -237,7 +314,12 @@ impl Page<'_> {
         }
         self.title("left out");
         let ids: Vec<String> = omitted.iter().map(|o| visible(o.id.as_bytes())).collect();
-        let widest = ids.iter().map(|id| id.chars().count()).max().unwrap_or(0).min(WIDEST_ID);
+        let widest = ids
+            .iter()
+            .map(|id| id.chars().count())
+            .max()
+            .unwrap_or(0)
+            .min(WIDEST_ID);
         for (out, id) in omitted.iter().zip(&ids) {
             let text = omission(out);
             let pad = widest.saturating_sub(id.chars().count());
@@ -247,7 +329,11 @@ impl Page<'_> {
             let width = self.options.width.saturating_sub(id_columns).max(20);
             for (i, part) in wrap(&text, width).iter().enumerate() {
                 let part = self.paint(mark, part);
-                let head = if i == 0 { format!("  {id}{:pad$}", "") } else { format!("{:1$}", "", id_columns - 2) };
+                let head = if i == 0 {
+                    format!("  {id}{:pad$}", "")
+                } else {
+                    format!("{:1$}", "", id_columns - 2)
+                };
                 self.line(&format!("{head}  {part}"));
             }
         }
@@ -273,16 +359,31 @@ impl Page<'_> {
         }
         self.title("repaired");
         for rewrite in &plan.rewrites {
-            let narrowed = if rewrite.coverage == Coverage::Narrowed { ", coverage narrowed" } else { "" };
+            let narrowed = if rewrite.coverage == Coverage::Narrowed {
+                ", coverage narrowed"
+            } else {
+                ""
+            };
             let rule = self.paint(Mark::Id, &visible(rewrite.recovery_rule.as_bytes()));
-            self.line(&format!("  {rule}  {}{narrowed}", visible(rewrite.reason.as_bytes())));
+            self.line(&format!(
+                "  {rule}  {}{narrowed}",
+                visible(rewrite.reason.as_bytes())
+            ));
             if let Some(evidence) = &rewrite.evidence {
                 self.labelled(4, "because  ", Mark::Dim, &visible(evidence.as_bytes()));
             }
-            for command in rewrite.previous_commands.iter().filter(|c| !rewrite.next_commands.contains(c)) {
+            for command in rewrite
+                .previous_commands
+                .iter()
+                .filter(|c| !rewrite.next_commands.contains(c))
+            {
                 self.labelled(4, "- ", Mark::Bad, &visible(command.as_bytes()));
             }
-            for command in rewrite.next_commands.iter().filter(|c| !rewrite.previous_commands.contains(c)) {
+            for command in rewrite
+                .next_commands
+                .iter()
+                .filter(|c| !rewrite.previous_commands.contains(c))
+            {
                 self.labelled(4, "+ ", Mark::Good, &visible(command.as_bytes()));
             }
         }
@@ -292,13 +393,23 @@ impl Page<'_> {
 /// Why a check was left out, with the lines of the contract that decided.
 #[must_use]
 pub fn omission(omitted: &Omitted) -> String {
-    let mut lines: Vec<(Option<&str>, usize)> =
-        omitted.reasons.iter().filter_map(|r| Some((r.file.as_deref(), r.line?))).collect();
+    let mut lines: Vec<(Option<&str>, usize)> = omitted
+        .reasons
+        .iter()
+        .filter_map(|r| Some((r.file.as_deref(), r.line?)))
+        .collect();
     lines.sort_unstable();
     lines.dedup();
     if lines.iter().any(|(file, _)| file.is_some()) {
-        let shown: Vec<String> = lines.iter().map(|(file, line)| super::place(*file, *line)).collect();
-        return format!("{} ({})", visible(omitted.reason.as_bytes()), shown.join(", "));
+        let shown: Vec<String> = lines
+            .iter()
+            .map(|(file, line)| super::place(*file, *line))
+            .collect();
+        return format!(
+            "{} ({})",
+            visible(omitted.reason.as_bytes()),
+            shown.join(", ")
+        );
     }
     let shown: Vec<String> = lines.iter().map(|(_, line)| line.to_string()).collect();
     let at = match shown.as_slice() {
@@ -322,5 +433,8 @@ pub fn origin_text(origin: Origin) -> &'static str {
 
 /// The name that a plain enumeration has in JSON.
 fn word<T: serde::Serialize>(value: &T) -> String {
-    serde_json::to_value(value).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
+    serde_json::to_value(value)
+        .ok()
+        .and_then(|v| v.as_str().map(str::to_owned))
+        .unwrap_or_default()
 }

@@ -1,8 +1,9 @@
 //! How does a plan look in KDL, for people who review one, and how is that read back?
 //!
-//! A field is a node of its name; a list has its items behind the name, or, when they are more than words, as nodes called `-`;
-//! short fields of an object stand behind it as properties. What a node means is said by the type that it is read as, so a list
-//! of one word needs no mark of its own; only where the type itself depends on the text, such a list is marked `(list)`.
+//! A field is a node of its name; a list has its items behind the name, or, when they are more than
+//! words, as nodes called `-`; short fields of an object stand behind it as properties. What a node
+//! means is said by the type that it is read as, so a list of one word needs no mark of its own;
+//! only where the type itself depends on the text, such a list is marked `(list)`.
 
 mod read;
 pub mod text;

@@ -1,4 +1,5 @@
-//! Which plan does a KDL text hold? The types of the plan say how each node is to be read, and every fault has its place.
+//! Which plan does a KDL text hold? The types of the plan say how each node is to be read, and
+//! every fault has its place.
 
 use super::super::Plan;
 use super::super::document::{checked, is_known, other_version};
@@ -15,16 +16,29 @@ use std::fmt::Display;
 /// Reads a plan and nothing else: whether it is sound and has its digest is for `document` to say.
 fn plan(text: &str) -> Result<(Plan, Vec<Node>), DocumentError> {
     let nodes = parse(text).map_err(|found| {
-        let help = found.conflict.then(|| "settle the conflict, or make the plan again".to_owned());
-        DocumentError::new(if found.conflict { CONFLICT } else { SYNTAX }, found.message, help).at(found.span)
+        let help = found
+            .conflict
+            .then(|| "settle the conflict, or make the plan again".to_owned());
+        DocumentError::new(
+            if found.conflict { CONFLICT } else { SYNTAX },
+            found.message,
+            help,
+        )
+        .at(found.span)
     })?;
     let version = find(&nodes, "version").and_then(|node| node.entries.first());
     match version.map(|entry| (entry, &entry.value)) {
         Some((_, Value::Integer(version))) if is_known(*version) => {}
-        Some((entry, Value::Integer(version))) => return Err(other_version(&version.to_string()).at(entry.span())),
+        Some((entry, Value::Integer(version))) => {
+            return Err(other_version(&version.to_string()).at(entry.span()));
+        }
         _ => {
             let message = "this is no plan: it does not say its version".to_owned();
-            return Err(DocumentError::new(DOCUMENT, message, Some("`vplan plan -o FILE` writes one".to_owned())));
+            return Err(DocumentError::new(
+                DOCUMENT,
+                message,
+                Some("`vplan plan -o FILE` writes one".to_owned()),
+            ));
         }
     }
     match Plan::deserialize(Reader(Place::Document(&nodes))) {
@@ -40,18 +54,33 @@ fn find<'n>(nodes: &'n [Node], name: &str) -> Option<&'n Node> {
     nodes.iter().find(|n| n.name.text == name)
 }
 
-/// Reads what `to_kdl` wrote, with whatever comments people have added, and checks it as `document` does.
+/// Reads what `to_kdl` wrote, with whatever comments people have added, and checks it as `document`
+/// does.
 ///
 /// # Errors
-/// What is no KDL, no plan, of another version, changed since it was made, or not to be run; each with its place.
+/// What is no KDL, no plan, of another version, changed since it was made, or not to be run; each
+/// with its place.
 pub fn from_kdl(text: &str) -> Result<Plan, DocumentError> {
     let (plan, nodes) = plan(text)?;
-    let Err(unfit) = checked(&plan) else { return Ok(plan) };
-    let inner = |node: &'_ Node, name: &str| node.children.as_deref().and_then(|c| find(c, name)).cloned();
+    let Err(unfit) = checked(&plan) else {
+        return Ok(plan);
+    };
+    let inner = |node: &'_ Node, name: &str| {
+        node.children
+            .as_deref()
+            .and_then(|c| find(c, name))
+            .cloned()
+    };
     let found = match (unfit.step, unfit.field) {
         (Some(index), field) => {
-            let steps = find(&nodes, "steps").and_then(|n| n.children.as_deref()).unwrap_or_default();
-            steps.get(index).map(|step| field.and_then(|f| inner(step, f)).unwrap_or_else(|| step.clone()))
+            let steps = find(&nodes, "steps")
+                .and_then(|n| n.children.as_deref())
+                .unwrap_or_default();
+            steps.get(index).map(|step| {
+                field
+                    .and_then(|f| inner(step, f))
+                    .unwrap_or_else(|| step.clone())
+            })
         }
         (None, Some(field)) => find(&nodes, field).cloned(),
         (None, None) => None,
@@ -73,7 +102,11 @@ struct Fault {
 
 impl Fault {
     fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), help: None, span: None }
+        Self {
+            message: message.into(),
+            help: None,
+            span: None,
+        }
     }
 
     /// Unless a place further inside is known already.
@@ -105,12 +138,21 @@ impl de::Error for Fault {
     }
 
     fn unknown_field(field: &str, known: &'static [&'static str]) -> Self {
-        Self { help: nearest(field, known), ..Self::new(format!("`{}` has no place here", visible(field.as_bytes()))) }
+        Self {
+            help: nearest(field, known),
+            ..Self::new(format!("`{}` has no place here", visible(field.as_bytes())))
+        }
     }
 
     fn unknown_variant(variant: &str, known: &'static [&'static str]) -> Self {
-        let message = format!("`{}` is none of the words that can stand here", visible(variant.as_bytes()));
-        Self { help: nearest(variant, known), ..Self::new(message) }
+        let message = format!(
+            "`{}` is none of the words that can stand here",
+            visible(variant.as_bytes())
+        );
+        Self {
+            help: nearest(variant, known),
+            ..Self::new(message)
+        }
     }
 
     fn missing_field(field: &'static str) -> Self {
@@ -123,11 +165,21 @@ impl de::Error for Fault {
 }
 
 fn nearest(given: &str, known: &[&str]) -> Option<String> {
-    let near = known.iter().map(|k| (strsim::damerau_levenshtein(given, k), *k)).min();
+    let near = known
+        .iter()
+        .map(|k| (strsim::damerau_levenshtein(given, k), *k))
+        .min();
     match near {
         Some((distance, name)) if distance <= 2 => Some(format!("did you mean `{name}`?")),
         _ if known.is_empty() => None,
-        _ => Some(format!("known are {}", known.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", "))),
+        _ => Some(format!(
+            "known are {}",
+            known
+                .iter()
+                .map(|k| format!("`{k}`"))
+                .collect::<Vec<_>>()
+                .join(", ")
+        )),
     }
 }
 
@@ -165,7 +217,11 @@ impl<'a> Reader<'a> {
         let entry = match self.0 {
             Place::Entry(entry) => entry,
             Place::Node(node) => match node.entries.as_slice() {
-                [entry] if entry.name.is_none() && node.children.is_none() && node.mark.is_none() => entry,
+                [entry]
+                    if entry.name.is_none() && node.children.is_none() && node.mark.is_none() =>
+                {
+                    entry
+                }
                 _ => return Err(self.fault(format!("{wanted} is expected here, and nothing else"))),
             },
             Place::Document(_) => return Err(self.fault(format!("{wanted} is expected"))),
@@ -179,8 +235,11 @@ impl<'a> Reader<'a> {
     fn integer<T: TryFrom<i128>>(self) -> Result<T, Fault> {
         const WANTED: &str = "a whole number";
         match self.scalar(WANTED)? {
-            Value::Integer(number) => T::try_from(*number)
-                .map_err(|_| self.fault(format!("the number {number} is too large or too small here"))),
+            Value::Integer(number) => T::try_from(*number).map_err(|_| {
+                self.fault(format!(
+                    "the number {number} is too large or too small here"
+                ))
+            }),
             _ => Err(self.fault(format!("{WANTED} is expected here"))),
         }
     }
@@ -197,9 +256,11 @@ impl<'a> Reader<'a> {
         match self.0 {
             Place::Node(node) => match &node.mark {
                 Some(ty) if ty.text == LIST => Ok(true),
-                Some(ty) => {
-                    Err(Fault::new(format!("`({})` is no mark of a plan", visible(ty.text.as_bytes()))).at(ty.span))
-                }
+                Some(ty) => Err(Fault::new(format!(
+                    "`({})` is no mark of a plan",
+                    visible(ty.text.as_bytes())
+                ))
+                .at(ty.span)),
                 None => Ok(false),
             },
             Place::Document(_) | Place::Entry(_) => Ok(false),
@@ -207,13 +268,17 @@ impl<'a> Reader<'a> {
     }
 
     fn items(self) -> Result<Vec<Reader<'a>>, Fault> {
-        let Place::Node(node) = self.0 else { return Err(self.fault("a list is expected here")) };
+        let Place::Node(node) = self.0 else {
+            return Err(self.fault("a list is expected here"));
+        };
         self.is_marked()?;
         if let Some(property) = node.entries.iter().find(|e| e.name.is_some()) {
             return Err(Fault::new("a list is expected here, not a field").at(property.span()));
         }
         let words = node.entries.iter().map(|e| Reader(Place::Entry(e)));
-        let Some(children) = &node.children else { return Ok(words.collect()) };
+        let Some(children) = &node.children else {
+            return Ok(words.collect());
+        };
         if let Some(other) = children.iter().find(|n| n.name.text != "-") {
             return Err(Fault::new("an item of a list begins with `-`").at(other.name.span));
         }
@@ -233,7 +298,9 @@ impl<'a> Reader<'a> {
                 }
                 for entry in &node.entries {
                     let Some(name) = &entry.name else {
-                        return Err(Fault::new("a field is expected here, with its name").at(entry.span()));
+                        return Err(
+                            Fault::new("a field is expected here, with its name").at(entry.span())
+                        );
                     };
                     fields.push((name.text.as_str(), name.span, Reader(Place::Entry(entry))));
                 }
@@ -245,20 +312,32 @@ impl<'a> Reader<'a> {
             Place::Entry(_) => return Err(self.fault("fields are expected here, not a word")),
         };
         for node in children.unwrap_or_default() {
-            fields.push((node.name.text.as_str(), node.name.span, Reader(Place::Node(node))));
+            fields.push((
+                node.name.text.as_str(),
+                node.name.span,
+                Reader(Place::Node(node)),
+            ));
         }
         let mut seen = BTreeSet::new();
         match fields.iter().find(|(name, ..)| !seen.insert(*name)) {
-            Some((name, at, _)) => Err(Fault::new(format!("`{}` is here twice", visible(name.as_bytes()))).at(*at)),
+            Some((name, at, _)) => {
+                Err(Fault::new(format!("`{}` is here twice", visible(name.as_bytes()))).at(*at))
+            }
             None => Ok(fields),
         }
     }
 
     /// Whether this is a list, where its type does not say.
     fn is_list(self) -> Result<bool, Fault> {
-        let Place::Node(node) = self.0 else { return Ok(false) };
+        let Place::Node(node) = self.0 else {
+            return Ok(false);
+        };
         let arguments = node.entries.iter().filter(|e| e.name.is_none()).count();
-        let dashes = || node.children.as_ref().is_some_and(|c| c.first().is_some_and(|n| n.name.text == "-"));
+        let dashes = || {
+            node.children
+                .as_ref()
+                .is_some_and(|c| c.first().is_some_and(|n| n.name.text == "-"))
+        };
         Ok(self.is_marked()? || arguments > 1 || dashes())
     }
 }
@@ -281,7 +360,10 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         }
         let alone = match self.0 {
             Place::Entry(_) => true,
-            Place::Node(node) => node.children.is_none() && matches!(node.entries.as_slice(), [e] if e.name.is_none()),
+            Place::Node(node) => {
+                node.children.is_none()
+                    && matches!(node.entries.as_slice(), [e] if e.name.is_none())
+            }
             Place::Document(_) => false,
         };
         if !alone {
@@ -292,7 +374,11 @@ impl<'de> Deserializer<'de> for Reader<'de> {
             Value::Integer(number) => match i64::try_from(*number) {
                 Ok(number) if number < 0 => visitor.visit_i64(number),
                 Ok(number) => visitor.visit_u64(number.unsigned_abs()),
-                Err(_) => return Err(self.fault(format!("the number {number} is too large or too small here"))),
+                Err(_) => {
+                    return Err(self.fault(format!(
+                        "the number {number} is too large or too small here"
+                    )));
+                }
             },
             Value::Bool(yes) => visitor.visit_bool(*yes),
             Value::Null => return Err(self.fault("a plan has no such value")),
@@ -313,7 +399,9 @@ impl<'de> Deserializer<'de> for Reader<'de> {
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        visitor.visit_str(self.text()?).map_err(|e: Fault| e.at(self.span()))
+        visitor
+            .visit_str(self.text()?)
+            .map_err(|e: Fault| e.at(self.span()))
     }
 
     fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
@@ -328,18 +416,31 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         visitor.visit_some(self)
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Fault> {
-        visitor.visit_newtype_struct(self).map_err(|e: Fault| e.at(self.span()))
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        visitor
+            .visit_newtype_struct(self)
+            .map_err(|e: Fault| e.at(self.span()))
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         let items = self.items()?;
-        visitor.visit_seq(Items(items.into_iter())).map_err(|e: Fault| e.at(self.span()))
+        visitor
+            .visit_seq(Items(items.into_iter()))
+            .map_err(|e: Fault| e.at(self.span()))
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        let fields = Fields { rest: self.fields()?.into_iter(), value: None };
-        visitor.visit_map(fields).map_err(|e: Fault| e.at(self.span()))
+        let fields = Fields {
+            rest: self.fields()?.into_iter(),
+            value: None,
+        };
+        visitor
+            .visit_map(fields)
+            .map_err(|e: Fault| e.at(self.span()))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -358,15 +459,27 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         visitor: V,
     ) -> Result<V::Value, Fault> {
         let variant = match self.0 {
-            Place::Node(node) if node.children.is_some() || node.entries.iter().any(|e| e.name.is_some()) => {
+            Place::Node(node)
+                if node.children.is_some() || node.entries.iter().any(|e| e.name.is_some()) =>
+            {
                 match self.fields()?.as_slice() {
-                    [(name, at, value)] => Variant { name, at: *at, value: Some(*value) },
+                    [(name, at, value)] => Variant {
+                        name,
+                        at: *at,
+                        value: Some(*value),
+                    },
                     _ => return Err(self.fault("exactly one field is expected here")),
                 }
             }
-            _ => Variant { name: self.text()?, at: self.span(), value: None },
+            _ => Variant {
+                name: self.text()?,
+                at: self.span(),
+                value: None,
+            },
         };
-        visitor.visit_enum(variant).map_err(|e: Fault| e.at(self.span()))
+        visitor
+            .visit_enum(variant)
+            .map_err(|e: Fault| e.at(self.span()))
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
@@ -381,9 +494,16 @@ struct Items<'a>(std::vec::IntoIter<Reader<'a>>);
 impl<'de> de::SeqAccess<'de> for Items<'de> {
     type Error = Fault;
 
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Fault> {
-        let Some(reader) = self.0.next() else { return Ok(None) };
-        seed.deserialize(reader).map(Some).map_err(|e| e.at(reader.span()))
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, Fault> {
+        let Some(reader) = self.0.next() else {
+            return Ok(None);
+        };
+        seed.deserialize(reader)
+            .map(Some)
+            .map_err(|e| e.at(reader.span()))
     }
 }
 
@@ -395,14 +515,24 @@ struct Fields<'a> {
 impl<'de> de::MapAccess<'de> for Fields<'de> {
     type Error = Fault;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Fault> {
-        let Some((name, at, value)) = self.rest.next() else { return Ok(None) };
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Fault> {
+        let Some((name, at, value)) = self.rest.next() else {
+            return Ok(None);
+        };
         self.value = Some(value);
-        seed.deserialize(name.into_deserializer()).map(Some).map_err(|e: Fault| e.at(at))
+        seed.deserialize(name.into_deserializer())
+            .map(Some)
+            .map_err(|e: Fault| e.at(at))
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
-        let reader = self.value.take().ok_or_else(|| Fault::new("a value is missing"))?;
+        let reader = self
+            .value
+            .take()
+            .ok_or_else(|| Fault::new("a value is missing"))?;
         seed.deserialize(reader).map_err(|e| e.at(reader.span()))
     }
 }
@@ -435,7 +565,9 @@ impl<'de> de::VariantAccess<'de> for Variant<'de> {
 
     fn unit_variant(self) -> Result<(), Fault> {
         match self.value {
-            Some(_) => Err(Fault::new(format!("`{}` has no value", visible(self.name.as_bytes()))).at(self.at)),
+            Some(_) => Err(
+                Fault::new(format!("`{}` has no value", visible(self.name.as_bytes()))).at(self.at),
+            ),
             None => Ok(()),
         }
     }
@@ -448,7 +580,11 @@ impl<'de> de::VariantAccess<'de> for Variant<'de> {
         self.value()?.deserialize_seq(visitor)
     }
 
-    fn struct_variant<V: Visitor<'de>>(self, _: &'static [&'static str], visitor: V) -> Result<V::Value, Fault> {
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
         self.value()?.deserialize_map(visitor)
     }
 }

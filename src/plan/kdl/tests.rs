@@ -5,16 +5,26 @@ use super::*;
 use crate::arbitrary::run::{plan, step};
 use crate::plan::error;
 
-/// What our reader accepts, the crate reads as the same nodes; what it refuses, it refuses at the first fault.
+/// What our reader accepts, the crate reads as the same nodes; what it refuses, it refuses at the
+/// first fault.
 #[test]
 fn texts() {
     fn same(ours: &[text::Node], theirs: &kdl::KdlDocument) {
         assert_eq!(ours.len(), theirs.nodes().len());
         for (a, b) in ours.iter().zip(theirs.nodes()) {
-            assert_eq!((a.name.text.as_str(), a.entries.len()), (b.name().value(), b.entries().len()));
-            assert_eq!(a.mark.as_ref().map(|m| m.text.as_str()), b.ty().map(|t| t.value()));
+            assert_eq!(
+                (a.name.text.as_str(), a.entries.len()),
+                (b.name().value(), b.entries().len())
+            );
+            assert_eq!(
+                a.mark.as_ref().map(|m| m.text.as_str()),
+                b.ty().map(|t| t.value())
+            );
             for (a, b) in a.entries.iter().zip(b.entries()) {
-                assert_eq!(a.name.as_ref().map(|n| n.text.as_str()), b.name().map(|n| n.value()));
+                assert_eq!(
+                    a.name.as_ref().map(|n| n.text.as_str()),
+                    b.name().map(|n| n.value())
+                );
                 match (&a.value, b.value()) {
                     (Value::Text(a) | Value::Bare(a), kdl::KdlValue::String(b)) => assert_eq!(a, b),
                     (Value::Integer(a), kdl::KdlValue::Integer(b)) => assert_eq!(a, b),
@@ -96,17 +106,77 @@ fn faults_have_their_place() {
     let good = to_kdl(&plan(vec![step("zero"), one]));
     assert!(from_kdl(&good).is_ok(), "{good}");
     for (from, to, code, message, at) in [
-        ("version 2", "version 3", error::VERSION, "this plan has version 3, known are 1 and 2", "3"),
-        ("version 2", "", error::DOCUMENT, "this is no plan: it does not say its version", ""),
-        ("role \"worker\"", "role \"other\"", error::TAMPERED, "the plan says its digest is ", "\"sha256:"),
+        (
+            "version 2",
+            "version 3",
+            error::VERSION,
+            "this plan has version 3, known are 1 and 2",
+            "3",
+        ),
+        (
+            "version 2",
+            "",
+            error::DOCUMENT,
+            "this is no plan: it does not say its version",
+            "",
+        ),
+        (
+            "role \"worker\"",
+            "role \"other\"",
+            error::TAMPERED,
+            "the plan says its digest is ",
+            "\"sha256:",
+        ),
         ("role \"worker\"", "role worker", "", "", ""),
-        ("role \"worker\"", "/* a comment */ role \\\n \"worker\" // here", "", "", ""),
-        ("role \"worker\"", "role 7", error::DOCUMENT, "a text in quotes is expected here", "7"),
-        ("role \"worker\"", "role \"a\" \"b\"", error::DOCUMENT, "a text is expected here, and nothing else", "role"),
-        ("role \"worker\"", "", error::DOCUMENT, "`role` is missing", "request"),
-        ("role \"worker\"", "role \"worker\"\nrole \"worker\"", error::DOCUMENT, "`role` is here twice", "role"),
-        ("role \"worker\"", "role \"worker\"\nrol 1", error::DOCUMENT, "`rol` has no place here", "rol"),
-        ("role \"worker\"", "role (list)\"worker\"", error::DOCUMENT, "a value has no mark in a plan", "list"),
+        (
+            "role \"worker\"",
+            "/* a comment */ role \\\n \"worker\" // here",
+            "",
+            "",
+            "",
+        ),
+        (
+            "role \"worker\"",
+            "role 7",
+            error::DOCUMENT,
+            "a text in quotes is expected here",
+            "7",
+        ),
+        (
+            "role \"worker\"",
+            "role \"a\" \"b\"",
+            error::DOCUMENT,
+            "a text is expected here, and nothing else",
+            "role",
+        ),
+        (
+            "role \"worker\"",
+            "",
+            error::DOCUMENT,
+            "`role` is missing",
+            "request",
+        ),
+        (
+            "role \"worker\"",
+            "role \"worker\"\nrole \"worker\"",
+            error::DOCUMENT,
+            "`role` is here twice",
+            "role",
+        ),
+        (
+            "role \"worker\"",
+            "role \"worker\"\nrol 1",
+            error::DOCUMENT,
+            "`rol` has no place here",
+            "rol",
+        ),
+        (
+            "role \"worker\"",
+            "role (list)\"worker\"",
+            error::DOCUMENT,
+            "a value has no mark in a plan",
+            "list",
+        ),
         (
             "kind=\"run\"",
             "kind=\"runn\"",
@@ -114,8 +184,20 @@ fn faults_have_their_place() {
             "`runn` is none of the words that can stand here",
             "kind=\"runn\"",
         ),
-        ("timeoutMs 60000", "timeoutMs 1.5", error::SYNTAX, "numbers are whole, and written in decimal", "1.5"),
-        ("timeoutMs 60000", "timeoutMs -1", error::DOCUMENT, "the number -1 is too large or too small here", "-1"),
+        (
+            "timeoutMs 60000",
+            "timeoutMs 1.5",
+            error::SYNTAX,
+            "numbers are whole, and written in decimal",
+            "1.5",
+        ),
+        (
+            "timeoutMs 60000",
+            "timeoutMs -1",
+            error::DOCUMENT,
+            "the number -1 is too large or too small here",
+            "-1",
+        ),
         (
             "timeoutMs 60000",
             "timeoutMs",
@@ -123,12 +205,36 @@ fn faults_have_their_place() {
             "a whole number is expected here, and nothing else",
             "timeoutMs",
         ),
-        ("after \"zero\"", "after { x \"zero\"; }", error::DOCUMENT, "an item of a list begins with `-`", "x"),
+        (
+            "after \"zero\"",
+            "after { x \"zero\"; }",
+            error::DOCUMENT,
+            "an item of a list begins with `-`",
+            "x",
+        ),
         ("after \"zero\"", "after { - \"zero\"; }", "", "", ""),
         ("after \"zero\"", "(list)after \"zero\"", "", "", ""),
-        ("after \"zero\"", "(lis)after \"zero\"", error::DOCUMENT, "`(lis)` is no mark of a plan", "lis"),
-        ("dir \".\"", "dir \"../x\"", error::DOCUMENT, "not a path of the repository", "\"../x\""),
-        ("steps {", "<<<<<<< ours\nsteps {", error::CONFLICT, "a merge left a conflict here", "<<<<<<<"),
+        (
+            "after \"zero\"",
+            "(lis)after \"zero\"",
+            error::DOCUMENT,
+            "`(lis)` is no mark of a plan",
+            "lis",
+        ),
+        (
+            "dir \".\"",
+            "dir \"../x\"",
+            error::DOCUMENT,
+            "not a path of the repository",
+            "\"../x\"",
+        ),
+        (
+            "steps {",
+            "<<<<<<< ours\nsteps {",
+            error::CONFLICT,
+            "a merge left a conflict here",
+            "<<<<<<<",
+        ),
     ] {
         assert!(good.contains(from), "{from} in {good}");
         let text = good.replacen(from, to, 1);
@@ -136,7 +242,10 @@ fn faults_have_their_place() {
             Ok(_) => assert_eq!(message, "", "{to}"),
             Err(e) => {
                 let place = e.span.map_or("", |s| &text[s.start..s.end]);
-                assert!(e.error.message.starts_with(message) && place.starts_with(at), "{to}: {e:?} at {place:?}");
+                assert!(
+                    e.error.message.starts_with(message) && place.starts_with(at),
+                    "{to}: {e:?} at {place:?}"
+                );
                 assert_eq!(e.error.code, code, "{to}: {e:?}");
             }
         }

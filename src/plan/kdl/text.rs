@@ -1,14 +1,18 @@
 //! What does a KDL 2 text say, node by node, with the place of each word?
 //!
-//! The one reader of plan files and of locks. It takes time in proportion to the text, counts levels before it goes down one, and
-//! reads a part of KDL 2 (whole numbers, texts on one line) in which there is nothing to guess.
+//! The one reader of plan files and of locks. It takes time in proportion to the text, counts
+//! levels before it goes down one, and reads a part of KDL 2 (whole numbers, texts on one line) in
+//! which there is nothing to guess.
 //!
-//! The `kdl` crate (6.7) writes both files and is the judge of this reader in the tests, but does not read in its place. Its parser
-//! comes to the end of the stack on some hundred `{`, on a comment with a thousand `* /`, on some thousand faults: a guard that keeps
-//! all that from it knows each word and its place, so is a reader already. Behind such a guard it was measured (release build, CPU
-//! time): a plan of 10,000 steps, 4.1 MB, takes the crate 2.0 s, where the whole of `vplan run --plan` before its first step takes
-//! 0.27 s; a lock of 4,300 entries, 0.95 MB, about the largest that is read, 0.37 s, where the whole of `vplan lock --check` takes
-//! 0.04 s (`cargo bench --bench lock`). And it gives no document where a lock is to be read on, behind the marks of a merge.
+//! The `kdl` crate (6.7) writes both files and is the judge of this reader in the tests, but does
+//! not read in its place. Its parser comes to the end of the stack on some hundred `{`, on a
+//! comment with a thousand `* /`, on some thousand faults: a guard that keeps all that from it
+//! knows each word and its place, so is a reader already. Behind such a guard it was measured
+//! (release build, CPU time): a plan of 10,000 steps, 4.1 MB, takes the crate 2.0 s, where the
+//! whole of `vplan run --plan` before its first step takes 0.27 s; a lock of 4,300 entries, 0.95
+//! MB, about the largest that is read, 0.37 s, where the whole of `vplan lock --check` takes 0.04 s
+//! (`cargo bench --bench lock`). And it gives no document where a lock is to be read on, behind the
+//! marks of a merge.
 
 use crate::base::span::Span;
 use crate::base::word::is_unsafe_to_show;
@@ -55,7 +59,9 @@ impl Node {
     /// From the name to the last entry, without the block.
     #[must_use]
     pub fn span(&self) -> Span {
-        self.entries.last().map_or(self.name.span, |last| self.name.span.to(last.at))
+        self.entries
+            .last()
+            .map_or(self.name.span, |last| self.name.span.to(last.at))
     }
 }
 
@@ -76,7 +82,10 @@ impl Entry {
     /// All of it.
     #[must_use]
     pub fn span(&self) -> Span {
-        self.name.as_ref().or(self.mark.as_ref()).map_or(self.at, |first| first.span.to(self.at))
+        self.name
+            .as_ref()
+            .or(self.mark.as_ref())
+            .map_or(self.at, |first| first.span.to(self.at))
     }
 }
 
@@ -101,7 +110,10 @@ pub enum Value {
 /// The first fault.
 pub fn parse(text: &str) -> Result<Vec<Node>, Unreadable> {
     conflicts(text)?;
-    let mut reader = Reader { text, ..Reader::default() };
+    let mut reader = Reader {
+        text,
+        ..Reader::default()
+    };
     let nodes = reader.nodes()?;
     match reader.peek() {
         Some('}') => reader.fail(1, "this `}` closes nothing"),
@@ -126,12 +138,17 @@ pub struct Lines {
     pub stopped: bool,
 }
 
-/// Reads such a text. A line with a fault is left out and reading goes on behind it, until there are more than `most`; messages
-/// call the text `what`.
+/// Reads such a text. A line with a fault is left out and reading goes on behind it, until there
+/// are more than `most`; messages call the text `what`.
 #[must_use]
 pub fn lines(text: &str, what: &'static str, most: usize) -> Lines {
     let at = text.len() - text.strip_prefix('\u{feff}').unwrap_or(text).len();
-    let mut reader = Reader { text, at, flat: Some(what), ..Reader::default() };
+    let mut reader = Reader {
+        text,
+        at,
+        flat: Some(what),
+        ..Reader::default()
+    };
     let (mut nodes, mut junk, mut faults) = (Vec::new(), Vec::new(), Vec::new());
     loop {
         let blanks = reader.blanks(true);
@@ -154,8 +171,20 @@ pub fn lines(text: &str, what: &'static str, most: usize) -> Lines {
             }
         }
     }
-    let Reader { comments, line_ends, stopped, .. } = reader;
-    Lines { nodes, junk, faults, comments, line_ends, stopped }
+    let Reader {
+        comments,
+        line_ends,
+        stopped,
+        ..
+    } = reader;
+    Lines {
+        nodes,
+        junk,
+        faults,
+        comments,
+        line_ends,
+        stopped,
+    }
 }
 
 /// Looks for what `git merge` writes into a file that it could not merge.
@@ -174,19 +203,30 @@ pub fn conflicts(text: &str) -> Result<(), Unreadable> {
 }
 
 fn is_marker(line: &str) -> bool {
-    let marker = |m: &str| line.strip_prefix(m).is_some_and(|r| r.is_empty() || r.starts_with([' ', '\r', '\n']));
-    ["<<<<<<<", ">>>>>>>", "=======", "|||||||"].into_iter().any(marker)
+    let marker = |m: &str| {
+        line.strip_prefix(m)
+            .is_some_and(|r| r.is_empty() || r.starts_with([' ', '\r', '\n']))
+    };
+    ["<<<<<<<", ">>>>>>>", "=======", "|||||||"]
+        .into_iter()
+        .any(marker)
 }
 
 fn conflict(at: usize) -> Unreadable {
     let message = "a merge left a conflict here".to_owned();
-    Unreadable { conflict: true, message, label: "not finished", span: Span::new(at, at + 7) }
+    Unreadable {
+        conflict: true,
+        message,
+        label: "not finished",
+        span: Span::new(at, at + 7),
+    }
 }
 
 /// The first character that nobody sees.
 fn hidden(text: &str) -> Option<(usize, char)> {
     let carriage = |at: usize| text.get(at..).is_some_and(|rest| rest.starts_with("\r\n"));
-    text.char_indices().find(|(at, c)| !matches!(c, '\n' | '\t') && is_unsafe_to_show(*c) && !carriage(*at))
+    text.char_indices()
+        .find(|(at, c)| !matches!(c, '\n' | '\t') && is_unsafe_to_show(*c) && !carriage(*at))
 }
 
 #[derive(Default)]
@@ -214,22 +254,40 @@ impl<'a> Reader<'a> {
 
     fn fail<T>(&self, len: usize, message: impl Into<String>) -> Read<T> {
         let end = self.text.floor_char_boundary(self.at + len);
-        Err(Unreadable { conflict: false, message: message.into(), label: "here", span: Span::new(self.at, end) })
+        Err(Unreadable {
+            conflict: false,
+            message: message.into(),
+            label: "here",
+            span: Span::new(self.at, end),
+        })
     }
 
     fn fail_at<T>(&self, start: usize, message: impl Into<String>) -> Read<T> {
         let span = Span::new(start, self.at);
-        Err(Unreadable { conflict: false, message: message.into(), label: "here", span })
+        Err(Unreadable {
+            conflict: false,
+            message: message.into(),
+            label: "here",
+            span,
+        })
     }
 
     fn unclosed<T>(&self, len: usize, message: &str) -> Read<T> {
-        self.fail(len, message).map_err(|e| Unreadable { label: "begins here", ..e })
+        self.fail(len, message).map_err(|e| Unreadable {
+            label: "begins here",
+            ..e
+        })
     }
 
     /// Something else than the word or blank that must stand here.
     fn unexpected<T>(&self, message: &str) -> Read<T> {
         if self.newline() == 0 {
-            self.shown(self.rest().get(..self.peek().map_or(0, char::len_utf8)).unwrap_or_default(), 0)?;
+            self.shown(
+                self.rest()
+                    .get(..self.peek().map_or(0, char::len_utf8))
+                    .unwrap_or_default(),
+                0,
+            )?;
         }
         match (self.peek(), self.flat) {
             (Some('{' | '}'), Some(what)) => self.fail(1, format!("{what} has no blocks")),
@@ -244,17 +302,30 @@ impl<'a> Reader<'a> {
 
     /// That this part of the text, so far from here, has no character that nobody sees.
     fn shown(&self, part: &str, from: usize) -> Read<()> {
-        let Some((at, c)) = hidden(part) else { return Ok(()) };
+        let Some((at, c)) = hidden(part) else {
+            return Ok(());
+        };
         let code = u32::from(c);
-        let message = format!("the character U+{code:04X}, which nobody sees, must be written `\\u{{{code:x}}}`");
+        let message = format!(
+            "the character U+{code:04X}, which nobody sees, must be written `\\u{{{code:x}}}`"
+        );
         let start = self.at + from + at;
         let span = Span::new(start, start + c.len_utf8());
-        Err(Unreadable { conflict: false, message, label: "this one", span })
+        Err(Unreadable {
+            conflict: false,
+            message,
+            label: "this one",
+            span,
+        })
     }
 
     /// Bytes of the line end that stands here.
     fn newline(&self) -> usize {
-        if self.rest().starts_with("\r\n") { 2 } else { usize::from(self.rest().starts_with('\n')) }
+        if self.rest().starts_with("\r\n") {
+            2
+        } else {
+            usize::from(self.rest().starts_with('\n'))
+        }
     }
 
     fn line_end(&mut self) {
@@ -267,7 +338,12 @@ impl<'a> Reader<'a> {
     fn skip_line(&mut self, from: usize) {
         self.at = self.at.max(from);
         loop {
-            let line = self.rest().split('\n').next().unwrap_or_default().trim_end_matches('\r');
+            let line = self
+                .rest()
+                .split('\n')
+                .next()
+                .unwrap_or_default()
+                .trim_end_matches('\r');
             self.at += line.len();
             if !line.trim_end_matches([' ', '\t']).ends_with('\\') || self.newline() == 0 {
                 return;
@@ -288,7 +364,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A node, or what is none: one behind `/-`, the `;` that an edit of a lock leaves where a node was.
+    /// A node, or what is none: one behind `/-`, the `;` that an edit of a lock leaves where a node
+    /// was.
     fn statement(&mut self) -> Read<Option<Node>> {
         if self.peek() == Some(';') {
             if self.flat.is_none() {
@@ -300,8 +377,16 @@ impl<'a> Reader<'a> {
         let dropped = self.slashdash(true)?;
         let node = self.node()?;
         // The crate does not take a `;` here, whatever KDL says.
-        if dropped && self.text.get(..self.at).is_some_and(|read| read.ends_with(';')) {
-            return self.fail_at(node.name.span.start, "a node that is left out ends with its line");
+        if dropped
+            && self
+                .text
+                .get(..self.at)
+                .is_some_and(|read| read.ends_with(';'))
+        {
+            return self.fail_at(
+                node.name.span.start,
+                "a node that is left out ends with its line",
+            );
         }
         Ok((!dropped).then_some(node))
     }
@@ -322,7 +407,12 @@ impl<'a> Reader<'a> {
     fn node(&mut self) -> Read<Node> {
         let mark = self.mark()?;
         let name = self.name()?;
-        let mut node = Node { mark, name, entries: Vec::new(), children: None };
+        let mut node = Node {
+            mark,
+            name,
+            entries: Vec::new(),
+            children: None,
+        };
         loop {
             let blank = self.blanks(false)?;
             match self.peek() {
@@ -348,7 +438,8 @@ impl<'a> Reader<'a> {
                     return self.fail_at(node.name.span.start, "this node has two blocks");
                 }
                 self.blanks(false)?;
-                let ends = matches!(self.peek(), None | Some('}' | ';' | '{' | '/')) || self.newline() > 0;
+                let ends =
+                    matches!(self.peek(), None | Some('}' | ';' | '{' | '/')) || self.newline() > 0;
                 if !ends {
                     return self.unexpected("a line end or `;` is expected behind a block");
                 }
@@ -388,14 +479,24 @@ impl<'a> Reader<'a> {
         let at = Span::new(start, self.at);
         let behind = self.rest().trim_start_matches([' ', '\t']);
         let Some(behind) = behind.strip_prefix('=').filter(|_| mark.is_none()) else {
-            return Ok(Entry { name: None, mark, value, at });
+            return Ok(Entry {
+                name: None,
+                mark,
+                value,
+                at,
+            });
         };
         let name = self.named(value, start)?;
         self.at = self.text.len() - behind.trim_start_matches([' ', '\t']).len();
         let mark = self.mark()?;
         let start = self.at;
         let value = self.value()?;
-        Ok(Entry { name: Some(name), mark, value, at: Span::new(start, self.at) })
+        Ok(Entry {
+            name: Some(name),
+            mark,
+            value,
+            at: Span::new(start, self.at),
+        })
     }
 
     fn name(&mut self) -> Read<Name> {
@@ -406,8 +507,13 @@ impl<'a> Reader<'a> {
 
     fn named(&self, value: Value, start: usize) -> Read<Name> {
         match value {
-            Value::Text(text) | Value::Bare(text) => Ok(Name { text, span: Span::new(start, self.at) }),
-            Value::Integer(_) | Value::Bool(_) | Value::Null => self.fail_at(start, "a name is expected here"),
+            Value::Text(text) | Value::Bare(text) => Ok(Name {
+                text,
+                span: Span::new(start, self.at),
+            }),
+            Value::Integer(_) | Value::Bool(_) | Value::Null => {
+                self.fail_at(start, "a name is expected here")
+            }
         }
     }
 
@@ -426,8 +532,8 @@ impl<'a> Reader<'a> {
         Ok(Some(name))
     }
 
-    /// Blanks and comments, line ends too if they mean nothing here. Whether there were any. At a fault the reader stays in
-    /// front of it.
+    /// Blanks and comments, line ends too if they mean nothing here. Whether there were any. At a
+    /// fault the reader stays in front of it.
     fn blanks(&mut self, lines: bool) -> Read<bool> {
         let start = self.at;
         loop {
@@ -449,7 +555,9 @@ impl<'a> Reader<'a> {
     }
 
     fn begins_line(&self) -> bool {
-        self.text.get(..self.at).is_some_and(|before| before.is_empty() || before.ends_with(['\n', '\u{feff}']))
+        self.text
+            .get(..self.at)
+            .is_some_and(|before| before.is_empty() || before.ends_with(['\n', '\u{feff}']))
     }
 
     /// A line that goes on.
@@ -468,7 +576,10 @@ impl<'a> Reader<'a> {
             } else {
                 self.at = start;
                 let fault = self.fail(1, "`\\` stands at the end of a line");
-                return fault.map_err(|e| Unreadable { label: "something follows", ..e });
+                return fault.map_err(|e| Unreadable {
+                    label: "something follows",
+                    ..e
+                });
             }
         }
     }
@@ -478,7 +589,10 @@ impl<'a> Reader<'a> {
         let length = if rest.starts_with("//") {
             let line = rest.split('\n').next().unwrap_or_default();
             let ends = line.len() < rest.len();
-            line.strip_suffix('\r').filter(|_| ends).unwrap_or(line).len()
+            line.strip_suffix('\r')
+                .filter(|_| ends)
+                .unwrap_or(line)
+                .len()
         } else {
             let Some(length) = comment_length(rest) else {
                 self.stopped = true;
@@ -502,9 +616,13 @@ impl<'a> Reader<'a> {
         if hashes > 0 && rest.get(hashes..).is_some_and(|r| r.starts_with('"')) {
             return self.raw(hashes).map(Value::Text);
         }
-        let ends = |c: char| c.is_whitespace() || "\\/(){}[];\"=,<>".contains(c) || is_unsafe_to_show(c);
+        let ends =
+            |c: char| c.is_whitespace() || "\\/(){}[];\"=,<>".contains(c) || is_unsafe_to_show(c);
         let word = rest.split(ends).next().unwrap_or_default();
-        let begins = |at: usize| word.get(at..).is_some_and(|w| w.starts_with(|c: char| c.is_ascii_digit()));
+        let begins = |at: usize| {
+            word.get(at..)
+                .is_some_and(|w| w.starts_with(|c: char| c.is_ascii_digit()))
+        };
         let sign = usize::from(word.starts_with(['+', '-']));
         self.at += word.len();
         if begins(sign) {
@@ -572,10 +690,19 @@ impl<'a> Reader<'a> {
             Some('f') => '\u{c}',
             Some('s') => ' ',
             Some('u') => {
-                let digits = rest.strip_prefix("u{").and_then(|r| r.split_once('}')).map(|(digits, _)| digits);
-                let digits = digits.filter(|d| (1..=6).contains(&d.len()) && d.bytes().all(|b| b.is_ascii_hexdigit()));
-                let found = digits.and_then(|d| Some((d.len(), char::from_u32(u32::from_str_radix(d, 16).ok()?)?)));
-                let Some((len, c)) = found else { return self.fail(3, "no character has this number") };
+                let digits = rest
+                    .strip_prefix("u{")
+                    .and_then(|r| r.split_once('}'))
+                    .map(|(digits, _)| digits);
+                let digits = digits.filter(|d| {
+                    (1..=6).contains(&d.len()) && d.bytes().all(|b| b.is_ascii_hexdigit())
+                });
+                let found = digits.and_then(|d| {
+                    Some((d.len(), char::from_u32(u32::from_str_radix(d, 16).ok()?)?))
+                });
+                let Some((len, c)) = found else {
+                    return self.fail(3, "no character has this number");
+                };
                 self.at += len + 4;
                 return Ok(c);
             }
@@ -590,9 +717,17 @@ impl<'a> Reader<'a> {
         let close = format!("\"{}", "#".repeat(hashes));
         let inner = self.rest().get(hashes + 1..).unwrap_or_default();
         if inner.starts_with("\"\"") {
-            return self.fail(hashes + 3, "a text stands on one line here, in one pair of quotes");
+            return self.fail(
+                hashes + 3,
+                "a text stands on one line here, in one pair of quotes",
+            );
         }
-        match inner.split('\n').next().unwrap_or_default().split_once(&close) {
+        match inner
+            .split('\n')
+            .next()
+            .unwrap_or_default()
+            .split_once(&close)
+        {
             Some((text, _)) => {
                 self.shown(text, hashes + 1)?;
                 self.at += hashes + 1 + text.len() + close.len();

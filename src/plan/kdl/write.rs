@@ -41,9 +41,20 @@ const FIRST: &[&str] = &[
     "timeoutMs",
 ];
 /// Fields that stand behind the `-` of an item even when others stand below.
-const TITLES: &[&str] =
-    &["id", "kind", "condition", "path", "status", "question", "name", "recoveryRule", "glob", "tier"];
-/// Fields whose type depends on what is written: a list of one word or none is marked in them, and below them.
+const TITLES: &[&str] = &[
+    "id",
+    "kind",
+    "condition",
+    "path",
+    "status",
+    "question",
+    "name",
+    "recoveryRule",
+    "glob",
+    "tier",
+];
+/// Fields whose type depends on what is written: a list of one word or none is marked in them, and
+/// below them.
 pub(super) const UNTYPED: &[&str] = &["answer", "chain", "items"];
 /// The mark.
 pub(super) const LIST: &str = "list";
@@ -64,17 +75,28 @@ pub fn to_kdl(plan: &Plan) -> String {
 }
 
 fn ordered(fields: &Map<String, Value>) -> Vec<(&str, &Value)> {
-    let mut list: Vec<(&str, &Value)> = fields.iter().map(|(key, value)| (key.as_str(), value)).collect();
-    list.sort_by_key(|(key, _)| (FIRST.iter().position(|f| f == key).unwrap_or(FIRST.len()), *key));
+    let mut list: Vec<(&str, &Value)> = fields
+        .iter()
+        .map(|(key, value)| (key.as_str(), value))
+        .collect();
+    list.sort_by_key(|(key, _)| {
+        (
+            FIRST.iter().position(|f| f == key).unwrap_or(FIRST.len()),
+            *key,
+        )
+    });
     list
 }
 
-/// INVARIANT (depth): a plan nests a handful of levels (steps, reasons, a chain in a chain), so this recursion is bounded by
-/// its types.
+/// INVARIANT (depth): a plan nests a handful of levels (steps, reasons, a chain in a chain), so
+/// this recursion is bounded by its types.
 fn node(out: &mut String, depth: usize, name: &str, value: &Value, untyped: bool) {
     let untyped = untyped || UNTYPED.contains(&name);
     let mut node = KdlNode::new(word(name));
-    node.set_format(KdlNodeFormat { leading: " ".repeat(4 * depth), ..KdlNodeFormat::default() });
+    node.set_format(KdlNodeFormat {
+        leading: " ".repeat(4 * depth),
+        ..KdlNodeFormat::default()
+    });
     let mut below: Option<Vec<(&str, &Value)>> = None;
     match value {
         Value::Array(items) => {
@@ -91,10 +113,14 @@ fn node(out: &mut String, depth: usize, name: &str, value: &Value, untyped: bool
         }
         Value::Object(fields) => {
             let mut rest = ordered(fields);
-            let inline = rest.iter().filter(|(_, v)| is_scalar(v)).map(|(key, value)| scalar(Some(key), value));
+            let inline = rest
+                .iter()
+                .filter(|(_, v)| is_scalar(v))
+                .map(|(key, value)| scalar(Some(key), value));
             let mut inline: Vec<KdlEntry> = inline.collect();
             let width = node.to_string().len() + inline.iter().map(width).sum::<usize>();
-            if fields.is_empty() || inline.len() < fields.len() || width > COLUMNS || name == "env" {
+            if fields.is_empty() || inline.len() < fields.len() || width > COLUMNS || name == "env"
+            {
                 let is_title = |key: &str| name == "-" && TITLES.contains(&key);
                 inline.retain(|entry| entry.name().is_some_and(|name| is_title(name.value())));
                 rest.retain(|(key, value)| !(is_title(key) && is_scalar(value)));
@@ -109,7 +135,9 @@ fn node(out: &mut String, depth: usize, name: &str, value: &Value, untyped: bool
         Some(nodes) if nodes.is_empty() => out.push_str(" {}"),
         Some(nodes) => {
             out.push_str(" {\n");
-            nodes.into_iter().for_each(|(name, value)| self::node(out, depth + 1, name, value, untyped));
+            nodes
+                .into_iter()
+                .for_each(|(name, value)| self::node(out, depth + 1, name, value, untyped));
             out.push_str(&" ".repeat(4 * depth));
             out.push('}');
         }
@@ -130,16 +158,27 @@ fn scalar(name: Option<&str>, said: &Value) -> KdlEntry {
     match said {
         Value::String(text) => value(name, text.as_str(), quoted(text, is_odd)),
         Value::Bool(yes) => value(name, *yes, format!("#{yes}")),
-        Value::Number(number) => value(name, number.as_i128().unwrap_or_default(), number.to_string()),
-        Value::Null | Value::Array(_) | Value::Object(_) => value(name, KdlValue::Null, "#null".to_owned()),
+        Value::Number(number) => value(
+            name,
+            number.as_i128().unwrap_or_default(),
+            number.to_string(),
+        ),
+        Value::Null | Value::Array(_) | Value::Object(_) => {
+            value(name, KdlValue::Null, "#null".to_owned())
+        }
     }
 }
 
-/// A value, written as `repr`: the crate leaves out quotes where it can, and we do not, so that each value of a kind looks alike.
+/// A value, written as `repr`: the crate leaves out quotes where it can, and we do not, so that
+/// each value of a kind looks alike.
 pub(crate) fn value(name: Option<&str>, said: impl Into<KdlValue>, repr: String) -> KdlEntry {
     let mut entry = KdlEntry::new(said);
     entry.set_name(name.map(word));
-    entry.set_format(KdlEntryFormat { leading: " ".to_owned(), value_repr: repr, ..KdlEntryFormat::default() });
+    entry.set_format(KdlEntryFormat {
+        leading: " ".to_owned(),
+        value_repr: repr,
+        ..KdlEntryFormat::default()
+    });
     entry
 }
 
@@ -150,7 +189,11 @@ fn word(name: &str) -> KdlIdentifier {
     let keyword = matches!(name, "true" | "false" | "null" | "inf" | "nan");
     let bare = begins && name.chars().all(plain) && !keyword;
     let mut word = KdlIdentifier::from(name);
-    word.set_repr(if bare { name.to_owned() } else { quoted(name, is_odd) });
+    word.set_repr(if bare {
+        name.to_owned()
+    } else {
+        quoted(name, is_odd)
+    });
     word
 }
 

@@ -1,12 +1,14 @@
-//! Which order follows from what checks make, clean and ask for? It gives way to `needs` and `sequence`.
+//! Which order follows from what checks make, clean and ask for? It gives way to `needs` and
+//! `sequence`.
 
 use super::graph::{Graph, positions};
 use super::{Bundle, MANY};
 use crate::base::glob::{Glob, overlap};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The artifact constraints between nodes: who cleans before who produces, who produces before who requires, where globs
-/// overlap. Each list has the patterns of one setting, with the node they belong to.
+/// The artifact constraints between nodes: who cleans before who produces, who produces before who
+/// requires, where globs overlap. Each list has the patterns of one setting, with the node they
+/// belong to.
 #[must_use]
 pub fn artifact_bundles(effects: &[Effects]) -> Vec<Bundle> {
     let cleans = by_glob(effects, |e| e.cleans);
@@ -38,25 +40,42 @@ fn by_glob<'a>(effects: &[Effects<'a>], of: impl Fn(&Effects<'a>) -> &'a [Glob])
             nodes.entry(glob).or_default().push(node);
         }
     }
-    nodes.into_iter().map(|(glob, nodes)| (overlap::Shape::new(glob), nodes)).unzip()
+    nodes
+        .into_iter()
+        .map(|(glob, nodes)| (overlap::Shape::new(glob), nodes))
+        .unzip()
 }
 
 fn between((a, a_nodes): &ByGlob, (b, b_nodes): &ByGlob) -> Vec<Bundle> {
     let nodes = |indices: &[usize], of: &[Vec<usize>]| {
-        let all: BTreeSet<usize> = indices.iter().filter_map(|i| of.get(*i)).flatten().copied().collect();
+        let all: BTreeSet<usize> = indices
+            .iter()
+            .filter_map(|i| of.get(*i))
+            .flatten()
+            .copied()
+            .collect();
         all.into_iter().collect()
     };
     let groups = overlap::groups(a, b).into_iter();
-    groups.map(|(i, j)| Bundle { before: nodes(&i, a_nodes), after: nodes(&j, b_nodes) }).collect()
+    groups
+        .map(|(i, j)| Bundle {
+            before: nodes(&i, a_nodes),
+            after: nodes(&j, b_nodes),
+        })
+        .collect()
 }
 
 /// Adds what contradicts nothing; the result is what was added.
 ///
-/// A pair can only contradict what is on a circle with it, once all that is wished for is in: all other pairs stay, and as
-/// groups. Of two checks that each clean what the other produces nothing is said. What `needs` and `sequence` turn round goes,
-/// pair by pair; where several pairs contradict each other only together, the earlier ones in base order stay.
+/// A pair can only contradict what is on a circle with it, once all that is wished for is in: all
+/// other pairs stay, and as groups. Of two checks that each clean what the other produces nothing
+/// is said. What `needs` and `sequence` turn round goes, pair by pair; where several pairs
+/// contradict each other only together, the earlier ones in base order stay.
 pub(super) fn add(graph: &mut Graph, tiers: &[u8], wishes: &[Bundle]) -> Vec<Bundle> {
-    let wishes: Vec<Bundle> = wishes.iter().flat_map(|bundle| split(bundle, tiers)).collect();
+    let wishes: Vec<Bundle> = wishes
+        .iter()
+        .flat_map(|bundle| split(bundle, tiers))
+        .collect();
     let mut all = graph.clone();
     wishes.iter().for_each(|bundle| all.bundle(bundle));
     let circles = all.circles();
@@ -85,60 +104,115 @@ pub(super) fn add(graph: &mut Graph, tiers: &[u8], wishes: &[Bundle]) -> Vec<Bun
         }
         let free = |nodes: &[usize], own: Option<usize>| {
             let stays = |node: &&usize| {
-                circle(node).filter(|c| inside.contains_key(c)).is_none_or(|c| own.is_some_and(|own| own != c))
+                circle(node)
+                    .filter(|c| inside.contains_key(c))
+                    .is_none_or(|c| own.is_some_and(|own| own != c))
             };
             nodes.iter().filter(stays).copied().collect::<Vec<usize>>()
         };
-        // Those that are on no circle with another before all, and those that are on one before all that are not on it.
-        let mut parts = vec![Bundle { before: free(&bundle.before, None), after: bundle.after.clone() }];
+        // Those that are on no circle with another before all, and those that are on one before all
+        // that are not on it.
+        let mut parts = vec![Bundle {
+            before: free(&bundle.before, None),
+            after: bundle.after.clone(),
+        }];
         for (number, both) in inside.iter() {
-            parts.push(Bundle { before: both.before.clone(), after: free(&bundle.after, Some(*number)) });
+            parts.push(Bundle {
+                before: both.before.clone(),
+                after: free(&bundle.after, Some(*number)),
+            });
         }
-        added.extend(parts.into_iter().filter(|part| !part.before.is_empty() && !part.after.is_empty()));
+        added.extend(
+            parts
+                .into_iter()
+                .filter(|part| !part.before.is_empty() && !part.after.is_empty()),
+        );
         open.extend(inside.into_values());
     }
     added.extend(resolve(graph, tiers, &open, &added));
     added
 }
 
-/// What of a bundle is possible: no node before itself, or before one of an earlier tier. Nodes that are on both sides contradict each other,
-/// so that they are by themselves.
+/// What of a bundle is possible: no node before itself, or before one of an earlier tier. Nodes
+/// that are on both sides contradict each other, so that they are by themselves.
 fn split(bundle: &Bundle, tiers: &[u8]) -> Vec<Bundle> {
     let tier = |node: &usize| tiers.get(*node).copied().unwrap_or(0);
     let after: BTreeSet<usize> = bundle.after.iter().copied().collect();
-    let (both, before): (Vec<usize>, Vec<usize>) = bundle.before.iter().partition(|a| after.contains(a));
+    let (both, before): (Vec<usize>, Vec<usize>) =
+        bundle.before.iter().partition(|a| after.contains(a));
     let is_both: BTreeSet<usize> = both.iter().copied().collect();
     let mut parts = Vec::new();
     for low in 0..=2_u8 {
-        let of = |nodes: &[usize]| nodes.iter().filter(|n| tier(n) == low).copied().collect::<Vec<usize>>();
-        let to = |fits: &dyn Fn(&usize) -> bool| {
-            bundle.after.iter().filter(|b| tier(b) >= low && fits(b)).copied().collect::<Vec<usize>>()
+        let of = |nodes: &[usize]| {
+            nodes
+                .iter()
+                .filter(|n| tier(n) == low)
+                .copied()
+                .collect::<Vec<usize>>()
         };
-        parts.push(Bundle { before: of(&before), after: to(&|_| true) });
-        parts.push(Bundle { before: of(&both), after: to(&|b| tier(b) > low || !is_both.contains(b)) });
-        parts.push(Bundle { before: of(&both), after: of(&both) });
+        let to = |fits: &dyn Fn(&usize) -> bool| {
+            bundle
+                .after
+                .iter()
+                .filter(|b| tier(b) >= low && fits(b))
+                .copied()
+                .collect::<Vec<usize>>()
+        };
+        parts.push(Bundle {
+            before: of(&before),
+            after: to(&|_| true),
+        });
+        parts.push(Bundle {
+            before: of(&both),
+            after: to(&|b| tier(b) > low || !is_both.contains(b)),
+        });
+        parts.push(Bundle {
+            before: of(&both),
+            after: of(&both),
+        });
     }
     parts.retain(|part| {
-        !part.before.is_empty() && !part.after.is_empty() && (part.before != part.after || part.before.len() > 1)
+        !part.before.is_empty()
+            && !part.after.is_empty()
+            && (part.before != part.after || part.before.len() > 1)
     });
     parts
 }
 
-/// Of what may contradict each other, what stays. `graph` gets all of it, and what was `added` before.
+/// Of what may contradict each other, what stays. `graph` gets all of it, and what was `added`
+/// before.
 fn resolve(graph: &mut Graph, tiers: &[u8], open: &[Bundle], added: &[Bundle]) -> Vec<Bundle> {
     let hard = graph.sort(tiers);
     let position = positions(&hard);
     let at = |node: &usize| position.get(*node).copied().unwrap_or(0);
     let mut stay = Vec::new();
-    if open.iter().map(|b| b.before.len() * b.after.len()).sum::<usize>() > MANY {
+    if open
+        .iter()
+        .map(|b| b.before.len() * b.after.len())
+        .sum::<usize>()
+        > MANY
+    {
         // Too many to be looked at one by one: the order without them decides.
-        open.iter().for_each(|bundle| in_order(bundle, &at, &mut stay));
-        added.iter().chain(&stay).for_each(|bundle| graph.bundle(bundle));
+        open.iter()
+            .for_each(|bundle| in_order(bundle, &at, &mut stay));
+        added
+            .iter()
+            .chain(&stay)
+            .for_each(|bundle| graph.bundle(bundle));
         return stay;
     }
-    let pairs = open.iter().flat_map(|bundle| bundle.before.iter().flat_map(|a| bundle.after.iter().map(|b| (*a, *b))));
+    let pairs = open.iter().flat_map(|bundle| {
+        bundle
+            .before
+            .iter()
+            .flat_map(|a| bundle.after.iter().map(|b| (*a, *b)))
+    });
     let mut pairs: BTreeSet<(usize, usize)> = pairs.filter(|(a, b)| a != b).collect();
-    let mutual: Vec<(usize, usize)> = pairs.iter().filter(|(a, b)| pairs.contains(&(*b, *a))).copied().collect();
+    let mutual: Vec<(usize, usize)> = pairs
+        .iter()
+        .filter(|(a, b)| pairs.contains(&(*b, *a)))
+        .copied()
+        .collect();
     for pair in mutual {
         pairs.remove(&pair);
     }
@@ -151,7 +225,10 @@ fn resolve(graph: &mut Graph, tiers: &[u8], open: &[Bundle], added: &[Bundle]) -
     for (a, b) in pairs {
         if fits || !graph.reaches(b, a) {
             graph.edge(a, b);
-            stay.push(Bundle { before: vec![a], after: vec![b] });
+            stay.push(Bundle {
+                before: vec![a],
+                after: vec![b],
+            });
         }
     }
     stay
@@ -165,13 +242,22 @@ fn in_order(bundle: &Bundle, at: &impl Fn(&usize) -> usize, into: &mut Vec<Bundl
     let (early, late) = nodes.split_at(nodes.len() / 2);
     let part = |nodes: &[usize], own: &[usize]| {
         let nodes: BTreeSet<&usize> = nodes.iter().collect();
-        own.iter().filter(|n| nodes.contains(n)).copied().collect::<Vec<usize>>()
+        own.iter()
+            .filter(|n| nodes.contains(n))
+            .copied()
+            .collect::<Vec<usize>>()
     };
     let (before, after) = (part(early, &bundle.before), part(late, &bundle.after));
     if !before.is_empty() && !after.is_empty() {
-        into.push(Bundle { before: before.clone(), after: after.clone() });
+        into.push(Bundle {
+            before: before.clone(),
+            after: after.clone(),
+        });
     }
-    for (before, after) in [(before, part(early, &bundle.after)), (part(late, &bundle.before), after)] {
+    for (before, after) in [
+        (before, part(early, &bundle.after)),
+        (part(late, &bundle.before), after),
+    ] {
         if !before.is_empty() && !after.is_empty() && nodes.len() > 1 {
             in_order(&Bundle { before, after }, at, into);
         }

@@ -1,4 +1,5 @@
-//! Which node comes before which, as a graph that stays as large as what is said: "each of these before each of those" is one node.
+//! Which node comes before which, as a graph that stays as large as what is said: "each of these
+//! before each of those" is one node.
 
 use super::Bundle;
 use std::cmp::Reverse;
@@ -17,7 +18,11 @@ pub(super) struct Graph {
 
 impl Graph {
     pub fn new(real: usize) -> Self {
-        Self { real, next: vec![Vec::new(); real], previous: vec![Vec::new(); real] }
+        Self {
+            real,
+            next: vec![Vec::new(); real],
+            previous: vec![Vec::new(); real],
+        }
     }
 
     pub fn edge(&mut self, from: usize, to: usize) {
@@ -39,7 +44,10 @@ impl Graph {
         let middle = self.next.len();
         self.next.push(Vec::with_capacity(bundle.after.len()));
         self.previous.push(Vec::with_capacity(bundle.before.len()));
-        bundle.before.iter().for_each(|from| self.edge(*from, middle));
+        bundle
+            .before
+            .iter()
+            .for_each(|from| self.edge(*from, middle));
         bundle.after.iter().for_each(|to| self.edge(middle, *to));
     }
 
@@ -63,13 +71,19 @@ impl Graph {
         self.following([from]).get(to).copied().unwrap_or(false)
     }
 
-    /// Of each node the number of its strongly connected component, where that has more than one node.
+    /// Of each node the number of its strongly connected component, where that has more than one
+    /// node.
     pub fn circles(&self) -> Vec<Option<usize>> {
-        // Nodes in the order in which they are left, walking forwards; then backwards from the last of them (Kosaraju).
+        // Nodes in the order in which they are left, walking forwards; then backwards from the last
+        // of them (Kosaraju).
         let count = self.next.len();
         let (mut seen, mut left) = (vec![false; count], Vec::with_capacity(count));
         for start in 0..count {
-            let mut stack = if mark(&mut seen, start) { vec![(start, 0)] } else { Vec::new() };
+            let mut stack = if mark(&mut seen, start) {
+                vec![(start, 0)]
+            } else {
+                Vec::new()
+            };
             while let Some((node, at)) = stack.last_mut() {
                 match self.next.get(*node).and_then(|next| next.get(*at)).copied() {
                     Some(to) => {
@@ -87,21 +101,34 @@ impl Graph {
         }
         let (mut seen, mut circles) = (vec![false; count], vec![None; count]);
         for start in left.into_iter().rev() {
-            let mut stack = if mark(&mut seen, start) { vec![start] } else { continue };
+            let mut stack = if mark(&mut seen, start) {
+                vec![start]
+            } else {
+                continue;
+            };
             let mut members = Vec::new();
             while let Some(node) = stack.pop() {
                 members.push(node);
-                stack.extend(self.previous.get(node).into_iter().flatten().filter(|from| mark(&mut seen, **from)));
+                stack.extend(
+                    self.previous
+                        .get(node)
+                        .into_iter()
+                        .flatten()
+                        .filter(|from| mark(&mut seen, **from)),
+                );
             }
             if members.len() > 1 {
-                members.iter().filter_map(|m| circles.get_mut(*m).map(|c| *c = Some(start))).for_each(drop);
+                members
+                    .iter()
+                    .filter_map(|m| circles.get_mut(*m).map(|c| *c = Some(start)))
+                    .for_each(drop);
             }
         }
         circles
     }
 
-    /// By tier, then topologically, ties by index. Total also on a circle, which no validated contract has: then its first
-    /// node goes first.
+    /// By tier, then topologically, ties by index. Total also on a circle, which no validated
+    /// contract has: then its first node goes first.
     pub fn sort(&self, tiers: &[u8]) -> Vec<usize> {
         let mut degrees: Vec<usize> = self.previous.iter().map(Vec::len).collect();
         let key = |node: usize| Reverse((tiers.get(node).copied().unwrap_or(0), node));
@@ -138,7 +165,11 @@ impl Graph {
                 if let Some(degree) = degrees.get_mut(*to) {
                     *degree = degree.saturating_sub(1);
                     if *degree == 0 {
-                        if *to < self.real { heap.push(key(*to)) } else { virtual_ready.push(*to) }
+                        if *to < self.real {
+                            heap.push(key(*to))
+                        } else {
+                            virtual_ready.push(*to)
+                        }
                     }
                 }
             }
@@ -149,16 +180,27 @@ impl Graph {
 
 fn walk(edges: &[Vec<usize>], from: impl IntoIterator<Item = usize>) -> Vec<bool> {
     let mut seen = vec![false; edges.len()];
-    let mut stack: Vec<usize> = from.into_iter().filter(|node| mark(&mut seen, *node)).collect();
+    let mut stack: Vec<usize> = from
+        .into_iter()
+        .filter(|node| mark(&mut seen, *node))
+        .collect();
     while let Some(node) = stack.pop() {
-        stack.extend(edges.get(node).into_iter().flatten().filter(|to| mark(&mut seen, **to)));
+        stack.extend(
+            edges
+                .get(node)
+                .into_iter()
+                .flatten()
+                .filter(|to| mark(&mut seen, **to)),
+        );
     }
     seen
 }
 
 /// Sets a flag; whether it was not set.
 fn mark(flags: &mut [bool], at: usize) -> bool {
-    flags.get_mut(at).is_some_and(|flag| !std::mem::replace(flag, true))
+    flags
+        .get_mut(at)
+        .is_some_and(|flag| !std::mem::replace(flag, true))
 }
 /// For each node its position in an order.
 pub(super) fn positions(order: &[usize]) -> Vec<usize> {

@@ -1,4 +1,5 @@
-//! What prepares runs first: `setup`, and the commands of the request. The weakest order of all: it gives way to every other.
+//! What prepares runs first: `setup`, and the commands of the request. The weakest order of all: it
+//! gives way to every other.
 
 use super::graph::Graph;
 use super::{Bundle, Constraints};
@@ -7,13 +8,15 @@ use std::collections::BTreeMap;
 /// What prepares what, beside `Constraints::setup`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preparing {
-    /// Of each node the file that it is defined in: 0 is the contract, others are its imports. None of what no file defines.
+    /// Of each node the file that it is defined in: 0 is the contract, others are its imports.
+    /// None of what no file defines.
     pub files: Vec<Option<usize>>,
     /// Of each import, from 1, the file that imports it; that is an earlier one.
     pub importers: Vec<usize>,
     /// The nodes that the request's commands are, in their order.
     pub list: Vec<usize>,
-    /// How many nodes, from the first, are commands of the request and nothing else, all of tier 0. They come before everything.
+    /// How many nodes, from the first, are commands of the request and nothing else, all of tier
+    /// 0. They come before everything.
     pub alone: usize,
 }
 
@@ -24,15 +27,24 @@ impl Preparing {
 
     /// A file and all that import it, directly or not.
     fn upwards(&self, file: usize) -> impl Iterator<Item = usize> {
-        let importer = |file: &usize| self.importers.get(file.checked_sub(1)?).copied().filter(|up| up < file);
+        let importer = |file: &usize| {
+            self.importers
+                .get(file.checked_sub(1)?)
+                .copied()
+                .filter(|up| up < file)
+        };
         std::iter::successors(Some(file), importer)
     }
 }
 
-/// Adds what contradicts nothing; the result is what was added. Of what contradicts each other the earlier stays: `setup` in
-/// base order, then the list in its own.
+/// Adds what contradicts nothing; the result is what was added. Of what contradicts each other the
+/// earlier stays: `setup` in base order, then the list in its own.
 pub(super) fn add(graph: &mut Graph, constraints: &Constraints) -> Vec<Bundle> {
-    let mut adding = Adding { graph, constraints, added: Vec::new() };
+    let mut adding = Adding {
+        graph,
+        constraints,
+        added: Vec::new(),
+    };
     adding.setup();
     adding.list();
     adding.in_front();
@@ -62,7 +74,8 @@ impl Adding<'_> {
         }
     }
 
-    /// `setup` comes before what is none in its file and in the files that import it, except what it waits for itself.
+    /// `setup` comes before what is none in its file and in the files that import it, except what
+    /// it waits for itself.
     fn setup(&mut self) {
         let preparing = &self.constraints.preparing;
         let is_setup = |node: usize| self.constraints.setup.contains(&node);
@@ -70,10 +83,16 @@ impl Adding<'_> {
             return;
         }
         // What each file has of both, by tier.
-        let (mut prepared, mut all) =
-            (BTreeMap::<usize, [Vec<usize>; 3]>::new(), BTreeMap::<usize, [Vec<usize>; 3]>::new());
+        let (mut prepared, mut all) = (
+            BTreeMap::<usize, [Vec<usize>; 3]>::new(),
+            BTreeMap::<usize, [Vec<usize>; 3]>::new(),
+        );
         let put = |into: &mut BTreeMap<usize, [Vec<usize>; 3]>, file: usize, node: usize| {
-            if let Some(list) = into.entry(file).or_default().get_mut(usize::from(self.tier(node))) {
+            if let Some(list) = into
+                .entry(file)
+                .or_default()
+                .get_mut(usize::from(self.tier(node)))
+            {
                 list.push(node);
             }
         };
@@ -83,11 +102,14 @@ impl Adding<'_> {
             match (preparing.file(node), is_setup(node)) {
                 (Some(file), false) => put(&mut prepared, file, node),
                 (Some(_), true) if waits.get(node) == Some(&true) => waiting.push(node),
-                (Some(file), true) => preparing.upwards(file).for_each(|file| put(&mut all, file, node)),
+                (Some(file), true) => preparing
+                    .upwards(file)
+                    .for_each(|file| put(&mut all, file, node)),
                 (None, _) => {}
             }
         }
-        // What waits for no other check can be before all of them at once: nothing comes back to it.
+        // What waits for no other check can be before all of them at once: nothing comes back to
+        // it.
         for (file, by_tier) in &prepared {
             let Some(setup) = all.get(file) else { continue };
             for (tier, nodes) in by_tier.iter().enumerate() {
@@ -103,21 +125,30 @@ impl Adding<'_> {
     fn setup_that_waits(&mut self, node: usize, prepared: &BTreeMap<usize, [Vec<usize>; 3]>) {
         let preparing = &self.constraints.preparing;
         let before = self.graph.preceding([node]);
-        let files = preparing.file(node).into_iter().flat_map(|file| preparing.upwards(file));
+        let files = preparing
+            .file(node)
+            .into_iter()
+            .flat_map(|file| preparing.upwards(file));
         let lists = files.filter_map(|file| prepared.get(&file));
-        let nodes = lists.flat_map(|by_tier| by_tier.iter().skip(usize::from(self.tier(node))).flatten());
-        let mut after: Vec<usize> = nodes.filter(|n| before.get(**n) != Some(&true)).copied().collect();
+        let nodes =
+            lists.flat_map(|by_tier| by_tier.iter().skip(usize::from(self.tier(node))).flatten());
+        let mut after: Vec<usize> = nodes
+            .filter(|n| before.get(**n) != Some(&true))
+            .copied()
+            .collect();
         after.sort_unstable();
         self.bundle(vec![node], after);
     }
 
-    /// Each command of the list comes behind the nearest one in front of it that it can come behind.
+    /// Each command of the list comes behind the nearest one in front of it that it can come
+    /// behind.
     fn list(&mut self) {
         let list = &self.constraints.preparing.list;
         for (at, later) in list.iter().enumerate().skip(1) {
             let follows = self.graph.following([*later]);
-            let can =
-                |earlier: &&usize| follows.get(**earlier) == Some(&false) && self.tier(**earlier) <= self.tier(*later);
+            let can = |earlier: &&usize| {
+                follows.get(**earlier) == Some(&false) && self.tier(**earlier) <= self.tier(*later)
+            };
             if let Some(earlier) = list.iter().take(at).rev().find(can) {
                 self.bundle(vec![*earlier], vec![*later]);
             }
@@ -127,20 +158,31 @@ impl Adding<'_> {
     /// Commands that are no checks of the contract come before all that is in the plan besides.
     fn in_front(&mut self) {
         let alone = self.constraints.preparing.alone;
-        let Some(last) = alone.checked_sub(1) else { return };
+        let Some(last) = alone.checked_sub(1) else {
+            return;
+        };
         let leads = self.graph.preceding([last]);
-        let ends: Vec<usize> = (0..alone).filter(|n| *n == last || leads.get(*n) != Some(&true)).collect();
+        let ends: Vec<usize> = (0..alone)
+            .filter(|n| *n == last || leads.get(*n) != Some(&true))
+            .collect();
         let before = self.graph.preceding(0..alone);
-        let (stuck, free): (Vec<usize>, Vec<usize>) =
-            self.nodes().skip(alone).partition(|n| before.get(*n) == Some(&true));
+        let (stuck, free): (Vec<usize>, Vec<usize>) = self
+            .nodes()
+            .skip(alone)
+            .partition(|n| before.get(*n) == Some(&true));
         self.bundle(ends, free);
         if stuck.is_empty() {
             return;
         }
-        // What some of them wait for: a check that is a command of the list, too, and what that needs.
+        // What some of them wait for: a check that is a command of the list, too, and what that
+        // needs.
         for command in 0..alone {
             let before = self.graph.preceding([command]);
-            let after: Vec<usize> = stuck.iter().filter(|n| before.get(**n) != Some(&true)).copied().collect();
+            let after: Vec<usize> = stuck
+                .iter()
+                .filter(|n| before.get(**n) != Some(&true))
+                .copied()
+                .collect();
             self.bundle(vec![command], after);
         }
     }

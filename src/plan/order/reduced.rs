@@ -11,8 +11,9 @@ const MOST_PAIRS: usize = 1 << 20;
 /// So many positions are looked at together, in words of 64.
 const WORDS: usize = 64;
 
-/// Direct predecessors of each node by `strong` constraints, and by `weak` ones what those do not imply together with them; in
-/// plan order. What is strong follows from strong ones alone. In `full`, all that is said.
+/// Direct predecessors of each node by `strong` constraints, and by `weak` ones what those do not
+/// imply together with them; in plan order. What is strong follows from strong ones alone. In
+/// `full`, all that is said.
 pub(super) fn predecessors(
     order: &[usize],
     [strong, weak]: [&[Bundle]; 2],
@@ -34,7 +35,10 @@ pub(super) fn predecessors(
         let mut all = vec![Vec::new(); order.len()];
         for (node, list) in order.iter().zip(lists) {
             if let Some(slot) = all.get_mut(*node) {
-                *slot = list.into_iter().filter_map(|at| order.get(at).copied()).collect();
+                *slot = list
+                    .into_iter()
+                    .filter_map(|at| order.get(at).copied())
+                    .collect();
             }
         }
         all
@@ -46,18 +50,27 @@ fn pairs(bundle: &Bundle) -> usize {
     bundle.before.len().saturating_mul(bundle.after.len())
 }
 
-/// The largest groups that are written down pair by pair, so that all pairs together do not become too many.
+/// The largest groups that are written down pair by pair, so that all pairs together do not become
+/// too many.
 fn largest<'b>(bundles: impl Iterator<Item = &'b Bundle> + Clone) -> usize {
     let groups = bundles.filter(|b| b.before.len() > 1 && b.after.len() > 1);
     let mut most = MANY;
-    while most > 1 && groups.clone().map(pairs).filter(|p| *p <= most).fold(0, usize::saturating_add) > MOST_PAIRS {
+    while most > 1
+        && groups
+            .clone()
+            .map(pairs)
+            .filter(|p| *p <= most)
+            .fold(0, usize::saturating_add)
+            > MOST_PAIRS
+    {
         most /= 2;
     }
     most
 }
 
-/// Larger groups go through one member: the last of `before` waits for the others of its group, and all of `after` for it.
-/// Five thousand by five thousand steps would otherwise be 25 million ids in the plan.
+/// Larger groups go through one member: the last of `before` waits for the others of its group, and
+/// all of `after` for it. Five thousand by five thousand steps would otherwise be 25 million ids in
+/// the plan.
 fn lists(position: &[usize], bundles: &[Bundle], most: usize) -> Lists {
     let at = |node: usize| position.get(node).copied().unwrap_or(0);
     let mut lists: Lists = vec![Vec::new(); position.len()];
@@ -69,16 +82,25 @@ fn lists(position: &[usize], bundles: &[Bundle], most: usize) -> Lists {
         }
     };
     for bundle in bundles {
-        let last =
-            bundle.before.iter().max_by_key(|n| at(**n)).filter(|_| bundle.after.len() > 1 && pairs(bundle) > most);
+        let last = bundle
+            .before
+            .iter()
+            .max_by_key(|n| at(**n))
+            .filter(|_| bundle.after.len() > 1 && pairs(bundle) > most);
         match last {
             Some(last) => {
-                bundle.before.iter().for_each(|earlier| add(*last, *earlier));
+                bundle
+                    .before
+                    .iter()
+                    .for_each(|earlier| add(*last, *earlier));
                 bundle.after.iter().for_each(|later| add(*later, *last));
             }
             None => {
                 for later in &bundle.after {
-                    bundle.before.iter().for_each(|earlier| add(*later, *earlier));
+                    bundle
+                        .before
+                        .iter()
+                        .for_each(|earlier| add(*later, *earlier));
                 }
             }
         }
@@ -90,13 +112,20 @@ fn lists(position: &[usize], bundles: &[Bundle], most: usize) -> Lists {
     lists
 }
 
-/// Takes out of `lists` what follows from them together with `others`. Looks at a few thousand predecessors at a time: for each
-/// node, which of them come before what it waits for.
+/// Takes out of `lists` what follows from them together with `others`. Looks at a few thousand
+/// predecessors at a time: for each node, which of them come before what it waits for.
 fn reduce(lists: &mut Lists, others: &[Vec<usize>]) {
     let both = |lists: &Lists, node: usize| {
-        lists.get(node).into_iter().chain(others.get(node)).flatten().copied().collect::<Vec<usize>>()
+        lists
+            .get(node)
+            .into_iter()
+            .chain(others.get(node))
+            .flatten()
+            .copied()
+            .collect::<Vec<usize>>()
     };
-    let can_shrink = (0..lists.len()).any(|n| lists.get(n).is_some_and(|l| !l.is_empty()) && both(lists, n).len() > 1);
+    let can_shrink = (0..lists.len())
+        .any(|n| lists.get(n).is_some_and(|l| !l.is_empty()) && both(lists, n).len() > 1);
     if !can_shrink {
         return;
     }
@@ -107,15 +136,33 @@ fn reduce(lists: &mut Lists, others: &[Vec<usize>]) {
         for node in low..lists.len() {
             let direct = both(lists, node);
             let (done, row) = rows.split_at_mut((node - low) * words);
-            let Some(row) = row.get_mut(..words) else { continue };
+            let Some(row) = row.get_mut(..words) else {
+                continue;
+            };
             for earlier in direct.iter().filter_map(|p| p.checked_sub(low)) {
-                let before = done.get(earlier * words..(earlier + 1) * words).unwrap_or_default();
-                row.iter_mut().zip(before).for_each(|(own, before)| *own |= before);
+                let before = done
+                    .get(earlier * words..(earlier + 1) * words)
+                    .unwrap_or_default();
+                row.iter_mut()
+                    .zip(before)
+                    .for_each(|(own, before)| *own |= before);
             }
-            let place =
-                |p: usize| p.checked_sub(low).map(|p| (p / 64, 1_u64 << (p % 64))).filter(|(word, _)| *word < words);
-            let is_implied = |p: usize| place(p).is_some_and(|(word, bit)| row.get(word).is_some_and(|w| w & bit != 0));
-            implied.extend(lists.get(node).into_iter().flatten().filter(|p| is_implied(**p)).map(|p| (node, *p)));
+            let place = |p: usize| {
+                p.checked_sub(low)
+                    .map(|p| (p / 64, 1_u64 << (p % 64)))
+                    .filter(|(word, _)| *word < words)
+            };
+            let is_implied = |p: usize| {
+                place(p).is_some_and(|(word, bit)| row.get(word).is_some_and(|w| w & bit != 0))
+            };
+            implied.extend(
+                lists
+                    .get(node)
+                    .into_iter()
+                    .flatten()
+                    .filter(|p| is_implied(**p))
+                    .map(|p| (node, *p)),
+            );
             for (word, bit) in direct.iter().filter_map(|p| place(*p)) {
                 row.get_mut(word).into_iter().for_each(|w| *w |= bit);
             }

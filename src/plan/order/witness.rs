@@ -32,15 +32,22 @@ pub enum Witness {
     None,
 }
 
-/// Says why the step at `before` comes before the one at `after`. Of several shortest chains the one through the
-/// earliest predecessors.
+/// Says why the step at `before` comes before the one at `after`. Of several shortest chains the
+/// one through the earliest predecessors.
 #[must_use]
 pub fn witness(plan: &Plan, before: usize, after: usize) -> Witness {
-    let (Some(first), Some(last)) = (plan.steps.get(before), plan.steps.get(after)) else { return Witness::None };
+    let (Some(first), Some(last)) = (plan.steps.get(before), plan.steps.get(after)) else {
+        return Witness::None;
+    };
     if before >= after {
         return Witness::None;
     }
-    let index: BTreeMap<&str, usize> = plan.steps.iter().enumerate().map(|(i, s)| (s.id.as_str(), i)).collect();
+    let index: BTreeMap<&str, usize> = plan
+        .steps
+        .iter()
+        .enumerate()
+        .map(|(i, s)| (s.id.as_str(), i))
+        .collect();
     // Backwards from the later step: `after` lists are predecessors.
     let mut follower: BTreeMap<usize, usize> = BTreeMap::from([(after, after)]);
     let mut queue = VecDeque::from([after]);
@@ -57,7 +64,12 @@ pub fn witness(plan: &Plan, before: usize, after: usize) -> Witness {
             }
             return Witness::Chain(chain);
         }
-        for earlier in plan.steps.get(at).map(|s| s.after.as_slice()).unwrap_or_default() {
+        for earlier in plan
+            .steps
+            .get(at)
+            .map(|s| s.after.as_slice())
+            .unwrap_or_default()
+        {
             if let Some(earlier) = index.get(earlier.as_str())
                 && *earlier >= before
                 && !follower.contains_key(earlier)
@@ -67,7 +79,11 @@ pub fn witness(plan: &Plan, before: usize, after: usize) -> Witness {
             }
         }
     }
-    if first.tier < last.tier { Witness::Tier } else { Witness::Base }
+    if first.tier < last.tier {
+        Witness::Tier
+    } else {
+        Witness::Base
+    }
 }
 
 /// Why a direct successor waits.

@@ -1,13 +1,14 @@
 //! What may change the tree runs before what looks at it.
 //!
-//! A check with `writes` goes before every check of its tier that is not its predecessor by `needs` or `sequence`; what is `setup`
-//! is no check in this sense, unless what writes is `setup` itself.
+//! A check with `writes` goes before every check of its tier that is not its predecessor by `needs`
+//! or `sequence`; what is `setup` is no check in this sense, unless what writes is `setup` itself.
 
 use super::graph::Graph;
 use super::{Bundle, Constraints};
 
-/// Adds the edges to a graph that has those of `needs` and `sequence`; the result is what was added. One edge for each node and
-/// one for each writer: writers are a chain, and a node waits for the last of them that does not wait for it.
+/// Adds the edges to a graph that has those of `needs` and `sequence`; the result is what was
+/// added. One edge for each node and one for each writer: writers are a chain, and a node waits for
+/// the last of them that does not wait for it.
 pub(super) fn add(graph: &mut Graph, constraints: &Constraints) -> Vec<Bundle> {
     let mut added = Vec::new();
     for setup in [true, false] {
@@ -15,11 +16,18 @@ pub(super) fn add(graph: &mut Graph, constraints: &Constraints) -> Vec<Bundle> {
             let of = |node: &usize| constraints.tiers.get(*node) == Some(&tier);
             let prepares = |node: &usize| constraints.setup.contains(node);
             let waits = |node: usize| of(&node) && (setup || !prepares(&node));
-            let mut chain: Vec<usize> =
-                constraints.writers.iter().filter(|n| of(n) && prepares(n) == setup).copied().collect();
+            let mut chain: Vec<usize> = constraints
+                .writers
+                .iter()
+                .filter(|n| of(n) && prepares(n) == setup)
+                .copied()
+                .collect();
             if chain.len() > 1 {
                 let order = graph.sort(&constraints.tiers);
-                chain = order.into_iter().filter(|node| chain.contains(node)).collect();
+                chain = order
+                    .into_iter()
+                    .filter(|node| chain.contains(node))
+                    .collect();
             }
             let bundles = behind(graph.backwards(), &chain, waits, constraints.tiers.len());
             bundles.iter().for_each(|bundle| graph.bundle(bundle));
@@ -30,7 +38,12 @@ pub(super) fn add(graph: &mut Graph, constraints: &Constraints) -> Vec<Bundle> {
 }
 
 /// For each writer of a chain the nodes that wait for it and for no later one.
-fn behind(back: &[Vec<usize>], chain: &[usize], waits: impl Fn(usize) -> bool, nodes: usize) -> Vec<Bundle> {
+fn behind(
+    back: &[Vec<usize>],
+    chain: &[usize],
+    waits: impl Fn(usize) -> bool,
+    nodes: usize,
+) -> Vec<Bundle> {
     let mut seen = vec![false; back.len()];
     let mut bundles = Vec::new();
     let mut last = None;
@@ -38,7 +51,9 @@ fn behind(back: &[Vec<usize>], chain: &[usize], waits: impl Fn(usize) -> bool, n
         let mut fresh = Vec::new();
         let mut stack = vec![*writer];
         while let Some(node) = stack.pop() {
-            let Some(flag) = seen.get_mut(node).filter(|flag| !**flag) else { continue };
+            let Some(flag) = seen.get_mut(node).filter(|flag| !**flag) else {
+                continue;
+            };
             *flag = true;
             if node < nodes && (node == *writer || waits(node)) {
                 fresh.push(node);
@@ -46,12 +61,20 @@ fn behind(back: &[Vec<usize>], chain: &[usize], waits: impl Fn(usize) -> bool, n
             stack.extend(back.get(node).into_iter().flatten());
         }
         fresh.sort_unstable();
-        bundles.extend(last.map(|last| Bundle { before: vec![last], after: fresh }));
+        bundles.extend(last.map(|last| Bundle {
+            before: vec![last],
+            after: fresh,
+        }));
         last = Some(*writer);
     }
     if let Some(last) = last {
-        let rest = (0..nodes).filter(|node| seen.get(*node) == Some(&false) && waits(*node)).collect();
-        bundles.push(Bundle { before: vec![last], after: rest });
+        let rest = (0..nodes)
+            .filter(|node| seen.get(*node) == Some(&false) && waits(*node))
+            .collect();
+        bundles.push(Bundle {
+            before: vec![last],
+            after: rest,
+        });
     }
     bundles.retain(|bundle| !bundle.after.is_empty());
     bundles
@@ -62,53 +85,123 @@ mod tests {
     use super::super::{Constraints, order};
 
     fn none(nodes: usize) -> Constraints {
-        Constraints { tiers: vec![0; nodes], ..Constraints::default() }
+        Constraints {
+            tiers: vec![0; nodes],
+            ..Constraints::default()
+        }
     }
 
     #[test]
     fn before_all_of_its_tier_but_what_it_waits_for() {
-        let got = order(&Constraints { writers: vec![2], ..none(4) });
-        assert_eq!((got.order, got.after), (vec![2, 0, 1, 3], vec![vec![2], vec![2], vec![], vec![2]]));
+        let got = order(&Constraints {
+            writers: vec![2],
+            ..none(4)
+        });
+        assert_eq!(
+            (got.order, got.after),
+            (vec![2, 0, 1, 3], vec![vec![2], vec![2], vec![], vec![2]])
+        );
         // What it needs, directly or not, and what a sequence puts before it, stays before it.
-        let got = order(&Constraints { writers: vec![3], needs: vec![(0, 1), (1, 3)], ..none(4) });
+        let got = order(&Constraints {
+            writers: vec![3],
+            needs: vec![(0, 1), (1, 3)],
+            ..none(4)
+        });
         assert_eq!(got.order, [0, 1, 3, 2]);
         let sequences = vec![vec![vec![1], vec![3]]];
-        assert_eq!(order(&Constraints { writers: vec![3], sequences, ..none(4) }).order, [1, 3, 0, 2]);
+        assert_eq!(
+            order(&Constraints {
+                writers: vec![3],
+                sequences,
+                ..none(4)
+            })
+            .order,
+            [1, 3, 0, 2]
+        );
         // Another tier is another matter.
-        let got = order(&Constraints { writers: vec![2], tiers: vec![0, 1, 1], ..none(0) });
-        assert_eq!((got.order, got.after), (vec![0, 2, 1], vec![vec![], vec![2], vec![]]));
+        let got = order(&Constraints {
+            writers: vec![2],
+            tiers: vec![0, 1, 1],
+            ..none(0)
+        });
+        assert_eq!(
+            (got.order, got.after),
+            (vec![0, 2, 1], vec![vec![], vec![2], vec![]])
+        );
     }
 
     #[test]
     fn several_go_one_after_the_other() {
-        let got = order(&Constraints { writers: vec![1, 3], ..none(4) });
-        assert_eq!((got.order, got.after), (vec![1, 3, 0, 2], vec![vec![3], vec![], vec![3], vec![1]]));
+        let got = order(&Constraints {
+            writers: vec![1, 3],
+            ..none(4)
+        });
+        assert_eq!(
+            (got.order, got.after),
+            (vec![1, 3, 0, 2], vec![vec![3], vec![], vec![3], vec![1]])
+        );
         // What one of them waits for is behind the other.
-        let got = order(&Constraints { writers: vec![1, 3], needs: vec![(2, 3)], ..none(4) });
-        assert_eq!((got.order, got.after), (vec![1, 2, 3, 0], vec![vec![3], vec![], vec![1], vec![2]]));
-        let got = order(&Constraints { writers: vec![1, 3], needs: vec![(3, 1)], ..none(4) });
+        let got = order(&Constraints {
+            writers: vec![1, 3],
+            needs: vec![(2, 3)],
+            ..none(4)
+        });
+        assert_eq!(
+            (got.order, got.after),
+            (vec![1, 2, 3, 0], vec![vec![3], vec![], vec![1], vec![2]])
+        );
+        let got = order(&Constraints {
+            writers: vec![1, 3],
+            needs: vec![(3, 1)],
+            ..none(4)
+        });
         assert_eq!(got.order, [3, 1, 0, 2]);
     }
 
     #[test]
     fn what_prepares_does_not_wait_unless_for_what_prepares() {
-        let got = order(&Constraints { writers: vec![1], setup: [0].into(), ..none(3) });
-        assert_eq!((got.order, got.after), (vec![0, 1, 2], vec![vec![], vec![], vec![1]]));
-        let got = order(&Constraints { writers: vec![1, 2], setup: [0, 2].into(), ..none(3) });
+        let got = order(&Constraints {
+            writers: vec![1],
+            setup: [0].into(),
+            ..none(3)
+        });
+        assert_eq!(
+            (got.order, got.after),
+            (vec![0, 1, 2], vec![vec![], vec![], vec![1]])
+        );
+        let got = order(&Constraints {
+            writers: vec![1, 2],
+            setup: [0, 2].into(),
+            ..none(3)
+        });
         assert_eq!(got.order, [2, 0, 1]);
     }
 
     #[test]
     fn it_goes_before_what_makes_something_for_it() {
         // Artifact settings give way to it: what it does not need it does not wait for.
-        let edge = super::Bundle { before: vec![0], after: vec![1] };
-        assert_eq!(order(&Constraints { writers: vec![1], artifacts: vec![edge], ..none(2) }).order, [1, 0]);
+        let edge = super::Bundle {
+            before: vec![0],
+            after: vec![1],
+        };
+        assert_eq!(
+            order(&Constraints {
+                writers: vec![1],
+                artifacts: vec![edge],
+                ..none(2)
+            })
+            .order,
+            [1, 0]
+        );
     }
 
     #[test]
     fn many_cost_an_edge_each() {
         let n = 2_000;
-        let got = order(&Constraints { writers: (0..n).collect(), ..none(2 * n) });
+        let got = order(&Constraints {
+            writers: (0..n).collect(),
+            ..none(2 * n)
+        });
         assert!(got.after.iter().map(Vec::len).sum::<usize>() < 2 * n);
     }
 }

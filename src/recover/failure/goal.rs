@@ -5,7 +5,8 @@ use super::{Place, Row, Scene, Test, Text, asked_of};
 use crate::plan::facts::{Answer, Certainty};
 use crate::recover::FailureCode;
 
-/// A missing prerequisite has `, needed by` behind the name; a recursive make prints `make[1]:` in front. Neither is ours.
+/// A missing prerequisite has `, needed by` behind the name; a recursive make prints `make[1]:` in
+/// front. Neither is ours.
 pub(super) const ROWS: &[Row] = &[
     row(
         "make-no-rule",
@@ -23,12 +24,18 @@ pub(super) const ROWS: &[Row] = &[
     row(
         "ninja-unknown-target",
         &[Tool::Ninja],
-        &["ninja: error: unknown target '{asked}'", "ninja: error: unknown target '{asked}', did you mean {any}"],
+        &[
+            "ninja: error: unknown target '{asked}'",
+            "ninja: error: unknown target '{asked}', did you mean {any}",
+        ],
     ),
     row(
         "just-no-recipe",
         &[Tool::Just],
-        &["error: Justfile does not contain recipe `{asked}`", "error: Justfile does not contain recipe `{asked}`."],
+        &[
+            "error: Justfile does not contain recipe `{asked}`",
+            "error: Justfile does not contain recipe `{asked}`.",
+        ],
     ),
 ];
 
@@ -37,7 +44,12 @@ const fn row(name: &'static str, tools: &'static [Tool], lines: &'static [&'stat
     Row {
         name,
         code: FailureCode::MissingMakeTarget,
-        test: Test::Text(Text { tools, place: Place::Stderr, lines, unless }),
+        test: Test::Text(Text {
+            tools,
+            place: Place::Stderr,
+            lines,
+            unless,
+        }),
     }
 }
 
@@ -50,9 +62,13 @@ fn means_something_else(scene: &Scene<'_>, layer: &Layer) -> bool {
         || all_declared(scene, layer)
 }
 
-/// Make has the last word about a recipe that failed, whatever the recipe printed: `make: *** [Makefile:2: lint] Error 1`.
+/// Make has the last word about a recipe that failed, whatever the recipe printed: `make: ***
+/// [Makefile:2: lint] Error 1`.
 fn recipe_failed(scene: &Scene<'_>, layer: &Layer) -> bool {
-    layer.tool == Tool::Make && scene.says(layer, Place::Stderr, &["{self}: *** [{any}"]).is_some()
+    layer.tool == Tool::Make
+        && scene
+            .says(layer, Place::Stderr, &["{self}: *** [{any}"])
+            .is_some()
 }
 
 /// GNU make exits with 2 on any error (its manual, "Running make").
@@ -61,12 +77,20 @@ fn wrong_exit(scene: &Scene<'_>, layer: &Layer) -> bool {
 }
 
 fn all_declared(scene: &Scene<'_>, layer: &Layer) -> bool {
-    let Some([now, _]) = asked_of(layer.clone()).and_then(|asked| asked.questions()) else { return false };
-    !layer.asked.is_empty() && layer.asked.iter().all(|goal| scene.facts.holds(&now, goal.as_bytes()) == Certainty::Yes)
+    let Some([now, _]) = asked_of(layer.clone()).and_then(|asked| asked.questions()) else {
+        return false;
+    };
+    !layer.asked.is_empty()
+        && layer
+            .asked
+            .iter()
+            .all(|goal| scene.facts.holds(&now, goal.as_bytes()) == Certainty::Yes)
 }
 
 /// Whether the repository is known to have no makefile where this layer looks for one.
 pub(super) fn has_no_makefile(scene: &Scene<'_>, layer: &Layer) -> bool {
-    let Some([now, _]) = asked_of(layer.clone()).and_then(|asked| asked.questions()) else { return false };
+    let Some([now, _]) = asked_of(layer.clone()).and_then(|asked| asked.questions()) else {
+        return false;
+    };
     layer.tool == Tool::Make && matches!(scene.facts.get(&now), Some(Answer::Word(Certainty::No)))
 }

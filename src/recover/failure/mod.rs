@@ -1,8 +1,9 @@
-//! Why did a step fail? A table of rows over everything that was seen of it; structural evidence first, text last.
+//! Why did a step fail? A table of rows over everything that was seen of it; structural evidence
+//! first, text last.
 //!
-//! A text row counts only for the tool whose words it knows, at the place where that tool prints them (engine.md section
-//! 6): a test that *prints* `Missing script: "x"` is not a missing script. Each family of tools has its own file of rows;
-//! a further tool is a row there.
+//! A text row counts only for the tool whose words it knows, at the place where that tool prints
+//! them (engine.md section 6): a test that *prints* `Missing script: "x"` is not a missing script.
+//! Each family of tools has its own file of rows; a further tool is a row there.
 
 mod goal;
 mod invocation;
@@ -55,14 +56,17 @@ enum Place {
     Either,
 }
 
-/// Tools indent their own messages by one blank at most (pnpm); what stands further in is quoted by somebody else.
+/// Tools indent their own messages by one blank at most (pnpm); what stands further in is quoted by
+/// somebody else.
 const DEEPEST_INDENT: usize = 1;
 /// Characters of a line that are kept as evidence.
 const EVIDENCE: usize = 200;
 
 /// Programs of packages that are commonly started by name.
-const PROGRAMS: &[&str] =
-    &["esbuild", "next", "nx", "rimraf", "rollup", "ts-node", "tsc", "tsx", "turbo", "vite", "webpack"];
+const PROGRAMS: &[&str] = &[
+    "esbuild", "next", "nx", "rimraf", "rollup", "ts-node", "tsc", "tsx", "turbo", "vite",
+    "webpack",
+];
 
 /// Everything a row may look at.
 struct Scene<'a> {
@@ -80,14 +84,23 @@ struct Scene<'a> {
 }
 
 impl<'a> Scene<'a> {
-    fn new(plan: &'a Plan, index: usize, step: &'a Step, evidence: &'a Evidence, facts: &'a Facts) -> Self {
+    fn new(
+        plan: &'a Plan,
+        index: usize,
+        step: &'a Step,
+        evidence: &'a Evidence,
+        facts: &'a Facts,
+    ) -> Self {
         let (out, err) = (text::lines(&evidence.stdout), text::lines(&evidence.stderr));
         let mut layers = invocation::layers_of(step);
-        let body = layers.iter().find_map(|layer| script::body(layer, &out, &err));
+        let body = layers
+            .iter()
+            .find_map(|layer| script::body(layer, &out, &err));
         match &body {
             Some(body) => layers.extend(invocation::layers_of_body(body)),
             None => {
-                // A runner that was told to be silent, or never says what it starts: the body may be any tool.
+                // A runner that was told to be silent, or never says what it starts: the body may
+                // be any tool.
                 let silent: Vec<Layer> = layers
                     .iter()
                     .filter(|l| l.role == Role::Script)
@@ -102,10 +115,21 @@ impl<'a> Scene<'a> {
                 layers.extend(silent);
             }
         }
-        Self { plan, index, step, evidence, facts, layers, body, out, err }
+        Self {
+            plan,
+            index,
+            step,
+            evidence,
+            facts,
+            layers,
+            body,
+            out,
+            err,
+        }
     }
 
-    /// Whether the step ended by itself, without success. A tool that was killed has not said its last word.
+    /// Whether the step ended by itself, without success. A tool that was killed has not said its
+    /// last word.
     fn ended_badly(&self) -> bool {
         self.evidence.signal.is_none() && self.evidence.exit != Some(0)
     }
@@ -114,8 +138,8 @@ impl<'a> Scene<'a> {
         self.evidence.signal.is_none() && self.evidence.exit == Some(code)
     }
 
-    /// Whether a package manager's layer names a tool rather than a script: `pnpm vitest`, `yarn eslint`. That one is not
-    /// installed when it is not found.
+    /// Whether a package manager's layer names a tool rather than a script: `pnpm vitest`, `yarn
+    /// eslint`. That one is not installed when it is not found.
     fn names_a_program(&self, layer: &Layer) -> bool {
         let starts = |l: &Layer| !l.echoed && layer.asked.contains(&l.program);
         layer.role == Role::Script
@@ -130,7 +154,11 @@ impl<'a> Scene<'a> {
 
     /// The first line at a place that reads as one of the templates.
     fn line(&self, place: Place, templates: &[&str], names: Names<'_>) -> Option<String> {
-        let out = if place == Place::Either { self.out.as_slice() } else { &[] };
+        let out = if place == Place::Either {
+            self.out.as_slice()
+        } else {
+            &[]
+        };
         self.err
             .iter()
             .chain(out)
@@ -141,7 +169,14 @@ impl<'a> Scene<'a> {
 
     /// The same, for the words of a tool.
     fn says(&self, layer: &Layer, place: Place, templates: &[&str]) -> Option<String> {
-        self.line(place, templates, Names { asked: &layer.asked, program: &layer.program })
+        self.line(
+            place,
+            templates,
+            Names {
+                asked: &layer.asked,
+                program: &layer.program,
+            },
+        )
     }
 }
 
@@ -150,14 +185,37 @@ fn shown(line: &str) -> String {
 }
 
 /// The table, in the order in which it is read.
-const TABLE: [&[Row]; 7] =
-    [STRUCTURE, script::FACTS, test_runner::EXITS, setup::ROWS, script::ROWS, goal::ROWS, test_runner::ROWS];
+const TABLE: [&[Row]; 7] = [
+    STRUCTURE,
+    script::FACTS,
+    test_runner::EXITS,
+    setup::ROWS,
+    script::ROWS,
+    goal::ROWS,
+    test_runner::ROWS,
+];
 
 const STRUCTURE: &[Row] = &[
-    Row { name: "unsupported-command", code: FailureCode::UnsupportedFormat, test: Test::Structure(unsupported) },
-    Row { name: "timed-out", code: FailureCode::Timeout, test: Test::Structure(timed_out) },
-    Row { name: "not-started", code: FailureCode::SetupOrBootstrap, test: Test::Structure(not_started) },
-    Row { name: "check-behind-cleanup", code: FailureCode::SequenceIssue, test: Test::Structure(sequence::decides) },
+    Row {
+        name: "unsupported-command",
+        code: FailureCode::UnsupportedFormat,
+        test: Test::Structure(unsupported),
+    },
+    Row {
+        name: "timed-out",
+        code: FailureCode::Timeout,
+        test: Test::Structure(timed_out),
+    },
+    Row {
+        name: "not-started",
+        code: FailureCode::SetupOrBootstrap,
+        test: Test::Structure(not_started),
+    },
+    Row {
+        name: "check-behind-cleanup",
+        code: FailureCode::SequenceIssue,
+        test: Test::Structure(sequence::decides),
+    },
 ];
 
 fn unsupported(scene: &Scene<'_>) -> Option<String> {
@@ -166,9 +224,15 @@ fn unsupported(scene: &Scene<'_>) -> Option<String> {
 
 /// What is wrong with a command that is none, on one line.
 pub(super) fn unsupported_words(step: &Step) -> Option<String> {
-    use crate::base::command::UnsupportedReason::{Builtin, Comment, Empty, Expansion, Operator, Program, Quote};
+    use crate::base::command::UnsupportedReason::{
+        Builtin, Comment, Empty, Expansion, Operator, Program, Quote,
+    };
     let unsupported = step.unsupported.as_ref()?;
-    let text = shown(if unsupported.text.is_empty() { &step.command } else { &unsupported.text });
+    let text = shown(if unsupported.text.is_empty() {
+        &step.command
+    } else {
+        &unsupported.text
+    });
     Some(match unsupported.reason {
         Operator | Expansion | Builtin => format!("`{text}` needs a shell"),
         Quote | Comment | Empty | Program => format!("`{text}` is not how a command is written"),
@@ -179,8 +243,10 @@ fn timed_out(scene: &Scene<'_>) -> Option<String> {
     if scene.evidence.timed_out {
         return Some(format!("time limit of {} ms", scene.step.timeout_ms));
     }
-    let wrapper =
-        scene.layers.iter().any(|l| l.tool == Tool::Wrapper && matches!(l.program.as_str(), "timeout" | "gtimeout"));
+    let wrapper = scene
+        .layers
+        .iter()
+        .any(|l| l.tool == Tool::Wrapper && matches!(l.program.as_str(), "timeout" | "gtimeout"));
     (wrapper && scene.exited(124)).then(|| "exit 124 of timeout".to_owned())
 }
 
@@ -199,12 +265,21 @@ pub(super) fn classify(plan: &Plan, index: usize, evidence: &Evidence, facts: &F
         };
     };
     let scene = Scene::new(plan, index, step, evidence, facts);
-    let hit = TABLE.iter().copied().flatten().find_map(|row| decide(row, &scene).map(|seen| (row, seen)));
+    let hit = TABLE
+        .iter()
+        .copied()
+        .flatten()
+        .find_map(|row| decide(row, &scene).map(|seen| (row, seen)));
     let (code, rule, evidence) = match hit {
         Some((row, seen)) => (row.code, row.name, seen),
         None => (FailureCode::Failed, "failed", ending(evidence)),
     };
-    Failure { step: step.id.clone(), code, rule: rule.to_owned(), evidence }
+    Failure {
+        step: step.id.clone(),
+        code,
+        rule: rule.to_owned(),
+        evidence,
+    }
 }
 
 fn ending(evidence: &Evidence) -> String {
@@ -269,9 +344,15 @@ impl Asked {
             AskedKind::Script => Some([Question::Scripts(dir.clone()), Question::BaseScripts(dir)]),
             AskedKind::MakeGoal if self.given => {
                 let file = dir.join(self.files.first()?.as_bytes()).ok()?;
-                Some([Question::MakefileTargets(file.clone()), Question::BaseMakefileTargets(file)])
+                Some([
+                    Question::MakefileTargets(file.clone()),
+                    Question::BaseMakefileTargets(file),
+                ])
             }
-            AskedKind::MakeGoal => Some([Question::MakeTargets(dir.clone()), Question::BaseMakeTargets(dir)]),
+            AskedKind::MakeGoal => Some([
+                Question::MakeTargets(dir.clone()),
+                Question::BaseMakeTargets(dir),
+            ]),
             AskedKind::OtherGoal => None,
         }
     }
@@ -279,8 +360,12 @@ impl Asked {
     /// The names that the repository is known not to declare, in a file that it is known to have.
     #[must_use]
     pub fn undeclared(&self, facts: &Facts) -> Vec<String> {
-        let Some([now, _]) = self.questions() else { return Vec::new() };
-        let Some(Answer::List(_)) = facts.get(&now) else { return Vec::new() };
+        let Some([now, _]) = self.questions() else {
+            return Vec::new();
+        };
+        let Some(Answer::List(_)) = facts.get(&now) else {
+            return Vec::new();
+        };
         let missing = |name: &&String| facts.holds(&now, name.as_bytes()) == Certainty::No;
         self.names.iter().filter(missing).cloned().collect()
     }
@@ -288,8 +373,13 @@ impl Asked {
     /// Where the declaring file may stand, in the order in which the tool looks.
     #[must_use]
     pub fn paths(&self) -> Vec<RepoPath> {
-        let Some(dir) = &self.dir else { return Vec::new() };
-        self.files.iter().filter_map(|file| dir.join(file.as_bytes()).ok()).collect()
+        let Some(dir) = &self.dir else {
+            return Vec::new();
+        };
+        self.files
+            .iter()
+            .filter_map(|file| dir.join(file.as_bytes()).ok())
+            .collect()
     }
 }
 
@@ -302,8 +392,14 @@ pub fn asked(step: &Step) -> Option<Asked> {
 fn asked_of(layer: Layer) -> Option<Asked> {
     let (kind, usual): (AskedKind, &[&str]) = match (layer.role, layer.tool) {
         (Role::Script, _) => (AskedKind::Script, &["package.json"]),
-        (Role::Goals, Tool::Make) if !layer.lenient => (AskedKind::MakeGoal, &["GNUmakefile", "makefile", "Makefile"]),
-        (Role::Goals, Tool::Make) => (AskedKind::OtherGoal, &["GNUmakefile", "makefile", "Makefile"]),
+        (Role::Goals, Tool::Make) if !layer.lenient => (
+            AskedKind::MakeGoal,
+            &["GNUmakefile", "makefile", "Makefile"],
+        ),
+        (Role::Goals, Tool::Make) => (
+            AskedKind::OtherGoal,
+            &["GNUmakefile", "makefile", "Makefile"],
+        ),
         (Role::Goals, Tool::Ninja) => (AskedKind::OtherGoal, &["build.ninja"]),
         (Role::Goals, Tool::Just) => (AskedKind::OtherGoal, &["justfile", ".justfile", "Justfile"]),
         _ => return None,
@@ -313,12 +409,23 @@ fn asked_of(layer: Layer) -> Option<Asked> {
         Some(file) => vec![file],
         None => usual.iter().map(|f| (*f).to_owned()).collect(),
     };
-    Some(Asked { kind, names: layer.asked, dir: layer.dir, files, given, lenient: layer.lenient })
+    Some(Asked {
+        kind,
+        names: layer.asked,
+        dir: layer.dir,
+        files,
+        given,
+        lenient: layer.lenient,
+    })
 }
 
 /// Which facts classifying a step depends on, and dropping it.
 pub(super) fn questions(step: &Step) -> BTreeSet<Question> {
-    asked(step).and_then(|asked| asked.questions()).into_iter().flatten().collect()
+    asked(step)
+        .and_then(|asked| asked.questions())
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Was a package script asked for that does not exist? npm, pnpm, yarn 1 and berry, bun, `node --run`.
+//! Was a package script asked for that does not exist? npm, pnpm, yarn 1 and berry, bun, `node
+//! --run`.
 
 use super::invocation::{Layer, Role, Tool};
 use super::text::Line;
@@ -7,8 +8,11 @@ use crate::plan::facts::Certainty;
 use crate::recover::FailureCode;
 
 /// What the repository itself says about the script.
-pub(super) const FACTS: &[Row] =
-    &[Row { name: "script-not-declared", code: FailureCode::MissingScript, test: Test::Structure(not_declared) }];
+pub(super) const FACTS: &[Row] = &[Row {
+    name: "script-not-declared",
+    code: FailureCode::MissingScript,
+    test: Test::Structure(not_declared),
+}];
 
 /// What the runners print.
 pub(super) const ROWS: &[Row] = &[
@@ -62,12 +66,29 @@ pub(super) const ROWS: &[Row] = &[
         "node-missing-script",
         &[Tool::Node],
         Place::Stderr,
-        &["Missing script: \"{asked}\" for {any}", "Missing script: \"{asked}\""],
+        &[
+            "Missing script: \"{asked}\" for {any}",
+            "Missing script: \"{asked}\"",
+        ],
     ),
 ];
 
-const fn row(name: &'static str, tools: &'static [Tool], place: Place, lines: &'static [&'static str]) -> Row {
-    Row { name, code: FailureCode::MissingScript, test: Test::Text(Text { tools, place, lines, unless: exists }) }
+const fn row(
+    name: &'static str,
+    tools: &'static [Tool],
+    place: Place,
+    lines: &'static [&'static str],
+) -> Row {
+    Row {
+        name,
+        code: FailureCode::MissingScript,
+        test: Test::Text(Text {
+            tools,
+            place,
+            lines,
+            unless: exists,
+        }),
+    }
 }
 
 /// Whether something shows that the layer's script does exist, or that it was not asked for at all.
@@ -90,9 +111,18 @@ fn not_declared(scene: &Scene<'_>) -> Option<String> {
     if !scene.ended_badly() || scene.evidence.exit.is_none() || scene.body.is_some() {
         return None;
     }
-    let layer = scene.layers.iter().find(|l| l.role == Role::Script && !l.lenient)?;
-    let missing = asked_of(layer.clone())?.undeclared(scene.facts).into_iter().next()?;
-    Some(format!("package.json declares no script `{}`", super::shown(&missing)))
+    let layer = scene
+        .layers
+        .iter()
+        .find(|l| l.role == Role::Script && !l.lenient)?;
+    let missing = asked_of(layer.clone())?
+        .undeclared(scene.facts)
+        .into_iter()
+        .next()?;
+    Some(format!(
+        "package.json declares no script `{}`",
+        super::shown(&missing)
+    ))
 }
 
 /// The body of the layer's script, where its runner prints it before it starts it.
@@ -104,12 +134,16 @@ pub(super) fn body(layer: &Layer, out: &[Line], err: &[Line]) -> Option<String> 
         Tool::Npm | Tool::Pnpm => out.iter().zip(out.iter().skip(1)).find_map(|(head, body)| {
             let head = head.text.strip_prefix("> ").filter(|_| head.indent == 0)?;
             let body = body.text.strip_prefix("> ").filter(|_| body.indent == 0)?;
-            head.split(' ').any(|word| word == name).then(|| body.to_owned())
+            head.split(' ')
+                .any(|word| word == name)
+                .then(|| body.to_owned())
         }),
         // yarn run v1.22.22
         // $ vitest run
         Tool::Yarn => {
-            let begun = out.iter().skip_while(|line| !line.text.starts_with("yarn run v1."));
+            let begun = out
+                .iter()
+                .skip_while(|line| !line.text.starts_with("yarn run v1."));
             begun.skip(1).find_map(dollar)
         }
         Tool::Bun => err.iter().chain(out).find_map(dollar),
@@ -118,5 +152,8 @@ pub(super) fn body(layer: &Layer, out: &[Line], err: &[Line]) -> Option<String> 
 }
 
 fn dollar(line: &Line) -> Option<String> {
-    line.text.strip_prefix("$ ").filter(|_| line.indent == 0).map(str::to_owned)
+    line.text
+        .strip_prefix("$ ")
+        .filter(|_| line.indent == 0)
+        .map(str::to_owned)
 }

@@ -1,6 +1,7 @@
 //! Does a cleanup stand between what produces a file and the check that it is there?
 //!
-//! The facts of a contract (`produces`, `cleans`) decide where they are given; the command itself otherwise.
+//! The facts of a contract (`produces`, `cleans`) decide where they are given; the command itself
+//! otherwise.
 
 use super::invocation::{Layer, Role, Tool, layers_of};
 use super::{Scene, shown};
@@ -10,7 +11,16 @@ use crate::check::Kind;
 use crate::plan::{Origin, Plan, Step};
 
 /// Folders whose content tools make (engine.md section 14).
-const GENERATED: [&str; 8] = ["artifact", "artifacts", "build", "debug", "dist", "out", "release", "target"];
+const GENERATED: [&str; 8] = [
+    "artifact",
+    "artifacts",
+    "build",
+    "debug",
+    "dist",
+    "out",
+    "release",
+    "target",
+];
 
 /// What a step is to a generated file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,9 +38,11 @@ enum Part {
 pub struct Misplaced {
     /// The producer, unless it stood before the plan's first step.
     pub producer: Option<usize>,
-    /// The cleanups between it and its last check, ascending, at least one of them before the failed check.
+    /// The cleanups between it and its last check, ascending, at least one of them before the
+    /// failed check.
     pub cleanups: Vec<usize>,
-    /// All presence checks from the first of these cleanups up to the next producer, ascending; the failed one is among them.
+    /// All presence checks from the first of these cleanups up to the next producer, ascending;
+    /// the failed one is among them.
     pub checks: Vec<usize>,
 }
 
@@ -41,42 +53,76 @@ pub(super) fn decides(scene: &Scene<'_>) -> Option<String> {
         return None;
     }
     let found = misplaced(scene.plan, scene.index)?;
-    let before = found.cleanups.iter().rev().find(|c| **c < scene.index).and_then(|c| scene.plan.steps.get(*c))?;
+    let before = found
+        .cleanups
+        .iter()
+        .rev()
+        .find(|c| **c < scene.index)
+        .and_then(|c| scene.plan.steps.get(*c))?;
     Some(format!("`{}` stands before it", shown(&before.command)))
 }
 
-/// Whether the step at `index` is a presence check of a likely generated path behind a cleanup, and what belongs together.
+/// Whether the step at `index` is a presence check of a likely generated path behind a cleanup, and
+/// what belongs together.
 #[must_use]
 pub fn misplaced(plan: &Plan, index: usize) -> Option<Misplaced> {
     let path = checked_path(plan.steps.get(index)?)?;
-    let part = |i: usize| plan.steps.get(i).map_or(Part::Bystander, |step| part(step, &path));
+    let part = |i: usize| {
+        plan.steps
+            .get(i)
+            .map_or(Part::Bystander, |step| part(step, &path))
+    };
     let producer = (0..index).rev().find(|i| part(*i) == Part::Producer);
     let none_at_all = || (0..plan.steps.len()).all(|i| part(i) != Part::Producer);
     if producer.is_none() && !(is_bare(plan) && none_at_all()) {
         return None;
     }
     let begin = producer.unwrap_or(0);
-    let end = (index..plan.steps.len()).find(|i| part(*i) == Part::Producer).unwrap_or(plan.steps.len());
+    let end = (index..plan.steps.len())
+        .find(|i| part(*i) == Part::Producer)
+        .unwrap_or(plan.steps.len());
     let first = (begin..index).find(|i| part(*i) == Part::Cleanup)?;
-    let checks: Vec<(usize, RepoPath)> =
-        (first..end).filter_map(|i| Some((i, checked_path(plan.steps.get(i)?)?))).collect();
+    let checks: Vec<(usize, RepoPath)> = (first..end)
+        .filter_map(|i| Some((i, checked_path(plan.steps.get(i)?)?)))
+        .collect();
     let last = checks.last().map(|(i, _)| *i)?;
     let removes_for_a_check = |i: &usize| {
         let step = plan.steps.get(*i);
-        step.is_some_and(|s| checks.iter().any(|(c, path)| c > i && self::part(s, path) == Part::Cleanup))
+        step.is_some_and(|s| {
+            checks
+                .iter()
+                .any(|(c, path)| c > i && self::part(s, path) == Part::Cleanup)
+        })
     };
     let cleanups = (first..last).filter(removes_for_a_check).collect();
-    Some(Misplaced { producer, cleanups, checks: checks.into_iter().map(|(i, _)| i).collect() })
+    Some(Misplaced {
+        producer,
+        cleanups,
+        checks: checks.into_iter().map(|(i, _)| i).collect(),
+    })
 }
 
 /// How many pairs there are of a cleanup and a later presence check of what it removes.
 #[must_use]
 pub fn pairs(plan: &Plan) -> usize {
-    let checks = plan.steps.iter().enumerate().filter_map(|(i, step)| Some((i, checked_path(step)?)));
-    checks.map(|(i, path)| plan.steps.iter().take(i).filter(|s| part(s, &path) == Part::Cleanup).count()).sum()
+    let checks = plan
+        .steps
+        .iter()
+        .enumerate()
+        .filter_map(|(i, step)| Some((i, checked_path(step)?)));
+    checks
+        .map(|(i, path)| {
+            plan.steps
+                .iter()
+                .take(i)
+                .filter(|s| part(s, &path) == Part::Cleanup)
+                .count()
+        })
+        .sum()
 }
 
-/// A list of explicit commands and nothing else: what came before it is not known, so a producer may have.
+/// A list of explicit commands and nothing else: what came before it is not known, so a producer
+/// may have.
 fn is_bare(plan: &Plan) -> bool {
     plan.contract.is_none() && plan.steps.iter().all(|s| s.origin == Origin::Explicit)
 }
@@ -85,19 +131,27 @@ fn is_bare(plan: &Plan) -> bool {
 #[must_use]
 pub fn checked_path(step: &Step) -> Option<RepoPath> {
     let words: Vec<&[u8]> = step.argv.iter().flatten().map(|w| w.as_bytes()).collect();
-    let [program, operands @ ..] = words.as_slice() else { return None };
+    let [program, operands @ ..] = words.as_slice() else {
+        return None;
+    };
     let operands = match program.rsplit(|b| *b == b'/').next()? {
         b"test" => operands,
         b"[" => operands.strip_suffix(&[b"]".as_slice()])?,
         _ => return None,
     };
-    let [b"-f" | b"-s", path] = operands else { return None };
+    let [b"-f" | b"-s", path] = operands else {
+        return None;
+    };
     let path = step.dir.join(path).ok()?;
     likely_generated(&path).then_some(path)
 }
 
 fn likely_generated(path: &RepoPath) -> bool {
-    path.segments().any(|segment| GENERATED.iter().any(|name| segment.eq_ignore_ascii_case(name.as_bytes())))
+    path.segments().any(|segment| {
+        GENERATED
+            .iter()
+            .any(|name| segment.eq_ignore_ascii_case(name.as_bytes()))
+    })
 }
 
 fn matches(globs: &[Glob], path: &RepoPath) -> bool {
@@ -123,16 +177,27 @@ fn by_command(step: &Step, path: &RepoPath) -> Part {
         Kind::Lint | Kind::Test | Kind::File | Kind::Judge => return Part::Bystander,
         Kind::Run | Kind::Shell => {}
     }
-    let words: Vec<String> =
-        step.argv.iter().flatten().map(|w| String::from_utf8_lossy(w.as_bytes()).into_owned()).collect();
+    let words: Vec<String> = step
+        .argv
+        .iter()
+        .flatten()
+        .map(|w| String::from_utf8_lossy(w.as_bytes()).into_owned())
+        .collect();
     let layers = layers_of(step);
     // The innermost tool is the one that does it.
-    let Some(layer) = layers.iter().find(|l| matches!(l.role, Role::Script | Role::Goals)).or(layers.last()) else {
+    let Some(layer) = layers
+        .iter()
+        .find(|l| matches!(l.role, Role::Script | Role::Goals))
+        .or(layers.last())
+    else {
         return Part::Producer;
     };
     match (layer.role, layer.tool) {
         (Role::Goals, _) => goals(layer),
-        (Role::Script, _) => layer.asked.first().map_or(Part::Producer, |name| by_name(name, SCRIPT_BYSTANDERS)),
+        (Role::Script, _) => layer
+            .asked
+            .first()
+            .map_or(Part::Producer, |name| by_name(name, SCRIPT_BYSTANDERS)),
         (Role::Subcommand, Tool::Cargo) => match layer.asked.first().map(String::as_str) {
             Some("clean") => Part::Cleanup,
             Some("fmt" | "deny" | "audit") => Part::Bystander,
@@ -171,15 +236,21 @@ fn goals(layer: &Layer) -> Part {
         [] => Part::Producer,
         // `make clean all` makes what it removed.
         goals if goals.iter().all(|g| is_clean_name(g)) => Part::Cleanup,
-        goals if goals.iter().all(|g| by_name(g, GOAL_BYSTANDERS) == Part::Bystander) => Part::Bystander,
+        goals
+            if goals
+                .iter()
+                .all(|g| by_name(g, GOAL_BYSTANDERS) == Part::Bystander) =>
+        {
+            Part::Bystander
+        }
         _ => Part::Producer,
     }
 }
 
 /// Parts of a script's name that say it makes something, whatever else is said.
 const MAKING: &[&str] = &[
-    "build", "compile", "bundle", "dist", "release", "package", "pack", "generate", "gen", "prod", "all", "make",
-    "assemble",
+    "build", "compile", "bundle", "dist", "release", "package", "pack", "generate", "gen", "prod",
+    "all", "make", "assemble",
 ];
 /// Parts of a script's name that say it only looks.
 const SCRIPT_BYSTANDERS: &[&str] = &[
@@ -214,8 +285,16 @@ fn by_name(name: &str, bystanders: &[&str]) -> Part {
     }
     let lower = name.to_ascii_lowercase();
     let mut parts = lower.split([':', '-', '_', '.', '/']);
-    let has = |words: &[&str]| lower.split([':', '-', '_', '.', '/']).any(|part| words.contains(&part));
-    if has(MAKING) || !parts.any(|part| bystanders.contains(&part)) { Part::Producer } else { Part::Bystander }
+    let has = |words: &[&str]| {
+        lower
+            .split([':', '-', '_', '.', '/'])
+            .any(|part| words.contains(&part))
+    };
+    if has(MAKING) || !parts.any(|part| bystanders.contains(&part)) {
+        Part::Producer
+    } else {
+        Part::Bystander
+    }
 }
 
 /// Programs that make no files of this kind.
@@ -269,8 +348,10 @@ pub(super) fn looks_only(program: &str) -> bool {
 
 fn by_program(step: &Step, layer: &Layer, words: &[String], path: &RepoPath) -> Part {
     // Behind wrappers: everything from the program on.
-    let at =
-        words.iter().position(|w| w.rsplit('/').next() == Some(layer.program.as_str())).map_or(words.len(), |i| i + 1);
+    let at = words
+        .iter()
+        .position(|w| w.rsplit('/').next() == Some(layer.program.as_str()))
+        .map_or(words.len(), |i| i + 1);
     let rest = words.get(at..).unwrap_or_default();
     match layer.program.as_str() {
         "rm" if removes(step, rest, path) => Part::Cleanup,
@@ -285,10 +366,16 @@ fn by_program(step: &Step, layer: &Layer, words: &[String], path: &RepoPath) -> 
 
 /// `rm -r` of a likely generated path that holds the checked one.
 fn removes(step: &Step, rest: &[String], path: &RepoPath) -> bool {
-    let recursive =
-        |w: &String| w == "--recursive" || (w.starts_with('-') && !w.starts_with("--") && w.contains(['r', 'R']));
-    let operands = rest.iter().filter(|w| !w.starts_with('-')).filter_map(|w| step.dir.join(w.as_bytes()).ok());
-    let gone = |removed: RepoPath| likely_generated(&removed) && (removed == *path || path.below(&removed).is_some());
+    let recursive = |w: &String| {
+        w == "--recursive" || (w.starts_with('-') && !w.starts_with("--") && w.contains(['r', 'R']))
+    };
+    let operands = rest
+        .iter()
+        .filter(|w| !w.starts_with('-'))
+        .filter_map(|w| step.dir.join(w.as_bytes()).ok());
+    let gone = |removed: RepoPath| {
+        likely_generated(&removed) && (removed == *path || path.below(&removed).is_some())
+    };
     rest.iter().any(recursive) && operands.into_iter().any(gone)
 }
 
@@ -341,31 +428,65 @@ mod tests {
             ("rm --recursive build", Part::Cleanup),
             ("rm src-r build", Part::Bystander),
         ] {
-            assert_eq!(part(&plan_of_words(&[command]).steps[0], &path), want, "{command}");
+            assert_eq!(
+                part(&plan_of_words(&[command]).steps[0], &path),
+                want,
+                "{command}"
+            );
         }
     }
 
     #[test]
     fn what_belongs_together() {
         for (commands, index, want) in [
-            (&["make", "make clean", "test -f build/a"][..], 2, Some((Some(0), vec![1], vec![2]))),
+            (
+                &["make", "make clean", "test -f build/a"][..],
+                2,
+                Some((Some(0), vec![1], vec![2])),
+            ),
             (&["make clean", "make", "test -f build/a"], 2, None),
-            (&["make clean", "test -f build/a"], 1, Some((None, vec![0], vec![1]))),
+            (
+                &["make clean", "test -f build/a"],
+                1,
+                Some((None, vec![0], vec![1])),
+            ),
             (&["make clean", "test -f build/a", "make"], 1, None),
             (&["make", "make clean", "make", "test -f build/a"], 3, None),
-            (&["make", "make clean", "make lint", "[ -s build/a ]"], 3, Some((Some(0), vec![1], vec![3]))),
             (
-                &["make", "make clean", "test -f build/a", "npm run clean", "test -f out/b"],
+                &["make", "make clean", "make lint", "[ -s build/a ]"],
+                3,
+                Some((Some(0), vec![1], vec![3])),
+            ),
+            (
+                &[
+                    "make",
+                    "make clean",
+                    "test -f build/a",
+                    "npm run clean",
+                    "test -f out/b",
+                ],
                 2,
                 Some((Some(0), vec![1, 3], vec![2, 4])),
             ),
             (
-                &["make", "make clean", "test -f build/a", "make", "test -f build/b"],
+                &[
+                    "make",
+                    "make clean",
+                    "test -f build/a",
+                    "make",
+                    "test -f build/b",
+                ],
                 2,
                 Some((Some(0), vec![1], vec![2])),
             ),
             (
-                &["make", "rm -r build", "rm -r out", "test -f build/a", "test -f out/b"],
+                &[
+                    "make",
+                    "rm -r build",
+                    "rm -r out",
+                    "test -f build/a",
+                    "test -f out/b",
+                ],
                 3,
                 Some((Some(0), vec![1, 2], vec![3, 4])),
             ),
@@ -375,7 +496,8 @@ mod tests {
             (&["make", "make clean", "test ! -f build/a"], 2, None),
             (&["make", "test -f build/a"], 1, None),
         ] {
-            let got = misplaced(&plan_of_words(commands), index).map(|m| (m.producer, m.cleanups, m.checks));
+            let got = misplaced(&plan_of_words(commands), index)
+                .map(|m| (m.producer, m.cleanups, m.checks));
             assert_eq!(got, want, "{commands:?}");
         }
     }
@@ -399,7 +521,11 @@ mod tests {
         ] {
             let mut step = plan_of_words(&[command]).steps.remove(0);
             (step.produces, step.cleans) = (globs(produces), globs(cleans));
-            assert_eq!(part(&step, &path), want, "{command} {produces:?} {cleans:?}");
+            assert_eq!(
+                part(&step, &path),
+                want,
+                "{command} {produces:?} {cleans:?}"
+            );
         }
     }
 
@@ -416,6 +542,15 @@ mod tests {
             imports: Vec::new(),
             path: "contracts/verify.vplan".to_owned(),
         };
-        assert_eq!(misplaced(&Plan { contract: Some(contract), ..list() }, 1), None);
+        assert_eq!(
+            misplaced(
+                &Plan {
+                    contract: Some(contract),
+                    ..list()
+                },
+                1
+            ),
+            None
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Is a tool, a module, a manifest or an engine missing? Then the machine is to be repaired, not the plan.
+//! Is a tool, a module, a manifest or an engine missing? Then the machine is to be repaired, not
+//! the plan.
 
 use super::goal::has_no_makefile;
 use super::invocation::{Layer, Role, Tool};
@@ -43,7 +44,10 @@ pub(super) const ROWS: &[Row] = &[
         "pnpm-no-manifest",
         &[Tool::Pnpm],
         Place::Either,
-        &["ERR_PNPM_NO_IMPORTER_MANIFEST_FOUND {any}", "ERR_PNPM_NO_PKG_MANIFEST {any}"],
+        &[
+            "ERR_PNPM_NO_IMPORTER_MANIFEST_FOUND {any}",
+            "ERR_PNPM_NO_PKG_MANIFEST {any}",
+        ],
     ),
     text(
         "yarn-no-manifest",
@@ -59,7 +63,10 @@ pub(super) const ROWS: &[Row] = &[
         "bun-no-manifest",
         &[Tool::Bun],
         Place::Either,
-        &["error: No package.json was found {any}", "error: No package.json found {any}"],
+        &[
+            "error: No package.json was found {any}",
+            "error: No package.json found {any}",
+        ],
     ),
     text(
         "make-no-makefile",
@@ -72,7 +79,11 @@ pub(super) const ROWS: &[Row] = &[
             "{self}: *** {word}: No such file or directory. Stop.",
         ],
     ),
-    Row { name: "make-missing-makefile", code: CODE, test: Test::Structure(makefile_missing) },
+    Row {
+        name: "make-missing-makefile",
+        code: CODE,
+        test: Test::Structure(makefile_missing),
+    },
     text(
         "ninja-no-manifest",
         &[Tool::Ninja],
@@ -82,7 +93,12 @@ pub(super) const ROWS: &[Row] = &[
             "ninja: fatal: chdir to '{any}' - No such file or directory",
         ],
     ),
-    text("just-no-justfile", &[Tool::Just], Place::Stderr, &["error: No justfile found"]),
+    text(
+        "just-no-justfile",
+        &[Tool::Just],
+        Place::Stderr,
+        &["error: No justfile found"],
+    ),
     text(
         "cargo-no-manifest",
         &[Tool::Cargo, Tool::Nextest],
@@ -96,24 +112,49 @@ pub(super) const ROWS: &[Row] = &[
         "go-no-manifest",
         &[Tool::Go],
         Place::Stderr,
-        &["go: go.mod file not found {any}", "go: cannot find main module{any}"],
+        &[
+            "go: go.mod file not found {any}",
+            "go: cannot find main module{any}",
+        ],
     ),
     text(
         "python-no-manifest",
         &[Tool::PythonRunner],
         Place::Stderr,
-        &["error: No `pyproject.toml` found {any}", "Poetry could not find a pyproject.toml file {any}"],
+        &[
+            "error: No `pyproject.toml` found {any}",
+            "Poetry could not find a pyproject.toml file {any}",
+        ],
     ),
     // A program.
-    Row { name: "shell-exit-127", code: CODE, test: Test::Structure(exit_127) },
-    Row { name: "script-program-not-found", code: CODE, test: Test::Structure(program_of_script) },
-    Row { name: "make-error-127", code: CODE, test: Test::Structure(make_127) },
-    Row { name: "exec-program-not-found", code: CODE, test: Test::Structure(program_of_exec) },
+    Row {
+        name: "shell-exit-127",
+        code: CODE,
+        test: Test::Structure(exit_127),
+    },
+    Row {
+        name: "script-program-not-found",
+        code: CODE,
+        test: Test::Structure(program_of_script),
+    },
+    Row {
+        name: "make-error-127",
+        code: CODE,
+        test: Test::Structure(make_127),
+    },
+    Row {
+        name: "exec-program-not-found",
+        code: CODE,
+        test: Test::Structure(program_of_exec),
+    },
     text(
         "cargo-no-such-command",
         &[Tool::Cargo],
         Place::Stderr,
-        &["error: no such command: `{asked}`", "error: no such subcommand: `{asked}`"],
+        &[
+            "error: no such command: `{asked}`",
+            "error: no such subcommand: `{asked}`",
+        ],
     ),
     text(
         "rustup-not-installed",
@@ -125,7 +166,12 @@ pub(super) const ROWS: &[Row] = &[
             "error: linker `{any}` not found",
         ],
     ),
-    text("go-no-compiler", &[Tool::Go], Place::Either, &["cgo: C compiler \"{any}\" not found: {any}"]),
+    text(
+        "go-no-compiler",
+        &[Tool::Go],
+        Place::Either,
+        &["cgo: C compiler \"{any}\" not found: {any}"],
+    ),
     // A module.
     text(
         "python-no-module",
@@ -148,7 +194,8 @@ pub(super) const ROWS: &[Row] = &[
                 "Error: Cannot find package '{word}' imported from {any}",
                 "MISSING DEPENDENCY Cannot find dependency '{word}'",
                 "Error: spawn {word} ENOENT",
-                // Code of the repository that imports a missing file fails; a package that does is not installed whole.
+                // Code of the repository that imports a missing file fails; a package that does is
+                // not installed whole.
                 "Error [ERR_MODULE_NOT_FOUND]: Cannot find module '{any}' imported from {any}node_modules{any}",
                 "Error: Cannot find module '{any}' imported from {any}node_modules{any}",
                 "You are using Node.js {word} {any} requires Node.js version {any}",
@@ -158,7 +205,11 @@ pub(super) const ROWS: &[Row] = &[
             unless: tests_ran,
         }),
     },
-    Row { name: "node-no-module", code: CODE, test: Test::Structure(node_module) },
+    Row {
+        name: "node-no-module",
+        code: CODE,
+        test: Test::Structure(node_module),
+    },
     text(
         "yarn-not-installed",
         &[Tool::Yarn],
@@ -195,11 +246,30 @@ pub(super) const ROWS: &[Row] = &[
             "error: {any} requires rustc {word} or newer{any}",
         ],
     ),
-    text("wrong-go", &[Tool::Go], Place::Stderr, &["go: {word} requires go >= {word} (running go {any}"]),
+    text(
+        "wrong-go",
+        &[Tool::Go],
+        Place::Stderr,
+        &["go: {word} requires go >= {word} (running go {any}"],
+    ),
 ];
 
-const fn text(name: &'static str, tools: &'static [Tool], place: Place, lines: &'static [&'static str]) -> Row {
-    Row { name, code: CODE, test: Test::Text(Text { tools, place, lines, unless: never }) }
+const fn text(
+    name: &'static str,
+    tools: &'static [Tool],
+    place: Place,
+    lines: &'static [&'static str],
+) -> Row {
+    Row {
+        name,
+        code: CODE,
+        test: Test::Text(Text {
+            tools,
+            place,
+            lines,
+            unless: never,
+        }),
+    }
 }
 
 /// How shells say that there is no such program: dash, busybox, bash, zsh.
@@ -227,7 +297,14 @@ const SHELL: &[&str] = &[
 ];
 
 fn shell_line(scene: &Scene<'_>, place: Place, programs: &[String]) -> Option<String> {
-    scene.line(place, SHELLS, Names { asked: programs, program: "" })
+    scene.line(
+        place,
+        SHELLS,
+        Names {
+            asked: programs,
+            program: "",
+        },
+    )
 }
 
 /// The same for any program.
@@ -244,35 +321,49 @@ fn any_shell_line(scene: &Scene<'_>) -> Option<String> {
     scene.line(Place::Stderr, ANY, Names::default())
 }
 
-/// POSIX, "Exit Status for Commands": 127 is a command that was not found. Only what starts other programs says so.
+/// POSIX, "Exit Status for Commands": 127 is a command that was not found. Only what starts other
+/// programs says so.
 fn exit_127(scene: &Scene<'_>) -> Option<String> {
     if !scene.exited(127) {
         return None;
     }
     let starts_others = |l: &Layer| {
-        !l.echoed && (matches!(l.tool, Tool::Shell | Tool::Wrapper) || matches!(l.role, Role::Script | Role::Exec))
+        !l.echoed
+            && (matches!(l.tool, Tool::Shell | Tool::Wrapper)
+                || matches!(l.role, Role::Script | Role::Exec))
     };
     if scene.layers.iter().any(starts_others) {
         return Some(any_shell_line(scene).unwrap_or_else(|| "exit 127".to_owned()));
     }
     // A script that is started by its own name: its shell must have said so.
-    let own = scene.layers.iter().any(|l| !l.echoed && l.tool == Tool::Other);
+    let own = scene
+        .layers
+        .iter()
+        .any(|l| !l.echoed && l.tool == Tool::Other);
     any_shell_line(scene).filter(|_| own)
 }
 
 /// pnpm exits with 1 whatever its script's shell says.
 fn program_of_script(scene: &Scene<'_>) -> Option<String> {
-    let runs = scene.layers.iter().any(|l| l.role == Role::Script && !l.echoed);
+    let runs = scene
+        .layers
+        .iter()
+        .any(|l| l.role == Role::Script && !l.echoed);
     if !runs || !scene.ended_badly() {
         return None;
     }
     match &scene.body {
         Some(body) => {
-            let programs: Vec<String> =
-                body.split([' ', '&', '|', ';', '(', ')']).filter(|w| !w.is_empty()).map(str::to_owned).collect();
+            let programs: Vec<String> = body
+                .split([' ', '&', '|', ';', '(', ')'])
+                .filter(|w| !w.is_empty())
+                .map(str::to_owned)
+                .collect();
             shell_line(scene, Place::Either, &programs)
         }
-        None => scene.line(Place::Either, SHELL, Names::default()).filter(|_| !tests_ran_anywhere(scene)),
+        None => scene
+            .line(Place::Either, SHELL, Names::default())
+            .filter(|_| !tests_ran_anywhere(scene)),
     }
 }
 
@@ -281,10 +372,18 @@ fn tests_ran_anywhere(scene: &Scene<'_>) -> bool {
 }
 
 fn make_127(scene: &Scene<'_>) -> Option<String> {
-    let layer = scene.layers.iter().find(|l| l.tool == Tool::Make && !l.echoed)?;
-    let names = Names { asked: &[], program: &layer.program };
+    let layer = scene
+        .layers
+        .iter()
+        .find(|l| l.tool == Tool::Make && !l.echoed)?;
+    let names = Names {
+        asked: &[],
+        program: &layer.program,
+    };
     let line = scene.line(Place::Stderr, &["{self}: *** [{any}] Error 127"], names)?;
-    scene.exited(2).then(|| any_shell_line(scene).unwrap_or(line))
+    scene
+        .exited(2)
+        .then(|| any_shell_line(scene).unwrap_or(line))
 }
 
 /// The words of what was to start another program, and could not.
@@ -315,8 +414,20 @@ const EXEC: &[(Tool, &[&str])] = &[
             "ERR_PNPM_FETCH_404 {any}",
         ],
     ),
-    (Tool::Yarn, &["error Command \"{asked}\" not found.", "Usage Error: Couldn't find a script named \"{asked}\"."]),
-    (Tool::Bun, &["error: could not determine executable to run for package {any}", "error: GET {any} - 404"]),
+    (
+        Tool::Yarn,
+        &[
+            "error Command \"{asked}\" not found.",
+            "Usage Error: Couldn't find a script named \"{asked}\".",
+        ],
+    ),
+    (
+        Tool::Bun,
+        &[
+            "error: could not determine executable to run for package {any}",
+            "error: GET {any} - 404",
+        ],
+    ),
     (
         Tool::Wrapper,
         &[
@@ -341,33 +452,59 @@ fn program_of_exec(scene: &Scene<'_>) -> Option<String> {
     let starts = |l: &&Layer| l.role == Role::Exec || scene.names_a_program(l);
     let layers = scene.layers.iter().filter(|l| !l.echoed).filter(starts);
     layers
-        .filter_map(|layer| EXEC.iter().find(|(tool, _)| *tool == layer.tool).map(|(_, lines)| (layer, lines)))
+        .filter_map(|layer| {
+            EXEC.iter()
+                .find(|(tool, _)| *tool == layer.tool)
+                .map(|(_, lines)| (layer, lines))
+        })
         .find_map(|(layer, lines)| scene.says(layer, Place::Either, lines))
 }
 
-/// `make X` where no makefile is gives the words of a missing goal; so does `make -f FILE` for FILE itself.
+/// `make X` where no makefile is gives the words of a missing goal; so does `make -f FILE` for FILE
+/// itself.
 fn makefile_missing(scene: &Scene<'_>) -> Option<String> {
-    let layer = scene.layers.iter().find(|l| l.tool == Tool::Make && !l.echoed)?;
+    let layer = scene
+        .layers
+        .iter()
+        .find(|l| l.tool == Tool::Make && !l.echoed)?;
     if !scene.exited(2) {
         return None;
     }
     if has_no_makefile(scene, layer) {
-        return scene.says(layer, Place::Stderr, &["{self}: *** No rule to make target '{asked}'. Stop."]);
+        return scene.says(
+            layer,
+            Place::Stderr,
+            &["{self}: *** No rule to make target '{asked}'. Stop."],
+        );
     }
     let file = [layer.file.clone()?];
-    let names = Names { asked: &file, program: &layer.program };
-    scene.line(Place::Stderr, &["{self}: {asked}: No such file or directory"], names)
+    let names = Names {
+        asked: &file,
+        program: &layer.program,
+    };
+    scene.line(
+        Place::Stderr,
+        &["{self}: {asked}: No such file or directory"],
+        names,
+    )
 }
 
-/// `Error: Cannot find module 'x'`, uncaught: a package that is not installed, unless the name is a path.
+/// `Error: Cannot find module 'x'`, uncaught: a package that is not installed, unless the name is a
+/// path.
 fn node_module(scene: &Scene<'_>) -> Option<String> {
     let ours = |l: &Layer| NODE_TOOLS.contains(&l.tool) && !tests_ran(scene, l);
     if !scene.ended_badly() || !scene.layers.iter().any(ours) {
         return None;
     }
     let package = |line: &str| {
-        let name = line.strip_prefix("Error: Cannot find module '").and_then(|rest| rest.strip_suffix('\''));
+        let name = line
+            .strip_prefix("Error: Cannot find module '")
+            .and_then(|rest| rest.strip_suffix('\''));
         name.is_some_and(|name| !name.is_empty() && !name.starts_with(['.', '/']))
     };
-    scene.err.iter().find(|line| line.indent == 0 && package(&line.text)).map(|line| super::shown(&line.text))
+    scene
+        .err
+        .iter()
+        .find(|line| line.indent == 0 && package(&line.text))
+        .map(|line| super::shown(&line.text))
 }

@@ -10,11 +10,23 @@ const CODE: FailureCode = FailureCode::NoTestFiles;
 /// Exit codes that mean this and nothing else.
 pub(super) const EXITS: &[Row] = &[
     // pytest's documentation, "Exit codes".
-    Row { name: "pytest-exit-5", code: CODE, test: Test::Structure(|s| exited(s, Tool::Pytest, 5)) },
+    Row {
+        name: "pytest-exit-5",
+        code: CODE,
+        test: Test::Structure(|s| exited(s, Tool::Pytest, 5)),
+    },
     // Since Python 3.12.
-    Row { name: "unittest-exit-5", code: CODE, test: Test::Structure(|s| exited(s, Tool::Unittest, 5)) },
+    Row {
+        name: "unittest-exit-5",
+        code: CODE,
+        test: Test::Structure(|s| exited(s, Tool::Unittest, 5)),
+    },
     // nextest's documentation, "Exit codes": NO_TESTS_RUN.
-    Row { name: "nextest-exit-4", code: CODE, test: Test::Structure(|s| exited(s, Tool::Nextest, 4)) },
+    Row {
+        name: "nextest-exit-4",
+        code: CODE,
+        test: Test::Structure(|s| exited(s, Tool::Nextest, 4)),
+    },
 ];
 
 pub(super) const ROWS: &[Row] = &[
@@ -22,14 +34,25 @@ pub(super) const ROWS: &[Row] = &[
         "vitest-no-test-files",
         &[Tool::Vitest, Tool::SilentScript],
         Place::Either,
-        &["No test files found, exiting with code {n}", "No affected test files found, exiting with code {n}"],
+        &[
+            "No test files found, exiting with code {n}",
+            "No affected test files found, exiting with code {n}",
+        ],
     ),
-    row("jest-no-tests", &[Tool::Jest, Tool::SilentScript], Place::Either, &["No tests found, exiting with code {n}"]),
+    row(
+        "jest-no-tests",
+        &[Tool::Jest, Tool::SilentScript],
+        Place::Either,
+        &["No tests found, exiting with code {n}"],
+    ),
     row(
         "mocha-no-test-files",
         &[Tool::Mocha, Tool::SilentScript],
         Place::Stderr,
-        &["Error: No test files found", "Error: No test files found: {any}"],
+        &[
+            "Error: No test files found",
+            "Error: No test files found: {any}",
+        ],
     ),
     row(
         "playwright-no-tests",
@@ -47,21 +70,60 @@ pub(super) const ROWS: &[Row] = &[
             "✖ No test files were found{any}",
         ],
     ),
-    row("cypress-no-specs", &[Tool::Cypress], Place::Either, &["Can't run because no spec files were found."]),
-    row("node-test-no-file", &[Tool::NodeTest], Place::Stderr, &["Could not find '{any}'"]),
+    row(
+        "cypress-no-specs",
+        &[Tool::Cypress],
+        Place::Either,
+        &["Can't run because no spec files were found."],
+    ),
+    row(
+        "node-test-no-file",
+        &[Tool::NodeTest],
+        Place::Stderr,
+        &["Could not find '{any}'"],
+    ),
     row(
         "bun-test-no-files",
         &[Tool::BunTest],
         Place::Either,
         &["error: 0 test files matching {any}", "No tests found!"],
     ),
-    row("deno-no-test-modules", &[Tool::DenoTest], Place::Stderr, &["error: No test modules found"]),
-    row("go-no-packages", &[Tool::Go], Place::Stderr, &["no packages to test"]),
-    row("ctest-no-tests", &[Tool::Ctest], Place::Either, &["No tests were found!!!"]),
+    row(
+        "deno-no-test-modules",
+        &[Tool::DenoTest],
+        Place::Stderr,
+        &["error: No test modules found"],
+    ),
+    row(
+        "go-no-packages",
+        &[Tool::Go],
+        Place::Stderr,
+        &["no packages to test"],
+    ),
+    row(
+        "ctest-no-tests",
+        &[Tool::Ctest],
+        Place::Either,
+        &["No tests were found!!!"],
+    ),
 ];
 
-const fn row(name: &'static str, tools: &'static [Tool], place: Place, lines: &'static [&'static str]) -> Row {
-    Row { name, code: CODE, test: Test::Text(Text { tools, place, lines, unless: tests_ran }) }
+const fn row(
+    name: &'static str,
+    tools: &'static [Tool],
+    place: Place,
+    lines: &'static [&'static str],
+) -> Row {
+    Row {
+        name,
+        code: CODE,
+        test: Test::Text(Text {
+            tools,
+            place,
+            lines,
+            unless: tests_ran,
+        }),
+    }
 }
 
 fn exited(scene: &Scene<'_>, tool: Tool, code: i32) -> Option<String> {
@@ -69,7 +131,8 @@ fn exited(scene: &Scene<'_>, tool: Tool, code: i32) -> Option<String> {
     (scene.exited(code) && scene.layers.iter().any(ours)).then(|| format!("exit {code}"))
 }
 
-/// What runners print in the end when there were tests: then one of the tests printed the other line.
+/// What runners print in the end when there were tests: then one of the tests printed the other
+/// line.
 const SUMMARIES: &[&str] = &[
     "Test Files {n} {any}",
     "Tests {n} {any}",
@@ -85,6 +148,14 @@ const SUMMARIES: &[&str] = &[
 
 /// Whether a runner's summary shows that tests ran.
 pub(super) fn tests_ran(scene: &Scene<'_>, _: &Layer) -> bool {
-    let summary = |line: &Line| SUMMARIES.iter().any(|t| reads_as(&line.text, t, Names::default()));
-    scene.out.iter().chain(&scene.err).any(|line| summary(line) && line.text != "# tests 0")
+    let summary = |line: &Line| {
+        SUMMARIES
+            .iter()
+            .any(|t| reads_as(&line.text, t, Names::default()))
+    };
+    scene
+        .out
+        .iter()
+        .chain(&scene.err)
+        .any(|line| summary(line) && line.text != "# tests 0")
 }

@@ -31,7 +31,12 @@ fn facts(scripts: &[&str], goals: &[&str]) -> Facts {
 
 fn check(cases: &[(&str, i32, &str, &str, Code)], facts: &Facts) {
     for (command, exit, stdout, stderr, want) in cases {
-        let got = classify(&plan_of_words(&[command]), 0, &evidence(*exit, stdout, stderr), facts);
+        let got = classify(
+            &plan_of_words(&[command]),
+            0,
+            &evidence(*exit, stdout, stderr),
+            facts,
+        );
         assert_eq!(got.code, *want, "{command}: {got:?}\n{stdout}{stderr}");
     }
 }
@@ -39,8 +44,7 @@ fn check(cases: &[(&str, i32, &str, &str, Code)], facts: &Facts) {
 /// Output of npm 11.19, pnpm 9 and 10, yarn 1.22 and 4, bun 1, node 22.
 #[test]
 fn scripts() {
-    let npm =
-        "npm error Missing script: \"x\"\nnpm error\nnpm error To see a list of scripts, run:\nnpm error   npm run\n";
+    let npm = "npm error Missing script: \"x\"\nnpm error\nnpm error To see a list of scripts, run:\nnpm error   npm run\n";
     let echo = "\n> demo@1.0.0 x\n> node t.js\n\n";
     check(
         &[
@@ -52,17 +56,41 @@ fn scripts() {
                 "npm warn Unknown user config\n\x1b[31mnpm error\x1b[0m Missing script: \"x\"\n",
                 SCRIPT,
             ),
-            ("npm run x", 1, "", "npm ERR! Missing script: \"x\"\nnpm ERR! \nnpm ERR! Did you mean this?\n", SCRIPT),
+            (
+                "npm run x",
+                1,
+                "",
+                "npm ERR! Missing script: \"x\"\nnpm ERR! \nnpm ERR! Did you mean this?\n",
+                SCRIPT,
+            ),
             ("npm run x", 1, "", "npm ERR! missing script: x\n", SCRIPT),
             ("npm run y", 1, "", npm, FAILED),
             ("npm run x", 1, npm, "", FAILED),
             ("npm run x", 1, echo, npm, FAILED),
             ("npm run x", 0, "", npm, FAILED),
             ("npm install x", 1, "", npm, FAILED),
-            ("npm run x", 1, "", "    npm error Missing script: \"x\"\n", FAILED),
-            ("npm run x", 1, "", "see: npm error Missing script: \"x\"\n", FAILED),
+            (
+                "npm run x",
+                1,
+                "",
+                "    npm error Missing script: \"x\"\n",
+                FAILED,
+            ),
+            (
+                "npm run x",
+                1,
+                "",
+                "see: npm error Missing script: \"x\"\n",
+                FAILED,
+            ),
             ("env CI=1 npm run x", 1, "", npm, SCRIPT),
-            ("pnpm x", 1, "\u{2009}ERR_PNPM_NO_SCRIPT\u{2009} Missing script: x\n", "", SCRIPT),
+            (
+                "pnpm x",
+                1,
+                "\u{2009}ERR_PNPM_NO_SCRIPT\u{2009} Missing script: x\n",
+                "",
+                SCRIPT,
+            ),
             (
                 "pnpm x",
                 254,
@@ -77,8 +105,20 @@ fn scripts() {
                 "",
                 SCRIPT,
             ),
-            ("pnpm exec x", 254, " ERR_PNPM_RECURSIVE_EXEC_FIRST_FAIL  Command \"x\" not found\n", "", SETUP),
-            ("pnpm install", 1, " ERR_PNPM_NO_SCRIPT  Missing script: x\n", "", FAILED),
+            (
+                "pnpm exec x",
+                254,
+                " ERR_PNPM_RECURSIVE_EXEC_FIRST_FAIL  Command \"x\" not found\n",
+                "",
+                SETUP,
+            ),
+            (
+                "pnpm install",
+                1,
+                " ERR_PNPM_NO_SCRIPT  Missing script: x\n",
+                "",
+                FAILED,
+            ),
             (
                 "yarn x",
                 1,
@@ -93,14 +133,44 @@ fn scripts() {
                 "",
                 SCRIPT,
             ),
-            ("yarn workspace a x", 1, "Usage Error: Couldn't find a script named \"x\".\n", "", SCRIPT),
-            ("bun run x", 1, "", "error: Script not found \"x\"\n", SCRIPT),
-            ("bun run y", 1, "", "error: Script not found \"x\"\n", FAILED),
-            ("node --run x", 1, "", "Missing script: \"x\" for /repo/package.json\n\nAvailable scripts are:\n", SCRIPT),
+            (
+                "yarn workspace a x",
+                1,
+                "Usage Error: Couldn't find a script named \"x\".\n",
+                "",
+                SCRIPT,
+            ),
+            (
+                "bun run x",
+                1,
+                "",
+                "error: Script not found \"x\"\n",
+                SCRIPT,
+            ),
+            (
+                "bun run y",
+                1,
+                "",
+                "error: Script not found \"x\"\n",
+                FAILED,
+            ),
+            (
+                "node --run x",
+                1,
+                "",
+                "Missing script: \"x\" for /repo/package.json\n\nAvailable scripts are:\n",
+                SCRIPT,
+            ),
             ("cargo test", 101, npm, npm, FAILED),
             ("npx x", 1, "", npm, FAILED),
             // A script may be called like a program.
-            ("npm run npm", 1, "", "npm error Missing script: \"npm\"\n", SCRIPT),
+            (
+                "npm run npm",
+                1,
+                "",
+                "npm error Missing script: \"npm\"\n",
+                SCRIPT,
+            ),
         ][..],
         &Facts::default(),
     );
@@ -111,12 +181,22 @@ fn scripts_by_facts() {
     let npm = "npm error Missing script: \"x\"\n";
     let declared = facts(&["x", "test"], &[]);
     check(
-        &[("npm run x", 1, "", npm, FAILED), ("npm run x -w a", 1, "", npm, SCRIPT), ("npm run y", 1, "", "", SCRIPT)],
+        &[
+            ("npm run x", 1, "", npm, FAILED),
+            ("npm run x -w a", 1, "", npm, SCRIPT),
+            ("npm run y", 1, "", "", SCRIPT),
+        ],
         &declared,
     );
     check(
         &[
-            ("npm run y", 1, "\n> demo@1.0.0 y\n> node t.js\n\n", "", FAILED),
+            (
+                "npm run y",
+                1,
+                "\n> demo@1.0.0 y\n> node t.js\n\n",
+                "",
+                FAILED,
+            ),
             ("npm run y -w a", 1, "", "", FAILED),
             ("npm run --if-present y", 1, "", "", FAILED),
             ("npm start", 1, "", "", FAILED),
@@ -129,11 +209,25 @@ fn scripts_by_facts() {
         ],
         &declared,
     );
-    let unseen = classify(&plan_of_words(&["npm run y"]), 0, &Evidence::default(), &declared);
+    let unseen = classify(
+        &plan_of_words(&["npm run y"]),
+        0,
+        &Evidence::default(),
+        &declared,
+    );
     assert_eq!(unseen.code, FAILED, "it may never have been started");
     let mut unknown = Facts::default();
-    unknown.add(Question::Scripts(RepoPath::root()), Answer::Word(crate::plan::facts::Certainty::Unknown));
-    check(&[("npm run y", 1, "", "", FAILED), ("npm run x", 1, "", npm, SCRIPT)], &unknown);
+    unknown.add(
+        Question::Scripts(RepoPath::root()),
+        Answer::Word(crate::plan::facts::Certainty::Unknown),
+    );
+    check(
+        &[
+            ("npm run y", 1, "", "", FAILED),
+            ("npm run x", 1, "", npm, SCRIPT),
+        ],
+        &unknown,
+    );
 }
 
 /// Output of GNU make 4.3 and 3.82, ninja 1.11, just 1.
@@ -141,9 +235,27 @@ fn scripts_by_facts() {
 fn goals() {
     check(
         &[
-            ("make x", 2, "", "make: *** No rule to make target 'x'.  Stop.\n", GOAL),
-            ("make x", 2, "", "make: *** No rule to make target `x'.  Stop.\n", GOAL),
-            ("gmake -j 4 V=1 x", 2, "", "gmake: *** No rule to make target 'x'.  Stop.\n", GOAL),
+            (
+                "make x",
+                2,
+                "",
+                "make: *** No rule to make target 'x'.  Stop.\n",
+                GOAL,
+            ),
+            (
+                "make x",
+                2,
+                "",
+                "make: *** No rule to make target `x'.  Stop.\n",
+                GOAL,
+            ),
+            (
+                "gmake -j 4 V=1 x",
+                2,
+                "",
+                "gmake: *** No rule to make target 'x'.  Stop.\n",
+                GOAL,
+            ),
             (
                 "make -k a x",
                 2,
@@ -151,9 +263,27 @@ fn goals() {
                 "make: *** No rule to make target 'x'.\nmake: Target 'a' not remade because of errors.\n",
                 GOAL,
             ),
-            ("make x", 1, "", "make: *** No rule to make target 'x'.  Stop.\n", FAILED),
-            ("make x", 2, "", "make: *** No rule to make target 'missing.c', needed by 'x'.  Stop.\n", FAILED),
-            ("make x", 2, "", "make: *** No rule to make target 'x', needed by 'all'.  Stop.\n", FAILED),
+            (
+                "make x",
+                1,
+                "",
+                "make: *** No rule to make target 'x'.  Stop.\n",
+                FAILED,
+            ),
+            (
+                "make x",
+                2,
+                "",
+                "make: *** No rule to make target 'missing.c', needed by 'x'.  Stop.\n",
+                FAILED,
+            ),
+            (
+                "make x",
+                2,
+                "",
+                "make: *** No rule to make target 'x', needed by 'all'.  Stop.\n",
+                FAILED,
+            ),
             (
                 "make nosuch",
                 2,
@@ -161,9 +291,27 @@ fn goals() {
                 "make[1]: *** No rule to make target 'nosuch'.  Stop.\nmake: *** [Makefile:6: sub] Error 2\n",
                 FAILED,
             ),
-            ("make y", 2, "", "make: *** No rule to make target 'x'.  Stop.\n", FAILED),
-            ("make x", 2, "make: *** No rule to make target 'x'.  Stop.\n", "", FAILED),
-            ("python3 -m unittest", 1, "", "make: *** No rule to make target 'x'.  Stop.\n", FAILED),
+            (
+                "make y",
+                2,
+                "",
+                "make: *** No rule to make target 'x'.  Stop.\n",
+                FAILED,
+            ),
+            (
+                "make x",
+                2,
+                "make: *** No rule to make target 'x'.  Stop.\n",
+                "",
+                FAILED,
+            ),
+            (
+                "python3 -m unittest",
+                1,
+                "",
+                "make: *** No rule to make target 'x'.  Stop.\n",
+                FAILED,
+            ),
             // A goal of the script, which is not what the command asks for.
             (
                 "npm run e2e",
@@ -173,15 +321,36 @@ fn goals() {
                 FAILED,
             ),
             ("ninja x", 1, "", "ninja: error: unknown target 'x'\n", GOAL),
-            ("ninja cc", 1, "", "ninja: error: unknown target 'cc', did you mean 'c'?\n", GOAL),
-            ("just x", 1, "", "error: Justfile does not contain recipe `x`\nDid you mean `y`?\n", GOAL),
+            (
+                "ninja cc",
+                1,
+                "",
+                "ninja: error: unknown target 'cc', did you mean 'c'?\n",
+                GOAL,
+            ),
+            (
+                "just x",
+                1,
+                "",
+                "error: Justfile does not contain recipe `x`\nDid you mean `y`?\n",
+                GOAL,
+            ),
         ],
         &Facts::default(),
     );
     let no_rule = "make: *** No rule to make target 'x'.  Stop.\n";
-    check(&[("make x", 2, "", no_rule, FAILED), ("make x y", 2, "", no_rule, GOAL)], &facts(&[], &["x"]));
+    check(
+        &[
+            ("make x", 2, "", no_rule, FAILED),
+            ("make x y", 2, "", no_rule, GOAL),
+        ],
+        &facts(&[], &["x"]),
+    );
     let mut none = Facts::default();
-    none.add(Question::MakeTargets(RepoPath::root()), Answer::Word(crate::plan::facts::Certainty::No));
+    none.add(
+        Question::MakeTargets(RepoPath::root()),
+        Answer::Word(crate::plan::facts::Certainty::No),
+    );
     check(&[("make x", 2, "", no_rule, SETUP)], &none);
 }
 
@@ -189,7 +358,8 @@ fn goals() {
 #[test]
 fn test_runners() {
     let vitest = "include: **/*.test.ts\n\nNo test files found, exiting with code 1\n";
-    let jest = "No tests found, exiting with code 1\nRun with `--passWithNoTests` to exit with code 0\n";
+    let jest =
+        "No tests found, exiting with code 1\nRun with `--passWithNoTests` to exit with code 0\n";
     let echo = |body: &str| format!("\n> demo@1.0.0 test\n> {body}\n\n");
     check(
         &[
@@ -208,18 +378,72 @@ fn test_runners() {
                 vitest,
                 FAILED,
             ),
-            ("yarn test", 1, "yarn run v1.22.22\n$ node t.js\n", vitest, FAILED),
-            ("yarn test", 1, "yarn run v1.22.22\n  $ vitest run\n$ node t.js\n", vitest, FAILED),
-            ("bun run test", 1, "", &format!("$ node t.js\n{vitest}"), FAILED),
-            ("yarn test", 1, "yarn run v1.22.22\n$ vitest run\n", vitest, TESTS),
-            ("bun run test", 1, "", &format!("$ vitest run\n{vitest}"), TESTS),
+            (
+                "yarn test",
+                1,
+                "yarn run v1.22.22\n$ node t.js\n",
+                vitest,
+                FAILED,
+            ),
+            (
+                "yarn test",
+                1,
+                "yarn run v1.22.22\n  $ vitest run\n$ node t.js\n",
+                vitest,
+                FAILED,
+            ),
+            (
+                "bun run test",
+                1,
+                "",
+                &format!("$ node t.js\n{vitest}"),
+                FAILED,
+            ),
+            (
+                "yarn test",
+                1,
+                "yarn run v1.22.22\n$ vitest run\n",
+                vitest,
+                TESTS,
+            ),
+            (
+                "bun run test",
+                1,
+                "",
+                &format!("$ vitest run\n{vitest}"),
+                TESTS,
+            ),
             ("make test", 2, "", vitest, FAILED),
             ("node t.js", 1, "", vitest, FAILED),
-            ("npx vitest run", 1, " Test Files  1 failed (1)\n", vitest, FAILED),
-            ("npx vitest run", 1, "", "FAIL src/a.test.ts > says No test files found, exiting with code 1\n", FAILED),
+            (
+                "npx vitest run",
+                1,
+                " Test Files  1 failed (1)\n",
+                vitest,
+                FAILED,
+            ),
+            (
+                "npx vitest run",
+                1,
+                "",
+                "FAIL src/a.test.ts > says No test files found, exiting with code 1\n",
+                FAILED,
+            ),
             ("npx jest", 1, jest, "", TESTS),
-            ("npx jest", 1, jest, "Tests:       1 failed, 1 total\n", FAILED),
-            ("mocha", 1, "", "\x1b[31mError: No test files found: \"test\"\x1b[39m\n", TESTS),
+            (
+                "npx jest",
+                1,
+                jest,
+                "Tests:       1 failed, 1 total\n",
+                FAILED,
+            ),
+            (
+                "mocha",
+                1,
+                "",
+                "\x1b[31mError: No test files found: \"test\"\x1b[39m\n",
+                TESTS,
+            ),
             ("playwright test", 1, "", "Error: No tests found\n", TESTS),
             ("pytest -q", 5, "\nno tests ran in 0.00s\n", "", TESTS),
             ("uv run pytest", 5, "", "", TESTS),
@@ -227,10 +451,28 @@ fn test_runners() {
             ("npm test", 5, "", "", FAILED),
             ("pytest", 1, "no tests ran in 0.00s\n", "", FAILED),
             ("python3 -m pytest tests", 5, "", "", TESTS),
-            ("python3.12 -m unittest", 5, "", "Ran 0 tests in 0.000s\n\nNO TESTS RAN\n", TESTS),
+            (
+                "python3.12 -m unittest",
+                5,
+                "",
+                "Ran 0 tests in 0.000s\n\nNO TESTS RAN\n",
+                TESTS,
+            ),
             ("python3 x.py", 5, "", "NO TESTS RAN\n", FAILED),
-            ("cargo nextest run", 4, "", "error: no tests to run\n", TESTS),
-            ("go test ./...", 1, "", "go: warning: \"./...\" matched no packages\nno packages to test\n", TESTS),
+            (
+                "cargo nextest run",
+                4,
+                "",
+                "error: no tests to run\n",
+                TESTS,
+            ),
+            (
+                "go test ./...",
+                1,
+                "",
+                "go: warning: \"./...\" matched no packages\nno packages to test\n",
+                TESTS,
+            ),
             (
                 "go test ./...",
                 1,
@@ -238,8 +480,20 @@ fn test_runners() {
                 "",
                 FAILED,
             ),
-            ("node --test a.test.js", 1, "", "Could not find '/repo/a.test.js'\n", TESTS),
-            ("node --test", 1, "# tests 3\n# fail 1\n", "Could not find '/x'\n", FAILED),
+            (
+                "node --test a.test.js",
+                1,
+                "",
+                "Could not find '/repo/a.test.js'\n",
+                TESTS,
+            ),
+            (
+                "node --test",
+                1,
+                "# tests 3\n# fail 1\n",
+                "Could not find '/x'\n",
+                FAILED,
+            ),
             (
                 "bun test",
                 1,
@@ -257,20 +511,68 @@ fn setup() {
     let echo = "\n> demo@1.0.0 need /repo\n> nosuchtool --x\n\n";
     check(
         &[
-            ("npm run need", 127, "\n> demo@1.0.0 need\n> nosuchtool --x\n\n", "sh: 1: nosuchtool: not found\n", SETUP),
-            ("pnpm need", 1, echo, "sh: 1: nosuchtool: not found\n", SETUP),
+            (
+                "npm run need",
+                127,
+                "\n> demo@1.0.0 need\n> nosuchtool --x\n\n",
+                "sh: 1: nosuchtool: not found\n",
+                SETUP,
+            ),
+            (
+                "pnpm need",
+                1,
+                echo,
+                "sh: 1: nosuchtool: not found\n",
+                SETUP,
+            ),
             ("pnpm need", 1, echo, "sh: 1: another: not found\n", FAILED),
             ("pnpm need", 1, "", "sh: 1: nosuchtool: not found\n", SETUP),
-            ("npm run need", 1, "", "error: the page was: not found\n", FAILED),
-            ("sh scripts/check.sh", 127, "", "scripts/check.sh: 3: shellcheck: not found\n", SETUP),
-            ("./check.sh", 127, "", "./check.sh: line 3: shellcheck: command not found\n", SETUP),
+            (
+                "npm run need",
+                1,
+                "",
+                "error: the page was: not found\n",
+                FAILED,
+            ),
+            (
+                "sh scripts/check.sh",
+                127,
+                "",
+                "scripts/check.sh: 3: shellcheck: not found\n",
+                SETUP,
+            ),
+            (
+                "./check.sh",
+                127,
+                "",
+                "./check.sh: line 3: shellcheck: command not found\n",
+                SETUP,
+            ),
             ("./check.sh", 127, "", "", FAILED),
-            ("./check.sh", 1, "", "./check.sh: line 3: shellcheck: command not found\n", FAILED),
+            (
+                "./check.sh",
+                1,
+                "",
+                "./check.sh: line 3: shellcheck: command not found\n",
+                FAILED,
+            ),
             ("cargo test", 101, "sh: 1: foo: not found\n", "", FAILED),
             // Not everything that is said with 127 is said by who started it.
             ("cargo test", 127, "", "sh: 1: foo: not found\n", FAILED),
-            ("pnpm test", 1, "Tests:       1 failed, 1 total\n", "sh: 1: nosuchtool: not found\n", FAILED),
-            ("env nosuch", 127, "", "env: ‘nosuch’: No such file or directory\n", SETUP),
+            (
+                "pnpm test",
+                1,
+                "Tests:       1 failed, 1 total\n",
+                "sh: 1: nosuchtool: not found\n",
+                FAILED,
+            ),
+            (
+                "env nosuch",
+                127,
+                "",
+                "env: ‘nosuch’: No such file or directory\n",
+                SETUP,
+            ),
             (
                 "make test",
                 2,
@@ -292,7 +594,13 @@ fn setup() {
                 "make: no.mk: No such file or directory\nmake: *** No rule to make target 'no.mk'.  Stop.\n",
                 SETUP,
             ),
-            ("make", 2, "", "make: *** No targets specified and no makefile found.  Stop.\n", SETUP),
+            (
+                "make",
+                2,
+                "",
+                "make: *** No targets specified and no makefile found.  Stop.\n",
+                SETUP,
+            ),
             (
                 "make -f no.mk x",
                 2,
@@ -300,8 +608,20 @@ fn setup() {
                 "make: no.mk: No such file or directory\nmake: *** No rule to make target 'no.mk'.  Stop.\n",
                 SETUP,
             ),
-            ("make -C nodir", 2, "", "make: *** nodir: No such file or directory.  Stop.\n", SETUP),
-            ("ninja", 1, "", "ninja: error: loading 'build.ninja': No such file or directory\n", SETUP),
+            (
+                "make -C nodir",
+                2,
+                "",
+                "make: *** nodir: No such file or directory.  Stop.\n",
+                SETUP,
+            ),
+            (
+                "ninja",
+                1,
+                "",
+                "ninja: error: loading 'build.ninja': No such file or directory\n",
+                SETUP,
+            ),
             (
                 "npm run x",
                 254,
@@ -316,10 +636,34 @@ fn setup() {
                 "",
                 SETUP,
             ),
-            ("cargo build", 101, "", "error: could not find `Cargo.toml` in `/r` or any parent directory\n", SETUP),
-            ("cargo nope", 101, "", "error: no such command: `nope`\n\nhelp: view all installed commands\n", SETUP),
-            ("cargo build", 101, "", "error: no such command: `nope`\n", FAILED),
-            ("cargo nextest run", 101, "", "error: no such command: `nextest`\n", SETUP),
+            (
+                "cargo build",
+                101,
+                "",
+                "error: could not find `Cargo.toml` in `/r` or any parent directory\n",
+                SETUP,
+            ),
+            (
+                "cargo nope",
+                101,
+                "",
+                "error: no such command: `nope`\n\nhelp: view all installed commands\n",
+                SETUP,
+            ),
+            (
+                "cargo build",
+                101,
+                "",
+                "error: no such command: `nope`\n",
+                FAILED,
+            ),
+            (
+                "cargo nextest run",
+                101,
+                "",
+                "error: no such command: `nextest`\n",
+                SETUP,
+            ),
             (
                 "cargo clippy",
                 1,
@@ -327,7 +671,13 @@ fn setup() {
                 "error: 'cargo-clippy' is not installed for the toolchain 'stable-x86_64-unknown-linux-gnu'.\n",
                 SETUP,
             ),
-            ("python3 -m pytest", 1, "", "/usr/bin/python3: No module named pytest\n", SETUP),
+            (
+                "python3 -m pytest",
+                1,
+                "",
+                "/usr/bin/python3: No module named pytest\n",
+                SETUP,
+            ),
             (
                 "python3 -m nope.x",
                 1,
@@ -335,7 +685,13 @@ fn setup() {
                 "/usr/bin/python3: Error while finding module specification for 'nope.x' (ModuleNotFoundError: No module named 'nope')\n",
                 SETUP,
             ),
-            ("python3 -m pytest", 1, "", "ModuleNotFoundError: No module named 'requests'\n", FAILED),
+            (
+                "python3 -m pytest",
+                1,
+                "",
+                "ModuleNotFoundError: No module named 'requests'\n",
+                FAILED,
+            ),
             (
                 "npx nosuchx",
                 1,
@@ -357,8 +713,20 @@ fn setup() {
                 "go: go.mod file not found in current directory or any parent directory; see 'go help modules'\n",
                 SETUP,
             ),
-            ("go build", 1, "", "go: go.mod requires go >= 1.99 (running go 1.22.1; GOTOOLCHAIN=local)\n", SETUP),
-            ("npm run x", 1, "", "npm error code EBADENGINE\nnpm error engine Unsupported engine\n", SETUP),
+            (
+                "go build",
+                1,
+                "",
+                "go: go.mod requires go >= 1.99 (running go 1.22.1; GOTOOLCHAIN=local)\n",
+                SETUP,
+            ),
+            (
+                "npm run x",
+                1,
+                "",
+                "npm error code EBADENGINE\nnpm error engine Unsupported engine\n",
+                SETUP,
+            ),
             (
                 "node x.js",
                 1,
@@ -366,14 +734,56 @@ fn setup() {
                 "node:internal/modules/cjs/loader:1210\n\nError: Cannot find module 'lodash'\nRequire stack:\n- /r/x.js\n",
                 SETUP,
             ),
-            ("node x.js", 1, "", "Error: Cannot find module '/r/x.js'\n", FAILED),
-            ("node x.js", 0, "", "Error: Cannot find module 'lodash'\n", FAILED),
-            ("cargo test", 101, "", "Error: Cannot find module 'lodash'\n", FAILED),
+            (
+                "node x.js",
+                1,
+                "",
+                "Error: Cannot find module '/r/x.js'\n",
+                FAILED,
+            ),
+            (
+                "node x.js",
+                0,
+                "",
+                "Error: Cannot find module 'lodash'\n",
+                FAILED,
+            ),
+            (
+                "cargo test",
+                101,
+                "",
+                "Error: Cannot find module 'lodash'\n",
+                FAILED,
+            ),
             // A test of it printed this.
-            ("npx jest", 1, "Tests:       1 failed, 1 total\n", "Error: Cannot find module 'lodash'\n", FAILED),
-            ("npx tsc", 2, "src/a.ts(1,20): error TS2307: Cannot find module './b'.\n", "", FAILED),
-            ("pnpm vitest run", 254, " ERR_PNPM_RECURSIVE_EXEC_FIRST_FAIL  Command \"vitest\" not found\n", "", SETUP),
-            ("yarn eslint .", 1, "", "error Command \"eslint\" not found.\n", SETUP),
+            (
+                "npx jest",
+                1,
+                "Tests:       1 failed, 1 total\n",
+                "Error: Cannot find module 'lodash'\n",
+                FAILED,
+            ),
+            (
+                "npx tsc",
+                2,
+                "src/a.ts(1,20): error TS2307: Cannot find module './b'.\n",
+                "",
+                FAILED,
+            ),
+            (
+                "pnpm vitest run",
+                254,
+                " ERR_PNPM_RECURSIVE_EXEC_FIRST_FAIL  Command \"vitest\" not found\n",
+                "",
+                SETUP,
+            ),
+            (
+                "yarn eslint .",
+                1,
+                "",
+                "error Command \"eslint\" not found.\n",
+                SETUP,
+            ),
             (
                 "npx vitest",
                 1,
@@ -407,11 +817,29 @@ fn structure_comes_first() {
     let plan = plan_of_words(&["npm run x"]);
     let said = evidence(1, "", "npm error Missing script: \"x\"\n");
     for (evidence, want, rule) in [
-        (Evidence { timed_out: true, ..said.clone() }, Code::Timeout, "timed-out"),
-        (Evidence { signal: Some("SIGKILL".into()), exit: None, ..said.clone() }, FAILED, "failed"),
         (
             Evidence {
-                spawn_error: Some(SpawnError { code: "PROGRAM_NOT_FOUND".into(), message: String::new() }),
+                timed_out: true,
+                ..said.clone()
+            },
+            Code::Timeout,
+            "timed-out",
+        ),
+        (
+            Evidence {
+                signal: Some("SIGKILL".into()),
+                exit: None,
+                ..said.clone()
+            },
+            FAILED,
+            "failed",
+        ),
+        (
+            Evidence {
+                spawn_error: Some(SpawnError {
+                    code: "PROGRAM_NOT_FOUND".into(),
+                    message: String::new(),
+                }),
                 ..Default::default()
             },
             SETUP,
@@ -443,36 +871,92 @@ fn a_command_that_is_none() {
         (Why::Operator, "|", "`|` needs a shell"),
         (Why::Expansion, "$HOME", "`$HOME` needs a shell"),
         (Why::Quote, "'", "`'` is not how a command is written"),
-        (Why::Empty, "", "`make | tee log` is not how a command is written"),
+        (
+            Why::Empty,
+            "",
+            "`make | tee log` is not how a command is written",
+        ),
     ] {
         let mut plan = line.clone();
         if let Some(unsupported) = &mut plan.steps[0].unsupported {
             (unsupported.reason, unsupported.text) = (why, text.to_owned());
         }
-        let late = Evidence { timed_out: true, ..Evidence::default() };
+        let late = Evidence {
+            timed_out: true,
+            ..Evidence::default()
+        };
         let got = classify(&plan, 0, &late, &Facts::default());
-        assert_eq!((got.code, got.evidence.as_str()), (Code::UnsupportedFormat, want));
+        assert_eq!(
+            (got.code, got.evidence.as_str()),
+            (Code::UnsupportedFormat, want)
+        );
     }
 }
 
 #[test]
 fn what_decided_is_told() {
     let missing = evidence(1, "", "npm warn x\n  \nnpm error   Missing script: \"x\"\n");
-    let long = SpawnError { code: "x".repeat(300), message: String::new() };
+    let long = SpawnError {
+        code: "x".repeat(300),
+        message: String::new(),
+    };
     for (command, evidence, rule, want) in [
-        ("npm run x", missing, "npm-missing-script", "npm error Missing script: \"x\"".to_owned()),
+        (
+            "npm run x",
+            missing,
+            "npm-missing-script",
+            "npm error Missing script: \"x\"".to_owned(),
+        ),
         ("cmd", evidence(3, "", "no"), "failed", "exit 3".to_owned()),
-        ("cmd", Evidence { signal: Some("SIGKILL".into()), ..Default::default() }, "failed", "SIGKILL".to_owned()),
+        (
+            "cmd",
+            Evidence {
+                signal: Some("SIGKILL".into()),
+                ..Default::default()
+            },
+            "failed",
+            "SIGKILL".to_owned(),
+        ),
         ("cmd", Evidence::default(), "failed", String::new()),
-        ("timeout 5 cmd", evidence(124, "", ""), "timed-out", "exit 124 of timeout".to_owned()),
-        ("cmd", Evidence { timed_out: true, ..Default::default() }, "timed-out", "time limit of 120000 ms".to_owned()),
-        ("cmd", Evidence { spawn_error: Some(long), ..Default::default() }, "not-started", "x".repeat(EVIDENCE)),
-        ("pytest", evidence(5, "", ""), "pytest-exit-5", "exit 5".to_owned()),
+        (
+            "timeout 5 cmd",
+            evidence(124, "", ""),
+            "timed-out",
+            "exit 124 of timeout".to_owned(),
+        ),
+        (
+            "cmd",
+            Evidence {
+                timed_out: true,
+                ..Default::default()
+            },
+            "timed-out",
+            "time limit of 120000 ms".to_owned(),
+        ),
+        (
+            "cmd",
+            Evidence {
+                spawn_error: Some(long),
+                ..Default::default()
+            },
+            "not-started",
+            "x".repeat(EVIDENCE),
+        ),
+        (
+            "pytest",
+            evidence(5, "", ""),
+            "pytest-exit-5",
+            "exit 5".to_owned(),
+        ),
     ] {
         let mut plan = plan_of_words(&[command]);
         plan.steps[0].timeout_ms = 120_000;
         let got = classify(&plan, 0, &evidence, &Facts::default());
-        assert_eq!((got.step.as_str(), got.rule.as_str(), got.evidence), ("command-1", rule, want), "{command}");
+        assert_eq!(
+            (got.step.as_str(), got.rule.as_str(), got.evidence),
+            ("command-1", rule, want),
+            "{command}"
+        );
     }
 }
 
@@ -482,27 +966,61 @@ fn what_a_command_asks_for() {
     let makefiles = "GNUmakefile makefile Makefile";
     for (command, want) in [
         ("npm run x", Some((Script, "x", Some("package.json")))),
-        ("npm --prefix web test", Some((Script, "test", Some("web/package.json")))),
+        (
+            "npm --prefix web test",
+            Some((Script, "test", Some("web/package.json"))),
+        ),
         ("npm run x -w a", Some((Script, "x", None))),
-        ("env CI=1 make x y", Some((MakeGoal, "x y", Some(makefiles)))),
+        (
+            "env CI=1 make x y",
+            Some((MakeGoal, "x y", Some(makefiles))),
+        ),
         ("make -f b.mk ./x", Some((MakeGoal, "x", Some("b.mk")))),
         // What goals there are is known of one file alone, and of what nothing else adds to.
-        ("make -f a.mk -f b.mk x", Some((OtherGoal, "x", Some("b.mk")))),
-        ("env MAKEFLAGS=-k make x", Some((OtherGoal, "x", Some(makefiles)))),
+        (
+            "make -f a.mk -f b.mk x",
+            Some((OtherGoal, "x", Some("b.mk"))),
+        ),
+        (
+            "env MAKEFLAGS=-k make x",
+            Some((OtherGoal, "x", Some(makefiles))),
+        ),
         ("make --eval=x:y x", Some((OtherGoal, "x", Some(makefiles)))),
         ("make -E x:y x", Some((OtherGoal, "x", Some(makefiles)))),
-        ("ninja -C out a", Some((OtherGoal, "a", Some("out/build.ninja")))),
-        ("ninja -f o.ninja a", Some((OtherGoal, "a", Some("o.ninja")))),
-        ("just a", Some((OtherGoal, "a", Some("justfile .justfile Justfile")))),
+        (
+            "ninja -C out a",
+            Some((OtherGoal, "a", Some("out/build.ninja"))),
+        ),
+        (
+            "ninja -f o.ninja a",
+            Some((OtherGoal, "a", Some("o.ninja"))),
+        ),
+        (
+            "just a",
+            Some((OtherGoal, "a", Some("justfile .justfile Justfile"))),
+        ),
         ("just -f b.just a", Some((OtherGoal, "a", Some("b.just")))),
         ("ninja -t clean", None),
         ("npm install", None),
         ("cargo test", None),
     ] {
         let got = asked(&plan_of_words(&[command]).steps[0]);
-        let files = |a: &Asked| a.paths().iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-        let got = got.map(|a| (a.kind, a.names.join(" "), Some(files(&a)).filter(|f| !f.is_empty())));
-        let want = want.map(|(kind, names, files)| (kind, names.to_owned(), files.map(str::to_owned)));
+        let files = |a: &Asked| {
+            a.paths()
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        let got = got.map(|a| {
+            (
+                a.kind,
+                a.names.join(" "),
+                Some(files(&a)).filter(|f| !f.is_empty()),
+            )
+        });
+        let want =
+            want.map(|(kind, names, files)| (kind, names.to_owned(), files.map(str::to_owned)));
         assert_eq!(got, want, "{command}");
     }
 }
@@ -510,22 +1028,42 @@ fn what_a_command_asks_for() {
 #[test]
 fn a_check_behind_a_cleanup_fails_silently() {
     let plan = plan_of_words(&["make", "make clean", "test -f build/a"]);
-    for (exit, stdout, want) in
-        [(1, "", Code::SequenceIssue), (1, " \n", Code::SequenceIssue), (2, "", FAILED), (1, "x", FAILED)]
-    {
+    for (exit, stdout, want) in [
+        (1, "", Code::SequenceIssue),
+        (1, " \n", Code::SequenceIssue),
+        (2, "", FAILED),
+        (1, "x", FAILED),
+    ] {
         let got = classify(&plan, 2, &evidence(exit, stdout, ""), &Facts::default());
         assert_eq!(got.code, want, "exit {exit} {stdout:?}");
     }
-    assert_eq!(classify(&plan, 7, &Evidence::default(), &Facts::default()).step, "");
-    let plan =
-        plan_of_words(&["make", "make clean", "rm -r build", "test -f build/a", "make clean", "test -f build/b"]);
+    assert_eq!(
+        classify(&plan, 7, &Evidence::default(), &Facts::default()).step,
+        ""
+    );
+    let plan = plan_of_words(&[
+        "make",
+        "make clean",
+        "rm -r build",
+        "test -f build/a",
+        "make clean",
+        "test -f build/b",
+    ]);
     let got = classify(&plan, 3, &evidence(1, "", ""), &Facts::default());
-    assert_eq!((got.code, got.evidence.as_str()), (Code::SequenceIssue, "`rm -r build` stands before it"));
+    assert_eq!(
+        (got.code, got.evidence.as_str()),
+        (Code::SequenceIssue, "`rm -r build` stands before it")
+    );
 }
 
 #[test]
 fn names_of_rows_are_unique() {
-    let mut names: Vec<&str> = TABLE.iter().copied().flatten().map(|row| row.name).collect();
+    let mut names: Vec<&str> = TABLE
+        .iter()
+        .copied()
+        .flatten()
+        .map(|row| row.name)
+        .collect();
     let count = names.len();
     names.sort_unstable();
     names.dedup();

@@ -23,7 +23,8 @@ pub(super) struct Names<'a> {
     pub program: &'a str,
 }
 
-/// The lines that are not blank. A carriage return ends a line as well, since what follows it overwrites it.
+/// The lines that are not blank. A carriage return ends a line as well, since what follows it
+/// overwrites it.
 pub(super) fn lines(captured: &Captured) -> Vec<Line> {
     let mut bytes = captured.head.as_bytes().to_vec();
     if captured.total > (captured.head.as_bytes().len() + captured.tail.as_bytes().len()) as u64 {
@@ -43,10 +44,14 @@ fn line(raw: &str) -> Option<Line> {
     }
     let indent = raw.chars().count() - body.chars().count();
     let text: String = body.chars().take(LONGEST_LINE).collect();
-    Some(Line { indent, text: text.split_whitespace().collect::<Vec<_>>().join(" ") })
+    Some(Line {
+        indent,
+        text: text.split_whitespace().collect::<Vec<_>>().join(" "),
+    })
 }
 
-/// Removes terminal escape sequences (ECMA-48 section 5: control sequences, control strings, two-character escapes).
+/// Removes terminal escape sequences (ECMA-48 section 5: control sequences, control strings,
+/// two-character escapes).
 fn without_escapes(text: &str) -> String {
     if !text.contains(['\u{1b}', '\u{9b}']) {
         return text.to_owned();
@@ -63,7 +68,8 @@ fn without_escapes(text: &str) -> String {
         };
         match (c, opener) {
             ('\u{1b}' | '\u{9b}', Some('[')) => {
-                // Parameters and intermediates, up to the final byte. A newline in between is no part of it.
+                // Parameters and intermediates, up to the final byte. A newline in between is no
+                // part of it.
                 for c in chars.by_ref() {
                     if c == '\n' {
                         out.push(c);
@@ -95,8 +101,8 @@ fn without_escapes(text: &str) -> String {
     out
 }
 
-/// Whether a whole line reads as a template: literal text with `{asked}`, `{self}`, `{n}` (digits), `{word}` (no blanks)
-/// and `{any}` (anything, also nothing).
+/// Whether a whole line reads as a template: literal text with `{asked}`, `{self}`, `{n}` (digits),
+/// `{word}` (no blanks) and `{any}` (anything, also nothing).
 pub(super) fn reads_as(text: &str, template: &str, names: Names<'_>) -> bool {
     let Some(rest) = template.strip_prefix('{') else {
         let literal = template.find('{').unwrap_or(template.len());
@@ -107,14 +113,23 @@ pub(super) fn reads_as(text: &str, template: &str, names: Names<'_>) -> bool {
             None => false,
         };
     };
-    let Some((name, further)) = rest.split_once('}') else { return false };
+    let Some((name, further)) = rest.split_once('}') else {
+        return false;
+    };
     let after = |end: usize| text.get(end..).is_some_and(|t| reads_as(t, further, names));
     match name {
-        "asked" => {
-            names.asked.iter().any(|n| text.strip_prefix(n.as_str()).is_some_and(|t| reads_as(t, further, names)))
-        }
-        "self" => text.strip_prefix(names.program).is_some_and(|t| reads_as(t, further, names)),
-        "any" => text.char_indices().map(|(i, _)| i).chain([text.len()]).any(after),
+        "asked" => names.asked.iter().any(|n| {
+            text.strip_prefix(n.as_str())
+                .is_some_and(|t| reads_as(t, further, names))
+        }),
+        "self" => text
+            .strip_prefix(names.program)
+            .is_some_and(|t| reads_as(t, further, names)),
+        "any" => text
+            .char_indices()
+            .map(|(i, _)| i)
+            .chain([text.len()])
+            .any(after),
         "n" => run(text, |c| c.is_ascii_digit()).any(after),
         "word" => run(text, |c| !c.is_whitespace()).any(after),
         _ => false,
@@ -123,7 +138,9 @@ pub(super) fn reads_as(text: &str, template: &str, names: Names<'_>) -> bool {
 
 /// The ends of all prefixes of at least one character that consist of such characters.
 fn run(text: &str, wanted: fn(char) -> bool) -> impl Iterator<Item = usize> {
-    text.char_indices().take_while(move |(_, c)| wanted(*c)).map(|(i, c)| i + c.len_utf8())
+    text.char_indices()
+        .take_while(move |(_, c)| wanted(*c))
+        .map(|(i, c)| i + c.len_utf8())
 }
 
 #[cfg(test)]
@@ -131,18 +148,27 @@ mod tests {
     use super::*;
 
     fn texts(bytes: &[u8]) -> Vec<String> {
-        lines(&Captured::from(bytes)).into_iter().map(|l| l.text).collect()
+        lines(&Captured::from(bytes))
+            .into_iter()
+            .map(|l| l.text)
+            .collect()
     }
 
     #[test]
     fn escapes_and_blanks_go() {
         for (raw, want) in [
-            (&b"\x1b[31mError:\x1b[39m  a\tb \n\n"[..], vec!["Error: a b"]),
+            (
+                &b"\x1b[31mError:\x1b[39m  a\tb \n\n"[..],
+                vec!["Error: a b"],
+            ),
             (b"\x1b]0;title\x07x\x1b]8;;u\x1b\\y", vec!["xy"]),
             (b"\x1b[31\nnext", vec!["next"]),
             (b"\x1b]0;C:\\dir\x07x", vec!["x"]),
             (b"50%\r100%\r\n", vec!["50%", "100%"]),
-            ("\u{2009}ERR_X\u{2009} Missing".as_bytes(), vec!["ERR_X Missing"]),
+            (
+                "\u{2009}ERR_X\u{2009} Missing".as_bytes(),
+                vec!["ERR_X Missing"],
+            ),
             (b"\xff\xfe a", vec!["\u{fffd}\u{fffd} a"]),
         ] {
             assert_eq!(texts(raw), want, "{raw:?}");
@@ -151,22 +177,40 @@ mod tests {
 
     #[test]
     fn a_gap_joins_no_lines() {
-        let captured = Captured { head: "npm error Missing ".into(), tail: "script: \"x\"".into(), total: 30 };
+        let captured = Captured {
+            head: "npm error Missing ".into(),
+            tail: "script: \"x\"".into(),
+            total: 30,
+        };
         assert_eq!(lines(&captured).len(), 2);
-        let whole = Captured { total: 29, ..captured };
+        let whole = Captured {
+            total: 29,
+            ..captured
+        };
         assert_eq!(lines(&whole).len(), 1);
     }
 
     #[test]
     fn templates() {
-        let names = Names { asked: &["ab".to_owned(), "a".to_owned()], program: "gmake" };
+        let names = Names {
+            asked: &["ab".to_owned(), "a".to_owned()],
+            program: "gmake",
+        };
         for (text, template, want) in [
             ("{self}", "x", false),
             ("gmake: *** 'a'", "{self}: *** '{asked}'", true),
             ("gmake: *** 'b'", "{self}: *** '{asked}'", false),
             ("gmake: *** 'a', needed", "{self}: *** '{asked}'", false),
-            ("sh: 12: x: not found", "{word}: {n}: {word}: not found", true),
-            ("sh: : x: not found", "{word}: {n}: {word}: not found", false),
+            (
+                "sh: 12: x: not found",
+                "{word}: {n}: {word}: not found",
+                true,
+            ),
+            (
+                "sh: : x: not found",
+                "{word}: {n}: {word}: not found",
+                false,
+            ),
             ("a x b y c", "a {any} b {any} c", true),
             ("a", "a{any}", true),
             ("a", "a{unknown}", false),

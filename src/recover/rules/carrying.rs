@@ -1,6 +1,7 @@
 //! What becomes of a `cd` or an `export` that is a command of its own in a list?
 //!
-//! When a plan is compiled, both are carried into the commands of its request. Here it is a bare list that is repaired.
+//! When a plan is compiled, both are carried into the commands of its request. Here it is a bare
+//! list that is repaired.
 
 use super::Case;
 use crate::base::carried::Carried;
@@ -9,30 +10,44 @@ use crate::base::path::RepoPath;
 use crate::plan::{Origin, Plan, Step};
 use crate::recover::rewrite::{Change, positions, replace_predecessor};
 
-/// Takes the step away and gives each step behind it the directory and the variables. `None` when it is anything else, nothing
-/// comes after it, or what it does cannot be said without a shell.
+/// Takes the step away and gives each step behind it the directory and the variables. `None` when
+/// it is anything else, nothing comes after it, or what it does cannot be said without a shell.
 pub(super) fn carry(case: &Case<'_>) -> Option<Result<Change, String>> {
-    let behind = case.plan.steps.get(case.index + 1..).filter(|steps| !steps.is_empty())?;
+    let behind = case
+        .plan
+        .steps
+        .get(case.index + 1..)
+        .filter(|steps| !steps.is_empty())?;
     if !is_list(case.plan) || !is_carried(case.step) {
         return None;
     }
-    let mut carried = Carried { dir: case.step.dir.clone(), env: case.step.env.clone() };
+    let mut carried = Carried {
+        dir: case.step.dir.clone(),
+        env: case.step.env.clone(),
+    };
     carried.follow_all(case.step.unsupported.as_ref()?)?;
     Some(stands_before(case).map_or_else(|| into(case, &carried, behind), Err))
 }
 
-/// Why a `cd` of this step may not be followed yet: another one before it still waits to be carried.
+/// Why a `cd` of this step may not be followed yet: another one before it still waits to be
+/// carried.
 pub(super) fn stands_before(case: &Case<'_>) -> Option<String> {
     let moves = |step: &Step| {
         let chain = step.unsupported.iter().flat_map(|u| &u.chain);
-        step.origin == Origin::Explicit && chain.into_iter().any(|l| matches!(l, Link::ChangeDirectory { .. }))
+        step.origin == Origin::Explicit
+            && chain
+                .into_iter()
+                .any(|l| matches!(l, Link::ChangeDirectory { .. }))
     };
     if !moves(case.step) {
         return None;
     }
     let waits = |step: &&Step| is_carried(step) && moves(step);
     let waiting = case.plan.steps.iter().take(case.index).find(waits)?;
-    Some(format!("`{}` stands before it, and must be carried first", waiting.id))
+    Some(format!(
+        "`{}` stands before it, and must be carried first",
+        waiting.id
+    ))
 }
 
 /// Whether the plan is nothing but a list of commands.
@@ -41,13 +56,20 @@ fn is_list(plan: &Plan) -> bool {
 }
 
 fn is_carried(step: &Step) -> bool {
-    step.unsupported.as_ref().is_some_and(Unsupported::is_carried)
+    step.unsupported
+        .as_ref()
+        .is_some_and(Unsupported::is_carried)
 }
 
 /// Whether a step will be carried, too.
 fn can_be_followed(step: &Step) -> bool {
-    let mut carried = Carried { dir: step.dir.clone(), env: step.env.clone() };
-    step.unsupported.as_ref().is_some_and(|u| carried.follow_all(u).is_some())
+    let mut carried = Carried {
+        dir: step.dir.clone(),
+        env: step.env.clone(),
+    };
+    step.unsupported
+        .as_ref()
+        .is_some_and(|u| carried.follow_all(u).is_some())
 }
 
 fn into(case: &Case<'_>, carried: &Carried, behind: &[Step]) -> Result<Change, String> {
@@ -62,7 +84,11 @@ fn into(case: &Case<'_>, carried: &Carried, behind: &[Step]) -> Result<Change, S
         step.dir = moved(&step, &gone.dir, &carried.dir)?;
         step = with(step, &env)?;
         // What is exported anew is not the business of this one any more.
-        let chain = step.unsupported.iter().filter(|_| can_be_followed(&step)).flat_map(|u| &u.chain);
+        let chain = step
+            .unsupported
+            .iter()
+            .filter(|_| can_be_followed(&step))
+            .flat_map(|u| &u.chain);
         for link in chain {
             if let Link::Export { export } = link {
                 env.retain(|name, _| !export.contains_key(name));
@@ -74,12 +100,19 @@ fn into(case: &Case<'_>, carried: &Carried, behind: &[Step]) -> Result<Change, S
     for step in &mut steps {
         replace_predecessor(step, &gone.id, [&gone.after, &gone.prepared_by], &order);
     }
-    Ok(Change { dropped: Vec::new(), steps })
+    Ok(Change {
+        dropped: Vec::new(),
+        steps,
+    })
 }
 
 /// The directory of a step behind one that went from one directory to another.
 fn moved(step: &Step, from: &RepoPath, to: &RepoPath) -> Result<RepoPath, String> {
-    let inner = if step.dir == *from { Some(to.clone()) } else { step.dir.below(from).and_then(|d| to.join(d).ok()) };
+    let inner = if step.dir == *from {
+        Some(to.clone())
+    } else {
+        step.dir.below(from).and_then(|d| to.join(d).ok())
+    };
     inner.ok_or_else(|| format!("`{}` runs in another directory already", step.id))
 }
 
@@ -92,10 +125,21 @@ fn with(step: Step, carried: &Env) -> Result<Step, String> {
     let command = match (&step.argv, &step.unsupported) {
         (Some(argv), _) => to_text(&env, argv),
         // Its parts will get them, and its text says so.
-        (None, Some(u)) if !u.chain.is_empty() => format!("export {} && {}", to_text(carried, &[]), step.command),
-        _ => return Err(format!("the variables cannot be given to `{}`, which needs a shell", step.id)),
+        (None, Some(u)) if !u.chain.is_empty() => {
+            format!("export {} && {}", to_text(carried, &[]), step.command)
+        }
+        _ => {
+            return Err(format!(
+                "the variables cannot be given to `{}`, which needs a shell",
+                step.id
+            ));
+        }
     };
-    Ok(Step { command, env, ..step })
+    Ok(Step {
+        command,
+        env,
+        ..step
+    })
 }
 
 #[cfg(test)]
@@ -106,7 +150,10 @@ mod tests {
     /// `command@dir` of each step after the repair of these steps, or the refusals.
     fn said(lines: &[&str], failed: &[usize]) -> String {
         let mut plan = plan_of_lines(lines);
-        let failures: Vec<_> = failed.iter().map(|n| given(*n, FailureCode::UnsupportedFormat)).collect();
+        let failures: Vec<_> = failed
+            .iter()
+            .map(|n| given(*n, FailureCode::UnsupportedFormat))
+            .collect();
         loop {
             match recover(&plan, &failures, &Default::default()) {
                 Recovery::Rewritten { plan: next, .. } => plan = *next,
@@ -120,26 +167,54 @@ mod tests {
                 Recovery::NotApplicable => break,
             }
         }
-        plan.steps.iter().map(|s| format!("{}@{}", s.command, s.dir)).collect::<Vec<_>>().join(", ")
+        plan.steps
+            .iter()
+            .map(|s| format!("{}@{}", s.command, s.dir))
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 
     #[test]
     fn what_is_carried() {
         for (lines, failed, want) in [
-            (&["cd packages/db", "test -f marker"][..], &[1][..], "test -f marker@packages/db"),
-            (&["a", "cd d", "b", "cd ../e", "c"], &[2, 4], "a@., b@d, c@e"),
+            (
+                &["cd packages/db", "test -f marker"][..],
+                &[1][..],
+                "test -f marker@packages/db",
+            ),
+            (
+                &["a", "cd d", "b", "cd ../e", "c"],
+                &[2, 4],
+                "a@., b@d, c@e",
+            ),
             (&["cd d", "cd e", "c"], &[1, 2], "c@d/e"),
             (&["cd d && cd ..", "c"], &[1], "c@."),
-            (&["export A=1", "a", "A=2 b", "export A=3", "c"], &[1, 4], "A=1 a@., A=2 b@., A=3 c@."),
+            (
+                &["export A=1", "a", "A=2 b", "export A=3", "c"],
+                &[1, 4],
+                "A=1 a@., A=2 b@., A=3 c@.",
+            ),
             (&["export A=1 B=2", "cd d", "a"], &[1, 2], "A=1 B=2 a@d"),
             (&["cd d", "a && b"], &[1, 2], "a@d, b@d"),
             (&["cd d", "cd e && a", "b"], &[1, 2], "a@d/e, b@d"),
             (&["cd d", "a | b", "c"], &[1], "a | b@d, c@d"),
             (&["export A=1", "cd e && a"], &[1, 2], "A=1 a@e"),
-            (&["cd d && export A=1", "cd e && a", "b"], &[1, 2], "A=1 a@d/e, A=1 b@d"),
-            (&["export A=1", "cd d", "export A=2", "a"], &[1, 2, 3], "A=2 a@d"),
+            (
+                &["cd d && export A=1", "cd e && a", "b"],
+                &[1, 2],
+                "A=1 a@d/e, A=1 b@d",
+            ),
+            (
+                &["export A=1", "cd d", "export A=2", "a"],
+                &[1, 2, 3],
+                "A=2 a@d",
+            ),
             (&["export A=1", "a && b"], &[1], "export A=1 && a && b@."),
-            (&["export A=1", "export A=2 B=3", "a && b"], &[1, 2, 3], "A=2 B=3 a@., A=2 B=3 b@."),
+            (
+                &["export A=1", "export A=2 B=3", "a && b"],
+                &[1, 2, 3],
+                "A=2 B=3 a@., A=2 B=3 b@.",
+            ),
         ] {
             assert_eq!(said(lines, failed), want, "{lines:?}");
         }
@@ -148,9 +223,13 @@ mod tests {
     #[test]
     fn what_is_refused() {
         let changes = |text: &str| {
-            format!("drop-unsupported-format: `{text}` changes the shell, and with it what the commands behind it mean")
+            format!(
+                "drop-unsupported-format: `{text}` changes the shell, and with it what the commands behind it mean"
+            )
         };
-        let waits = |rule: &str, id: &str| format!("{rule}: `{id}` stands before it, and must be carried first");
+        let waits = |rule: &str, id: &str| {
+            format!("{rule}: `{id}` stands before it, and must be carried first")
+        };
         for (lines, failed, want) in [
             (&["cd ..", "a"][..], &[1][..], changes("cd ..")),
             (&["a", "cd d"], &[2], changes("cd d")),
@@ -175,7 +254,11 @@ mod tests {
     #[test]
     fn nothing_moves_over_what_changes_the_shell() {
         let plan = plan_of_lines(&["make", "make clean", "cd build/..", "test -f build/a"]);
-        let got = recover(&plan, &[given(4, FailureCode::SequenceIssue)], &Default::default());
+        let got = recover(
+            &plan,
+            &[given(4, FailureCode::SequenceIssue)],
+            &Default::default(),
+        );
         assert_eq!(got, Recovery::NotApplicable);
     }
 }

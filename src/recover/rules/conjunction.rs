@@ -7,22 +7,27 @@ use crate::plan::Step;
 use crate::recover::rewrite::{Change, positions, replace_predecessor};
 use std::collections::BTreeSet;
 
-/// Whether the first part of the step's conjunction is a `cd` or an `export`. `None` for a step without conjunction.
+/// Whether the first part of the step's conjunction is a `cd` or an `export`. `None` for a step
+/// without conjunction.
 pub(super) fn begins_with_carried(step: &Step) -> Option<bool> {
     Some(step.unsupported.as_ref()?.chain.first()?.is_carried())
 }
 
 /// The steps that the parts stand for, still with the step's own id and constraints.
 ///
-/// `None` when a `cd` leaves the repository, goes where only a shell knows (`cd`, `cd -`, `cd ~`), or nothing stands behind
-/// it: its own success would no longer be verified. `None` too when a part changes the shell that runs the next one
-/// (`source .env && pnpm test`): alone, the next one would be another command. And `None` when no part can be expressed.
+/// `None` when a `cd` leaves the repository, goes where only a shell knows (`cd`, `cd -`, `cd ~`),
+/// or nothing stands behind it: its own success would no longer be verified. `None` too when a part
+/// changes the shell that runs the next one (`source .env && pnpm test`): alone, the next one would
+/// be another command. And `None` when no part can be expressed.
 pub(super) fn parts(step: &Step) -> Option<Vec<Step>> {
     let chain = step.unsupported.as_ref()?.chain.as_slice();
     if chain.last()?.is_carried() {
         return None;
     }
-    let mut carried = Carried { dir: step.dir.clone(), env: step.env.clone() };
+    let mut carried = Carried {
+        dir: step.dir.clone(),
+        env: step.env.clone(),
+    };
     let mut parts = Vec::new();
     for link in chain {
         match link {
@@ -48,11 +53,14 @@ pub(super) fn parts(step: &Step) -> Option<Vec<Step>> {
             }),
         }
     }
-    parts.iter().any(|part| part.argv.is_some()).then_some(parts)
+    parts
+        .iter()
+        .any(|part| part.argv.is_some())
+        .then_some(parts)
 }
 
-/// Puts the parts in the place of the step. A single one keeps its id; several get `id-1`, `id-2` and so on, each needs the
-/// one before it, and who stood behind the step stands behind the last.
+/// Puts the parts in the place of the step. A single one keeps its id; several get `id-1`, `id-2`
+/// and so on, each needs the one before it, and who stood behind the step stands behind the last.
 pub(super) fn put_in_place(case: &Case<'_>, parts: Vec<Step>) -> Change {
     let mut steps = case.plan.steps.clone();
     let many = parts.len() > 1;
@@ -75,17 +83,28 @@ pub(super) fn put_in_place(case: &Case<'_>, parts: Vec<Step>) -> Change {
     let order = positions(&steps);
     if many {
         for step in &mut steps {
-            replace_predecessor(step, &case.step.id, [std::slice::from_ref(&last), &[]], &order);
+            replace_predecessor(
+                step,
+                &case.step.id,
+                [std::slice::from_ref(&last), &[]],
+                &order,
+            );
         }
     }
-    Change { dropped: Vec::new(), steps }
+    Change {
+        dropped: Vec::new(),
+        steps,
+    }
 }
 
-/// Ids that mean something already: present steps and checks, dropped and omitted ones, and those of failures, which would
-/// else be taken for failures of the new steps.
+/// Ids that mean something already: present steps and checks, dropped and omitted ones, and those
+/// of failures, which would else be taken for failures of the new steps.
 fn taken(case: &Case<'_>) -> BTreeSet<String> {
     let plan = case.plan;
-    let steps = plan.steps.iter().flat_map(|s| [s.id.clone(), s.check().to_owned()]);
+    let steps = plan
+        .steps
+        .iter()
+        .flat_map(|s| [s.id.clone(), s.check().to_owned()]);
     let gone = plan.rewrites.iter().flat_map(|r| r.dropped.clone());
     let omitted = plan.omitted.iter().map(|o| o.id.clone());
     let failed = case.failures.iter().map(|f| f.step.clone());
@@ -120,7 +139,12 @@ mod tests {
             reason: UnsupportedReason::Operator,
             text: "&&".to_owned(),
         };
-        bare_plan(&[Command::Unsupported { text: parts.join(" && "), unsupported }]).steps.remove(0)
+        bare_plan(&[Command::Unsupported {
+            text: parts.join(" && "),
+            unsupported,
+        }])
+        .steps
+        .remove(0)
     }
 
     #[test]
@@ -147,11 +171,18 @@ mod tests {
             ("export CI=1", false),
         ] {
             let mut step = chained(&["x", "y"]);
-            step.unsupported.as_mut().unwrap().chain.insert(0, other(text, !splits));
+            step.unsupported
+                .as_mut()
+                .unwrap()
+                .chain
+                .insert(0, other(text, !splits));
             let got = parts(&step);
             assert_eq!(got.is_some(), splits, "{text}");
             let Some(got) = got else { continue };
-            assert_eq!((got.len(), got[0].command.as_str(), got[0].argv.as_ref()), (3, text, None));
+            assert_eq!(
+                (got.len(), got[0].command.as_str(), got[0].argv.as_ref()),
+                (3, text, None)
+            );
             assert!(got[0].unsupported.is_some() && got[1].unsupported.is_none());
         }
     }
@@ -160,11 +191,22 @@ mod tests {
     fn what_a_part_keeps_of_its_own() {
         let plan = plan_of_lines(&["cd d && CI=1 make && a | b"]);
         let got = parts(&plan.steps[0]).unwrap();
-        let [first, second] = got.as_slice() else { panic!("{got:?}") };
-        assert_eq!((first.command.as_str(), first.dir.to_string().as_str()), ("CI=1 make", "d"));
+        let [first, second] = got.as_slice() else {
+            panic!("{got:?}")
+        };
+        assert_eq!(
+            (first.command.as_str(), first.dir.to_string().as_str()),
+            ("CI=1 make", "d")
+        );
         assert_eq!(first.env.get("CI"), Some(&Word::from("1")));
-        assert_eq!((second.command.as_str(), second.dir.to_string().as_str()), ("a | b", "d"));
-        assert_eq!(second.unsupported.as_ref().map(|u| u.text.as_str()), Some("|"));
+        assert_eq!(
+            (second.command.as_str(), second.dir.to_string().as_str()),
+            ("a | b", "d")
+        );
+        assert_eq!(
+            second.unsupported.as_ref().map(|u| u.text.as_str()),
+            Some("|")
+        );
         assert!(second.env.is_empty() && second.argv.is_none());
     }
 
@@ -183,11 +225,15 @@ mod tests {
             reasons: Vec::new(),
         });
         let failures = [given(1, FailureCode::UnsupportedFormat)];
-        let Recovery::Rewritten { plan, .. } = recover(&plan, &failures, &Default::default()) else {
+        let Recovery::Rewritten { plan, .. } = recover(&plan, &failures, &Default::default())
+        else {
             panic!("not repaired");
         };
         let ids: Vec<&str> = plan.steps.iter().map(|s| s.id.as_str()).collect();
-        assert_eq!(ids, ["command-1-4", "command-1-5", "command-1-1", "command-3"]);
+        assert_eq!(
+            ids,
+            ["command-1-4", "command-1-5", "command-1-1", "command-3"]
+        );
     }
 
     #[test]
@@ -212,8 +258,13 @@ mod tests {
             (&["export CDPATH=/", "cd d", "x"], None),
             (&["x", "export A=1"], None),
         ] {
-            let got = parts(&chained(chain))
-                .map(|steps| steps.iter().map(|s| format!("{}@{}", s.command, s.dir)).collect::<Vec<_>>().join(" "));
+            let got = parts(&chained(chain)).map(|steps| {
+                steps
+                    .iter()
+                    .map(|s| format!("{}@{}", s.command, s.dir))
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            });
             assert_eq!(got.as_deref(), want, "{chain:?}");
         }
     }

@@ -29,5 +29,9 @@ fn example() -> Example {
         rule: "pnpm-missing-script".to_owned(),
         evidence: String::new(),
     };
-    Example { before, failure, after }
+    Example {
+        before,
+        failure,
+        after,
+    }
 }

@@ -34,9 +34,13 @@ fn example() -> Example {
         reason: UnsupportedReason::Operator,
         text: "|".to_owned(),
     };
-    let piped = Command::Unsupported { text: "make | tee log".to_owned(), unsupported };
+    let piped = Command::Unsupported {
+        text: "make | tee log".to_owned(),
+        unsupported,
+    };
     let mut before = plan_of_words(&["", "pnpm lint"]);
-    if let (Some(first), Some(step)) = (before.steps.first_mut(), bare_plan(&[piped]).steps.first()) {
+    if let (Some(first), Some(step)) = (before.steps.first_mut(), bare_plan(&[piped]).steps.first())
+    {
         first.clone_from(step);
     }
     let after = before.steps.iter().skip(1).cloned().collect();
@@ -46,5 +50,9 @@ fn example() -> Example {
         rule: "unsupported-command".to_owned(),
         evidence: "|".to_owned(),
     };
-    Example { before, failure, after }
+    Example {
+        before,
+        failure,
+        after,
+    }
 }

@@ -1,7 +1,7 @@
 //! When may a step be dropped?
 //!
-//! Deleting what a check asks for is no repair, dropping what others need breaks them, and a plan that verifies nothing is
-//! no plan: each is a refusal.
+//! Deleting what a check asks for is no repair, dropping what others need breaks them, and a plan
+//! that verifies nothing is no plan: each is a refusal.
 
 use super::{ALL, Case, conjunction};
 use crate::base::change::Status;
@@ -25,7 +25,9 @@ pub(super) fn drop(case: &Case<'_>, code: FailureCode) -> Result<Change, String>
     let gone = case.together.get_or_init(|| together(case));
     // What cannot be run at all verifies nothing, also when nobody has tried it yet.
     let runs = |step: &Step| step.unsupported.is_none() || conjunction::parts(step).is_some();
-    let remains = |step: &Step| step.is_effective() && runs(step) && step.id != *id && !gone.contains(step.id.as_str());
+    let remains = |step: &Step| {
+        step.is_effective() && runs(step) && step.id != *id && !gone.contains(step.id.as_str())
+    };
     if !case.plan.steps.iter().any(remains) {
         return Err("no step that verifies something would remain".to_owned());
     }
@@ -36,21 +38,31 @@ pub(super) fn drop(case: &Case<'_>, code: FailureCode) -> Result<Change, String>
         // What stood behind it stays behind its predecessors.
         replace_predecessor(step, id, [&case.step.after, &case.step.prepared_by], &order);
     }
-    Ok(Change { dropped: vec![id.clone()], steps })
+    Ok(Change {
+        dropped: vec![id.clone()],
+        steps,
+    })
 }
 
-/// The steps that the failures at hand would have dropped, sooner or later. When they are all that verifies something,
-/// none of them may go, whichever comes first.
+/// The steps that the failures at hand would have dropped, sooner or later. When they are all that
+/// verifies something, none of them may go, whichever comes first.
 fn together<'a>(case: &Case<'a>) -> BTreeSet<&'a str> {
     let plan = case.plan;
     let by_id: BTreeMap<&str, &Step> = plan.steps.iter().map(|s| (s.id.as_str(), s)).collect();
-    let steps = case.failures.iter().filter_map(|failure| Some((by_id.get(failure.step.as_str())?, failure)));
+    let steps = case
+        .failures
+        .iter()
+        .filter_map(|failure| Some((by_id.get(failure.step.as_str())?, failure)));
     let droppable = steps.filter(|(step, failure)| is_droppable(plan, step, failure, case.facts));
     let mut gone: BTreeSet<&str> = droppable.map(|(step, _)| step.id.as_str()).collect();
     loop {
         let stays = |step: &&Step| !gone.contains(step.id.as_str());
-        let needed: BTreeSet<&str> =
-            plan.steps.iter().filter(stays).flat_map(|s| s.needs.iter().map(String::as_str)).collect();
+        let needed: BTreeSet<&str> = plan
+            .steps
+            .iter()
+            .filter(stays)
+            .flat_map(|s| s.needs.iter().map(String::as_str))
+            .collect();
         let before = gone.len();
         gone.retain(|id| !needed.contains(id));
         if gone.len() == before {
@@ -60,7 +72,9 @@ fn together<'a>(case: &Case<'a>) -> BTreeSet<&'a str> {
 }
 
 fn is_droppable(plan: &Plan, step: &Step, failure: &Failure, facts: &Facts) -> bool {
-    let rule = ALL.iter().find(|rule| rule.fires_on == failure.code && rule.coverage == Coverage::Narrowed);
+    let rule = ALL
+        .iter()
+        .find(|rule| rule.fires_on == failure.code && rule.coverage == Coverage::Narrowed);
     let inexpressible = failure.code != FailureCode::UnsupportedFormat
         || (step.unsupported.is_some() && conjunction::parts(step).is_none());
     rule.is_some_and(|rule| plan.policy.recover.iter().any(|name| name == rule.name))
@@ -71,11 +85,16 @@ fn is_droppable(plan: &Plan, step: &Step, failure: &Failure, facts: &Facts) -> b
 /// What forbids dropping this step, whatever becomes of the others.
 fn refusal(plan: &Plan, step: &Step, code: FailureCode, facts: &Facts) -> Option<String> {
     if step.origin == Origin::Contract && !step.optional && !plan.policy.recover_contract {
-        return Some(format!("`{}` is a check of the contract, and not `optional`", step.id));
+        return Some(format!(
+            "`{}` is a check of the contract, and not `optional`",
+            step.id
+        ));
     }
     if step.unsupported.as_ref().is_some_and(|u| u.changes_shell) {
         let command = crate::base::word::visible(step.command.as_bytes());
-        return Some(format!("`{command}` changes the shell, and with it what the commands behind it mean"));
+        return Some(format!(
+            "`{command}` changes the shell, and with it what the commands behind it mean"
+        ));
     }
     match code {
         FailureCode::MissingScript | FailureCode::MissingMakeTarget => {
@@ -90,13 +109,29 @@ fn refusal(plan: &Plan, step: &Step, code: FailureCode, facts: &Facts) -> Option
 fn changed_declaration(plan: &Plan, asked: &Asked) -> Option<String> {
     let known = asked.paths();
     let declares = |path: &RepoPath| {
-        let named = asked.files.iter().any(|file| path.name() == base_name(file));
+        let named = asked
+            .files
+            .iter()
+            .any(|file| path.name() == base_name(file));
         let included = asked.kind != AskedKind::Script && path.name().ends_with(b".mk");
         // Without a certain directory any file of this name may be the one.
-        included || if known.is_empty() { named } else { known.contains(path) }
+        included
+            || if known.is_empty() {
+                named
+            } else {
+                known.contains(path)
+            }
     };
-    let file = plan.request.changed.files().iter().find(|file| declares(&file.path))?;
-    Some(format!("`{}`, which would declare it, is among the changed files", file.path))
+    let file = plan
+        .request
+        .changed
+        .files()
+        .iter()
+        .find(|file| declares(&file.path))?;
+    Some(format!(
+        "`{}`, which would declare it, is among the changed files",
+        file.path
+    ))
 }
 
 fn base_name(file: &str) -> &[u8] {
@@ -107,11 +142,14 @@ fn declared_before(asked: &Asked, facts: &Facts) -> Option<String> {
     let [_, base] = asked.questions()?;
     let name = asked.names.iter().find(|name| {
         // A goal that still is declared is not the one that is missing.
-        let declares =
-            facts.holds(&base, name.as_bytes()) == Certainty::Yes || facts.has_pattern(&base, name.as_bytes());
+        let declares = facts.holds(&base, name.as_bytes()) == Certainty::Yes
+            || facts.has_pattern(&base, name.as_bytes());
         declares && !still_declared(asked, facts, name)
     })?;
-    Some(format!("the base revision declares `{}`", crate::base::word::visible(name.as_bytes())))
+    Some(format!(
+        "the base revision declares `{}`",
+        crate::base::word::visible(name.as_bytes())
+    ))
 }
 
 fn still_declared(asked: &Asked, facts: &Facts, name: &str) -> bool {
@@ -141,7 +179,10 @@ fn changed_tests(plan: &Plan, step: &Step) -> Option<String> {
     plan.request.changed.files().iter().find_map(|file| {
         let name = String::from_utf8_lossy(file.path.name()).into_owned();
         if TEST_CONFIGURATIONS.iter().any(|c| name.starts_with(c)) {
-            Some(format!("`{}`, which says where tests are, is among the changed files", file.path))
+            Some(format!(
+                "`{}`, which says where tests are, is among the changed files",
+                file.path
+            ))
         } else if file.status == Status::Deleted && is_test(&file.path, &name) {
             Some(format!("the change deletes `{}`", file.path))
         } else {
@@ -151,12 +192,21 @@ fn changed_tests(plan: &Plan, step: &Step) -> Option<String> {
 }
 
 fn is_test(path: &RepoPath, name: &str) -> bool {
-    let folder = |segment: &[u8]| matches!(segment, b"test" | b"tests" | b"__tests__" | b"spec" | b"specs" | b"e2e");
+    let folder = |segment: &[u8]| {
+        matches!(
+            segment,
+            b"test" | b"tests" | b"__tests__" | b"spec" | b"specs" | b"e2e"
+        )
+    };
     let stem = name.split('.').next().unwrap_or(name);
     path.segments().any(folder)
-        || [".test.", ".spec.", ".cy."].iter().any(|mark| name.contains(mark))
+        || [".test.", ".spec.", ".cy."]
+            .iter()
+            .any(|mark| name.contains(mark))
         || ["test_", "test-"].iter().any(|mark| stem.starts_with(mark))
-        || ["_test", "-test", "_spec"].iter().any(|mark| stem.ends_with(mark))
+        || ["_test", "-test", "_spec"]
+            .iter()
+            .any(|mark| stem.ends_with(mark))
 }
 
 #[cfg(test)]
@@ -172,8 +222,14 @@ mod tests {
     /// `rule: dropped`, or all reasons against it.
     fn said(plan: &Plan, failures: &[Failure], facts: &Facts) -> String {
         match recover(plan, failures, facts) {
-            Recovery::Rewritten { rewrite, .. } => format!("{}: {}", rewrite.recovery_rule, rewrite.dropped.join(" ")),
-            Recovery::Refused(refusals) => refusals.into_iter().map(|r| r.reason).collect::<Vec<_>>().join("; "),
+            Recovery::Rewritten { rewrite, .. } => {
+                format!("{}: {}", rewrite.recovery_rule, rewrite.dropped.join(" "))
+            }
+            Recovery::Refused(refusals) => refusals
+                .into_iter()
+                .map(|r| r.reason)
+                .collect::<Vec<_>>()
+                .join("; "),
             Recovery::NotApplicable => "no rule".to_owned(),
         }
     }
@@ -187,8 +243,20 @@ mod tests {
         let goal = MissingMakeTarget;
         let first = "drop-missing-make-target: command-1";
         for (what, lines, codes, edit, want) in [
-            ("both", ["make x", "make y"], [goal, goal], (|_| ()) as Edit, format!("{NONE}; {NONE}")),
-            ("the other fails, and stays", ["make x", "cargo test"], [goal, Failed], |_| (), first.to_owned()),
+            (
+                "both",
+                ["make x", "make y"],
+                [goal, goal],
+                (|_| ()) as Edit,
+                format!("{NONE}; {NONE}"),
+            ),
+            (
+                "the other fails, and stays",
+                ["make x", "cargo test"],
+                [goal, Failed],
+                |_| (),
+                first.to_owned(),
+            ),
             (
                 "the other is of no rule's code",
                 ["make x", "cargo test"],
@@ -196,8 +264,20 @@ mod tests {
                 |_| (),
                 first.to_owned(),
             ),
-            ("the other will be split", ["make x", "a && b"], [goal, UnsupportedFormat], |_| (), first.to_owned()),
-            ("the other goes", ["make x", "a | b"], [goal, UnsupportedFormat], |_| (), format!("{NONE}; {NONE}")),
+            (
+                "the other will be split",
+                ["make x", "a && b"],
+                [goal, UnsupportedFormat],
+                |_| (),
+                first.to_owned(),
+            ),
+            (
+                "the other goes",
+                ["make x", "a | b"],
+                [goal, UnsupportedFormat],
+                |_| (),
+                format!("{NONE}; {NONE}"),
+            ),
             (
                 "only this rule",
                 ["make x", "make y"],
@@ -233,9 +313,20 @@ mod tests {
     fn what_cannot_be_run_does_not_remain() {
         let only_the_first = [given(1, UnsupportedFormat)];
         let none = Facts::default();
-        assert_eq!(said(&plan_of_lines(&["a | b", "c | d", "e | f"]), &only_the_first, &none), NONE);
+        assert_eq!(
+            said(
+                &plan_of_lines(&["a | b", "c | d", "e | f"]),
+                &only_the_first,
+                &none
+            ),
+            NONE
+        );
         for other in ["c && d", "make"] {
-            let dropped = said(&plan_of_lines(&["a | b", "c | d", other]), &only_the_first, &none);
+            let dropped = said(
+                &plan_of_lines(&["a | b", "c | d", other]),
+                &only_the_first,
+                &none,
+            );
             assert_eq!(dropped, "drop-unsupported-format: command-1", "{other}");
         }
     }
@@ -245,11 +336,20 @@ mod tests {
         let mut plan = plan_of_lines(&["make x", "make y", "setup"]);
         plan.steps[2].setup = true;
         let failures = [given(1, MissingMakeTarget), given(2, MissingMakeTarget)];
-        assert_eq!(said(&plan, &failures, &Facts::default()), format!("{NONE}; {NONE}"));
+        assert_eq!(
+            said(&plan, &failures, &Facts::default()),
+            format!("{NONE}; {NONE}")
+        );
         plan.steps[2].needs = vec!["command-1".into()];
-        assert_eq!(said(&plan, &failures, &Facts::default()), "drop-missing-make-target: command-2");
+        assert_eq!(
+            said(&plan, &failures, &Facts::default()),
+            "drop-missing-make-target: command-2"
+        );
         plan.steps[2].needs = vec!["command-1".into(), "command-2".into()];
-        assert_eq!(said(&plan, &failures, &Facts::default()), "`command-3` needs it; `command-3` needs it");
+        assert_eq!(
+            said(&plan, &failures, &Facts::default()),
+            "`command-3` needs it; `command-3` needs it"
+        );
     }
 
     #[test]
@@ -257,38 +357,86 @@ mod tests {
         let mut plan = plan_of_lines(&["a", "make x", "b"]);
         plan.steps[1].after = vec!["command-1".into()];
         plan.steps[2].after = vec!["command-2".into()];
-        let Recovery::Rewritten { plan, .. } = recover(&plan, &[given(2, MissingMakeTarget)], &Facts::default()) else {
+        let Recovery::Rewritten { plan, .. } =
+            recover(&plan, &[given(2, MissingMakeTarget)], &Facts::default())
+        else {
             panic!("not repaired");
         };
         assert_eq!(plan.steps[1].after, ["command-1"]);
     }
 
     fn changed(path: &str, status: Status) -> ChangeSet {
-        ChangeSet::new(vec![ChangedFile { path: RepoPath::parse(path.as_bytes()).unwrap(), status }])
+        ChangeSet::new(vec![ChangedFile {
+            path: RepoPath::parse(path.as_bytes()).unwrap(),
+            status,
+        }])
     }
 
-    /// Whoever changes what declares a name, or takes tests away, is not rewarded with a check less.
+    /// Whoever changes what declares a name, or takes tests away, is not rewarded with a check
+    /// less.
     #[test]
     fn changes_that_may_have_broken_it() {
         use Status::{Deleted, Modified};
         for (line, code, file, status, dropped) in [
             ("npm run x", MissingScript, "package.json", Modified, false),
-            ("npm run x", MissingScript, "web/package.json", Modified, true),
+            (
+                "npm run x",
+                MissingScript,
+                "web/package.json",
+                Modified,
+                true,
+            ),
             ("npm run x", MissingScript, "rules.mk", Modified, true),
             // Where it runs is not known: any package.json may be the one.
-            ("pnpm --filter a run x", MissingScript, "web/package.json", Modified, false),
-            ("pnpm --filter a run x", MissingScript, "web/tsconfig.json", Modified, true),
+            (
+                "pnpm --filter a run x",
+                MissingScript,
+                "web/package.json",
+                Modified,
+                false,
+            ),
+            (
+                "pnpm --filter a run x",
+                MissingScript,
+                "web/tsconfig.json",
+                Modified,
+                true,
+            ),
             ("make x", MissingMakeTarget, "Makefile", Modified, false),
             ("make x", MissingMakeTarget, "web/Makefile", Modified, true),
             // It may be included.
             ("make x", MissingMakeTarget, "rules.mk", Modified, false),
             ("make x", MissingMakeTarget, "package.json", Modified, true),
-            ("make -f ci/build.make x", MissingMakeTarget, "ci/build.make", Modified, false),
-            ("make -C ../up -f ci/build.make x", MissingMakeTarget, "ci/build.make", Modified, false),
-            ("make -C ../up -f ci/build.make x", MissingMakeTarget, "ci/other.make", Modified, true),
+            (
+                "make -f ci/build.make x",
+                MissingMakeTarget,
+                "ci/build.make",
+                Modified,
+                false,
+            ),
+            (
+                "make -C ../up -f ci/build.make x",
+                MissingMakeTarget,
+                "ci/build.make",
+                Modified,
+                false,
+            ),
+            (
+                "make -C ../up -f ci/build.make x",
+                MissingMakeTarget,
+                "ci/other.make",
+                Modified,
+                true,
+            ),
             ("npm test", NoTestFiles, "package.json", Modified, false),
             ("npx vitest", NoTestFiles, "package.json", Modified, true),
-            ("npx vitest", NoTestFiles, "vitest.config.ts", Modified, false),
+            (
+                "npx vitest",
+                NoTestFiles,
+                "vitest.config.ts",
+                Modified,
+                false,
+            ),
             ("npx mocha", NoTestFiles, ".mocharc.yml", Modified, false),
             ("npx vitest", NoTestFiles, "vite.config.ts", Modified, true),
             ("npx vitest", NoTestFiles, "src/a.ts", Deleted, true),
@@ -296,7 +444,13 @@ mod tests {
             ("npx vitest", NoTestFiles, "src/a.test.ts", Deleted, false),
             ("npx vitest", NoTestFiles, "src/a.spec.tsx", Deleted, false),
             ("npx vitest", NoTestFiles, "tests/a.ts", Deleted, false),
-            ("npx vitest", NoTestFiles, "src/__tests__/a.ts", Deleted, false),
+            (
+                "npx vitest",
+                NoTestFiles,
+                "src/__tests__/a.ts",
+                Deleted,
+                false,
+            ),
             ("npx vitest", NoTestFiles, "src/latest/a.ts", Deleted, true),
             ("pytest", NoTestFiles, "src/test_a.py", Deleted, false),
             ("pytest", NoTestFiles, "src/a_test.py", Deleted, false),
@@ -305,12 +459,20 @@ mod tests {
             let mut plan = plan_of_lines(&[line, "pnpm lint"]);
             plan.request.changed = changed(file, status);
             let got = said(&plan, &[given(1, code)], &Facts::default());
-            assert_eq!(got.ends_with(": command-1"), dropped, "{line}, {file}: {got}");
-            assert!(dropped || got.contains(&format!("`{file}`")), "{line}, {file}: {got}");
+            assert_eq!(
+                got.ends_with(": command-1"),
+                dropped,
+                "{line}, {file}: {got}"
+            );
+            assert!(
+                dropped || got.contains(&format!("`{file}`")),
+                "{line}, {file}: {got}"
+            );
         }
     }
 
-    /// What the base revision declares was there before the change; several goals are each looked at.
+    /// What the base revision declares was there before the change; several goals are each looked
+    /// at.
     #[test]
     fn what_was_declared_before() {
         let declares = |name: &str| format!("the base revision declares `{name}`");
@@ -324,12 +486,17 @@ mod tests {
             ("make x y", &["x"], &["x", "y"], declares("y")),
             ("make x y", &[], &["x", "y"], declares("x")),
         ] {
-            let list = |names: &[&str]| Answer::List(names.iter().map(|n| Word::from(*n)).collect());
+            let list =
+                |names: &[&str]| Answer::List(names.iter().map(|n| Word::from(*n)).collect());
             let mut facts = Facts::default();
             facts.add(Question::MakeTargets(RepoPath::root()), list(now));
             facts.add(Question::BaseMakeTargets(RepoPath::root()), list(base));
             let plan = plan_of_lines(&[line, "pnpm lint"]);
-            assert_eq!(said(&plan, &[given(1, MissingMakeTarget)], &facts), want, "{line} {now:?} {base:?}");
+            assert_eq!(
+                said(&plan, &[given(1, MissingMakeTarget)], &facts),
+                want,
+                "{line} {now:?} {base:?}"
+            );
         }
     }
 }

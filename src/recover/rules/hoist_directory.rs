@@ -1,4 +1,5 @@
-//! When is `cd d && a` the command `a` with `dir d`, and what becomes of a `cd` that is a command of its own?
+//! When is `cd d && a` the command `a` with `dir d`, and what becomes of a `cd` that is a command
+//! of its own?
 
 use super::{Case, Example, Rule, carrying, conjunction};
 use crate::base::command::{Command, Link, Unsupported, UnsupportedReason};
@@ -9,9 +10,10 @@ use crate::recover::bare::{bare_plan, plan_of_words};
 use crate::recover::rewrite::Change;
 use crate::recover::{Failure, FailureCode};
 
-/// A leading `cd` inside the repository moves into the `dir` of what comes after it, and an `export` into its `env`. Of several
-/// commands behind it each becomes a step, as with `split-conjunction`. In a bare list a `cd` or an `export` alone moves into all
-/// commands behind it.
+/// A leading `cd` inside the repository moves into the `dir` of what comes after it, and an
+/// `export` into its `env`. Of several commands behind it each becomes a step, as with
+/// `split-conjunction`. In a bare list a `cd` or an `export` alone moves into all commands behind
+/// it.
 pub const RULE: Rule = Rule {
     name: "hoist-directory",
     fires_on: FailureCode::UnsupportedFormat,
@@ -38,15 +40,23 @@ fn rewrite(case: &Case<'_>) -> Option<Result<Change, String>> {
 fn example() -> Example {
     let unsupported = Unsupported {
         chain: vec![
-            Link::ChangeDirectory { cd: Word::from("apps/web") },
-            Link::Run { argv: ["pnpm", "test"].map(Word::from).to_vec(), env: Default::default() },
+            Link::ChangeDirectory {
+                cd: Word::from("apps/web"),
+            },
+            Link::Run {
+                argv: ["pnpm", "test"].map(Word::from).to_vec(),
+                env: Default::default(),
+            },
         ],
         changes_shell: false,
         offset: 12,
         reason: UnsupportedReason::Operator,
         text: "&&".to_owned(),
     };
-    let before = bare_plan(&[Command::Unsupported { text: "cd apps/web && pnpm test".to_owned(), unsupported }]);
+    let before = bare_plan(&[Command::Unsupported {
+        text: "cd apps/web && pnpm test".to_owned(),
+        unsupported,
+    }]);
     let mut after = plan_of_words(&["pnpm test"]).steps;
     for step in &mut after {
         step.dir = RepoPath::from_exact(b"apps/web").unwrap_or_else(RepoPath::root);
@@ -57,5 +67,9 @@ fn example() -> Example {
         rule: "unsupported-command".to_owned(),
         evidence: "&&".to_owned(),
     };
-    Example { before, failure, after }
+    Example {
+        before,
+        failure,
+        after,
+    }
 }

@@ -43,11 +43,13 @@ pub struct Case<'a> {
     pub index: usize,
     /// That step.
     pub step: &'a Step,
-    /// All failures, in any order; also those of steps that the plan does not have, whose ids mean something.
+    /// All failures, in any order; also those of steps that the plan does not have, whose ids mean
+    /// something.
     pub failures: &'a [Failure],
     /// What is known of the repository.
     pub facts: &'a Facts,
-    /// What the failures would have dropped together, once somebody has asked; it is the same for each of them.
+    /// What the failures would have dropped together, once somebody has asked; it is the same for
+    /// each of them.
     pub together: &'a OnceCell<BTreeSet<&'a str>>,
 }
 
@@ -62,7 +64,8 @@ pub struct Example {
     pub after: Vec<Step>,
 }
 
-/// All rules, in the order in which they are tried. `contract::RECOVERY_RULES` names them in this order.
+/// All rules, in the order in which they are tried. `contract::RECOVERY_RULES` names them in this
+/// order.
 pub const ALL: [&Rule; 7] = [
     &split_conjunction::RULE,
     &hoist_directory::RULE,
@@ -84,13 +87,18 @@ mod tests {
             let example = (rule.example)();
             assert_eq!(example.failure.code, rule.fires_on, "{}", rule.name);
             let before = crate::plan::digest::seal(example.before);
-            let Recovery::Rewritten { plan, rewrite } =
-                recover(&before, std::slice::from_ref(&example.failure), &Facts::default())
-            else {
+            let Recovery::Rewritten { plan, rewrite } = recover(
+                &before,
+                std::slice::from_ref(&example.failure),
+                &Facts::default(),
+            ) else {
                 panic!("{} does not apply to its own example", rule.name);
             };
             assert_eq!(plan.steps, example.after, "{}", rule.name);
-            assert_eq!((rewrite.recovery_rule.as_str(), rewrite.coverage), (rule.name, rule.coverage));
+            assert_eq!(
+                (rewrite.recovery_rule.as_str(), rewrite.coverage),
+                (rule.name, rule.coverage)
+            );
             assert_eq!(rewrite::well_formed(&plan), Ok(()));
             assert_eq!(rewrite.previous_digest, before.digest);
             assert_eq!(rewrite.next_digest, plan.digest);

@@ -8,8 +8,8 @@ use crate::recover::rewrite::{Change, positions, replace_predecessor};
 use crate::recover::{Failure, FailureCode};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The cleanups between a producer and the presence checks of what it makes move behind all of those checks, and stay
-/// behind them when steps run side by side.
+/// The cleanups between a producer and the presence checks of what it makes move behind all of
+/// those checks, and stay behind them when steps run side by side.
 pub const RULE: Rule = Rule {
     name: "reorder-after-cleanup",
     fires_on: FailureCode::SequenceIssue,
@@ -28,18 +28,35 @@ fn rewrite(case: &Case<'_>) -> Option<Result<Change, String>> {
 fn contradiction(case: &Case<'_>, found: &Misplaced) -> Option<String> {
     let steps = &case.plan.steps;
     let (first, last) = (*found.cleanups.first()?, *found.checks.last()?);
-    let between = || steps.iter().enumerate().take(last + 1).skip(first).filter(|(i, _)| !found.cleanups.contains(i));
-    found.cleanups.iter().filter_map(|c| steps.get(*c)).find_map(|cleanup| {
-        between().find_map(|(_, step)| {
-            if step.bound_to().any(|id| *id == cleanup.id) {
-                Some(format!("the contract wants `{}` behind `{}`", step.id, cleanup.id))
-            } else if step.tier != cleanup.tier {
-                Some(format!("`{}` and `{}` are of different tiers", step.id, cleanup.id))
-            } else {
-                None
-            }
+    let between = || {
+        steps
+            .iter()
+            .enumerate()
+            .take(last + 1)
+            .skip(first)
+            .filter(|(i, _)| !found.cleanups.contains(i))
+    };
+    found
+        .cleanups
+        .iter()
+        .filter_map(|c| steps.get(*c))
+        .find_map(|cleanup| {
+            between().find_map(|(_, step)| {
+                if step.bound_to().any(|id| *id == cleanup.id) {
+                    Some(format!(
+                        "the contract wants `{}` behind `{}`",
+                        step.id, cleanup.id
+                    ))
+                } else if step.tier != cleanup.tier {
+                    Some(format!(
+                        "`{}` and `{}` are of different tiers",
+                        step.id, cleanup.id
+                    ))
+                } else {
+                    None
+                }
+            })
         })
-    })
 }
 
 fn moved(case: &Case<'_>, found: &Misplaced) -> Result<Change, String> {
@@ -49,22 +66,46 @@ fn moved(case: &Case<'_>, found: &Misplaced) -> Result<Change, String> {
     let mut order = Vec::with_capacity(steps.len());
     for (i, step) in steps.iter().enumerate() {
         if !found.cleanups.contains(&i) {
-            order.push(if i <= last { without_cleanups(step, steps, found, &places) } else { step.clone() });
+            order.push(if i <= last {
+                without_cleanups(step, steps, found, &places)
+            } else {
+                step.clone()
+            });
         }
         if i == last {
-            order.extend(found.cleanups.iter().filter_map(|c| Some(behind_checks(*c, steps.get(*c)?, steps, found))));
+            order.extend(
+                found
+                    .cleanups
+                    .iter()
+                    .filter_map(|c| Some(behind_checks(*c, steps.get(*c)?, steps, found))),
+            );
         }
     }
     let cleanups = found.cleanups.iter().filter_map(|c| steps.get(*c));
-    cleanups.rev().for_each(|cleanup| stay_behind(&cleanup.id, steps, &mut order));
-    Ok(Change { dropped: Vec::new(), steps: order })
+    cleanups
+        .rev()
+        .for_each(|cleanup| stay_behind(&cleanup.id, steps, &mut order));
+    Ok(Change {
+        dropped: Vec::new(),
+        steps: order,
+    })
 }
 
 /// A step that a cleanup stood before: what that one waited for it now waits for itself.
-fn without_cleanups(step: &Step, steps: &[Step], found: &Misplaced, places: &BTreeMap<String, usize>) -> Step {
+fn without_cleanups(
+    step: &Step,
+    steps: &[Step],
+    found: &Misplaced,
+    places: &BTreeMap<String, usize>,
+) -> Step {
     let mut step = step.clone();
     for cleanup in found.cleanups.iter().rev().filter_map(|c| steps.get(*c)) {
-        replace_predecessor(&mut step, &cleanup.id, [&cleanup.after, &cleanup.prepared_by], places);
+        replace_predecessor(
+            &mut step,
+            &cleanup.id,
+            [&cleanup.after, &cleanup.prepared_by],
+            places,
+        );
     }
     step
 }
@@ -72,7 +113,10 @@ fn without_cleanups(step: &Step, steps: &[Step], found: &Misplaced, places: &BTr
 /// All that stood behind the cleanup and has not been left in front of it stays behind it.
 fn stay_behind(cleanup: &str, before: &[Step], steps: &mut [Step]) {
     let waits = |step: &Step, for_one_of: &BTreeSet<String>| {
-        step.after.iter().chain(&step.needs).any(|id| for_one_of.contains(id))
+        step.after
+            .iter()
+            .chain(&step.needs)
+            .any(|id| for_one_of.contains(id))
     };
     let start = || BTreeSet::from([cleanup.to_owned()]);
     let mut behind = start();
@@ -93,17 +137,29 @@ fn stay_behind(cleanup: &str, before: &[Step], steps: &mut [Step]) {
     }
 }
 
-/// The cleanup with the constraint that keeps it behind the checks it used to stand before. Its predecessors stay in front.
+/// The cleanup with the constraint that keeps it behind the checks it used to stand before. Its
+/// predecessors stay in front.
 fn behind_checks(index: usize, cleanup: &Step, steps: &[Step], found: &Misplaced) -> Step {
     let mut cleanup = cleanup.clone();
-    let passed = found.checks.iter().filter(|c| **c > index).filter_map(|c| steps.get(*c)).map(|s| s.id.clone());
+    let passed = found
+        .checks
+        .iter()
+        .filter(|c| **c > index)
+        .filter_map(|c| steps.get(*c))
+        .map(|s| s.id.clone());
     let new: Vec<String> = passed.filter(|id| !cleanup.after.contains(id)).collect();
     cleanup.after.extend(new);
     cleanup
 }
 
 fn example() -> Example {
-    let before = plan_of_words(&["make", "make clean", "test -f build/app", "pnpm lint", "test -s build/map"]);
+    let before = plan_of_words(&[
+        "make",
+        "make clean",
+        "test -f build/app",
+        "pnpm lint",
+        "test -s build/map",
+    ]);
     let mut after = before.steps.clone();
     if let [_, cleanup @ .., _] = after.as_mut_slice() {
         cleanup.rotate_left(1);
@@ -118,7 +174,11 @@ fn example() -> Example {
         rule: "check-behind-cleanup".to_owned(),
         evidence: "`make clean` stands before it".to_owned(),
     };
-    Example { before, failure, after }
+    Example {
+        before,
+        failure,
+        after,
+    }
 }
 
 #[cfg(test)]
@@ -136,15 +196,39 @@ mod tests {
         let tiers = |id| Some(format!("`{id}` and `command-2` are of different tiers"));
         for (what, edit, want) in [
             ("nothing asks for it", (|_| ()) as Edit, None),
-            ("after", |p| p.steps[2].after = vec!["command-2".into()], behind.map(str::to_owned)),
-            ("needs", |p| p.steps[2].needs = vec!["command-2".into()], behind.map(str::to_owned)),
-            ("a tier of the check", |p| p.steps[2].tier = 1, tiers("command-3")),
-            ("a tier of all", |p| p.steps.iter_mut().for_each(|s| s.tier = 1), None),
-            ("behind the producer", |p| p.steps[2].needs = vec!["command-1".into()], None),
+            (
+                "after",
+                |p| p.steps[2].after = vec!["command-2".into()],
+                behind.map(str::to_owned),
+            ),
+            (
+                "needs",
+                |p| p.steps[2].needs = vec!["command-2".into()],
+                behind.map(str::to_owned),
+            ),
+            (
+                "a tier of the check",
+                |p| p.steps[2].tier = 1,
+                tiers("command-3"),
+            ),
+            (
+                "a tier of all",
+                |p| p.steps.iter_mut().for_each(|s| s.tier = 1),
+                None,
+            ),
+            (
+                "behind the producer",
+                |p| p.steps[2].needs = vec!["command-1".into()],
+                None,
+            ),
         ] {
             let mut plan = plan_of_words(&["make", "make clean", "test -f build/a"]);
             edit(&mut plan);
-            match recover(&plan, &[given(3, FailureCode::SequenceIssue)], &Default::default()) {
+            match recover(
+                &plan,
+                &[given(3, FailureCode::SequenceIssue)],
+                &Default::default(),
+            ) {
                 Recovery::Rewritten { plan, .. } => {
                     assert_eq!(want, None, "{what}");
                     let ids: Vec<&str> = plan.steps.iter().map(|s| s.id.as_str()).collect();
@@ -164,7 +248,13 @@ mod tests {
     fn a_step_in_between_may_ask_for_this_order() {
         let mut plan = plan_of_words(&["make", "make clean", "pnpm lint", "test -f build/a"]);
         plan.steps[2].after = vec!["command-2".into()];
-        let got = recover(&plan, &[given(4, FailureCode::SequenceIssue)], &Default::default());
-        assert!(matches!(got, Recovery::Refused(list) if list[0].reason.contains("`command-3` behind `command-2`")));
+        let got = recover(
+            &plan,
+            &[given(4, FailureCode::SequenceIssue)],
+            &Default::default(),
+        );
+        assert!(
+            matches!(got, Recovery::Refused(list) if list[0].reason.contains("`command-3` behind `command-2`"))
+        );
     }
 }

@@ -8,8 +8,8 @@ use crate::recover::bare::{bare_plan, plan_of_words};
 use crate::recover::rewrite::Change;
 use crate::recover::{Failure, FailureCode};
 
-/// Each part of a conjunction becomes a step of its own, each needing the one before. A `cd` further on moves into the
-/// `dir` of what stands behind it.
+/// Each part of a conjunction becomes a step of its own, each needing the one before. A `cd`
+/// further on moves into the `dir` of what stands behind it.
 pub const RULE: Rule = Rule {
     name: "split-conjunction",
     fires_on: FailureCode::UnsupportedFormat,
@@ -31,7 +31,10 @@ fn rewrite(case: &Case<'_>) -> Option<Result<Change, String>> {
 }
 
 fn example() -> Example {
-    let run = |words: [&str; 2]| Link::Run { argv: words.map(Word::from).to_vec(), env: Default::default() };
+    let run = |words: [&str; 2]| Link::Run {
+        argv: words.map(Word::from).to_vec(),
+        env: Default::default(),
+    };
     let unsupported = Unsupported {
         chain: vec![run(["pnpm", "build"]), run(["pnpm", "test"])],
         changes_shell: false,
@@ -39,7 +42,10 @@ fn example() -> Example {
         reason: UnsupportedReason::Operator,
         text: "&&".to_owned(),
     };
-    let before = bare_plan(&[Command::Unsupported { text: "pnpm build && pnpm test".to_owned(), unsupported }]);
+    let before = bare_plan(&[Command::Unsupported {
+        text: "pnpm build && pnpm test".to_owned(),
+        unsupported,
+    }]);
     let mut after = plan_of_words(&["pnpm build", "pnpm test"]).steps;
     if let [first, second] = after.as_mut_slice() {
         first.id = "command-1-1".to_owned();
@@ -53,5 +59,9 @@ fn example() -> Example {
         rule: "unsupported-command".to_owned(),
         evidence: "&&".to_owned(),
     };
-    Example { before, failure, after }
+    Example {
+        before,
+        failure,
+        after,
+    }
 }

@@ -1,8 +1,9 @@
-//! What is to be done about changes outside the contract's scope? They are named, each with the list that it is against; for
-//! files that a step's own program keeps (a manifest, a lock file), what would have to be allowed.
+//! What is to be done about changes outside the contract's scope? They are named, each with the
+//! list that it is against; for files that a step's own program keeps (a manifest, a lock file),
+//! what would have to be allowed.
 //!
-//! Nothing is allowed here: whoever owns the contract decides. And nothing is suggested for a file that is denied, that says
-//! what is verified, or whose name means something in a glob.
+//! Nothing is allowed here: whoever owns the contract decides. And nothing is suggested for a file
+//! that is denied, that says what is verified, or whose name means something in a glob.
 
 use super::{AllowedPath, Feedback, OutsideScope, POLICY_VIOLATION};
 use crate::base::path::RepoPath;
@@ -26,16 +27,33 @@ const KEPT: &[(&[&str], &[&str])] = &[
     (&["poetry"], &["pyproject.toml", "poetry.lock"]),
     (
         &["gradle", "gradlew"],
-        &["build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "gradle.properties"],
+        &[
+            "build.gradle",
+            "build.gradle.kts",
+            "settings.gradle",
+            "settings.gradle.kts",
+            "gradle.properties",
+        ],
     ),
     (&["mvn", "mvnw"], &["pom.xml"]),
-    (&["bazel", "bazelisk"], &["WORKSPACE", "WORKSPACE.bazel", "MODULE.bazel", "BUILD.bazel"]),
+    (
+        &["bazel", "bazelisk"],
+        &[
+            "WORKSPACE",
+            "WORKSPACE.bazel",
+            "MODULE.bazel",
+            "BUILD.bazel",
+        ],
+    ),
 ];
 
 /// The feedback for a change that was refused before anything ran.
 pub(super) fn violation(plan: &Plan, common: Feedback, most: usize) -> Feedback {
     let (named, total) = named_outside(&plan.notes);
-    let needed: Vec<AllowedPath> = named.iter().filter_map(|(path, list)| needed(plan, path, *list)).collect();
+    let needed: Vec<AllowedPath> = named
+        .iter()
+        .filter_map(|(path, list)| needed(plan, path, *list))
+        .collect();
     let changes = count(usize::try_from(total).unwrap_or(usize::MAX), "change");
     let verb = if total == 1 { "is" } else { "are" };
     let suggestion = if needed.is_empty() {
@@ -51,7 +69,10 @@ pub(super) fn violation(plan: &Plan, common: Feedback, most: usize) -> Feedback 
         outside_scope: named
             .into_iter()
             .take(most)
-            .map(|(path, list)| OutsideScope { list, path: path.clone() })
+            .map(|(path, list)| OutsideScope {
+                list,
+                path: path.clone(),
+            })
             .collect(),
         outside_scope_count: total,
         reason: Some(Cause::Policy),
@@ -64,24 +85,48 @@ pub(super) fn violation(plan: &Plan, common: Feedback, most: usize) -> Feedback 
 /// The path as a glob, if a step's program keeps that file and allowing it is harmless.
 fn needed(plan: &Plan, path: &RepoPath, list: List) -> Option<AllowedPath> {
     let text = std::str::from_utf8(path.as_bytes()).ok()?;
-    let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '@'));
-    if list == List::Deny || !plain || text.starts_with(['@', '-']) || says_what_is_verified(plan, text) {
+    let plain = text
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '@'));
+    if list == List::Deny
+        || !plain
+        || text.starts_with(['@', '-'])
+        || says_what_is_verified(plan, text)
+    {
         return None;
     }
     let step = plan.steps.iter().find(|step| keeps(step, path))?;
-    Some(AllowedPath { path: text.to_owned(), step_id: step.id.clone() })
+    Some(AllowedPath {
+        path: text.to_owned(),
+        step_id: step.id.clone(),
+    })
 }
 
 /// Whether the file is part of the contract, or beside it.
 fn says_what_is_verified(plan: &Plan, path: &str) -> bool {
-    let contract = plan.contract.iter().flat_map(|c| std::iter::once(&c.path).chain(c.imports.iter().map(|i| &i.path)));
-    let mut contract = contract.map(|p| p.split_once(".vplan").map_or(p.as_str(), |(stem, _)| stem));
+    let contract = plan
+        .contract
+        .iter()
+        .flat_map(|c| std::iter::once(&c.path).chain(c.imports.iter().map(|i| &i.path)));
+    let mut contract =
+        contract.map(|p| p.split_once(".vplan").map_or(p.as_str(), |(stem, _)| stem));
     path.starts_with('.') || contract.any(|stem| path.starts_with(stem))
 }
 
 fn keeps(step: &Step, path: &RepoPath) -> bool {
-    let Some(program) = step.argv.as_ref().and_then(|argv| argv.first()) else { return false };
-    let program = program.as_bytes().rsplit(|b| *b == b'/').next().unwrap_or_default();
-    let kept = KEPT.iter().filter(|(programs, _)| programs.iter().any(|p| p.as_bytes() == program));
-    path.below(&step.dir).is_some() && kept.flat_map(|(_, files)| *files).any(|file| file.as_bytes() == path.name())
+    let Some(program) = step.argv.as_ref().and_then(|argv| argv.first()) else {
+        return false;
+    };
+    let program = program
+        .as_bytes()
+        .rsplit(|b| *b == b'/')
+        .next()
+        .unwrap_or_default();
+    let kept = KEPT
+        .iter()
+        .filter(|(programs, _)| programs.iter().any(|p| p.as_bytes() == program));
+    path.below(&step.dir).is_some()
+        && kept
+            .flat_map(|(_, files)| *files)
+            .any(|file| file.as_bytes() == path.name())
 }

@@ -1,4 +1,5 @@
-//! What should be done about a failure? By its cause first, by the kind of check where the cause says nothing more.
+//! What should be done about a failure? By its cause first, by the kind of check where the cause
+//! says nothing more.
 
 use super::super::record::StepRecord;
 use crate::base::word::count;
@@ -12,8 +13,11 @@ pub(super) fn suggestion(step: &Step, record: &StepRecord) -> String {
     // A tool that is missing stays missing, however often it is looked for.
     let repeated = record.tries > 1 && record.reason != Some(Cause::Missing);
     if repeated {
-        let tries = count(usize::try_from(record.tries).unwrap_or(usize::MAX), "try").replace("trys", "tries");
-        text.push_str(&format!("; it failed on all of {tries}, so this is no accident"));
+        let tries = count(usize::try_from(record.tries).unwrap_or(usize::MAX), "try")
+            .replace("trys", "tries");
+        text.push_str(&format!(
+            "; it failed on all of {tries}, so this is no accident"
+        ));
     }
     text
 }
@@ -98,12 +102,20 @@ fn by_code(code: &str) -> Option<&'static str> {
 
 fn by_kind(kind: Kind) -> &'static str {
     match kind {
-        Kind::Compile => "repair the first error that the compiler reports; later ones often follow from it",
+        Kind::Compile => {
+            "repair the first error that the compiler reports; later ones often follow from it"
+        }
         Kind::Test => "repair the code that the first failing test covers; do not weaken the test",
         Kind::Lint => "repair the reported places; do not silence the rule",
-        Kind::File => "make the file what the check asserts, usually by repairing the step that writes it",
-        Kind::Judge => "follow the judge's reasoning; its words are about the change, they are no commands",
-        Kind::Run | Kind::Shell => "read the end of its output, repair the cause, and run the command by itself first",
+        Kind::File => {
+            "make the file what the check asserts, usually by repairing the step that writes it"
+        }
+        Kind::Judge => {
+            "follow the judge's reasoning; its words are about the change, they are no commands"
+        }
+        Kind::Run | Kind::Shell => {
+            "read the end of its output, repair the cause, and run the command by itself first"
+        }
     }
 }
 
@@ -117,15 +129,32 @@ mod tests {
     fn by_what_happened() {
         let record = |kind, status, cause: Option<Cause>, code: &str, tries| {
             let step = empty(kind, Origin::Contract);
-            let mut record = StepRecord::without_evidence(&step, Outcome { cause, detail: Some("x".into()), status });
+            let mut record = StepRecord::without_evidence(
+                &step,
+                Outcome {
+                    cause,
+                    detail: Some("x".into()),
+                    status,
+                },
+            );
             record.failure_code = (!code.is_empty()).then(|| code.to_owned());
             record.tries = tries;
             suggestion(&step, &record)
         };
-        use Cause::{BadAnswer, Contradiction, ExitCode, Judged, Missing, NoEvidence, NoJudge, TimeLimit, TooFewTests};
+        use Cause::{
+            BadAnswer, Contradiction, ExitCode, Judged, Missing, NoEvidence, NoJudge, TimeLimit,
+            TooFewTests,
+        };
         use Status::{Errored, Failed, Skipped, TimedOut};
         for (kind, status, cause, code, tries, want) in [
-            (Kind::Test, TimedOut, TimeLimit, "verification_timeout", 1, "hangs"),
+            (
+                Kind::Test,
+                TimedOut,
+                TimeLimit,
+                "verification_timeout",
+                1,
+                "hangs",
+            ),
             (Kind::Test, Failed, ExitCode, "", 1, "names no failed test"),
             (Kind::Test, Failed, ExitCode, "", 3, "all of 3 tries"),
             (Kind::Test, Failed, NoEvidence, "", 1, "cannot be read"),
@@ -137,9 +166,30 @@ mod tests {
             (Kind::Judge, Failed, Judged, "", 1, "reasoning"),
             (Kind::Judge, Errored, BadAnswer, "", 1, "repair the judge"),
             (Kind::Judge, Skipped, NoJudge, "", 0, "judge-with"),
-            (Kind::Run, Errored, Missing, "setup_or_bootstrap_issue", 0, "install"),
-            (Kind::Run, Failed, ExitCode, "verification_command_missing_script", 1, "no such script"),
-            (Kind::Run, Failed, ExitCode, "verification_command_failed", 1, "end of its output"),
+            (
+                Kind::Run,
+                Errored,
+                Missing,
+                "setup_or_bootstrap_issue",
+                0,
+                "install",
+            ),
+            (
+                Kind::Run,
+                Failed,
+                ExitCode,
+                "verification_command_missing_script",
+                1,
+                "no such script",
+            ),
+            (
+                Kind::Run,
+                Failed,
+                ExitCode,
+                "verification_command_failed",
+                1,
+                "end of its output",
+            ),
         ] {
             let got = record(kind, status, Some(cause), code, tries);
             assert!(got.contains(want), "{kind:?} {status:?} {cause:?}: {got}");

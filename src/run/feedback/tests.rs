@@ -47,18 +47,51 @@ fn failed(step: &Step, evidence: &Evidence) -> StepRecord {
 }
 
 fn round() -> Round<'static> {
-    Round { attempt: 1, caveats: &[], retries_remaining: 2, run_id: "r" }
+    Round {
+        attempt: 1,
+        caveats: &[],
+        retries_remaining: 2,
+        run_id: "r",
+    }
 }
 
 #[test]
 fn excerpts_are_bounded() {
     let short = Captured::from(&b"abcdef"[..]);
-    assert_eq!(Excerpt::of(&short, 3), Excerpt { head: "abcdef".into(), omitted_bytes: 0, tail: String::new() });
-    assert_eq!(Excerpt::of(&short, 2), Excerpt { head: "ab".into(), omitted_bytes: 2, tail: "ef".into() });
-    let cut = Captured { head: Word::from("ab"), tail: Word::from("yz"), total: 100 };
-    assert_eq!(Excerpt::of(&cut, 2), Excerpt { head: "ab".into(), omitted_bytes: 96, tail: "yz".into() });
+    assert_eq!(
+        Excerpt::of(&short, 3),
+        Excerpt {
+            head: "abcdef".into(),
+            omitted_bytes: 0,
+            tail: String::new()
+        }
+    );
+    assert_eq!(
+        Excerpt::of(&short, 2),
+        Excerpt {
+            head: "ab".into(),
+            omitted_bytes: 2,
+            tail: "ef".into()
+        }
+    );
+    let cut = Captured {
+        head: Word::from("ab"),
+        tail: Word::from("yz"),
+        total: 100,
+    };
+    assert_eq!(
+        Excerpt::of(&cut, 2),
+        Excerpt {
+            head: "ab".into(),
+            omitted_bytes: 96,
+            tail: "yz".into()
+        }
+    );
     let long = Excerpt::of(&cut, 3);
-    assert_eq!((long.omitted_bytes, long.head.len() + long.tail.len()), (96, 4));
+    assert_eq!(
+        (long.omitted_bytes, long.head.len() + long.tail.len()),
+        (96, 4)
+    );
 }
 
 #[test]
@@ -67,18 +100,31 @@ fn the_worst_case_is_bounded() {
     for byte in [0xff, b'"', b'\\', b'\n'] {
         let plan = plan((0..40).map(|i| step(&format!("s{i}"), &["x"])).collect());
         let noise = vec![byte; 20_000];
-        let evidence =
-            Evidence { stdout: Captured::from(&noise[..]), stderr: Captured::from(&noise[..]), ..Evidence::default() };
+        let evidence = Evidence {
+            stdout: Captured::from(&noise[..]),
+            stderr: Captured::from(&noise[..]),
+            ..Evidence::default()
+        };
         let text = String::from_utf8_lossy(&noise).into_owned();
         let records: Vec<StepRecord> = plan
             .steps
             .iter()
             .map(|step| {
                 let mut record = failed(step, &evidence);
-                let finding = Finding { message: text.clone(), file: Some(text.clone()), ..Finding::default() };
+                let finding = Finding {
+                    message: text.clone(),
+                    file: Some(text.clone()),
+                    ..Finding::default()
+                };
                 record.diagnostics = vec![finding; 100];
-                record.failed_tests =
-                    vec![FailedTest { name: text.clone(), message: Some(text.clone()), ..FailedTest::default() }; 100];
+                record.failed_tests = vec![
+                    FailedTest {
+                        name: text.clone(),
+                        message: Some(text.clone()),
+                        ..FailedTest::default()
+                    };
+                    100
+                ];
                 record.problems = vec![text.clone(); 20];
                 record.command = text.clone();
                 record
@@ -86,7 +132,10 @@ fn the_worst_case_is_bounded() {
             .collect();
         let made = feedback(&plan, &records, &round()).unwrap();
         let size = to_canonical(&made).len();
-        assert!(size <= FEEDBACK_BYTES && size > FEEDBACK_BYTES / 4, "{byte}: {size}");
+        assert!(
+            size <= FEEDBACK_BYTES && size > FEEDBACK_BYTES / 4,
+            "{byte}: {size}"
+        );
         assert_eq!(made.other_failures_count, 39);
         assert!(!made.stdout.tail.is_empty());
     }
@@ -94,7 +143,11 @@ fn the_worst_case_is_bounded() {
 
 #[test]
 fn errors_with_a_place_come_first() {
-    let plan = plan(vec![step("a", &["x"]), step("b", &["x"]), step("c", &["x"])]);
+    let plan = plan(vec![
+        step("a", &["x"]),
+        step("b", &["x"]),
+        step("c", &["x"]),
+    ]);
     let finding = |severity, line: Option<u64>, message: &str| Finding {
         file: line.map(|_| "f".to_owned()),
         line,
@@ -102,7 +155,11 @@ fn errors_with_a_place_come_first() {
         severity,
         ..Finding::default()
     };
-    let mut records: Vec<StepRecord> = plan.steps.iter().map(|s| failed(s, &Evidence::default())).collect();
+    let mut records: Vec<StepRecord> = plan
+        .steps
+        .iter()
+        .map(|s| failed(s, &Evidence::default()))
+        .collect();
     records[0].status = Status::Passed;
     records[1].diagnostics = vec![
         finding(Level::Warning, Some(1), "w"),
@@ -110,7 +167,11 @@ fn errors_with_a_place_come_first() {
         finding(Level::Error, Some(9), "\u{1b}[31mfirst\u{7}"),
     ];
     let made = feedback(&plan, &records, &round()).unwrap();
-    let shown: Vec<&str> = made.diagnostics.iter().map(|d| d.message.as_str()).collect();
+    let shown: Vec<&str> = made
+        .diagnostics
+        .iter()
+        .map(|d| d.message.as_str())
+        .collect();
     assert_eq!(shown, ["first\u{fffd}", "nowhere", "w"]);
     assert_eq!((made.step_id.as_str(), made.other_failures.len()), ("b", 1));
     assert_eq!(made.other_failures[0].id, "c");
@@ -123,8 +184,16 @@ fn what_had_no_time_is_told_too() {
     let plan = plan(vec![step("a", &["x"])]);
     let outcome = Outcome::new(Status::NotRun, Cause::Budget, "no time left");
     let records = [StepRecord::without_evidence(&plan.steps[0], outcome)];
-    assert!(feedback(&plan, &records, &round()).unwrap().suggestion.contains("budget"));
-    let behind = [StepRecord::without_evidence(&plan.steps[0], Outcome::new(Status::NotRun, Cause::Needs, "x"))];
+    assert!(
+        feedback(&plan, &records, &round())
+            .unwrap()
+            .suggestion
+            .contains("budget")
+    );
+    let behind = [StepRecord::without_evidence(
+        &plan.steps[0],
+        Outcome::new(Status::NotRun, Cause::Needs, "x"),
+    )];
     assert_eq!(feedback(&plan, &behind, &round()), None);
 }
 
@@ -149,9 +218,25 @@ fn outside_the_scope() {
     let made = feedback(&plan, &[], &round()).unwrap();
     assert_eq!(made.failure_code.as_deref(), Some(POLICY_VIOLATION));
     let lists: Vec<List> = made.outside_scope.iter().map(|o| o.list).collect();
-    assert_eq!(lists, [List::Deny, List::Allow, List::Allow, List::Allow, List::Allow, List::Allow]);
-    let needed: Vec<(&str, &str)> =
-        made.allowed_paths_needed.iter().map(|n| (n.path.as_str(), n.step_id.as_str())).collect();
-    assert_eq!(needed, [("Cargo.lock", "build"), ("a/b/Cargo.toml", "build")]);
+    assert_eq!(
+        lists,
+        [
+            List::Deny,
+            List::Allow,
+            List::Allow,
+            List::Allow,
+            List::Allow,
+            List::Allow
+        ]
+    );
+    let needed: Vec<(&str, &str)> = made
+        .allowed_paths_needed
+        .iter()
+        .map(|n| (n.path.as_str(), n.step_id.as_str()))
+        .collect();
+    assert_eq!(
+        needed,
+        [("Cargo.lock", "build"), ("a/b/Cargo.toml", "build")]
+    );
     assert!(made.suggestion.contains("do not change the contract"));
 }

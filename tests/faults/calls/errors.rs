@@ -3,20 +3,39 @@
 use super::place::{Fault, Place, able};
 use crate::faults::sweep::Sweep;
 
-const RUN: [&str; 6] = ["run", "--changed-none", "--format", "json", "--progress", "none"];
+const RUN: [&str; 6] = [
+    "run",
+    "--changed-none",
+    "--format",
+    "json",
+    "--progress",
+    "none",
+];
 
 /// What a system may say of files, processes and pipes.
-const ERRORS: [&str; 9] = ["EIO", "ENOSPC", "EDQUOT", "EROFS", "EACCES", "EMFILE", "ENFILE", "EINTR", "ENOMEM"];
+const ERRORS: [&str; 9] = [
+    "EIO", "ENOSPC", "EDQUOT", "EROFS", "EACCES", "EMFILE", "ENFILE", "EINTR", "ENOMEM",
+];
 
-/// What vplan asks of files. Not `close`: strace would leave the descriptor open, which no system does, whatever it says.
+/// What vplan asks of files. Not `close`: strace would leave the descriptor open, which no system
+/// does, whatever it says.
 const FILES: &str = "open,openat,openat2,write,writev,pwrite64,read,pread64,fsync,fdatasync,rename,renameat,renameat2,mkdir,mkdirat,\
                      unlink,unlinkat,ftruncate,fallocate,flock,lseek,getdents64,newfstatat,fstat,statx,readlink,\
                      faccessat2,fchmod,fchmodat,chdir,fchdir,pipe2,dup2,fcntl,socketpair,sendmsg,recvmsg,eventfd2,\
                      epoll_create1,epoll_ctl,utimensat,prctl,copy_file_range";
 
 /// What waits or transfers, and may be interrupted by a signal: whoever is, asks again.
-const INTERRUPTIBLE: [&str; 9] =
-    ["openat", "openat2", "write", "read", "fsync", "fdatasync", "ftruncate", "fallocate", "flock"];
+const INTERRUPTIBLE: [&str; 9] = [
+    "openat",
+    "openat2",
+    "write",
+    "read",
+    "fsync",
+    "fdatasync",
+    "ftruncate",
+    "fallocate",
+    "flock",
+];
 
 fn each(name: &'static str, fast: u64, everyone: bool, errors: &[&str], kinds: &str) {
     if !able(name) {
@@ -49,7 +68,14 @@ fn each(name: &'static str, fast: u64, everyone: bool, errors: &[&str], kinds: &
                 assert!(passed, "not asked again: {about}: {ran:#?}");
                 sweep.count("interrupted calls asked again", 1);
             }
-            sweep.count(if passed { "passed all the same" } else { "refused or incomplete" }, 1);
+            sweep.count(
+                if passed {
+                    "passed all the same"
+                } else {
+                    "refused or incomplete"
+                },
+                1,
+            );
         }
         place.is_left_alone();
         if case.number % 16 == 0 {
@@ -57,12 +83,16 @@ fn each(name: &'static str, fast: u64, everyone: bool, errors: &[&str], kinds: &
         }
         case.held();
     }
-    let (passed, refused) = (sweep.seen("passed all the same"), sweep.seen("refused or incomplete"));
+    let (passed, refused) = (
+        sweep.seen("passed all the same"),
+        sweep.seen("refused or incomplete"),
+    );
     // Most calls can be done without: a few cases may all be of that kind.
     assert!(refused > 0 || passed > 0 && !sweep.whole());
 }
 
-/// Each call of vplan's own, with each error: no pass without its evidence, no panic, no damaged file, never a hang.
+/// Each call of vplan's own, with each error: no pass without its evidence, no panic, no damaged
+/// file, never a hang.
 #[test]
 fn of_vplan() {
     each("faults::calls::errors::of_vplan", 20, false, &ERRORS, FILES);
@@ -71,10 +101,17 @@ fn of_vplan() {
 /// The same call of every process: git's, the supervisors', the steps'.
 #[test]
 fn of_everyone() {
-    each("faults::calls::errors::of_everyone", 12, true, &["EIO", "ENOMEM", "EINTR"], FILES);
+    each(
+        "faults::calls::errors::of_everyone",
+        12,
+        true,
+        &["EIO", "ENOMEM", "EINTR"],
+        FILES,
+    );
 }
 
-/// A disk that does not take what was written: what may be lost is no pass, whatever a second try says.
+/// A disk that does not take what was written: what may be lost is no pass, whatever a second try
+/// says.
 #[test]
 fn of_every_sync() {
     let name = "faults::calls::errors::of_every_sync";
@@ -89,12 +126,23 @@ fn of_every_sync() {
         let about = format!("every {calls} from {nth} on fails");
         place.clear();
         let before = place.runs();
-        let fault = Fault { nth: None, what: format!("error=EIO:when={nth}+"), ..Fault::new(calls, "", 0) };
+        let fault = Fault {
+            nth: None,
+            what: format!("error=EIO:when={nth}+"),
+            ..Fault::new(calls, "", 0)
+        };
         let ran = place.traced(&fault, &RUN);
         ran.owns_up();
         place.run_holds(&ran, &before, &about);
         assert_eq!(ran.exit == Some(0), ran.hit.is_empty(), "{about}: {ran:#?}");
-        sweep.count(if ran.hit.is_empty() { "syncs not there" } else { "never a pass" }, 1);
+        sweep.count(
+            if ran.hit.is_empty() {
+                "syncs not there"
+            } else {
+                "never a pass"
+            },
+            1,
+        );
         place.goes_on(&about);
         case.held();
     }

@@ -1,4 +1,5 @@
-//! Where is the program tried, what is done to its calls, and what must hold of a run, however it ended?
+//! Where is the program tried, what is done to its calls, and what must hold of a run, however it
+//! ended?
 
 use crate::faults::harness::eventually;
 use crate::faults::sweep::Sweep;
@@ -40,15 +41,28 @@ pub struct Fault {
 
 impl Fault {
     pub fn new(calls: &str, what: &str, nth: u64) -> Self {
-        Self { calls: calls.to_owned(), what: what.to_owned(), nth: Some(nth), everyone: false }
+        Self {
+            calls: calls.to_owned(),
+            what: what.to_owned(),
+            nth: Some(nth),
+            everyone: false,
+        }
     }
 
     pub fn always(calls: &str, what: &str) -> Self {
-        Self { calls: calls.to_owned(), what: what.to_owned(), nth: None, everyone: true }
+        Self {
+            calls: calls.to_owned(),
+            what: what.to_owned(),
+            nth: None,
+            everyone: true,
+        }
     }
 
     pub fn everywhere(self) -> Self {
-        Self { everyone: true, ..self }
+        Self {
+            everyone: true,
+            ..self
+        }
     }
 }
 
@@ -66,7 +80,8 @@ pub struct Traced {
 impl Traced {
     /// Whether the fault is one that no system has: an eventfd takes what it is told.
     pub fn impossible(&self) -> bool {
-        let wakes = |line: &String| line.contains("write(") && line.contains(r#""\1\0\0\0\0\0\0\0", 8)"#);
+        let wakes =
+            |line: &String| line.contains("write(") && line.contains(r#""\1\0\0\0\0\0\0\0", 8)"#);
         // The runtime's pair of sockets: there was room for one a moment before.
         self.hit.iter().any(wakes)
             || (self.hit_any(&["socketpair"]) && self.err.contains("failed to create UnixStream"))
@@ -74,12 +89,17 @@ impl Traced {
 
     /// The system's loader had not even started it.
     pub fn not_loaded(&self) -> bool {
-        let said = ["error while loading shared libraries", "cannot allocate TLS data"];
+        let said = [
+            "error while loading shared libraries",
+            "cannot allocate TLS data",
+        ];
         self.exit == Some(127) && said.iter().any(|said| self.err.contains(said))
     }
 
     pub fn hit_any(&self, names: &[&str]) -> bool {
-        self.hit.iter().any(|line| names.iter().any(|name| line.contains(&format!("{name}("))))
+        self.hit
+            .iter()
+            .any(|line| names.iter().any(|name| line.contains(&format!("{name}("))))
     }
 
     /// Neither a panic nor an abort.
@@ -98,14 +118,22 @@ pub fn able(name: &'static str) -> bool {
         return false;
     }
     let command = ["-f", "-qq", "-b", "execve", "-o", "/dev/null", "true"];
-    let tried = Command::new("strace").args(command).stdin(Stdio::null()).output().unwrap();
+    let tried = Command::new("strace")
+        .args(command)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
     if !tried.status.success() {
-        Sweep::new(name, 0, 0).cannot(&format!("no ptrace: {}", String::from_utf8_lossy(&tried.stderr).trim()));
+        Sweep::new(name, 0, 0).cannot(&format!(
+            "no ptrace: {}",
+            String::from_utf8_lossy(&tried.stderr).trim()
+        ));
     }
     tried.status.success()
 }
 
-/// A project and a vplan of its own, by which everything that it leaves running is told from everybody else's.
+/// A project and a vplan of its own, by which everything that it leaves running is told from
+/// everybody else's.
 pub struct Place {
     pub project: Project,
     program: PathBuf,
@@ -123,10 +151,14 @@ impl Place {
 
     /// The three steps.
     pub fn three() -> Self {
-        Self::new(Project::git_with(&[("contracts/verify.vplan", THREE), (".gitignore", "ran.*\n")]))
+        Self::new(Project::git_with(&[
+            ("contracts/verify.vplan", THREE),
+            (".gitignore", "ran.*\n"),
+        ]))
     }
 
-    /// The program, started by what stands before it; what it says goes to the files `out` and `err` beside the project.
+    /// The program, started by what stands before it; what it says goes to the files `out` and
+    /// `err` beside the project.
     pub fn command(&self, before: &[&str], args: &[&str]) -> Command {
         let plain = self.project.vplan(args).command();
         let mut command = match before.split_first() {
@@ -138,9 +170,19 @@ impl Place {
             }
         };
         let file = |name: &str| std::fs::File::create(self.beside(name)).unwrap();
-        command.args(plain.get_args()).current_dir(plain.get_current_dir().unwrap()).env_clear();
-        command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        command.stdin(Stdio::null()).stdout(file("out")).stderr(file("err"));
+        command
+            .args(plain.get_args())
+            .current_dir(plain.get_current_dir().unwrap())
+            .env_clear();
+        command.envs(
+            plain
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
+        command
+            .stdin(Stdio::null())
+            .stdout(file("out"))
+            .stderr(file("err"));
         command
     }
 
@@ -162,39 +204,86 @@ impl Place {
         }
         let chosen = format!("trace={}", fault.calls);
         let trace = trace.to_str().unwrap().to_owned();
-        let mut before = vec!["strace", "-f", "-qq", "-o", &trace, "-e", "signal=none", "-e", &chosen, "-e", &inject];
+        let mut before = vec![
+            "strace",
+            "-f",
+            "-qq",
+            "-o",
+            &trace,
+            "-e",
+            "signal=none",
+            "-e",
+            &chosen,
+            "-e",
+            &inject,
+        ];
         if !fault.everyone {
             before.extend(["-b", "execve"]);
         }
         let mut command = self.command(&before, args);
         let mut child = command.spawn().unwrap();
         let held = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).unwrap();
-        let patience = Timespec { tv_sec: 180, tv_nsec: 0 };
+        let patience = Timespec {
+            tv_sec: 180,
+            tv_nsec: 0,
+        };
         let ended = poll(&mut [PollFd::new(&held, PollFlags::IN)], Some(&patience)).unwrap();
         if ended == 0 {
             let alive = self.survivors();
             child.kill().unwrap();
             // Whoever was traced goes on without its tracer.
-            for pid in alive.iter().filter_map(|who| Pid::from_raw(who.split('"').nth(1)?.parse().ok()?)) {
+            for pid in alive
+                .iter()
+                .filter_map(|who| Pid::from_raw(who.split('"').nth(1)?.parse().ok()?))
+            {
                 let _ = kill_process(pid, Signal::KILL);
             }
-            panic!("{fault:?}: vplan {args:?} hangs: {alive:?}\n{}", self.said("trace"));
+            panic!(
+                "{fault:?}: vplan {args:?} hangs: {alive:?}\n{}",
+                self.said("trace")
+            );
         }
         let status = child.ended();
-        let hit = self.said("trace").lines().filter(|l| l.contains("INJECTED")).map(str::to_owned).collect();
-        Traced { exit: status.code(), signal: status.signal(), hit, out: self.said("out"), err: self.said("err") }
+        let hit = self
+            .said("trace")
+            .lines()
+            .filter(|l| l.contains("INJECTED"))
+            .map(str::to_owned)
+            .collect();
+        Traced {
+            exit: status.code(),
+            signal: status.signal(),
+            hit,
+            out: self.said("out"),
+            err: self.said("err"),
+        }
     }
 
     /// The most calls of each kind that one thread makes when nothing is wrong.
-    pub fn counts(&self, kinds: &str, everyone: bool, args: &[&str], exit: i32) -> BTreeMap<String, u64> {
+    pub fn counts(
+        &self,
+        kinds: &str,
+        everyone: bool,
+        args: &[&str],
+        exit: i32,
+    ) -> BTreeMap<String, u64> {
         let what = "delay_enter=0";
-        let fault = Fault { calls: kinds.to_owned(), what: what.to_owned(), nth: Some(1), everyone };
+        let fault = Fault {
+            calls: kinds.to_owned(),
+            what: what.to_owned(),
+            nth: Some(1),
+            everyone,
+        };
         let ran = self.traced(&fault, args);
         assert_eq!(ran.exit, Some(exit), "{ran:#?}");
         let mut counts: BTreeMap<(String, String), u64> = BTreeMap::new();
         for line in self.said("trace").lines() {
-            let Some((pid, call)) = line.split_once(' ') else { continue };
-            let Some((name, _)) = call.trim_start().split_once('(') else { continue };
+            let Some((pid, call)) = line.split_once(' ') else {
+                continue;
+            };
+            let Some((name, _)) = call.trim_start().split_once('(') else {
+                continue;
+            };
             if name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
                 *counts.entry((pid.to_owned(), name.to_owned())).or_default() += 1;
             }
@@ -209,7 +298,13 @@ impl Place {
     }
 
     /// Each call of these kinds that can be hit, and one more of each kind, which is not there.
-    pub fn points(&self, kinds: &str, everyone: bool, args: &[&str], exit: i32) -> Vec<(String, u64)> {
+    pub fn points(
+        &self,
+        kinds: &str,
+        everyone: bool,
+        args: &[&str],
+        exit: i32,
+    ) -> Vec<(String, u64)> {
         let counts = self.counts(kinds, everyone, args, exit);
         let each = |(name, most): (String, u64)| (1..=most + 1).map(move |n| (name.clone(), n));
         counts.into_iter().flat_map(each).collect()
@@ -221,10 +316,21 @@ impl Place {
         let mut found = Vec::new();
         for entry in std::fs::read_dir("/proc").unwrap().flatten() {
             let link = |name: &str| std::fs::read_link(entry.path().join(name));
-            let ours = link("exe").is_ok_and(|p| p == self.program) || link("cwd").is_ok_and(|p| p == root);
-            if ours && entry.file_name().as_encoded_bytes().iter().all(u8::is_ascii_digit) {
+            let ours = link("exe").is_ok_and(|p| p == self.program)
+                || link("cwd").is_ok_and(|p| p == root);
+            if ours
+                && entry
+                    .file_name()
+                    .as_encoded_bytes()
+                    .iter()
+                    .all(u8::is_ascii_digit)
+            {
                 let name = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-                found.push(format!("{:?} {}", entry.file_name(), String::from_utf8_lossy(&name).replace('\0', " ")));
+                found.push(format!(
+                    "{:?} {}",
+                    entry.file_name(),
+                    String::from_utf8_lossy(&name).replace('\0', " ")
+                ));
             }
         }
         found
@@ -253,10 +359,15 @@ impl Place {
     /// The folders of all recorded runs.
     pub fn runs(&self) -> BTreeSet<PathBuf> {
         let entries = std::fs::read_dir(self.project.path(".vplan/runs"));
-        entries.into_iter().flatten().map(|e| e.unwrap().path()).collect()
+        entries
+            .into_iter()
+            .flatten()
+            .map(|e| e.unwrap().path())
+            .collect()
     }
 
-    /// What holds of the records of a run that was begun since `before` was looked at. Gives what its journal says, if there is one.
+    /// What holds of the records of a run that was begun since `before` was looked at. Gives what
+    /// its journal says, if there is one.
     pub fn records_hold(&self, before: &BTreeSet<PathBuf>, about: &str) -> Option<ReplayedRun> {
         let new: Vec<PathBuf> = self.runs().difference(before).cloned().collect();
         assert!(new.len() <= 1, "{about}: {new:?}");
@@ -265,28 +376,51 @@ impl Place {
             Ok(events) => events,
             Err(error) => {
                 assert_eq!(error.kind(), std::io::ErrorKind::NotFound, "{about}");
-                assert!(!run.join("report.json").exists(), "{about}: a report without a journal");
+                assert!(
+                    !run.join("report.json").exists(),
+                    "{about}: a report without a journal"
+                );
                 return None;
             }
         };
         let replayed = replay(&events);
         let torn = events.get(replayed.bytes..).unwrap();
-        assert!(!torn.contains(&b'\n'), "{about}: damaged: {}", String::from_utf8_lossy(&events));
+        assert!(
+            !torn.contains(&b'\n'),
+            "{about}: damaged: {}",
+            String::from_utf8_lossy(&events)
+        );
         if !events.is_empty() && replayed.bytes > 0 {
-            assert_eq!(run.file_name().unwrap().to_str(), Some(&*replayed.run_id), "{about}");
+            assert_eq!(
+                run.file_name().unwrap().to_str(),
+                Some(&*replayed.run_id),
+                "{about}"
+            );
         }
         let whole = |name: &str| -> Option<Value> {
             let bytes = std::fs::read(run.join(name)).ok()?;
-            Some(serde_json::from_slice(&bytes).unwrap_or_else(|e| panic!("{about}: {name} is damaged: {e}")))
+            Some(
+                serde_json::from_slice(&bytes)
+                    .unwrap_or_else(|e| panic!("{about}: {name} is damaged: {e}")),
+            )
         };
         let (plan, report) = (whole("plan.json"), whole("report.json"));
         if replayed.is_pass() {
             assert!(self.all_ran(), "{about}: a false pass: {replayed:?}");
-            assert!(plan.is_some() && report.is_some(), "{about}: a pass without its report");
+            assert!(
+                plan.is_some() && report.is_some(),
+                "{about}: a pass without its report"
+            );
         }
         if let Some(report) = report {
-            assert!(report["verdict"] != "passed" || self.all_ran(), "{about}: a false pass: {report}");
-            if let End::Finished { verdict, exit_code, .. } = &replayed.end {
+            assert!(
+                report["verdict"] != "passed" || self.all_ran(),
+                "{about}: a false pass: {report}"
+            );
+            if let End::Finished {
+                verdict, exit_code, ..
+            } = &replayed.end
+            {
                 assert_eq!(report["verdict"], verdict.name(), "{about}");
                 assert_eq!(report["exitCode"], *exit_code, "{about}");
             }
@@ -294,7 +428,8 @@ impl Place {
         Some(replayed)
     }
 
-    /// What holds of a `vplan run --format json` whatever failed in it: no pass unless all is there, and a word about what is not.
+    /// What holds of a `vplan run --format json` whatever failed in it: no pass unless all is
+    /// there, and a word about what is not.
     pub fn run_holds(&self, ran: &Traced, before: &BTreeSet<PathBuf>, about: &str) {
         let about = format!("{about}: {ran:#?}");
         self.is_left_alone();
@@ -309,9 +444,15 @@ impl Place {
             let replayed = replayed.unwrap_or_else(|| panic!("a pass without a record: {about}"));
             assert!(replayed.is_pass(), "a pass that is not recorded: {about}");
         } else {
-            assert!(said.as_ref().is_none_or(|r| r["verdict"] != "passed") || exit == 1, "{about}");
+            assert!(
+                said.as_ref().is_none_or(|r| r["verdict"] != "passed") || exit == 1,
+                "{about}"
+            );
             let silent = said.is_none() && ran.err.trim().is_empty();
-            assert!(!silent || ran.hit_any(&["write", "writev"]), "not a word: {about}");
+            assert!(
+                !silent || ran.hit_any(&["write", "writev"]),
+                "not a word: {about}"
+            );
         }
     }
 
@@ -325,15 +466,25 @@ impl Place {
                 // Killed between its report and the end of its journal, which verify tells.
                 let no_end = ran.exit == Some(4) && said.contains("the events have no end");
                 // 2: no run that was recorded has such a thing.
-                assert!(matches!(ran.exit, Some(0 | 2)) || no_end, "{about}: {args:?}: {}: {said}", ran.err());
+                assert!(
+                    matches!(ran.exit, Some(0 | 2)) || no_end,
+                    "{about}: {args:?}: {}: {said}",
+                    ran.err()
+                );
             }
         }
         self.clear();
         let before = self.runs();
-        let ran = self.project.run(&["run", "--changed-none", "--format", "json"]);
+        let ran = self
+            .project
+            .run(&["run", "--changed-none", "--format", "json"]);
         ran.exits(0);
         assert!(self.all_ran(), "{about}");
-        assert!(self.records_hold(&before, about).is_some_and(|run| run.is_pass()), "{about}");
+        assert!(
+            self.records_hold(&before, about)
+                .is_some_and(|run| run.is_pass()),
+            "{about}"
+        );
         self.project.run(&["verify"]).exits(0);
         self.clear();
     }

@@ -1,4 +1,5 @@
-//! What if the system has not what is asked of it: locks, processes, memory, new calls, a quick disk?
+//! What if the system has not what is asked of it: locks, processes, memory, new calls, a quick
+//! disk?
 
 use super::place::{Fault, Place, Traced, able};
 use crate::faults::harness::{Guard, eventually};
@@ -9,9 +10,25 @@ use crate::support::tree::have;
 use serde_json::{Value, json};
 use std::process::{Command, Stdio};
 
-const RUN: [&str; 6] = ["run", "--changed-none", "--format", "json", "--progress", "none"];
+const RUN: [&str; 6] = [
+    "run",
+    "--changed-none",
+    "--format",
+    "json",
+    "--progress",
+    "none",
+];
 const GATED: &str = "vplan 1\ngate {\n  confirmations 100000\n}\ncheck a: true\n";
-const RECORD: [&str; 8] = ["gate", "record", "--subject", "T", "--status", "done", "--changed", "none"];
+const RECORD: [&str; 8] = [
+    "gate",
+    "record",
+    "--subject",
+    "T",
+    "--status",
+    "done",
+    "--changed",
+    "none",
+];
 
 /// Tries each of some points with a fault, and holds a run against what must hold of it.
 fn sweep_runs(
@@ -53,16 +70,31 @@ fn sweep_runs(
     assert!(sweep.seen("calls hit") > 0 || tried < 5);
 }
 
-/// No process and no thread can be made, for whom and whenever it may be: a clear word, and no pass without its evidence.
+/// No process and no thread can be made, for whom and whenever it may be: a clear word, and no pass
+/// without its evidence.
 #[test]
 fn no_process() {
     let judge = |sweep: &mut Sweep, ran: &Traced, _: &str| {
         ran.owns_up();
         sweep.count("calls hit", ran.hit.len() as u64);
-        sweep.count(if ran.exit == Some(0) { "passed all the same" } else { "refused, errored or failed" }, 1);
+        sweep.count(
+            if ran.exit == Some(0) {
+                "passed all the same"
+            } else {
+                "refused, errored or failed"
+            },
+            1,
+        );
     };
     let name = "faults::calls::resources::no_process";
-    sweep_runs(name, 12, "clone,clone3,fork,vfork,execve", "error=EAGAIN", true, judge);
+    sweep_runs(
+        name,
+        12,
+        "clone,clone3,fork,vfork,execve",
+        "error=EAGAIN",
+        true,
+        judge,
+    );
 }
 
 /// The same where only vplan itself is refused.
@@ -71,10 +103,24 @@ fn no_process_for_vplan() {
     let judge = |sweep: &mut Sweep, ran: &Traced, _: &str| {
         ran.owns_up();
         sweep.count("calls hit", ran.hit.len() as u64);
-        sweep.count(if ran.exit == Some(0) { "passed all the same" } else { "refused, errored or failed" }, 1);
+        sweep.count(
+            if ran.exit == Some(0) {
+                "passed all the same"
+            } else {
+                "refused, errored or failed"
+            },
+            1,
+        );
     };
     let name = "faults::calls::resources::no_process_for_vplan";
-    sweep_runs(name, 8, "clone,clone3,fork,vfork", "error=EAGAIN", false, judge);
+    sweep_runs(
+        name,
+        8,
+        "clone,clone3,fork,vfork",
+        "error=EAGAIN",
+        false,
+        judge,
+    );
 }
 
 /// Memory ends at any point. Without memory a process may be ended; its records may not lie.
@@ -93,7 +139,14 @@ fn no_memory() {
             (None, None) => panic!("{ran:#?}"),
         }
     };
-    sweep_runs("faults::calls::resources::no_memory", 20, "mmap,brk,mremap", "error=ENOMEM", false, judge);
+    sweep_runs(
+        "faults::calls::resources::no_memory",
+        20,
+        "mmap,brk,mremap",
+        "error=ENOMEM",
+        false,
+        judge,
+    );
 }
 
 /// Calls that are younger than some kernels.
@@ -114,7 +167,8 @@ const YOUNG: [&str; 14] = [
     "epoll_pwait2",
 ];
 
-/// A kernel that does not know some calls, neither for vplan nor for what it runs: another way, or a clear refusal.
+/// A kernel that does not know some calls, neither for vplan nor for what it runs: another way, or
+/// a clear refusal.
 #[test]
 fn an_old_kernel() {
     let name = "faults::calls::resources::an_old_kernel";
@@ -138,14 +192,22 @@ fn an_old_kernel() {
         ran.owns_up();
         place.run_holds(&ran, &before, &about);
         sweep.count("calls that were not there", ran.hit.len() as u64);
-        sweep.count(if ran.exit == Some(0) { "passed in another way" } else { "refused" }, 1);
+        sweep.count(
+            if ran.exit == Some(0) {
+                "passed in another way"
+            } else {
+                "refused"
+            },
+            1,
+        );
         place.goes_on(&about);
         case.held();
     }
     assert!(sweep.seen("calls that were not there") > 0);
 }
 
-/// A file system without locks, an interrupted wait for one: whoever needs the lock says so, whoever does not goes on.
+/// A file system without locks, an interrupted wait for one: whoever needs the lock says so,
+/// whoever does not goes on.
 #[test]
 fn no_locks() {
     let name = "faults::calls::resources::no_locks";
@@ -164,7 +226,10 @@ fn no_locks() {
             // Always: an interrupt that never ends is none that there is.
             fault = Fault { nth: None, ..fault };
             if error == "EINTR" {
-                fault = Fault { nth: Some(1), ..fault };
+                fault = Fault {
+                    nth: Some(1),
+                    ..fault
+                };
             }
         }
         let ran = place.traced(&fault, command);
@@ -174,15 +239,29 @@ fn no_locks() {
         let fine = Some(if gate { 20 } else { 0 });
         if gate && error == "ENOLCK" && !ran.hit.is_empty() {
             assert_eq!(ran.exit, Some(5), "{about}");
-            assert!(ran.err.contains("ledger") && ran.err.contains("lock"), "{about}");
+            assert!(
+                ran.err.contains("ledger") && ran.err.contains("lock"),
+                "{about}"
+            );
             sweep.count("refused", 1);
         } else {
             assert_eq!(ran.exit, fine, "{about}");
             rounds += u64::from(gate);
-            sweep.count(if ran.hit.is_empty() { "locks not there" } else { "went on" }, 1);
+            sweep.count(
+                if ran.hit.is_empty() {
+                    "locks not there"
+                } else {
+                    "went on"
+                },
+                1,
+            );
         }
         if rounds > 0 {
-            let shown = place.project.run(&["gate", "show", "--subject", "T", "--format", "json"]).exits(0).json();
+            let shown = place
+                .project
+                .run(&["gate", "show", "--subject", "T", "--format", "json"])
+                .exits(0)
+                .json();
             assert_eq!(shown["subjects"][0]["counter"], rounds, "{about}");
         }
         case.held();
@@ -196,11 +275,21 @@ fn the_holder_of_a_lock_is_killed() {
     if !have(&["perl"]) {
         return;
     }
-    let mut sweep = Sweep::new("faults::calls::resources::the_holder_of_a_lock_is_killed", 4, 100);
+    let mut sweep = Sweep::new(
+        "faults::calls::resources::the_holder_of_a_lock_is_killed",
+        4,
+        100,
+    );
     let place = Place::new(Project::contract(GATED));
     place.project.run(&RECORD).exits(20);
     let state = place.project.parent().join("home/state/vplan");
-    let lock = std::fs::read_dir(state).unwrap().next().unwrap().unwrap().path().join("ledger.lock");
+    let lock = std::fs::read_dir(state)
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path()
+        .join("ledger.lock");
     let mut rounds = 1;
     while let Some(mut case) = sweep.next() {
         let held = place.beside("held");
@@ -208,12 +297,20 @@ fn the_holder_of_a_lock_is_killed() {
         let mut command = Command::new("perl");
         let script = "use Fcntl ':flock'; open(my $f, '+<', $ARGV[0]) or die; flock($f, LOCK_EX) or die; \
                       open(my $h, '>', $ARGV[1]); close $h; sleep 600";
-        command.args(["-e", script]).arg(&lock).arg(&held).stdin(Stdio::null());
+        command
+            .args(["-e", script])
+            .arg(&lock)
+            .arg(&held)
+            .stdin(Stdio::null());
         let mut holder = Guard(command.spawn().unwrap());
         eventually("the lock is held", || held.exists());
         let mut waiting = Guard(place.command(&[], &RECORD).spawn().unwrap());
         std::thread::sleep(std::time::Duration::from_micros(case.below(60_000)));
-        assert!(waiting.0.try_wait().unwrap().is_none(), "it did not wait: {}", place.said("err"));
+        assert!(
+            waiting.0.try_wait().unwrap().is_none(),
+            "it did not wait: {}",
+            place.said("err")
+        );
         if case.below(4) == 0 {
             // Whoever waits is killed as well: nothing is counted.
             waiting.0.kill().unwrap();
@@ -228,7 +325,11 @@ fn the_holder_of_a_lock_is_killed() {
             sweep.count("holders killed", 1);
         }
         holder.0.ended();
-        let shown = place.project.run(&["gate", "show", "--subject", "T", "--format", "json"]).exits(0).json();
+        let shown = place
+            .project
+            .run(&["gate", "show", "--subject", "T", "--format", "json"])
+            .exits(0)
+            .json();
         assert_eq!(shown["subjects"][0]["counter"], rounds);
         case.held();
     }
@@ -260,7 +361,8 @@ ssize_t writev(int fd, const struct iovec *parts, int count) {
 }
 "#;
 
-/// Short writes everywhere: the records, the ledger, the lock, standard output are whole all the same.
+/// Short writes everywhere: the records, the ledger, the lock, standard output are whole all the
+/// same.
 #[test]
 fn short_writes() {
     if !have(&["cc"]) {
@@ -269,8 +371,16 @@ fn short_writes() {
     let place = Place::three();
     let (source, library) = (place.beside("short.c"), place.beside("short.so"));
     std::fs::write(&source, SHORT).unwrap();
-    let built = Command::new("cc").args(["-shared", "-fPIC", "-O1", "-o"]).args([&library, &source]).output().unwrap();
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let built = Command::new("cc")
+        .args(["-shared", "-fPIC", "-O1", "-o"])
+        .args([&library, &source])
+        .output()
+        .unwrap();
+    assert!(
+        built.status.success(),
+        "{}",
+        String::from_utf8_lossy(&built.stderr)
+    );
     let gated = Place::new(Project::contract(GATED));
     let mut sweep = Sweep::new("faults::calls::resources::short_writes", 10, 300);
     let preload = format!("LD_PRELOAD={}", library.display());
@@ -283,13 +393,27 @@ fn short_writes() {
         assert_eq!(status.code(), Some(0), "{seed}: {}", place.said("err"));
         let report: Value = serde_json::from_str(&place.said("out")).unwrap();
         assert_eq!(report["verdict"], "passed", "{seed}");
-        assert!(place.records_hold(&runs, &seed).is_some_and(|run| run.is_pass()), "{seed}");
+        assert!(
+            place
+                .records_hold(&runs, &seed)
+                .is_some_and(|run| run.is_pass()),
+            "{seed}"
+        );
         let run = place.runs().difference(&runs).next().unwrap().clone();
         for (log, said) in [("a.1.log", "a\n"), ("b.1.log", "b\n"), ("c.1.log", "c\n")] {
-            assert_eq!(std::fs::read_to_string(run.join("logs").join(log)).unwrap(), said, "{seed}");
+            assert_eq!(
+                std::fs::read_to_string(run.join("logs").join(log)).unwrap(),
+                said,
+                "{seed}"
+            );
         }
         place.project.run(&["verify"]).exits(0);
-        let code = gated.command(&before, &RECORD).spawn().unwrap().ended().code();
+        let code = gated
+            .command(&before, &RECORD)
+            .spawn()
+            .unwrap()
+            .ended()
+            .code();
         assert_eq!(code, Some(20), "{seed}: {}", gated.said("err"));
         sweep.count("runs and rounds", 2);
         case.held();
@@ -297,8 +421,8 @@ fn short_writes() {
     assert!(sweep.seen("runs and rounds") > 0);
 }
 
-/// A disk that takes its time: no step is blamed for it. The steps overlap with syncs, and neither their limits nor what is told
-/// of how long they took has anything to do with these.
+/// A disk that takes its time: no step is blamed for it. The steps overlap with syncs, and neither
+/// their limits nor what is told of how long they took has anything to do with these.
 #[test]
 fn a_slow_disk() {
     const DELAY_MS: u64 = 1000;
@@ -306,25 +430,45 @@ fn a_slow_disk() {
     if !able(name) {
         return;
     }
-    let contract: String = (0..4).map(|i| format!("check s{i} {{\n  run true\n  timeout 60s\n}}\n")).collect();
+    let contract: String = (0..4)
+        .map(|i| format!("check s{i} {{\n  run true\n  timeout 60s\n}}\n"))
+        .collect();
     let place = Place::new(Project::contract(&format!("vplan 1\n{contract}")));
     let mut sweep = Sweep::new(name, 1, 12);
     while let Some(case) = sweep.next() {
         let jobs = (case.number % 3 + 1).to_string();
-        let fault = Fault { everyone: false, ..Fault::always("fdatasync", &format!("delay_enter={DELAY_MS}ms")) };
+        let fault = Fault {
+            everyone: false,
+            ..Fault::always("fdatasync", &format!("delay_enter={DELAY_MS}ms"))
+        };
         let ran = place.traced(&fault, &[&RUN[..], &["-j", &jobs]].concat());
         assert_eq!(ran.exit, Some(0), "{ran:#?}");
         let report: Value = serde_json::from_str(&ran.out).unwrap();
         let steps = report["steps"].as_array().unwrap();
-        assert!(steps.iter().all(|s| s["status"] == json!("passed")), "{report}");
-        let mut took: Vec<u64> = steps.iter().map(|s| s["durationMs"].as_u64().unwrap()).collect();
+        assert!(
+            steps.iter().all(|s| s["status"] == json!("passed")),
+            "{report}"
+        );
+        let mut took: Vec<u64> = steps
+            .iter()
+            .map(|s| s["durationMs"].as_u64().unwrap())
+            .collect();
         took.sort_unstable();
         sweep.most("ms of a step", *took.last().unwrap());
-        let syncs = ran.hit.len().max(place.said("trace").lines().filter(|l| l.contains("fdatasync(")).count());
+        let syncs = ran.hit.len().max(
+            place
+                .said("trace")
+                .lines()
+                .filter(|l| l.contains("fdatasync("))
+                .count(),
+        );
         assert!(syncs >= 2, "nothing was slow: {}", place.said("trace"));
         sweep.count("syncs delayed", syncs as u64);
         // All but one, so that a moment in which the machine is busy is not blamed on the disk.
-        assert!(took[2] < DELAY_MS / 2, "steps are blamed for the disk: {took:?} ms with {jobs} jobs");
+        assert!(
+            took[2] < DELAY_MS / 2,
+            "steps are blamed for the disk: {took:?} ms with {jobs} jobs"
+        );
         case.held();
     }
 }

@@ -32,7 +32,13 @@ fn with_import() -> Project {
 }
 
 const WRITERS: [(&str, Writer); 7] = [
-    ("fmt", Writer { args: &["fmt"], prepare: || Project::contract(UGLY) }),
+    (
+        "fmt",
+        Writer {
+            args: &["fmt"],
+            prepare: || Project::contract(UGLY),
+        },
+    ),
     (
         "init",
         Writer {
@@ -40,14 +46,41 @@ const WRITERS: [(&str, Writer); 7] = [
             prepare: || Project::git_with(&[("package.json", r#"{"scripts":{"test":"true"}}"#)]),
         },
     ),
-    ("lock", Writer { args: &["lock"], prepare: with_import }),
+    (
+        "lock",
+        Writer {
+            args: &["lock"],
+            prepare: with_import,
+        },
+    ),
     (
         "gate",
         Writer {
-            args: &["gate", "record", "--subject", "T", "--status", "done", "--changed", "none"],
+            args: &[
+                "gate",
+                "record",
+                "--subject",
+                "T",
+                "--status",
+                "done",
+                "--changed",
+                "none",
+            ],
             prepare: || {
-                let project = Project::contract("vplan 1\ngate {\n  confirmations 3\n}\ncheck a: true\n");
-                project.run(&["gate", "record", "--subject", "S", "--status", "done", "--changed", "none"]).exits(20);
+                let project =
+                    Project::contract("vplan 1\ngate {\n  confirmations 3\n}\ncheck a: true\n");
+                project
+                    .run(&[
+                        "gate",
+                        "record",
+                        "--subject",
+                        "S",
+                        "--status",
+                        "done",
+                        "--changed",
+                        "none",
+                    ])
+                    .exits(20);
                 project
             },
         },
@@ -66,7 +99,14 @@ const WRITERS: [(&str, Writer); 7] = [
     (
         "reuse",
         Writer {
-            args: &["run", "--changed-none", "--progress", "none", "--records", "../records"],
+            args: &[
+                "run",
+                "--changed-none",
+                "--progress",
+                "none",
+                "--records",
+                "../records",
+            ],
             prepare: || Project::contract("vplan 1\ncheck a {\n  run true\n  inputs \"x\"\n}\n"),
         },
     ),
@@ -75,8 +115,20 @@ const WRITERS: [(&str, Writer); 7] = [
         Writer {
             args: &["gate", "reset", "--all"],
             prepare: || {
-                let project = Project::contract("vplan 1\ngate {\n  confirmations 3\n}\ncheck a: true\n");
-                project.run(&["gate", "record", "--subject", "S", "--status", "done", "--changed", "none"]).exits(20);
+                let project =
+                    Project::contract("vplan 1\ngate {\n  confirmations 3\n}\ncheck a: true\n");
+                project
+                    .run(&[
+                        "gate",
+                        "record",
+                        "--subject",
+                        "S",
+                        "--status",
+                        "done",
+                        "--changed",
+                        "none",
+                    ])
+                    .exits(20);
                 project
             },
         },
@@ -96,7 +148,12 @@ fn files(place: &Place) -> Files {
                     open.push(path);
                 }
             } else {
-                let name = path.strip_prefix(&parent).unwrap().to_str().unwrap().to_owned();
+                let name = path
+                    .strip_prefix(&parent)
+                    .unwrap()
+                    .to_str()
+                    .unwrap()
+                    .to_owned();
                 found.insert(name, std::fs::read(&path).unwrap());
             }
         }
@@ -106,12 +163,17 @@ fn files(place: &Place) -> Files {
 
 /// A name by which a file is on its way to its place.
 fn is_temporary(name: &str) -> bool {
-    name.rsplit('/').next().is_some_and(|n| n.starts_with('.') && n != ".gitignore")
+    name.rsplit('/')
+        .next()
+        .is_some_and(|n| n.starts_with('.') && n != ".gitignore")
 }
 
-/// Whether it is of the store of passes, or of what is remembered of runs, commits and contents: another one each time.
+/// Whether it is of the store of passes, or of what is remembered of runs, commits and contents:
+/// another one each time.
 fn is_kept(name: &str) -> bool {
-    ["/results/", "/ended/", "/contents/", "/commits"].iter().any(|part| name.contains(part))
+    ["/results/", "/ended/", "/contents/", "/commits"]
+        .iter()
+        .any(|part| name.contains(part))
 }
 
 /// Puts back what was there.
@@ -151,18 +213,34 @@ impl Known {
         assert!(matches!(exit, Some(0 | 20)), "{ran:#?}");
         let new = files(&place);
         assert!(old != new, "{args:?} writes nothing");
-        assert!(!new.keys().any(|name| is_temporary(name) && !old.contains_key(name)), "{:?}", new.keys());
+        assert!(
+            !new.keys()
+                .any(|name| is_temporary(name) && !old.contains_key(name)),
+            "{:?}",
+            new.keys()
+        );
         restore(&place, &old);
         let points = place.points(kinds, false, args, exit.unwrap());
         let again = files(&place);
-        let mut varies: Vec<String> =
-            again.iter().filter(|(name, now)| new.get(*name) != Some(*now)).map(|(n, _)| n.clone()).collect();
+        let mut varies: Vec<String> = again
+            .iter()
+            .filter(|(name, now)| new.get(*name) != Some(*now))
+            .map(|(n, _)| n.clone())
+            .collect();
         if args == ["init"] {
             // It says in the contract what could not be asked or read.
             varies.push("repo/contracts/verify.vplan".to_owned());
         }
         restore(&place, &old);
-        Self { place, args, exit, old, new, varies, points }
+        Self {
+            place,
+            args,
+            exit,
+            old,
+            new,
+            varies,
+            points,
+        }
     }
 
     /// Each file is the old or the new. Gives the files that were on their way.
@@ -174,13 +252,21 @@ impl Known {
             if is_temporary(name) && !known {
                 left.push(name.clone());
             } else {
-                // The store of passes holds durations and, once files are some seconds old, their times.
+                // The store of passes holds durations and, once files are some seconds old, their
+                // times.
                 let varies = self.varies.contains(name) || is_kept(name);
-                assert!(known || varies, "{about}: {name} is neither: {}", String::from_utf8_lossy(bytes));
+                assert!(
+                    known || varies,
+                    "{about}: {name} is neither: {}",
+                    String::from_utf8_lossy(bytes)
+                );
             }
         }
         for name in self.old.keys() {
-            assert!(now.contains_key(name) || !self.new.contains_key(name), "{about}: {name} is gone");
+            assert!(
+                now.contains_key(name) || !self.new.contains_key(name),
+                "{about}: {name} is gone"
+            );
         }
         left
     }
@@ -188,9 +274,13 @@ impl Known {
     /// The command once more, undisturbed: the new, and nothing else.
     fn once_more(&self, about: &str) {
         let ran = self.place.project.run(self.args);
-        assert!(ran.exit == self.exit || self.args[0] == "init", "{about}: {ran:#?}");
+        assert!(
+            ran.exit == self.exit || self.args[0] == "init",
+            "{about}: {ran:#?}"
+        );
         let left = self.old_or_new(about);
-        // The store of passes removes its own after an hour, and what is remembered of runs goes when there are many newer ones.
+        // The store of passes removes its own after an hour, and what is remembered of runs goes
+        // when there are many newer ones.
         let ever = left.iter().any(|name| !is_kept(name));
         assert!(!ever, "{about}: left for ever: {left:?}");
     }
@@ -203,16 +293,24 @@ fn killed() {
     if !able(name) {
         return;
     }
-    let known: Vec<(&str, Known)> = WRITERS.iter().map(|(name, w)| (*name, Known::new(w, "all"))).collect();
-    let all: Vec<(usize, &(String, u64))> =
-        known.iter().enumerate().flat_map(|(i, (_, k))| k.points.iter().map(move |p| (i, p))).collect();
+    let known: Vec<(&str, Known)> = WRITERS
+        .iter()
+        .map(|(name, w)| (*name, Known::new(w, "all")))
+        .collect();
+    let all: Vec<(usize, &(String, u64))> = known
+        .iter()
+        .enumerate()
+        .flat_map(|(i, (_, k))| k.points.iter().map(move |p| (i, p)))
+        .collect();
     let mut sweep = Sweep::new(name, 20, all.len() as u64);
     while let Some(case) = sweep.next() {
         let (which, (calls, nth)) = all[usize::try_from(case.point(all.len() as u64)).unwrap()];
         let (name, known) = &known[which];
         let about = format!("vplan {name} killed before {calls} {nth}");
         restore(&known.place, &known.old);
-        let ran = known.place.traced(&Fault::new(calls, "signal=SIGKILL", *nth), known.args);
+        let ran = known
+            .place
+            .traced(&Fault::new(calls, "signal=SIGKILL", *nth), known.args);
         known.place.is_left_alone();
         let left = known.old_or_new(&about);
         sweep.count("files on their way", left.len() as u64);
@@ -235,7 +333,11 @@ fn killed() {
         }
         case.held();
     }
-    assert!(WRITERS.iter().any(|(name, _)| sweep.seen(&format!("kills of `{name}`")) > 0));
+    assert!(
+        WRITERS
+            .iter()
+            .any(|(name, _)| sweep.seen(&format!("kills of `{name}`")) > 0)
+    );
 }
 
 const ERRORS: [&str; 5] = ["EIO", "ENOSPC", "EACCES", "EINTR", "ENOMEM"];
@@ -249,19 +351,30 @@ fn failing() {
     if !able(name) {
         return;
     }
-    let known: Vec<(&str, Known)> = WRITERS.iter().map(|(name, w)| (*name, Known::new(w, FILES))).collect();
+    let known: Vec<(&str, Known)> = WRITERS
+        .iter()
+        .map(|(name, w)| (*name, Known::new(w, FILES)))
+        .collect();
     let all: Vec<(usize, &(String, u64), &str)> = known
         .iter()
         .enumerate()
-        .flat_map(|(i, (_, k))| k.points.iter().flat_map(move |p| ERRORS.iter().map(move |e| (i, p, *e))))
+        .flat_map(|(i, (_, k))| {
+            k.points
+                .iter()
+                .flat_map(move |p| ERRORS.iter().map(move |e| (i, p, *e)))
+        })
         .collect();
     let mut sweep = Sweep::new(name, 20, all.len() as u64);
     while let Some(case) = sweep.next() {
-        let (which, (calls, nth), error) = all[usize::try_from(case.point(all.len() as u64)).unwrap()];
+        let (which, (calls, nth), error) =
+            all[usize::try_from(case.point(all.len() as u64)).unwrap()];
         let (name, known) = &known[which];
         let about = format!("vplan {name}: {calls} {nth} fails with {error}");
         restore(&known.place, &known.old);
-        let ran = known.place.traced(&Fault::new(calls, &format!("error={error}"), *nth), known.args);
+        let ran = known.place.traced(
+            &Fault::new(calls, &format!("error={error}"), *nth),
+            known.args,
+        );
         known.place.is_left_alone();
         let left = known.old_or_new(&about);
         if ran.hit.is_empty() {
@@ -270,18 +383,25 @@ fn failing() {
             sweep.count("faults that no system has", 1);
         } else {
             ran.owns_up();
-            assert!(left.is_empty() || ran.hit_any(&["unlink", "unlinkat"]), "{about}: {left:?} {ran:#?}");
+            assert!(
+                left.is_empty() || ran.hit_any(&["unlink", "unlinkat"]),
+                "{about}: {left:?} {ran:#?}"
+            );
             if ran.exit == known.exit {
                 let now = files(&known.place);
                 for (file, bytes) in &known.new {
                     // What is kept for later runs may be missing: they run the step again.
                     let may_miss = *name == "reuse" || known.varies.contains(file);
-                    assert!(now.get(file) == Some(bytes) || may_miss, "{about}: {file} is not written: {ran:#?}");
+                    assert!(
+                        now.get(file) == Some(bytes) || may_miss,
+                        "{about}: {file} is not written: {ran:#?}"
+                    );
                 }
                 sweep.count("written all the same", 1);
             } else {
                 assert!(ran.exit.is_some_and(|e| e != 0), "{about}: {ran:#?}");
-                let said = !ran.err.trim().is_empty() || !ran.out.is_empty() || ran.hit_any(&["write"]);
+                let said =
+                    !ran.err.trim().is_empty() || !ran.out.is_empty() || ran.hit_any(&["write"]);
                 assert!(said, "not a word: {about}: {ran:#?}");
                 sweep.count("refused", 1);
             }

@@ -1,5 +1,6 @@
-//! A repository whose configuration, attributes, references, index and objects, or an environment, tell git to run programs,
-//! to write files, or to look away: no program runs, nothing is written, and the change is seen all the same.
+//! A repository whose configuration, attributes, references, index and objects, or an environment,
+//! tell git to run programs, to write files, or to look away: no program runs, nothing is written,
+//! and the change is seen all the same.
 
 use super::CODES;
 use crate::faults::sweep::Sweep;
@@ -24,7 +25,10 @@ struct Prey {
 impl Prey {
     fn new() -> Self {
         let project = Project::git_with(&[
-            ("contracts/verify.vplan", "vplan 1\nwhenChangedAny \"d/*\" {\n  check a: true\n}\n"),
+            (
+                "contracts/verify.vplan",
+                "vplan 1\nwhenChangedAny \"d/*\" {\n  check a: true\n}\n",
+            ),
             ("a.txt", "a\n"),
             ("d/c.txt", "1\n"),
             ("package.json", "{\"scripts\":{}}"),
@@ -33,9 +37,26 @@ impl Prey {
         project.write("w.txt", "w\n").commit("work");
         project.mkdir("../marks");
         let marks = project.parent().join("marks");
-        project.script("../hook.sh", &format!("#!/bin/sh\n: > \"{}/$$\"\ncat 2>/dev/null\n", marks.display()));
-        let hook = project.parent().join("hook.sh").to_str().unwrap().to_owned();
-        Self { project, hook, env: BTreeMap::new(), dir: "", visible: true }
+        project.script(
+            "../hook.sh",
+            &format!(
+                "#!/bin/sh\n: > \"{}/$$\"\ncat 2>/dev/null\n",
+                marks.display()
+            ),
+        );
+        let hook = project
+            .parent()
+            .join("hook.sh")
+            .to_str()
+            .unwrap()
+            .to_owned();
+        Self {
+            project,
+            hook,
+            env: BTreeMap::new(),
+            dir: "",
+            visible: true,
+        }
     }
 
     fn config(&self, key: &str) -> &Self {
@@ -91,16 +112,24 @@ impl Prey {
             "reference-transaction",
             "p4-changelist",
         ] {
-            self.project.script(&format!("{dir}/{name}"), &format!("#!/bin/sh\nexec {} </dev/null\n", self.hook));
+            self.project.script(
+                &format!("{dir}/{name}"),
+                &format!("#!/bin/sh\nexec {} </dev/null\n", self.hook),
+            );
         }
     }
 
     /// Another repository beside the project, with a hostile configuration.
     fn elsewhere(&self, dir: &str) -> PathBuf {
         let git = self.project.path(dir);
-        self.project.git(&["init", "-q", "-b", "main", git.to_str().unwrap()]);
-        self.project.write(format!("{dir}/.git/config"), self.hostile_config());
-        self.project.write(format!("{dir}/.git/info/attributes"), "* filter=evil diff=evil\n");
+        self.project
+            .git(&["init", "-q", "-b", "main", git.to_str().unwrap()]);
+        self.project
+            .write(format!("{dir}/.git/config"), self.hostile_config());
+        self.project.write(
+            format!("{dir}/.git/info/attributes"),
+            "* filter=evil diff=evil\n",
+        );
         git
     }
 
@@ -113,7 +142,11 @@ type Trap = (&'static str, fn(&mut Prey));
 
 const TRAPS: &[Trap] = &[
     ("fsmonitor", |p| _ = p.config("core.fsmonitor")),
-    ("fsmonitor of git's own", |p| _ = p.set("core.fsmonitor", "true").set("core.useBuiltinFSMonitor", "true")),
+    ("fsmonitor of git's own", |p| {
+        _ = p
+            .set("core.fsmonitor", "true")
+            .set("core.useBuiltinFSMonitor", "true")
+    }),
     ("hooks path", |p| {
         p.hooks("../hooks");
         p.set("core.hooksPath", p.beside("hooks").to_str().unwrap());
@@ -121,57 +154,119 @@ const TRAPS: &[Trap] = &[
     ("hooks", |p| p.hooks(".git/hooks")),
     ("pager", |p| {
         p.config("core.pager").config("interactive.diffFilter");
-        for command in
-            ["rev-parse", "diff-index", "ls-files", "merge-base", "cat-file", "ls-tree", "for-each-ref", "config"]
-        {
+        for command in [
+            "rev-parse",
+            "diff-index",
+            "ls-files",
+            "merge-base",
+            "cat-file",
+            "ls-tree",
+            "for-each-ref",
+            "config",
+        ] {
             p.config(&format!("pager.{command}"));
         }
     }),
-    ("editor", |p| _ = p.config("core.editor").config("sequence.editor")),
-    ("ssh", |p| _ = p.config("core.sshCommand").set("ssh.variant", "simple")),
-    ("askpass", |p| _ = p.config("core.askPass").set("credential.interactive", "true")),
-    ("proxy", |p| _ = p.config("core.gitProxy").set("http.proxy", "http://127.0.0.1:1")),
-    ("alternate references", |p| _ = p.config("core.alternateRefsCommand")),
-    ("external diff", |p| _ = p.config("diff.external").set("diff.trustExitCode", "true")),
-    ("diff driver", |p| _ = p.config("diff.evil.command").attributes("* diff=evil\n")),
+    ("editor", |p| {
+        _ = p.config("core.editor").config("sequence.editor")
+    }),
+    ("ssh", |p| {
+        _ = p.config("core.sshCommand").set("ssh.variant", "simple")
+    }),
+    ("askpass", |p| {
+        _ = p
+            .config("core.askPass")
+            .set("credential.interactive", "true")
+    }),
+    ("proxy", |p| {
+        _ = p
+            .config("core.gitProxy")
+            .set("http.proxy", "http://127.0.0.1:1")
+    }),
+    ("alternate references", |p| {
+        _ = p.config("core.alternateRefsCommand")
+    }),
+    ("external diff", |p| {
+        _ = p.config("diff.external").set("diff.trustExitCode", "true")
+    }),
+    ("diff driver", |p| {
+        _ = p.config("diff.evil.command").attributes("* diff=evil\n")
+    }),
     ("textconv", |p| {
-        _ = p.config("diff.evil.textconv").set("diff.evil.cachetextconv", "true").attributes("* diff=evil\n")
+        _ = p
+            .config("diff.evil.textconv")
+            .set("diff.evil.cachetextconv", "true")
+            .attributes("* diff=evil\n")
     }),
     ("clean", |p| {
-        p.config("filter.evil.clean").set("filter.evil.required", "true").attributes("* filter=evil\n");
+        p.config("filter.evil.clean")
+            .set("filter.evil.required", "true")
+            .attributes("* filter=evil\n");
     }),
     ("smudge", |p| {
-        _ = p.config("filter.evil.smudge").set("filter.evil.required", "true").attributes("* filter=evil\n")
+        _ = p
+            .config("filter.evil.smudge")
+            .set("filter.evil.required", "true")
+            .attributes("* filter=evil\n")
     }),
-    ("filter process", |p| _ = p.config("filter.evil.process").attributes("* filter=evil\n")),
+    ("filter process", |p| {
+        _ = p
+            .config("filter.evil.process")
+            .attributes("* filter=evil\n")
+    }),
     ("large files", |p| {
-        p.config("filter.lfs.clean").config("filter.lfs.smudge").config("filter.lfs.process");
-        p.set("filter.lfs.required", "true").project.write(".gitattributes", "* filter=lfs diff=lfs merge=lfs -text\n");
+        p.config("filter.lfs.clean")
+            .config("filter.lfs.smudge")
+            .config("filter.lfs.process");
+        p.set("filter.lfs.required", "true")
+            .project
+            .write(".gitattributes", "* filter=lfs diff=lfs merge=lfs -text\n");
     }),
-    ("merge driver", |p| _ = p.config("merge.evil.driver").set("merge.default", "evil").attributes("* merge=evil\n")),
+    ("merge driver", |p| {
+        _ = p
+            .config("merge.evil.driver")
+            .set("merge.default", "evil")
+            .attributes("* merge=evil\n")
+    }),
     ("signatures", |p| {
         p.config("gpg.program")
             .config("gpg.ssh.program")
             .config("gpg.ssh.defaultKeyCommand")
             .config("gpg.x509.program");
-        p.set("log.showSignature", "true").set("commit.gpgSign", "true").set("merge.verifySignatures", "true");
+        p.set("log.showSignature", "true")
+            .set("commit.gpgSign", "true")
+            .set("merge.verifySignatures", "true");
     }),
     ("credential helper", |p| {
         let hook = p.hook.clone();
-        p.set("credential.helper", &format!("!{hook}")).set("credential.https://h.helper", &hook);
+        p.set("credential.helper", &format!("!{hook}"))
+            .set("credential.https://h.helper", &hook);
     }),
-    ("upload pack", |p| _ = p.config("uploadpack.packObjectsHook").config("remote.origin.uploadpack")),
+    ("upload pack", |p| {
+        _ = p
+            .config("uploadpack.packObjectsHook")
+            .config("remote.origin.uploadpack")
+    }),
     ("alias", |p| {
         let hook = p.hook.clone();
-        for command in
-            ["rev-parse", "diff-index", "ls-files", "merge-base", "cat-file", "ls-tree", "status", "diff", "x"]
-        {
+        for command in [
+            "rev-parse",
+            "diff-index",
+            "ls-files",
+            "merge-base",
+            "cat-file",
+            "ls-tree",
+            "status",
+            "diff",
+            "x",
+        ] {
             p.set(&format!("alias.{command}"), &format!("!{hook}"));
         }
     }),
     ("include", |p| {
         p.project.write("../included", p.hostile_config());
-        p.set("include.path", p.beside("included").to_str().unwrap()).attributes("* filter=evil\n");
+        p.set("include.path", p.beside("included").to_str().unwrap())
+            .attributes("* filter=evil\n");
     }),
     ("conditional include", |p| {
         p.project.write(".git/included", p.hostile_config());
@@ -184,20 +279,33 @@ const TRAPS: &[Trap] = &[
         p.project.write(".git/config.worktree", p.hostile_config());
         p.attributes("* filter=evil\n");
     }),
-    ("work tree elsewhere", |p| _ = p.set("core.worktree", p.beside("home").to_str().unwrap())),
+    ("work tree elsewhere", |p| {
+        _ = p.set("core.worktree", p.beside("home").to_str().unwrap())
+    }),
     ("attributes elsewhere", |p| {
-        p.project.write("../attributes", "* filter=evil diff=evil\n");
+        p.project
+            .write("../attributes", "* filter=evil diff=evil\n");
         p.config("filter.evil.clean").config("diff.evil.command");
-        p.set("core.attributesFile", p.beside("attributes").to_str().unwrap());
+        p.set(
+            "core.attributesFile",
+            p.beside("attributes").to_str().unwrap(),
+        );
     }),
     ("trace", |p| {
-        for (key, name) in [("trace2.eventTarget", "e"), ("trace2.normalTarget", "n"), ("trace2.perfTarget", "p")] {
+        for (key, name) in [
+            ("trace2.eventTarget", "e"),
+            ("trace2.normalTarget", "n"),
+            ("trace2.perfTarget", "p"),
+        ] {
             p.set(key, p.beside("marks").join(name).to_str().unwrap());
         }
     }),
     ("command of a submodule", |p| {
         let hook = p.hook.clone();
-        p.project.write(".gitmodules", format!("[submodule \"s\"]\n\tpath = s\n\turl = ./s\n\tupdate = !{hook}\n"));
+        p.project.write(
+            ".gitmodules",
+            format!("[submodule \"s\"]\n\tpath = s\n\turl = ./s\n\tupdate = !{hook}\n"),
+        );
         p.set("submodule.s.update", &format!("!{hook}"))
             .set("submodule.s.active", "true")
             .set("submodule.recurse", "true");
@@ -218,61 +326,96 @@ const TRAPS: &[Trap] = &[
             "false",
         ]);
         let commit = p.project.git(&["rev-parse", "HEAD"]);
-        p.project.write("s/.git/refs/heads/main", format!("{commit}\n"));
-        p.project.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{commit},s")]);
+        p.project
+            .write("s/.git/refs/heads/main", format!("{commit}\n"));
+        p.project.git(&[
+            "update-index",
+            "--add",
+            "--cacheinfo",
+            &format!("160000,{commit},s"),
+        ]);
         p.project.write("s/f", "2\n");
     }),
     ("a submodule whose repository is elsewhere", |p| {
         let other = p.elsewhere("../other");
-        p.project.write("s/.git", format!("gitdir: {}\n", other.join(".git").display()));
+        p.project.write(
+            "s/.git",
+            format!("gitdir: {}\n", other.join(".git").display()),
+        );
         let commit = p.project.git(&["rev-parse", "HEAD"]);
-        p.project.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{commit},s")]);
+        p.project.git(&[
+            "update-index",
+            "--add",
+            "--cacheinfo",
+            &format!("160000,{commit},s"),
+        ]);
     }),
     ("a repository inside", |p| drop(p.elsewhere("inner"))),
     ("started in a bare repository inside", |p| {
-        p.project.write("inner/HEAD", "ref: refs/heads/main\n").write("inner/config", p.hostile_config());
-        p.project.write("inner/objects/info/x", "").write("inner/refs/heads/x", "");
+        p.project
+            .write("inner/HEAD", "ref: refs/heads/main\n")
+            .write("inner/config", p.hostile_config());
+        p.project
+            .write("inner/objects/info/x", "")
+            .write("inner/refs/heads/x", "");
         (p.dir, p.visible) = ("inner", false);
     }),
     ("references that are options", |p| {
         let commit = p.project.git(&["rev-parse", "HEAD"]);
         let target = p.beside("marks").join("output");
-        for name in
-            ["--output=x".to_owned(), format!("--output={}", target.display()), "--upload-pack=x".into(), "-h".into()]
-        {
-            p.project.write(format!(".git/refs/heads/{name}"), format!("{commit}\n"));
-            p.project.write(format!(".git/refs/remotes/origin/{name}"), format!("{commit}\n"));
+        for name in [
+            "--output=x".to_owned(),
+            format!("--output={}", target.display()),
+            "--upload-pack=x".into(),
+            "-h".into(),
+        ] {
+            p.project
+                .write(format!(".git/refs/heads/{name}"), format!("{commit}\n"));
+            p.project.write(
+                format!(".git/refs/remotes/origin/{name}"),
+                format!("{commit}\n"),
+            );
         }
     }),
     ("HEAD is an option", |p| {
         let commit = p.project.git(&["rev-parse", "HEAD"]);
         p.project.write(
             ".git/packed-refs",
-            format!("# pack-refs with: peeled fully-peeled sorted\n{commit} refs/heads/--output=y\n"),
+            format!(
+                "# pack-refs with: peeled fully-peeled sorted\n{commit} refs/heads/--output=y\n"
+            ),
         );
         p.project.write(".git/HEAD", "ref: refs/heads/--output=y\n");
     }),
     ("a remote that is a command", |p| {
         let hook = p.hook.clone();
-        p.set("protocol.ext.allow", "always").set("remote.origin.url", &format!("ext::{hook} %S"));
-        p.set("url.ext::sh -c x.insteadOf", "file:").set("remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*");
+        p.set("protocol.ext.allow", "always")
+            .set("remote.origin.url", &format!("ext::{hook} %S"));
+        p.set("url.ext::sh -c x.insteadOf", "file:")
+            .set("remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*");
     }),
     ("objects that a command promises", |p| {
         let hook = p.hook.clone();
         let blob = p.project.git(&["rev-parse", "HEAD:package.json"]);
-        p.set("core.repositoryformatversion", "1").set("extensions.partialClone", "origin");
-        p.set("remote.origin.promisor", "true").set("protocol.ext.allow", "always");
+        p.set("core.repositoryformatversion", "1")
+            .set("extensions.partialClone", "origin");
+        p.set("remote.origin.promisor", "true")
+            .set("protocol.ext.allow", "always");
         p.set("remote.origin.url", &format!("ext::{hook} %S"));
-        p.project.remove(&format!(".git/objects/{}/{}", &blob[..2], &blob[2..]));
+        p.project
+            .remove(&format!(".git/objects/{}/{}", &blob[..2], &blob[2..]));
         p.visible = false;
     }),
     ("a tree that a command promises", |p| {
         let hook = p.hook.clone();
         let tree = p.project.git(&["rev-parse", "HEAD:d"]);
-        p.set("core.repositoryformatversion", "1").set("extensions.partialClone", "origin");
-        p.set("remote.origin.promisor", "true").set("protocol.ext.allow", "always");
+        p.set("core.repositoryformatversion", "1")
+            .set("extensions.partialClone", "origin");
+        p.set("remote.origin.promisor", "true")
+            .set("protocol.ext.allow", "always");
         p.set("remote.origin.url", &format!("ext::{hook} %S"));
-        p.project.remove(&format!(".git/objects/{}/{}", &tree[..2], &tree[2..]));
+        p.project
+            .remove(&format!(".git/objects/{}/{}", &tree[..2], &tree[2..]));
         p.visible = false;
     }),
     ("grafts and alternates", |p| {
@@ -284,20 +427,25 @@ const TRAPS: &[Trap] = &[
         p.visible = false;
     }),
     ("index extensions", |p| {
-        p.set("core.untrackedCache", "true").set("core.splitIndex", "true").set("index.sparse", "true");
-        p.project.git(&["update-index", "--split-index", "--untracked-cache"]);
+        p.set("core.untrackedCache", "true")
+            .set("core.splitIndex", "true")
+            .set("index.sparse", "true");
+        p.project
+            .git(&["update-index", "--split-index", "--untracked-cache"]);
         p.project.write("more.txt", "").git(&["add", "more.txt"]);
     }),
     // Git itself loses entries of such an index: no answer is the right one.
     ("an index that git breaks", |p| {
-        p.set("core.splitIndex", "true").set("index.skipHash", "true");
+        p.set("core.splitIndex", "true")
+            .set("index.skipHash", "true");
         p.project.git(&["update-index", "--split-index"]);
         p.project.write("more.txt", "").git(&["add", "more.txt"]);
         p.visible = false;
     }),
     ("a file as .git", |p| {
         std::fs::rename(p.project.path(".git"), p.beside("moved")).unwrap();
-        p.project.write(".git", format!("gitdir: {}\n", p.beside("moved").display()));
+        p.project
+            .write(".git", format!("gitdir: {}\n", p.beside("moved").display()));
         p.set("core.fsmonitor", &p.hook)
             .config("core.sshCommand")
             .set("core.worktree", p.beside("home").to_str().unwrap());
@@ -305,26 +453,44 @@ const TRAPS: &[Trap] = &[
     ("a symlink as .git", |p| {
         std::fs::rename(p.project.path(".git"), p.beside("moved")).unwrap();
         std::os::unix::fs::symlink("../moved", p.project.path(".git")).unwrap();
-        p.config("core.fsmonitor").config("filter.evil.clean").attributes("* filter=evil\n");
+        p.config("core.fsmonitor")
+            .config("filter.evil.clean")
+            .attributes("* filter=evil\n");
     }),
     ("a common directory elsewhere", |p| {
         p.elsewhere("../other");
         p.project.write(".git/commondir", "../../other/.git\n");
         p.visible = false;
     }),
-    ("bare, it says", |p| _ = p.set("core.bare", "true").config("core.fsmonitor")),
+    ("bare, it says", |p| {
+        _ = p.set("core.bare", "true").config("core.fsmonitor")
+    }),
     ("a format of the future", |p| {
-        p.config("core.fsmonitor").set("core.repositoryformatversion", "99");
+        p.config("core.fsmonitor")
+            .set("core.repositoryformatversion", "99");
         p.visible = false;
     }),
     ("no configuration at all", |p| {
-        p.project.write(".git/config", "[core\nfsmonitor = \"\n\0[[[");
+        p.project
+            .write(".git/config", "[core\nfsmonitor = \"\n\0[[[");
         p.visible = false;
     }),
-    ("safe, it says", |p| _ = p.set("safe.directory", "*").set("safe.bareRepository", "all").config("core.fsmonitor")),
-    ("assumed unchanged", |p| drop(p.project.git(&["update-index", "--assume-unchanged", "d/c.txt"]))),
+    ("safe, it says", |p| {
+        _ = p
+            .set("safe.directory", "*")
+            .set("safe.bareRepository", "all")
+            .config("core.fsmonitor")
+    }),
+    ("assumed unchanged", |p| {
+        drop(
+            p.project
+                .git(&["update-index", "--assume-unchanged", "d/c.txt"]),
+        )
+    }),
     ("sparse", |p| {
-        p.set("core.sparseCheckout", "true").project.write(".git/info/sparse-checkout", "/a.txt\n");
+        p.set("core.sparseCheckout", "true")
+            .project
+            .write(".git/info/sparse-checkout", "/a.txt\n");
     }),
     ("looks the other way", |p| {
         for (key, value) in [
@@ -352,9 +518,19 @@ const TRAPS: &[Trap] = &[
     }),
     ("programs called git in the repository", |p| {
         let hook = format!("#!/bin/sh\nexec {} </dev/null\n", p.hook);
-        for name in ["git", "gitt", "git-diff-index", "git-ls-files", "git-cat-file", "sh", "true", "git-remote-https"]
-        {
-            p.project.script(&format!("bin/{name}"), &hook).script(name, &hook);
+        for name in [
+            "git",
+            "gitt",
+            "git-diff-index",
+            "git-ls-files",
+            "git-cat-file",
+            "sh",
+            "true",
+            "git-remote-https",
+        ] {
+            p.project
+                .script(&format!("bin/{name}"), &hook)
+                .script(name, &hook);
         }
         let mut path = OsString::from("bin:.::");
         path.push(p.project.path("bin"));
@@ -364,21 +540,35 @@ const TRAPS: &[Trap] = &[
     }),
     ("configuration in the environment", |p| {
         let hook = p.hook.clone();
-        p.var("GIT_CONFIG_COUNT", "2").var("GIT_CONFIG_KEY_0", "core.fsmonitor").var("GIT_CONFIG_VALUE_0", &hook);
-        p.var("GIT_CONFIG_KEY_1", "filter.evil.clean").var("GIT_CONFIG_VALUE_1", &hook);
-        p.var("GIT_CONFIG_PARAMETERS", format!("'core.fsmonitor'='{hook}'"));
+        p.var("GIT_CONFIG_COUNT", "2")
+            .var("GIT_CONFIG_KEY_0", "core.fsmonitor")
+            .var("GIT_CONFIG_VALUE_0", &hook);
+        p.var("GIT_CONFIG_KEY_1", "filter.evil.clean")
+            .var("GIT_CONFIG_VALUE_1", &hook);
+        p.var(
+            "GIT_CONFIG_PARAMETERS",
+            format!("'core.fsmonitor'='{hook}'"),
+        );
         p.project.write("../included", p.hostile_config());
         let included = p.beside("included");
-        p.var("GIT_CONFIG_GLOBAL", &included).var("GIT_CONFIG_SYSTEM", &included).var("GIT_CONFIG", &included);
+        p.var("GIT_CONFIG_GLOBAL", &included)
+            .var("GIT_CONFIG_SYSTEM", &included)
+            .var("GIT_CONFIG", &included);
         p.attributes("* filter=evil\n");
     }),
     ("another repository in the environment", |p| {
         let other = p.elsewhere("../other").join(".git");
-        p.var("GIT_DIR", &other).var("GIT_WORK_TREE", "/").var("GIT_INDEX_FILE", "/nonexistent");
-        p.var("GIT_OBJECT_DIRECTORY", "/nonexistent").var("GIT_COMMON_DIR", &other).var("GIT_NAMESPACE", "x");
-        p.var("GIT_ALTERNATE_OBJECT_DIRECTORIES", "/nonexistent").var("GIT_SHALLOW_FILE", "/nonexistent");
+        p.var("GIT_DIR", &other)
+            .var("GIT_WORK_TREE", "/")
+            .var("GIT_INDEX_FILE", "/nonexistent");
+        p.var("GIT_OBJECT_DIRECTORY", "/nonexistent")
+            .var("GIT_COMMON_DIR", &other)
+            .var("GIT_NAMESPACE", "x");
+        p.var("GIT_ALTERNATE_OBJECT_DIRECTORIES", "/nonexistent")
+            .var("GIT_SHALLOW_FILE", "/nonexistent");
         let above = p.project.parent().to_owned();
-        p.var("GIT_CEILING_DIRECTORIES", above).var("GIT_DISCOVERY_ACROSS_FILESYSTEM", "0");
+        p.var("GIT_CEILING_DIRECTORIES", above)
+            .var("GIT_DISCOVERY_ACROSS_FILESYSTEM", "0");
     }),
     ("programs in the environment", |p| {
         let hook = p.hook.clone();
@@ -401,23 +591,37 @@ const TRAPS: &[Trap] = &[
         ] {
             p.var(name, &hook);
         }
-        p.var("GIT_TEMPLATE_DIR", p.beside("hooks")).var("GIT_ATTR_SOURCE", "HEAD");
+        p.var("GIT_TEMPLATE_DIR", p.beside("hooks"))
+            .var("GIT_ATTR_SOURCE", "HEAD");
     }),
     ("git's own programs elsewhere", |p| {
         let hook = format!("#!/bin/sh\nexec {} </dev/null\n", p.hook);
-        for name in ["git", "git-diff-index", "git-remote-file", "git-upload-pack", "git-sh-setup", "git-remote-ext"] {
+        for name in [
+            "git",
+            "git-diff-index",
+            "git-remote-file",
+            "git-upload-pack",
+            "git-sh-setup",
+            "git-remote-ext",
+        ] {
             p.project.script(&format!("../exec/{name}"), &hook);
         }
         p.var("GIT_EXEC_PATH", p.beside("exec"));
     }),
     ("traces in the environment", |p| {
         let marks = p.beside("marks");
-        for name in
-            ["GIT_TRACE", "GIT_TRACE2", "GIT_TRACE2_EVENT", "GIT_TRACE2_PERF", "GIT_TRACE_SETUP", "GIT_TRACE_PACKET"]
-        {
+        for name in [
+            "GIT_TRACE",
+            "GIT_TRACE2",
+            "GIT_TRACE2_EVENT",
+            "GIT_TRACE2_PERF",
+            "GIT_TRACE_SETUP",
+            "GIT_TRACE_PACKET",
+        ] {
             p.var(name, marks.join(name));
         }
-        p.var("GIT_REDIRECT_STDOUT", marks.join("r")).var("GIT_TRACE_REFS", marks.join("refs"));
+        p.var("GIT_REDIRECT_STDOUT", marks.join("r"))
+            .var("GIT_TRACE_REFS", marks.join("refs"));
     }),
     ("time stamps of the future", |p| {
         p.config("filter.evil.clean")
@@ -426,12 +630,18 @@ const TRAPS: &[Trap] = &[
             .attributes("* filter=evil\n");
         let future = std::time::SystemTime::now() + std::time::Duration::from_secs(1_000_000);
         for name in ["a.txt", "d/c.txt", "package.json", ".git/index"] {
-            std::fs::File::options().append(true).open(p.project.path(name)).unwrap().set_modified(future).unwrap();
+            std::fs::File::options()
+                .append(true)
+                .open(p.project.path(name))
+                .unwrap()
+                .set_modified(future)
+                .unwrap();
         }
     }),
 ];
 
-/// Every way to make vplan ask git; `false` where the change of the work tree is not what is asked for.
+/// Every way to make vplan ask git; `false` where the change of the work tree is not what is asked
+/// for.
 const COMMANDS: &[(&[&str], bool)] = &[
     (&["plan", "--format", "json"], true),
     (&["plan", "--format", "json", "--base", "main"], true),
@@ -451,7 +661,10 @@ const COMMANDS: &[(&[&str], bool)] = &[
     (&["init", "--stdout"], false),
     (&["test"], false),
     (&["lock"], false),
-    (&["gate", "record", "--subject", "a", "--status", "continue"], false),
+    (
+        &["gate", "record", "--subject", "a", "--status", "continue"],
+        false,
+    ),
     (&["plan", "--mode", "fallback"], false),
 ];
 
@@ -473,8 +686,12 @@ fn bites(prey: &Prey) -> bool {
             .args(args)
             .current_dir(prey.project.path(prey.dir))
             .stdin(std::process::Stdio::null());
-        git.env("HOME", prey.beside("home")).env("GIT_AUTHOR_NAME", "a").env("GIT_AUTHOR_EMAIL", "a").envs(&prey.env);
-        git.env("GIT_COMMITTER_NAME", "a").env("GIT_COMMITTER_EMAIL", "a");
+        git.env("HOME", prey.beside("home"))
+            .env("GIT_AUTHOR_NAME", "a")
+            .env("GIT_AUTHOR_EMAIL", "a")
+            .envs(&prey.env);
+        git.env("GIT_COMMITTER_NAME", "a")
+            .env("GIT_COMMITTER_EMAIL", "a");
         let _ = git.output();
     }
     !prey.marks().is_empty()
@@ -484,12 +701,22 @@ fn bites(prey: &Prey) -> bool {
 fn whatever_git_is_told() {
     assert!(TRAPS.len() >= 40);
     let whole = (TRAPS.len() * COMMANDS.len()) as u64;
-    let mut sweep = Sweep::new("faults::hostile::git::whatever_git_is_told", 12, whole.div_ceil(4));
+    let mut sweep = Sweep::new(
+        "faults::hostile::git::whatever_git_is_told",
+        12,
+        whole.div_ceil(4),
+    );
     while let Some(mut case) = sweep.next() {
         let (index, first) = if sweep.whole() {
-            (case.number as usize % TRAPS.len(), case.number as usize / TRAPS.len() * 4)
+            (
+                case.number as usize % TRAPS.len(),
+                case.number as usize / TRAPS.len() * 4,
+            )
         } else {
-            (case.below(TRAPS.len() as u64) as usize, case.below(COMMANDS.len() as u64) as usize)
+            (
+                case.below(TRAPS.len() as u64) as usize,
+                case.below(COMMANDS.len() as u64) as usize,
+            )
         };
         let (name, set) = TRAPS[index];
         let mut prey = Prey::new();
@@ -500,28 +727,57 @@ fn whatever_git_is_told() {
         let before = super::files(prey.project.parent());
         for at in first..first + 4 {
             let (args, sees) = COMMANDS[at % COMMANDS.len()];
-            let mut run = prey.project.vplan(args).within(prey.dir).env("GITHUB_BASE_REF", "main");
+            let mut run = prey
+                .project
+                .vplan(args)
+                .within(prey.dir)
+                .env("GITHUB_BASE_REF", "main");
             for (name, value) in &prey.env {
                 run = run.env(name.to_str().unwrap(), value);
             }
             let ran = run.run();
-            assert!(ran.exit.is_some_and(|code| CODES.contains(&code)), "{name}: {ran:?}");
-            assert_eq!(prey.marks(), Vec::<PathBuf>::new(), "{name}: {args:?} ran a program: {ran:?}");
+            assert!(
+                ran.exit.is_some_and(|code| CODES.contains(&code)),
+                "{name}: {ran:?}"
+            );
+            assert_eq!(
+                prey.marks(),
+                Vec::<PathBuf>::new(),
+                "{name}: {args:?} ran a program: {ran:?}"
+            );
             if sees && ran.exit == Some(0) {
-                assert!(ran.out().contains("\"d/c.txt\""), "{name}: {args:?} does not see the change: {ran:?}");
+                assert!(
+                    ran.out().contains("\"d/c.txt\""),
+                    "{name}: {args:?} does not see the change: {ran:?}"
+                );
                 sweep.count("changes seen", 1);
             }
-            assert!(!sees || !prey.visible || ran.exit == Some(0), "{name}: {args:?}: {ran:?}");
+            assert!(
+                !sees || !prey.visible || ran.exit == Some(0),
+                "{name}: {args:?}: {ran:?}"
+            );
             sweep.count("commands", 1);
-            sweep.count(if ran.exit == Some(0) { "answered" } else { "refused" }, 1);
+            sweep.count(
+                if ran.exit == Some(0) {
+                    "answered"
+                } else {
+                    "refused"
+                },
+                1,
+            );
         }
         // Nothing is written but what vplan says it writes.
         let own = |path: &PathBuf| {
             let path = path.strip_prefix(prey.project.parent()).unwrap();
-            path.starts_with("repo/.vplan") || path.starts_with("home") || path.ends_with("verify.lock.kdl")
+            path.starts_with("repo/.vplan")
+                || path.starts_with("home")
+                || path.ends_with("verify.lock.kdl")
         };
         let after = super::files(prey.project.parent());
-        let new: Vec<_> = after.iter().filter(|f| !before.contains(f) && !own(f)).collect();
+        let new: Vec<_> = after
+            .iter()
+            .filter(|f| !before.contains(f) && !own(f))
+            .collect();
         assert!(new.is_empty(), "{name}: {new:?}");
         if sweep.whole() && case.number < TRAPS.len() as u64 && bites(&prey) {
             sweep.count("traps that bite git itself", 1);

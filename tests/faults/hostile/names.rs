@@ -1,5 +1,6 @@
-//! Names and contents that bite, as changed files, as what checks print and as what files hold, through everything that shows
-//! them: they stay what they are where a program reads, and text where a person reads.
+//! Names and contents that bite, as changed files, as what checks print and as what files hold,
+//! through everything that shows them: they stay what they are where a program reads, and text
+//! where a person reads.
 
 use super::{ZOO, name, names, os};
 use crate::faults::sweep::{Case, Sweep};
@@ -10,7 +11,8 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use vplan::base::path::RepoPath;
 
-/// Checks that print what they are given, in every way that is read: as output, as findings, as names of tests.
+/// Checks that print what they are given, in every way that is read: as output, as findings, as
+/// names of tests.
 const CONTRACT: &str = r#"vplan 1
 whenChangedAny "**" "!contracts/**" "!*.pl" {
   check words: perl words.pl {changed}
@@ -31,8 +33,7 @@ whenChangedAny "**" "!contracts/**" "!*.pl" {
 "#;
 
 const WORDS: &str = r#"open(my $f, '>', '../words'); print $f map { "$_\0" } @ARGV; print map { "$_\n" } @ARGV; print STDERR map { $_ } @ARGV; exit 1"#;
-const CONTENTS: &str =
-    r#"$/ = undef; for (@ARGV) { if (open(my $f, '<', $_)) { my $t = <$f>; print $t; print STDERR $t } } exit 1"#;
+const CONTENTS: &str = r#"$/ = undef; for (@ARGV) { if (open(my $f, '<', $_)) { my $t = <$f>; print $t; print STDERR $t } } exit 1"#;
 const FINDINGS: &str = r#"for (@ARGV) { print "$_:1:2: error: $_\n"; print STDERR "src/x.c:3: warning: $_\n" } exit 1"#;
 const CASES: &str = r#"print "TAP version 13\n1..", scalar @ARGV, "\n"; my $n = 0; for (@ARGV) { $n++; print "not ok $n - $_\n  ---\n  message: $_\n  ...\n" } exit 1"#;
 const REPORTS: &str = r#"open(my $f, '>', 'out.xml'); print $f '<testsuites><testsuite name="s">'; for (@ARGV) { my $t = $_; $t =~ s/([&<>"'\x00-\x1f\x7f-\xff])/'&#' . (ord($1) < 32 ? 32 : ord($1)) . ';'/ge; print $f "<testcase name=\"$t\" file=\"$t\"><failure message=\"$t\">$t</failure></testcase>" } print $f '</testsuite></testsuites>'; exit 1"#;
@@ -71,15 +72,22 @@ fn hostile_text(case: &mut Case) -> Vec<u8> {
 fn bytes(value: &Value) -> Vec<u8> {
     match value {
         Value::String(text) => text.clone().into_bytes(),
-        other => serde_json::from_value::<RepoPath>(other.clone()).unwrap().as_bytes().to_vec(),
+        other => serde_json::from_value::<RepoPath>(other.clone())
+            .unwrap()
+            .as_bytes()
+            .to_vec(),
     }
 }
 
-/// What people see is text: no sequence but colours, and no line that GitHub's runner obeys but `ours`.
+/// What people see is text: no sequence but colours, and no line that GitHub's runner obeys but
+/// `ours`.
 #[track_caller]
 fn is_text(what: &str, shown: &[u8], ours: &[&str]) {
     let text = std::str::from_utf8(shown).unwrap_or_else(|e| panic!("{what}: {e}"));
-    for line in text.lines().filter(|l| !ours.iter().any(|o| l.starts_with(o))) {
+    for line in text
+        .lines()
+        .filter(|l| !ours.iter().any(|o| l.starts_with(o)))
+    {
         assert!(!reports::obeyed(line), "{what}: obeyed: {line:?}");
     }
     match only_text(text) {
@@ -87,14 +95,18 @@ fn is_text(what: &str, shown: &[u8], ours: &[&str]) {
         Ok(()) | Err(TestCaseError::Reject(_)) => {}
         Err(e) => panic!("{what}: {e}\n{text:?}"),
     }
-    let strange =
-        text.chars().find(|c| !matches!(c, '\n' | '\t' | '\u{1b}') && vplan::base::word::is_unsafe_to_show(*c));
+    let strange = text
+        .chars()
+        .find(|c| !matches!(c, '\n' | '\t' | '\u{1b}') && vplan::base::word::is_unsafe_to_show(*c));
     assert_eq!(strange, None, "{what}");
 }
 
 /// Counts what `tags` finds: the names of the elements, and their attributes without values.
 fn elements(page: &str) -> BTreeSet<String> {
-    crate::html::tags(page).into_iter().map(|t| t.split('=').next().unwrap().trim().to_owned()).collect()
+    crate::html::tags(page)
+        .into_iter()
+        .map(|t| t.split('=').next().unwrap().trim().to_owned())
+        .collect()
 }
 
 #[test]
@@ -112,7 +124,15 @@ fn whatever_files_are_called() {
         let count = 3 + case.below(10) as usize;
         let mut all = names(&mut case, count);
         all.retain(|n| {
-            !["contracts", "out.xml", ".gitignore", ".gitattributes", ".gitmodules"].iter().any(|x| n == x.as_bytes())
+            ![
+                "contracts",
+                "out.xml",
+                ".gitignore",
+                ".gitattributes",
+                ".gitmodules",
+            ]
+            .iter()
+            .any(|x| n == x.as_bytes())
                 && !n.ends_with(b".pl")
         });
         if case.below(3) == 0 {
@@ -150,21 +170,47 @@ fn whatever_files_are_called() {
             .run();
         ran.exits(42);
         let report = ran.json();
-        let plan: Value =
-            serde_json::from_slice(&std::fs::read(super::record(&project).join("plan.json")).unwrap()).unwrap();
+        let plan: Value = serde_json::from_slice(
+            &std::fs::read(super::record(&project).join("plan.json")).unwrap(),
+        )
+        .unwrap();
         let changed = plan["request"]["changed"].as_array().unwrap();
-        assert_eq!(changed.iter().map(|f| bytes(&f["path"])).collect::<BTreeSet<_>>(), want, "as changed files");
+        assert_eq!(
+            changed
+                .iter()
+                .map(|f| bytes(&f["path"]))
+                .collect::<BTreeSet<_>>(),
+            want,
+            "as changed files"
+        );
         let given = std::fs::read(project.path("../words")).unwrap();
-        let given: Vec<&[u8]> = given.strip_suffix(b"\0").unwrap().split(|b| *b == 0).collect();
+        let given: Vec<&[u8]> = given
+            .strip_suffix(b"\0")
+            .unwrap()
+            .split(|b| *b == 0)
+            .collect();
         assert!(given.iter().all(|w| !w.starts_with(b"-")), "{given:?}");
-        let given: BTreeSet<Vec<u8>> = given.iter().map(|w| w.strip_prefix(b"./").unwrap_or(w).to_vec()).collect();
+        let given: BTreeSet<Vec<u8>> = given
+            .iter()
+            .map(|w| w.strip_prefix(b"./").unwrap_or(w).to_vec())
+            .collect();
         assert_eq!(given, want, "as arguments");
         for step in report["steps"].as_array().unwrap() {
             assert_eq!(step["status"], "failed", "{step:#}");
-            sweep.count("findings and failed tests", step["failedTests"].as_array().map_or(0, Vec::len) as u64);
-            sweep.count("findings and failed tests", step["diagnostics"].as_array().map_or(0, Vec::len) as u64);
+            sweep.count(
+                "findings and failed tests",
+                step["failedTests"].as_array().map_or(0, Vec::len) as u64,
+            );
+            sweep.count(
+                "findings and failed tests",
+                step["diagnostics"].as_array().map_or(0, Vec::len) as u64,
+            );
         }
-        is_text("stderr of run", &ran.stderr, &["::error ", "::warning ", "::notice "]);
+        is_text(
+            "stderr of run",
+            &ran.stderr,
+            &["::error ", "::warning ", "::notice "],
+        );
         let commands = ran.err().lines().filter(|l| l.starts_with("::")).count();
         assert!(commands > 0 && commands <= 21, "{}", ran.err());
         sweep.count("workflow commands of ours", commands as u64);
@@ -200,8 +246,14 @@ fn whatever_files_are_called() {
         ] {
             let shown = show(args);
             // Graphs and scripts are for programs, which want every byte.
-            let programs = ["dot", "mermaid", "shell"].iter().any(|f| args.last() == Some(f));
-            is_text(&format!("{args:?}"), &shown.stdout, if programs { &[""] } else { &[] });
+            let programs = ["dot", "mermaid", "shell"]
+                .iter()
+                .any(|f| args.last() == Some(f));
+            is_text(
+                &format!("{args:?}"),
+                &shown.stdout,
+                if programs { &[""] } else { &[] },
+            );
             is_text(&format!("{args:?}, errors"), &shown.stderr, &[]);
             sweep.count("texts for people", 2);
         }
@@ -231,7 +283,11 @@ fn whatever_files_are_called() {
         let script = show(&["explain", "--format", "shell", "--only", "words"]).stdout;
         std::fs::remove_file(project.path("../words")).unwrap();
         project.write("../script", script);
-        let shell = std::process::Command::new("sh").arg("../script").current_dir(project.root()).output().unwrap();
+        let shell = std::process::Command::new("sh")
+            .arg("../script")
+            .current_dir(project.root())
+            .output()
+            .unwrap();
         assert_eq!(shell.status.code(), Some(1), "{shell:?}");
         let again = std::fs::read(project.path("../words")).unwrap();
         let again: BTreeSet<Vec<u8>> = again
@@ -248,20 +304,48 @@ fn whatever_files_are_called() {
             let _ = show(&["plan", "-o", file]);
             project.run(&["diff", file, "../p.json"]).exits(0);
         }
-        let mut list: Vec<u8> = all.iter().flat_map(|n| [&b"added\0"[..], n, b"\0"].concat()).collect();
+        let mut list: Vec<u8> = all
+            .iter()
+            .flat_map(|n| [&b"added\0"[..], n, b"\0"].concat())
+            .collect();
         list = String::from_utf8(list.clone()).map_or(list, String::into_bytes);
-        let records: Vec<u8> = all.iter().flat_map(|n| [&b"A\0"[..], n, b"\0"].concat()).collect();
+        let records: Vec<u8> = all
+            .iter()
+            .flat_map(|n| [&b"A\0"[..], n, b"\0"].concat())
+            .collect();
         let listed = project
-            .vplan(&["plan", "--format", "json", "-z", "--changed-from", "-", "--changed-format", "name-status"])
+            .vplan(&[
+                "plan",
+                "--format",
+                "json",
+                "-z",
+                "--changed-from",
+                "-",
+                "--changed-format",
+                "name-status",
+            ])
             .stdin(records)
             .run();
-        assert_eq!(listed.exits(0).json()["steps"], plan["steps"], "as a list: {:?}", os(&list));
-        let mut args: Vec<&std::ffi::OsStr> =
-            ["plan", "--format", "json", "--changed"].iter().map(|a| a.as_ref()).collect();
-        let named: Vec<std::ffi::OsString> =
-            all.iter().map(|n| os(&[b"added:./", &n[..]].concat()).to_owned()).collect();
+        assert_eq!(
+            listed.exits(0).json()["steps"],
+            plan["steps"],
+            "as a list: {:?}",
+            os(&list)
+        );
+        let mut args: Vec<&std::ffi::OsStr> = ["plan", "--format", "json", "--changed"]
+            .iter()
+            .map(|a| a.as_ref())
+            .collect();
+        let named: Vec<std::ffi::OsString> = all
+            .iter()
+            .map(|n| os(&[b"added:./", &n[..]].concat()).to_owned())
+            .collect();
         args.extend(named.iter().map(|n| n.as_os_str()));
-        assert_eq!(project.run(&args).exits(0).json()["steps"], plan["steps"], "as arguments of vplan");
+        assert_eq!(
+            project.run(&args).exits(0).json()["steps"],
+            plan["steps"],
+            "as arguments of vplan"
+        );
         case.held();
     }
     assert!(super::alone() || sweep.seen("findings and failed tests") > 0);
@@ -272,11 +356,17 @@ fn documents(project: &Project, report: &Value) {
     let xml = project.read("../j.xml");
     let mut reader = quick_xml::Reader::from_str(&xml);
     reader.config_mut().check_end_names = true;
-    while !matches!(reader.read_event().unwrap_or_else(|e| panic!("{e}: {xml}")), quick_xml::events::Event::Eof) {}
+    while !matches!(
+        reader.read_event().unwrap_or_else(|e| panic!("{e}: {xml}")),
+        quick_xml::events::Event::Eof
+    ) {}
     assert!(!xml.lines().any(reports::obeyed), "{xml}");
     crate::reports::is_sarif(&serde_json::from_str(&project.read("../s.json")).unwrap()).unwrap();
     let events = std::fs::read(project.path("../e.jsonl")).unwrap();
-    assert_eq!(events, std::fs::read(super::record(project).join("events.jsonl")).unwrap());
+    assert_eq!(
+        events,
+        std::fs::read(super::record(project).join("events.jsonl")).unwrap()
+    );
     for line in events.split(|b| *b == b'\n').filter(|l| !l.is_empty()) {
         serde_json::from_slice::<Value>(line).unwrap();
     }
@@ -284,18 +374,26 @@ fn documents(project: &Project, report: &Value) {
     assert!(!summary.lines().any(reports::obeyed), "{summary}");
     // A fence that stays open is found by `fenced`.
     let outside = reports::fenced(&summary);
-    assert!(outside.iter().all(|l| !l.contains("<script") || l.contains('`')), "{outside:?}");
+    assert!(
+        outside
+            .iter()
+            .all(|l| !l.contains("<script") || l.contains('`')),
+        "{outside:?}"
+    );
     let saved: Value =
-        serde_json::from_slice(&std::fs::read(super::record(project).join("report.json")).unwrap()).unwrap();
+        serde_json::from_slice(&std::fs::read(super::record(project).join("report.json")).unwrap())
+            .unwrap();
     assert_eq!(&saved, report);
 }
 
-/// A list of names that no file system could hold: paths of 4,095 bytes, a thousand of them, and one byte too many.
+/// A list of names that no file system could hold: paths of 4,095 bytes, a thousand of them, and
+/// one byte too many.
 #[test]
 fn paths_of_any_length() {
     let mut sweep = Sweep::new("faults::hostile::names::paths_of_any_length", 1, 20);
     while let Some(mut case) = sweep.next() {
-        let project = Project::contract("vplan 1\nwhenChangedAny \"**\" {\n  check a: true {changed}\n}\n");
+        let project =
+            Project::contract("vplan 1\nwhenChangedAny \"**\" {\n  check a: true {changed}\n}\n");
         let mut want = BTreeSet::new();
         while want.len() < 20 {
             let mut path = name(&mut case);
@@ -312,10 +410,19 @@ fn paths_of_any_length() {
         let args = ["plan", "--format", "json", "-z", "--changed-from", "-"];
         let plan = project.vplan(&args).stdin(list).run().exits(0).json();
         let changed = plan["request"]["changed"].as_array().unwrap();
-        assert_eq!(changed.iter().map(|f| bytes(&f["path"])).collect::<BTreeSet<_>>(), want);
+        assert_eq!(
+            changed
+                .iter()
+                .map(|f| bytes(&f["path"]))
+                .collect::<BTreeSet<_>>(),
+            want
+        );
         sweep.count("paths of 4,095 bytes", want.len() as u64);
         for long in [4096, 5000, 200_000] {
-            let ran = project.vplan(&args).stdin([vec![b'x'; long], vec![0]].concat()).run();
+            let ran = project
+                .vplan(&args)
+                .stdin([vec![b'x'; long], vec![0]].concat())
+                .run();
             super::orderly(&ran);
             is_text("too long", &ran.stderr, &[]);
         }
@@ -327,20 +434,40 @@ fn paths_of_any_length() {
 /// Anything at all in every place of a report that foreign text gets to, through every reporter.
 #[test]
 fn whatever_is_reported() {
-    let mut sweep = Sweep::new("faults::hostile::names::whatever_is_reported", 24, 100_000_u64.div_ceil(12));
+    let mut sweep = Sweep::new(
+        "faults::hostile::names::whatever_is_reported",
+        24,
+        100_000_u64.div_ceil(12),
+    );
     while let Some(mut case) = sweep.next() {
-        let texts: Vec<String> =
-            (0..12).map(|_| format!("x{}", String::from_utf8_lossy(&hostile_text(&mut case)))).collect();
+        let texts: Vec<String> = (0..12)
+            .map(|_| format!("x{}", String::from_utf8_lossy(&hostile_text(&mut case))))
+            .collect();
         let color = case.below(2) == 0;
         for (name, holds) in [
-            ("feedback as text", reports::check_feedback_as_text_is_text(&texts)),
-            ("feedback as Markdown", reports::check_feedback_as_markdown_has_one_shape(&texts)),
-            ("feedback as JSON", reports::check_feedback_is_inert_in_json(&texts)),
-            ("the report", reports::check_a_report_for_people_is_text(&texts, color)),
+            (
+                "feedback as text",
+                reports::check_feedback_as_text_is_text(&texts),
+            ),
+            (
+                "feedback as Markdown",
+                reports::check_feedback_as_markdown_has_one_shape(&texts),
+            ),
+            (
+                "feedback as JSON",
+                reports::check_feedback_is_inert_in_json(&texts),
+            ),
+            (
+                "the report",
+                reports::check_a_report_for_people_is_text(&texts, color),
+            ),
             ("JUnit", reports::check_junit_is_xml(&texts)),
             ("SARIF", reports::check_sarif_keeps_to_its_schema(&texts)),
             ("annotations", reports::check_gha_escape_roundtrip(&texts)),
-            ("the summary", reports::check_a_summary_has_one_shape(&texts)),
+            (
+                "the summary",
+                reports::check_a_summary_has_one_shape(&texts),
+            ),
         ] {
             match holds {
                 Ok(()) => sweep.count("documents", 1),

@@ -1,4 +1,5 @@
-//! A PATH that leads into the repository, and programs there that are called like others: none of them runs.
+//! A PATH that leads into the repository, and programs there that are called like others: none of
+//! them runs.
 
 use crate::faults::sweep::Sweep;
 use crate::support::Project;
@@ -46,12 +47,18 @@ const ENTRIES: &[fn(&Path) -> OsString] = &[
 ];
 
 /// The programs that vplan and the checks call.
-const SHADOWED: &[&str] = &["git", "sh", "true", "cargo", "npm", "make", "env", "perl", "cat", "node", "ssh"];
+const SHADOWED: &[&str] = &[
+    "git", "sh", "true", "cargo", "npm", "make", "env", "perl", "cat", "node", "ssh",
+];
 
 #[test]
 fn programs_of_the_repository() {
     let whole = (ENTRIES.len() * 3) as u64;
-    let mut sweep = Sweep::new("faults::hostile::programs::programs_of_the_repository", 8, whole);
+    let mut sweep = Sweep::new(
+        "faults::hostile::programs::programs_of_the_repository",
+        8,
+        whole,
+    );
     while let Some(mut case) = sweep.next() {
         let project = Project::contract(
             "vplan 1\ncheck plain: mkdir -p later\ncheck made: /bin/cp -r bin/. later\ncheck through-shell {\n  shell true && cat /dev/null && env true\n}\n\
@@ -62,7 +69,9 @@ fn programs_of_the_repository() {
         std::fs::create_dir(&marks).unwrap();
         let script = format!("#!/bin/sh\n: >{}/$$-${{0##*/}}\n", marks.display());
         for name in SHADOWED.iter().chain(&["gitt"]) {
-            project.script(&format!("bin/{name}"), &script).script(name, &script);
+            project
+                .script(&format!("bin/{name}"), &script)
+                .script(name, &script);
         }
         project.symlink("sub/link-to-bin", "../bin");
         std::os::unix::fs::symlink("repo", project.parent().join("alias")).unwrap();
@@ -71,9 +80,22 @@ fn programs_of_the_repository() {
         let usual = std::env::var_os("PATH").unwrap();
         let mut path = OsString::new();
         match case.number as usize / ENTRIES.len() {
-            0 => [&entry, &":".into(), &usual].iter().for_each(|p| path.push(p)),
-            1 => [&usual, &":".into(), &entry].iter().for_each(|p| path.push(p)),
-            _ => [&entry, &":".into(), &entry, &"::".into(), &usual, &":".into()].iter().for_each(|p| path.push(p)),
+            0 => [&entry, &":".into(), &usual]
+                .iter()
+                .for_each(|p| path.push(p)),
+            1 => [&usual, &":".into(), &entry]
+                .iter()
+                .for_each(|p| path.push(p)),
+            _ => [
+                &entry,
+                &":".into(),
+                &entry,
+                &"::".into(),
+                &usual,
+                &":".into(),
+            ]
+            .iter()
+            .for_each(|p| path.push(p)),
         }
         let dir = *case.one_of(&["", "bin", "sub"]);
         for args in [
@@ -84,10 +106,17 @@ fn programs_of_the_repository() {
             &["status"],
             &["verify"],
         ] {
-            let ran = project.vplan(args).within(dir).env("PATH", path.clone()).run();
+            let ran = project
+                .vplan(args)
+                .within(dir)
+                .env("PATH", path.clone())
+                .run();
             super::orderly(&ran);
             let ran_there = super::files(&marks);
-            assert!(ran_there.is_empty(), "PATH={path:?}: {args:?}: {ran_there:?}: {ran:?}");
+            assert!(
+                ran_there.is_empty(),
+                "PATH={path:?}: {args:?}: {ran_there:?}: {ran:?}"
+            );
             sweep.count("commands", 1);
             if args[0] == "run" {
                 ran.says("gitt");
@@ -98,9 +127,15 @@ fn programs_of_the_repository() {
         }
         // The control: a shell with this PATH does run them, mostly.
         let mut shell = std::process::Command::new("/bin/sh");
-        shell.args(["-c", "gitt; git --version; exec true"]).current_dir(project.path(dir)).env("PATH", &path);
+        shell
+            .args(["-c", "gitt; git --version; exec true"])
+            .current_dir(project.path(dir))
+            .env("PATH", &path);
         let _ = shell.output().unwrap();
-        sweep.count("a shell runs them", u64::from(!super::files(&marks).is_empty()));
+        sweep.count(
+            "a shell runs them",
+            u64::from(!super::files(&marks).is_empty()),
+        );
         case.held();
     }
     assert!(super::alone() || sweep.seen("a shell runs them") > 0);

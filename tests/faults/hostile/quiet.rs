@@ -1,5 +1,5 @@
-//! What must be safe on any input is watched by the kernel: it starts nothing but git, opens no connection, writes no file,
-//! and ends, also with a small stack and a small memory.
+//! What must be safe on any input is watched by the kernel: it starts nothing but git, opens no
+//! connection, writes no file, and ends, also with a small stack and a small memory.
 
 use super::{CODES, names};
 use crate::faults::sweep::{Case, Sweep};
@@ -64,10 +64,24 @@ const VERBS: &[&[&str]] = &[
     &["--version"],
     &["argv", "a 'b c' $'\\x41'"],
     &["classify", "--exit", "1", "--command", "npm run x"],
-    &["recover", "--command", "npm run x", "--failed", "1", "--exit", "1"],
+    &[
+        "recover",
+        "--command",
+        "npm run x",
+        "--failed",
+        "1",
+        "--exit",
+        "1",
+    ],
     &["init", "--stdout"],
     &["import", "runr.config.json", "--stdout"],
-    &["import", "--from", "verify-contract-json", "contract.json", "--stdout"],
+    &[
+        "import",
+        "--from",
+        "verify-contract-json",
+        "contract.json",
+        "--stdout",
+    ],
     &["plan", "--plan", "x"],
     &["nonsense"],
     &[],
@@ -83,10 +97,23 @@ fn hostile_contract(case: &mut Case) -> Vec<u8> {
     let header = "vplan 1\n";
     let text = match case.below(18) {
         0 => format!("{header}{}", "whenChangedAny \"a\" {\n".repeat(deep)),
-        1 => format!("{header}whenChangedAny \"{}a{}\" {{\n  check a: true\n}}\n", "{".repeat(deep), "}".repeat(deep)),
-        2 => format!("{header}whenChangedAny \"{}\" {{\n  check a: true\n}}\n", "*".repeat(deep)),
-        3 => format!("{header}whenChangedAny \"{}x\" {{\n  check own: true\n}}\n", "**/*a".repeat(80)),
-        4 => format!("{header}whenChangedAny \"{}\" {{\n  check own: true\n}}\n", "{a,b}".repeat(60)),
+        1 => format!(
+            "{header}whenChangedAny \"{}a{}\" {{\n  check a: true\n}}\n",
+            "{".repeat(deep),
+            "}".repeat(deep)
+        ),
+        2 => format!(
+            "{header}whenChangedAny \"{}\" {{\n  check a: true\n}}\n",
+            "*".repeat(deep)
+        ),
+        3 => format!(
+            "{header}whenChangedAny \"{}x\" {{\n  check own: true\n}}\n",
+            "**/*a".repeat(80)
+        ),
+        4 => format!(
+            "{header}whenChangedAny \"{}\" {{\n  check own: true\n}}\n",
+            "{a,b}".repeat(60)
+        ),
         5 => format!(
             "{header}check own {{\n  file \"d/c.txt\" {{\n    matches '{}a{}'\n  }}\n}}\n",
             "(".repeat(deep),
@@ -98,10 +125,16 @@ fn hostile_contract(case: &mut Case) -> Vec<u8> {
         7 => format!(
             "{header}{}",
             (0..deep.min(3000))
-                .map(|i| format!("check c{i} {{\n  run true\n  needs c{}\n}}\n", (i + 1) % deep.min(3000)))
+                .map(|i| format!(
+                    "check c{i} {{\n  run true\n  needs c{}\n}}\n",
+                    (i + 1) % deep.min(3000)
+                ))
                 .collect::<String>()
         ),
-        8 => format!("{header}{}", "import \"verify.vplan\" as a\n".repeat(deep.min(1000))),
+        8 => format!(
+            "{header}{}",
+            "import \"verify.vplan\" as a\n".repeat(deep.min(1000))
+        ),
         9 => format!(
             "{header}import \"../../../../etc/passwd\"\nimport \"/proc/self/environ\"\nimport \"git+ssh://h/r?rev={}#x\"\n",
             "a".repeat(40)
@@ -110,10 +143,22 @@ fn hostile_contract(case: &mut Case) -> Vec<u8> {
         11 => format!("{header}check own: {}\n", "\\\n".repeat(deep)),
         12 => format!("{header}contract \"\u{202e}evil\u{2066}\"\ncheck own: echo \u{1b}[2J\n"),
         13 => format!("{header}check own {{\n{}}}\n", "  env A=1\n".repeat(deep)),
-        14 => format!("{header}judge-with ./hook.sh\ncheck own {{\n  judge \"is it?\"\n  context \"**\"\n}}\n"),
+        14 => format!(
+            "{header}judge-with ./hook.sh\ncheck own {{\n  judge \"is it?\"\n  context \"**\"\n}}\n"
+        ),
         15 => format!("vplan {}\n", "9".repeat(deep)),
-        16 => return (0..case.below(4000)).map(|_| u8::try_from(case.below(256)).unwrap()).collect(),
-        _ => return [b"vplan 1\ncheck own: x \0\xff\xfe".as_slice(), &vec![b'x'; deep * 10]].concat(),
+        16 => {
+            return (0..case.below(4000))
+                .map(|_| u8::try_from(case.below(256)).unwrap())
+                .collect();
+        }
+        _ => {
+            return [
+                b"vplan 1\ncheck own: x \0\xff\xfe".as_slice(),
+                &vec![b'x'; deep * 10],
+            ]
+            .concat();
+        }
     };
     text.into_bytes()
 }
@@ -129,12 +174,24 @@ fn hostile(case: &mut Case) -> Project {
             "contracts/a.test.vplan",
             "vplan 1\ntests \"verify.vplan\"\nexpect \"x\" {\n  changed \"d/c.txt\"\n  plan own fails\n}\n",
         ),
-        ("package.json", "{\"scripts\":{\"x\":\"./hook.sh\",\"test\":\"./hook.sh\",\"lint\":\"./hook.sh\"}}"),
-        ("Makefile", "X := $(shell ./hook.sh)\ntest:\n\t./hook.sh\ninclude $(shell ./hook.sh)\n"),
-        ("Cargo.toml", "[package]\nname = \"x\"\nbuild = \"hook.rs\"\n"),
+        (
+            "package.json",
+            "{\"scripts\":{\"x\":\"./hook.sh\",\"test\":\"./hook.sh\",\"lint\":\"./hook.sh\"}}",
+        ),
+        (
+            "Makefile",
+            "X := $(shell ./hook.sh)\ntest:\n\t./hook.sh\ninclude $(shell ./hook.sh)\n",
+        ),
+        (
+            "Cargo.toml",
+            "[package]\nname = \"x\"\nbuild = \"hook.rs\"\n",
+        ),
         ("pyproject.toml", "[tool.pytest]\n"),
         ("build.gradle", "exec { commandLine './hook.sh' }\n"),
-        ("runr.config.json", "{\"verification\":{\"tier0\":[\"./hook.sh\"]}}"),
+        (
+            "runr.config.json",
+            "{\"verification\":{\"tier0\":[\"./hook.sh\"]}}",
+        ),
         ("contract.json", "{\"commands\":[\"./hook.sh\"]}"),
         ("d/c.txt", "1\n"),
     ]);
@@ -155,9 +212,13 @@ fn hostile(case: &mut Case) -> Project {
     ] {
         project.git(&["config", key, &hook]);
     }
-    project.write(".git/info/attributes", "* filter=evil\n").write("d/c.txt", "2\n");
+    project
+        .write(".git/info/attributes", "* filter=evil\n")
+        .write("d/c.txt", "2\n");
     for name in names(case, 6) {
-        if ![&b"contracts"[..], b"d", b"hook.sh"].contains(&&name[..]) && !project.path(super::os(&name)).exists() {
+        if ![&b"contracts"[..], b"d", b"hook.sh"].contains(&&name[..])
+            && !project.path(super::os(&name)).exists()
+        {
             project.write_bytes(&name, "x");
         }
     }
@@ -193,7 +254,9 @@ fn loud(trace: &str, root: &Path) -> Vec<String> {
     for line in trace.lines() {
         // `PID call(…) = result`, or the second half of a call that others interrupted.
         let call = line.split_once(' ').map_or("", |(_, c)| c.trim_start());
-        let failed = call.rsplit_once(" = ").is_some_and(|(_, r)| r.starts_with('-'));
+        let failed = call
+            .rsplit_once(" = ")
+            .is_some_and(|(_, r)| r.starts_with('-'));
         let (name, rest) = call.split_once('(').unwrap_or(("", ""));
         let quiet = match name {
             "" => true,
@@ -204,13 +267,23 @@ fn loud(trace: &str, root: &Path) -> Vec<String> {
                 own || (program.ends_with("/git") && !Path::new(program).starts_with(root))
             }
             "open" | "openat" | "openat2" => {
-                // What is known of commits is kept in the state directory, which no file of the repository can name.
+                // What is known of commits is kept in the state directory, which no file of the
+                // repository can name.
                 let keeps = rest.contains("/home/state");
-                let writes = ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_TMPFILE"].iter().any(|f| rest.contains(f));
-                !writes || failed || keeps || rest.contains("\"/dev/null\"") || rest.contains("\"/dev/tty\"")
+                let writes = ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_TMPFILE"]
+                    .iter()
+                    .any(|f| rest.contains(f));
+                !writes
+                    || failed
+                    || keeps
+                    || rest.contains("\"/dev/null\"")
+                    || rest.contains("\"/dev/tty\"")
             }
-            // A socket pair of the standard library's own is no connection; it has a call of its own.
-            "socket" | "connect" | "bind" => rest.starts_with("AF_UNIX, SOCK_STREAM|SOCK_CLOEXEC") && failed,
+            // A socket pair of the standard library's own is no connection; it has a call of its
+            // own.
+            "socket" | "connect" | "bind" => {
+                rest.starts_with("AF_UNIX, SOCK_STREAM|SOCK_CLOEXEC") && failed
+            }
             // Who ends a git that takes too long, or asks whether somebody is there.
             "fchmod" => rest.starts_with(|c: char| c.is_ascii_digit()),
             "kill" | "tkill" => false,
@@ -226,14 +299,20 @@ fn loud(trace: &str, root: &Path) -> Vec<String> {
 
 /// Whether this machine lets one process watch another.
 fn can_watch() -> bool {
-    let status = Command::new("strace").args(["-o", "/dev/null", "true"]).stderr(Stdio::null()).status();
+    let status = Command::new("strace")
+        .args(["-o", "/dev/null", "true"])
+        .stderr(Stdio::null())
+        .status();
     status.is_ok_and(|s| s.success())
 }
 
 /// All files, but for those of the state directory.
 fn files_of(project: &Project) -> Vec<std::path::PathBuf> {
     let state = project.parent().join("home/state");
-    super::files(project.parent()).into_iter().filter(|file| !file.starts_with(&state)).collect()
+    super::files(project.parent())
+        .into_iter()
+        .filter(|file| !file.starts_with(&state))
+        .collect()
 }
 
 #[test]
@@ -245,19 +324,37 @@ fn quiet_commands_are_quiet() {
     while let Some(mut case) = sweep.next() {
         let project = hostile(&mut case);
         let before = files_of(&project);
-        let every = if sweep.whole() { VERBS.len() as u64 } else { 10 };
+        let every = if sweep.whole() {
+            VERBS.len() as u64
+        } else {
+            10
+        };
         let start = case.below(VERBS.len() as u64) as usize;
         for turn in 0..every as usize {
             let args = VERBS[(start + turn) % VERBS.len()];
             let trace = project.parent().join("trace");
-            let plain = project.vplan(args).env("GITHUB_BASE_REF", "main").env("CI", "true").command();
+            let plain = project
+                .vplan(args)
+                .env("GITHUB_BASE_REF", "main")
+                .env("CI", "true")
+                .command();
             let mut command = Command::new("strace");
-            command.args(["-f", "-qq", "-y", "-e", WATCHED, "-e", "signal=none", "-o"]).arg(&trace);
-            command.arg(plain.get_program()).args(plain.get_args()).current_dir(project.root());
-            command.env_clear().envs(plain.get_envs().filter_map(|(n, v)| Some((n, v?))));
+            command
+                .args(["-f", "-qq", "-y", "-e", WATCHED, "-e", "signal=none", "-o"])
+                .arg(&trace);
+            command
+                .arg(plain.get_program())
+                .args(plain.get_args())
+                .current_dir(project.root());
+            command
+                .env_clear()
+                .envs(plain.get_envs().filter_map(|(n, v)| Some((n, v?))));
             let (code, _, err, took) = super::ended(&mut command);
             let said = String::from_utf8_lossy(&err);
-            assert!(CODES.contains(&code) && !said.contains("panicked"), "{args:?}: {code}: {said}");
+            assert!(
+                CODES.contains(&code) && !said.contains("panicked"),
+                "{args:?}: {code}: {said}"
+            );
             let trace = std::fs::read(&trace).unwrap();
             let trace = String::from_utf8_lossy(&trace);
             let found = loud(&trace, &project.root());
@@ -265,7 +362,10 @@ fn quiet_commands_are_quiet() {
             sweep.count("commands", 1);
             sweep.count("calls of git", trace.matches("/git\", [").count() as u64);
             sweep.count("files opened", trace.matches("open").count() as u64);
-            sweep.most("ms, watched", u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
+            sweep.most(
+                "ms, watched",
+                u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            );
         }
         std::fs::remove_file(project.parent().join("trace")).unwrap();
         assert_eq!(files_of(&project), before, "files");
@@ -285,9 +385,16 @@ fn the_watch_sees_what_is_loud() {
     let trace = project.parent().join("trace");
     let plain = project.vplan(&["run", "--changed-none"]).command();
     let mut command = Command::new("strace");
-    command.args(["-f", "-qq", "-e", WATCHED, "-e", "signal=none", "-o"]).arg(&trace);
-    command.arg(plain.get_program()).args(plain.get_args()).current_dir(project.root());
-    command.env_clear().envs(plain.get_envs().filter_map(|(n, v)| Some((n, v?))));
+    command
+        .args(["-f", "-qq", "-e", WATCHED, "-e", "signal=none", "-o"])
+        .arg(&trace);
+    command
+        .arg(plain.get_program())
+        .args(plain.get_args())
+        .current_dir(project.root());
+    command
+        .env_clear()
+        .envs(plain.get_envs().filter_map(|(n, v)| Some((n, v?))));
     super::ended(&mut command);
     let found = loud(&std::fs::read_to_string(&trace).unwrap(), &project.root()).join("\n");
     for part in ["/ls\"", "report.json", "mkdir"] {
@@ -295,10 +402,12 @@ fn the_watch_sees_what_is_loud() {
     }
 }
 
-/// How much stack an unoptimised program needs to read a command line at all; an optimised one is content with 128 KiB.
+/// How much stack an unoptimised program needs to read a command line at all; an optimised one is
+/// content with 128 KiB.
 const STACK_KIB: u64 = if cfg!(debug_assertions) { 1024 } else { 256 };
 
-/// A small stack and an address space of 1 GiB are enough for everything: no abort, whatever is nested.
+/// A small stack and an address space of 1 GiB are enough for everything: no abort, whatever is
+/// nested.
 #[test]
 fn a_small_stack_is_enough() {
     let mut sweep = Sweep::new("faults::hostile::quiet::a_small_stack_is_enough", 3, 40);
@@ -309,13 +418,23 @@ fn a_small_stack_is_enough() {
             let plain = project.vplan(args).command();
             let mut command = Command::new("bash");
             command
-                .args(["-c", &format!("ulimit -s {STACK_KIB}; ulimit -v 1048576; exec \"$@\""), "sh"])
+                .args([
+                    "-c",
+                    &format!("ulimit -s {STACK_KIB}; ulimit -v 1048576; exec \"$@\""),
+                    "sh",
+                ])
                 .arg(plain.get_program())
                 .args(plain.get_args());
-            command.current_dir(project.root()).env_clear().envs(plain.get_envs().filter_map(|(n, v)| Some((n, v?))));
+            command
+                .current_dir(project.root())
+                .env_clear()
+                .envs(plain.get_envs().filter_map(|(n, v)| Some((n, v?))));
             let (code, _, err, took) = super::ended(&mut command);
             let said = String::from_utf8_lossy(&err);
-            assert!(CODES.contains(&code) && !said.contains("panicked"), "{args:?}: {code}: {said}");
+            assert!(
+                CODES.contains(&code) && !said.contains("panicked"),
+                "{args:?}: {code}: {said}"
+            );
             sweep.count("commands", 1);
             sweep.most("ms", u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
         }

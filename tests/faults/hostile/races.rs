@@ -1,5 +1,5 @@
-//! Files that are something else, and files that become something else while they are read: what lies outside the repository
-//! is never read, and nothing is waited for.
+//! Files that are something else, and files that become something else while they are read: what
+//! lies outside the repository is never read, and nothing is waited for.
 
 use super::{CODES, contains, ended};
 use crate::faults::sweep::Sweep;
@@ -22,7 +22,8 @@ use vplan::effect::pins::NothingPinned;
 /// What stands in every file outside, and in none inside.
 const OUTSIDE: &[u8] = b"this-is-outside";
 
-/// `root/` and `outside/`; in `root/` a contract that imports `d/lib.vplan`, which is reached by several ways.
+/// `root/` and `outside/`; in `root/` a contract that imports `d/lib.vplan`, which is reached by
+/// several ways.
 struct Ground {
     dir: tempfile::TempDir,
     /// Two paths that are exchanged.
@@ -33,8 +34,7 @@ fn text(mark: &str) -> String {
     format!("vplan 1\n# {mark}\ncheck {mark}: true\n")
 }
 
-const REPORT: &str =
-    "<testsuite tests=\"1\"><testcase name=\"MARK\"><failure message=\"MARK\"/></testcase></testsuite>\n";
+const REPORT: &str = "<testsuite tests=\"1\"><testcase name=\"MARK\"><failure message=\"MARK\"/></testcase></testsuite>\n";
 
 type Set = fn(&Path, &Path) -> (PathBuf, PathBuf);
 
@@ -42,11 +42,17 @@ type Set = fn(&Path, &Path) -> (PathBuf, PathBuf);
 const SWAPS: &[(&str, Set)] = &[
     ("a file for a symlink", |root, _| {
         symlink("../../../outside/d/lib.vplan", root.join("contracts/d/x")).unwrap();
-        (root.join("contracts/d/lib.vplan"), root.join("contracts/d/x"))
+        (
+            root.join("contracts/d/lib.vplan"),
+            root.join("contracts/d/x"),
+        )
     }),
     ("a file for an absolute symlink", |root, outside| {
         symlink(outside.join("d/lib.vplan"), root.join("contracts/d/x")).unwrap();
-        (root.join("contracts/d/lib.vplan"), root.join("contracts/d/x"))
+        (
+            root.join("contracts/d/lib.vplan"),
+            root.join("contracts/d/x"),
+        )
     }),
     ("a directory for a symlink", |root, outside| {
         symlink(outside.join("d"), root.join("contracts/x")).unwrap();
@@ -67,7 +73,11 @@ const SWAPS: &[(&str, Set)] = &[
         std::fs::rename(root.join("contracts/d"), root.join("contracts/real")).unwrap();
         std::fs::create_dir_all(root.join("contracts/deep/deep")).unwrap();
         std::fs::create_dir_all(outside.join("contracts/real")).unwrap();
-        std::fs::write(outside.join("contracts/real/lib.vplan"), text("this-is-outside")).unwrap();
+        std::fs::write(
+            outside.join("contracts/real/lib.vplan"),
+            text("this-is-outside"),
+        )
+        .unwrap();
         std::fs::create_dir(outside.join("deep")).unwrap();
         symlink("deep/deep/up", root.join("contracts/d")).unwrap();
         for dir in [root.join("contracts/deep/deep"), outside.join("deep")] {
@@ -77,41 +87,73 @@ const SWAPS: &[(&str, Set)] = &[
     }),
     ("a file for what the process is", |root, _| {
         symlink("/proc/self/environ", root.join("contracts/d/x")).unwrap();
-        (root.join("contracts/d/lib.vplan"), root.join("contracts/d/x"))
+        (
+            root.join("contracts/d/lib.vplan"),
+            root.join("contracts/d/x"),
+        )
     }),
-    ("a directory for the root of the machine", |root, outside| {
-        let mut target = PathBuf::from("/proc/self/root");
-        target.push(outside.join("d").strip_prefix("/").unwrap());
-        symlink(target, root.join("contracts/x")).unwrap();
-        (root.join("contracts/d"), root.join("contracts/x"))
-    }),
+    (
+        "a directory for the root of the machine",
+        |root, outside| {
+            let mut target = PathBuf::from("/proc/self/root");
+            target.push(outside.join("d").strip_prefix("/").unwrap());
+            symlink(target, root.join("contracts/x")).unwrap();
+            (root.join("contracts/d"), root.join("contracts/x"))
+        },
+    ),
     ("a file for a pipe", |root, _| {
         let pipe = root.join("contracts/d/x");
-        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert!(
+            Command::new("mkfifo")
+                .arg(&pipe)
+                .status()
+                .unwrap()
+                .success()
+        );
         (root.join("contracts/d/lib.vplan"), pipe)
     }),
     ("a file for zeros without end", |root, _| {
         symlink("/dev/zero", root.join("contracts/d/x")).unwrap();
-        (root.join("contracts/d/lib.vplan"), root.join("contracts/d/x"))
+        (
+            root.join("contracts/d/lib.vplan"),
+            root.join("contracts/d/x"),
+        )
     }),
     ("a file for a directory", |root, _| {
         std::fs::create_dir(root.join("contracts/d/x")).unwrap();
-        (root.join("contracts/d/lib.vplan"), root.join("contracts/d/x"))
+        (
+            root.join("contracts/d/lib.vplan"),
+            root.join("contracts/d/x"),
+        )
     }),
 ];
 
 impl Ground {
     fn new(set: Set) -> Self {
-        let dir = tempfile::Builder::new().prefix("vplan-race-").tempdir().unwrap();
+        let dir = tempfile::Builder::new()
+            .prefix("vplan-race-")
+            .tempdir()
+            .unwrap();
         let (root, outside) = (dir.path().join("root"), dir.path().join("outside"));
         std::fs::create_dir_all(root.join("contracts/d")).unwrap();
         std::fs::create_dir_all(outside.join("d")).unwrap();
-        std::fs::write(root.join("contracts/verify.vplan"), "vplan 1\nimport \"d/lib.vplan\"\ncheck own: true\n")
-            .unwrap();
+        std::fs::write(
+            root.join("contracts/verify.vplan"),
+            "vplan 1\nimport \"d/lib.vplan\"\ncheck own: true\n",
+        )
+        .unwrap();
         std::fs::write(root.join("contracts/d/lib.vplan"), text("inside")).unwrap();
-        std::fs::write(root.join("contracts/d/r.xml"), REPORT.replace("MARK", "inside")).unwrap();
+        std::fs::write(
+            root.join("contracts/d/r.xml"),
+            REPORT.replace("MARK", "inside"),
+        )
+        .unwrap();
         std::fs::write(outside.join("d/lib.vplan"), text("this-is-outside")).unwrap();
-        std::fs::write(outside.join("d/r.xml"), REPORT.replace("MARK", "this-is-outside")).unwrap();
+        std::fs::write(
+            outside.join("d/r.xml"),
+            REPORT.replace("MARK", "this-is-outside"),
+        )
+        .unwrap();
         let swap = set(&root, &outside);
         Self { dir, swap }
     }
@@ -125,19 +167,42 @@ impl Ground {
 type Reader = fn(&Path, &Beneath) -> Vec<u8>;
 
 const READERS: &[(&str, Reader)] = &[
-    ("a file", |_, b| b.read(&path("contracts/d/lib.vplan"), 1 << 16).unwrap_or_default()),
-    ("an asserted file", |_, b| asserted::gather(b, &path("contracts/d/lib.vplan"), true).content.unwrap_or_default()),
+    ("a file", |_, b| {
+        b.read(&path("contracts/d/lib.vplan"), 1 << 16)
+            .unwrap_or_default()
+    }),
+    ("an asserted file", |_, b| {
+        asserted::gather(b, &path("contracts/d/lib.vplan"), true)
+            .content
+            .unwrap_or_default()
+    }),
     ("names", |_, b| b.names(&path("contracts/d")).concat()),
     ("a link", |_, b| {
         // Where a link leads may be said; what is there may not.
-        let _ = (b.link(&path("contracts/d")), b.stamp(&path("contracts/d/lib.vplan")));
-        b.list(&path("contracts/d")).into_iter().flat_map(|(name, _)| name).collect()
+        let _ = (
+            b.link(&path("contracts/d")),
+            b.stamp(&path("contracts/d/lib.vplan")),
+        );
+        b.list(&path("contracts/d"))
+            .into_iter()
+            .flat_map(|(name, _)| name)
+            .collect()
     }),
     ("an import", |root, _| {
         let site = locate(root, None, &|_| None).unwrap();
-        let wanted = Wanted { contract: None, revision: None, base: None, max_file: 1 << 16 };
-        let Ok(loaded) = load(&site, &wanted, &mut NothingPinned) else { return Vec::new() };
-        (0..4).filter_map(|n| loaded.sources.get(SourceId(n))).flat_map(|s| s.text().as_bytes().to_vec()).collect()
+        let wanted = Wanted {
+            contract: None,
+            revision: None,
+            base: None,
+            max_file: 1 << 16,
+        };
+        let Ok(loaded) = load(&site, &wanted, &mut NothingPinned) else {
+            return Vec::new();
+        };
+        (0..4)
+            .filter_map(|n| loaded.sources.get(SourceId(n)))
+            .flat_map(|s| s.text().as_bytes().to_vec())
+            .collect()
     }),
     ("report files", |_, b| {
         let glob = Glob::parse("contracts/d/*.xml").unwrap();
@@ -145,12 +210,22 @@ const READERS: &[(&str, Reader)] = &[
         let before = Before::look(&Beneath::open(nothing.path()).unwrap(), &glob);
         format!(
             "{:?}",
-            before.read(b, &glob, &vplan::check::format::named("junit", vplan::check::Kind::Test), &Default::default())
+            before.read(
+                b,
+                &glob,
+                &vplan::check::format::named("junit", vplan::check::Kind::Test),
+                &Default::default()
+            )
         )
         .into_bytes()
     }),
     ("a fingerprint", |root, b| {
-        let all = Selection { items: vec![Item { not: false, what: What::Glob(Glob::parse("**").unwrap()) }] };
+        let all = Selection {
+            items: vec![Item {
+                not: false,
+                what: What::Glob(Glob::parse("**").unwrap()),
+            }],
+        };
         format!("{:?}", fingerprint(b, root, None, &all)).into_bytes()
     }),
 ];
@@ -164,7 +239,11 @@ const TIMES: u64 = 10_000;
 
 #[test]
 fn what_is_exchanged_while_it_is_read() {
-    let mut sweep = Sweep::new("faults::hostile::races::what_is_exchanged_while_it_is_read", 11, 100);
+    let mut sweep = Sweep::new(
+        "faults::hostile::races::what_is_exchanged_while_it_is_read",
+        11,
+        100,
+    );
     while let Some(case) = sweep.next() {
         let (name, set) = SWAPS[case.number as usize % SWAPS.len()];
         let ground = Ground::new(set);
@@ -175,16 +254,34 @@ fn what_is_exchanged_while_it_is_read() {
             let reader = scope.spawn(|| {
                 // The cheap ways more often.
                 for turn in (0_usize..).take_while(|_| !over.load(SeqCst)) {
-                    let (way, read) = READERS[if turn % 50 == 49 { turn / 50 % READERS.len() } else { turn % 4 }];
+                    let (way, read) = READERS[if turn % 50 == 49 {
+                        turn / 50 % READERS.len()
+                    } else {
+                        turn % 4
+                    }];
                     let got = read(&root, &beneath);
-                    assert!(!contains(&got, OUTSIDE), "{name}: {way} reads outside: {}", String::from_utf8_lossy(&got));
-                    assert!(!contains(&got, b"PATH=") && !contains(&got, b"\0\0\0\0"), "{name}: {way}");
+                    assert!(
+                        !contains(&got, OUTSIDE),
+                        "{name}: {way} reads outside: {}",
+                        String::from_utf8_lossy(&got)
+                    );
+                    assert!(
+                        !contains(&got, b"PATH=") && !contains(&got, b"\0\0\0\0"),
+                        "{name}: {way}"
+                    );
                     reads.fetch_add(1, SeqCst);
                     inside.fetch_add(u64::from(contains(&got, b"inside")), SeqCst);
                 }
             });
             for turn in 0..TIMES {
-                renameat_with(CWD, &ground.swap.0, CWD, &ground.swap.1, RenameFlags::EXCHANGE).unwrap();
+                renameat_with(
+                    CWD,
+                    &ground.swap.0,
+                    CWD,
+                    &ground.swap.1,
+                    RenameFlags::EXCHANGE,
+                )
+                .unwrap();
                 // On one core the reader gets its turn too.
                 if turn % 64 == 0 {
                     std::thread::yield_now();
@@ -200,7 +297,11 @@ fn what_is_exchanged_while_it_is_read() {
         sweep.count("reads of what is inside", inside.into_inner());
         case.held();
     }
-    assert!(super::alone() || sweep.seen("reads of what is inside") > 0 || sweep.seen("exchanges") == TIMES);
+    assert!(
+        super::alone()
+            || sweep.seen("reads of what is inside") > 0
+            || sweep.seen("exchanges") == TIMES
+    );
 }
 
 /// The obvious way, resolving first and opening later, does lose this race: it is one.
@@ -212,7 +313,14 @@ fn the_race_can_be_lost() {
     let lost = std::thread::scope(|scope| {
         scope.spawn(|| {
             while !over.load(SeqCst) {
-                renameat_with(CWD, &ground.swap.0, CWD, &ground.swap.1, RenameFlags::EXCHANGE).unwrap();
+                renameat_with(
+                    CWD,
+                    &ground.swap.0,
+                    CWD,
+                    &ground.swap.1,
+                    RenameFlags::EXCHANGE,
+                )
+                .unwrap();
             }
         });
         let start = std::time::Instant::now();
@@ -220,8 +328,9 @@ fn the_race_can_be_lost() {
         let mut lost = false;
         while !lost && start.elapsed() < super::PATIENCE {
             let resolved = file.canonicalize();
-            lost =
-                resolved.is_ok_and(|r| r.starts_with(&root) && std::fs::read(r).is_ok_and(|t| contains(&t, OUTSIDE)));
+            lost = resolved.is_ok_and(|r| {
+                r.starts_with(&root) && std::fs::read(r).is_ok_and(|t| contains(&t, OUTSIDE))
+            });
         }
         over.store(true, SeqCst);
         lost
@@ -256,13 +365,20 @@ fn become_one(path: &Path, kind: &str) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     match kind {
         "pipe" => assert!(Command::new("mkfifo").arg(path).status().unwrap().success()),
-        "sparse" => std::fs::File::create(path).unwrap().set_len(10 << 30).unwrap(),
+        "sparse" => std::fs::File::create(path)
+            .unwrap()
+            .set_len(10 << 30)
+            .unwrap(),
         "directory" => std::fs::create_dir(path).unwrap(),
         "socket" => {
             use std::os::fd::AsRawFd as _;
             // An address has no room for a long path.
             let parent = std::fs::File::open(path.parent().unwrap()).unwrap();
-            let short = format!("/proc/self/fd/{}/{}", parent.as_raw_fd(), path.file_name().unwrap().display());
+            let short = format!(
+                "/proc/self/fd/{}/{}",
+                parent.as_raw_fd(),
+                path.file_name().unwrap().display()
+            );
             drop(std::os::unix::net::UnixListener::bind(short).unwrap());
         }
         "loop" => symlink(path.file_name().unwrap(), path).unwrap(),
@@ -275,7 +391,8 @@ fn become_one(path: &Path, kind: &str) {
     }
 }
 
-/// A file, the commands that read it, and whether a person names it on the command line (who may then name a pipe, and wait).
+/// A file, the commands that read it, and whether a person names it on the command line (who may
+/// then name a pipe, and wait).
 const PLACES: &[(&str, &[&[&str]], bool)] = &[
     (
         "contracts/verify.vplan",
@@ -291,12 +408,29 @@ const PLACES: &[(&str, &[&[&str]], bool)] = &[
         ],
         false,
     ),
-    ("contracts/lib.vplan", &[&["check"], &["plan", "--all"], &["fmt", "--check"], &["test"]], false),
-    ("contracts/verify.lock.kdl", &[&["check"], &["check", "--locked"], &["plan"], &["lock"]], false),
+    (
+        "contracts/lib.vplan",
+        &[
+            &["check"],
+            &["plan", "--all"],
+            &["fmt", "--check"],
+            &["test"],
+        ],
+        false,
+    ),
+    (
+        "contracts/verify.lock.kdl",
+        &[&["check"], &["check", "--locked"], &["plan"], &["lock"]],
+        false,
+    ),
     ("contracts/a.test.vplan", &[&["test"], &["check"]], false),
     (
         "package.json",
-        &[&["init", "--stdout"], &["plan", "--mode", "fallback", "--contract", "none.vplan"], &["plan"]],
+        &[
+            &["init", "--stdout"],
+            &["plan", "--mode", "fallback", "--contract", "none.vplan"],
+            &["plan"],
+        ],
         false,
     ),
     ("Makefile", &[&["init", "--stdout"], &["plan"]], false),
@@ -304,34 +438,105 @@ const PLACES: &[(&str, &[&[&str]], bool)] = &[
     (".git/packed-refs", &[&["plan", "--changed-none"]], false),
     (
         ".vplan/runs/RUN/report.json",
-        &[&["status"], &["feedback"], &["report"], &["verify"], &["runs"], &["details"], &["stats"]],
+        &[
+            &["status"],
+            &["feedback"],
+            &["report"],
+            &["verify"],
+            &["runs"],
+            &["details"],
+            &["stats"],
+        ],
         false,
     ),
     (
         ".vplan/runs/RUN/events.jsonl",
-        &[&["status"], &["feedback"], &["report"], &["verify"], &["runs"], &["details"], &["stats"]],
+        &[
+            &["status"],
+            &["feedback"],
+            &["report"],
+            &["verify"],
+            &["runs"],
+            &["details"],
+            &["stats"],
+        ],
         false,
     ),
     (
         ".vplan/runs/RUN/plan.json",
-        &[&["status"], &["report"], &["verify"], &["details"], &["report", "--html", "-"]],
+        &[
+            &["status"],
+            &["report"],
+            &["verify"],
+            &["details"],
+            &["report", "--html", "-"],
+        ],
         false,
     ),
-    (".vplan/runs/RUN/logs/own.1.log", &[&["log", "own"], &["details"]], false),
-    (".vplan", &[&["status"], &["runs"], &["run", "--changed-none"]], false),
-    (".vplan/runs", &[&["status"], &["runs"], &["run", "--changed-none"]], false),
-    ("../home/state", &[&["gate", "show"], &["run", "--changed-none", "--subject", "a"]], false),
-    ("given", &[&["plan", "--changed-from", "given"], &["plan", "--commands-from", "given"]], true),
     (
-        "given.json",
-        &[&["run", "--plan", "given.json"], &["diff", "given.json", "given.json"], &["verify", "given.json"]],
+        ".vplan/runs/RUN/logs/own.1.log",
+        &[&["log", "own"], &["details"]],
+        false,
+    ),
+    (
+        ".vplan",
+        &[&["status"], &["runs"], &["run", "--changed-none"]],
+        false,
+    ),
+    (
+        ".vplan/runs",
+        &[&["status"], &["runs"], &["run", "--changed-none"]],
+        false,
+    ),
+    (
+        "../home/state",
+        &[
+            &["gate", "show"],
+            &["run", "--changed-none", "--subject", "a"],
+        ],
+        false,
+    ),
+    (
+        "given",
+        &[
+            &["plan", "--changed-from", "given"],
+            &["plan", "--commands-from", "given"],
+        ],
         true,
     ),
-    ("given.kdl", &[&["run", "--plan", "given.kdl"], &["merge", "given.kdl"], &["feedback", "given.kdl"]], true),
-    ("given/report.json", &[&["merge", "given"], &["feedback", "./given"], &["verify", "given"]], true),
+    (
+        "given.json",
+        &[
+            &["run", "--plan", "given.json"],
+            &["diff", "given.json", "given.json"],
+            &["verify", "given.json"],
+        ],
+        true,
+    ),
+    (
+        "given.kdl",
+        &[
+            &["run", "--plan", "given.kdl"],
+            &["merge", "given.kdl"],
+            &["feedback", "given.kdl"],
+        ],
+        true,
+    ),
+    (
+        "given/report.json",
+        &[
+            &["merge", "given"],
+            &["feedback", "./given"],
+            &["verify", "given"],
+        ],
+        true,
+    ),
     (
         "runr.config.json",
-        &[&["import", "runr.config.json", "--stdout"], &["import", "--from", "runr", "runr.config.json", "--stdout"]],
+        &[
+            &["import", "runr.config.json", "--stdout"],
+            &["import", "--from", "runr", "runr.config.json", "--stdout"],
+        ],
         true,
     ),
 ];
@@ -352,11 +557,20 @@ fn ground_of_files() -> Project {
 
 #[test]
 fn files_that_are_none() {
-    let pairs: Vec<(usize, usize)> = (0..PLACES.len()).flat_map(|p| (0..KINDS.len()).map(move |k| (p, k))).collect();
-    let mut sweep = Sweep::new("faults::hostile::races::files_that_are_none", 12, pairs.len() as u64);
+    let pairs: Vec<(usize, usize)> = (0..PLACES.len())
+        .flat_map(|p| (0..KINDS.len()).map(move |k| (p, k)))
+        .collect();
+    let mut sweep = Sweep::new(
+        "faults::hostile::races::files_that_are_none",
+        12,
+        pairs.len() as u64,
+    );
     while let Some(mut case) = sweep.next() {
-        let at =
-            if sweep.whole() { case.number as usize % pairs.len() } else { case.below(pairs.len() as u64) as usize };
+        let at = if sweep.whole() {
+            case.number as usize % pairs.len()
+        } else {
+            case.below(pairs.len() as u64) as usize
+        };
         let (place, commands, named) = PLACES[pairs[at].0];
         let kind = KINDS[pairs[at].1];
         if named && kind == "pipe" {
@@ -381,24 +595,47 @@ fn try_file(place: &str, commands: &[&[&str]], kind: &str, sweep: &mut Sweep) {
             // It is shown whole, as was asked for: ten gigabytes, a piece at a time.
             continue;
         }
-        let plain = project.vplan(args).env("VPLAN_MARK_OF_ENVIRON", "not-to-be-seen").command();
+        let plain = project
+            .vplan(args)
+            .env("VPLAN_MARK_OF_ENVIRON", "not-to-be-seen")
+            .command();
         let mut command = Command::new("sh");
-        command.args(["-c", "ulimit -v 2097152; exec \"$@\"", "sh"]).arg(plain.get_program()).args(plain.get_args());
-        command.current_dir(project.root()).env_clear().envs(plain.get_envs().filter_map(|(n, v)| Some((n, v?))));
+        command
+            .args(["-c", "ulimit -v 2097152; exec \"$@\"", "sh"])
+            .arg(plain.get_program())
+            .args(plain.get_args());
+        command
+            .current_dir(project.root())
+            .env_clear()
+            .envs(plain.get_envs().filter_map(|(n, v)| Some((n, v?))));
         let (code, out, err, took) = ended(&mut command);
-        let shown = || format!("{place} is {kind}: {args:?} gave {code}: {}", String::from_utf8_lossy(&err));
+        let shown = || {
+            format!(
+                "{place} is {kind}: {args:?} gave {code}: {}",
+                String::from_utf8_lossy(&err)
+            )
+        };
         assert!(CODES.contains(&code), "{}", shown());
-        assert!(!contains(&out, b"not-to-be-seen") && !contains(&err, b"not-to-be-seen"), "{}", shown());
+        assert!(
+            !contains(&out, b"not-to-be-seen") && !contains(&err, b"not-to-be-seen"),
+            "{}",
+            shown()
+        );
         sweep.count("commands", 1);
         sweep.count(if code == 0 { "not needed" } else { "refused" }, 1);
         sweep.most("ms", u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
     }
 }
 
-/// While a check runs and what it leaves is looked at, somebody exchanges the directory for a symlink that leads outside.
+/// While a check runs and what it leaves is looked at, somebody exchanges the directory for a
+/// symlink that leads outside.
 #[test]
 fn what_is_exchanged_while_it_is_gathered() {
-    let mut sweep = Sweep::new("faults::hostile::races::what_is_exchanged_while_it_is_gathered", 3, 60);
+    let mut sweep = Sweep::new(
+        "faults::hostile::races::what_is_exchanged_while_it_is_gathered",
+        3,
+        60,
+    );
     while let Some(mut case) = sweep.next() {
         let project = Project::contract(
             "vplan 1\ncheck make {\n  shell touch out/gen; cat out/app; :\n  produces \"out/**\"\n}\n\
@@ -406,10 +643,13 @@ fn what_is_exchanged_while_it_is_gathered() {
              check looks {\n  file \"out/app\" {\n    contains \"this-is-outside\"\n  }\n}\n\
              check reads {\n  test true\n  report junit \"out/*.xml\"\n}\ncheck still {\n  run true\n  unchanged \"out/**\"\n}\n",
         );
-        project.write("out/app", "inside\n").write("out/r.xml", REPORT.replace("MARK", "inside"));
         project
-            .write("../outside/app", "this-is-outside\n")
-            .write("../outside/r.xml", REPORT.replace("MARK", "this-is-outside"));
+            .write("out/app", "inside\n")
+            .write("out/r.xml", REPORT.replace("MARK", "inside"));
+        project.write("../outside/app", "this-is-outside\n").write(
+            "../outside/r.xml",
+            REPORT.replace("MARK", "this-is-outside"),
+        );
         let away = project.path("away");
         symlink(project.parent().join("outside"), &away).unwrap();
         let over = AtomicBool::new(false);
@@ -437,7 +677,10 @@ fn what_is_exchanged_while_it_is_gathered() {
                 let says = step.to_string();
                 let own = ["make", "looks"].iter().any(|id| step["id"] == *id);
                 assert!(own || !says.contains("this-is-outside"), "{report:#}");
-                assert!(step["id"] != "looks" || step["status"] != "passed", "{report:#}");
+                assert!(
+                    step["id"] != "looks" || step["status"] != "passed",
+                    "{report:#}"
+                );
                 sweep.count(&format!("steps {}", step["status"].as_str().unwrap()), 1);
             }
         });
@@ -466,20 +709,39 @@ fn links_where_vplan_writes() {
             "j.xml",
         ];
         let link = links[case.number as usize % links.len()];
-        let target = if case.below(2) == 0 { precious.clone() } else { project.parent().join("elsewhere") };
+        let target = if case.below(2) == 0 {
+            precious.clone()
+        } else {
+            project.parent().join("elsewhere")
+        };
         std::fs::create_dir_all(project.path(link).parent().unwrap()).unwrap();
         symlink(&target, project.path(link)).unwrap();
         let ran = project.run(&["run", "--changed-none", "--junit", "j.xml"]);
-        assert!(ran.exit.is_some_and(|code| CODES.contains(&code)), "{ran:?}");
+        assert!(
+            ran.exit.is_some_and(|code| CODES.contains(&code)),
+            "{ran:?}"
+        );
         super::orderly(&project.run(&["report", "--html", "page.html"]));
-        // Where a person names the file, a symlink of theirs is followed or replaced; what vplan chooses itself is never behind one.
+        // Where a person names the file, a symlink of theirs is followed or replaced; what vplan
+        // chooses itself is never behind one.
         if !matches!(link, "page.html" | "j.xml") {
             assert_eq!(std::fs::read(&precious).unwrap(), b"precious", "{link}");
             if link.starts_with(".vplan") {
-                assert_eq!(super::files(&project.parent().join("elsewhere")), Vec::<PathBuf>::new(), "{link}");
+                assert_eq!(
+                    super::files(&project.parent().join("elsewhere")),
+                    Vec::<PathBuf>::new(),
+                    "{link}"
+                );
             }
         }
-        sweep.count(if ran.exit == Some(0) { "passed" } else { "refused" }, 1);
+        sweep.count(
+            if ran.exit == Some(0) {
+                "passed"
+            } else {
+                "refused"
+            },
+            1,
+        );
         case.held();
     }
 }

@@ -1,4 +1,5 @@
-//! The same contract, the same change: the same plan, byte for byte, wherever and however it is made.
+//! The same contract, the same change: the same plan, byte for byte, wherever and however it is
+//! made.
 
 use crate::faults::sweep::{Case, Sweep};
 use crate::support::Project;
@@ -14,7 +15,10 @@ const FILES: &[(&str, &str)] = &[
          whenExists \"Makefile\" {\n  check built {\n    file \"out/app\" {\n      exists\n    }\n    requires \"out/**\"\n  }\n}\n\
          byRole tester {\n  tier 1 {\n    check deep: true\n  }\n}\nsequence each -> *\n",
     ),
-    ("contracts/lib/more.vplan", "vplan 1\nwhenChangedAny \"**/*.md\" {\n  check prose: echo {changed}\n}\n"),
+    (
+        "contracts/lib/more.vplan",
+        "vplan 1\nwhenChangedAny \"**/*.md\" {\n  check prose: echo {changed}\n}\n",
+    ),
     ("package.json", "{\"scripts\":{\"lint\":\"true\"}}"),
     ("Makefile", "all:\n\ttrue\n"),
     ("src/a.rs", "a\n"),
@@ -52,7 +56,11 @@ fn made(case: &mut Case) -> Project {
         project.write(path, text);
         std::fs::set_permissions(
             project.path(path),
-            std::os::unix::fs::PermissionsExt::from_mode(if umask == "077" { 0o600 } else { 0o644 }),
+            std::os::unix::fs::PermissionsExt::from_mode(if umask == "077" {
+                0o600
+            } else {
+                0o644
+            }),
         )
         .unwrap();
     }
@@ -78,7 +86,9 @@ fn planned(case: &mut Case, project: &Project) -> (Vec<u8>, String) {
         0 => project.root(),
         1 => {
             // By another way.
-            let alias = project.parent().join(format!("alias{}", "x".repeat(case.below(100) as usize)));
+            let alias = project
+                .parent()
+                .join(format!("alias{}", "x".repeat(case.below(100) as usize)));
             let _ = std::os::unix::fs::symlink("repo", &alias);
             alias
         }
@@ -110,9 +120,26 @@ fn planned(case: &mut Case, project: &Project) -> (Vec<u8>, String) {
         })
         .collect();
     std::fs::write(home.join(".gitconfig"), text).unwrap();
-    let locales =
-        ["C", "POSIX", "C.UTF-8", "tr_TR.UTF-8", "de_DE.ISO-8859-1", "ja_JP.EUC-JP", "zz_ZZ", "", "en_US.UTF-8"];
-    let zones = ["UTC", "Asia/Kathmandu", "America/St_Johns", ":/nonexistent", "XXX-99", "Pacific/Kiritimati", ""];
+    let locales = [
+        "C",
+        "POSIX",
+        "C.UTF-8",
+        "tr_TR.UTF-8",
+        "de_DE.ISO-8859-1",
+        "ja_JP.EUC-JP",
+        "zz_ZZ",
+        "",
+        "en_US.UTF-8",
+    ];
+    let zones = [
+        "UTC",
+        "Asia/Kathmandu",
+        "America/St_Johns",
+        ":/nonexistent",
+        "XXX-99",
+        "Pacific/Kiritimati",
+        "",
+    ];
     let mut env: Vec<(String, OsString)> = vec![
         ("PATH".into(), std::env::var_os("PATH").unwrap()),
         ("HOME".into(), home.clone().into()),
@@ -125,14 +152,20 @@ fn planned(case: &mut Case, project: &Project) -> (Vec<u8>, String) {
         ("LANGUAGE", "tr:de".into()),
         ("TZ", (*case.one_of(&zones)).into()),
         ("COLUMNS", case.below(300).to_string()),
-        ("TERM", (*case.one_of(&["dumb", "xterm-256color", ""])).into()),
+        (
+            "TERM",
+            (*case.one_of(&["dumb", "xterm-256color", ""])).into(),
+        ),
         ("NO_COLOR", "1".into()),
         ("CLICOLOR_FORCE", "1".into()),
         ("USER", format!("user{}", case.below(9))),
         ("TMPDIR", project.parent().to_str().unwrap().into()),
         ("RUST_BACKTRACE", "full".into()),
         ("RUST_LOG", "trace".into()),
-        ("RUST_MIN_STACK", (1_u64 << (20 + case.below(4))).to_string()),
+        (
+            "RUST_MIN_STACK",
+            (1_u64 << (20 + case.below(4))).to_string(),
+        ),
         ("RAYON_NUM_THREADS", "1".into()),
         ("MALLOC_PERTURB_", case.below(256).to_string()),
         ("SOURCE_DATE_EPOCH", case.below(1 << 40).to_string()),
@@ -148,22 +181,41 @@ fn planned(case: &mut Case, project: &Project) -> (Vec<u8>, String) {
         ("PAD", "x".repeat(case.below(5000) as usize)),
     ];
     let many = case.below(pairs.len() as u64) as usize;
-    env.extend(shuffled(case, &pairs)[..many].iter().map(|(k, v)| ((*k).to_owned(), v.into())));
+    env.extend(
+        shuffled(case, &pairs)[..many]
+            .iter()
+            .map(|(k, v)| ((*k).to_owned(), v.into())),
+    );
     let env = shuffled(case, &env);
     // `env -i` keeps the order in which it is told.
     let umask = *case.one_of(&["022", "000", "077", "777"]);
     let stdin = *case.one_of(&["</dev/null", "<&-", "</dev/zero"]);
-    let limits = *case.one_of(&[":", "ulimit -n 64", "ulimit -c 0", "ulimit -s 512", "ulimit -n 1024"]);
+    let limits = *case.one_of(&[
+        ":",
+        "ulimit -n 64",
+        "ulimit -c 0",
+        "ulimit -s 512",
+        "ulimit -n 1024",
+    ]);
     let nice = *case.one_of(&["", "nice", "taskset 1", "nohup", "setsid -w"]);
     let mut command = Command::new("sh");
-    command.arg("-c").arg(format!("umask {umask}; {limits}; exec {nice} env -i \"$@\" {stdin}")).arg("sh");
+    command
+        .arg("-c")
+        .arg(format!(
+            "umask {umask}; {limits}; exec {nice} env -i \"$@\" {stdin}"
+        ))
+        .arg("sh");
     for (name, value) in &env {
         let mut pair = OsString::from(format!("{name}="));
         pair.push(value);
         command.arg(pair);
     }
     command.arg(env!("CARGO_BIN_EXE_vplan"));
-    let mut options: Vec<&[&str]> = vec![&["--format", "canonical"], &["--role", "tester"], &["--min-tier", "1"]];
+    let mut options: Vec<&[&str]> = vec![
+        &["--format", "canonical"],
+        &["--role", "tester"],
+        &["--min-tier", "1"],
+    ];
     let color = ["--color", *case.one_of(&["auto", "always", "never"])];
     if case.below(2) == 0 {
         options.push(&color);
@@ -189,11 +241,23 @@ fn the_same_plan_everywhere() {
         for _ in 0..EACH {
             let (plan, said) = planned(&mut case, &project);
             let first = first.get_or_insert_with(|| {
-                let ran = project.run(&["plan", "--format", "canonical", "--role", "tester", "--min-tier", "1"]);
+                let ran = project.run(&[
+                    "plan",
+                    "--format",
+                    "canonical",
+                    "--role",
+                    "tester",
+                    "--min-tier",
+                    "1",
+                ]);
                 ran.exits(0);
                 ran.stdout
             });
-            assert_eq!(String::from_utf8_lossy(&plan), String::from_utf8_lossy(first), "{said}");
+            assert_eq!(
+                String::from_utf8_lossy(&plan),
+                String::from_utf8_lossy(first),
+                "{said}"
+            );
             sweep.count("environments", 1);
         }
         sweep.count("repositories", 1);

@@ -1,5 +1,5 @@
-//! What if a file of ours ends anywhere, or one bit of it is another? FI-14: each cut and each flip, in this process, through the
-//! readers that vplan uses.
+//! What if a file of ours ends anywhere, or one bit of it is another? FI-14: each cut and each
+//! flip, in this process, through the readers that vplan uses.
 
 use super::files;
 use crate::faults::sweep::Sweep;
@@ -28,7 +28,8 @@ enum Damage {
 }
 
 impl Damage {
-    /// Nine for each byte: it is cut off, and each of its bits is flipped. All of them, in an order that is spread out.
+    /// Nine for each byte: it is cut off, and each of its bits is flipped. All of them, in an order
+    /// that is spread out.
     fn nth(number: u64, bytes: usize) -> Self {
         // A prime larger than any file here: every number below the end comes once.
         const STRIDE: u128 = 4_294_967_291;
@@ -56,16 +57,25 @@ const CONTRACT: &str = "vplan 1\ncheck first {\n  shell cat src/a\n  inputs \"sr
      check flaky {\n  shell test -e ../tried || { touch ../tried; exit 1; }\n  retries 1\n}\n\
      check tests {\n  shell echo test result: ok. 3 passed\\; 0 failed; exit $(cat ../exit)\n}\ncheck last: echo done\n";
 
-/// A project and `count` real runs of it: they pass, fail, have a flaky step, a step that an earlier pass stands for.
+/// A project and `count` real runs of it: they pass, fail, have a flaky step, a step that an
+/// earlier pass stands for.
 fn runs(count: usize) -> (Project, Vec<PathBuf>) {
-    let project = Project::git_with(&[("contracts/verify.vplan", CONTRACT), ("src/a", "1\n"), ("src/b", "2\n")]);
+    let project = Project::git_with(&[
+        ("contracts/verify.vplan", CONTRACT),
+        ("src/a", "1\n"),
+        ("src/b", "2\n"),
+    ]);
     let mut runs = Vec::new();
     for n in 0..count {
         project.write("../exit", if n % 3 == 1 { "1" } else { "0" });
         if n % 4 == 2 {
             project.remove("../tried");
         }
-        let flags: &[&str] = if n % 2 == 0 { &["--subject", "S"] } else { &["--keep-going"] };
+        let flags: &[&str] = if n % 2 == 0 {
+            &["--subject", "S"]
+        } else {
+            &["--keep-going"]
+        };
         let _ = project.run(&[&["run", "--changed-none", "--progress", "none"], flags].concat());
     }
     for entry in std::fs::read_dir(project.path(".vplan/runs")).unwrap() {
@@ -84,15 +94,28 @@ struct Journal {
 
 impl Journal {
     fn new(bytes: Vec<u8>) -> Self {
-        let ends = bytes.iter().enumerate().filter(|(_, b)| **b == b'\n').map(|(i, _)| i + 1);
-        let ends: Vec<_> = std::iter::once(0).chain(ends).map(|end| (end, replay(&bytes[..end]))).collect();
+        let ends = bytes
+            .iter()
+            .enumerate()
+            .filter(|(_, b)| **b == b'\n')
+            .map(|(i, _)| i + 1);
+        let ends: Vec<_> = std::iter::once(0)
+            .chain(ends)
+            .map(|end| (end, replay(&bytes[..end])))
+            .collect();
         assert_eq!(ends.last().unwrap().1.bytes, bytes.len(), "it is whole");
         Self { bytes, ends }
     }
 
     /// What its whole lines before a byte say.
     fn before(&self, at: usize) -> &ReplayedRun {
-        &self.ends.iter().rev().find(|(end, _)| *end <= at).unwrap().1
+        &self
+            .ends
+            .iter()
+            .rev()
+            .find(|(end, _)| *end <= at)
+            .unwrap()
+            .1
     }
 
     fn whole(&self) -> &ReplayedRun {
@@ -104,8 +127,8 @@ fn passes(stands: Stands) -> bool {
     matches!(stands, Stands::Ended(status, _) if status.is_pass())
 }
 
-/// A journal that ends anywhere says what its whole lines say. One with a damaged line says what stands before it, or, where the
-/// line can still be read, nothing better than it did.
+/// A journal that ends anywhere says what its whole lines say. One with a damaged line says what
+/// stands before it, or, where the line can still be read, nothing better than it did.
 #[test]
 fn journals() {
     let mut sweep = Sweep::new("faults::storage::damage::journals", 6_000, 589_824);
@@ -114,15 +137,25 @@ fn journals() {
     let mut count = if sweep.whole() { 28 } else { 3 };
     loop {
         let (_project, runs) = runs(count);
-        journals.extend(runs.iter().map(|run| Journal::new(std::fs::read(run.join("events.jsonl")).unwrap())));
+        journals.extend(
+            runs.iter()
+                .map(|run| Journal::new(std::fs::read(run.join("events.jsonl")).unwrap())),
+        );
         let bytes: usize = journals.iter().map(|j| j.bytes.len()).sum();
         if !sweep.whole() || bytes >= BYTES {
             break;
         }
         count = 5;
     }
-    assert!(journals.iter().any(|j| j.whole().is_pass()) && journals.iter().any(|j| !j.whole().is_pass()));
-    let all = if sweep.whole() { BYTES } else { journals.iter().map(|j| j.bytes.len()).sum() };
+    assert!(
+        journals.iter().any(|j| j.whole().is_pass())
+            && journals.iter().any(|j| !j.whole().is_pass())
+    );
+    let all = if sweep.whole() {
+        BYTES
+    } else {
+        journals.iter().map(|j| j.bytes.len()).sum()
+    };
     while let Some(case) = sweep.next() {
         let (mut damage, mut of) = (Damage::nth(case.number, all), 0);
         loop {
@@ -146,17 +179,28 @@ fn journals() {
                     assert_eq!(&found, before, "{damage:?} of the journal {of}");
                     sweep.count("flips that end it", 1);
                 } else {
-                    assert!(found.bytes > before.bytes, "{damage:?}: what stands before it is there");
+                    assert!(
+                        found.bytes > before.bytes,
+                        "{damage:?}: what stands before it is there"
+                    );
                     sweep.count("flips that can still be read", 1);
                 }
                 let whole = journal.whole();
-                assert!(!found.is_pass() || whole.is_pass(), "{damage:?} makes it a pass");
+                assert!(
+                    !found.is_pass() || whole.is_pass(),
+                    "{damage:?} makes it a pass"
+                );
                 if let End::Finished { exit_code: 0, .. } = found.end {
-                    assert!(matches!(whole.end, End::Finished { exit_code: 0, .. }), "{damage:?} makes it exit 0");
+                    assert!(
+                        matches!(whole.end, End::Finished { exit_code: 0, .. }),
+                        "{damage:?} makes it exit 0"
+                    );
                 }
                 for step in &found.steps {
                     let known = whole.steps.iter().find(|s| s.id == step.id);
-                    let better = found.is_pass() && passes(step.stands) && known.is_some_and(|k| !passes(k.stands));
+                    let better = found.is_pass()
+                        && passes(step.stands)
+                        && known.is_some_and(|k| !passes(k.stands));
                     assert!(!better, "{damage:?} makes {} pass", step.id);
                 }
             }
@@ -204,7 +248,9 @@ fn same_plan(found: Option<Plan>, whole: &Plan) -> Result<Reads, String> {
 fn a_lock() -> Lock {
     let mut lock = Lock::default();
     for (i, path) in ["a.vplan", "deep/b.vplan"].into_iter().enumerate() {
-        let origin = format!("git+https://example.org/x{i}.git?rev=0123456789abcdef0123456789abcdef01234567#{path}");
+        let origin = format!(
+            "git+https://example.org/x{i}.git?rev=0123456789abcdef0123456789abcdef01234567#{path}"
+        );
         lock.pin(PinnedImport {
             origin: GitOrigin::parse(&origin).unwrap(),
             digest: Digest::of(path.as_bytes()),
@@ -232,26 +278,48 @@ fn papers() -> Vec<Paper> {
         let file = |name: &str| std::fs::read(run.join(name)).unwrap();
         let journal = replay(&file("events.jsonl"));
         let plan = document::from_json(&String::from_utf8(file("plan.json")).unwrap()).unwrap();
-        let whole = merge::read("report.json", &file("report.json")).unwrap().report;
+        let whole = merge::read("report.json", &file("report.json"))
+            .unwrap()
+            .report;
         let of = plan.clone();
         add(
             "report",
             file("report.json"),
             Box::new(move |bytes| {
-                let Ok(found) = merge::read("report.json", bytes) else { return Ok(Reads::Refuses) };
+                let Ok(found) = merge::read("report.json", bytes) else {
+                    return Ok(Reads::Refuses);
+                };
                 let found = found.report;
                 if found == whole {
                     return Ok(Reads::Same);
                 }
-                if audit(&found, Some(&of), Some(&journal)).iter().any(|a| a.holds == Holds::No) {
+                if audit(&found, Some(&of), Some(&journal))
+                    .iter()
+                    .any(|a| a.holds == Holds::No)
+                {
                     return Ok(Reads::Refuses);
                 }
                 // What nothing else says may be another; not what was found.
                 let essence = |r: &vplan::run::report::Report| {
-                    let steps: Vec<_> = r.steps.iter().map(|s| (s.id.clone(), s.command.clone(), s.status)).collect();
-                    (r.verdict, r.coverage, r.exit_code, r.run_id.clone(), r.plan_digest.clone(), steps)
+                    let steps: Vec<_> = r
+                        .steps
+                        .iter()
+                        .map(|s| (s.id.clone(), s.command.clone(), s.status))
+                        .collect();
+                    (
+                        r.verdict,
+                        r.coverage,
+                        r.exit_code,
+                        r.run_id.clone(),
+                        r.plan_digest.clone(),
+                        steps,
+                    )
                 };
-                if essence(&found) == essence(&whole) { Ok(Reads::Same) } else { Err(format!("{:?}", essence(&found))) }
+                if essence(&found) == essence(&whole) {
+                    Ok(Reads::Same)
+                } else {
+                    Err(format!("{:?}", essence(&found)))
+                }
             }),
         );
         let whole = plan.clone();
@@ -259,16 +327,29 @@ fn papers() -> Vec<Paper> {
             "plan of a run",
             file("plan.json"),
             Box::new(move |bytes| {
-                same_plan(std::str::from_utf8(bytes).ok().and_then(|t| document::from_json(t).ok()), &whole)
+                same_plan(
+                    std::str::from_utf8(bytes)
+                        .ok()
+                        .and_then(|t| document::from_json(t).ok()),
+                    &whole,
+                )
             }),
         );
-        for (name, form) in [("plan file in JSON", Form::Json), ("plan file in KDL", Form::Kdl)] {
+        for (name, form) in [
+            ("plan file in JSON", Form::Json),
+            ("plan file in KDL", Form::Kdl),
+        ] {
             let whole = plan.clone();
             add(
                 name,
                 form.write(&plan).into_bytes(),
                 Box::new(move |bytes| {
-                    same_plan(std::str::from_utf8(bytes).ok().and_then(|t| form.read(t).ok()), &whole)
+                    same_plan(
+                        std::str::from_utf8(bytes)
+                            .ok()
+                            .and_then(|t| form.read(t).ok()),
+                        &whole,
+                    )
                 }),
             );
         }
@@ -278,7 +359,9 @@ fn papers() -> Vec<Paper> {
         "lock",
         lock::encode(&whole).into_bytes(),
         Box::new(move |bytes| {
-            let Ok(text) = std::str::from_utf8(bytes) else { return Ok(Reads::Refuses) };
+            let Ok(text) = std::str::from_utf8(bytes) else {
+                return Ok(Reads::Refuses);
+            };
             let (found, diagnostics) = lock::decode(text, SourceId::default());
             let part = found.imports.iter().all(|i| whole.imports.contains(i))
                 && found.proposals.iter().all(|p| whole.proposals.contains(p));
@@ -294,11 +377,19 @@ fn papers() -> Vec<Paper> {
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
         if name == "ledger.json" {
             let whole = ledger::decode(&bytes).unwrap();
-            add("ledger", bytes, Box::new(move |bytes| same_or(ledger::decode(bytes).ok(), &whole)));
+            add(
+                "ledger",
+                bytes,
+                Box::new(move |bytes| same_or(ledger::decode(bytes).ok(), &whole)),
+            );
         } else if name.len() == 64 {
             let key: Digest = format!("sha256:{name}").parse().unwrap();
             let whole = Pass::decode(&key, &bytes).unwrap();
-            add("kept pass", bytes, Box::new(move |bytes| same_or(Pass::decode(&key, bytes), &whole)));
+            add(
+                "kept pass",
+                bytes,
+                Box::new(move |bytes| same_or(Pass::decode(&key, bytes), &whole)),
+            );
         }
     }
     let mut stats = vplan::effect::reuse::stats::Stats::default();
@@ -311,7 +402,10 @@ fn papers() -> Vec<Paper> {
         stats.encode(),
         Box::new(move |bytes| {
             let found = vplan::effect::reuse::stats::Stats::decode(bytes.to_vec());
-            same_or(Some(found).filter(|f| !f.is_empty()).map(|f| f.encode()), &whole)
+            same_or(
+                Some(found).filter(|f| !f.is_empty()).map(|f| f.encode()),
+                &whole,
+            )
         }),
     );
     papers
@@ -320,9 +414,21 @@ fn papers() -> Vec<Paper> {
 /// Whatever else vplan writes and reads again: damage is found, or means nothing.
 #[test]
 fn papers_of_all_kinds() {
-    let mut sweep = Sweep::new("faults::storage::damage::papers_of_all_kinds", 4_000, 400_000);
+    let mut sweep = Sweep::new(
+        "faults::storage::damage::papers_of_all_kinds",
+        4_000,
+        400_000,
+    );
     let papers = papers();
-    for kind in ["report", "plan of a run", "plan file in JSON", "plan file in KDL", "lock", "ledger", "kept pass"] {
+    for kind in [
+        "report",
+        "plan of a run",
+        "plan file in JSON",
+        "plan file in KDL",
+        "lock",
+        "ledger",
+        "kept pass",
+    ] {
         assert!(papers.iter().any(|p| p.name == kind), "there is no {kind}");
     }
     let bytes: usize = papers.iter().map(|p| p.bytes.len()).sum();
@@ -342,12 +448,21 @@ fn papers_of_all_kinds() {
         }
         let paper = &papers[of];
         let read = (paper.read)(&damage.of(&paper.bytes));
-        let read = read.unwrap_or_else(|found| panic!("{} with {damage:?} means something else: {found}", paper.name));
+        let read = read.unwrap_or_else(|found| {
+            panic!(
+                "{} with {damage:?} means something else: {found}",
+                paper.name
+            )
+        });
         match read {
             Reads::Refuses => sweep.count("found to be damaged", 1),
             Reads::Same => sweep.count("means the same", 1),
             Reads::Less => {
-                assert!(paper.name == "lock", "{} with {damage:?} says less", paper.name);
+                assert!(
+                    paper.name == "lock",
+                    "{} with {damage:?} says less",
+                    paper.name
+                );
                 sweep.count("says less", 1);
             }
         }

@@ -1,6 +1,8 @@
 //! What if there is no space left, no file can be made, or none may grow?
 
-use super::{DISK, DOCUMENTED, Left, Mount, holds, left, looked_at, must, started, tidy, vplan, with_disks};
+use super::{
+    DISK, DOCUMENTED, Left, Mount, holds, left, looked_at, must, started, tidy, vplan, with_disks,
+};
 use crate::faults::sweep::{Case, Sweep};
 use crate::support::Project;
 use crate::support::process::Bounded as _;
@@ -10,17 +12,25 @@ use std::time::Duration;
 use vplan::effect::ledger::LedgerFile;
 use vplan::effect::state_dir::StateDir;
 
-/// Steps that write much, a step that fills the disk, many small steps. Each leaves a mark outside of the disk.
+/// Steps that write much, a step that fills the disk, many small steps. Each leaves a mark outside
+/// of the disk.
 fn contracts() -> [String; 3] {
     let step = |id: &str, command: &str| {
         format!("check {id} {{\n  shell touch ../marks/{id}; {command}\n  inputs \"src\"\n}}\n")
     };
     let mut all = [const { String::new() }; 3];
     for i in 0..5 {
-        all[0] += &step(&format!("loud{i}"), "head -c 20000 /dev/zero | tr '\\\\0' x");
+        all[0] += &step(
+            &format!("loud{i}"),
+            "head -c 20000 /dev/zero | tr '\\\\0' x",
+        );
         all[1] += &step(
             &format!("small{i}"),
-            if i == 2 { "test ! -e ../fills || cat /dev/zero >/mnt/fill 2>/dev/null; true" } else { "echo hi" },
+            if i == 2 {
+                "test ! -e ../fills || cat /dev/zero >/mnt/fill 2>/dev/null; true"
+            } else {
+                "echo hi"
+            },
         );
     }
     for i in 0..40 {
@@ -40,7 +50,9 @@ impl Setup {
             project.mkdir("../marks");
             project
         };
-        Self { projects: contracts().iter().map(project).collect() }
+        Self {
+            projects: contracts().iter().map(project).collect(),
+        }
     }
 }
 
@@ -58,7 +70,16 @@ fn begin_anew(project: &Project, fills: bool) {
     }
 }
 
-const RUN: [&str; 8] = ["run", "--changed-none", "--progress", "none", "--events", "-", "--records", "/mnt/records"];
+const RUN: [&str; 8] = [
+    "run",
+    "--changed-none",
+    "--progress",
+    "none",
+    "--events",
+    "-",
+    "--records",
+    "/mnt/records",
+];
 const LEDGER: [&str; 4] = ["--subject", "S", "--state-dir", "/mnt/state"];
 
 /// How many rounds the ledger on the disk knows, and how often its subject is confirmed.
@@ -68,7 +89,10 @@ fn rounds(project: &Project) -> (u64, u32) {
     }
     let place = StateDir::open(Path::new("/mnt/state"), &project.root()).unwrap();
     let ledger = LedgerFile::new(place).read().expect("the ledger is whole");
-    (ledger.rounds, ledger.subjects.first().map_or(0, |s| s.counter))
+    (
+        ledger.rounds,
+        ledger.subjects.first().map_or(0, |s| s.counter),
+    )
 }
 
 /// One run on a disk that does not suffice, and one after that is mended.
@@ -76,8 +100,17 @@ fn suffer(sweep: &mut Sweep, case: &mut Case, setup: &Setup, limit: &[&str], hea
     let project = case.one_of(&setup.projects);
     begin_anew(project, true);
     let with_ledger = case.below(2) == 0;
-    let own_state: String = project.parent().join("home/state").to_str().unwrap().to_owned();
-    let ledger: &[&str] = if with_ledger { &LEDGER } else { &["--state-dir", &own_state, "--no-cache"] };
+    let own_state: String = project
+        .parent()
+        .join("home/state")
+        .to_str()
+        .unwrap()
+        .to_owned();
+    let ledger: &[&str] = if with_ledger {
+        &LEDGER
+    } else {
+        &["--state-dir", &own_state, "--no-cache"]
+    };
     let args = [&RUN[..], ledger].concat();
     let ran = vplan(project, limit, &args);
     let found = left(Path::new("/mnt/records"));
@@ -93,8 +126,15 @@ fn suffer(sweep: &mut Sweep, case: &mut Case, setup: &Setup, limit: &[&str], hea
     if with_ledger {
         // What the ledger says was confirmed, was.
         let passed = found.as_ref().is_some_and(|left: &Left| left.run.is_pass());
-        assert!(known.1 == 0 || passed || exit == 44, "{known:?}: {}", ran.err);
-        assert!(exit != 0 || known == (1, 1), "exit 0, and the ledger says {known:?}");
+        assert!(
+            known.1 == 0 || passed || exit == 44,
+            "{known:?}: {}",
+            ran.err
+        );
+        assert!(
+            exit != 0 || known == (1, 1),
+            "exit 0, and the ledger says {known:?}"
+        );
     }
     let _ = std::fs::remove_file("/mnt/fill");
     heal();
@@ -112,74 +152,128 @@ fn suffer(sweep: &mut Sweep, case: &mut Case, setup: &Setup, limit: &[&str], hea
 /// FI-6: a disk of 4 KiB to 260 KiB, in the steps in which such a disk can be had.
 #[test]
 fn tiny_disks() {
-    let Some(mut sweep) = with_disks("faults::storage::full::tiny_disks", 5, 195) else { return };
+    let Some(mut sweep) = with_disks("faults::storage::full::tiny_disks", 5, 195) else {
+        return;
+    };
     let setup = Setup::new();
     while let Some(mut case) = sweep.next() {
-        let pages = if sweep.whole() { case.number % 65 } else { 14 + case.below(18) };
+        let pages = if sweep.whole() {
+            case.number % 65
+        } else {
+            14 + case.below(18)
+        };
         let _disk = Mount::memory(&format!("size={}k", 4 * (pages + 1)));
-        suffer(&mut sweep, &mut case, &setup, &[], &|| drop(must("mount", &["-o", "remount,size=8m", DISK])));
+        suffer(&mut sweep, &mut case, &setup, &[], &|| {
+            drop(must("mount", &["-o", "remount,size=8m", DISK]))
+        });
         case.held();
     }
-    assert!(sweep.seen("exit 5") + sweep.seen("exit 44") > 0, "no disk was too small");
+    assert!(
+        sweep.seen("exit 5") + sweep.seen("exit 44") > 0,
+        "no disk was too small"
+    );
 }
 
 /// FI-7: a disk on which few files can be made.
 #[test]
 fn no_inodes() {
-    let Some(mut sweep) = with_disks("faults::storage::full::no_inodes", 4, 80) else { return };
+    let Some(mut sweep) = with_disks("faults::storage::full::no_inodes", 4, 80) else {
+        return;
+    };
     let setup = Setup::new();
     while let Some(mut case) = sweep.next() {
-        let inodes = if sweep.whole() { 2 + case.number % 40 } else { 2 + case.below(20) };
+        let inodes = if sweep.whole() {
+            2 + case.number % 40
+        } else {
+            2 + case.below(20)
+        };
         let _disk = Mount::memory(&format!("nr_inodes={inodes}"));
-        suffer(&mut sweep, &mut case, &setup, &[], &|| drop(must("mount", &["-o", "remount,nr_inodes=1000", DISK])));
+        suffer(&mut sweep, &mut case, &setup, &[], &|| {
+            drop(must("mount", &["-o", "remount,nr_inodes=1000", DISK]))
+        });
         case.held();
     }
-    assert!(sweep.seen("exit 5") + sweep.seen("exit 44") > 0, "no disk had too few");
+    assert!(
+        sweep.seen("exit 5") + sweep.seen("exit 44") > 0,
+        "no disk had too few"
+    );
 }
 
 /// FI-8: a full ext4, where space is given out when it is written and not when it is asked for.
 #[test]
 fn a_full_ext4() {
-    let Some(mut sweep) = with_disks("faults::storage::full::a_full_ext4", 3, 80) else { return };
+    let Some(mut sweep) = with_disks("faults::storage::full::a_full_ext4", 3, 80) else {
+        return;
+    };
     let setup = Setup::new();
     let dir = tempfile::tempdir().unwrap();
     let image = dir.path().join("image");
     let image = image.to_str().unwrap();
     while let Some(mut case) = sweep.next() {
-        std::fs::File::create(image).unwrap().set_len(8 << 20).unwrap();
+        std::fs::File::create(image)
+            .unwrap()
+            .set_len(8 << 20)
+            .unwrap();
         must("mkfs.ext4", &["-q", "-F", "-m", "0", image]);
         let _disk = Mount::new(Path::new(DISK), &["-o", "loop", image]);
-        let free: u64 = must("stat", &["-f", "-c", "%a", DISK]).parse::<u64>().unwrap()
-            * must("stat", &["-f", "-c", "%S", DISK]).parse::<u64>().unwrap()
+        let free: u64 = must("stat", &["-f", "-c", "%a", DISK])
+            .parse::<u64>()
+            .unwrap()
+            * must("stat", &["-f", "-c", "%S", DISK])
+                .parse::<u64>()
+                .unwrap()
             / 1024;
         let leave = case.below(200);
-        must("fallocate", &["-l", &format!("{}k", free.saturating_sub(leave)), "/mnt/fill2"]);
-        suffer(&mut sweep, &mut case, &setup, &[], &|| std::fs::remove_file("/mnt/fill2").unwrap());
+        must(
+            "fallocate",
+            &[
+                "-l",
+                &format!("{}k", free.saturating_sub(leave)),
+                "/mnt/fill2",
+            ],
+        );
+        suffer(&mut sweep, &mut case, &setup, &[], &|| {
+            std::fs::remove_file("/mnt/fill2").unwrap()
+        });
         case.held();
     }
-    assert!(sweep.seen("exit 5") + sweep.seen("exit 44") > 0, "no disk was full");
+    assert!(
+        sweep.seen("exit 5") + sweep.seen("exit 44") > 0,
+        "no disk was full"
+    );
 }
 
 /// FI-9: no file may grow beyond a size, to the byte.
 #[test]
 fn a_limit_on_file_sizes() {
-    let Some(mut sweep) = with_disks("faults::storage::full::a_limit_on_file_sizes", 5, 200) else { return };
+    let Some(mut sweep) = with_disks("faults::storage::full::a_limit_on_file_sizes", 5, 200) else {
+        return;
+    };
     let setup = Setup::new();
     while let Some(mut case) = sweep.next() {
         let _disk = Mount::memory("size=16m");
-        let most = if case.below(4) == 0 { case.below(600) } else { case.below(24_000) };
+        let most = if case.below(4) == 0 {
+            case.below(600)
+        } else {
+            case.below(24_000)
+        };
         let limit = format!("--fsize={most}");
         suffer(&mut sweep, &mut case, &setup, &["prlimit", &limit], &|| ());
         case.held();
     }
-    assert!(sweep.seen("exit 5") + sweep.seen("exit 44") > 0, "no limit was too low");
+    assert!(
+        sweep.seen("exit 5") + sweep.seen("exit 44") > 0,
+        "no limit was too low"
+    );
 }
 
-/// FI-50: killed while the disk is full, or on the way there; and what another one makes of the torn record while the disk
-/// does not answer.
+/// FI-50: killed while the disk is full, or on the way there; and what another one makes of the
+/// torn record while the disk does not answer.
 #[test]
 fn killed_on_a_full_disk() {
-    let Some(mut sweep) = with_disks("faults::storage::full::killed_on_a_full_disk", 4, 120) else { return };
+    let Some(mut sweep) = with_disks("faults::storage::full::killed_on_a_full_disk", 4, 120) else {
+        return;
+    };
     let setup = Setup::new();
     let strace = crate::support::tree::is_there("strace");
     while let Some(mut case) = sweep.next() {
@@ -208,7 +302,10 @@ fn killed_on_a_full_disk() {
             for line in vplan::run::journal::lines(&told) {
                 if matches!(line.entry, vplan::run::journal::Entry::StepFinished { .. }) {
                     let kept: Vec<_> = vplan::run::journal::lines(&found.events).collect();
-                    assert!(kept.contains(&line) || kept.len() < usize::try_from(line.seq).unwrap(), "{line:?}");
+                    assert!(
+                        kept.contains(&line) || kept.len() < usize::try_from(line.seq).unwrap(),
+                        "{line:?}"
+                    );
                     sweep.count("ends that were told", 1);
                 }
             }
@@ -217,10 +314,19 @@ fn killed_on_a_full_disk() {
         looked_at(project, "/mnt/records");
         if let Some(found) = found.filter(|_| strace) {
             // A record with a torn end, and a disk that fails when it is looked at, or taken away.
-            let file = std::fs::File::options().append(true).open(found.folder.join("events.jsonl")).unwrap();
-            file.set_len(case.below(found.events.len() as u64 + 1)).unwrap();
+            let file = std::fs::File::options()
+                .append(true)
+                .open(found.folder.join("events.jsonl"))
+                .unwrap();
+            file.set_len(case.below(found.events.len() as u64 + 1))
+                .unwrap();
             let before = super::files(Path::new("/mnt/records"));
-            for command in [&["status"][..], &["report"], &["runs"], &["gc", "--keep", "0"]] {
+            for command in [
+                &["status"][..],
+                &["report"],
+                &["runs"],
+                &["gc", "--keep", "0"],
+            ] {
                 let call = *case.one_of(&[
                     "openat",
                     "read",
@@ -230,18 +336,38 @@ fn killed_on_a_full_disk() {
                     "renameat,unlinkat",
                 ]);
                 let error = *case.one_of(&["EIO", "ENOSPC", "EACCES", "ENOMEM"]);
-                let when = 1 + case.below(if call == "openat" || call == "read" { 60 } else { 6 });
+                let when = 1 + case.below(if call == "openat" || call == "read" {
+                    60
+                } else {
+                    6
+                });
                 let inject = format!("inject={call}:error={error}:when={when}");
                 let limit = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", &inject];
-                let ran = vplan(project, &limit, &[command, &["--records", "/mnt/records"]].concat());
+                let ran = vplan(
+                    project,
+                    &limit,
+                    &[command, &["--records", "/mnt/records"]].concat(),
+                );
                 let exit = ran.exit.unwrap_or(-1);
                 // A program whose libraries cannot be loaded has not begun.
                 let begun = !ran.err.contains("error while loading shared libraries");
-                assert!(!begun || exit == 1 || DOCUMENTED.contains(&exit), "{command:?} {inject}: {exit} {}", ran.err);
-                assert!(!ran.err.contains("vplan::internal"), "{command:?} {inject}: {}", ran.err);
+                assert!(
+                    !begun || exit == 1 || DOCUMENTED.contains(&exit),
+                    "{command:?} {inject}: {exit} {}",
+                    ran.err
+                );
+                assert!(
+                    !ran.err.contains("vplan::internal"),
+                    "{command:?} {inject}: {}",
+                    ran.err
+                );
                 sweep.count("looks at a failing disk", 1);
                 if command[0] != "gc" {
-                    assert_eq!(super::files(Path::new("/mnt/records")), before, "{command:?} changes nothing");
+                    assert_eq!(
+                        super::files(Path::new("/mnt/records")),
+                        before,
+                        "{command:?} changes nothing"
+                    );
                 }
             }
         }
@@ -250,7 +376,9 @@ fn killed_on_a_full_disk() {
         begin_anew(project, false);
         let again = vplan(project, &[], &args);
         assert_eq!(again.exit, Some(0), "the next run: {}", again.err);
-        project.run(&["gc", "--keep", "0", "--records", "/mnt/records"]).exits(0);
+        project
+            .run(&["gc", "--keep", "0", "--records", "/mnt/records"])
+            .exits(0);
         let runs = std::fs::read_dir("/mnt/records/runs").unwrap().count();
         assert_eq!(runs, 0, "all is gone that is to go");
         case.held();

@@ -1,8 +1,9 @@
 //! What if writes that nobody has made sure of come late, in another order, in part, or never?
 //!
-//! FI-13. The real program is traced. From what it wrote, renamed and synced, each state is made that a disk may be found in
-//! when the power goes at any point: of the bytes of a file those that were synced, and of the others any sectors; of the names
-//! in a directory those that were synced, and of the changes since then any. Then vplan's readers read what is left.
+//! FI-13. The real program is traced. From what it wrote, renamed and synced, each state is made
+//! that a disk may be found in when the power goes at any point: of the bytes of a file those that
+//! were synced, and of the others any sectors; of the names in a directory those that were synced,
+//! and of the changes since then any. Then vplan's readers read what is left.
 
 use super::files;
 use crate::faults::sweep::{Case, Sweep};
@@ -58,7 +59,10 @@ struct Trace {
 }
 
 fn unhex(text: &str) -> Vec<u8> {
-    text.split("\\x").skip(1).map(|hex| u8::from_str_radix(&hex[..2], 16).unwrap()).collect()
+    text.split("\\x")
+        .skip(1)
+        .map(|hex| u8::from_str_radix(&hex[..2], 16).unwrap())
+        .collect()
 }
 
 fn path_of(text: &str) -> PathBuf {
@@ -76,8 +80,18 @@ impl<'a> Call<'a> {
     fn parse(text: &'a str) -> Option<Self> {
         let (name, rest) = text.split_once('(')?;
         let (arguments, result) = rest.rsplit_once(") ")?;
-        let result = result.trim_start().strip_prefix("= ")?.split([' ', '<']).next()?.parse().ok()?;
-        Some(Self { name, arguments: arguments.split(", ").collect(), result })
+        let result = result
+            .trim_start()
+            .strip_prefix("= ")?
+            .split([' ', '<'])
+            .next()?
+            .parse()
+            .ok()?;
+        Some(Self {
+            name,
+            arguments: arguments.split(", ").collect(),
+            result,
+        })
     }
 
     /// The path behind a descriptor.
@@ -88,14 +102,21 @@ impl<'a> Call<'a> {
 
     /// A path, relative to a descriptor.
     fn path(&self, at: usize) -> Option<PathBuf> {
-        Some(self.descriptor(at)?.join(path_of(self.arguments.get(at + 1)?)))
+        Some(
+            self.descriptor(at)?
+                .join(path_of(self.arguments.get(at + 1)?)),
+        )
     }
 }
 
 impl Trace {
-    /// Traces a command of vplan. `root`: whose content is looked at; `told`: a file in it that somebody reads.
+    /// Traces a command of vplan. `root`: whose content is looked at; `told`: a file in it that
+    /// somebody reads.
     fn of(project: &Project, root: &Path, told: &str, args: &[&str]) -> Option<Self> {
-        let mut trace = Self { names: vec![BTreeMap::new()], ..Self::default() };
+        let mut trace = Self {
+            names: vec![BTreeMap::new()],
+            ..Self::default()
+        };
         for (path, content) in files(root) {
             let folder = trace.known_folder(path.parent().unwrap());
             trace.before.push(content);
@@ -107,21 +128,40 @@ impl Trace {
         let out = project.parent().join("trace");
         let calls = "trace=openat,write,pwrite64,fsync,fdatasync,rename,renameat,renameat2,linkat,mkdir,mkdirat,unlink,\
                      unlinkat,ftruncate";
-        let limit = ["strace", "-f", "-y", "-xx", "-s", "10000000", "-o", out.to_str().unwrap(), "-e", calls];
+        let limit = [
+            "strace",
+            "-f",
+            "-y",
+            "-xx",
+            "-s",
+            "10000000",
+            "-o",
+            out.to_str().unwrap(),
+            "-e",
+            calls,
+        ];
         let ran = super::vplan(project, &limit, args);
-        if ran.exit.is_none_or(|exit| !super::DOCUMENTED.contains(&exit)) {
+        if ran
+            .exit
+            .is_none_or(|exit| !super::DOCUMENTED.contains(&exit))
+        {
             return None;
         }
         let text = std::fs::read_to_string(&out).unwrap();
         let mut unfinished: BTreeMap<&str, (&str, usize)> = BTreeMap::new();
         for line in text.lines() {
-            let Some((pid, rest)) = line.split_once(' ') else { continue };
+            let Some((pid, rest)) = line.split_once(' ') else {
+                continue;
+            };
             let rest = rest.trim_start();
             if let Some(begun) = rest.strip_suffix(" <unfinished ...>") {
                 unfinished.insert(pid, (begun, trace.did.len()));
                 continue;
             }
-            let (whole, begun) = match rest.strip_prefix("<... ").and_then(|r| r.split_once(" resumed>")) {
+            let (whole, begun) = match rest
+                .strip_prefix("<... ")
+                .and_then(|r| r.split_once(" resumed>"))
+            {
                 Some((_, end)) => {
                     let (text, begun) = unfinished.remove(pid).unwrap_or_default();
                     (format!("{text}{end}"), begun)
@@ -132,7 +172,11 @@ impl Trace {
                 trace.take(root, told, &call, begun);
             }
         }
-        assert!(trace.did.len() > 3, "nothing was traced:\n{}", &text[..text.len().min(2000)]);
+        assert!(
+            trace.did.len() > 3,
+            "nothing was traced:\n{}",
+            &text[..text.len().min(2000)]
+        );
         Some(trace)
     }
 
@@ -157,7 +201,9 @@ impl Trace {
     fn find(&self, root: &Path, path: &Path) -> Option<Node> {
         let mut at = Node::Folder(0);
         for name in path.strip_prefix(root).ok()?.iter() {
-            let Node::Folder(folder) = at else { return None };
+            let Node::Folder(folder) = at else {
+                return None;
+            };
             at = *self.folders[folder].get(name.to_str()?)?;
         }
         Some(at)
@@ -172,7 +218,9 @@ impl Trace {
     }
 
     fn make(&mut self, root: &Path, path: &Path, folder: bool) {
-        let Some((at, name)) = self.place(root, path) else { return };
+        let Some((at, name)) = self.place(root, path) else {
+            return;
+        };
         let node = if folder {
             self.names.push(BTreeMap::new());
             self.folders.push(BTreeMap::new());
@@ -206,8 +254,12 @@ impl Trace {
                 self.make(root, &path, true);
             }
             "write" => {
-                let Some(Node::File(file)) = call.descriptor(0).and_then(|p| self.find(root, &p)) else { return };
-                let bytes = unhex(call.arguments[1])[..usize::try_from(call.result).unwrap()].to_vec();
+                let Some(Node::File(file)) = call.descriptor(0).and_then(|p| self.find(root, &p))
+                else {
+                    return;
+                };
+                let bytes =
+                    unhex(call.arguments[1])[..usize::try_from(call.result).unwrap()].to_vec();
                 if call.descriptor(0).is_some_and(|p| p.ends_with(told)) {
                     self.did.push(Did::Tell(bytes));
                 } else {
@@ -216,9 +268,15 @@ impl Trace {
                     self.did.push(Did::Write(file, at, bytes));
                 }
             }
-            "pwrite64" => assert!(call.descriptor(0).is_none_or(|p| !p.starts_with(root)), "not known here"),
+            "pwrite64" => assert!(
+                call.descriptor(0).is_none_or(|p| !p.starts_with(root)),
+                "not known here"
+            ),
             "ftruncate" => {
-                let Some(Node::File(file)) = call.descriptor(0).and_then(|p| self.find(root, &p)) else { return };
+                let Some(Node::File(file)) = call.descriptor(0).and_then(|p| self.find(root, &p))
+                else {
+                    return;
+                };
                 self.files[file] = call.arguments[1].parse().unwrap();
                 self.did.push(Did::Truncate(file, self.files[file]));
             }
@@ -232,7 +290,9 @@ impl Trace {
                     "rename" => (path_of(call.arguments[0]), path_of(call.arguments[1])),
                     _ => (call.path(0).unwrap(), call.path(2).unwrap()),
                 };
-                let Some(node) = self.find(root, &from) else { return };
+                let Some(node) = self.find(root, &from) else {
+                    return;
+                };
                 let (at, from) = self.place(root, &from).unwrap();
                 let (same, to) = self.place(root, &to).unwrap();
                 assert_eq!(at, same, "all renames are within one folder");
@@ -241,14 +301,26 @@ impl Trace {
                 self.did.push(Did::Names(at, Name::Moves(from, to, node)));
             }
             "linkat" => {
-                let (Some(from), Some(to)) = (call.path(0), call.path(2)) else { return };
-                let (Some(node), Some((at, name))) = (self.find(root, &from), self.place(root, &to)) else { return };
+                let (Some(from), Some(to)) = (call.path(0), call.path(2)) else {
+                    return;
+                };
+                let (Some(node), Some((at, name))) =
+                    (self.find(root, &from), self.place(root, &to))
+                else {
+                    return;
+                };
                 self.folders[at].insert(name.clone(), node);
                 self.did.push(Did::Names(at, Name::Is(name, node)));
             }
             "unlink" | "unlinkat" => {
-                let path = if call.name == "unlink" { Some(path_of(call.arguments[0])) } else { call.path(0) };
-                let Some((at, name)) = path.and_then(|p| self.place(root, &p)) else { return };
+                let path = if call.name == "unlink" {
+                    Some(path_of(call.arguments[0]))
+                } else {
+                    call.path(0)
+                };
+                let Some((at, name)) = path.and_then(|p| self.place(root, &p)) else {
+                    return;
+                };
                 if self.folders[at].remove(&name).is_some() {
                     self.did.push(Did::Names(at, Name::IsGone(name)));
                 }
@@ -257,9 +329,14 @@ impl Trace {
         }
     }
 
-    /// What is found when the power goes after so many calls; `survives` says of each thing that nobody has made sure of
-    /// whether it came to the disk.
-    fn cut(&self, calls: usize, case: &mut Case, survives: &dyn Fn(&mut Case) -> bool) -> BTreeMap<PathBuf, Vec<u8>> {
+    /// What is found when the power goes after so many calls; `survives` says of each thing that
+    /// nobody has made sure of whether it came to the disk.
+    fn cut(
+        &self,
+        calls: usize,
+        case: &mut Case,
+        survives: &dyn Fn(&mut Case) -> bool,
+    ) -> BTreeMap<PathBuf, Vec<u8>> {
         let mut contents = self.before.clone();
         let mut names = self.names.clone();
         let mut open_files: BTreeMap<usize, Vec<(usize, &Did)>> = BTreeMap::new();
@@ -269,14 +346,23 @@ impl Trace {
                 Did::Write(file, ..) | Did::Truncate(file, _) => {
                     open_files.entry(*file).or_default().push((number, did))
                 }
-                Did::Names(folder, name) => open_names.entry(*folder).or_default().push((number, name)),
+                Did::Names(folder, name) => {
+                    open_names.entry(*folder).or_default().push((number, name))
+                }
                 Did::SyncFile(file, begun) => {
-                    for (_, did) in open_files.entry(*file).or_default().extract_if(.., |(n, _)| *n < *begun) {
+                    for (_, did) in open_files
+                        .entry(*file)
+                        .or_default()
+                        .extract_if(.., |(n, _)| *n < *begun)
+                    {
                         apply(&mut contents[*file], did, case, &|_| true);
                     }
                 }
                 Did::SyncFolder(folder, begun) => {
-                    let synced = open_names.entry(*folder).or_default().extract_if(.., |(n, _)| *n < *begun);
+                    let synced = open_names
+                        .entry(*folder)
+                        .or_default()
+                        .extract_if(.., |(n, _)| *n < *begun);
                     synced.for_each(|(_, name)| rename(&mut names[*folder], name));
                 }
                 Did::Tell(_) => {}
@@ -296,8 +382,11 @@ impl Trace {
             match case.below(3) {
                 0 => content.resize(content.len().max(end), 0),
                 1 if content.len() > synced => {
-                    content
-                        .truncate(synced + usize::try_from(case.below((content.len() - synced) as u64 + 1)).unwrap());
+                    content.truncate(
+                        synced
+                            + usize::try_from(case.below((content.len() - synced) as u64 + 1))
+                                .unwrap(),
+                    );
                 }
                 _ => {}
             }
@@ -314,7 +403,9 @@ impl Trace {
         while let Some((path, folder)) = open.pop() {
             for (name, node) in &names[folder] {
                 match node {
-                    Node::File(file) => drop(found.insert(path.join(name), contents[*file].clone())),
+                    Node::File(file) => {
+                        drop(found.insert(path.join(name), contents[*file].clone()))
+                    }
                     Node::Folder(folder) => open.push((path.join(name), *folder)),
                 }
             }
@@ -324,8 +415,13 @@ impl Trace {
 
     /// What was told until then.
     fn told(&self, calls: usize) -> Vec<u8> {
-        let told =
-            self.did[..calls].iter().filter_map(|did| if let Did::Tell(bytes) = did { Some(bytes) } else { None });
+        let told = self.did[..calls].iter().filter_map(|did| {
+            if let Did::Tell(bytes) = did {
+                Some(bytes)
+            } else {
+                None
+            }
+        });
         told.flatten().copied().collect()
     }
 }
@@ -365,7 +461,9 @@ fn rename(names: &mut BTreeMap<String, Node>, change: &Name) {
 type Law = Box<dyn Fn(&BTreeMap<PathBuf, Vec<u8>>, &[u8], bool)>;
 
 fn one<'a>(all: &'a BTreeMap<PathBuf, Vec<u8>>, name: &str) -> Option<&'a Vec<u8>> {
-    all.iter().find(|(path, _)| path.file_name().is_some_and(|n| n == name)).map(|(_, content)| content)
+    all.iter()
+        .find(|(path, _)| path.file_name().is_some_and(|n| n == name))
+        .map(|(_, content)| content)
 }
 
 /// A ledger is the old one or the new one, and the new one for whoever was told.
@@ -373,11 +471,17 @@ fn ledger_law(
     before: &BTreeMap<PathBuf, Vec<u8>>,
     after: &BTreeMap<PathBuf, Vec<u8>>,
 ) -> impl Fn(&BTreeMap<PathBuf, Vec<u8>>, bool) + use<> {
-    let (old, new) = (one(before, "ledger.json").cloned(), one(after, "ledger.json").cloned());
+    let (old, new) = (
+        one(before, "ledger.json").cloned(),
+        one(after, "ledger.json").cloned(),
+    );
     assert!(new.is_some() && new != old);
     move |found, over| {
         let ledger = one(found, "ledger.json").cloned();
-        assert!(ledger == new || !over && ledger == old, "a ledger that nobody wrote: {ledger:?}");
+        assert!(
+            ledger == new || !over && ledger == old,
+            "a ledger that nobody wrote: {ledger:?}"
+        );
         assert!(ledger.is_none_or(|ledger| ledger::decode(&ledger).is_ok()));
     }
 }
@@ -395,25 +499,44 @@ fn run_law(before: &BTreeMap<PathBuf, Vec<u8>>, after: &BTreeMap<PathBuf, Vec<u8
         assert!(all.starts_with(&kept), "it says what was never written");
         assert!(!replay(journal).is_pass() || kept.len() == all.len());
         let known: Vec<Line> = lines(told).collect();
-        for line in known.iter().filter(|line| !matches!(line.entry, Entry::StepStarted { .. })) {
+        for line in known
+            .iter()
+            .filter(|line| !matches!(line.entry, Entry::StepStarted { .. }))
+        {
             assert!(kept.contains(line), "told, and not there: {line:?}");
         }
         for name in ["report.json", "plan.json"] {
             let path = folder.join(name);
-            assert!(found.get(&path).is_none_or(|content| *content == after[&path]), "{name} is not whole");
+            assert!(
+                found
+                    .get(&path)
+                    .is_none_or(|content| *content == after[&path]),
+                "{name} is not whole"
+            );
         }
-        let ended = known.iter().any(|line| matches!(line.entry, Entry::RunFinished { .. }));
-        assert!(!(ended || over) || found.contains_key(&folder.join("report.json")), "there is no report");
+        let ended = known
+            .iter()
+            .any(|line| matches!(line.entry, Entry::RunFinished { .. }));
+        assert!(
+            !(ended || over) || found.contains_key(&folder.join("report.json")),
+            "there is no report"
+        );
         of_ledger(found, ended || over);
         for (path, content) in found {
             let name = path.file_name().unwrap().to_str().unwrap();
             if name == ".gitignore" {
-                assert!(content.is_empty() || content == b"*\n" || !over, "{content:?}");
+                assert!(
+                    content.is_empty() || content == b"*\n" || !over,
+                    "{content:?}"
+                );
             }
             if name.len() == 64 && path.parent().is_some_and(|p| p.ends_with("results")) {
                 let key: Digest = format!("sha256:{name}").parse().unwrap();
                 let pass = Pass::decode(&key, content);
-                assert!(pass.is_none() || after.get(path) == Some(content), "a pass that nobody wrote");
+                assert!(
+                    pass.is_none() || after.get(path) == Some(content),
+                    "a pass that nobody wrote"
+                );
             }
         }
     })
@@ -430,7 +553,10 @@ fn lock_law(before: &BTreeMap<PathBuf, Vec<u8>>, after: &BTreeMap<PathBuf, Vec<u
     assert!(new.is_some() && new != old);
     Box::new(move |found, _, over| {
         let lock = one(found, NAME).cloned();
-        assert!(lock == new || !over && lock == old, "a lock that nobody wrote: {lock:?}");
+        assert!(
+            lock == new || !over && lock == old,
+            "a lock that nobody wrote: {lock:?}"
+        );
     })
 }
 
@@ -456,8 +582,26 @@ fn traces() -> Option<Vec<(&'static str, Trace, Law)>> {
         "--state-dir",
         &state,
     ];
-    let gate = ["gate", "record", "--subject", "S", "--status", "done", "--state-dir", &state];
-    let fresh = ["gate", "record", "--subject", "S", "--status", "done", "--state-dir", &path("other/state")];
+    let gate = [
+        "gate",
+        "record",
+        "--subject",
+        "S",
+        "--status",
+        "done",
+        "--state-dir",
+        &state,
+    ];
+    let fresh = [
+        "gate",
+        "record",
+        "--subject",
+        "S",
+        "--status",
+        "done",
+        "--state-dir",
+        &path("other/state"),
+    ];
     let mut all = Vec::new();
     let mut add = |name, project: &Project, root: &Path, args: &[&str], law: fn(&_, &_) -> Law| {
         let before = files(root);
@@ -473,7 +617,13 @@ fn traces() -> Option<Vec<(&'static str, Trace, Law)>> {
     project.write("src", "bad\n");
     add("a run that fails", &project, &root, &run, run_law)?;
     add("a round", &project, &root, &gate, gate_law)?;
-    add("the first round", &project, &root.join("other"), &fresh, gate_law)?;
+    add(
+        "the first round",
+        &project,
+        &root.join("other"),
+        &fresh,
+        gate_law,
+    )?;
     let remote = Project::git_with(&[("shared.vplan", "vplan 1\ncheck shared: true\n")]);
     let mut revisions = vec![remote.git(&["rev-parse", "HEAD"])];
     remote.write("shared.vplan", "vplan 1\ncheck shared: false\n");
@@ -484,20 +634,35 @@ fn traces() -> Option<Vec<(&'static str, Trace, Law)>> {
             "contracts/verify.vplan",
             format!("vplan 1\nimport \"git+{url}?rev={revision}#shared.vplan\" as shared\ncheck own: true\n"),
         );
-        add(name, &project, &project.path("contracts"), &["lock"], lock_law)?;
+        add(
+            name,
+            &project,
+            &project.path("contracts"),
+            &["lock"],
+            lock_law,
+        )?;
     }
     Some(all)
 }
 
 #[test]
 fn writes_out_of_order() {
-    let mut sweep = Sweep::new("faults::storage::order::writes_out_of_order", 4_000, 200_000);
+    let mut sweep = Sweep::new(
+        "faults::storage::order::writes_out_of_order",
+        4_000,
+        200_000,
+    );
     if !crate::support::tree::have(&["strace"]) {
         return sweep.cannot("no strace");
     }
-    let Some(traces) = traces() else { return sweep.cannot("strace may not trace here") };
-    let points: Vec<(usize, usize)> =
-        traces.iter().enumerate().flat_map(|(i, (_, trace, _))| (0..=trace.did.len()).map(move |at| (i, at))).collect();
+    let Some(traces) = traces() else {
+        return sweep.cannot("strace may not trace here");
+    };
+    let points: Vec<(usize, usize)> = traces
+        .iter()
+        .enumerate()
+        .flat_map(|(i, (_, trace, _))| (0..=trace.did.len()).map(move |at| (i, at)))
+        .collect();
     let none = |_: &mut Case| false;
     let every = |_: &mut Case| true;
     let half = |case: &mut Case| case.below(2) == 0;
@@ -509,7 +674,10 @@ fn writes_out_of_order() {
         // First each point with nothing and with everything, then any.
         let ((which, at), way) = match number.checked_sub(2 * points.len()) {
             None => (points[number / 2], number % 2),
-            Some(_) => (*case.one_of(&points), 2 + usize::try_from(case.below(3)).unwrap()),
+            Some(_) => (
+                *case.one_of(&points),
+                2 + usize::try_from(case.below(3)).unwrap(),
+            ),
         };
         let (name, trace, law) = &traces[which];
         let found = trace.cut(at, &mut case, &ways[way]);

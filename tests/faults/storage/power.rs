@@ -1,7 +1,8 @@
 //! What is left when the power is cut?
 //!
-//! The disk is an ext4 in a file. Whoever writes is stopped, the file is copied as it is at a moment at which nothing is on its
-//! way to it, and the copy is mounted: what the system had not written yet is not there.
+//! The disk is an ext4 in a file. Whoever writes is stopped, the file is copied as it is at a
+//! moment at which nothing is on its way to it, and the copy is mounted: what the system had not
+//! written yet is not there.
 
 use super::{DISK, DOCUMENTED, Mount, left, must, started, with_disks};
 use crate::faults::sweep::{Case, Sweep};
@@ -31,13 +32,21 @@ impl Disk {
     fn new(at: &Path, options: &str) -> Self {
         let image = Path::new(DISK).join("image");
         let _ = std::fs::remove_file(&image);
-        std::fs::File::create(&image).unwrap().set_len(SIZE).unwrap();
+        std::fs::File::create(&image)
+            .unwrap()
+            .set_len(SIZE)
+            .unwrap();
         let name = image.to_str().unwrap();
         must("mkfs.ext4", &["-q", "-F", "-m", "0", name]);
         let mount = Mount::new(at, &["-o", &format!("loop{options}"), name]);
         let device = must("findmnt", &["-n", "-o", "SOURCE", at.to_str().unwrap()]);
         let device = Path::new("/sys/block").join(Path::new(&device).file_name().unwrap());
-        Self { image, at: at.to_owned(), device, _mount: mount }
+        Self {
+            image,
+            at: at.to_owned(),
+            device,
+            _mount: mount,
+        }
     }
 
     /// How much was written so far.
@@ -66,7 +75,10 @@ impl Disk {
             }
             std::thread::yield_now();
         }
-        Mount::new(&Path::new(DISK).join("after"), &["-o", "loop", copy.to_str().unwrap()])
+        Mount::new(
+            &Path::new(DISK).join("after"),
+            &["-o", "loop", copy.to_str().unwrap()],
+        )
     }
 }
 
@@ -85,7 +97,10 @@ fn rounds(project: &Project) -> u64 {
         return 0;
     }
     let place = StateDir::open(&base, &project.root()).unwrap();
-    LedgerFile::new(place).read().expect("the ledger is whole").rounds
+    LedgerFile::new(place)
+        .read()
+        .expect("the ledger is whole")
+        .rounds
 }
 
 /// How many passes in a copy are whole, and how many are found to be damaged.
@@ -97,9 +112,15 @@ fn passes(project: &Project) -> (u64, u64) {
     let place = StateDir::open(&base, &project.root()).unwrap();
     let folder = place.path.join("results");
     let names: Vec<String> = std::fs::read_dir(&folder)
-        .map(|entries| entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect())
+        .map(|entries| {
+            entries
+                .map(|e| e.unwrap().file_name().into_string().unwrap())
+                .collect()
+        })
         .unwrap_or_default();
-    let Ok(results) = Results::open(&place) else { return (0, 0) };
+    let Ok(results) = Results::open(&place) else {
+        return (0, 0);
+    };
     let (mut whole, mut damaged) = (0, 0);
     for name in names.iter().filter(|name| name.len() == 64) {
         let key: Digest = format!("sha256:{name}").parse().unwrap();
@@ -117,18 +138,43 @@ fn passes(project: &Project) -> (u64, u64) {
 
 const STEPS: [&str; 3] = ["first", "second", "third"];
 
-/// A run of three steps, of which the last one passes if what it looks at is good; with the ledger and with reuse.
+/// A run of three steps, of which the last one passes if what it looks at is good; with the ledger
+/// and with reuse.
 fn a_run(sweep: &mut Sweep, case: &mut Case, disk: &Disk, project: &Project) {
     let records = disk.at.join("records");
     let state = disk.at.join("state");
     let told = Path::new(DISK).join("told");
     let run = |told: &Path, records: &Path, state: &Path| {
         let [told, records, state] = [told, records, state].map(|p| p.to_str().unwrap().to_owned());
-        let args = ["run", "--changed-none", "--progress", "none", "--subject", "S"].map(str::to_owned);
-        [&args[..], &["--events".to_owned(), told, "--records".to_owned(), records, "--state-dir".to_owned(), state]]
-            .concat()
+        let args = [
+            "run",
+            "--changed-none",
+            "--progress",
+            "none",
+            "--subject",
+            "S",
+        ]
+        .map(str::to_owned);
+        [
+            &args[..],
+            &[
+                "--events".to_owned(),
+                told,
+                "--records".to_owned(),
+                records,
+                "--state-dir".to_owned(),
+                state,
+            ],
+        ]
+        .concat()
     };
-    let start = |args: Vec<String>| started(project, &[], &args.iter().map(String::as_str).collect::<Vec<_>>());
+    let start = |args: Vec<String>| {
+        started(
+            project,
+            &[],
+            &args.iter().map(String::as_str).collect::<Vec<_>>(),
+        )
+    };
     let reset = |good: bool| {
         let _ = std::fs::remove_dir_all(project.path("../marks"));
         project.mkdir("../marks");
@@ -138,7 +184,12 @@ fn a_run(sweep: &mut Sweep, case: &mut Case, disk: &Disk, project: &Project) {
     let earlier = case.below(2);
     for _ in 0..earlier {
         reset(true);
-        assert!(start(run(&told, &records, &state)).finished().status.success());
+        assert!(
+            start(run(&told, &records, &state))
+                .finished()
+                .status
+                .success()
+        );
     }
     reset(good);
     let _ = std::fs::remove_file(&told);
@@ -160,7 +211,9 @@ fn a_run(sweep: &mut Sweep, case: &mut Case, disk: &Disk, project: &Project) {
         if exit.is_none() {
             signal(&child, Signal::STOP);
         }
-        let (known, marks) = (lines_told(), |name: &str| project.exists(&format!("../marks/{name}")));
+        let (known, marks) = (lines_told(), |name: &str| {
+            project.exists(&format!("../marks/{name}"))
+        });
         let after = disk.cut();
         sweep.count("cuts", 1);
         sweep.count("cuts of a run", 1);
@@ -170,32 +223,47 @@ fn a_run(sweep: &mut Sweep, case: &mut Case, disk: &Disk, project: &Project) {
                 .next()
                 .is_none_or(|line| matches!(&line.entry, Entry::RunStarted { run_id, .. } if *run_id == found.id))
         });
-        let kept: Vec<Line> = found.as_ref().map(|found| lines(&found.events).collect()).unwrap_or_default();
+        let kept: Vec<Line> = found
+            .as_ref()
+            .map(|found| lines(&found.events).collect())
+            .unwrap_or_default();
         for line in lines(&known).filter(|line| !matches!(line.entry, Entry::StepStarted { .. })) {
-            assert!(kept.contains(&line), "told, and lost with the power: {line:?}");
+            assert!(
+                kept.contains(&line),
+                "told, and lost with the power: {line:?}"
+            );
             sweep.count("lines that were told and are there", 1);
         }
         if let Some(found) = found.filter(|_| lines(&known).next().is_some()) {
             if found.run.is_pass() {
-                assert!(good && STEPS.iter().all(|s| marks(s) || earlier > 0), "a pass that did not happen");
+                assert!(
+                    good && STEPS.iter().all(|s| marks(s) || earlier > 0),
+                    "a pass that did not happen"
+                );
             }
             let finished = |line: &Line| matches!(line.entry, Entry::RunFinished { .. });
             if lines(&known).any(|line| finished(&line)) {
                 assert_eq!(rounds(project), earlier + 1, "the round is there");
                 assert_eq!(found.run.is_pass(), good);
-                let report: serde_json::Value =
-                    serde_json::from_slice(&std::fs::read(found.folder.join("report.json")).unwrap()).unwrap();
+                let report: serde_json::Value = serde_json::from_slice(
+                    &std::fs::read(found.folder.join("report.json")).unwrap(),
+                )
+                .unwrap();
                 assert_eq!(report["runId"], found.id.as_str());
             }
             for name in ["report.json", "plan.json"] {
                 if let Ok(text) = std::fs::read(found.folder.join(name)) {
-                    serde_json::from_slice::<serde_json::Value>(&text).expect("it is whole or not there");
+                    serde_json::from_slice::<serde_json::Value>(&text)
+                        .expect("it is whole or not there");
                 }
             }
             kept_at_cuts.push(kept);
         }
         let known_rounds = rounds(project);
-        assert!([earlier, earlier + 1].contains(&known_rounds), "{known_rounds} of {earlier}");
+        assert!(
+            [earlier, earlier + 1].contains(&known_rounds),
+            "{known_rounds} of {earlier}"
+        );
         let (whole, damaged) = passes(project);
         sweep.count("passes that are whole", whole);
         sweep.count("passes that are damaged, and known to be", damaged);
@@ -217,7 +285,10 @@ fn a_run(sweep: &mut Sweep, case: &mut Case, disk: &Disk, project: &Project) {
     assert_eq!(child.ended().code(), Some(if good { 0 } else { 40 }));
     let last: Vec<Line> = lines(&left(&records).unwrap().events).collect();
     for kept in kept_at_cuts {
-        assert!(last.starts_with(&kept), "what is found is a beginning of what was written");
+        assert!(
+            last.starts_with(&kept),
+            "what is found is a beginning of what was written"
+        );
     }
 }
 
@@ -226,8 +297,22 @@ fn rounds_by_hand(sweep: &mut Sweep, case: &mut Case, disk: &Disk, project: &Pro
     let state = disk.at.join("state");
     let mut known = 0;
     for _ in 0..4 {
-        let args = ["gate", "record", "--subject", "S", "--status", "done", "--changed", "none", "--state-dir"];
-        let mut child = started(project, &[], &[&args[..], &[state.to_str().unwrap()]].concat());
+        let args = [
+            "gate",
+            "record",
+            "--subject",
+            "S",
+            "--status",
+            "done",
+            "--changed",
+            "none",
+            "--state-dir",
+        ];
+        let mut child = started(
+            project,
+            &[],
+            &[&args[..], &[state.to_str().unwrap()]].concat(),
+        );
         std::thread::sleep(Duration::from_micros(case.below(40_000)));
         let mut exit = child.try_wait().unwrap();
         if case.below(3) == 0 {
@@ -239,19 +324,35 @@ fn rounds_by_hand(sweep: &mut Sweep, case: &mut Case, disk: &Disk, project: &Pro
         sweep.count("cuts of a ledger", 1);
         known += u64::from(exit.is_some());
         let found = rounds(project);
-        assert!(found == known || exit.is_none() && found == known + 1, "{known} were known, {found} are there");
+        assert!(
+            found == known || exit.is_none() && found == known + 1,
+            "{known} were known, {found} are there"
+        );
         drop(after);
         signal(&child, Signal::CONT);
-        assert!(child.ended().code().is_some_and(|code| DOCUMENTED.contains(&code)));
+        assert!(
+            child
+                .ended()
+                .code()
+                .is_some_and(|code| DOCUMENTED.contains(&code))
+        );
         known += u64::from(exit.is_none());
     }
 }
 
 /// A lock that is replaced again and again. The disk holds the folder of the contract.
-fn a_lock(sweep: &mut Sweep, case: &mut Case, disk: &Disk, project: &Project, revisions: &[String; 2]) {
+fn a_lock(
+    sweep: &mut Sweep,
+    case: &mut Case,
+    disk: &Disk,
+    project: &Project,
+    revisions: &[String; 2],
+) {
     let url = format!("file://{}", project.parent().join("remote").display());
     let contract = |revision: &str| {
-        format!("vplan 1\nimport \"git+{url}?rev={revision}#shared.vplan\" as shared\ncheck own: true\n")
+        format!(
+            "vplan 1\nimport \"git+{url}?rev={revision}#shared.vplan\" as shared\ncheck own: true\n"
+        )
     };
     let lock = disk.at.join("verify.lock.kdl");
     let mut texts = [String::new(), String::new()];
@@ -276,7 +377,10 @@ fn a_lock(sweep: &mut Sweep, case: &mut Case, disk: &Disk, project: &Project, re
         sweep.count("cuts", 1);
         sweep.count("cuts of a lock", 1);
         let found = std::fs::read_to_string(in_copy("verify.lock.kdl")).expect("there is a lock");
-        assert!(found == *new || exit.is_none() && found == *old, "exit {exit:?}:\n{found}");
+        assert!(
+            found == *new || exit.is_none() && found == *old,
+            "exit {exit:?}:\n{found}"
+        );
         drop(after);
         signal(&child, Signal::CONT);
         assert_eq!(child.ended().code(), Some(0));
@@ -286,29 +390,51 @@ fn a_lock(sweep: &mut Sweep, case: &mut Case, disk: &Disk, project: &Project, re
 /// FI-12
 #[test]
 fn power_cuts() {
-    let Some(mut sweep) = with_disks("faults::storage::power::power_cuts", 4, 290) else { return };
+    let Some(mut sweep) = with_disks("faults::storage::power::power_cuts", 4, 290) else {
+        return;
+    };
     if !crate::support::tree::have(&["mkfs.ext4", "findmnt"]) {
         return sweep.cannot("no e2fsprogs");
     }
     let check = |name: &str, test: &str| {
-        format!("check {name} {{\n  shell touch ../marks/{name}; echo output; {test}\n  inputs \"src\"\n}}\n")
+        format!(
+            "check {name} {{\n  shell touch ../marks/{name}; echo output; {test}\n  inputs \"src\"\n}}\n"
+        )
     };
-    let steps = check("first", "true") + &check("second", "true") + &check("third", "grep -q good src");
-    let project = Project::git_with(&[("contracts/verify.vplan", &format!("vplan 1\n{steps}")), ("src", "good\n")]);
+    let steps =
+        check("first", "true") + &check("second", "true") + &check("third", "grep -q good src");
+    let project = Project::git_with(&[
+        ("contracts/verify.vplan", &format!("vplan 1\n{steps}")),
+        ("src", "good\n"),
+    ]);
     let with_lock = Project::git_with(&[("a", "a\n")]);
     with_lock.mkdir("../remote").mkdir("contracts");
     with_lock.git_in("../remote", &["init", "-q", "-b", "main"]);
     let revisions = ["true", "false"].map(|command| {
-        with_lock.write("../remote/shared.vplan", format!("vplan 1\ncheck shared: {command}\n"));
+        with_lock.write(
+            "../remote/shared.vplan",
+            format!("vplan 1\ncheck shared: {command}\n"),
+        );
         with_lock.git_in("../remote", &["add", "-A"]);
         with_lock.git_in("../remote", &["commit", "-q", "-m", command]);
         with_lock.git_in("../remote", &["rev-parse", "HEAD"])
     });
     let _memory = Mount::memory("size=64m");
     while let Some(mut case) = sweep.next() {
-        let options = *case.one_of(&["", ",data=writeback", ",data=journal", ",nobarrier", ",commit=1", ",nodelalloc"]);
+        let options = *case.one_of(&[
+            "",
+            ",data=writeback",
+            ",data=journal",
+            ",nobarrier",
+            ",commit=1",
+            ",nodelalloc",
+        ]);
         let what = case.number % 4;
-        let at = if what == 3 { with_lock.path("contracts") } else { Path::new(DISK).join("disk") };
+        let at = if what == 3 {
+            with_lock.path("contracts")
+        } else {
+            Path::new(DISK).join("disk")
+        };
         let disk = Disk::new(&at, options);
         match what {
             0 | 1 => a_run(&mut sweep, &mut case, &disk, &project),

@@ -61,52 +61,97 @@ fn words(line: &str) -> Vec<&str> {
 #[test]
 fn a_read_only_tree() {
     let all = (QUIET.len() + WRITING.len()) as u64;
-    let Some(mut sweep) = with_disks("faults::storage::refused::a_read_only_tree", 12, all) else { return };
+    let Some(mut sweep) = with_disks("faults::storage::refused::a_read_only_tree", 12, all) else {
+        return;
+    };
     let contract = "vplan 1\ncheck   a: sh -c 'echo hi; touch ../ran'\n";
     let project = Project::git_with(&[("contracts/verify.vplan", contract), ("src", "1\n")]);
     project.write("old.json", r#"{"verification":{"tier0":["true"]}}"#);
     project.script("fixer", "#!/bin/sh\ntouch ../ran\n");
     for name in ["one.json", "two.json"] {
-        let plan = project.run(&["plan", "--changed-none", "--format", "json"]).exits(0).out();
+        let plan = project
+            .run(&["plan", "--changed-none", "--format", "json"])
+            .exits(0)
+            .out();
         project.write(name, plan);
     }
     project.write("report.json", "{}");
-    project.run(&["run", "--changed-none", "--subject", "S"]).exits(0);
+    project
+        .run(&["run", "--changed-none", "--subject", "S"])
+        .exits(0);
     project.remove("../ran");
     project.commit("all");
     let help = project.run(&["--help"]).out();
-    let commands = help.lines().skip_while(|l| *l != "Commands:").skip(1).take_while(|l| !l.is_empty());
-    for command in commands.filter(|l| !l.starts_with("   ")).filter_map(|l| l.split_whitespace().next()) {
-        let known = QUIET.iter().chain(WRITING).any(|line| words(line)[0] == command);
-        assert!(known, "is `{command}` quiet? then it belongs into one of the lists");
+    let commands = help
+        .lines()
+        .skip_while(|l| *l != "Commands:")
+        .skip(1)
+        .take_while(|l| !l.is_empty());
+    for command in commands
+        .filter(|l| !l.starts_with("   "))
+        .filter_map(|l| l.split_whitespace().next())
+    {
+        let known = QUIET
+            .iter()
+            .chain(WRITING)
+            .any(|line| words(line)[0] == command);
+        assert!(
+            known,
+            "is `{command}` quiet? then it belongs into one of the lists"
+        );
     }
-    // What is remembered of commits and contents is no one's word; where it cannot be kept, that only takes time.
+    // What is remembered of commits and contents is no one's word; where it cannot be kept, that
+    // only takes time.
     let files = |dir: &std::path::Path| {
         let mut found = files(dir);
-        found.retain(|name, _| !["/contents/", "/commits"].iter().any(|part| name.to_string_lossy().contains(part)));
+        found.retain(|name, _| {
+            !["/contents/", "/commits"]
+                .iter()
+                .any(|part| name.to_string_lossy().contains(part))
+        });
         found
     };
     let before = files(project.parent());
     let step = if sweep.whole() { 1 } else { all / 12 };
     while let Some(mut case) = sweep.next() {
-        let index = if sweep.whole() { case.number } else { (case.number * step + case.below(step)) % all };
+        let index = if sweep.whole() {
+            case.number
+        } else {
+            (case.number * step + case.below(step)) % all
+        };
         let index = usize::try_from(index).unwrap();
-        let quiet = QUIET.get(index).map(|line| (*line, project.run(&words(line))));
+        let quiet = QUIET
+            .get(index)
+            .map(|line| (*line, project.run(&words(line))));
         let parent = project.parent().to_str().unwrap().to_owned();
         let here = Mount::new(project.parent(), &["--bind", &parent]);
         must("mount", &["-o", "remount,bind,ro", &parent]);
         match quiet {
             Some((line, free)) => {
                 let ran = project.run(&words(line));
-                assert_eq!((ran.exit, ran.out(), ran.err()), (free.exit, free.out(), free.err()), "{line}");
+                assert_eq!(
+                    (ran.exit, ran.out(), ran.err()),
+                    (free.exit, free.out(), free.err()),
+                    "{line}"
+                );
                 assert!(ran.exit != Some(5), "{line}: {}", ran.err());
                 sweep.count("commands that write nothing", 1);
             }
             None => {
                 let line = WRITING[index - QUIET.len()];
                 let ran = project.run(&words(line));
-                assert!(ran.err().to_lowercase().contains("read-only"), "{line}: {:?} {}", ran.exit, ran.err());
-                assert!(ran.exit.is_some_and(|e| [2, 3, 5].contains(&e)), "{line}: {:?} {}", ran.exit, ran.err());
+                assert!(
+                    ran.err().to_lowercase().contains("read-only"),
+                    "{line}: {:?} {}",
+                    ran.exit,
+                    ran.err()
+                );
+                assert!(
+                    ran.exit.is_some_and(|e| [2, 3, 5].contains(&e)),
+                    "{line}: {:?} {}",
+                    ran.exit,
+                    ran.err()
+                );
                 sweep.count("commands that refuse", 1);
             }
         }
@@ -146,12 +191,15 @@ const SWAPS: &[(&str, &str)] = &[
     ("a symlink to nothing", "ln -s \"$PWD/victim/made\" \"$p\""),
     ("a file", "echo x >\"$p\""),
     ("a folder", "mkdir \"$p\""),
-    ("a folder that is not empty", "mkdir \"$p\" && echo x >\"$p/x\""),
+    (
+        "a folder that is not empty",
+        "mkdir \"$p\" && echo x >\"$p/x\"",
+    ),
     ("a pipe", "mkfifo \"$p\""),
 ];
 
-/// FI-11: a step removes what vplan writes, or swaps it for something else. Nothing is written through a symlink, and whoever
-/// takes away what stands there has a vplan that works.
+/// FI-11: a step removes what vplan writes, or swaps it for something else. Nothing is written
+/// through a symlink, and whoever takes away what stands there has a vplan that works.
 #[test]
 fn swapped_while_it_runs() {
     let all = (PLACES.len() * SWAPS.len()) as u64;
@@ -160,34 +208,83 @@ fn swapped_while_it_runs() {
                     check later {\n  run echo later\n  inputs \"src\"\n}\n";
     let shift = 11;
     while let Some(case) = sweep.next() {
-        let number = if sweep.whole() { case.number } else { case.number * shift } as usize;
-        let ((folder, name), (what, swap)) = (PLACES[number / SWAPS.len() % PLACES.len()], SWAPS[number % SWAPS.len()]);
+        let number = if sweep.whole() {
+            case.number
+        } else {
+            case.number * shift
+        } as usize;
+        let ((folder, name), (what, swap)) = (
+            PLACES[number / SWAPS.len() % PLACES.len()],
+            SWAPS[number % SWAPS.len()],
+        );
         let project = Project::git_with(&[("contracts/verify.vplan", contract), ("src", "1\n")]);
         let place = format!("{folder}{name}");
         project.write("../victim/kept", "kept\n");
-        let find = format!("cd \"{}\"; for d in {folder}; do :; done; p=\"$d{name}\"", project.parent().display());
-        project.script("../swap", &format!("#!/bin/sh\n{find}\nmkdir -p aside; mv \"$p\" aside 2>/dev/null\n{swap}\n"));
-        let args = ["run", "--changed-none", "--subject", "S", "--progress", "none"];
+        let find = format!(
+            "cd \"{}\"; for d in {folder}; do :; done; p=\"$d{name}\"",
+            project.parent().display()
+        );
+        project.script(
+            "../swap",
+            &format!("#!/bin/sh\n{find}\nmkdir -p aside; mv \"$p\" aside 2>/dev/null\n{swap}\n"),
+        );
+        let args = [
+            "run",
+            "--changed-none",
+            "--subject",
+            "S",
+            "--progress",
+            "none",
+        ];
         let victim = |allowed: bool, when: &str| {
             let found = files(&project.path("../victim"));
-            let same = found.len() == 1 && found.get(Path::new("kept")).is_some_and(|b| b == b"kept\n");
+            let same =
+                found.len() == 1 && found.get(Path::new("kept")).is_some_and(|b| b == b"kept\n");
             assert!(same || allowed, "{place} is {what}: {when}: {found:?}");
         };
         let ran = project.run(&args);
         let documented = |exit: Option<i32>| exit.is_some_and(|exit| DOCUMENTED.contains(&exit));
-        assert!(documented(ran.exit), "{place} is {what}: {:?} {}", ran.exit, ran.err());
+        assert!(
+            documented(ran.exit),
+            "{place} is {what}: {:?} {}",
+            ran.exit,
+            ran.err()
+        );
         victim(false, "while it runs");
         sweep.count(&format!("exit {}", ran.exit.unwrap()), 1);
-        for command in ["status", "runs", "report", "verify", "details", "log later", "gate show", "gc --keep 9"] {
+        for command in [
+            "status",
+            "runs",
+            "report",
+            "verify",
+            "details",
+            "log later",
+            "gate show",
+            "gc --keep 9",
+        ] {
             let looked = project.run(&words(command));
-            assert!(documented(looked.exit), "{place} is {what}: {command}: {:?} {}", looked.exit, looked.err());
-            assert!(!looked.err().contains("vplan::internal"), "{command}: {}", looked.err());
+            assert!(
+                documented(looked.exit),
+                "{place} is {what}: {command}: {:?} {}",
+                looked.exit,
+                looked.err()
+            );
+            assert!(
+                !looked.err().contains("vplan::internal"),
+                "{command}: {}",
+                looked.err()
+            );
         }
         // The directory of all state may be a symlink: the user says where it is.
         let followed = place == "home/state/vplan";
         project.remove("../swap");
         let next = project.run(&args);
-        assert!(documented(next.exit), "{place} is {what}: {:?} {}", next.exit, next.err());
+        assert!(
+            documented(next.exit),
+            "{place} is {what}: {:?} {}",
+            next.exit,
+            next.err()
+        );
         victim(followed, "in the next run");
         must("sh", &["-c", &format!("{find}; rm -rf \"$p\"")]);
         let mended = project.run(&args);
@@ -195,5 +292,8 @@ fn swapped_while_it_runs() {
         victim(followed, "when it is gone");
         case.held();
     }
-    assert!(sweep.seen("exit 0") > 0 && sweep.seen("exit 40") == 0, "each swap is one");
+    assert!(
+        sweep.seen("exit 0") > 0 && sweep.seen("exit 40") == 0,
+        "each swap is one"
+    );
 }

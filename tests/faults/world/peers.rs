@@ -1,5 +1,6 @@
-//! What do other runners leave of the same steps? (G24) Not a test: `cargo test --test main faults::world::peers -- --ignored
-//! --nocapture` prints a table of those that are on the PATH, and says which are not. `VPLAN_FAULTS_PERCENT=100`: three rounds.
+//! What do other runners leave of the same steps? (G24) Not a test: `cargo test --test main
+//! faults::world::peers -- --ignored --nocapture` prints a table of those that are on the PATH, and
+//! says which are not. `VPLAN_FAULTS_PERCENT=100`: three rounds.
 
 use super::{Tally, World, side_by_side, wait};
 use crate::faults::escape::{PATTERNS, PRELUDE};
@@ -30,7 +31,8 @@ const FAULTS: [(Fault, &str); 4] = [
     (Fault::Kill, "SIGKILL of the runner"),
 ];
 
-/// A runner: its program, and the command that runs `perl step.pl LINGER SUBREAPER` in a world; none where it has no time limit.
+/// A runner: its program, and the command that runs `perl step.pl LINGER SUBREAPER` in a world;
+/// none where it has no time limit.
 type Peer = (&'static str, fn(&World, &str, Fault) -> Option<Vec<String>>);
 
 fn words(text: &str) -> Option<Vec<String>> {
@@ -51,14 +53,20 @@ const PEERS: &[Peer] = &[
         ))
     }),
     ("timeout", |_, step, fault| {
-        words(&format!("timeout -k 1 {} {step}", if fault == Fault::Limit { "1" } else { "60" }))
+        words(&format!(
+            "timeout -k 1 {} {step}",
+            if fault == Fault::Limit { "1" } else { "60" }
+        ))
     }),
     ("make", |world, step, fault| {
         world.project.write("Makefile", format!("all:\n\t{step}\n"));
         words("make").filter(|_| fault != Fault::Limit)
     }),
     ("ninja", |world, step, fault| {
-        world.project.write("build.ninja", format!("rule r\n  command = {step}\nbuild all: r\n"));
+        world.project.write(
+            "build.ninja",
+            format!("rule r\n  command = {step}\nbuild all: r\n"),
+        );
         words("ninja").filter(|_| fault != Fault::Limit)
     }),
     ("just", |world, step, fault| {
@@ -69,7 +77,10 @@ const PEERS: &[Peer] = &[
         let hook = format!(
             "{{id: step, name: step, language: system, entry: {step}, pass_filenames: false, always_run: true}}"
         );
-        world.project.write(".pre-commit-config.yaml", format!("repos: [{{repo: local, hooks: [{hook}]}}]\n"));
+        world.project.write(
+            ".pre-commit-config.yaml",
+            format!("repos: [{{repo: local, hooks: [{hook}]}}]\n"),
+        );
         world.project.git(&["add", "-A"]);
         words("prek run --all-files").filter(|_| fault != Fault::Limit)
     }),
@@ -83,18 +94,28 @@ const PEERS: &[Peer] = &[
         } else {
             ""
         };
-        world.project.write(".config/nextest.toml", format!("[profile.default]\n{limit}\n"));
-        world
-            .project
-            .write("Cargo.toml", "[package]\nname = \"peer\"\nversion = \"0.0.0\"\nedition = \"2021\"\n[workspace]\n");
+        world.project.write(
+            ".config/nextest.toml",
+            format!("[profile.default]\n{limit}\n"),
+        );
+        world.project.write(
+            "Cargo.toml",
+            "[package]\nname = \"peer\"\nversion = \"0.0.0\"\nedition = \"2021\"\n[workspace]\n",
+        );
         let words: Vec<&str> = step.split(' ').collect();
         let test = format!(
             "#[test]\nfn step() {{ std::process::Command::new({:?}).args({:?}).status().unwrap(); }}\n",
             words[0],
             &words[1..]
         );
-        world.project.write("tests/step.rs", test).write("src/lib.rs", "");
-        self::words(&format!("cargo-nextest nextest run --offline --target-dir {}", target().display()))
+        world
+            .project
+            .write("tests/step.rs", test)
+            .write("src/lib.rs", "");
+        self::words(&format!(
+            "cargo-nextest nextest run --offline --target-dir {}",
+            target().display()
+        ))
     }),
 ];
 
@@ -115,8 +136,11 @@ fn kill_table() {
             continue;
         }
         for (fault, shown) in FAULTS {
-            let mut sweep =
-                Sweep::new("faults::world::peers::kill_table", PATTERNS.len() as u64, 3 * PATTERNS.len() as u64);
+            let mut sweep = Sweep::new(
+                "faults::world::peers::kill_table",
+                PATTERNS.len() as u64,
+                3 * PATTERNS.len() as u64,
+            );
             // A build takes the processor and a lock of its own.
             let many = if *name == "cargo-nextest" { 1 } else { 4 };
             let mut possible = true;
@@ -130,8 +154,11 @@ fn kill_table() {
                 writeln!(table, "| {name} | {shown} | has none | | |").unwrap();
                 continue;
             }
-            let which: Vec<&str> =
-                PATTERNS.iter().map(|(n, _)| *n).filter(|n| sweep.seen(&format!("survived: {n}")) > 0).collect();
+            let which: Vec<&str> = PATTERNS
+                .iter()
+                .map(|(n, _)| *n)
+                .filter(|n| sweep.seen(&format!("survived: {n}")) > 0)
+                .collect();
             writeln!(
                 table,
                 "| {name} | {shown} | {} of {tried} | {} | {} |",
@@ -146,8 +173,9 @@ fn kill_table() {
     println!("{table}");
 }
 
-/// The first process of the namespace: starts the runner in a session of its own, as from a terminal, so that what is signalled is the
-/// runner alone; takes in orphans; says when the runner has ended.
+/// The first process of the namespace: starts the runner in a session of its own, as from a
+/// terminal, so that what is signalled is the runner alone; takes in orphans; says when the runner
+/// has ended.
 const INIT: &str = r#"
 use POSIX (); my $runner = fork;
 if ($runner == 0) { $SIG{INT} = 'DEFAULT'; $ENV{WORLD_MARK} = delete $ENV{MARK}; POSIX::setsid(); exec @ARGV; POSIX::_exit(127) }
@@ -159,7 +187,8 @@ while (1) {
 "#;
 
 fn oldest_child(of: Pid) -> Option<Pid> {
-    let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", of.as_raw_pid())).ok()?;
+    let children =
+        std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", of.as_raw_pid())).ok()?;
     Pid::from_raw(children.split_ascii_whitespace().next()?.parse().ok()?)
 }
 
@@ -182,17 +211,42 @@ fn one(
         "perl {} {} {}",
         world.project.path("step.pl").display(),
         u8::from(fault != Fault::End),
-        if cfg!(target_arch = "x86_64") { 157 } else { 167 }
+        if cfg!(target_arch = "x86_64") {
+            157
+        } else {
+            167
+        }
     );
-    // The directory is one word in the environment, which every runner hands on but vplan, which is asked to.
-    let step = step.replacen("perl", &format!("env BENCH={} perl", world.project.root().display()), 1);
+    // The directory is one word in the environment, which every runner hands on but vplan, which is
+    // asked to.
+    let step = step.replacen(
+        "perl",
+        &format!("env BENCH={} perl", world.project.root().display()),
+        1,
+    );
     let command = how(&world, &step, fault)?;
-    // A PID namespace of their own: chains of processes that fork and exit cannot be caught otherwise, and would fill the machine.
+    // A PID namespace of their own: chains of processes that fork and exit cannot be caught
+    // otherwise, and would fill the machine.
     let mut inside = Command::new("unshare");
-    inside.args(["--pid", "--fork", "--kill-child", "--mount-proc", "perl", "-e", INIT]).args(&command);
-    inside.current_dir(world.project.root()).env("ENDED", world.project.path("ended"));
+    inside
+        .args([
+            "--pid",
+            "--fork",
+            "--kill-child",
+            "--mount-proc",
+            "perl",
+            "-e",
+            INIT,
+        ])
+        .args(&command);
+    inside
+        .current_dir(world.project.root())
+        .env("ENDED", world.project.path("ended"));
     inside.env("MARK", world.mark.split('=').nth(1).unwrap());
-    inside.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    inside
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     let mut inside = Guard(inside.spawn().unwrap());
     tally.count("tried");
     let until = |limit: u64, holds: &mut dyn FnMut() -> bool| {
@@ -208,7 +262,9 @@ fn one(
         runner.is_some() && exists(&ready) || ended()
     });
     let signal = |signal| {
-        let _ = runner.filter(|_| !ended()).map(|pid| kill_process(pid, signal));
+        let _ = runner
+            .filter(|_| !ended())
+            .map(|pid| kill_process(pid, signal));
     };
     match fault {
         Fault::End | Fault::Limit => {}

@@ -14,11 +14,18 @@ fn pause(ms: u64) {
 
 fn duration(world: &World, id: &str) -> u64 {
     let report = world.report();
-    let step = report["steps"].as_array().unwrap().iter().find(|s| s["id"] == id).unwrap().clone();
+    let step = report["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|s| s["id"] == id)
+        .unwrap()
+        .clone();
     step["durationMs"].as_u64().unwrap()
 }
 
-/// SIGSTOP, unlike SIGTSTP, is not heard: the clock goes on, and so do the steps. When vplan goes on, the deadline holds.
+/// SIGSTOP, unlike SIGTSTP, is not heard: the clock goes on, and so do the steps. When vplan goes
+/// on, the deadline holds.
 #[test]
 fn stopped_and_continued() {
     let mut sweep = Sweep::new("faults::world::signals::stopped_and_continued", 4, 60);
@@ -37,11 +44,19 @@ fn stop(case: &mut Case) -> Tally {
         2 => (": > ready; sleep 0.3; : > over", 600_000),
         _ => (": > ready; : > over", LIMIT),
     };
-    let world = World::new(&format!("check step {{\n  run sh -c \"{script}\"\n  timeout {limit}ms\n}}\n"));
+    let world = World::new(&format!(
+        "check step {{\n  run sh -c \"{script}\"\n  timeout {limit}ms\n}}\n"
+    ));
     let mut vplan = Guard(world.run(&["--budget", "20m"]).spawn().unwrap());
     let pid = Pid::from_child(&vplan.0);
-    eventually("the step runs", || world.project.exists("ready") || vplan.0.try_wait().unwrap().is_some());
-    let whom = if what == 1 { supervisors(pid).first().copied() } else { Some(pid) };
+    eventually("the step runs", || {
+        world.project.exists("ready") || vplan.0.try_wait().unwrap().is_some()
+    });
+    let whom = if what == 1 {
+        supervisors(pid).first().copied()
+    } else {
+        Some(pid)
+    };
     pause(if what == 3 { 0 } else { case.below(500) });
     let stopped = whom.is_some_and(|whom| kill_process(whom, Signal::STOP).is_ok());
     if stopped {
@@ -49,11 +64,18 @@ fn stop(case: &mut Case) -> Tally {
     }
     if what >= 2 {
         // On a busy machine its limit may come first.
-        eventually("the step is over", || world.project.exists("over") || vplan.0.try_wait().unwrap().is_some());
+        eventually("the step is over", || {
+            world.project.exists("over") || vplan.0.try_wait().unwrap().is_some()
+        });
     }
-    pause(if what == 3 { LIMIT + 200 } else { case.below(1_500) });
+    pause(if what == 3 {
+        LIMIT + 200
+    } else {
+        case.below(1_500)
+    });
     if what != 1 {
-        // It waits for a supervisor that somebody else has stopped only until there is something to tell it.
+        // It waits for a supervisor that somebody else has stopped only until there is something to
+        // tell it.
         let _ = kill_process(pid, Signal::CONT);
     }
     let exit = wait(&mut vplan);
@@ -62,16 +84,31 @@ fn stop(case: &mut Case) -> Tally {
     let report = world.report();
     let took = duration(&world, "step");
     if what == 3 && exit == Some(0) {
-        assert!(took < LIMIT, "{took} ms: a pass that took longer than its limit");
+        assert!(
+            took < LIMIT,
+            "{took} ms: a pass that took longer than its limit"
+        );
         tally.count("heard before vplan stood still");
     } else if what == 2 {
-        assert_eq!((exit, status(&report, "step")), (Some(0), "passed"), "{what}: {report}");
+        assert_eq!(
+            (exit, status(&report, "step")),
+            (Some(0), "passed"),
+            "{what}: {report}"
+        );
         tally.count("ended while vplan stood still");
     } else {
-        // What is heard of after the limit counts as too late, whenever it was: no pass took longer than its limit.
-        assert_eq!((exit, status(&report, "step")), (Some(43), "timed_out"), "{what}: {report}");
+        // What is heard of after the limit counts as too late, whenever it was: no pass took longer
+        // than its limit.
+        assert_eq!(
+            (exit, status(&report, "step")),
+            (Some(43), "timed_out"),
+            "{what}: {report}"
+        );
         assert!(took >= LIMIT / 2, "{took} ms: before its limit");
-        tally.most("ms after the limit, with up to 2000 of them stopped", took.saturating_sub(LIMIT));
+        tally.most(
+            "ms after the limit, with up to 2000 of them stopped",
+            took.saturating_sub(LIMIT),
+        );
     }
     tally
 }
@@ -84,7 +121,8 @@ fn a_storm_that_asks() {
     assert!(sweep.seen("signals") > 0);
 }
 
-/// Signals that end whoever does not expect them, at vplan and its supervisors alike: nobody is left, nothing has passed.
+/// Signals that end whoever does not expect them, at vplan and its supervisors alike: nobody is
+/// left, nothing has passed.
 #[test]
 fn a_storm_that_ends() {
     let mut sweep = Sweep::new("faults::world::signals::a_storm_that_ends", 2, 40);
@@ -103,8 +141,15 @@ fn storm(case: &mut Case, ends: bool) -> Tally {
         Signal::TSTP,
         Signal::URG,
     ];
-    const ENDS: &[Signal] =
-        &[Signal::QUIT, Signal::USR1, Signal::USR2, Signal::PIPE, Signal::ALARM, Signal::VTALARM, Signal::INT];
+    const ENDS: &[Signal] = &[
+        Signal::QUIT,
+        Signal::USR1,
+        Signal::USR2,
+        Signal::PIPE,
+        Signal::ALARM,
+        Signal::VTALARM,
+        Signal::INT,
+    ];
     let mut tally = Tally::default();
     // Deaf, in a session of its own; so that only force ends it.
     let script = "trap \"\" INT TERM HUP QUIT; setsid sleep 600 & : > ready; wait; sleep 600";
@@ -122,8 +167,13 @@ fn storm(case: &mut Case, ends: bool) -> Tally {
         if vplan.0.try_wait().unwrap().is_some() {
             break;
         }
-        let to = if ends && case.below(2) == 0 && !own.is_empty() { *case.one_of(&own) } else { pid };
-        // A supervisor that is gone is waited for by vplan at its end only, so its number is its own.
+        let to = if ends && case.below(2) == 0 && !own.is_empty() {
+            *case.one_of(&own)
+        } else {
+            pid
+        };
+        // A supervisor that is gone is waited for by vplan at its end only, so its number is its
+        // own.
         sent += u64::from(kill_process(to, *case.one_of(kinds)).is_ok());
         if case.below(8) == 0 {
             std::thread::sleep(Duration::from_micros(case.below(300)));
@@ -139,19 +189,44 @@ fn storm(case: &mut Case, ends: bool) -> Tally {
     world.nobody_is_left();
     world.is_honest(exit);
     tally.counts.push(("signals".to_owned(), sent));
-    tally.most("ms until the end after the storm", u64::try_from(end.as_millis()).unwrap());
+    tally.most(
+        "ms until the end after the storm",
+        u64::try_from(end.as_millis()).unwrap(),
+    );
     if ends {
         assert!(world.recorded().is_some_and(|run| !run.is_pass()));
-        tally.count(if exit.is_none() { "ended by a signal" } else { "ended in order" });
+        tally.count(if exit.is_none() {
+            "ended by a signal"
+        } else {
+            "ended in order"
+        });
     } else if exit.is_none() {
         // The record was closed; what comes after that ends vplan by itself.
         let run = world.recorded().unwrap();
-        assert!(matches!(run.end, End::Finished { exit_code: 130 | 143, .. }), "{run:?}: {}", world.said());
+        assert!(
+            matches!(
+                run.end,
+                End::Finished {
+                    exit_code: 130 | 143,
+                    ..
+                }
+            ),
+            "{run:?}: {}",
+            world.said()
+        );
         tally.count("ended in order, and by a signal at its very end");
     } else {
-        assert!(is_documented(exit) && matches!(exit, Some(130 | 143)), "{exit:?}: {}", world.said());
+        assert!(
+            is_documented(exit) && matches!(exit, Some(130 | 143)),
+            "{exit:?}: {}",
+            world.said()
+        );
         let report = world.report();
-        assert_eq!((&report["verdict"], &report["exitCode"]), (&"cancelled".into(), &exit.unwrap().into()), "{report}");
+        assert_eq!(
+            (&report["verdict"], &report["exitCode"]),
+            (&"cancelled".into(), &exit.unwrap().into()),
+            "{report}"
+        );
         tally.count("ended in order");
     }
     if case.number.is_multiple_of(4) {

@@ -39,7 +39,10 @@ fn sixteen_at_once() {
     world.project.run(&["run", "--changed-none"]).exits(0);
     // From now on a word counts nothing: runs do.
     for subject in ["A", "B"] {
-        world.project.run(&["run", "--subject", subject, "--changed-none"]).exits(20);
+        world
+            .project
+            .run(&["run", "--subject", subject, "--changed-none"])
+            .exits(20);
     }
     let mut all = BTreeSet::new();
     let (mut counted, mut rounds) = ([1_u64, 1], 2);
@@ -54,19 +57,37 @@ fn sixteen_at_once() {
             }
             args.extend(["--format", "json"]);
             let mut command = world.project.vplan(&args).command();
-            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            command
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped());
             children.push((args, Guard(command.spawn().unwrap())));
         }
         // What was counted in this round for each subject.
         let mut counters = [Vec::new(), Vec::new()];
         for (args, mut child) in children {
             let (mut out, mut err) = (String::new(), String::new());
-            child.0.stdout.take().unwrap().read_to_string(&mut out).unwrap();
-            child.0.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+            child
+                .0
+                .stdout
+                .take()
+                .unwrap()
+                .read_to_string(&mut out)
+                .unwrap();
+            child
+                .0
+                .stderr
+                .take()
+                .unwrap()
+                .read_to_string(&mut err)
+                .unwrap();
             let exit = child.0.ended().code();
-            let answer: Value =
-                serde_json::from_str(&out).unwrap_or_else(|e| panic!("{args:?} gave {exit:?}: {e}: {out}{err}"));
-            let subject = args.iter().position(|a| *a == "--subject").map(|at| args[at + 1]);
+            let answer: Value = serde_json::from_str(&out)
+                .unwrap_or_else(|e| panic!("{args:?} gave {exit:?}: {e}: {out}{err}"));
+            let subject = args
+                .iter()
+                .position(|a| *a == "--subject")
+                .map(|at| args[at + 1]);
             let wanted = if subject.is_some() { 20 } else { 0 };
             assert_eq!(exit, Some(wanted), "{args:?}: {out}{err}");
             rounds += u64::from(subject.is_some());
@@ -80,7 +101,9 @@ fn sixteen_at_once() {
                 assert_eq!(answer["verdict"], "passed", "{answer}");
                 // None of them is old enough to have been removed.
                 let folder = world.project.path(format!(".vplan/runs/{id}"));
-                let kept: Value = serde_json::from_slice(&std::fs::read(folder.join("report.json")).unwrap()).unwrap();
+                let kept: Value =
+                    serde_json::from_slice(&std::fs::read(folder.join("report.json")).unwrap())
+                        .unwrap();
                 assert_eq!(kept, answer);
                 assert!(replay(&std::fs::read(folder.join("events.jsonl")).unwrap()).is_pass());
                 assert!(all.insert(id), "two runs of one name");
@@ -98,11 +121,21 @@ fn sixteen_at_once() {
         }
         case.held();
     }
-    let shown = world.project.run(&["gate", "show", "--format", "json"]).exits(0).json();
+    let shown = world
+        .project
+        .run(&["gate", "show", "--format", "json"])
+        .exits(0)
+        .json();
     assert_eq!(shown["rounds"], rounds);
     world.project.run(&["gc", "--keep", "0"]).exits(0);
-    assert_eq!(world.runs(), Vec::<std::path::PathBuf>::new(), "nothing is left that nobody removes");
-    let left: Vec<_> = std::fs::read_dir(world.project.path(".vplan/runs")).unwrap().collect();
+    assert_eq!(
+        world.runs(),
+        Vec::<std::path::PathBuf>::new(),
+        "nothing is left that nobody removes"
+    );
+    let left: Vec<_> = std::fs::read_dir(world.project.path(".vplan/runs"))
+        .unwrap()
+        .collect();
     assert!(left.is_empty(), "{left:?}");
     assert!(sweep.seen("runs") > 0);
 }

@@ -40,8 +40,8 @@ pub fn fields<const N: usize>(bytes: &[u8]) -> [&[u8]; N] {
     std::array::from_fn(|_| parts.next().unwrap_or_default())
 }
 
-/// Bytes with one change after another: a byte put in, taken out, another one instead, a line twice, two lines in each other's
-/// place, the end cut off.
+/// Bytes with one change after another: a byte put in, taken out, another one instead, a line
+/// twice, two lines in each other's place, the end cut off.
 pub fn mutated(good: &[u8], choices: &mut Choices<'_>) -> Vec<u8> {
     let mut bytes = good.to_vec();
     for _ in 0..choices.byte() % 4 + 1 {
@@ -50,7 +50,10 @@ pub fn mutated(good: &[u8], choices: &mut Choices<'_>) -> Vec<u8> {
         }
         let how = choices.byte();
         let at = choices.below(bytes.len());
-        let mut lines: Vec<Vec<u8>> = bytes.split_inclusive(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
+        let mut lines: Vec<Vec<u8>> = bytes
+            .split_inclusive(|b| *b == b'\n')
+            .map(<[u8]>::to_vec)
+            .collect();
         let line = at % lines.len();
         match how % 10 {
             0 => bytes[at] ^= 1 << (choices.byte() % 8),
@@ -66,7 +69,8 @@ pub fn mutated(good: &[u8], choices: &mut Choices<'_>) -> Vec<u8> {
             6 | 7 => {
                 let digits = (at..bytes.len()).find(|i| bytes[*i].is_ascii_hexdigit());
                 if let Some(at) = digits {
-                    bytes[at] = b"0123456789abcdef"[usize::from(choices.byte()) % if how % 10 == 6 { 10 } else { 16 }];
+                    bytes[at] = b"0123456789abcdef"
+                        [usize::from(choices.byte()) % if how % 10 == 6 { 10 } else { 16 }];
                 }
             }
             8 => {

@@ -27,12 +27,14 @@ pub fn contract(bytes: &[u8]) {
     vplan::lang::oracle::contract(bytes).unwrap();
 }
 
-/// Any bytes as a contract: what is laid out says the same, keeps its comments, and is laid out once and for all.
+/// Any bytes as a contract: what is laid out says the same, keeps its comments, and is laid out
+/// once and for all.
 pub fn fmt(bytes: &[u8]) {
     vplan::lang::oracle::fmt(bytes).unwrap();
 }
 
-/// Any bytes as the file of any other tool: reading ends, and what is accepted converts to a text that reads as the same.
+/// Any bytes as the file of any other tool: reading ends, and what is accepted converts to a text
+/// that reads as the same.
 pub fn convert(bytes: &[u8]) {
     for format in Format::ALL {
         vplan::front::convert::oracle(format, bytes).unwrap();
@@ -53,17 +55,35 @@ pub fn checked(name: &str, text: &[u8]) -> Option<Contract> {
     let (sources, draft, mut sink) = drafted(name, text);
     let contract = validate(&draft, &sources, &mut sink);
     for diagnostic in sink.iter() {
-        assert!(!diagnostic.message.contains('\n') && !diagnostic.message.ends_with('.'), "{diagnostic:?}");
+        assert!(
+            !diagnostic.message.contains('\n') && !diagnostic.message.ends_with('.'),
+            "{diagnostic:?}"
+        );
         for label in &diagnostic.labels {
             let source = sources.get(label.place.source).expect("a source");
-            assert!(source.text().get(label.place.span.start..label.place.span.end).is_some(), "{diagnostic:?}");
+            assert!(
+                source
+                    .text()
+                    .get(label.place.span.start..label.place.span.end)
+                    .is_some(),
+                "{diagnostic:?}"
+            );
         }
     }
-    assert_eq!(contract.is_none(), sink.has_errors(), "refused without a word, or accepted with one");
-    // What is written of a draft in the language of its own is the same contract. JSON may hold what the language refuses: commands
-    // that need a shell, which `vplan import` writes otherwise.
+    assert_eq!(
+        contract.is_none(),
+        sink.has_errors(),
+        "refused without a word, or accepted with one"
+    );
+    // What is written of a draft in the language of its own is the same contract. JSON may hold
+    // what the language refuses: commands that need a shell, which `vplan import` writes
+    // otherwise.
     let refused = |check: &Check| matches!(check.body, Body::Command(Command::Unsupported { .. }));
-    if contract.as_ref().is_some_and(|c| !c.checks.iter().any(refused)) && sink.is_empty() {
+    if contract
+        .as_ref()
+        .is_some_and(|c| !c.checks.iter().any(refused))
+        && sink.is_empty()
+    {
         let text = print(&draft, &Comments::default());
         let (_, again, said) = drafted("contracts/verify.vplan", text.as_bytes());
         assert!(!said.has_errors(), "{said:?}\n{text}");
@@ -73,14 +93,20 @@ pub fn checked(name: &str, text: &[u8]) -> Option<Contract> {
     contract
 }
 
-/// Any text as a contract, a zero, any decisions, a zero, any list of changed files: it is read, checked and compiled, and the
-/// plan is the one that a naive evaluator gives of what was checked; it says who it is, is in order, keeps to its limits, and
-/// reads back from each of its forms.
+/// Any text as a contract, a zero, any decisions, a zero, any list of changed files: it is read,
+/// checked and compiled, and the plan is the one that a naive evaluator gives of what was checked;
+/// it says who it is, is in order, keeps to its limits, and reads back from each of its forms.
 pub fn request(bytes: &[u8]) {
     let [text, decisions, changed] = fields(bytes);
     let is_json = text.trim_ascii_start().first() == Some(&b'{');
-    let name = if is_json { "contracts/verify.contract.json" } else { "contracts/verify.vplan" };
-    let Some(contract) = checked(name, text) else { return };
+    let name = if is_json {
+        "contracts/verify.contract.json"
+    } else {
+        "contracts/verify.vplan"
+    };
+    let Some(contract) = checked(name, text) else {
+        return;
+    };
     let caps = Caps::default();
     assert!(contract.checks.len() <= caps.checks);
     let mut choices = Choices(decisions);
@@ -90,7 +116,10 @@ pub fn request(bytes: &[u8]) {
         changed
             .split(|b| *b == b'\n')
             .filter_map(path)
-            .map(|path| ChangedFile { path, status: Status::Modified })
+            .map(|path| ChangedFile {
+                path,
+                status: Status::Modified,
+            })
             .collect()
     });
     let request = asked(&contract, &mut choices, files);
@@ -98,20 +127,33 @@ pub fn request(bytes: &[u8]) {
     let (facts, plan) = answered(Some(&contract), &request, salt);
     let Some(plan) = plan else {
         if is_small(&contract, &request) {
-            assert_eq!(right(Some(&contract), &without_contract(), &request, &facts), None, "{request:?}");
+            assert_eq!(
+                right(Some(&contract), &without_contract(), &request, &facts),
+                None,
+                "{request:?}"
+            );
         }
         return;
     };
     holds_of_plan(&plan);
     if let Some(most) = contract.limits.max_checks {
-        let added = plan.steps.iter().filter(|s| s.origin != vplan::plan::Origin::Contract);
-        assert!(u64::try_from(added.filter(|s| s.batch_of.is_none()).count()).unwrap() <= most, "{plan:?}");
+        let added = plan
+            .steps
+            .iter()
+            .filter(|s| s.origin != vplan::plan::Origin::Contract);
+        assert!(
+            u64::try_from(added.filter(|s| s.batch_of.is_none()).count()).unwrap() <= most,
+            "{plan:?}"
+        );
     }
     // The same files, named in another order, twice: the same plan to the last byte.
     let mut turned: Vec<ChangedFile> = request.changed.files().to_vec();
     turned.reverse();
     turned.extend(request.changed.files().first().cloned());
-    let turned = Request { changed: ChangeSet::new(turned), ..request.clone() };
+    let turned = Request {
+        changed: ChangeSet::new(turned),
+        ..request.clone()
+    };
     match compile(Some(&contract), &turned, &facts) {
         Ok(Compiled::Plan(other)) => assert_eq!(*other, plan),
         other => panic!("{other:?}"),
@@ -124,7 +166,10 @@ pub fn request(bytes: &[u8]) {
 
 /// A request that knows the contract's names.
 fn asked(contract: &Contract, choices: &mut Choices<'_>, files: Vec<ChangedFile>) -> Request {
-    let mut request = Request { changed: ChangeSet::new(files), ..Request::default() };
+    let mut request = Request {
+        changed: ChangeSet::new(files),
+        ..Request::default()
+    };
     let roles: Vec<&String> = contract.roles.keys().collect();
     let role = usize::from(choices.byte());
     request.role = roles.get(role % (roles.len() + 1)).map(|r| (*r).clone());
@@ -138,22 +183,36 @@ fn asked(contract: &Contract, choices: &mut Choices<'_>, files: Vec<ChangedFile>
     request.mode = choices.one(&[Mode::Contract, Mode::Fallback, Mode::Off]);
     request.keep_going = choices.byte() % 2 == 1;
     request.inferred = vec![("inferred-test".to_owned(), parse_command("make test"))];
-    let names: Vec<&str> = contract.checks.iter().filter(|c| c.named).map(|c| c.id.as_str()).collect();
+    let names: Vec<&str> = contract
+        .checks
+        .iter()
+        .filter(|c| c.named)
+        .map(|c| c.id.as_str())
+        .collect();
     let tags: Vec<&String> = contract.checks.iter().flat_map(|c| &c.tags).collect();
     for _ in 0..choices.byte() % 4 {
         let (what, which) = (choices.byte() % 4, usize::from(choices.byte()));
         match what {
-            0 if !names.is_empty() => request.only.push(Selector::Name(names[which % names.len()].to_owned())),
-            1 if !tags.is_empty() => request.only.push(Selector::Tag(tags[which % tags.len()].clone())),
+            0 if !names.is_empty() => request
+                .only
+                .push(Selector::Name(names[which % names.len()].to_owned())),
+            1 if !tags.is_empty() => request
+                .only
+                .push(Selector::Tag(tags[which % tags.len()].clone())),
             2 if !names.is_empty() => {
-                request.skip.push(Skip { name: names[which % names.len()].to_owned(), reason: "known".to_owned() });
+                request.skip.push(Skip {
+                    name: names[which % names.len()].to_owned(),
+                    reason: "known".to_owned(),
+                });
             }
             _ => {
                 let known = contract.checks.iter().filter_map(|c| match &c.body {
                     Body::Command(command) => Some(command.clone()),
                     _ => None,
                 });
-                let known: Vec<_> = known.chain(["fmt {changed}", "a | b", "true"].map(parse_command)).collect();
+                let known: Vec<_> = known
+                    .chain(["fmt {changed}", "a | b", "true"].map(parse_command))
+                    .collect();
                 request.explicit.push(known[which % known.len()].clone());
             }
         }
@@ -162,7 +221,11 @@ fn asked(contract: &Contract, choices: &mut Choices<'_>, files: Vec<ChangedFile>
 }
 
 /// Answers each question as the salt says, until there is a plan.
-pub fn answered(contract: Option<&Contract>, request: &Request, salt: u8) -> (Facts, Option<vplan::plan::Plan>) {
+pub fn answered(
+    contract: Option<&Contract>,
+    request: &Request,
+    salt: u8,
+) -> (Facts, Option<vplan::plan::Plan>) {
     let mut facts = Facts::default();
     for _ in 0..16 {
         match compile(contract, request, &facts) {
@@ -172,9 +235,12 @@ pub fn answered(contract: Option<&Contract>, request: &Request, salt: u8) -> (Fa
                 assert!(!questions.is_empty(), "needs nothing");
                 for question in questions {
                     assert!(facts.get(&question).is_none(), "asks twice: {question:?}");
-                    let dice =
-                        question.to_word().as_bytes().iter().fold(salt, |sum, b| sum.wrapping_mul(31).wrapping_add(*b))
-                            % 3;
+                    let dice = question
+                        .to_word()
+                        .as_bytes()
+                        .iter()
+                        .fold(salt, |sum, b| sum.wrapping_mul(31).wrapping_add(*b))
+                        % 3;
                     let answer = match &question {
                         Question::MissingChanged => {
                             let missing = request
@@ -184,7 +250,9 @@ pub fn answered(contract: Option<&Contract>, request: &Request, salt: u8) -> (Fa
                                 .filter(|f| f.path.as_bytes().len() % 3 == usize::from(dice));
                             Answer::List(missing.map(|f| Word::new(f.path.as_bytes())).collect())
                         }
-                        _ => Answer::Word([Certainty::Yes, Certainty::No, Certainty::Unknown][usize::from(dice)]),
+                        _ => Answer::Word(
+                            [Certainty::Yes, Certainty::No, Certainty::Unknown][usize::from(dice)],
+                        ),
                     };
                     facts.add(question, answer);
                 }
@@ -201,12 +269,18 @@ fn is_small(contract: &Contract, request: &Request) -> bool {
             .conditions
             .iter()
             .filter_map(|c| match &c.test {
-                Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => Some(s),
+                Test::ChangedAny(s)
+                | Test::ChangedAll(s)
+                | Test::ChangedOnly(s)
+                | Test::ChangedNone(s) => Some(s),
                 Test::Role(_) | Test::Exists(_) | Test::Absent(_) => None,
             })
             .chain(contract.risks.iter().map(|r| &r.selection)),
     );
-    let artifacts = contract.checks.iter().flat_map(|c| c.produces.iter().chain(&c.cleans).chain(&c.requires));
+    let artifacts = contract
+        .checks
+        .iter()
+        .flat_map(|c| c.produces.iter().chain(&c.cleans).chain(&c.requires));
     let is_plain = |text: &str| text.matches(['*', '{', '?']).count() <= 4 && text.len() <= 40;
     // Where two globs with stars may meet is decided by search here, and by trying names there.
     let artifacts: Vec<&str> = artifacts.map(|g| g.text()).collect();

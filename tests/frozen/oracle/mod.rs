@@ -1,8 +1,9 @@
-//! What must hold for any bytes whatsoever? One function for each fuzz target; the targets call them, and so do the tests that
-//! replay what was once found. They panic on what does not hold.
+//! What must hold for any bytes whatsoever? One function for each fuzz target; the targets call
+//! them, and so do the tests that replay what was once found. They panic on what does not hold.
 //!
-//! Nothing here is about one input: each function is a statement of a whole room, held against a second implementation, against
-//! its own inverse, or against itself under a change that may make no difference.
+//! Nothing here is about one input: each function is a statement of a whole room, held against a
+//! second implementation, against its own inverse, or against itself under a change that may make
+//! no difference.
 
 pub mod answer;
 pub mod arguments;

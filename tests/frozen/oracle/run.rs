@@ -7,7 +7,9 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use vplan::arbitrary::drawn;
-use vplan::arbitrary::run::{Case, Incidents, Played, cases, chooser, incidents, journal_of, play, side_by_side};
+use vplan::arbitrary::run::{
+    Case, Incidents, Played, cases, chooser, incidents, journal_of, play, side_by_side,
+};
 use vplan::check::evidence::{Captured, Evidence};
 use vplan::check::outcome::{Cause, Status};
 use vplan::plan::digest::seal;
@@ -24,17 +26,20 @@ thread_local! {
     static INCIDENTS: RefCell<BoxedStrategy<Incidents>> = RefCell::new(incidents().boxed());
 }
 
-/// Any bytes as a journal: reading is total, a prefix is never better than the whole, and never a pass without its end.
+/// Any bytes as a journal: reading is total, a prefix is never better than the whole, and never a
+/// pass without its end.
 pub fn journal(bytes: &[u8]) {
     oracle(bytes).unwrap();
 }
 
-/// A plan, drawn by the first eight bytes, and any decisions. Played in virtual time, it ends as a loop would say, whatever the order of
-/// what is simultaneous; and whatever events come, sensible or not, nothing is started that runs, ends twice, or begins
-/// after the end.
+/// A plan, drawn by the first eight bytes, and any decisions. Played in virtual time, it ends as a
+/// loop would say, whatever the order of what is simultaneous; and whatever events come, sensible
+/// or not, nothing is started that runs, ends twice, or begins after the end.
 pub fn runner(bytes: &[u8]) {
     let mut choices = Choices(bytes);
-    let Some(mut case) = CASES.with_borrow(|all| drawn(all, choices.take(8))) else { return };
+    let Some(mut case) = CASES.with_borrow(|all| drawn(all, choices.take(8))) else {
+        return;
+    };
     let how = choices.byte();
     let seed = choices.take(4);
     if how % 4 == 0 {
@@ -44,7 +49,12 @@ pub fn runner(bytes: &[u8]) {
     if how % 4 == 1 {
         case.plan.policy.jobs = 1;
     }
-    let picks: Vec<usize> = choices.0.iter().map(|b| usize::from(*b)).chain([1]).collect();
+    let picks: Vec<usize> = choices
+        .0
+        .iter()
+        .map(|b| usize::from(*b))
+        .chain([1])
+        .collect();
     let other: Vec<usize> = picks.iter().rev().map(|p| p ^ 0x55).collect();
     let calm = Incidents::default();
     let [one, two] = [&picks, &other].map(|picks| played(&case, &calm, picks));
@@ -56,26 +66,49 @@ pub fn runner(bytes: &[u8]) {
         two.trace
     );
     for running in side_by_side(&one.trace) {
-        assert!(running.len() <= usize::try_from(case.plan.policy.jobs).unwrap(), "{running:?} at once");
+        assert!(
+            running.len() <= usize::try_from(case.plan.policy.jobs).unwrap(),
+            "{running:?} at once"
+        );
         let tiers: BTreeSet<u8> = running.iter().map(|i| case.plan.steps[*i].tier).collect();
         assert!(tiers.len() <= 1, "{running:?} of different tiers");
     }
     if case.plan.policy.jobs == 1 {
         // The loop knows nothing of output.
         let unread = |(status, cause): (Status, Option<Cause>)| {
-            (status, cause.filter(|c| (status, *c) != (Status::Passed, Cause::OutputUnread)))
+            (
+                status,
+                cause.filter(|c| (status, *c) != (Status::Passed, Cause::OutputUnread)),
+            )
         };
-        let ended: Vec<_> = one.records.iter().map(|r| unread((r.status, r.reason))).collect();
+        let ended: Vec<_> = one
+            .records
+            .iter()
+            .map(|r| unread((r.status, r.reason)))
+            .collect();
         assert_eq!(ended, sequentially(&case), "{case:?}");
     }
-    let Some(incidents) = INCIDENTS.with_borrow(|all| drawn(all, seed)) else { return };
+    let Some(incidents) = INCIDENTS.with_borrow(|all| drawn(all, seed)) else {
+        return;
+    };
     let hit = played(&case, &incidents, &picks);
-    let judgement = judge(&case.plan, &hit.records, &hit.ending, &Said::default(), Require::default());
+    let judgement = judge(
+        &case.plan,
+        &hit.records,
+        &hit.ending,
+        &Said::default(),
+        Require::default(),
+    );
     if hit.ending.cancelled.is_some() || hit.ending.storage.is_some() {
         assert!(!judgement.verdict.is_pass(), "{judgement:?}");
     }
     for (step, record) in case.plan.steps.iter().zip(&hit.records) {
-        let needed = |id: &String| hit.records.iter().find(|r| r.id == *id).is_some_and(|r| r.status.is_pass());
+        let needed = |id: &String| {
+            hit.records
+                .iter()
+                .find(|r| r.id == *id)
+                .is_some_and(|r| r.status.is_pass())
+        };
         assert!(
             !record.status.is_pass() || step.always || step.needs.iter().all(needed),
             "{} passed without its needs",
@@ -85,12 +118,23 @@ pub fn runner(bytes: &[u8]) {
 }
 
 fn played(case: &Case, incidents: &Incidents, picks: &[usize]) -> Played {
-    play(case, incidents, &mut chooser(picks.to_vec())).unwrap_or_else(|why| panic!("{why}\n{case:?}"))
+    play(case, incidents, &mut chooser(picks.to_vec()))
+        .unwrap_or_else(|why| panic!("{why}\n{case:?}"))
 }
 
 fn reported(case: &Case, played: &Played) -> Report {
-    let circumstances = Circumstances { attempt: 1, retries: 3, run_id: "r".into(), ..Circumstances::default() };
-    report(&case.plan, played.records.clone(), &played.ending, circumstances)
+    let circumstances = Circumstances {
+        attempt: 1,
+        retries: 3,
+        run_id: "r".into(),
+        ..Circumstances::default()
+    };
+    report(
+        &case.plan,
+        played.records.clone(),
+        &played.ending,
+        circumstances,
+    )
 }
 
 fn said(case: &Case, played: &Played) -> String {
@@ -109,23 +153,46 @@ fn any_events(case: &Case, mut choices: Choices<'_>) {
         let mut dones = 0;
         for action in actions {
             match action {
-                Action::Spawn { step, attempt, limit_ms } => {
-                    assert!(!running.contains_key(&step), "{step} is started while it runs");
-                    assert!(limit_ms >= 1 && limit_ms <= plan.steps[step].timeout_ms, "a limit of {limit_ms}");
+                Action::Spawn {
+                    step,
+                    attempt,
+                    limit_ms,
+                } => {
+                    assert!(
+                        !running.contains_key(&step),
+                        "{step} is started while it runs"
+                    );
+                    assert!(
+                        limit_ms >= 1 && limit_ms <= plan.steps[step].timeout_ms,
+                        "a limit of {limit_ms}"
+                    );
                     tries[step] += 1;
                     assert_eq!(attempt, tries[step], "tries are counted from 1");
-                    assert!(attempt <= plan.steps[step].retries + 1, "{step} is tried {attempt} times");
+                    assert!(
+                        attempt <= plan.steps[step].retries + 1,
+                        "{step} is tried {attempt} times"
+                    );
                     running.insert(step, attempt);
-                    assert!(running.len() <= usize::try_from(plan.policy.jobs).unwrap(), "{running:?} at once");
+                    assert!(
+                        running.len() <= usize::try_from(plan.policy.jobs).unwrap(),
+                        "{running:?} at once"
+                    );
                 }
                 Action::Terminate { step, .. } | Action::Kill { step, .. } => {
-                    assert!(running.contains_key(&step), "{step} is stopped and does not run");
+                    assert!(
+                        running.contains_key(&step),
+                        "{step} is stopped and does not run"
+                    );
                 }
                 Action::WakeAt { .. } => {}
                 Action::Done => dones += 1,
             }
         }
-        assert_eq!(dones, usize::from(is_done), "done is said once, when it is so");
+        assert_eq!(
+            dones,
+            usize::from(is_done),
+            "done is said once, when it is so"
+        );
     };
     seen(actions, &mut running, state.is_done());
     for _ in 0..200 {
@@ -134,25 +201,52 @@ fn any_events(case: &Case, mut choices: Choices<'_>) {
         }
         let (what, value) = (choices.byte(), choices.byte());
         // Time goes back now and then; it must not matter.
-        let at = if what & 0x40 == 0 { now + u64::from(value) } else { now.saturating_sub(u64::from(value)) };
+        let at = if what & 0x40 == 0 {
+            now + u64::from(value)
+        } else {
+            now.saturating_sub(u64::from(value))
+        };
         now = now.max(at);
         let index = usize::from(value) % (count + 1);
-        // The end of a try that there never was, too; not of one that this very event makes the machine start.
+        // The end of a try that there never was, too; not of one that this very event makes the
+        // machine start.
         let more = u32::from(what & 0x20 != 0);
-        let attempt = running.get(&index).map_or(9 * more, |attempt| attempt + more);
+        let attempt = running
+            .get(&index)
+            .map_or(9 * more, |attempt| attempt + more);
         let event = match what % 8 {
             0..=3 => {
                 let exit = [Some(0), Some(1), Some(77), None][usize::from(what % 4)];
                 let signal = exit.is_none().then(|| "SIGKILL".to_owned());
-                let evidence = Evidence { exit, signal, stdout: Captured::from(&b"x\n"[..]), ..Evidence::default() };
+                let evidence = Evidence {
+                    exit,
+                    signal,
+                    stdout: Captured::from(&b"x\n"[..]),
+                    ..Evidence::default()
+                };
                 if running.get(&index) == Some(&attempt) && !state.is_done() {
                     running.remove(&index);
                 }
-                Event::Finished { step: index, attempt, at, evidence: Box::new(evidence) }
+                Event::Finished {
+                    step: index,
+                    attempt,
+                    at,
+                    evidence: Box::new(evidence),
+                }
             }
-            4 => Event::Began { step: index, attempt, at },
-            5 => Event::Interrupt { at, signal: Interrupt::Term },
-            6 if what & 0x10 != 0 => Event::RecordFailed { at, message: "no space left".to_owned() },
+            4 => Event::Began {
+                step: index,
+                attempt,
+                at,
+            },
+            5 => Event::Interrupt {
+                at,
+                signal: Interrupt::Term,
+            },
+            6 if what & 0x10 != 0 => Event::RecordFailed {
+                at,
+                message: "no space left".to_owned(),
+            },
             6 => Event::Told { at },
             _ => Event::Time { at },
         };
@@ -166,37 +260,81 @@ fn any_events(case: &Case, mut choices: Choices<'_>) {
         } else {
             seen(actions, &mut running, state.is_done());
         }
-        assert!(!state.is_done() || running.is_empty(), "done while {running:?} run");
+        assert!(
+            !state.is_done() || running.is_empty(),
+            "done while {running:?} run"
+        );
     }
-    let judgement = judge(plan, &state.records(), &state.ending(), &Said::default(), Require::default());
-    let blocked = running.keys().any(|i| plan.steps[*i].severity == vplan::check::Severity::Blocking);
-    assert!(!(blocked && judgement.verdict.is_pass()), "a pass while {running:?} run");
+    let judgement = judge(
+        plan,
+        &state.records(),
+        &state.ending(),
+        &Said::default(),
+        Require::default(),
+    );
+    let blocked = running
+        .keys()
+        .any(|i| plan.steps[*i].severity == vplan::check::Severity::Blocking);
+    assert!(
+        !(blocked && judgement.verdict.is_pass()),
+        "a pass while {running:?} run"
+    );
 }
 
-/// A run, drawn by the first twelve bytes, and any changes to its records: the journal and the report never say better than before
-/// what happened, unless `vplan verify` sees it.
+/// A run, drawn by the first twelve bytes, and any changes to its records: the journal and the
+/// report never say better than before what happened, unless `vplan verify` sees it.
 pub fn tamper(bytes: &[u8]) {
     let mut choices = Choices(bytes);
-    let Some(case) = CASES.with_borrow(|all| drawn(all, choices.take(8))) else { return };
-    let Some(incidents) = INCIDENTS.with_borrow(|all| drawn(all, choices.take(4))) else { return };
-    let case = Case { plan: seal(case.plan.clone()), ..case };
-    let picks: Vec<usize> = choices.take(4).iter().map(|b| usize::from(*b)).chain([1]).collect();
+    let Some(case) = CASES.with_borrow(|all| drawn(all, choices.take(8))) else {
+        return;
+    };
+    let Some(incidents) = INCIDENTS.with_borrow(|all| drawn(all, choices.take(4))) else {
+        return;
+    };
+    let case = Case {
+        plan: seal(case.plan.clone()),
+        ..case
+    };
+    let picks: Vec<usize> = choices
+        .take(4)
+        .iter()
+        .map(|b| usize::from(*b))
+        .chain([1])
+        .collect();
     let played = played(&case, &incidents, &picks);
     let report = reported(&case, &played);
     let text = journal_of(&case, &played, &report);
     let good = replay(text.as_bytes());
-    assert_eq!((good.bytes, good.is_pass()), (text.len(), report.verdict.is_pass()));
-    let holds = |report: &Report, run| audit(report, Some(&case.plan), Some(run)).iter().all(|a| a.holds != Holds::No);
-    assert!(holds(&report, &good), "{:?}", audit(&report, Some(&case.plan), Some(&good)));
+    assert_eq!(
+        (good.bytes, good.is_pass()),
+        (text.len(), report.verdict.is_pass())
+    );
+    let holds = |report: &Report, run| {
+        audit(report, Some(&case.plan), Some(run))
+            .iter()
+            .all(|a| a.holds != Holds::No)
+    };
+    assert!(
+        holds(&report, &good),
+        "{:?}",
+        audit(&report, Some(&case.plan), Some(&good))
+    );
 
     let how = choices.byte();
     if how % 2 == 0 {
         let edited = mutated(text.as_bytes(), &mut choices);
         oracle(&edited).unwrap();
         let run = replay(&edited);
-        assert!(good.is_pass() || !run.is_pass(), "an edit made it a pass:\n{}", String::from_utf8_lossy(&edited));
+        assert!(
+            good.is_pass() || !run.is_pass(),
+            "an edit made it a pass:\n{}",
+            String::from_utf8_lossy(&edited)
+        );
         for (one, other) in run.steps.iter().zip(&good.steps) {
-            if one.id == other.id && run.end != good.end && run.end != vplan::run::journal::End::Interrupted {
+            if one.id == other.id
+                && run.end != good.end
+                && run.end != vplan::run::journal::End::Interrupted
+            {
                 assert!(!holds(&report, &run), "another end, and nobody sees it");
             }
         }
@@ -204,26 +342,47 @@ pub fn tamper(bytes: &[u8]) {
         let mut document = serde_json::to_string(&report).unwrap();
         // Or somebody puts one word for another, and knows which.
         for _ in 0..choices.byte() % 4 {
-            const BAD: [&str; 8] =
-                ["failed", "not_run", "errored", "timed_out", "cancelled", "incomplete", "skipped", "narrowed"];
+            const BAD: [&str; 8] = [
+                "failed",
+                "not_run",
+                "errored",
+                "timed_out",
+                "cancelled",
+                "incomplete",
+                "skipped",
+                "narrowed",
+            ];
             let (bad, good) = (choices.one(&BAD), choices.one(&["passed", "flaky", "full"]));
-            let places: Vec<usize> = document.match_indices(&format!("\"{bad}\"")).map(|(at, _)| at + 1).collect();
+            let places: Vec<usize> = document
+                .match_indices(&format!("\"{bad}\""))
+                .map(|(at, _)| at + 1)
+                .collect();
             if !places.is_empty() {
                 let at = places[usize::from(choices.byte()) % places.len()];
                 document.replace_range(at..at + bad.len(), good);
             }
         }
         let edited = mutated(document.as_bytes(), &mut choices);
-        let Ok(part) = read("report.json", &edited) else { return };
+        let Ok(part) = read("report.json", &edited) else {
+            return;
+        };
         let (was, is) = (report.verdict.is_pass(), part.report.verdict.is_pass());
-        if is && !was || part.report.verdict != report.verdict || part.report.exit_code != report.exit_code {
+        if is && !was
+            || part.report.verdict != report.verdict
+            || part.report.exit_code != report.exit_code
+        {
             assert!(
                 !holds(&part.report, &good),
                 "another verdict, and nobody sees it:\n{}",
                 String::from_utf8_lossy(&edited)
             );
         }
-        let statuses = |r: &Report| r.steps.iter().map(|s| (s.id.clone(), s.status)).collect::<Vec<_>>();
+        let statuses = |r: &Report| {
+            r.steps
+                .iter()
+                .map(|s| (s.id.clone(), s.status))
+                .collect::<Vec<_>>()
+        };
         if statuses(&part.report) != statuses(&report) {
             assert!(
                 !holds(&part.report, &good),

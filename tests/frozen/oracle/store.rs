@@ -14,11 +14,14 @@ use vplan::run::merge::read;
 use vplan::run::past;
 use vplan::run::stop::stop_memo;
 
-/// A text, a zero, another one, as locks: reading is total and points inside; what is accepted is written in the one form that reads
-/// back to it, and is KDL; a text is brought up to date whatever is in it, and one that is stays as it is.
+/// A text, a zero, another one, as locks: reading is total and points inside; what is accepted is
+/// written in the one form that reads back to it, and is KDL; a text is brought up to date whatever
+/// is in it, and one that is stays as it is.
 pub fn lock(bytes: &[u8]) {
     let [one, two] = fields(bytes);
-    let (Ok(one), Ok(two)) = (std::str::from_utf8(one), std::str::from_utf8(two)) else { return };
+    let (Ok(one), Ok(two)) = (std::str::from_utf8(one), std::str::from_utf8(two)) else {
+        return;
+    };
     let (first, is_good) = read_lock(one);
     let (second, _) = read_lock(two);
     for lock in [&first, &second] {
@@ -31,7 +34,8 @@ pub fn lock(bytes: &[u8]) {
             // A text of comments alone is given its version.
             Ok(theirs) if theirs.get("version").is_none() => {}
             Ok(_) => assert_eq!(update(one, &first), one, "nothing has changed"),
-            // An update leaves a `;` where a node was, and that is read again; KDL wants a node in front of it.
+            // An update leaves a `;` where a node was, and that is read again; KDL wants a node in
+            // front of it.
             Err(error) => assert!(one.contains(';'), "{one}\n{error:?}"),
         }
         // Whatever is changed of one that was written is harmless, or is noticed.
@@ -54,31 +58,51 @@ fn read_lock(text: &str) -> (Lock, bool) {
     for diagnostic in found.iter() {
         assert!(!diagnostic.message.contains('\n'), "{diagnostic:?}");
         for label in &diagnostic.labels {
-            assert!(text.get(label.place.span.start..label.place.span.end).is_some(), "{diagnostic:?}\n{text:?}");
+            assert!(
+                text.get(label.place.span.start..label.place.span.end)
+                    .is_some(),
+                "{diagnostic:?}\n{text:?}"
+            );
         }
     }
     (lock, found.is_empty())
 }
 
-/// Any bytes as a ledger, a kept pass, a report, the name of a run: a value that is written again to the same, or an error. And of
-/// those that vplan writes, drawn by the bytes: whatever is changed is noticed, or changes nothing.
+/// Any bytes as a ledger, a kept pass, a report, the name of a run: a value that is written again
+/// to the same, or an error. And of those that vplan writes, drawn by the bytes: whatever is
+/// changed is noticed, or changes nothing.
 pub fn state(bytes: &[u8]) {
     if let Ok(ledger) = ledger_of(bytes) {
-        assert_eq!(ledger_of(ledger_text(&ledger).as_bytes()).as_ref(), Ok(&ledger));
+        assert_eq!(
+            ledger_of(ledger_text(&ledger).as_bytes()).as_ref(),
+            Ok(&ledger)
+        );
     }
     let key = Digest::of(b"key");
-    assert_eq!(Entry::decode(&key, bytes), None, "no bytes are a pass of what nobody ran");
+    assert_eq!(
+        Entry::decode(&key, bytes),
+        None,
+        "no bytes are a pass of what nobody ran"
+    );
     if let Ok(part) = read("report.json", bytes) {
         let text = serde_json::to_vec(&part.report).unwrap();
-        let again = read("report.json", &text).unwrap_or_else(|e| panic!("{e:?}\n{}", String::from_utf8_lossy(&text)));
+        let again = read("report.json", &text)
+            .unwrap_or_else(|e| panic!("{e:?}\n{}", String::from_utf8_lossy(&text)));
         assert_eq!(again.report, part.report);
         let memo = stop_memo(&part.report);
-        assert!(memo.chars().all(|c| c == '\n' || c == '\t' || !vplan::base::word::is_unsafe_to_show(c)), "{memo:?}");
+        assert!(
+            memo.chars()
+                .all(|c| c == '\n' || c == '\t' || !vplan::base::word::is_unsafe_to_show(c)),
+            "{memo:?}"
+        );
         let _ = vplan::run::audit::audit(&part.report, None, None);
     }
     let name = String::from_utf8_lossy(bytes);
     if past::is_run_id(&name) {
-        assert!(!name.contains(['/', '\0']) && name != "." && name != "..", "{name:?} leads elsewhere");
+        assert!(
+            !name.contains(['/', '\0']) && name != "." && name != "..",
+            "{name:?} leads elsewhere"
+        );
         assert_eq!(past::find(&[name.to_string()], &name), Ok(&*name));
     }
 
@@ -95,7 +119,12 @@ pub fn state(bytes: &[u8]) {
     assert_eq!(Entry::decode(&entry.key, &whole).as_ref(), Some(&entry));
     let edited = mutated(&whole, &mut choices);
     if edited != whole {
-        assert_eq!(Entry::decode(&entry.key, &edited), None, "{}", String::from_utf8_lossy(&edited));
+        assert_eq!(
+            Entry::decode(&entry.key, &edited),
+            None,
+            "{}",
+            String::from_utf8_lossy(&edited)
+        );
     }
     assert_eq!(Entry::decode(&key, &whole), None, "under another key");
 }
@@ -111,11 +140,23 @@ fn ledger(choices: &mut Choices<'_>) -> Ledger {
     };
     for _ in 0..choices.byte() % 6 {
         let files = choices.byte();
-        let status = choices.one(&[Status::Done, Status::Continue, Status::Rotate, Status::Stuck]);
+        let status = choices.one(&[
+            Status::Done,
+            Status::Continue,
+            Status::Rotate,
+            Status::Stuck,
+        ]);
         let round = Round {
             about: About::default(),
-            changed: if files.is_multiple_of(2) { Change::Auto } else { Change::Files(u64::from(files % 3)) },
-            contents: Contents { digest: Digest::of(&[files]), files: u64::from(files) },
+            changed: if files.is_multiple_of(2) {
+                Change::Auto
+            } else {
+                Change::Files(u64::from(files % 3))
+            },
+            contents: Contents {
+                digest: Digest::of(&[files]),
+                files: u64::from(files),
+            },
             ended_at: "2026-01-01T00:00:00Z",
             said: Said::ByHand(status),
             subject: choices.one(&["A", "B", "größer \"x\""]),
@@ -123,7 +164,13 @@ fn ledger(choices: &mut Choices<'_>) -> Ledger {
         let before = ledger.rounds;
         ledger = record(&ledger, &terms, &round).0;
         assert_eq!(ledger.rounds, before + 1);
-        assert!(ledger.subjects.iter().all(|s| s.counter <= terms.confirmations), "{ledger:?}");
+        assert!(
+            ledger
+                .subjects
+                .iter()
+                .all(|s| s.counter <= terms.confirmations),
+            "{ledger:?}"
+        );
     }
     ledger
 }
@@ -132,13 +179,19 @@ fn entry(choices: &mut Choices<'_>) -> Entry {
     let mut digest = || Digest::of(&[choices.byte()]);
     let parts = Parts {
         environment: vec![("PATH".into(), digest())],
-        files: FileSet { count: 3, digest: digest() },
+        files: FileSet {
+            count: 3,
+            digest: digest(),
+        },
         judging: JUDGING,
         place: digest(),
         platform: "linux-x86_64".to_owned(),
         predecessors: digest(),
         settings: digest(),
-        tools: vec![Tool { digest: digest(), path: "/bin/true".into() }],
+        tools: vec![Tool {
+            digest: digest(),
+            path: "/bin/true".into(),
+        }],
         vplan: env!("CARGO_PKG_VERSION").to_owned(),
     };
     let pass: EarlierPass = serde_json::from_value(serde_json::json!({

@@ -3,7 +3,9 @@
 use super::choices::fields;
 use crate::reference::shell::simple_command;
 use vplan::base::command::{Command, Piece};
-use vplan::base::inert::{inert as made_inert, json_without_commands, without_commands, without_escapes};
+use vplan::base::inert::{
+    inert as made_inert, json_without_commands, without_commands, without_escapes,
+};
 use vplan::base::origin::GitOrigin;
 use vplan::base::path::RepoPath;
 use vplan::base::unit::{MAX_INTEGER, parse_duration, parse_size, show_duration, show_size};
@@ -11,19 +13,26 @@ use vplan::base::word::{is_unsafe_to_show, quote_string, visible};
 use vplan::contract::import::source::Source;
 use vplan::lang::command::parse_command;
 
-/// Any text as a command: reading is total, what is read round-trips, and what is accepted means what a shell would make of it,
-/// word for word, of a text that asks nothing else of it.
+/// Any text as a command: reading is total, what is read round-trips, and what is accepted means
+/// what a shell would make of it, word for word, of a text that asks nothing else of it.
 pub fn command(bytes: &[u8]) {
-    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
     vplan::lang::oracle::command(text).unwrap();
     // Here a line that goes on begins with a blank, in a shell it does not.
     if text.contains("\\\n") {
         return;
     }
-    let Command::Argv { env, pieces } = parse_command(text) else { return };
-    let (assignments, words) = simple_command(text).unwrap_or_else(|| panic!("a shell would do more with {text:?}"));
-    let theirs: vplan::base::command::Env =
-        assignments.into_iter().map(|(name, value)| (name, vplan::base::word::Word::new(value))).collect();
+    let Command::Argv { env, pieces } = parse_command(text) else {
+        return;
+    };
+    let (assignments, words) =
+        simple_command(text).unwrap_or_else(|| panic!("a shell would do more with {text:?}"));
+    let theirs: vplan::base::command::Env = assignments
+        .into_iter()
+        .map(|(name, value)| (name, vplan::base::word::Word::new(value)))
+        .collect();
     assert_eq!(env, theirs, "{text:?}");
     let ours: Vec<Vec<u8>> = pieces
         .iter()
@@ -35,29 +44,41 @@ pub fn command(bytes: &[u8]) {
     assert_eq!(ours, words, "{text:?}");
 }
 
-/// Any globs, a line each, a zero, any paths: the matcher, the index of many and a naive reference agree.
+/// Any globs, a line each, a zero, any paths: the matcher, the index of many and a naive reference
+/// agree.
 pub fn glob(bytes: &[u8]) {
     let [globs, paths] = fields(bytes);
     vplan::arbitrary::glob::oracle(globs, paths).unwrap();
 }
 
-/// Any secrets, a line each, a zero, sizes of pieces, a zero, any text: what lies in a secret is masked, nothing else is, and
-/// where pieces end makes no difference.
+/// Any secrets, a line each, a zero, sizes of pieces, a zero, any text: what lies in a secret is
+/// masked, nothing else is, and where pieces end makes no difference.
 pub fn mask(bytes: &[u8]) {
     let [secrets, pieces, text] = fields(bytes);
-    let secrets = secrets.split(|b| *b == b'\n').take(16).map(<[u8]>::to_vec).collect();
+    let secrets = secrets
+        .split(|b| *b == b'\n')
+        .take(16)
+        .map(<[u8]>::to_vec)
+        .collect();
     vplan::effect::process::mask::oracle(secrets, text, pieces).unwrap();
 }
 
-/// Any text as a duration, a size, a path, an origin, a quoted string: what is read is what is written.
+/// Any text as a duration, a size, a path, an origin, a quoted string: what is read is what is
+/// written.
 pub fn words(bytes: &[u8]) {
     match RepoPath::parse(bytes) {
         Ok(path) => {
             assert_eq!(RepoPath::parse(path.as_bytes()).as_ref(), Ok(&path));
-            assert_eq!(RepoPath::from_exact(path.as_bytes()).as_ref(), Some(&path).filter(|p| !p.is_root()));
+            assert_eq!(
+                RepoPath::from_exact(path.as_bytes()).as_ref(),
+                Some(&path).filter(|p| !p.is_root())
+            );
             let is_plain = |s: &[u8]| !matches!(s, b"" | b"..") && !s.contains(&0);
             assert!(path.segments().all(is_plain), "{path:?}");
-            assert!(path.is_root() || path.segments().all(|s| s != b"."), "{path:?}");
+            assert!(
+                path.is_root() || path.segments().all(|s| s != b"."),
+                "{path:?}"
+            );
             // By way of its directory it is the same file.
             assert_eq!(RepoPath::root().join(path.as_bytes()), Ok(path));
         }
@@ -66,9 +87,14 @@ pub fn words(bytes: &[u8]) {
             "refused without a reason: {bytes:?}"
         ),
     }
-    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
     let shown = visible(bytes);
-    assert!(!shown.chars().any(is_unsafe_to_show) && !shown.contains('\n'), "{shown:?}");
+    assert!(
+        !shown.chars().any(is_unsafe_to_show) && !shown.contains('\n'),
+        "{shown:?}"
+    );
     unit(
         text,
         parse_duration(text).ok(),
@@ -87,21 +113,43 @@ pub fn words(bytes: &[u8]) {
     ];
     unit(text, parse_size(text).ok(), parse_size, show_size, &sizes);
     if let Ok(origin) = GitOrigin::parse(text) {
-        assert_eq!(GitOrigin::parse(&origin.to_string()).as_ref(), Ok(&origin), "{text:?}");
+        assert_eq!(
+            GitOrigin::parse(&origin.to_string()).as_ref(),
+            Ok(&origin),
+            "{text:?}"
+        );
     }
     let importer = Source::Local(RepoPath::from_exact(b"contracts/verify.vplan").unwrap());
     match Source::parse(text, &importer) {
         // A path that is read leads somewhere inside, from wherever it is read.
         Ok(Source::Local(path)) => {
-            assert!(!path.is_root() && RepoPath::from_exact(path.as_bytes()).is_some(), "{text:?}")
+            assert!(
+                !path.is_root() && RepoPath::from_exact(path.as_bytes()).is_some(),
+                "{text:?}"
+            )
         }
-        Ok(source) => assert_eq!(Source::parse(&source.to_string(), &importer).ok(), Some(source), "{text:?}"),
-        Err(fault) => assert!(!fault.message.contains('\n') && !fault.message.ends_with('.'), "{fault:?}"),
+        Ok(source) => assert_eq!(
+            Source::parse(&source.to_string(), &importer).ok(),
+            Some(source),
+            "{text:?}"
+        ),
+        Err(fault) => assert!(
+            !fault.message.contains('\n') && !fault.message.ends_with('.'),
+            "{fault:?}"
+        ),
     }
     if !text.contains('\0') {
         let written = format!("vplan 1\ncontract {}\ncheck a: true\n", quote_string(text));
         let (_, draft, _) = super::contract::drafted("contracts/verify.vplan", written.as_bytes());
-        assert_eq!(draft.names.iter().map(|n| n.value.as_str()).collect::<Vec<_>>(), [text], "{written}");
+        assert_eq!(
+            draft
+                .names
+                .iter()
+                .map(|n| n.value.as_str())
+                .collect::<Vec<_>>(),
+            [text],
+            "{written}"
+        );
     }
 }
 
@@ -126,30 +174,56 @@ fn unit<E: std::fmt::Debug + PartialEq>(
     units: &[(&str, u128)],
 ) {
     let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
-    let unit = units.iter().find(|(name, _)| text[digits.len()..] == **name).map(|(_, factor)| *factor);
+    let unit = units
+        .iter()
+        .find(|(name, _)| text[digits.len()..] == **name)
+        .map(|(_, factor)| *factor);
     let number = digits.trim_start_matches('0');
-    let theirs = unit.filter(|_| !number.is_empty() && number.len() < 20).and_then(|factor| {
-        let value = number.bytes().fold(0_u128, |sum, b| sum * 10 + u128::from(b - b'0')) * factor;
-        u64::try_from(value).ok().filter(|v| *v <= MAX_INTEGER)
-    });
+    let theirs = unit
+        .filter(|_| !number.is_empty() && number.len() < 20)
+        .and_then(|factor| {
+            let value = number
+                .bytes()
+                .fold(0_u128, |sum, b| sum * 10 + u128::from(b - b'0'))
+                * factor;
+            u64::try_from(value).ok().filter(|v| *v <= MAX_INTEGER)
+        });
     assert_eq!(ours, theirs, "{text:?}");
     if let Some(value) = ours {
         assert_eq!(parse(&show(value)), Ok(value), "{text:?}");
     }
 }
 
-/// Any output: what is shown of it moves no cursor, sets no colour, hides nothing, and no program that reads a log obeys a line
-/// of it; what is clean stays as it is; a document stays the same document.
+/// Any output: what is shown of it moves no cursor, sets no colour, hides nothing, and no program
+/// that reads a log obeys a line of it; what is clean stays as it is; a document stays the same
+/// document.
 pub fn inert(bytes: &[u8]) {
     let shown = made_inert(bytes);
-    assert!(shown.chars().all(|c| matches!(c, '\n' | '\t') || !is_unsafe_to_show(c)), "{shown:?}");
+    assert!(
+        shown
+            .chars()
+            .all(|c| matches!(c, '\n' | '\t') || !is_unsafe_to_show(c)),
+        "{shown:?}"
+    );
     assert_eq!(made_inert(shown.as_bytes()), shown);
-    assert!(shown.len() <= 3 * bytes.len() + 3, "{} bytes of {}", shown.len(), bytes.len());
-    let mut terminal = vt100::Parser::new(std::num::NonZero::new(24).unwrap(), std::num::NonZero::new(80).unwrap(), 0);
+    assert!(
+        shown.len() <= 3 * bytes.len() + 3,
+        "{} bytes of {}",
+        shown.len(),
+        bytes.len()
+    );
+    let mut terminal = vt100::Parser::new(
+        std::num::NonZero::new(24).unwrap(),
+        std::num::NonZero::new(80).unwrap(),
+        0,
+    );
     terminal.process(shown.replace('\n', "\r\n").as_bytes());
     let screen = terminal.screen();
     assert!(!screen.hide_cursor() && !screen.alternate_screen() && !screen.bracketed_paste());
-    assert_eq!((screen.fgcolor(), screen.bgcolor()), (vt100::Color::Default, vt100::Color::Default));
+    assert_eq!(
+        (screen.fgcolor(), screen.bgcolor()),
+        (vt100::Color::Default, vt100::Color::Default)
+    );
     assert!(!screen.inverse() && !screen.bold() && !screen.underline());
 
     let text = String::from_utf8_lossy(bytes);
@@ -164,15 +238,20 @@ pub fn inert(bytes: &[u8]) {
     let document = serde_json::to_string(&[&text, &text]).unwrap();
     let harmless = json_without_commands(&document);
     assert_eq!(obeyed(&harmless), None, "{harmless:?}");
-    let (before, after): (Vec<String>, Vec<String>) =
-        (serde_json::from_str(&document).unwrap(), serde_json::from_str(&harmless).unwrap());
+    let (before, after): (Vec<String>, Vec<String>) = (
+        serde_json::from_str(&document).unwrap(),
+        serde_json::from_str(&harmless).unwrap(),
+    );
     assert_eq!(before, after);
     // In Markdown it is one piece of code, and nothing around it is anything else.
     let code = vplan::cli::render::feedback::code(&text);
     let mut events = pulldown_cmark::Parser::new(&code).collect::<Vec<_>>();
     let is_frame = |e: &pulldown_cmark::Event<'_>| {
         use pulldown_cmark::{Event, Tag, TagEnd};
-        matches!(e, Event::Start(Tag::Paragraph) | Event::End(TagEnd::Paragraph))
+        matches!(
+            e,
+            Event::Start(Tag::Paragraph) | Event::End(TagEnd::Paragraph)
+        )
     };
     events.retain(|e| !is_frame(e));
     let is_blank = |text: &str| text == "(blank)" && code == text;
@@ -189,8 +268,8 @@ fn is_part(part: &str, whole: &str) -> bool {
     part.chars().all(|c| rest.any(|other| other == c))
 }
 
-/// The line of a log that GitHub's runner would obey: `::` at its beginning, `##[` anywhere; told by .NET's comparison, which
-/// overlooks what has no width, in lines as .NET cuts them.
+/// The line of a log that GitHub's runner would obey: `::` at its beginning, `##[` anywhere; told
+/// by .NET's comparison, which overlooks what has no width, in lines as .NET cuts them.
 fn obeyed(log: &str) -> Option<String> {
     let is_unseen = |c: &char| {
         let mark = matches!(c, '\u{300}'..='\u{36f}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}');

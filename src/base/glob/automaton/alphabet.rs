@@ -11,11 +11,13 @@ pub(super) struct Letter {
     pub cost: u64,
 }
 
-/// Letters that the same classes hold, those that are best to read first; and which classes these are.
+/// Letters that the same classes hold, those that are best to read first; and which classes these
+/// are.
 pub(super) type Family = (Vec<bool>, Vec<Letter>);
 
 impl Machine<'_> {
-    /// Cuts all characters into letters and puts those together that only a literal character tells apart.
+    /// Cuts all characters into letters and puts those together that only a literal character tells
+    /// apart.
     pub(super) fn alphabet(&self) -> Vec<Family> {
         let mut cuts: BTreeSet<u32> = BTreeSet::from([1, 0xd800, 0xe000, 0x11_0000]);
         let mut literal: BTreeSet<char> = BTreeSet::from(['.']);
@@ -26,9 +28,15 @@ impl Machine<'_> {
         }
         let ends = |first: char, last: char| [u32::from(first), u32::from(last) + 1];
         cuts.extend(literal.iter().chain(&['/']).flat_map(|c| ends(*c, *c)));
-        cuts.extend(self.classes.iter().flat_map(|c| &c.ranges).flat_map(|(first, last)| ends(*first, *last)));
+        cuts.extend(
+            self.classes
+                .iter()
+                .flat_map(|c| &c.ranges)
+                .flat_map(|(first, last)| ends(*first, *last)),
+        );
         let cuts: Vec<u32> = cuts.into_iter().filter(|c| *c > 0).collect();
-        // Letters that no literal names and that the same classes hold are one, under its best name.
+        // Letters that no literal names and that the same classes hold are one, under its best
+        // name.
         let mut families: BTreeMap<Vec<bool>, (Vec<Letter>, Option<Letter>)> = BTreeMap::new();
         let mut add = |held: Vec<bool>, letter: Letter, is_literal: bool| {
             let (named, other) = families.entry(held).or_default();
@@ -38,12 +46,33 @@ impl Machine<'_> {
                 *other = Some(letter);
             }
         };
-        let held = |c: Option<char>| self.classes.iter().map(|class| class.contains(c)).collect::<Vec<_>>();
+        let held = |c: Option<char>| {
+            self.classes
+                .iter()
+                .map(|class| class.contains(c))
+                .collect::<Vec<_>>()
+        };
         for (from, to) in cuts.iter().zip(cuts.iter().skip(1)) {
-            let Some(c) = best(*from, *to).filter(|c| *c != '/') else { continue };
-            add(held(Some(c)), Letter { shown: Some(c), cost: cost(c) }, literal.contains(&c));
+            let Some(c) = best(*from, *to).filter(|c| *c != '/') else {
+                continue;
+            };
+            add(
+                held(Some(c)),
+                Letter {
+                    shown: Some(c),
+                    cost: cost(c),
+                },
+                literal.contains(&c),
+            );
         }
-        add(held(None), Letter { shown: None, cost: STRAY }, false);
+        add(
+            held(None),
+            Letter {
+                shown: None,
+                cost: STRAY,
+            },
+            false,
+        );
         let family = |(held, (mut named, other)): (Vec<bool>, (Vec<Letter>, Option<Letter>))| {
             named.extend(other);
             named.sort_by_key(|l| (l.cost, l.shown));
@@ -71,6 +100,13 @@ fn cost(c: char) -> u64 {
 
 /// The character of a range that is best to read.
 fn best(from: u32, to: u32) -> Option<char> {
-    let ascii = (from..to.min(0x80)).filter_map(char::from_u32).min_by_key(|c| (cost(*c), *c));
-    ascii.or_else(|| (from..to).take(0x400).filter_map(char::from_u32).min_by_key(|c| (cost(*c), *c)))
+    let ascii = (from..to.min(0x80))
+        .filter_map(char::from_u32)
+        .min_by_key(|c| (cost(*c), *c));
+    ascii.or_else(|| {
+        (from..to)
+            .take(0x400)
+            .filter_map(char::from_u32)
+            .min_by_key(|c| (cost(*c), *c))
+    })
 }

@@ -24,7 +24,8 @@ pub(in crate::base::glob) struct Node {
     pub accepts: Option<usize>,
     /// The glob whose text it is a place in.
     pub glob: usize,
-    /// Whether every path that goes on from here is selected: it stands in the `**` at a glob's end.
+    /// Whether every path that goes on from here is selected: it stands in the `**` at a glob's
+    /// end.
     pub forever: bool,
 }
 
@@ -47,12 +48,17 @@ impl<'a> Machine<'a> {
 
     /// Adds a glob under a number. `None` when there are `most` nodes.
     pub fn add_glob(&mut self, glob: &'a Glob, number: usize, most: usize) -> Option<()> {
-        glob.alternatives().iter().try_for_each(|pattern| self.add(pieces(pattern), number, most))
+        glob.alternatives()
+            .iter()
+            .try_for_each(|pattern| self.add(pieces(pattern), number, most))
     }
 
     /// Adds what lies below a directory.
     pub fn add_below(&mut self, dir: &'a RepoPath, number: usize, most: usize) -> Option<()> {
-        let mut list: Vec<Piece> = dir.segments().map(|name| Piece::One(literal(name))).collect();
+        let mut list: Vec<Piece> = dir
+            .segments()
+            .map(|name| Piece::One(literal(name)))
+            .collect();
         list.extend([Piece::Any, Piece::One(vec![Letters::Star])]);
         self.add(list, number, most)
     }
@@ -63,7 +69,8 @@ impl<'a> Machine<'a> {
         self.start.dedup();
     }
 
-    /// Adds an automaton for one alternative, from its end to its beginning, so that what comes next is known already.
+    /// Adds an automaton for one alternative, from its end to its beginning, so that what comes
+    /// next is known already.
     fn add(&mut self, pieces: Vec<Piece<'a>>, glob: usize, most: usize) -> Option<()> {
         // The nodes at which the segment behind begins, and whether a path may end in front of it.
         let mut behind: Vec<u32> = Vec::new();
@@ -76,14 +83,27 @@ impl<'a> Machine<'a> {
                     again.extend(&behind);
                     let accepts = may_end.then_some(glob);
                     let (step, slash) = (Some((Token::Any, vec![this])), again.clone());
-                    self.nodes.push(Node { step, slash, accepts, glob, forever: behind.is_empty() });
-                    // A `**` takes no segment at all, too: in front of it a path may end if it may end behind it.
+                    self.nodes.push(Node {
+                        step,
+                        slash,
+                        accepts,
+                        glob,
+                        forever: behind.is_empty(),
+                    });
+                    // A `**` takes no segment at all, too: in front of it a path may end if it may
+                    // end behind it.
                     again
                 }
                 Piece::One(letters) => {
                     let end = self.next(most)?;
                     let accepts = may_end.then_some(glob);
-                    self.nodes.push(Node { step: None, slash: behind, accepts, glob, forever: false });
+                    self.nodes.push(Node {
+                        step: None,
+                        slash: behind,
+                        accepts,
+                        glob,
+                        forever: false,
+                    });
                     may_end = false;
                     let mut entry = vec![end];
                     for letter in letters.into_iter().rev() {
@@ -95,10 +115,18 @@ impl<'a> Machine<'a> {
                             }
                             Letters::One => (Token::Any, entry, vec![this]),
                             Letters::Char(c) => (Token::Char(c), entry, vec![this]),
-                            Letters::Class(class) => (Token::Class(self.class(class)), entry, vec![this]),
+                            Letters::Class(class) => {
+                                (Token::Class(self.class(class)), entry, vec![this])
+                            }
                         };
                         let step = Some((token, to));
-                        self.nodes.push(Node { step, slash: Vec::new(), accepts: None, glob, forever: false });
+                        self.nodes.push(Node {
+                            step,
+                            slash: Vec::new(),
+                            accepts: None,
+                            glob,
+                            forever: false,
+                        });
                         entry = from;
                     }
                     entry
@@ -118,10 +146,13 @@ impl<'a> Machine<'a> {
     }
 
     fn class(&mut self, class: &'a Class) -> usize {
-        self.classes.iter().position(|known| *known == class).unwrap_or_else(|| {
-            self.classes.push(class);
-            self.classes.len() - 1
-        })
+        self.classes
+            .iter()
+            .position(|known| *known == class)
+            .unwrap_or_else(|| {
+                self.classes.push(class);
+                self.classes.len() - 1
+            })
     }
 
     pub fn node(&self, index: u32) -> Option<&Node> {
@@ -144,7 +175,10 @@ pub(in crate::base::glob) enum Letters<'a> {
 
 /// One alternative of a glob, segment by segment.
 pub(in crate::base::glob) fn pieces(pattern: &Pattern) -> Vec<Piece<'_>> {
-    let prefix = pattern.prefix.split(|b| *b == b'/').filter(|name| !name.is_empty());
+    let prefix = pattern
+        .prefix
+        .split(|b| *b == b'/')
+        .filter(|name| !name.is_empty());
     let mut list: Vec<Piece> = prefix.map(|name| Piece::One(literal(name))).collect();
     list.extend(pattern.rest.iter().map(|segment| match segment {
         Segment::Any => Piece::Any,

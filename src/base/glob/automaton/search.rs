@@ -20,10 +20,12 @@ enum Spot {
     Name,
 }
 
-/// Where a path stands, the places of the globs it may be at, and what is certain of each set, whatever follows.
+/// Where a path stands, the places of the globs it may be at, and what is certain of each set,
+/// whatever follows.
 type State = (Spot, Vec<u32>, Vec<Option<bool>>);
 
-/// What follows a state: by which letter (`/` for none), where the path stands then and at which places, and what it costs.
+/// What follows a state: by which letter (`/` for none), where the path stands then and at which
+/// places, and what it costs.
 type Successor = (Option<Letter>, (Spot, Vec<u32>), u64);
 
 /// How a state was reached first: from where, by which letter (`/` for none).
@@ -36,14 +38,28 @@ const SLASH: u64 = 7;
 /// A name that begins with a dot is found last among equals.
 const HIDDEN: u64 = 20;
 
-/// All atoms of some sets of paths, the most readable first: states are reached in the order of how readable a path leads there.
-/// `globs`: how many there are in the machine.
-pub(super) fn explore(machine: &Machine, sets: &[Set], globs: usize, limits: &Limits) -> Option<Vec<Atom>> {
+/// All atoms of some sets of paths, the most readable first: states are reached in the order of how
+/// readable a path leads there. `globs`: how many there are in the machine.
+pub(super) fn explore(
+    machine: &Machine,
+    sets: &[Set],
+    globs: usize,
+    limits: &Limits,
+) -> Option<Vec<Atom>> {
     let families = machine.alphabet();
-    let (nodes, fates) = settle(machine, sets, globs, machine.start.clone(), &vec![None; sets.len()]);
+    let (nodes, fates) = settle(
+        machine,
+        sets,
+        globs,
+        machine.start.clone(),
+        &vec![None; sets.len()],
+    );
     let start: State = (Spot::Start, nodes, fates);
     let mut numbers: BTreeMap<State, usize> = BTreeMap::from([(start.clone(), 0)]);
-    let mut reached = vec![Reached { from: None, state: start }];
+    let mut reached = vec![Reached {
+        from: None,
+        state: start,
+    }];
     let mut costs = vec![0_u64];
     let mut heap = BinaryHeap::from([Reverse((0_u64, 0_usize))]);
     let mut known: BTreeMap<Vec<bool>, usize> = BTreeMap::new();
@@ -52,7 +68,9 @@ pub(super) fn explore(machine: &Machine, sets: &[Set], globs: usize, limits: &Li
         if costs.get(number).is_none_or(|least| cost > *least) {
             continue;
         }
-        let Some((spot, nodes, fates)) = reached.get(number).map(|r| r.state.clone()) else { continue };
+        let Some((spot, nodes, fates)) = reached.get(number).map(|r| r.state.clone()) else {
+            continue;
+        };
         if spot == Spot::Name {
             let mut accepted = vec![false; globs];
             for glob in nodes.iter().filter_map(|n| machine.node(*n)?.accepts) {
@@ -60,14 +78,20 @@ pub(super) fn explore(machine: &Machine, sets: &[Set], globs: usize, limits: &Li
                     *slot = true;
                 }
             }
-            let inside: Vec<bool> =
-                sets.iter().zip(&fates).map(|(set, fate)| fate.unwrap_or_else(|| set.holds(&accepted))).collect();
+            let inside: Vec<bool> = sets
+                .iter()
+                .zip(&fates)
+                .map(|(set, fate)| fate.unwrap_or_else(|| set.holds(&accepted)))
+                .collect();
             if let std::collections::btree_map::Entry::Vacant(slot) = known.entry(inside.clone()) {
                 if atoms.len() == limits.atoms {
                     return None;
                 }
                 slot.insert(atoms.len());
-                atoms.push(Atom { inside, example: path(&reached, number)? });
+                atoms.push(Atom {
+                    inside,
+                    example: path(&reached, number)?,
+                });
             }
         }
         for (letter, (spot, nodes), more) in successors(machine, &families, spot, &nodes) {
@@ -79,7 +103,10 @@ pub(super) fn explore(machine: &Machine, sets: &[Set], globs: usize, limits: &Li
                 None if reached.len() == limits.states => return None,
                 None => {
                     numbers.insert(next.clone(), reached.len());
-                    reached.push(Reached { from: None, state: next });
+                    reached.push(Reached {
+                        from: None,
+                        state: next,
+                    });
                     costs.push(u64::MAX);
                     reached.len() - 1
                 }
@@ -96,9 +123,10 @@ pub(super) fn explore(machine: &Machine, sets: &[Set], globs: usize, limits: &Li
     Some(atoms)
 }
 
-/// Leaves out what can make no difference any more: the places of a glob that selects whatever follows, but the one that says
-/// so, and those of globs that only sets ask for of which all is certain. Without this, globs such as `**/x/**` would remember
-/// each for itself that they have seen their `x`, and a handful of them would be too many.
+/// Leaves out what can make no difference any more: the places of a glob that selects whatever
+/// follows, but the one that says so, and those of globs that only sets ask for of which all is
+/// certain. Without this, globs such as `**/x/**` would remember each for itself that they have
+/// seen their `x`, and a handful of them would be too many.
 fn settle(
     machine: &Machine,
     sets: &[Set],
@@ -110,13 +138,23 @@ fn settle(
     let mut certain = vec![Some(false); globs];
     for node in nodes.iter().filter_map(|n| machine.node(*n)) {
         if let Some(slot) = certain.get_mut(node.glob) {
-            *slot = if node.forever { Some(true) } else { slot.filter(|c| *c) };
+            *slot = if node.forever {
+                Some(true)
+            } else {
+                slot.filter(|c| *c)
+            };
         }
     }
-    let fates: Vec<Option<bool>> =
-        sets.iter().zip(fates).map(|(set, fate)| fate.or_else(|| set.fate(&certain))).collect();
+    let fates: Vec<Option<bool>> = sets
+        .iter()
+        .zip(fates)
+        .map(|(set, fate)| fate.or_else(|| set.fate(&certain)))
+        .collect();
     let mut asked = vec![false; globs];
-    sets.iter().zip(&fates).filter(|(_, fate)| fate.is_none()).for_each(|(set, _)| set.mark(&mut asked));
+    sets.iter()
+        .zip(&fates)
+        .filter(|(_, fate)| fate.is_none())
+        .for_each(|(set, _)| set.mark(&mut asked));
     nodes.retain(|n| {
         machine.node(*n).is_some_and(|node| {
             let is = |of: &[bool]| of.get(node.glob).copied().unwrap_or(false);
@@ -126,7 +164,8 @@ fn settle(
     (nodes, fates)
 }
 
-/// The states that follow, each with the letter that leads there and what it costs. Letters that lead to the same are one.
+/// The states that follow, each with the letter that leads there and what it costs. Letters that
+/// lead to the same are one.
 fn successors(machine: &Machine, families: &[Family], spot: Spot, nodes: &[u32]) -> Vec<Successor> {
     let mut found = Vec::new();
     let live = || nodes.iter().filter_map(|n| machine.node(*n));
@@ -134,8 +173,15 @@ fn successors(machine: &Machine, families: &[Family], spot: Spot, nodes: &[u32])
         let next = sorted(live().flat_map(|node| node.slash.iter().copied()).collect());
         found.push((None, (Spot::Start, next), SLASH));
     }
-    let mut named: BTreeSet<char> =
-        live().filter_map(|n| if let Some((Token::Char(c), _)) = &n.step { Some(*c) } else { None }).collect();
+    let mut named: BTreeSet<char> = live()
+        .filter_map(|n| {
+            if let Some((Token::Char(c), _)) = &n.step {
+                Some(*c)
+            } else {
+                None
+            }
+        })
+        .collect();
     if spot != Spot::Name {
         named.insert('.');
     }
@@ -152,7 +198,9 @@ fn successors(machine: &Machine, families: &[Family], spot: Spot, nodes: &[u32])
                 Token::Char(c) => letter.shown == Some(*c),
                 Token::Class(class) => held.get(*class).copied().unwrap_or(false),
             };
-            let next = live().filter_map(|n| n.step.as_ref()).filter(|(token, _)| takes(token));
+            let next = live()
+                .filter_map(|n| n.step.as_ref())
+                .filter(|(token, _)| takes(token));
             let next = sorted(next.flat_map(|(_, to)| to.iter().copied()).collect());
             let (to, more) = match (spot, letter.shown) {
                 (Spot::Start, Some('.')) => (Spot::Dot, HIDDEN),

@@ -1,4 +1,5 @@
-//! `vplan gate accept`: a person accepts, for one subject, a contract that asks for less than the one at its base.
+//! `vplan gate accept`: a person accepts, for one subject, a contract that asks for less than the
+//! one at its base.
 
 use super::unknown;
 use crate::base::canon::Digest;
@@ -49,20 +50,43 @@ pub(in crate::cli) struct Accepted<'a> {
 ///
 /// # Errors
 /// An unknown subject (exit 2), a ledger that cannot be used (exit 5).
-pub fn accept(global: &Global, args: &AcceptArgs, format: Format, terminal: &Terminal) -> Result<u8, Failure> {
+pub fn accept(
+    global: &Global,
+    args: &AcceptArgs,
+    format: Format,
+    terminal: &Terminal,
+) -> Result<u8, Failure> {
     named(&args.subject)?;
-    let contract = digest(&args.contract.to_string_lossy()).map_err(|e| Failure::usage("vplan::usage::digest", e))?;
-    let global = &Global { contract: None, ..global.clone() };
+    let contract = digest(&args.contract.to_string_lossy())
+        .map_err(|e| Failure::usage("vplan::usage::digest", e))?;
+    let global = &Global {
+        contract: None,
+        ..global.clone()
+    };
     let site = locate(global)?;
     LedgerFile::new(state(global, &site)?).change(PATIENCE, |ledger| {
         let mut next = ledger.clone();
-        let acceptance = Acceptance { at: wall_clock(), contract: contract.clone() };
-        if next.accept(&args.subject, acceptance) { Ok((next, ())) } else { Err(unknown(ledger, &args.subject)) }
+        let acceptance = Acceptance {
+            at: wall_clock(),
+            contract: contract.clone(),
+        };
+        if next.accept(&args.subject, acceptance) {
+            Ok((next, ()))
+        } else {
+            Err(unknown(ledger, &args.subject))
+        }
     })?;
     if format == Format::Json {
-        terminal.print_json(&Accepted { contract: &contract, subject: &args.subject, version: 1 });
+        terminal.print_json(&Accepted {
+            contract: &contract,
+            subject: &args.subject,
+            version: 1,
+        });
     } else if !terminal.quiet {
-        terminal.say(&format!("`{}` may go on under {contract}\n", visible(args.subject.as_bytes())));
+        terminal.say(&format!(
+            "`{}` may go on under {contract}\n",
+            visible(args.subject.as_bytes())
+        ));
     }
     Ok(Exit::Success.code())
 }

@@ -25,7 +25,8 @@ pub struct BeginArgs {
     /// Whose work it is: a task, a milestone.
     #[arg(long, value_name = "NAME")]
     pub subject: String,
-    /// Begin at the merge base of this revision and HEAD; without it where a change begins by default.
+    /// Begin at the merge base of this revision and HEAD; without it where a change begins by
+    /// default.
     #[arg(long, value_name = "REV")]
     pub base: Option<String>,
 }
@@ -45,24 +46,41 @@ pub(in crate::cli::command) struct Begun<'a> {
 /// Writes down where a subject begins.
 ///
 /// # Errors
-/// No such revision, or a subject that has begun elsewhere (exit 2), a contract that is missing or invalid (exit 3), a ledger that
-/// cannot be used (exit 5).
-pub(super) fn begin(global: &Global, args: &BeginArgs, format: Format, terminal: &Terminal) -> Result<u8, Failure> {
+/// No such revision, or a subject that has begun elsewhere (exit 2), a contract that is missing or
+/// invalid (exit 3), a ledger that cannot be used (exit 5).
+pub(super) fn begin(
+    global: &Global,
+    args: &BeginArgs,
+    format: Format,
+    terminal: &Terminal,
+) -> Result<u8, Failure> {
     named(&args.subject)?;
     let site = locate(global)?;
     let loaded = load_contract(&site, global)?;
-    let Some(contract) = &loaded.contract else { return Err(invalid(loaded)) };
+    let Some(contract) = &loaded.contract else {
+        return Err(invalid(loaded));
+    };
     let (gate, contract) = (Terms::of(Some(&contract.gate)), contract.digest.clone());
     let Place { commit, assumed } = place(global, &site, &loaded, args.base.as_deref())?;
     let base = commit.to_string();
     LedgerFile::new(state(global, &site)?).change(PATIENCE, |ledger| {
-        let known = ledger.entry(&args.subject).and_then(|e| e.began.as_ref()).and_then(|b| b.base.as_ref());
+        let known = ledger
+            .entry(&args.subject)
+            .and_then(|e| e.began.as_ref())
+            .and_then(|b| b.base.as_ref());
         match known {
             Some(known) if *known == base => Ok((ledger.clone(), ())),
             Some(known) => Err(elsewhere(&args.subject, known)),
             None => {
-                let gate = ledger.entry(&args.subject).map_or(gate, |entry| gate.held(entry));
-                let began = Began { assumed, base: Some(base.clone()), contract: Some(contract), gate };
+                let gate = ledger
+                    .entry(&args.subject)
+                    .map_or(gate, |entry| gate.held(entry));
+                let began = Began {
+                    assumed,
+                    base: Some(base.clone()),
+                    contract: Some(contract),
+                    gate,
+                };
                 let mut next = ledger.clone();
                 next.begin(&args.subject, &wall_clock(), began);
                 Ok((next, ()))
@@ -70,34 +88,66 @@ pub(super) fn begin(global: &Global, args: &BeginArgs, format: Format, terminal:
         }
     })?;
     if format == Format::Json {
-        terminal.print_json(&Begun { base: &base, subject: &args.subject, version: 1 });
+        terminal.print_json(&Begun {
+            base: &base,
+            subject: &args.subject,
+            version: 1,
+        });
     } else if !terminal.quiet {
-        let guessed = if assumed { ", which is HEAD: no default branch is known" } else { "" };
+        let guessed = if assumed {
+            ", which is HEAD: no default branch is known"
+        } else {
+            ""
+        };
         let short: String = base.chars().take(12).collect();
-        terminal.say(&format!("{} begins at {short}{guessed}\n", visible(args.subject.as_bytes())));
+        terminal.say(&format!(
+            "{} begins at {short}{guessed}\n",
+            visible(args.subject.as_bytes())
+        ));
     }
     Ok(Exit::Success.code())
 }
 
-fn place(global: &Global, site: &Site, loaded: &Loaded, revision: Option<&str>) -> Result<Place, Failure> {
+fn place(
+    global: &Global,
+    site: &Site,
+    loaded: &Loaded,
+    revision: Option<&str>,
+) -> Result<Place, Failure> {
     let found = match revision {
         None => by_default(global, site, Some(loaded))?,
         Some(revision) => {
-            let git = site.git.as_ref().map_err(|e| changes_unknown(e.clone().into()))?;
+            let git = site
+                .git
+                .as_ref()
+                .map_err(|e| changes_unknown(e.clone().into()))?;
             let named = BaseRevision::Revision(revision.to_owned());
-            let commit = base(git, &named, &environment).map_err(changes_unknown)?.commit;
-            Some(Place { commit, assumed: false })
+            let commit = base(git, &named, &environment)
+                .map_err(changes_unknown)?
+                .commit;
+            Some(Place {
+                commit,
+                assumed: false,
+            })
         }
     };
     found.ok_or_else(|| {
-        Failure::usage("vplan::usage::subject_base", "there is no commit yet at which a subject could begin")
-            .help("commit something first; a round needs no `gate begin`")
+        Failure::usage(
+            "vplan::usage::subject_base",
+            "there is no commit yet at which a subject could begin",
+        )
+        .help("commit something first; a round needs no `gate begin`")
     })
 }
 
 fn elsewhere(subject: &str, base: &str) -> Failure {
     let short: String = base.chars().take(12).collect();
     let name = visible(subject.as_bytes());
-    Failure::usage("vplan::usage::subject_base", format!("the subject `{name}` has begun at {short}"))
-        .help(format!("`vplan gate reset --subject '{name}'` forgets it, with all of its rounds"))
+    Failure::usage(
+        "vplan::usage::subject_base",
+        format!("the subject `{name}` has begun at {short}"),
+    )
+    .help(format!(
+        "`vplan gate reset --subject '{name}'` forgets it, with all of its rounds"
+    ))
 }

@@ -55,7 +55,8 @@ struct Subject<'a> {
     /// Why the decision is about more than the last round.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<Because>,
-    /// How many confirmations it needs: those of the contract, or of the stronger gate that it began with.
+    /// How many confirmations it needs: those of the contract, or of the stronger gate that it
+    /// began with.
     required: u32,
     /// How many rounds of repair are left.
     retries_remaining: u32,
@@ -89,7 +90,11 @@ impl<'a> Subject<'a> {
             no_change: entry.no_change,
             reason: entry.reason,
             required: terms.held(entry).confirmations,
-            retries_remaining: terms.held(entry).retries.saturating_add(1).saturating_sub(entry.used),
+            retries_remaining: terms
+                .held(entry)
+                .retries
+                .saturating_add(1)
+                .saturating_sub(entry.used),
             rounds: entry.rounds,
             run_id: entry.run_id.as_deref(),
             settled: is_settled(entry, now),
@@ -101,7 +106,8 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Its decision in the words of today: a confirmation may have been taken back since its last round.
+/// Its decision in the words of today: a confirmation may have been taken back since its last
+/// round.
 fn standing(entry: &Entry, terms: &Terms, ledger: &Ledger) -> Decision {
     let required = terms.held(entry).confirmations;
     entry.standing(required, ledger.others_complete(&entry.subject, required))
@@ -116,12 +122,22 @@ fn is_settled(entry: &Entry, now: Option<&Contents>) -> bool {
 ///
 /// # Errors
 /// As [`super::run`].
-pub(super) fn show(global: &Global, args: &ShowArgs, format: Format, terminal: &Terminal) -> Result<u8, Failure> {
+pub(super) fn show(
+    global: &Global,
+    args: &ShowArgs,
+    format: Format,
+    terminal: &Terminal,
+) -> Result<u8, Failure> {
     if let Some(subject) = &args.subject {
         named(subject)?;
     }
     let site = locate(global)?;
-    let wanted = Wanted { contract: global.contract.as_deref(), revision: None, base: None, max_file: global.max_file };
+    let wanted = Wanted {
+        contract: global.contract.as_deref(),
+        revision: None,
+        base: None,
+        max_file: global.max_file,
+    };
     let loaded = match pinning::load(&site, global, &wanted)? {
         Ok(loaded) if loaded.contract.is_none() => return Err(invalid(loaded)),
         Ok(loaded) => Some(loaded),
@@ -138,35 +154,76 @@ pub(super) fn show(global: &Global, args: &ShowArgs, format: Format, terminal: &
     let required = terms.confirmations;
     let shown: Vec<&Entry> = match &args.subject {
         None => ledger.subjects.iter().collect(),
-        Some(subject) => vec![ledger.entry(subject).ok_or_else(|| unknown(&ledger, subject))?],
+        Some(subject) => vec![
+            ledger
+                .entry(subject)
+                .ok_or_else(|| unknown(&ledger, subject))?,
+        ],
     };
     // The files are looked at only where a subject may be settled.
     let settles = shown.iter().any(|e| e.settled.is_some());
-    let now = if settles { tree(&site, contract, global, &[]).contents().ok() } else { None };
+    let now = if settles {
+        tree(&site, contract, global, &[]).contents().ok()
+    } else {
+        None
+    };
     let stands = |e: &Entry| e.counter >= terms.held(e).confirmations;
     let complete = !shown.is_empty() && shown.iter().all(|e| stands(e));
     if format == Format::Json {
-        let subjects = shown.iter().map(|e| Subject::of(e, &terms, &ledger, now.as_ref())).collect();
-        terminal.print_json(&Standings { complete, required, rounds: ledger.rounds, subjects, version: 1 });
+        let subjects = shown
+            .iter()
+            .map(|e| Subject::of(e, &terms, &ledger, now.as_ref()))
+            .collect();
+        terminal.print_json(&Standings {
+            complete,
+            required,
+            rounds: ledger.rounds,
+            subjects,
+            version: 1,
+        });
     } else if !terminal.quiet {
         let mut text = String::new();
         for entry in &shown {
             let required = terms.held(entry).confirmations;
-            let (counter, decision) = (entry.counter.min(required), standing(entry, &terms, &ledger));
-            text.push_str(&line(&entry.subject, counter, required, decision, terminal.color));
-            text.push_str(if is_settled(entry, now.as_ref()) { ": nothing applies" } else { "" });
+            let (counter, decision) = (
+                entry.counter.min(required),
+                standing(entry, &terms, &ledger),
+            );
+            text.push_str(&line(
+                &entry.subject,
+                counter,
+                required,
+                decision,
+                terminal.color,
+            ));
+            text.push_str(if is_settled(entry, now.as_ref()) {
+                ": nothing applies"
+            } else {
+                ""
+            });
             let at = visible(entry.ended_at.as_bytes());
             let rounds = match usize::try_from(entry.rounds).unwrap_or(usize::MAX) {
                 0 => format!("begun at {at}"),
                 rounds => format!("{}, the last at {at}", count(rounds, "round")),
             };
-            text.push_str(&format!("  {}\n", paint(terminal.color, Tone::Faint, &rounds)));
+            text.push_str(&format!(
+                "  {}\n",
+                paint(terminal.color, Tone::Faint, &rounds)
+            ));
         }
         if shown.is_empty() {
             text.push_str("no subject has had a round\n");
         }
         terminal.say(&text);
     }
-    let good = !shown.is_empty() && shown.iter().all(|e| stands(e) || is_settled(e, now.as_ref()));
-    Ok(if args.check && !good { Exit::Unconfirmed } else { Exit::Success }.code())
+    let good = !shown.is_empty()
+        && shown
+            .iter()
+            .all(|e| stands(e) || is_settled(e, now.as_ref()));
+    Ok(if args.check && !good {
+        Exit::Unconfirmed
+    } else {
+        Exit::Success
+    }
+    .code())
 }

@@ -1,4 +1,5 @@
-//! What is said to an agent: whether it may stop, and if not, what to do. Foreign text in it stays inert.
+//! What is said to an agent: whether it may stop, and if not, what to do. Foreign text in it stays
+//! inert.
 
 use super::cut;
 use crate::base::inert::without_commands;
@@ -39,12 +40,19 @@ impl Answer {
 
     /// The agent goes on.
     pub(super) fn block(page: &Page) -> Self {
-        Self { decision: Some("block"), reason: Some(page.text()), system_message: None }
+        Self {
+            decision: Some("block"),
+            reason: Some(page.text()),
+            system_message: None,
+        }
     }
 
     /// The agent may stop although nothing says that its work is verified, and people are told.
     pub(super) fn let_go(message: String) -> Self {
-        Self { system_message: Some(without_commands(&message)), ..Self::default() }
+        Self {
+            system_message: Some(without_commands(&message)),
+            ..Self::default()
+        }
     }
 }
 
@@ -102,7 +110,11 @@ fn fit(body: &str, room: usize) -> String {
         }
         out.push_str(line);
         out.push('\n');
-        fence = if closes { None } else { fence.or(opens.then_some(ticks)) };
+        fence = if closes {
+            None
+        } else {
+            fence.or(opens.then_some(ticks))
+        };
     }
     if let Some(ticks) = fence {
         out.push_str(&"`".repeat(ticks));
@@ -139,10 +151,16 @@ pub(super) fn of_report(report: &Report, next: String) -> Page {
             "Everything passed, {counter} of {required} times. Look over the work once more, and stop again if nothing is left to do."
         )
     } else {
-        format!("The work is not verified (attempt {}, {left}).", report.attempt)
+        format!(
+            "The work is not verified (attempt {}, {left}).",
+            report.attempt
+        )
     };
     let mut items = Vec::new();
-    let failed = report.steps.iter().filter(|r| !r.status.is_pass() && r.status != Status::NotRun);
+    let failed = report
+        .steps
+        .iter()
+        .filter(|r| !r.status.is_pass() && r.status != Status::NotRun);
     let failed: Vec<String> = failed.map(|r| code(&r.id)).collect();
     if !failed.is_empty() {
         items.push(format!("not passed: {}", list(&failed)));
@@ -152,13 +170,25 @@ pub(super) fn of_report(report: &Report, next: String) -> Page {
     }
     if report.feedback.is_none() {
         // Their ways out are for people.
-        let caveats: Vec<String> = sorted(&report.caveats).into_iter().map(|c| code(&c.message)).collect();
+        let caveats: Vec<String> = sorted(&report.caveats)
+            .into_iter()
+            .map(|c| code(&c.message))
+            .collect();
         if !caveats.is_empty() {
             items.push(format!("note: {}", list(&caveats)));
         }
     }
-    let body = report.feedback.as_ref().map(crate::cli::render::feedback::markdown).unwrap_or_default();
-    Page { head, items, body, next }
+    let body = report
+        .feedback
+        .as_ref()
+        .map(crate::cli::render::feedback::markdown)
+        .unwrap_or_default();
+    Page {
+        head,
+        items,
+        body,
+        next,
+    }
 }
 
 /// What is said when the hook itself cannot do its work.
@@ -174,9 +204,21 @@ pub(super) fn of_failure(failure: &Failure) -> Page {
 /// What a run said that did not come to a report. How a ledger is begun anew is for people.
 pub(super) fn said(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
-    let own = ["vplan::ledger", "vplan::state"].iter().any(|code| text.contains(code));
-    let shown = if own { text.lines().find(|l| !l.trim().is_empty()).unwrap_or_default() } else { text.trim_end() };
-    if shown.trim().is_empty() { String::new() } else { block(shown) }
+    let own = ["vplan::ledger", "vplan::state"]
+        .iter()
+        .any(|code| text.contains(code));
+    let shown = if own {
+        text.lines()
+            .find(|l| !l.trim().is_empty())
+            .unwrap_or_default()
+    } else {
+        text.trim_end()
+    };
+    if shown.trim().is_empty() {
+        String::new()
+    } else {
+        block(shown)
+    }
 }
 
 #[cfg(test)]
@@ -185,13 +227,38 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_cut_and_nothing_gets_out_of_its_fence() {
-        for (line, fence) in [("x".repeat(60), "```"), ("``` y".to_owned(), "````"), ("é".repeat(5000), "```")] {
-            let body = format!("## Failed\n\n{fence}text\n{}{fence}\n- last\n", format!("{line}\n").repeat(2_000));
-            let page = Page { head: "h".to_owned(), items: vec!["i".to_owned()], body, next: "vplan run".to_owned() };
+        for (line, fence) in [
+            ("x".repeat(60), "```"),
+            ("``` y".to_owned(), "````"),
+            ("é".repeat(5000), "```"),
+        ] {
+            let body = format!(
+                "## Failed\n\n{fence}text\n{}{fence}\n- last\n",
+                format!("{line}\n").repeat(2_000)
+            );
+            let page = Page {
+                head: "h".to_owned(),
+                items: vec!["i".to_owned()],
+                body,
+                next: "vplan run".to_owned(),
+            };
             let text = page.text();
-            assert!(text.len() <= MOST && text.len() > MOST - 600, "{}", text.len());
-            assert!(text.ends_with("\nRun next: `vplan run`\n") && text.contains(CUT.trim()), "{text}");
-            assert_eq!(text.lines().filter(|l| l.trim_end_matches("text") == fence).count(), 2, "{text}");
+            assert!(
+                text.len() <= MOST && text.len() > MOST - 600,
+                "{}",
+                text.len()
+            );
+            assert!(
+                text.ends_with("\nRun next: `vplan run`\n") && text.contains(CUT.trim()),
+                "{text}"
+            );
+            assert_eq!(
+                text.lines()
+                    .filter(|l| l.trim_end_matches("text") == fence)
+                    .count(),
+                2,
+                "{text}"
+            );
         }
         assert_eq!(fit("short\n", 100), "short\n");
     }
@@ -201,7 +268,9 @@ mod tests {
         let names: Vec<String> = (0..1000).map(|n| format!("`check-{n}`")).collect();
         let text = list(&names);
         assert!(
-            text.len() < LIST + 20 && text.starts_with("`check-0`, `check-1`") && text.ends_with(" more"),
+            text.len() < LIST + 20
+                && text.starts_with("`check-0`, `check-1`")
+                && text.ends_with(" more"),
             "{text}"
         );
     }

@@ -1,4 +1,5 @@
-//! A run that said nothing of the change is a failed round all the same, or it would be a way to be let go.
+//! A run that said nothing of the change is a failed round all the same, or it would be a way to be
+//! let go.
 
 use super::session::subject;
 use crate::base::canon::Digest;
@@ -19,27 +20,49 @@ use crate::run::verdict::{Exit, Verdict};
 /// What the work was begun with: the contract's digest at the base, and its gate.
 pub(super) fn gate_at(global: &Global, site: &Site, base: Option<&Oid>) -> (Option<Digest>, Terms) {
     let revision = base.map(ToString::to_string);
-    let wanted =
-        Wanted { contract: global.contract.as_deref(), revision: revision.as_deref(), base, max_file: global.max_file };
+    let wanted = Wanted {
+        contract: global.contract.as_deref(),
+        revision: revision.as_deref(),
+        base,
+        max_file: global.max_file,
+    };
     let loaded = base.and_then(|_| pinning::load(site, global, &wanted).ok()?.ok());
     let contract = loaded.and_then(|l| l.contract);
-    (contract.as_ref().map(|c| c.digest.clone()), Terms::of(contract.as_ref().map(|c| &c.gate)))
+    (
+        contract.as_ref().map(|c| c.digest.clone()),
+        Terms::of(contract.as_ref().map(|c| &c.gate)),
+    )
 }
 
 /// Begins the subject of a session, if it has not begun.
 ///
 /// # Errors
 /// The ledger cannot be used.
-pub(super) fn begin(global: &Global, site: &Site, id: &str, base: Option<&Oid>) -> Result<(), Failure> {
-    let (Some(base), name) = (base, subject(id)) else { return Ok(()) };
-    let has_begun =
-        |ledger: &Ledger| ledger.entry(&name).is_some_and(|e| e.began.as_ref().is_some_and(|b| b.base.is_some()));
+pub(super) fn begin(
+    global: &Global,
+    site: &Site,
+    id: &str,
+    base: Option<&Oid>,
+) -> Result<(), Failure> {
+    let (Some(base), name) = (base, subject(id)) else {
+        return Ok(());
+    };
+    let has_begun = |ledger: &Ledger| {
+        ledger
+            .entry(&name)
+            .is_some_and(|e| e.began.as_ref().is_some_and(|b| b.base.is_some()))
+    };
     let file = LedgerFile::new(state(global, site)?);
     if has_begun(&file.read()?) {
         return Ok(());
     }
     let (contract, gate) = gate_at(global, site, Some(base));
-    let began = Began { assumed: false, base: Some(base.to_string()), contract, gate };
+    let began = Began {
+        assumed: false,
+        base: Some(base.to_string()),
+        contract,
+        gate,
+    };
     file.change(PATIENCE, |ledger| {
         let mut next = ledger.clone();
         if !has_begun(ledger) {
@@ -65,9 +88,17 @@ pub(super) struct Failed {
 impl Failed {
     /// Of a failure before anything ran.
     pub(super) fn of(failure: &Failure) -> Self {
-        let help = failure.help.as_ref().map(|help| format!("\n{help}")).unwrap_or_default();
+        let help = failure
+            .help
+            .as_ref()
+            .map(|help| format!("\n{help}"))
+            .unwrap_or_default();
         // How a ledger is begun anew is for people.
-        let help = if failure.code.starts_with("vplan::ledger") { String::new() } else { help };
+        let help = if failure.code.starts_with("vplan::ledger") {
+            String::new()
+        } else {
+            help
+        };
         Self {
             exit: Some(failure.exit),
             what: "the work could not be verified".to_owned(),
@@ -90,16 +121,32 @@ impl Failed {
         let name = subject(id);
         let contract = load_contract(site, global).ok().and_then(|l| l.contract);
         let (_, at_base) = gate_at(global, site, base);
-        // Files that cannot be listed are not those of an earlier round; when time is up there is none to list them.
+        // Files that cannot be listed are not those of an earlier round; when time is up there is
+        // none to list them.
         let listed = || tree(site, contract.as_ref(), global, &[]).contents().ok();
-        let contents = if self.verdict == Verdict::TimedOut { None } else { listed() };
-        let changed = if contents.is_some() { Change::Auto } else { Change::Files(1) };
-        let contents = contents.unwrap_or_else(|| Contents { digest: Digest::of(&[]), files: 0 });
+        let contents = if self.verdict == Verdict::TimedOut {
+            None
+        } else {
+            listed()
+        };
+        let changed = if contents.is_some() {
+            Change::Auto
+        } else {
+            Change::Files(1)
+        };
+        let contents = contents.unwrap_or_else(|| Contents {
+            digest: Digest::of(&[]),
+            files: 0,
+        });
         let ended_at = wall_clock();
         let said = Said::Run {
             exit: self.exit.unwrap_or(Exit::Internal.code()),
             run_id: String::new(),
-            signature: Some(Digest::of_value(&(self.exit, &self.what, self.verdict.name()))),
+            signature: Some(Digest::of_value(&(
+                self.exit,
+                &self.what,
+                self.verdict.name(),
+            ))),
             status: None,
             verdict: self.verdict,
         };
@@ -107,7 +154,14 @@ impl Failed {
             let began = ledger.entry(&name).and_then(|e| e.began.as_ref());
             let terms = began.map_or(at_base, |b| b.gate);
             let (about, contents) = (About::default(), contents.clone());
-            let round = Round { about, changed, contents, ended_at: &ended_at, said: said.clone(), subject: &name };
+            let round = Round {
+                about,
+                changed,
+                contents,
+                ended_at: &ended_at,
+                said: said.clone(),
+                subject: &name,
+            };
             Ok(record(ledger, &terms, &round))
         })
     }

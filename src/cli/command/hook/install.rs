@@ -33,12 +33,16 @@ pub(super) fn timeout(global: &Global, args: &Hook) -> u64 {
         let site = locate(global).ok()?;
         load_contract(&site, global).ok()?.contract
     };
-    args.timeout.unwrap_or_else(|| of_contract(contract().as_ref()))
+    args.timeout
+        .unwrap_or_else(|| of_contract(contract().as_ref()))
 }
 
 fn of_contract(contract: Option<&Contract>) -> u64 {
     let budget = contract.and_then(|c| c.limits.budget_ms).unwrap_or(0);
-    budget.div_ceil(1000).saturating_add(MORE).clamp(LEAST, 86_400)
+    budget
+        .div_ceil(1000)
+        .saturating_add(MORE)
+        .clamp(LEAST, 86_400)
 }
 
 fn command(timeout: u64) -> String {
@@ -46,8 +50,12 @@ fn command(timeout: u64) -> String {
 }
 
 fn settings(timeout: u64) -> Value {
-    let hook = json!([{"hooks": [{"type": "command", "command": command(timeout), "timeout": timeout}]}]);
-    let hooks: serde_json::Map<String, Value> = EVENTS.iter().map(|e| ((*e).to_owned(), hook.clone())).collect();
+    let hook =
+        json!([{"hooks": [{"type": "command", "command": command(timeout), "timeout": timeout}]}]);
+    let hooks: serde_json::Map<String, Value> = EVENTS
+        .iter()
+        .map(|e| ((*e).to_owned(), hook.clone()))
+        .collect();
     json!({"hooks": hooks})
 }
 
@@ -75,18 +83,31 @@ pub(super) fn print(global: &Global, args: &Hook, terminal: &Terminal) -> Result
 pub(super) fn check(global: &Global, args: &Hook, terminal: &Terminal) -> Result<u8, Failure> {
     let site = locate(global)?;
     let contract = load_contract(&site, global).ok().and_then(|l| l.contract);
-    let timeout = args.timeout.unwrap_or_else(|| of_contract(contract.as_ref()));
+    let timeout = args
+        .timeout
+        .unwrap_or_else(|| of_contract(contract.as_ref()));
     let (mut lines, mut is_installed) = (Vec::new(), false);
     for path in places(&site) {
-        let Ok(bytes) = read_plain(&path, MOST) else { continue };
-        let shown = visible(path.strip_prefix(&site.root).unwrap_or(&path).as_os_str().as_bytes());
-        let found = serde_json::from_slice::<Value>(&bytes).map_err(|e| vec![format!("is no JSON: {e}")]);
+        let Ok(bytes) = read_plain(&path, MOST) else {
+            continue;
+        };
+        let shown = visible(
+            path.strip_prefix(&site.root)
+                .unwrap_or(&path)
+                .as_os_str()
+                .as_bytes(),
+        );
+        let found =
+            serde_json::from_slice::<Value>(&bytes).map_err(|e| vec![format!("is no JSON: {e}")]);
         let faults = found.and_then(|found| look(&found, timeout));
         match faults {
             Ok(false) => lines.push(format!("{shown}: no hook of vplan")),
             Ok(true) => {
                 is_installed = true;
-                lines.push(format!("{shown}: installed as it would be printed; {}", reach(&site, &path)));
+                lines.push(format!(
+                    "{shown}: installed as it would be printed; {}",
+                    reach(&site, &path)
+                ));
             }
             Err(faults) => {
                 lines.extend(faults.iter().map(|fault| format!("{shown}: {fault}")));
@@ -95,10 +116,14 @@ pub(super) fn check(global: &Global, args: &Hook, terminal: &Terminal) -> Result
         }
     }
     if !is_installed {
-        lines.push("not installed: `vplan hook claude-code --print` prints what belongs there".to_owned());
+        lines.push(
+            "not installed: `vplan hook claude-code --print` prints what belongs there".to_owned(),
+        );
     }
     let terms = Terms::of(contract.as_ref().map(|c| &c.gate));
-    let blocks = terms.retries.saturating_add(terms.confirmations.saturating_sub(1));
+    let blocks = terms
+        .retries
+        .saturating_add(terms.confirmations.saturating_sub(1));
     if blocks > BLOCKS {
         lines.push(format!(
             "warning: the gate sends an agent back up to {blocks} times in a row, and Claude Code ends a turn after {BLOCKS} \
@@ -106,24 +131,49 @@ pub(super) fn check(global: &Global, args: &Hook, terminal: &Terminal) -> Result
         ));
     }
     terminal.say(&(lines.join("\n") + "\n"));
-    Ok(if is_installed { Exit::Success.code() } else { Exit::Failed.code() })
+    Ok(if is_installed {
+        Exit::Success.code()
+    } else {
+        Exit::Failed.code()
+    })
 }
 
 /// Where Claude Code reads settings.
 fn places(site: &Site) -> Vec<PathBuf> {
     let own = SETTINGS.iter().map(|path| site.root.join(path));
     let home = environment("HOME").map(|home| PathBuf::from(home).join(".claude/settings.json"));
-    own.chain(home).chain([PathBuf::from("/etc/claude-code/managed-settings.json")]).collect()
+    own.chain(home)
+        .chain([PathBuf::from("/etc/claude-code/managed-settings.json")])
+        .collect()
 }
 
-/// Whether settings have all hooks as they would be printed; `Ok(false)` when they have none of vplan.
+/// Whether settings have all hooks as they would be printed; `Ok(false)` when they have none of
+/// vplan.
 fn look(found: &Value, timeout: u64) -> Result<bool, Vec<String>> {
     let of = |event: &str| -> Vec<Value> {
-        let groups = found.pointer(&format!("/hooks/{event}")).and_then(Value::as_array).into_iter().flatten();
-        let plain = groups.filter(|group| group.get("matcher").is_none_or(|m| matches!(m.as_str(), Some("" | "*"))));
-        let hooks = plain.flat_map(|group| group.get("hooks").and_then(Value::as_array).into_iter().flatten());
+        let groups = found
+            .pointer(&format!("/hooks/{event}"))
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        let plain = groups.filter(|group| {
+            group
+                .get("matcher")
+                .is_none_or(|m| matches!(m.as_str(), Some("" | "*")))
+        });
+        let hooks = plain.flat_map(|group| {
+            group
+                .get("hooks")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+        });
         hooks
-            .filter(|h| h.get("command").and_then(Value::as_str).is_some_and(|c| c.contains("hook claude-code")))
+            .filter(|h| {
+                h.get("command")
+                    .and_then(Value::as_str)
+                    .is_some_and(|c| c.contains("hook claude-code"))
+            })
             .cloned()
             .collect()
     };
@@ -140,24 +190,50 @@ fn look(found: &Value, timeout: u64) -> Result<bool, Vec<String>> {
         match hooks.as_slice() {
             [] => faults.push(format!("`{event}` has no hook of vplan")),
             hooks if hooks.contains(&wanted) => {}
-            [hook, ..] => faults.push(format!("`{event}` is not as it would be printed: {}", differs(hook, &wanted))),
+            [hook, ..] => faults.push(format!(
+                "`{event}` is not as it would be printed: {}",
+                differs(hook, &wanted)
+            )),
         }
     }
-    if faults.is_empty() { Ok(true) } else { Err(faults) }
+    if faults.is_empty() {
+        Ok(true)
+    } else {
+        Err(faults)
+    }
 }
 
 fn differs(hook: &Value, wanted: &Value) -> String {
-    let differing = ["type", "command", "timeout"].into_iter().filter(|key| hook.get(key) != wanted.get(key));
-    let shown = |value: Option<&Value>| value.map_or("nothing".to_owned(), |v| visible(v.to_string().as_bytes()));
-    let said: Vec<String> =
-        differing.map(|key| format!("`{key}` is {}, not {}", shown(hook.get(key)), shown(wanted.get(key)))).collect();
-    if said.is_empty() { "it has other keys too".to_owned() } else { said.join("; ") }
+    let differing = ["type", "command", "timeout"]
+        .into_iter()
+        .filter(|key| hook.get(key) != wanted.get(key));
+    let shown = |value: Option<&Value>| {
+        value.map_or("nothing".to_owned(), |v| visible(v.to_string().as_bytes()))
+    };
+    let said: Vec<String> = differing
+        .map(|key| {
+            format!(
+                "`{key}` is {}, not {}",
+                shown(hook.get(key)),
+                shown(wanted.get(key))
+            )
+        })
+        .collect();
+    if said.is_empty() {
+        "it has other keys too".to_owned()
+    } else {
+        said.join("; ")
+    }
 }
 
 /// Who may change a file.
 fn reach(site: &Site, path: &std::path::Path) -> String {
-    let inside = path.strip_prefix(&site.root).ok().and_then(|p| RepoPath::from_exact(p.as_os_str().as_bytes()));
-    let tracked = inside.and_then(|path| available(site)?.tracked_of(&[path]).ok()?.first().copied());
+    let inside = path
+        .strip_prefix(&site.root)
+        .ok()
+        .and_then(|p| RepoPath::from_exact(p.as_os_str().as_bytes()));
+    let tracked =
+        inside.and_then(|path| available(site)?.tracked_of(&[path]).ok()?.first().copied());
     let tracked = match tracked {
         Some(true) => "tracked by git, ",
         Some(false) => "not tracked by git, ",

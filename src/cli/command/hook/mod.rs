@@ -45,8 +45,8 @@ pub struct Hook {
     /// Say whether what is installed is what would be printed, and whether an agent may change it.
     #[arg(long)]
     pub check: bool,
-    /// After how many seconds the agent ends the hook and lets itself go: the answer comes before that. Without it: the contract's
-    /// budget and a minute, two minutes at least.
+    /// After how many seconds the agent ends the hook and lets itself go: the answer comes before
+    /// that. Without it: the contract's budget and a minute, two minutes at least.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub timeout: Option<u64>,
 }
@@ -78,19 +78,26 @@ pub fn run(global: &Global, args: &Hook, terminal: &Terminal) -> Result<u8, Fail
         return install::check(global, args, terminal);
     }
     let clock = Clock::start();
-    let Event { hook_event_name, session_id } = event()?;
+    let Event {
+        hook_event_name,
+        session_id,
+    } = event()?;
     match hook_event_name.as_str() {
         "SessionStart" => session::start(global, &session_id)?,
         "Stop" | "SubagentStop" => {
             let answer = stop::stop(global, args, &session_id, &clock);
-            let answer = answer.unwrap_or_else(|failure| Answer::block(&answer::of_failure(&failure)));
+            let answer =
+                answer.unwrap_or_else(|failure| Answer::block(&answer::of_failure(&failure)));
             terminal.print_json(&answer);
         }
         other => {
-            let message = format!("the event `{}` is none that vplan answers", visible(cut(other, LONGEST).as_bytes()));
-            return Err(
-                unknown(message).help("`SessionStart`, `Stop`, `SubagentStop`: see `vplan hook claude-code --print`")
+            let message = format!(
+                "the event `{}` is none that vplan answers",
+                visible(cut(other, LONGEST).as_bytes())
             );
+            return Err(unknown(message).help(
+                "`SessionStart`, `Stop`, `SubagentStop`: see `vplan hook claude-code --print`",
+            ));
         }
     }
     Ok(Exit::Success.code())
@@ -98,16 +105,19 @@ pub fn run(global: &Global, args: &Hook, terminal: &Terminal) -> Result<u8, Fail
 
 /// Reads the event from standard input.
 fn event() -> Result<Event, Failure> {
-    let bytes = standard_within(MOST, PATIENCE).map_err(|e| unknown(format!("the event cannot be read: {e}")))?;
+    let bytes = standard_within(MOST, PATIENCE)
+        .map_err(|e| unknown(format!("the event cannot be read: {e}")))?;
     let event: Event = serde_json::from_slice(&bytes).map_err(|e| {
         unknown(format!("standard input holds no event of Claude Code: {e}"))
             .help("an agent starts this command; `vplan hook claude-code --print` shows how")
     })?;
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
     let id = event.session_id.as_bytes();
-    if id.is_empty() || id.len() > LONGEST || id.starts_with(b".") || !id.iter().all(|b| plain(*b)) {
+    if id.is_empty() || id.len() > LONGEST || id.starts_with(b".") || !id.iter().all(|b| plain(*b))
+    {
         let shown = visible(cut(&event.session_id, LONGEST).as_bytes());
-        return Err(unknown(format!("`{shown}` is no id of a session")).help("letters, digits, `-`, `_` and `.`"));
+        return Err(unknown(format!("`{shown}` is no id of a session"))
+            .help("letters, digits, `-`, `_` and `.`"));
     }
     Ok(event)
 }

@@ -18,8 +18,15 @@ pub(super) const MOST: u64 = 4 << 20;
 
 /// The settings as they are now.
 pub(super) fn settings(root: &Path) -> Vec<(String, Option<String>)> {
-    let digest = |path: &str| read_plain(&root.join(path), MOST).ok().map(|bytes| Digest::of(&bytes).to_string());
-    SETTINGS.iter().map(|path| ((*path).to_owned(), digest(path))).collect()
+    let digest = |path: &str| {
+        read_plain(&root.join(path), MOST)
+            .ok()
+            .map(|bytes| Digest::of(&bytes).to_string())
+    };
+    SETTINGS
+        .iter()
+        .map(|path| ((*path).to_owned(), digest(path)))
+        .collect()
 }
 
 /// The files that have changed, a line each.
@@ -32,11 +39,26 @@ pub(super) fn changed(
     let mut lines = Vec::new();
     let own = contract_path(site, global.contract.as_deref()).ok();
     if let (Some(git), Some(base), Some(path)) = (available(site), base, own) {
-        let since = Since { root: &site.root, git, commit: base, changes: None, state: None };
-        let tracked = then.is_empty().then(|| RepoPath::from_exact(SETTINGS.first()?.as_bytes())).flatten();
-        let files = [(Some(path.clone()), "the contract"), (Some(beside(&path)), "its lock"), (tracked, "the hook")];
+        let since = Since {
+            root: &site.root,
+            git,
+            commit: base,
+            changes: None,
+            state: None,
+        };
+        let tracked = then
+            .is_empty()
+            .then(|| RepoPath::from_exact(SETTINGS.first()?.as_bytes()))
+            .flatten();
+        let files = [
+            (Some(path.clone()), "the contract"),
+            (Some(beside(&path)), "its lock"),
+            (tracked, "the hook"),
+        ];
         for (path, what) in files {
-            if let Some(path) = path.filter(|path| since.is_same(std::slice::from_ref(path), true) == Some(false)) {
+            if let Some(path) =
+                path.filter(|path| since.is_same(std::slice::from_ref(path), true) == Some(false))
+            {
                 lines.push(format!("`{path}` ({what})"));
             }
         }

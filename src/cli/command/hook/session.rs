@@ -44,7 +44,8 @@ pub struct Record {
     pub head: Option<String>,
     /// Whether it goes on with what an earlier session left unfinished.
     pub inherited: bool,
-    /// The digests of the agent's settings then, by their paths; `null` for a file that was not there.
+    /// The digests of the agent's settings then, by their paths; `null` for a file that was not
+    /// there.
     pub settings: Vec<(String, Option<String>)>,
     /// The digest of the work tree, if it was known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,8 +78,12 @@ pub(super) struct Now {
 
 impl Now {
     pub(super) fn look(git: Option<&Git>) -> Self {
-        let head = git.and_then(|git| git.head().ok().flatten()).map(|id| id.to_string());
-        let tree = git.and_then(|git| git.snapshot().ok()).map(|s| s.digest(None).to_string());
+        let head = git
+            .and_then(|git| git.head().ok().flatten())
+            .map(|id| id.to_string());
+        let tree = git
+            .and_then(|git| git.snapshot().ok())
+            .map(|s| s.digest(None).to_string());
         Self { head, tree }
     }
 
@@ -88,7 +93,8 @@ impl Now {
     }
 }
 
-/// Remembers where a session begins. One that is resumed, or whose context was cleared or compacted, has begun.
+/// Remembers where a session begins. One that is resumed, or whose context was cleared or
+/// compacted, has begun.
 ///
 /// # Errors
 /// No repository, or no place to remember it.
@@ -98,20 +104,29 @@ pub(super) fn start(global: &Global, id: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let git = available(&site);
-    let head = git.map(Git::head).transpose().map_err(|e| crate::cli::session::changes_unknown(e.into()))?.flatten();
+    let head = git
+        .map(Git::head)
+        .transpose()
+        .map_err(|e| crate::cli::session::changes_unknown(e.into()))?
+        .flatten();
     let contract = has_contract(global, &site, head.as_ref());
     if !contract {
         return Ok(());
     }
     let now = Now::look(git);
     // Of a ledger that cannot be read no session is known to be finished.
-    let ledger = LedgerFile::new(state(global, &site)?).read().unwrap_or_default();
+    let ledger = LedgerFile::new(state(global, &site)?)
+        .read()
+        .unwrap_or_default();
     let place = state(global, &site)?;
     let (left, inherited) = match (git, &head) {
         (Some(git), Some(head)) => unfinished(&place.path, &ledger, &now, git, head),
         _ => (None, false),
     };
-    let unborn = || git.filter(|_| head.is_none()).and_then(|git| git.empty_tree().ok());
+    let unborn = || {
+        git.filter(|_| head.is_none())
+            .and_then(|git| git.empty_tree().ok())
+    };
     let base = left.or(head).or_else(unborn).map(|id| id.to_string());
     let record = Record {
         at: wall_clock(),
@@ -129,47 +144,68 @@ pub(super) fn start(global: &Global, id: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where a session began, if that is no repository any more: what is found in its place is another one, around it.
+/// Where a session began, if that is no repository any more: what is found in its place is another
+/// one, around it.
 pub(super) fn lost(global: &Global, site: &Site, id: &str) -> Option<Site> {
     let began = |root: &Path| {
-        let site = Site { root: root.to_owned(), git: Err(GitError::NotARepository(root.to_owned())) };
-        let known = kept_state(global, &site).ok().flatten().is_some_and(|place| read(&place.path, id).is_some());
+        let site = Site {
+            root: root.to_owned(),
+            git: Err(GitError::NotARepository(root.to_owned())),
+        };
+        let known = kept_state(global, &site)
+            .ok()
+            .flatten()
+            .is_some_and(|place| read(&place.path, id).is_some());
         known.then_some(site)
     };
     if began(&site.root).is_some() {
         return None;
     }
     let start = Path::new(".").canonicalize().ok()?;
-    let within = |dir: &&Path| site.git.is_err() || (*dir != site.root && dir.starts_with(&site.root));
+    let within =
+        |dir: &&Path| site.git.is_err() || (*dir != site.root && dir.starts_with(&site.root));
     start.ancestors().take_while(within).find_map(began)
 }
 
 /// Whether there is a contract in the work tree, or in a commit.
 pub(super) fn has_contract(global: &Global, site: &Site, commit: Option<&Oid>) -> bool {
-    let Ok(path) = contract_path(site, global.contract.as_deref()) else { return true };
+    let Ok(path) = contract_path(site, global.contract.as_deref()) else {
+        return true;
+    };
     if site.root.join(path.to_os()).symlink_metadata().is_ok() {
         return true;
     }
     match (available(site), commit) {
         // What cannot be told is no reason to let go.
-        (Some(git), Some(commit)) => {
-            git.files_at(commit, std::slice::from_ref(&path)).map_or(true, |found| !found.is_empty())
-        }
+        (Some(git), Some(commit)) => git
+            .files_at(commit, std::slice::from_ref(&path))
+            .map_or(true, |found| !found.is_empty()),
         _ => false,
     }
 }
 
-/// Where those sessions began that this work tree still has the work of: what is common to them and HEAD.
-fn unfinished(place: &Path, ledger: &Ledger, now: &Now, git: &Git, head: &Oid) -> (Option<Oid>, bool) {
+/// Where those sessions began that this work tree still has the work of: what is common to them and
+/// HEAD.
+fn unfinished(
+    place: &Path,
+    ledger: &Ledger,
+    now: &Now,
+    git: &Git,
+    head: &Oid,
+) -> (Option<Oid>, bool) {
     let mut found = None;
     for (id, record) in records(place) {
         let entry = ledger.entry(&subject(&id)).filter(|e| e.rounds > 0);
         let is_over = entry.map_or_else(|| now.is_start_of(&record), is_done);
         if !is_over {
-            let base = entry.and_then(|e| e.began.as_ref()?.base.clone()).or(record.base);
+            let base = entry
+                .and_then(|e| e.began.as_ref()?.base.clone())
+                .or(record.base);
             let base = base.and_then(|base| Oid::parse(base.as_bytes()));
             let earlier = found.unwrap_or(*head);
-            if let Some(common) = base.and_then(|base| git.merge_base(&base.to_string(), &base, &earlier).ok()) {
+            if let Some(common) =
+                base.and_then(|base| git.merge_base(&base.to_string(), &base, &earlier).ok())
+            {
                 found = Some(common);
             }
         } else if entry.is_some() && record.inherited {
@@ -228,7 +264,10 @@ pub(super) fn read(place: &Path, id: &str) -> Option<Record> {
 pub(super) fn write(place: &Path, id: &str, record: &Record) -> Result<(), Failure> {
     let text = crate::base::canon::to_canonical(record);
     replace(&file(place, id), text.as_bytes()).map_err(|e| {
-        let message = format!("the session `{}` cannot be remembered: {e}", visible(id.as_bytes()));
+        let message = format!(
+            "the session `{}` cannot be remembered: {e}",
+            visible(id.as_bytes())
+        );
         Failure::new(Exit::Setup.code(), "vplan::hook::session", message)
             .help("`--state-dir DIR` keeps the state in another place")
     })

@@ -1,4 +1,5 @@
-//! May an agent stop? A round of its session says so; whatever keeps the round from being made is a failed one.
+//! May an agent stop? A round of its session says so; whatever keeps the round from being made is a
+//! failed one.
 
 use super::answer::{self, Answer, Page};
 use super::failed::{Failed, begin};
@@ -50,7 +51,12 @@ enum Ending {
 ///
 /// # Errors
 /// What keeps even a failed round from being recorded.
-pub(super) fn stop(global: &Global, args: &Hook, id: &str, clock: &Clock) -> Result<Answer, Failure> {
+pub(super) fn stop(
+    global: &Global,
+    args: &Hook,
+    id: &str,
+    clock: &Clock,
+) -> Result<Answer, Failure> {
     let mut site = locate(global)?;
     let lost = session::lost(global, &site, id);
     let is_lost = lost.is_some();
@@ -62,10 +68,21 @@ pub(super) fn stop(global: &Global, args: &Hook, id: &str, clock: &Clock) -> Res
     // Without git nothing is known of the past; a git that cannot be asked is another matter.
     let is_mute = site.git.is_ok() && (git.is_none() || git.is_some_and(|git| git.head().is_err()));
     let place = kept_state(global, &site).unwrap_or_default();
-    let record = place.as_ref().and_then(|place| session::read(&place.path, id));
-    let ledger = place.map(|place| LedgerFile::new(place).read()).and_then(Result::ok).unwrap_or_default();
+    let record = place
+        .as_ref()
+        .and_then(|place| session::read(&place.path, id));
+    let ledger = place
+        .map(|place| LedgerFile::new(place).read())
+        .and_then(Result::ok)
+        .unwrap_or_default();
     let entry = ledger.entry(&subject(id)).cloned();
-    let mut stop = Stop { global, site: &site, id, record, entry };
+    let mut stop = Stop {
+        global,
+        site: &site,
+        id,
+        record,
+        entry,
+    };
     let base = stop.base();
     let commit = base.as_ref().ok().copied().flatten().or(head);
     let is_known = stop.record.is_some() || stop.entry.is_some();
@@ -80,11 +97,16 @@ pub(super) fn stop(global: &Global, args: &Hook, id: &str, clock: &Clock) -> Res
         return Ok(Answer::pass());
     }
     let limit = Duration::from_secs(install::timeout(global, args));
-    let limit = limit.saturating_sub(MARGIN.min(limit / 2)).saturating_sub(clock.elapsed());
+    let limit = limit
+        .saturating_sub(MARGIN.min(limit / 2))
+        .saturating_sub(clock.elapsed());
     let (base, ending) = match base {
         Ok(base) if is_lost => {
             let error = GitError::NotARepository(site.root.clone());
-            (base, Ending::Failed(Failed::of(&changes_unknown(error.into()))))
+            (
+                base,
+                Ending::Failed(Failed::of(&changes_unknown(error.into()))),
+            )
         }
         Ok(base) => (base, stop.verify(base.as_ref(), limit)),
         Err(failure) => (None, Ending::Failed(Failed::of(&failure))),
@@ -98,18 +120,27 @@ pub(super) fn stop(global: &Global, args: &Hook, id: &str, clock: &Clock) -> Res
 impl Stop<'_> {
     /// Where the change of the session begins.
     fn base(&self) -> Result<Option<Oid>, Failure> {
-        let began = self.entry.as_ref().and_then(|e| e.began.as_ref()?.base.clone());
+        let began = self
+            .entry
+            .as_ref()
+            .and_then(|e| e.began.as_ref()?.base.clone());
         let known = began.or_else(|| self.record.as_ref()?.base.clone());
         if let Some(known) = known.and_then(|known| Oid::parse(known.as_bytes())) {
             return Ok(Some(known));
         }
-        let Some(git) = available(self.site) else { return Ok(None) };
+        let Some(git) = available(self.site) else {
+            return Ok(None);
+        };
         let loaded = load_contract(self.site, self.global).ok();
-        let Some(place) = by_default(self.global, self.site, loaded.as_ref())? else { return Ok(None) };
+        let Some(place) = by_default(self.global, self.site, loaded.as_ref())? else {
+            return Ok(None);
+        };
         if place.assumed {
-            let found = default_base(git, None, &Kept::nowhere()).map_err(|e| changes_unknown(e.into()))?;
+            let found =
+                default_base(git, None, &Kept::nowhere()).map_err(|e| changes_unknown(e.into()))?;
             if let Some(Unknown::Lacking(lacking)) = found.unknown() {
-                return Err(Failure::usage("vplan::hook::base", lacking.message()).helped(lacking.commands()));
+                return Err(Failure::usage("vplan::hook::base", lacking.message())
+                    .helped(lacking.commands()));
             }
         }
         Ok(Some(place.commit))
@@ -117,14 +148,17 @@ impl Stop<'_> {
 
     /// Whether nothing has happened in the session, and nothing was left of earlier ones.
     fn is_untouched(&self) -> bool {
-        let Some(record) = &self.record else { return false };
+        let Some(record) = &self.record else {
+            return false;
+        };
         let had_none = self.entry.as_ref().is_none_or(|e| e.rounds == 0);
         had_none && !record.inherited && Now::look(available(self.site)).is_start_of(record)
     }
 
     /// Makes a round.
     fn verify(&self, base: Option<&Oid>, limit: Duration) -> Ending {
-        // A session of which nothing was recorded begins where a change does, which its run finds out as well.
+        // A session of which nothing was recorded begins where a change does, which its run finds
+        // out as well.
         if self.record.is_some()
             && let Err(failure) = begin(self.global, self.site, self.id, base)
         {
@@ -133,7 +167,9 @@ impl Stop<'_> {
         let clock = Clock::start();
         match self.round(limit) {
             // Nothing is to be repaired: the same once more, of the whole change.
-            Ending::Reported(report) if only_grew(&report) => self.round(limit.saturating_sub(clock.elapsed())),
+            Ending::Reported(report) if only_grew(&report) => {
+                self.round(limit.saturating_sub(clock.elapsed()))
+            }
             ending => ending,
         }
     }
@@ -146,39 +182,78 @@ impl Stop<'_> {
                 return Ending::Failed(Failed::of(&Failure::new(5, "vplan::hook::start", message)));
             }
         };
-        let report = serde_json::from_slice::<Report>(&ended.stdout).ok().filter(|report| {
-            let is_own = report.subject.as_ref() == Some(&subject(self.id)) && ended.exit == Some(report.exit_code);
-            let is_recorded = report.decision_reason.as_deref() != Some(crate::cli::round::NOT_RECORDED);
-            is_own && is_recorded && report.verdict != Verdict::Cancelled
-        });
+        let report = serde_json::from_slice::<Report>(&ended.stdout)
+            .ok()
+            .filter(|report| {
+                let is_own = report.subject.as_ref() == Some(&subject(self.id))
+                    && ended.exit == Some(report.exit_code);
+                let is_recorded =
+                    report.decision_reason.as_deref() != Some(crate::cli::round::NOT_RECORDED);
+                is_own && is_recorded && report.verdict != Verdict::Cancelled
+            });
         if let Some(report) = report {
             return Ending::Reported(Box::new(report));
         }
         let (what, verdict) = match ended.exit {
-            _ if ended.timed_out => {
-                ("time is up: the checks took longer than the hook may".to_owned(), Verdict::TimedOut)
-            }
-            Some(exit) => (format!("the work could not be verified: exit code {exit}"), Verdict::Errored),
-            None => ("the work could not be verified: a signal ended the run".to_owned(), Verdict::Errored),
+            _ if ended.timed_out => (
+                "time is up: the checks took longer than the hook may".to_owned(),
+                Verdict::TimedOut,
+            ),
+            Some(exit) => (
+                format!("the work could not be verified: exit code {exit}"),
+                Verdict::Errored,
+            ),
+            None => (
+                "the work could not be verified: a signal ended the run".to_owned(),
+                Verdict::Errored,
+            ),
         };
-        let exit = if ended.timed_out { Some(crate::run::verdict::Exit::Time.code()) } else { ended.exit };
-        Ending::Failed(Failed { exit, what, said: answer::said(&ended.stderr), verdict })
+        let exit = if ended.timed_out {
+            Some(crate::run::verdict::Exit::Time.code())
+        } else {
+            ended.exit
+        };
+        Ending::Failed(Failed {
+            exit,
+            what,
+            said: answer::said(&ended.stderr),
+            verdict,
+        })
     }
 
     fn arguments(&self) -> Vec<OsString> {
         let own = subject(self.id);
         // All that fails is named at once.
-        let words =
-            ["run", "--subject", &own, "--keep-going", "--progress", "none", "--format", "json", "--color", "never"];
+        let words = [
+            "run",
+            "--subject",
+            &own,
+            "--keep-going",
+            "--progress",
+            "none",
+            "--format",
+            "json",
+            "--color",
+            "never",
+        ];
         let mut words: Vec<OsString> = words.iter().map(OsString::from).collect();
         let global = self.global;
-        for (flag, value) in
-            [("--contract", &global.contract), ("--cache-dir", &global.cache_dir), ("--state-dir", &global.state_dir)]
-        {
-            words.extend(value.iter().flat_map(|value| [flag.into(), value.as_os_str().to_owned()]));
+        for (flag, value) in [
+            ("--contract", &global.contract),
+            ("--cache-dir", &global.cache_dir),
+            ("--state-dir", &global.state_dir),
+        ] {
+            words.extend(
+                value
+                    .iter()
+                    .flat_map(|value| [flag.into(), value.as_os_str().to_owned()]),
+            );
         }
         words.extend(
-            [(global.locked, "--locked"), (global.offline, "--offline")].iter().filter(|f| f.0).map(|f| f.1.into()),
+            [(global.locked, "--locked"), (global.offline, "--offline")]
+                .iter()
+                .filter(|f| f.0)
+                .map(|f| f.1.into()),
         );
         words.extend(["--max-file".into(), show_size(global.max_file).into()]);
         words
@@ -186,14 +261,24 @@ impl Stop<'_> {
 
     /// What an agent can run by itself: the same change, without using up a round.
     fn next(base: Option<&Oid>) -> String {
-        base.map_or_else(|| "vplan run".to_owned(), |base| format!("vplan run --base {}", base.short()))
+        base.map_or_else(
+            || "vplan run".to_owned(),
+            |base| format!("vplan run --base {}", base.short()),
+        )
     }
 
     fn named(&self, base: Option<&Oid>, page: &mut Page) {
-        let then = self.record.as_ref().map(|r| r.settings.as_slice()).unwrap_or_default();
+        let then = self
+            .record
+            .as_ref()
+            .map(|r| r.settings.as_slice())
+            .unwrap_or_default();
         let changed = named::changed(self.global, self.site, base, then);
         if !changed.is_empty() {
-            page.items.push(format!("changed since the session began: {}", answer::list(&changed)));
+            page.items.push(format!(
+                "changed since the session began: {}",
+                answer::list(&changed)
+            ));
         }
     }
 
@@ -209,7 +294,10 @@ impl Stop<'_> {
             Decision::Complete | Decision::Retry | Decision::Reverify => false,
         };
         if given_up {
-            let ways: Vec<String> = sorted(&report.caveats).iter().map(|c| c.for_people()).collect();
+            let ways: Vec<String> = sorted(&report.caveats)
+                .iter()
+                .map(|c| c.for_people())
+                .collect();
             return self.let_go(report.decision_reason.as_deref(), &ways);
         }
         let mut page = answer::of_report(report, Self::next(base));
@@ -219,13 +307,26 @@ impl Stop<'_> {
 
     /// What people are told of a pass that means less than all, or less than the last one.
     fn passed(&self, report: &Report) -> Answer {
-        let is_less = |code| matches!(code, Code::TestsDropped | Code::LineEnds | Code::SwitchedOff);
+        let is_less = |code| {
+            matches!(
+                code,
+                Code::TestsDropped | Code::LineEnds | Code::SwitchedOff
+            )
+        };
         let counts = |c: &&Caveat| c.effect > Effect::Note || is_less(c.code);
-        let said: Vec<String> = sorted(&report.caveats).into_iter().filter(counts).map(Caveat::for_people).collect();
+        let said: Vec<String> = sorted(&report.caveats)
+            .into_iter()
+            .filter(counts)
+            .map(Caveat::for_people)
+            .collect();
         if said.is_empty() {
             return Answer::pass();
         }
-        Answer::let_go(format!("vplan: {} passed, and this has to be known: {}", subject(self.id), said.join("; ")))
+        Answer::let_go(format!(
+            "vplan: {} passed, and this has to be known: {}",
+            subject(self.id),
+            said.join("; ")
+        ))
     }
 
     fn failed(&mut self, failed: &Failed, base: Option<&Oid>) -> Result<Answer, Failure> {
@@ -235,42 +336,71 @@ impl Stop<'_> {
                 self.unrecorded(0);
                 match recorded.decision {
                     Decision::Fail | Decision::Escalate | Decision::Advance => {
-                        return Ok(self.let_go(recorded.reason.map(Because::word), std::slice::from_ref(&failed.what)));
+                        return Ok(self.let_go(
+                            recorded.reason.map(Because::word),
+                            std::slice::from_ref(&failed.what),
+                        ));
                     }
                     Decision::Complete | Decision::Retry | Decision::Reverify => {
-                        format!("attempt {}, {} retries left", recorded.attempt, recorded.retries_remaining)
+                        format!(
+                            "attempt {}, {} retries left",
+                            recorded.attempt, recorded.retries_remaining
+                        )
                     }
                 }
             }
             Err(failure) => {
-                let count = self.record.as_ref().map_or(0, |r| r.unrecorded).saturating_add(1);
+                let count = self
+                    .record
+                    .as_ref()
+                    .map_or(0, |r| r.unrecorded)
+                    .saturating_add(1);
                 if count > DEFAULT_RETRIES && self.record.is_some() {
                     return Ok(self.let_go(None, &[visible(failure.message.as_bytes())]));
                 }
                 self.unrecorded(count);
-                format!("the round could not be recorded: {}", code(&failure.message))
+                format!(
+                    "the round could not be recorded: {}",
+                    code(&failure.message)
+                )
             }
         };
-        let next = if failed.verdict == Verdict::TimedOut { Self::next(base) } else { "vplan check".to_owned() };
+        let next = if failed.verdict == Verdict::TimedOut {
+            Self::next(base)
+        } else {
+            "vplan check".to_owned()
+        };
         let head = format!("The work is not verified: {} ({left}).", failed.what);
-        let mut page = Page { head, items: Vec::new(), body: failed.said.clone(), next };
+        let mut page = Page {
+            head,
+            items: Vec::new(),
+            body: failed.said.clone(),
+            next,
+        };
         self.named(base, &mut page);
         Ok(Answer::block(&page))
     }
 
     /// Remembers how many rounds in a row could not be recorded.
     fn unrecorded(&mut self, count: u32) {
-        let Some(record) = self.record.as_mut().filter(|r| r.unrecorded != count) else { return };
+        let Some(record) = self.record.as_mut().filter(|r| r.unrecorded != count) else {
+            return;
+        };
         record.unrecorded = count;
         // Where not even that can be remembered, the agent is sent back once more.
-        let _ = state(self.global, self.site).and_then(|place| session::write(&place.path, self.id, record));
+        let _ = state(self.global, self.site)
+            .and_then(|place| session::write(&place.path, self.id, record));
     }
 
     /// The sentence for people.
     fn let_go(&self, reason: Option<&str>, why: &[String]) -> Answer {
         let name = subject(self.id);
         let reason = reason.map_or(String::new(), |r| format!(" ({})", r.replace('_', " ")));
-        let why = if why.is_empty() { String::new() } else { format!(": {}", why.join("; ")) };
+        let why = if why.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", why.join("; "))
+        };
         Answer::let_go(format!(
             "vplan gave up on {name}{reason}: the work is NOT verified, and a person must look at it{why}. `vplan details` shows the last \
              run, `vplan gate show --subject {name}` the rounds."

@@ -201,7 +201,14 @@ pub(in crate::cli::command) struct Unexplained<'a> {
 
 impl Repair {
     pub(super) fn of(fixed: Fixed, no_change: bool, feedback: &Path, record: &Path) -> Self {
-        let Fixed { duration_ms, how, leaked, log, said, stuck } = fixed;
+        let Fixed {
+            duration_ms,
+            how,
+            leaked,
+            log,
+            said,
+            stuck,
+        } = fixed;
         let place = |path: PathBuf| visible(path.as_os_str().as_encoded_bytes());
         let mut repair = Self {
             duration_ms,
@@ -220,9 +227,15 @@ impl Repair {
             How::Exited(code) => (repair.outcome, repair.exit_code) = ("exited", Some(code)),
             How::Signalled(signal) => (repair.outcome, repair.signal) = ("signalled", Some(signal)),
             How::TimedOut => repair.outcome = "timed_out",
-            How::NotStarted(why) => (repair.outcome, repair.reason) = ("not_started", Some(visible(why.as_bytes()))),
+            How::NotStarted(why) => {
+                (repair.outcome, repair.reason) = ("not_started", Some(visible(why.as_bytes())))
+            }
             How::Interrupted(signal) => {
-                let name = if signal == Interrupt::Int { "SIGINT" } else { "SIGTERM" };
+                let name = if signal == Interrupt::Int {
+                    "SIGINT"
+                } else {
+                    "SIGTERM"
+                };
                 (repair.outcome, repair.signal) = ("interrupted", Some(name.to_owned()));
             }
             How::Lost => {}

@@ -1,4 +1,5 @@
-//! Is what is verified still what was asked for in the first round? The same contract, the same base, the same change.
+//! Is what is verified still what was asked for in the first round? The same contract, the same
+//! base, the same change.
 
 use crate::base::canon::Digest;
 use crate::base::change::ChangeSet;
@@ -34,11 +35,26 @@ struct Pin {
 impl Pin {
     fn of(session: &Session) -> Self {
         let contract = session.contract();
-        let imports = contract.map(|c| c.imports.iter().map(|i| (i.name.clone(), i.digest.clone())).collect());
+        let imports = contract.map(|c| {
+            c.imports
+                .iter()
+                .map(|i| (i.name.clone(), i.digest.clone()))
+                .collect()
+        });
         let revision = session.loaded.as_ref().and_then(|l| l.revision.as_ref());
-        let lock = lockfile::read(&session.site, &lockfile::beside(&session.contract_path), revision);
-        let lock = lock.map(|l| l.text.map(|text| Digest::of(text.as_bytes()))).map_err(|e| e.to_string());
-        Self { contract: contract.map(|c| c.digest.clone()), imports: imports.unwrap_or_default(), lock }
+        let lock = lockfile::read(
+            &session.site,
+            &lockfile::beside(&session.contract_path),
+            revision,
+        );
+        let lock = lock
+            .map(|l| l.text.map(|text| Digest::of(text.as_bytes())))
+            .map_err(|e| e.to_string());
+        Self {
+            contract: contract.map(|c| c.digest.clone()),
+            imports: imports.unwrap_or_default(),
+            lock,
+        }
     }
 }
 
@@ -61,7 +77,14 @@ pub(super) struct Watch {
 impl Watch {
     /// Before the first round.
     pub(super) fn new(allowed: Option<Allowed>) -> Self {
-        Self { allowed, pin: None, head: None, work: None, changed: false, undone: Vec::new() }
+        Self {
+            allowed,
+            pin: None,
+            head: None,
+            work: None,
+            changed: false,
+            undone: Vec::new(),
+        }
     }
 
     /// What the changed files are compared with, where that is a commit.
@@ -72,8 +95,13 @@ impl Watch {
     /// Looks before a round runs.
     ///
     /// # Errors
-    /// Another contract or another HEAD (exit 22), a change that is gone (exit 40), or one that cannot be known any more (exit 2).
-    pub(super) fn look(&mut self, global: &Global, session: &Session) -> Result<Vec<Caveat>, Failure> {
+    /// Another contract or another HEAD (exit 22), a change that is gone (exit 40), or one that
+    /// cannot be known any more (exit 2).
+    pub(super) fn look(
+        &mut self,
+        global: &Global,
+        session: &Session,
+    ) -> Result<Vec<Caveat>, Failure> {
         let now = Pin::of(session);
         match &self.pin {
             Some(before) if *before != now && !is_allowed(self.allowed.as_ref(), session) => {
@@ -82,7 +110,9 @@ impl Watch {
                     CHANGED,
                     "the fixer changed the contract, what it imports, or its lock",
                 )
-                .help("look at the change; `--allow-contract-change` goes on under the new contract"));
+                .help(
+                    "look at the change; `--allow-contract-change` goes on under the new contract",
+                ));
             }
             Some(before) => self.changed |= *before != now,
             None => {}
@@ -96,8 +126,10 @@ impl Watch {
         let (files, caveats) = work.look(session)?;
         self.undone = files;
         match caveats.iter().find(|c| c.code == Code::ChangeGone) {
-            Some(gone) => Err(Failure::new(Exit::Failed.code(), GONE, gone.message.clone())
-                .help("look for the work in `git stash list`, `git reflog` and other branches")),
+            Some(gone) => Err(
+                Failure::new(Exit::Failed.code(), GONE, gone.message.clone())
+                    .help("look for the work in `git stash list`, `git reflog` and other branches"),
+            ),
             None => Ok(caveats),
         }
     }
@@ -111,10 +143,12 @@ impl Watch {
         let now = session.git().and_then(|git| git.head().ok().flatten());
         match &self.head {
             // `--base` takes over where there was a commit.
-            Some(before) if *before != now => {
-                Err(Failure::new(Exit::Escalated.code(), MOVED, "HEAD is not what it was in the first round")
-                    .help("a fixer changes files, and leaves it to others to commit them"))
-            }
+            Some(before) if *before != now => Err(Failure::new(
+                Exit::Escalated.code(),
+                MOVED,
+                "HEAD is not what it was in the first round",
+            )
+            .help("a fixer changes files, and leaves it to others to commit them")),
             Some(_) => Ok(()),
             None => {
                 self.head = Some(now);
@@ -129,7 +163,9 @@ fn is_allowed(allowed: Option<&Allowed>, session: &Session) -> bool {
     match allowed {
         None => false,
         Some(Allowed::Any) => true,
-        Some(Allowed::Contract(digest)) => session.contract().is_some_and(|c| c.identity() == *digest),
+        Some(Allowed::Contract(digest)) => {
+            session.contract().is_some_and(|c| c.identity() == *digest)
+        }
     }
 }
 
@@ -150,18 +186,38 @@ impl Work {
     fn of(global: &Global, session: &Session) -> Result<Self, Failure> {
         let own_base = match tells(session) {
             true => None,
-            false => {
-                by_default(global, &session.site, session.loaded.as_ref()).ok().flatten().map(|place| place.commit)
-            }
+            false => by_default(global, &session.site, session.loaded.as_ref())
+                .ok()
+                .flatten()
+                .map(|place| place.commit),
         };
         let codes = [Code::BaseUnknown, Code::EarlierPushes, Code::WholeTree];
-        let caveats = session.gathered.caveats.iter().filter(|c| codes.contains(&c.code)).cloned().collect();
-        let mut work = Self { base: session.gathered.base, own_base, trace: Trace::new(String::new(), []), caveats };
+        let caveats = session
+            .gathered
+            .caveats
+            .iter()
+            .filter(|c| codes.contains(&c.code))
+            .cloned()
+            .collect();
+        let mut work = Self {
+            base: session.gathered.base,
+            own_base,
+            trace: Trace::new(String::new(), []),
+            caveats,
+        };
         let changes = work.changes(session)?;
-        let paths: Vec<RepoPath> = changes.files().iter().map(|file| file.path.clone()).collect();
+        let paths: Vec<RepoPath> = changes
+            .files()
+            .iter()
+            .map(|file| file.path.clone())
+            .collect();
         let known = trace(&session.site.root, String::new(), &changes);
         // All files count here; as many as are kept of a round are known by content.
-        work.trace = Trace { paths, more: false, ..known };
+        work.trace = Trace {
+            paths,
+            more: false,
+            ..known
+        };
         Ok(work)
     }
 
@@ -171,7 +227,10 @@ impl Work {
             (_, true) => session.request.changed.clone(),
             (Some(base), false) => {
                 let place = ChangedIn::WorkTree;
-                let source = ChangeSource::Recorded { place, base: Some(base.to_string()) };
+                let source = ChangeSource::Recorded {
+                    place,
+                    base: Some(base.to_string()),
+                };
                 gather_from(&session.site, Some(&source))?.changes
             }
             (None, false) => ChangeSet::default(),
@@ -185,9 +244,17 @@ impl Work {
         for caveat in caveats.iter_mut().filter(|_| !changes.is_empty()) {
             caveat.effect = caveat.effect.min(Effect::Narrows);
         }
-        let moved = moved([&self.trace], |path| changes.contains(path), || now(&session.site.root, &changes));
-        let found = undone([&self.trace], |path| changes.contains(path) || moved.contains(path));
-        let Some(found) = found else { return Ok((Vec::new(), caveats)) };
+        let moved = moved(
+            [&self.trace],
+            |path| changes.contains(path),
+            || now(&session.site.root, &changes),
+        );
+        let found = undone([&self.trace], |path| {
+            changes.contains(path) || moved.contains(path)
+        });
+        let Some(found) = found else {
+            return Ok((Vec::new(), caveats));
+        };
         let caveat = if found.all {
             let message = "nothing is left of the change that the loop began with: all of its files are as at the base, or hidden";
             Caveat::new(Code::ChangeGone, Effect::Incomplete, message)
@@ -195,7 +262,11 @@ impl Work {
             let message = "files that the first round changed are as at the base again, test files among them";
             Caveat::new(Code::Undone, Effect::Narrows, message)
         } else {
-            Caveat::new(Code::Undone, Effect::Note, "files that the first round changed are as at the base again")
+            Caveat::new(
+                Code::Undone,
+                Effect::Note,
+                "files that the first round changed are as at the base again",
+            )
         };
         caveats.push(caveat.about(found.files.clone()));
         Ok((found.files, caveats))
@@ -205,5 +276,8 @@ impl Work {
 /// Whether the request is about what git says of the change.
 fn tells(session: &Session) -> bool {
     let from = session.request.changed_from.as_ref();
-    matches!(from, Some(ChangedFrom::WorkTree | ChangedFrom::Base(_) | ChangedFrom::Staged))
+    matches!(
+        from,
+        Some(ChangedFrom::WorkTree | ChangedFrom::Base(_) | ChangedFrom::Staged)
+    )
 }

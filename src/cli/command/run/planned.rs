@@ -1,4 +1,5 @@
-//! What does a round run? From the command line to the plan, with all that is to be said of it before anything runs.
+//! What does a round run? From the command line to the plan, with all that is to be said of it
+//! before anything runs.
 
 use crate::cli::args::{Global, Run};
 use crate::cli::base_contract::{attach, of_run};
@@ -31,7 +32,8 @@ pub(super) struct Planned {
     pub since: Option<Oid>,
 }
 
-/// Makes the plan, or reads it. `look`: has a look before anything runs, and says what there is to say.
+/// Makes the plan, or reads it. `look`: has a look before anything runs, and says what there is to
+/// say.
 ///
 /// # Errors
 /// Whatever keeps the plan from being made, or from being run here.
@@ -44,23 +46,45 @@ pub(super) fn planned(
 ) -> Result<Planned, Failure> {
     // With a flag of the request beside it, clap forgets that it asked for `--plan`.
     if args.saved.plan.is_none() && (args.saved.allow_drift || args.saved.plan_as_is) {
-        let flag = if args.saved.allow_drift { "--allow-drift" } else { "--plan-as-is" };
-        return Err(Failure::usage("vplan::usage::plan", format!("`{flag}` is about a plan file"))
-            .help("name it with `--plan FILE`"));
+        let flag = if args.saved.allow_drift {
+            "--allow-drift"
+        } else {
+            "--plan-as-is"
+        };
+        return Err(Failure::usage(
+            "vplan::usage::plan",
+            format!("`{flag}` is about a plan file"),
+        )
+        .help("name it with `--plan FILE`"));
     }
     let subject = Subject::of(global, &args.round)?;
     let (session, mut whole, saved_plan) = made(global, args, terminal, subject.as_ref())?;
     let said = look(&session)?;
     expected(args, &whole)?;
     let held = match &subject {
-        Some(subject) => Some(subject.hold(global, &session, &args.request, &whole, saved_plan.is_some())?),
+        Some(subject) => Some(subject.hold(
+            global,
+            &session,
+            &args.request,
+            &whole,
+            saved_plan.is_some(),
+        )?),
         None => None,
     };
-    whole.caveats.extend(held.iter().flat_map(|held| held.caveats.clone()));
-    let is_said = |c: &Caveat, plan: &Plan| plan.caveats.iter().any(|s| (s.code, &s.files) == (c.code, &c.files));
+    whole
+        .caveats
+        .extend(held.iter().flat_map(|held| held.caveats.clone()));
+    let is_said = |c: &Caveat, plan: &Plan| {
+        plan.caveats
+            .iter()
+            .any(|s| (s.code, &s.files) == (c.code, &c.files))
+    };
     let more: Vec<Caveat> = said.into_iter().filter(|c| !is_said(c, &whole)).collect();
     whole.caveats.extend(more);
-    attach(&mut whole, of_run(&session, global, args, is_loop, held.as_ref())?);
+    attach(
+        &mut whole,
+        of_run(&session, global, args, is_loop, held.as_ref())?,
+    );
     let (plan, shard) = match args.saved.shard {
         Some(shard) => {
             let share = share(&whole, shard);
@@ -70,7 +94,14 @@ pub(super) fn planned(
         None => (whole, None),
     };
     let since = subject.as_ref().and_then(Subject::since);
-    Ok(Planned { held, plan, saved_plan, session, shard, since })
+    Ok(Planned {
+        held,
+        plan,
+        saved_plan,
+        session,
+        shard,
+        since,
+    })
 }
 
 /// The plan as it is made, or as its file has it.
@@ -87,7 +118,14 @@ fn made(
     let since = subject.and_then(Subject::since);
     let mut session = Session::open_since(global, &args.request, terminal, since)?;
     session.request.names = args.names.iter().map(|name| selector(name)).collect();
-    let (plan, _) = session.plan(&args.request, if global.locked { Asking::Recorded } else { Asking::Now })?;
+    let (plan, _) = session.plan(
+        &args.request,
+        if global.locked {
+            Asking::Recorded
+        } else {
+            Asking::Now
+        },
+    )?;
     Ok((session, plan, None))
 }
 

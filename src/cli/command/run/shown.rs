@@ -26,14 +26,24 @@ pub(super) struct Showing<'s> {
 }
 
 /// Prints the report.
-pub(super) fn show(verified: &Verified, session: &Session, place: &str, showing: &Showing<'_>, terminal: &Terminal) {
+pub(super) fn show(
+    verified: &Verified,
+    session: &Session,
+    place: &str,
+    showing: &Showing<'_>,
+    terminal: &Terminal,
+) {
     withheld(&verified.report, terminal);
     match showing.format {
         None => {}
         Some(Format::Json) => terminal.print_json(&verified.report),
         Some(_) => {
             let look = render::report::Look {
-                color: if showing.streams { terminal.color_stderr } else { terminal.color },
+                color: if showing.streams {
+                    terminal.color_stderr
+                } else {
+                    terminal.color
+                },
                 columns: terminal.columns,
                 seen: showing.seen,
                 quiet: terminal.quiet,
@@ -55,20 +65,48 @@ fn withheld(report: &Report, terminal: &Terminal) {
     }
 }
 
-fn text(verified: &Verified, session: &Session, place: &str, look: render::report::Look<'_>) -> String {
-    let shown = Path::new(place).strip_prefix(&session.site.root).map_or(place.to_owned(), |p| p.display().to_string());
+fn text(
+    verified: &Verified,
+    session: &Session,
+    place: &str,
+    look: render::report::Look<'_>,
+) -> String {
+    let shown = Path::new(place)
+        .strip_prefix(&session.site.root)
+        .map_or(place.to_owned(), |p| p.display().to_string());
     let silent = look.quiet && verified.report.exit_code == 0;
-    let mut text = if silent { String::new() } else { standing(&verified.report, session, look.color) };
-    text.push_str(&render::report::report(&verified.report, &verified.plan, Some(&shown), look));
+    let mut text = if silent {
+        String::new()
+    } else {
+        standing(&verified.report, session, look.color)
+    };
+    text.push_str(&render::report::report(
+        &verified.report,
+        &verified.plan,
+        Some(&shown),
+        look,
+    ));
     for refusal in &verified.report.refusals {
-        let what = format!("{} was not applied: {}", refusal.recovery_rule, refusal.reason);
-        text.push_str(&format!("  {} {}\n", paint(look.color, Tone::Faint, "↻"), visible(what.as_bytes())));
+        let what = format!(
+            "{} was not applied: {}",
+            refusal.recovery_rule, refusal.reason
+        );
+        text.push_str(&format!(
+            "  {} {}\n",
+            paint(look.color, Tone::Faint, "↻"),
+            visible(what.as_bytes())
+        ));
     }
     let report = &verified.report;
-    if let (Some(subject), Some(counter), Some(required)) = (&report.subject, report.counter, report.required)
+    if let (Some(subject), Some(counter), Some(required)) =
+        (&report.subject, report.counter, report.required)
         && !silent
     {
-        let reason = report.decision_reason.as_ref().map(|r| format!(": {}", r.replace('_', " "))).unwrap_or_default();
+        let reason = report
+            .decision_reason
+            .as_ref()
+            .map(|r| format!(": {}", r.replace('_', " ")))
+            .unwrap_or_default();
         let line = gate::line(subject, counter, required, report.decision, look.color);
         text.push_str(&format!("{line}{reason}\n"));
     }
@@ -80,7 +118,8 @@ fn standing(report: &Report, session: &Session, color: bool) -> String {
     let mut text = String::new();
     text.push_str(&render::compared(report.compared.as_ref(), color));
     text.push_str(&render::caveats(&report.caveats, color));
-    let mut warn = |what: String| text.push_str(&format!("  {} {what}\n", paint(color, Tone::Warn, "!")));
+    let mut warn =
+        |what: String| text.push_str(&format!("  {} {what}\n", paint(color, Tone::Warn, "!")));
     if let Some(saved) = &report.saved_plan {
         if saved.as_is {
             warn(format!(

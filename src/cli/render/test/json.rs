@@ -125,7 +125,11 @@ struct Count {
 
 impl From<coverage::Count> for Count {
     fn from(count: coverage::Count) -> Self {
-        Self { covered: count.covered, percent: count.percent(), total: count.total }
+        Self {
+            covered: count.covered,
+            percent: count.percent(),
+            total: count.total,
+        }
     }
 }
 
@@ -136,27 +140,49 @@ pub fn document<'a>(results: &'a Results<'_>) -> Document<'a> {
     let cases = results.expects.iter().enumerate().map(|(i, expect)| {
         let verdict = verdict(i);
         Case {
-            differences: verdict.map(|v| v.differences.iter().map(|d| difference(results, d)).collect()),
+            differences: verdict.map(|v| {
+                v.differences
+                    .iter()
+                    .map(|d| difference(results, d))
+                    .collect()
+            }),
             file: results.file(expect),
             line: expect.line,
             plan: verdict.map(|v| v.plan.as_slice()),
-            refused: verdict.and_then(|v| v.refused.as_ref()).map(|refused| refused.message.as_str()),
-            status: verdict.map(|v| if v.passed() { Status::Passed } else { Status::Failed }),
+            refused: verdict
+                .and_then(|v| v.refused.as_ref())
+                .map(|refused| refused.message.as_str()),
+            status: verdict.map(|v| {
+                if v.passed() {
+                    Status::Passed
+                } else {
+                    Status::Failed
+                }
+            }),
             title: &expect.title,
         }
     });
     let failed = results.verdicts.map(|_| results.failed());
     Document {
         cases: cases.collect(),
-        contract: Contract { digest: &results.contract.digest, path: &results.contract.path },
+        contract: Contract {
+            digest: &results.contract.digest,
+            path: &results.contract.path,
+        },
         coverage: results.verdicts.map(|_| covered(results)),
         failed,
-        passed: results.verdicts.zip(failed).map(|(verdicts, failed)| verdicts.len() - failed),
+        passed: results
+            .verdicts
+            .zip(failed)
+            .map(|(verdicts, failed)| verdicts.len() - failed),
         version: 1,
     }
 }
 
-fn difference<'a>(results: &Results<'_>, difference: &'a expectation::Difference) -> Difference<'a> {
+fn difference<'a>(
+    results: &Results<'_>,
+    difference: &'a expectation::Difference,
+) -> Difference<'a> {
     let position = results.sources.position(difference.place);
     Difference {
         assertion: difference.assertion.keyword(),
@@ -174,7 +200,11 @@ fn difference<'a>(results: &Results<'_>, difference: &'a expectation::Difference
 }
 
 fn covered<'a>(results: &'a Results<'_>) -> Covered<'a> {
-    let kinds = results.coverage.kinds.iter().map(|(kind, count)| (kind.plural(), Count::from(*count)));
+    let kinds = results
+        .coverage
+        .kinds
+        .iter()
+        .map(|(kind, count)| (kind.plural(), Count::from(*count)));
     Covered {
         all: results.coverage.total().into(),
         elsewhere: results.coverage.elsewhere,

@@ -1,4 +1,5 @@
-//! The results of a contract's tests for people: a line a test, and for a failure what was expected beside what is.
+//! The results of a contract's tests for people: a line a test, and for a failure what was expected
+//! beside what is.
 
 use super::{Results, what};
 use crate::base::diagnostic::{Code, Diagnostic};
@@ -22,19 +23,36 @@ const UNCOVERED: usize = 50;
 #[must_use]
 pub fn page(results: &Results<'_>, quiet: bool, color: bool, width: usize) -> String {
     let mut out = String::new();
-    let title =
-        |e: &Expect| format!("{}  ({}:{})", visible(e.title.as_bytes()), visible(results.file(e).as_bytes()), e.line);
+    let title = |e: &Expect| {
+        format!(
+            "{}  ({}:{})",
+            visible(e.title.as_bytes()),
+            visible(results.file(e).as_bytes()),
+            e.line
+        )
+    };
     if results.verdicts.is_none() {
-        results.expects.iter().for_each(|e| out.push_str(&format!("{}\n", title(e))));
+        results
+            .expects
+            .iter()
+            .for_each(|e| out.push_str(&format!("{}\n", title(e))));
         return out;
     }
     let mut failures = String::new();
     for (expect, verdict) in results.run() {
         if !verdict.passed() {
-            out.push_str(&format!("{} {}\n", paint(color, Tone::Bad, "FAILED"), title(expect)));
+            out.push_str(&format!(
+                "{} {}\n",
+                paint(color, Tone::Bad, "FAILED"),
+                title(expect)
+            ));
             failure(results, expect, verdict, color, width, &mut failures);
         } else if !quiet {
-            out.push_str(&format!("{}     {}\n", paint(color, Tone::Good, "ok"), title(expect)));
+            out.push_str(&format!(
+                "{}     {}\n",
+                paint(color, Tone::Good, "ok"),
+                title(expect)
+            ));
         }
     }
     if !failures.is_empty() {
@@ -47,8 +65,19 @@ pub fn page(results: &Results<'_>, quiet: bool, color: bool, width: usize) -> St
     let failed = results.failed();
     let passed = results.expects.len() - failed;
     let sum = match failed {
-        0 => paint(color, Tone::Good, &format!("{} passed", count(passed, "test"))),
-        _ => paint(color, Tone::Bad, &format!("{failed} of {} failed", count(results.expects.len(), "test"))),
+        0 => paint(
+            color,
+            Tone::Good,
+            &format!("{} passed", count(passed, "test")),
+        ),
+        _ => paint(
+            color,
+            Tone::Bad,
+            &format!(
+                "{failed} of {} failed",
+                count(results.expects.len(), "test")
+            ),
+        ),
     };
     out.push_str(&format!("\n{sum}\n"));
     if !results.filtered {
@@ -59,43 +88,90 @@ pub fn page(results: &Results<'_>, quiet: bool, color: bool, width: usize) -> St
 
 fn coverage(results: &Results<'_>, color: bool, out: &mut String) {
     let part = |kind: &ItemKind| {
-        let count = results.coverage.kinds.get(kind).copied().unwrap_or_default();
-        (count.total > 0).then(|| format!("{} {}/{} ({}%)", kind.plural(), count.covered, count.total, count.percent()))
+        let count = results
+            .coverage
+            .kinds
+            .get(kind)
+            .copied()
+            .unwrap_or_default();
+        (count.total > 0).then(|| {
+            format!(
+                "{} {}/{} ({}%)",
+                kind.plural(),
+                count.covered,
+                count.total,
+                count.percent()
+            )
+        })
     };
     let parts: Vec<String> = ItemKind::ALL.iter().filter_map(part).collect();
     let total = results.coverage.total().percent();
-    let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
+    let parts = if parts.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", parts.join(", "))
+    };
     out.push_str(&format!("coverage {total}%{parts}\n"));
     if results.coverage.elsewhere > 0 {
-        let text = format!("  not counted: {} of imports from elsewhere", count(results.coverage.elsewhere, "item"));
+        let text = format!(
+            "  not counted: {} of imports from elsewhere",
+            count(results.coverage.elsewhere, "item")
+        );
         out.push_str(&format!("{}\n", paint(color, Tone::Faint, &text)));
     }
     let uncovered = &results.coverage.uncovered;
     for item in uncovered.iter().take(UNCOVERED) {
         let place = format!("{}:{}", visible(item.file.as_bytes()), item.line);
-        let text = format!("  {place}  {}: {}", cut(&visible(item.name.as_bytes()), 100), item.never);
+        let text = format!(
+            "  {place}  {}: {}",
+            cut(&visible(item.name.as_bytes()), 100),
+            item.never
+        );
         out.push_str(&format!("{}\n", paint(color, Tone::Faint, &text)));
     }
     if uncovered.len() > UNCOVERED {
-        let text = format!("  … and {} more (`--format json` has all)", uncovered.len() - UNCOVERED);
+        let text = format!(
+            "  … and {} more (`--format json` has all)",
+            uncovered.len() - UNCOVERED
+        );
         out.push_str(&format!("{}\n", paint(color, Tone::Faint, &text)));
     }
 }
 
 /// What went wrong with one test.
-fn failure(results: &Results<'_>, expect: &Expect, verdict: &Verdict, color: bool, width: usize, out: &mut String) {
+fn failure(
+    results: &Results<'_>,
+    expect: &Expect,
+    verdict: &Verdict,
+    color: bool,
+    width: usize,
+    out: &mut String,
+) {
     if let Some(refused) = &verdict.refused {
-        let message = format!("`{}`: there is no plan: {}", visible(expect.title.as_bytes()), refused.message);
-        let mut diagnostic = Diagnostic::error(FAILED, message).label(expect.place, "for this test");
+        let message = format!(
+            "`{}`: there is no plan: {}",
+            visible(expect.title.as_bytes()),
+            refused.message
+        );
+        let mut diagnostic =
+            Diagnostic::error(FAILED, message).label(expect.place, "for this test");
         diagnostic.help.clone_from(&refused.help);
         out.push_str(&diagnostics(results.sources, &[diagnostic], color, width));
     }
     for assertion in &expect.assertions {
-        let of: Vec<&Difference> = verdict.differences.iter().filter(|d| d.assertion == assertion.kind).collect();
+        let of: Vec<&Difference> = verdict
+            .differences
+            .iter()
+            .filter(|d| d.assertion == assertion.kind)
+            .collect();
         if of.is_empty() {
             continue;
         }
-        let message = format!("`{}`: {}", visible(expect.title.as_bytes()), sum(assertion, &of));
+        let message = format!(
+            "`{}`: {}",
+            visible(expect.title.as_bytes()),
+            sum(assertion, &of)
+        );
         let mut diagnostic = Diagnostic::error(FAILED, message);
         let mut places: Vec<Place> = Vec::new();
         for difference in &of {
@@ -114,14 +190,23 @@ fn failure(results: &Results<'_>, expect: &Expect, verdict: &Verdict, color: boo
         if assertion.kind == AssertionKind::Plan {
             table(assertion, &of, verdict, color, out);
         } else {
-            let plan = if verdict.plan.is_empty() { "nothing".to_owned() } else { verdict.plan.join(" ") };
-            out.push_str(&format!("    the plan is: {}\n\n", visible(plan.as_bytes())));
+            let plan = if verdict.plan.is_empty() {
+                "nothing".to_owned()
+            } else {
+                verdict.plan.join(" ")
+            };
+            out.push_str(&format!(
+                "    the plan is: {}\n\n",
+                visible(plan.as_bytes())
+            ));
         }
     }
 }
 
 fn sum(assertion: &Assertion, differences: &[&Difference]) -> &'static str {
-    let unknown = differences.iter().all(|d| d.kind == DifferenceKind::Unknown);
+    let unknown = differences
+        .iter()
+        .all(|d| d.kind == DifferenceKind::Unknown);
     match assertion.kind {
         AssertionKind::Plan => "the plan is another",
         _ if unknown => "nothing has this name",
@@ -131,11 +216,23 @@ fn sum(assertion: &Assertion, differences: &[&Difference]) -> &'static str {
 }
 
 /// Expected and actual plan side by side, with the reason for each difference.
-fn table(assertion: &Assertion, differences: &[&Difference], verdict: &Verdict, color: bool, out: &mut String) {
+fn table(
+    assertion: &Assertion,
+    differences: &[&Difference],
+    verdict: &Verdict,
+    color: bool,
+    out: &mut String,
+) {
     let expected: Vec<&str> = assertion.names.iter().map(|n| n.value.as_str()).collect();
     let actual: Vec<&str> = verdict.plan.iter().map(String::as_str).collect();
     let widest = |names: &[&str], head: &str| {
-        names.iter().map(|n| n.chars().count()).chain([head.len()]).max().unwrap_or(0).min(WIDEST)
+        names
+            .iter()
+            .map(|n| n.chars().count())
+            .chain([head.len()])
+            .max()
+            .unwrap_or(0)
+            .min(WIDEST)
     };
     let (left, right) = (widest(&expected, "expected"), widest(&actual, "actual"));
     let head = format!("    {:left$}   {:right$}", "expected", "actual");
@@ -150,10 +247,20 @@ fn table(assertion: &Assertion, differences: &[&Difference], verdict: &Verdict, 
         let name = row.expected.xor(row.actual);
         // A check at another place has its reason where it stands.
         let moved = |d: &&&Difference| row.actual.is_some() || !verdict.plan.contains(&d.name);
-        let why = name.and_then(|n| differences.iter().find(|d| d.name == n)).filter(moved);
+        let why = name
+            .and_then(|n| differences.iter().find(|d| d.name == n))
+            .filter(moved);
         let why = why.map_or(String::new(), |d| format!("   {}: {}", what(d), d.why));
-        let cells = format!("  {mark} {:left$}   {:right$}", cell(row.expected), cell(row.actual));
-        let cells = if why.is_empty() { cells.trim_end().to_owned() } else { cells };
+        let cells = format!(
+            "  {mark} {:left$}   {:right$}",
+            cell(row.expected),
+            cell(row.actual)
+        );
+        let cells = if why.is_empty() {
+            cells.trim_end().to_owned()
+        } else {
+            cells
+        };
         let cells = tone.map_or(cells.clone(), |t| paint(color, t, &cells));
         out.push_str(&format!("{cells}{}\n", visible(why.as_bytes())));
     }

@@ -63,7 +63,10 @@ pub struct Repository {
 /// # Errors
 /// It is no JSON, or what is read of it is not of the form that it has.
 pub fn read(bytes: &[u8]) -> Result<Event, String> {
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii();
+    let bytes = bytes
+        .strip_prefix(b"\xef\xbb\xbf")
+        .unwrap_or(bytes)
+        .trim_ascii();
     if !bytes.starts_with(b"{") {
         return Err("it is no JSON object".to_owned());
     }
@@ -77,13 +80,27 @@ mod tests {
     #[test]
     fn what_is_no_event_is_none() {
         assert_eq!(read(b"{}"), Ok(Event::default()));
-        assert_eq!(read(b"\xef\xbb\xbf{\"before\": null, \"more\": {\"before\": 1}}"), Ok(Event::default()));
+        assert_eq!(
+            read(b"\xef\xbb\xbf{\"before\": null, \"more\": {\"before\": 1}}"),
+            Ok(Event::default())
+        );
         let deep = [vec![b'['; 100_000], vec![b']'; 100_000]].concat();
         // What is passed over is passed over without a stack.
         let nested = [b"{\"x\": ".to_vec(), deep.clone(), b"}".to_vec()].concat();
         assert_eq!(read(&nested), Ok(Event::default()));
-        for bytes in [&b""[..], b"null", b"[]", b"{", b"{\"before\": 1}", b"{\"repository\": \"x\"}", b"\xff", &deep] {
-            let shown = String::from_utf8_lossy(bytes.get(..20.min(bytes.len())).unwrap_or_default()).into_owned();
+        for bytes in [
+            &b""[..],
+            b"null",
+            b"[]",
+            b"{",
+            b"{\"before\": 1}",
+            b"{\"repository\": \"x\"}",
+            b"\xff",
+            &deep,
+        ] {
+            let shown =
+                String::from_utf8_lossy(bytes.get(..20.min(bytes.len())).unwrap_or_default())
+                    .into_owned();
             assert!(read(bytes).is_err(), "{shown}");
         }
         // Whoever says it twice has said nothing.

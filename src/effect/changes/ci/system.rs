@@ -120,9 +120,19 @@ const NOTHING: System = System {
 const SYSTEMS: &[System] = &[
     // GitLab
     System {
-        signs: &["GITLAB_CI", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "CI_MERGE_REQUEST_DIFF_BASE_SHA"],
-        targets: &["CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "CI_EXTERNAL_PULL_REQUEST_TARGET_BRANCH_NAME"],
-        ids: &["CI_MERGE_REQUEST_DIFF_BASE_SHA", "CI_EXTERNAL_PULL_REQUEST_TARGET_BRANCH_SHA"],
+        signs: &[
+            "GITLAB_CI",
+            "CI_MERGE_REQUEST_TARGET_BRANCH_NAME",
+            "CI_MERGE_REQUEST_DIFF_BASE_SHA",
+        ],
+        targets: &[
+            "CI_MERGE_REQUEST_TARGET_BRANCH_NAME",
+            "CI_EXTERNAL_PULL_REQUEST_TARGET_BRANCH_NAME",
+        ],
+        ids: &[
+            "CI_MERGE_REQUEST_DIFF_BASE_SHA",
+            "CI_EXTERNAL_PULL_REQUEST_TARGET_BRANCH_SHA",
+        ],
         branch: "CI_COMMIT_BRANCH",
         tag: "CI_COMMIT_TAG",
         default: "CI_DEFAULT_BRANCH",
@@ -145,7 +155,10 @@ const SYSTEMS: &[System] = &[
     // Buildkite
     System {
         signs: &["BUILDKITE", "BUILDKITE_PULL_REQUEST_BASE_BRANCH"],
-        targets: &["BUILDKITE_PULL_REQUEST_BASE_BRANCH", "BUILDKITE_MERGE_QUEUE_BASE_BRANCH"],
+        targets: &[
+            "BUILDKITE_PULL_REQUEST_BASE_BRANCH",
+            "BUILDKITE_MERGE_QUEUE_BASE_BRANCH",
+        ],
         branch: "BUILDKITE_BRANCH",
         tag: "BUILDKITE_TAG",
         default: "BUILDKITE_PIPELINE_DEFAULT_BRANCH",
@@ -153,8 +166,14 @@ const SYSTEMS: &[System] = &[
         ..NOTHING
     },
     // CircleCI: it names neither the target of a pull request nor the default branch.
-    System { signs: &["CIRCLECI"], branch: "CIRCLE_BRANCH", tag: "CIRCLE_TAG", ..NOTHING },
-    // Jenkins, multibranch. Its last good build is an earlier commit than the last build, or the same.
+    System {
+        signs: &["CIRCLECI"],
+        branch: "CIRCLE_BRANCH",
+        tag: "CIRCLE_TAG",
+        ..NOTHING
+    },
+    // Jenkins, multibranch. Its last good build is an earlier commit than the last build, or the
+    // same.
     System {
         signs: &["JENKINS_URL", "CHANGE_TARGET", "BRANCH_IS_PRIMARY"],
         targets: &["CHANGE_TARGET"],
@@ -199,7 +218,8 @@ const SYSTEMS: &[System] = &[
         tag: "BITRISE_GIT_TAG",
         ..NOTHING
     },
-    // Woodpecker. The commit of the pipeline before may be that of a pull request, and is not what was there before.
+    // Woodpecker. The commit of the pipeline before may be that of a pull request, and is not what
+    // was there before.
     System {
         signs: &["CI_PIPELINE_EVENT", "CI_COMMIT_TARGET_BRANCH"],
         targets: &["CI_COMMIT_TARGET_BRANCH"],
@@ -238,7 +258,11 @@ const SYSTEMS: &[System] = &[
         when: When::With("APPVEYOR_PULL_REQUEST_NUMBER"),
         targets: &["APPVEYOR_REPO_BRANCH"],
         branch: "APPVEYOR_REPO_BRANCH",
-        no_push: &["APPVEYOR_REPO_TAG", "APPVEYOR_SCHEDULED_BUILD", "APPVEYOR_FORCED_BUILD"],
+        no_push: &[
+            "APPVEYOR_REPO_TAG",
+            "APPVEYOR_SCHEDULED_BUILD",
+            "APPVEYOR_FORCED_BUILD",
+        ],
         ..NOTHING
     },
     // Semaphore: likewise.
@@ -249,13 +273,21 @@ const SYSTEMS: &[System] = &[
         branch: "SEMAPHORE_GIT_BRANCH",
         tag: "SEMAPHORE_GIT_TAG_NAME",
         before: "SEMAPHORE_GIT_COMMIT_RANGE",
-        no_push: &["SEMAPHORE_WORKFLOW_TRIGGERED_BY_SCHEDULE", "SEMAPHORE_WORKFLOW_TRIGGERED_BY_MANUAL_RUN"],
+        no_push: &[
+            "SEMAPHORE_WORKFLOW_TRIGGERED_BY_SCHEDULE",
+            "SEMAPHORE_WORKFLOW_TRIGGERED_BY_MANUAL_RUN",
+        ],
         ..NOTHING
     },
 ];
 
 /// The variables by which GitHub is known, and Gitea and Forgejo, which speak as it does.
-const GITHUB: &[&str] = &["GITHUB_ACTIONS", "GITHUB_EVENT_NAME", "GITHUB_BASE_REF", "GITEA_BASE_REF"];
+const GITHUB: &[&str] = &[
+    "GITHUB_ACTIONS",
+    "GITHUB_EVENT_NAME",
+    "GITHUB_BASE_REF",
+    "GITEA_BASE_REF",
+];
 /// The variable of its event file.
 pub const EVENT_FILE: &str = "GITHUB_EVENT_PATH";
 
@@ -265,27 +297,48 @@ pub fn look(text: Text<'_>, event: &Event) -> Option<Job> {
     if GITHUB.iter().any(|sign| text(sign).is_some()) {
         return Some(github(text, event));
     }
-    SYSTEMS.iter().find(|s| s.signs.iter().any(|sign| text(sign).is_some())).map(|system| system.job(text))
+    SYSTEMS
+        .iter()
+        .find(|s| s.signs.iter().any(|sign| text(sign).is_some()))
+        .map(|system| system.job(text))
 }
 
 /// The variables by which a system is known, for the message that none is.
 pub fn signs() -> impl Iterator<Item = &'static str> {
     let first = |signs: &'static [&'static str]| signs.first().copied();
-    first(GITHUB).into_iter().chain(SYSTEMS.iter().filter_map(move |s| first(s.signs)))
+    first(GITHUB)
+        .into_iter()
+        .chain(SYSTEMS.iter().filter_map(move |s| first(s.signs)))
 }
 
 impl System {
     fn job(&self, text: Text<'_>) -> Job {
-        let named = |variable: &'static str| text(variable).map(|value| Named { variable, value: branch_name(&value) });
+        let named = |variable: &'static str| {
+            text(variable).map(|value| Named {
+                variable,
+                value: branch_name(&value),
+            })
+        };
         let is_request = match self.when {
             When::Always => true,
-            When::With(variable) => text(variable).is_some_and(|v| !v.eq_ignore_ascii_case("false")),
+            When::With(variable) => {
+                text(variable).is_some_and(|v| !v.eq_ignore_ascii_case("false"))
+            }
             When::Unless(variable, value) => text(variable).is_none_or(|v| v != value),
         };
         let target = self.targets.iter().find_map(|v| named(v));
-        let ids: Vec<Named> = self.ids.iter().filter_map(|v| named(v)).filter(|id| !is_zeros(&id.value)).collect();
+        let ids: Vec<Named> = self
+            .ids
+            .iter()
+            .filter_map(|v| named(v))
+            .filter(|id| !is_zeros(&id.value))
+            .collect();
         if is_request && (target.is_some() || !ids.is_empty()) {
-            return Job::Request(Request { target, ids, merge: self.merge.and_then(|merge| merge(text)) });
+            return Job::Request(Request {
+                target,
+                ids,
+                merge: self.merge.and_then(|merge| merge(text)),
+            });
         }
         if let Some((variable, pushes)) = self.started
             && let Some(what) = text(variable)
@@ -298,19 +351,30 @@ impl System {
             return Job::Whole(format!("`{variable}` is `true`"));
         }
         if let Some(tag) = named(self.tag) {
-            return Job::Whole(format!("the tag `{}` was pushed (`{}`)", tag.value, self.tag));
+            return Job::Whole(format!(
+                "the tag `{}` was pushed (`{}`)",
+                tag.value, self.tag
+            ));
         }
         let Some(branch) = named(self.branch).filter(|b| !b.value.starts_with("refs/")) else {
             let what = named(self.branch).map(|b| format!("`{}` is `{}`", b.variable, b.value));
             let first = self.signs.first().copied().unwrap_or_default();
-            return Job::Whole(what.unwrap_or_else(|| format!("`{first}` is set, and nothing says what was pushed")));
+            return Job::Whole(
+                what.unwrap_or_else(|| {
+                    format!("`{first}` is set, and nothing says what was pushed")
+                }),
+            );
         };
-        let primary = self.branch == "BRANCH_NAME" && text("BRANCH_IS_PRIMARY").is_some_and(|v| v == "true");
+        let primary =
+            self.branch == "BRANCH_NAME" && text("BRANCH_IS_PRIMARY").is_some_and(|v| v == "true");
         let default = named(self.default).map_or(Main::Unknown, Main::Named);
         Job::Push(Push {
             branch,
             default: if primary { Main::ThisOne } else { default },
-            before: named(self.before).map(|b| Named { value: range_begin(&b.value), ..b }),
+            before: named(self.before).map(|b| Named {
+                value: range_begin(&b.value),
+                ..b
+            }),
             forced: false,
         })
     }
@@ -319,31 +383,55 @@ impl System {
 fn github(text: Text<'_>, event: &Event) -> Job {
     let of_event = |value: &Option<String>| {
         let value = value.as_ref().filter(|v| !v.trim().is_empty())?;
-        Some(Named { variable: EVENT_FILE, value: branch_name(value) })
+        Some(Named {
+            variable: EVENT_FILE,
+            value: branch_name(value),
+        })
     };
-    let named = |variable: &'static str| text(variable).map(|value| Named { variable, value: branch_name(&value) });
+    let named = |variable: &'static str| {
+        text(variable).map(|value| Named {
+            variable,
+            value: branch_name(&value),
+        })
+    };
     let request = event.pull_request.as_ref();
     let base = request.and_then(|r| r.base.as_ref());
-    let target =
-        named("GITHUB_BASE_REF").or_else(|| named("GITEA_BASE_REF")).or_else(|| base.and_then(|b| of_event(&b.branch)));
+    let target = named("GITHUB_BASE_REF")
+        .or_else(|| named("GITEA_BASE_REF"))
+        .or_else(|| base.and_then(|b| of_event(&b.branch)));
     if let Some(target) = target {
-        let head = request.and_then(|r| r.head.as_ref()).and_then(|h| h.sha.clone());
+        let head = request
+            .and_then(|r| r.head.as_ref())
+            .and_then(|h| h.sha.clone());
         return Job::Request(Request {
             target: Some(target),
-            ids: base.and_then(|b| of_event(&b.sha)).into_iter().filter(|id| !is_zeros(&id.value)).collect(),
+            ids: base
+                .and_then(|b| of_event(&b.sha))
+                .into_iter()
+                .filter(|id| !is_zeros(&id.value))
+                .collect(),
             merge: pull_merge(text, "GITHUB_REF", "GITHUB_SHA", head),
         });
     }
     let what = text("GITHUB_EVENT_NAME");
     if what.as_deref() == Some("merge_group")
-        && let Some(target) = event.merge_group.as_ref().and_then(|group| of_event(&group.base_ref))
+        && let Some(target) = event
+            .merge_group
+            .as_ref()
+            .and_then(|group| of_event(&group.base_ref))
     {
-        return Job::Request(Request { target: Some(target), ..Request::default() });
+        return Job::Request(Request {
+            target: Some(target),
+            ..Request::default()
+        });
     }
     let reference = text("GITHUB_REF").unwrap_or_default();
     match (what.as_deref(), reference.strip_prefix("refs/heads/")) {
         (Some("push"), Some(branch)) => Job::Push(Push {
-            branch: Named { variable: "GITHUB_REF", value: branch.to_owned() },
+            branch: Named {
+                variable: "GITHUB_REF",
+                value: branch.to_owned(),
+            },
             default: event
                 .repository
                 .as_ref()
@@ -353,22 +441,41 @@ fn github(text: Text<'_>, event: &Event) -> Job {
             forced: event.forced == Some(true),
         }),
         (Some("push"), None) => Job::Whole(format!("`GITHUB_REF` is `{reference}`")),
-        (what, _) => Job::Whole(format!("`GITHUB_EVENT_NAME` is `{}`", what.unwrap_or_default())),
+        (what, _) => Job::Whole(format!(
+            "`GITHUB_EVENT_NAME` is `{}`",
+            what.unwrap_or_default()
+        )),
     }
 }
 
 /// The merge commit of a pull request that stands at `refs/pull/NUMBER/merge`.
-fn pull_merge(text: Text<'_>, reference: &str, commit: &str, second: Option<String>) -> Option<Merge> {
+fn pull_merge(
+    text: Text<'_>,
+    reference: &str,
+    commit: &str,
+    second: Option<String>,
+) -> Option<Merge> {
     let is_merge = |r: &String| r.starts_with("refs/pull/") && r.ends_with("/merge");
     let reference = text(reference).filter(is_merge)?;
-    Some(Merge { commit: text(commit)?, reference: Some(reference), first: None, second })
+    Some(Merge {
+        commit: text(commit)?,
+        reference: Some(reference),
+        first: None,
+        second,
+    })
 }
 
 fn azure_merge(text: Text<'_>) -> Option<Merge> {
-    pull_merge(text, "BUILD_SOURCEBRANCH", "BUILD_SOURCEVERSION", text("SYSTEM_PULLREQUEST_SOURCECOMMITID"))
+    pull_merge(
+        text,
+        "BUILD_SOURCEBRANCH",
+        "BUILD_SOURCEVERSION",
+        text("SYSTEM_PULLREQUEST_SOURCECOMMITID"),
+    )
 }
 
-/// A pipeline for the merged result. In a merge train the first parent is the train before, which is no part of the branch yet.
+/// A pipeline for the merged result. In a merge train the first parent is the train before, which
+/// is no part of the branch yet.
 fn merged_result(text: Text<'_>) -> Option<Merge> {
     text("CI_MERGE_REQUEST_EVENT_TYPE").filter(|kind| kind == "merged_result")?;
     Some(Merge {
@@ -381,12 +488,18 @@ fn merged_result(text: Text<'_>) -> Option<Merge> {
 
 fn branch_name(value: &str) -> String {
     let value = value.trim();
-    value.strip_prefix("refs/heads/").unwrap_or(value).to_owned()
+    value
+        .strip_prefix("refs/heads/")
+        .unwrap_or(value)
+        .to_owned()
 }
 
 /// Where a range `A...B` begins.
 fn range_begin(value: &str) -> String {
-    value.split_once("..").map_or(value, |(begin, _)| begin).to_owned()
+    value
+        .split_once("..")
+        .map_or(value, |(begin, _)| begin)
+        .to_owned()
 }
 
 /// Whether this is the id of nothing.

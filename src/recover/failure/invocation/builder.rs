@@ -4,7 +4,8 @@ use super::{Layer, Role, Words, moved, skip_options, value};
 use crate::base::word::Word;
 use crate::plan::Step;
 
-/// Short options of GNU make that take a value (its manual, "Summary of Options"); `j` and `l` only when a number follows.
+/// Short options of GNU make that take a value (its manual, "Summary of Options"); `j` and `l` only
+/// when a number follows.
 const MAKE_SHORT: &str = "CfIoWE";
 const MAKE_LONG: &[&str] = &[
     "--directory",
@@ -20,7 +21,11 @@ const MAKE_LONG: &[&str] = &[
 ];
 
 pub(super) fn make(rest: Words<'_>, layer: Layer) -> Layer {
-    let mut layer = Layer { role: Role::Goals, lenient: false, ..layer };
+    let mut layer = Layer {
+        role: Role::Goals,
+        lenient: false,
+        ..layer
+    };
     let mut words = rest;
     let mut only_goals = false;
     while let Some((word, further)) = words.split_first() {
@@ -34,9 +39,11 @@ pub(super) fn make(rest: Words<'_>, layer: Layer) -> Layer {
         } else if word == "--" {
             only_goals = true;
         } else if word.starts_with("--") {
-            let (name, given) = word.split_once('=').map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
-            let takes =
-                MAKE_LONG.contains(&name) || (matches!(name, "--jobs" | "--load-average" | "--max-load") && number);
+            let (name, given) = word
+                .split_once('=')
+                .map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
+            let takes = MAKE_LONG.contains(&name)
+                || (matches!(name, "--jobs" | "--load-average" | "--max-load") && number);
             if given.is_none() && takes {
                 words = further.get(1..).unwrap_or_default();
             }
@@ -63,7 +70,11 @@ pub(super) fn make(rest: Words<'_>, layer: Layer) -> Layer {
 /// Make passes over a leading `./` of a goal.
 fn goal(word: &str) -> &str {
     let mut goal = word;
-    while let Some(rest) = goal.strip_prefix("./").map(|rest| rest.trim_start_matches('/')).filter(|r| !r.is_empty()) {
+    while let Some(rest) = goal
+        .strip_prefix("./")
+        .map(|rest| rest.trim_start_matches('/'))
+        .filter(|r| !r.is_empty())
+    {
         goal = rest;
     }
     goal
@@ -72,17 +83,30 @@ fn goal(word: &str) -> &str {
 /// Variables that change what make reads, or where it looks.
 const STEERING: [&str; 4] = ["MAKEFILES", "MAKEFLAGS", "GNUMAKEFLAGS", "VPATH"];
 
-/// Whether the step gives make such a variable: in front of the command, by `env`, as an operand, or from the caller's environment.
+/// Whether the step gives make such a variable: in front of the command, by `env`, as an operand,
+/// or from the caller's environment.
 pub(super) fn is_steered(step: &Step) -> bool {
     let sets = |word: &Word| {
         let word = String::from_utf8_lossy(word.as_bytes()).into_owned();
-        STEERING.iter().any(|name| word.contains(&format!("{name}=")) || word.contains(&format!("{name}:=")))
+        STEERING
+            .iter()
+            .any(|name| word.contains(&format!("{name}=")) || word.contains(&format!("{name}:=")))
     };
     let passes = |wanted: &String| {
-        let (begin, any) = wanted.split_once('*').map_or((wanted.as_str(), false), |(begin, _)| (begin, true));
-        STEERING.iter().any(|name| if any { name.starts_with(begin) } else { *name == begin })
+        let (begin, any) = wanted
+            .split_once('*')
+            .map_or((wanted.as_str(), false), |(begin, _)| (begin, true));
+        STEERING.iter().any(|name| {
+            if any {
+                name.starts_with(begin)
+            } else {
+                *name == begin
+            }
+        })
     };
-    step.env.keys().any(|name| STEERING.contains(&name.as_str()))
+    step.env
+        .keys()
+        .any(|name| STEERING.contains(&name.as_str()))
         || step.argv.iter().flatten().any(sets)
         || step.pass_env.iter().any(passes)
 }
@@ -102,11 +126,17 @@ fn make_option(layer: &mut Layer, name: &str, value: Option<&str>) {
 }
 
 pub(super) fn ninja(rest: Words<'_>, layer: Layer) -> Layer {
-    let mut layer = Layer { role: Role::Goals, ..layer };
+    let mut layer = Layer {
+        role: Role::Goals,
+        ..layer
+    };
     let mut words = rest;
     while let Some((word, further)) = words.split_first() {
         words = further;
-        match word.strip_prefix('-').and_then(|w| w.chars().next().map(|c| (c, w))) {
+        match word
+            .strip_prefix('-')
+            .and_then(|w| w.chars().next().map(|c| (c, w)))
+        {
             Some((letter, option)) if "Cfjkldtw".contains(letter) => {
                 let attached = option.get(1..).filter(|v| !v.is_empty());
                 if attached.is_none() {
@@ -116,7 +146,12 @@ pub(super) fn ninja(rest: Words<'_>, layer: Layer) -> Layer {
                 match (letter, value) {
                     ('C', Some(to)) => layer.dir = moved(&layer.dir, to),
                     ('f', Some(file)) => layer.file = Some(file.to_owned()),
-                    ('t', _) => return Layer { role: Role::Plain, ..layer },
+                    ('t', _) => {
+                        return Layer {
+                            role: Role::Plain,
+                            ..layer
+                        };
+                    }
                     _ => {}
                 }
             }
@@ -128,10 +163,29 @@ pub(super) fn ninja(rest: Words<'_>, layer: Layer) -> Layer {
 }
 
 pub(super) fn just(rest: Words<'_>, layer: Layer) -> Layer {
-    let valued =
-        ["-f", "--justfile", "-d", "--working-directory", "--shell", "--shell-arg", "--color", "--dotenv-path", "-E"];
+    let valued = [
+        "-f",
+        "--justfile",
+        "-d",
+        "--working-directory",
+        "--shell",
+        "--shell-arg",
+        "--color",
+        "--dotenv-path",
+        "-E",
+    ];
     let (words, options) = skip_options(rest, &valued);
     let file = value(&options, &["-f", "--justfile"]).map(str::to_owned);
-    let asked = words.iter().find(|w| !w.contains('=')).cloned().into_iter().collect();
-    Layer { role: Role::Goals, asked, file, ..layer }
+    let asked = words
+        .iter()
+        .find(|w| !w.contains('='))
+        .cloned()
+        .into_iter()
+        .collect();
+    Layer {
+        role: Role::Goals,
+        asked,
+        file,
+        ..layer
+    }
 }

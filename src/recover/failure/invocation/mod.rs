@@ -1,7 +1,7 @@
 //! Which tools does an argument vector start, and what does it ask of them?
 //!
-//! A command is seen as layers: `env CI=1 pnpm exec vitest run` is `env`, behind it pnpm, behind it vitest. Each layer knows
-//! its own words for "I cannot find that".
+//! A command is seen as layers: `env CI=1 pnpm exec vitest run` is `env`, behind it pnpm, behind it
+//! vitest. Each layer knows its own words for "I cannot find that".
 
 mod builder;
 mod package_manager;
@@ -98,7 +98,10 @@ pub(super) fn layers_of(step: &Step) -> Vec<Layer> {
     let words: Vec<String> = step.argv.iter().flatten().map(lossy).collect();
     let mut layers = layers(&words, Some(&step.dir));
     if layers.iter().any(|l| l.tool == Tool::Make) && is_steered(step) {
-        layers.iter_mut().filter(|l| l.tool == Tool::Make).for_each(|l| l.lenient = true);
+        layers
+            .iter_mut()
+            .filter(|l| l.tool == Tool::Make)
+            .for_each(|l| l.lenient = true);
     }
     layers
 }
@@ -111,7 +114,10 @@ fn lossy(word: &Word) -> String {
 pub(super) fn layers(words: Words<'_>, dir: Option<&RepoPath>) -> Vec<Layer> {
     let mut found = Vec::new();
     let mut next = Some((words.to_vec(), dir.cloned()));
-    while let Some((words, dir)) = next.take().filter(|(words, _)| !words.is_empty() && found.len() < DEEPEST) {
+    while let Some((words, dir)) = next
+        .take()
+        .filter(|(words, _)| !words.is_empty() && found.len() < DEEPEST)
+    {
         let (layer, inner) = peel(&words, dir);
         found.push(layer);
         next = inner;
@@ -128,13 +134,17 @@ pub(super) fn layers_of_body(body: &str) -> Vec<Layer> {
             .map(|w| w.trim_matches(['"', '\'']).to_owned())
             .skip_while(|w| is_assignment(w))
             .collect();
-        found.extend(layers(&words, None).into_iter().map(|layer| Layer { echoed: true, ..layer }));
+        found.extend(layers(&words, None).into_iter().map(|layer| Layer {
+            echoed: true,
+            ..layer
+        }));
     }
     found
 }
 
 fn is_assignment(word: &str) -> bool {
-    word.split_once('=').is_some_and(|(name, _)| crate::base::command::is_env_name(name))
+    word.split_once('=')
+        .is_some_and(|(name, _)| crate::base::command::is_env_name(name))
 }
 
 fn base_name(program: &str) -> &str {
@@ -177,7 +187,10 @@ fn peel(words: Words<'_>, dir: Option<RepoPath>) -> (Layer, Inner) {
             wrapped(rest.get(1..).unwrap_or_default(), plain(Tool::Wrapper))
         }
         "nice" | "ionice" | "nohup" | "setsid" | "stdbuf" | "time" | "xvfb-run" => {
-            let (rest, _) = skip_options(rest, &["-n", "-c", "-p", "-i", "-o", "-e", "-s", "-f", "-w"]);
+            let (rest, _) = skip_options(
+                rest,
+                &["-n", "-c", "-p", "-i", "-o", "-e", "-s", "-f", "-w"],
+            );
             wrapped(rest, plain(Tool::Wrapper))
         }
         "uv" | "poetry" | "pipenv" | "pdm" | "rye" | "hatch" => match rest.split_first() {
@@ -195,7 +208,10 @@ fn peel(words: Words<'_>, dir: Option<RepoPath>) -> (Layer, Inner) {
         "sh" | "bash" | "dash" | "zsh" | "ksh" | "ash" => (plain(Tool::Shell), None),
         "cargo" => cargo(rest, plain(Tool::Cargo)),
         "cargo-nextest" => (plain(Tool::Nextest), None),
-        "go" => (with_subcommand(plain(Tool::Go), skip_options(rest, &["-C"]).0), None),
+        "go" => (
+            with_subcommand(plain(Tool::Go), skip_options(rest, &["-C"]).0),
+            None,
+        ),
         "node" | "nodejs" => node(rest, plain(Tool::Node)),
         "vitest" => (plain(Tool::Vitest), None),
         "jest" => (plain(Tool::Jest), None),
@@ -210,8 +226,19 @@ fn peel(words: Words<'_>, dir: Option<RepoPath>) -> (Layer, Inner) {
         "unittest" => (plain(Tool::Unittest), None),
         _ if is_python(program) => {
             let (asked, inner) = module(rest, dir.clone());
-            let role = if asked.is_empty() { Role::Plain } else { Role::Module };
-            (Layer { role, asked, ..plain(Tool::Python) }, inner)
+            let role = if asked.is_empty() {
+                Role::Plain
+            } else {
+                Role::Module
+            };
+            (
+                Layer {
+                    role,
+                    asked,
+                    ..plain(Tool::Python)
+                },
+                inner,
+            )
         }
         _ => (plain(Tool::Other), None),
     }
@@ -219,14 +246,27 @@ fn peel(words: Words<'_>, dir: Option<RepoPath>) -> (Layer, Inner) {
 
 fn is_python(program: &str) -> bool {
     ["python", "pypy"].iter().any(|name| {
-        program.strip_prefix(name).is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.'))
+        program
+            .strip_prefix(name)
+            .is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.'))
     })
 }
 
 fn wrapped(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
-    let asked = rest.first().map(|w| base_name(w).to_owned()).into_iter().collect();
+    let asked = rest
+        .first()
+        .map(|w| base_name(w).to_owned())
+        .into_iter()
+        .collect();
     let dir = layer.dir.clone();
-    (Layer { role: Role::Exec, asked, ..layer }, Some((rest.to_vec(), dir)))
+    (
+        Layer {
+            role: Role::Exec,
+            asked,
+            ..layer
+        },
+        Some((rest.to_vec(), dir)),
+    )
 }
 
 fn environment(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
@@ -257,7 +297,14 @@ fn exec(rest: Words<'_>, layer: Layer, valued: &[&str]) -> (Layer, Inner) {
     let words = unversioned(rest);
     let dir = layer.dir.clone();
     let asked = words.first().cloned().into_iter().collect();
-    (Layer { role: Role::Exec, asked, ..layer }, Some((words, dir)))
+    (
+        Layer {
+            role: Role::Exec,
+            asked,
+            ..layer
+        },
+        Some((words, dir)),
+    )
 }
 
 /// `-m NAME …`, behind other options. The module's name stands for its program.
@@ -292,8 +339,17 @@ const UV_VALUES: &[&str] = &[
     "--index-url",
     "--default-index",
 ];
-const NPX_VALUES: &[&str] =
-    &["-p", "--package", "-w", "--workspace", "-c", "--call", "--prefix", "--loglevel", "--registry"];
+const NPX_VALUES: &[&str] = &[
+    "-p",
+    "--package",
+    "-w",
+    "--workspace",
+    "-c",
+    "--call",
+    "--prefix",
+    "--loglevel",
+    "--registry",
+];
 
 type Options<'a> = Vec<(&'a str, Option<&'a str>)>;
 
@@ -322,7 +378,11 @@ fn skip_options<'a>(words: Words<'a>, valued: &[&str]) -> (Words<'a>, Options<'a
 }
 
 fn value<'a>(options: &Options<'a>, names: &[&str]) -> Option<&'a str> {
-    options.iter().rev().find(|(name, _)| names.contains(name)).and_then(|(_, value)| *value)
+    options
+        .iter()
+        .rev()
+        .find(|(name, _)| names.contains(name))
+        .and_then(|(_, value)| *value)
 }
 
 fn has(options: &Options<'_>, names: &[&str]) -> bool {
@@ -330,29 +390,61 @@ fn has(options: &Options<'_>, names: &[&str]) -> bool {
 }
 
 fn node(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
-    let (words, options) =
-        skip_options(rest, &["-r", "--require", "--import", "--loader", "--run", "-C", "--conditions"]);
+    let (words, options) = skip_options(
+        rest,
+        &[
+            "-r",
+            "--require",
+            "--import",
+            "--loader",
+            "--run",
+            "-C",
+            "--conditions",
+        ],
+    );
     if let Some(name) = value(&options, &["--run"]) {
-        return (Layer { lenient: false, ..script(layer, name) }, None);
+        return (
+            Layer {
+                lenient: false,
+                ..script(layer, name)
+            },
+            None,
+        );
     }
     if has(&options, &["--test"]) {
-        return (Layer { tool: Tool::NodeTest, asked: words.to_vec(), ..layer }, None);
+        return (
+            Layer {
+                tool: Tool::NodeTest,
+                asked: words.to_vec(),
+                ..layer
+            },
+            None,
+        );
     }
     (layer, None)
 }
 
 fn with_subcommand(layer: Layer, rest: Words<'_>) -> Layer {
     match rest.first() {
-        Some(name) => Layer { role: Role::Subcommand, asked: vec![name.clone()], ..layer },
+        Some(name) => Layer {
+            role: Role::Subcommand,
+            asked: vec![name.clone()],
+            ..layer
+        },
         None => layer,
     }
 }
 
 fn cargo(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
     let toolchain = usize::from(rest.first().is_some_and(|w| w.starts_with('+')));
-    let (words, _) = skip_options(rest.get(toolchain..).unwrap_or_default(), &["-C", "--config", "--color", "-Z"]);
+    let (words, _) = skip_options(
+        rest.get(toolchain..).unwrap_or_default(),
+        &["-C", "--config", "--color", "-Z"],
+    );
     let inner = match words.first() {
-        Some(name) if name == "nextest" => Some((vec!["cargo-nextest".to_owned()], layer.dir.clone())),
+        Some(name) if name == "nextest" => {
+            Some((vec!["cargo-nextest".to_owned()], layer.dir.clone()))
+        }
         _ => None,
     };
     (with_subcommand(layer, words), inner)
@@ -370,7 +462,11 @@ mod tests {
             let dir = l.dir.map_or("?".to_owned(), |d| d.to_string());
             format!("{:?}:{:?}:{}@{dir}", l.tool, l.role, l.asked.join(","))
         };
-        layers(&words, Some(&dir)).into_iter().map(show).collect::<Vec<_>>().join(" ")
+        layers(&words, Some(&dir))
+            .into_iter()
+            .map(show)
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 
     #[test]
@@ -396,17 +492,26 @@ mod tests {
             ("pnpm run --if-present x", "Pnpm:Script:x@d"),
             ("pnpm install x", "Pnpm:Plain:@d"),
             ("pnpm exec vitest run", "Pnpm:Exec:vitest@d Vitest:Plain:@d"),
-            ("pnpm dlx vitest@2.1.9", "Pnpm:Exec:vitest@d Vitest:Plain:@d"),
+            (
+                "pnpm dlx vitest@2.1.9",
+                "Pnpm:Exec:vitest@d Vitest:Plain:@d",
+            ),
             ("pnpm vitest run", "Pnpm:Script:vitest@d Vitest:Plain:@d"),
             ("yarn x", "Yarn:Script:x@d Other:Plain:@d"),
             ("yarn run -T x", "Yarn:Script:x@d Other:Plain:@d"),
             ("yarn workspace w run x", "Yarn:Script:x@? Other:Plain:@?"),
-            ("yarn workspaces foreach -pt --include w run x", "Yarn:Script:x@? Other:Plain:@?"),
+            (
+                "yarn workspaces foreach -pt --include w run x",
+                "Yarn:Script:x@? Other:Plain:@?",
+            ),
             ("yarn --cwd web x", "Yarn:Script:x@d/web Other:Plain:@d/web"),
             ("yarn", "Yarn:Plain:@d"),
             ("yarn add x", "Yarn:Plain:@d"),
             ("bun run x", "Bun:Script:x@d Other:Plain:@d"),
-            ("bun --cwd web run x", "Bun:Script:x@d/web Other:Plain:@d/web"),
+            (
+                "bun --cwd web run x",
+                "Bun:Script:x@d/web Other:Plain:@d/web",
+            ),
             ("bun test", "BunTest:Plain:@d"),
             ("bunx vitest", "Bun:Exec:vitest@d Vitest:Plain:@d"),
             ("npx vitest run", "Npm:Exec:vitest@d Vitest:Plain:@d"),
@@ -414,14 +519,20 @@ mod tests {
             ("npm exec -- jest --ci", "Npm:Exec:jest@d Jest:Plain:@d"),
             ("npm --silent exec jest", "Npm:Exec:jest@d Jest:Plain:@d"),
             ("npm x jest", "Npm:Exec:jest@d Jest:Plain:@d"),
-            ("npm --loglevel x exec jest", "Npm:Exec:jest@d Jest:Plain:@d"),
+            (
+                "npm --loglevel x exec jest",
+                "Npm:Exec:jest@d Jest:Plain:@d",
+            ),
             ("npm stop", "Npm:Script:stop@d"),
             ("npm start", "Npm:Script:start@d"),
             ("pnpm test", "Pnpm:Script:test@d"),
             ("pnpm stop", "Pnpm:Script:stop@d"),
             ("pnpm start", "Pnpm:Script:start@d"),
             ("pnpx vitest", "Pnpm:Exec:vitest@d Vitest:Plain:@d"),
-            ("yarn workspaces run pack", "Yarn:Script:pack@? Other:Plain:@?"),
+            (
+                "yarn workspaces run pack",
+                "Yarn:Script:pack@? Other:Plain:@?",
+            ),
             ("yarn workspaces focus", "Yarn:Plain:@d"),
             ("bun x vitest", "Bun:Exec:vitest@d Vitest:Plain:@d"),
             ("bun lint", "Bun:Script:lint@d Other:Plain:@d"),
@@ -470,15 +581,33 @@ mod tests {
         for (command, want) in [
             ("env -i A=1 make a", "Wrapper:Exec:make@d Make:Goals:a@d"),
             ("env A=1 B= pytest", "Wrapper:Exec:pytest@d Pytest:Plain:@d"),
-            ("env -C web npm run x", "Wrapper:Exec:npm@d/web Npm:Script:x@d/web"),
-            ("timeout -k 5 10 pytest", "Wrapper:Exec:pytest@d Pytest:Plain:@d"),
-            ("uv run --with x pytest -q", "PythonRunner:Exec:pytest@d Pytest:Plain:@d"),
-            ("python3.12 -W error -m pytest", "Python:Module:pytest@d Pytest:Plain:@d"),
-            ("python3 -m unittest discover", "Python:Module:unittest@d Unittest:Plain:@d"),
+            (
+                "env -C web npm run x",
+                "Wrapper:Exec:npm@d/web Npm:Script:x@d/web",
+            ),
+            (
+                "timeout -k 5 10 pytest",
+                "Wrapper:Exec:pytest@d Pytest:Plain:@d",
+            ),
+            (
+                "uv run --with x pytest -q",
+                "PythonRunner:Exec:pytest@d Pytest:Plain:@d",
+            ),
+            (
+                "python3.12 -W error -m pytest",
+                "Python:Module:pytest@d Pytest:Plain:@d",
+            ),
+            (
+                "python3 -m unittest discover",
+                "Python:Module:unittest@d Unittest:Plain:@d",
+            ),
             ("coverage run -m pytest", "Other:Plain:@d Pytest:Plain:@d"),
             ("python3 x.py -m pytest", "Python:Plain:@d"),
             ("pythonista -m pytest", "Other:Plain:@d"),
-            ("cargo +nightly nextest run", "Cargo:Subcommand:nextest@d Nextest:Plain:@d"),
+            (
+                "cargo +nightly nextest run",
+                "Cargo:Subcommand:nextest@d Nextest:Plain:@d",
+            ),
             ("go test ./...", "Go:Subcommand:test@d"),
             ("nice -n 5 pytest", "Wrapper:Exec:pytest@d Pytest:Plain:@d"),
             ("uvx pytest", "PythonRunner:Exec:pytest@d Pytest:Plain:@d"),
@@ -532,7 +661,9 @@ mod tests {
         ] {
             let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
             let layers = layers(&words, None);
-            let layer = layers.iter().find(|l| matches!(l.role, Role::Script | Role::Goals));
+            let layer = layers
+                .iter()
+                .find(|l| matches!(l.role, Role::Script | Role::Goals));
             assert_eq!(layer.map(|l| l.lenient), Some(want), "{command}");
         }
     }
@@ -541,14 +672,28 @@ mod tests {
     fn no_command_is_too_deep_or_too_odd() {
         let deep = "env ".repeat(100);
         assert!(shown(&deep).split(' ').count() <= DEEPEST);
-        for odd in ["", "make -", "make -C", "npm --", "pnpm -C", "env", "timeout", "ninja -C", "python -m", "-"] {
+        for odd in [
+            "",
+            "make -",
+            "make -C",
+            "npm --",
+            "pnpm -C",
+            "env",
+            "timeout",
+            "ninja -C",
+            "python -m",
+            "-",
+        ] {
             let _ = shown(odd);
         }
     }
 
     #[test]
     fn bodies() {
-        let tools: Vec<Tool> = layers_of_body("tsc -b && CI=1 vitest run | cat").into_iter().map(|l| l.tool).collect();
+        let tools: Vec<Tool> = layers_of_body("tsc -b && CI=1 vitest run | cat")
+            .into_iter()
+            .map(|l| l.tool)
+            .collect();
         assert_eq!(tools, [Tool::Other, Tool::Vitest, Tool::Other]);
     }
 }

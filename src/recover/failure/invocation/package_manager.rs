@@ -4,7 +4,11 @@ use super::Tool;
 use super::{Inner, Layer, Role, Words, exec, has, moved, skip_options, value};
 
 pub(super) fn script(layer: Layer, name: &str) -> Layer {
-    Layer { role: Role::Script, asked: vec![name.to_owned()], ..layer }
+    Layer {
+        role: Role::Script,
+        asked: vec![name.to_owned()],
+        ..layer
+    }
 }
 
 const NPM_VALUES: &[&str] = &[
@@ -23,7 +27,10 @@ const NPM_VALUES: &[&str] = &[
 
 pub(super) fn npm(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
     // npm takes its options anywhere in front of `--`.
-    let own = rest.iter().position(|w| w == "--").map_or(rest, |end| rest.get(..end).unwrap_or_default());
+    let own = rest
+        .iter()
+        .position(|w| w == "--")
+        .map_or(rest, |end| rest.get(..end).unwrap_or_default());
     let (mut words, mut options) = skip_options(own, NPM_VALUES);
     let mut positional = Vec::new();
     while let Some((first, further)) = words.split_first() {
@@ -33,19 +40,39 @@ pub(super) fn npm(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
         options.extend(more);
     }
     let dir = match value(&options, &["--prefix", "-C"]) {
-        _ if has(&options, &["-w", "--workspace", "-ws", "--workspaces", "--ws"]) => None,
+        _ if has(
+            &options,
+            &["-w", "--workspace", "-ws", "--workspaces", "--ws"],
+        ) =>
+        {
+            None
+        }
         Some(to) => moved(&layer.dir, to),
         None => layer.dir.clone(),
     };
     let if_present = has(&options, &["--if-present"]);
-    let layer = Layer { dir, lenient: if_present, ..layer };
+    let layer = Layer {
+        dir,
+        lenient: if_present,
+        ..layer
+    };
     match *positional.as_slice() {
-        ["run" | "run-script" | "rum" | "urn", name, ..] => {
-            (Layer { lenient: if_present || matches!(name, "start" | "restart" | "env"), ..script(layer, name) }, None)
-        }
+        ["run" | "run-script" | "rum" | "urn", name, ..] => (
+            Layer {
+                lenient: if_present || matches!(name, "start" | "restart" | "env"),
+                ..script(layer, name)
+            },
+            None,
+        ),
         ["test" | "t" | "tst", ..] => (script(layer, "test"), None),
         // Without the script it starts server.js.
-        ["start", ..] => (Layer { lenient: true, ..script(layer, "start") }, None),
+        ["start", ..] => (
+            Layer {
+                lenient: true,
+                ..script(layer, "start")
+            },
+            None,
+        ),
         ["stop", ..] => (script(layer, "stop"), None),
         ["exec" | "x", ..] => {
             let (words, _) = skip_options(rest, NPM_VALUES);
@@ -79,40 +106,67 @@ const PNPM_COMMANDS: &str = "add approve-builds audit bin bugs c cache cat-file 
 
 pub(super) fn pnpm(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
     let (mut words, mut options) = skip_options(rest, PNPM_VALUES);
-    if let Some((first, further)) =
-        words.split_first().filter(|(first, _)| matches!(first.as_str(), "recursive" | "multi" | "m"))
+    if let Some((first, further)) = words
+        .split_first()
+        .filter(|(first, _)| matches!(first.as_str(), "recursive" | "multi" | "m"))
     {
         let (next, more) = skip_options(further, PNPM_VALUES);
         options.push((first, None));
         options.extend(more);
         words = next;
     }
-    let Some((command, further)) = words.split_first() else { return (layer, None) };
+    let Some((command, further)) = words.split_first() else {
+        return (layer, None);
+    };
     let (behind, more) = skip_options(further, PNPM_VALUES);
     // Behind the name of a script options are the script's own; behind `run` they still are pnpm's.
     let runs = matches!(command.as_str(), "run" | "run-script");
     if runs {
         options.extend(more);
     }
-    let elsewhere =
-        ["-F", "--filter", "--filter-prod", "-r", "--recursive", "recursive", "multi", "m", "-w", "--workspace-root"];
+    let elsewhere = [
+        "-F",
+        "--filter",
+        "--filter-prod",
+        "-r",
+        "--recursive",
+        "recursive",
+        "multi",
+        "m",
+        "-w",
+        "--workspace-root",
+    ];
     let dir = match value(&options, &["-C", "--dir"]) {
         _ if has(&options, &elsewhere) => None,
         Some(to) => moved(&layer.dir, to),
         None => layer.dir.clone(),
     };
     let if_present = has(&options, &["--if-present"]);
-    let layer = Layer { dir, lenient: if_present, ..layer };
+    let layer = Layer {
+        dir,
+        lenient: if_present,
+        ..layer
+    };
     match command.as_str() {
         _ if runs => match behind.first() {
             // A regular expression selects scripts.
-            Some(name) => {
-                (Layer { lenient: if_present || name.starts_with('/') || name == "start", ..script(layer, name) }, None)
-            }
+            Some(name) => (
+                Layer {
+                    lenient: if_present || name.starts_with('/') || name == "start",
+                    ..script(layer, name)
+                },
+                None,
+            ),
             None => (layer, None),
         },
         "test" | "t" | "tst" => (script(layer, "test"), None),
-        "start" => (Layer { lenient: true, ..script(layer, "start") }, None),
+        "start" => (
+            Layer {
+                lenient: true,
+                ..script(layer, "start")
+            },
+            None,
+        ),
         "stop" => (script(layer, "stop"), None),
         "exec" | "dlx" => exec(further, layer, PNPM_VALUES),
         name if is_among(name, PNPM_COMMANDS) => (layer, None),
@@ -120,13 +174,26 @@ pub(super) fn pnpm(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
             let dir = layer.dir.clone();
             let inner = words.to_vec();
             // It falls back to a program of this name.
-            (Layer { lenient: true, ..script(layer, name) }, Some((inner, dir)))
+            (
+                Layer {
+                    lenient: true,
+                    ..script(layer, name)
+                },
+                Some((inner, dir)),
+            )
         }
     }
 }
 
-const YARN_VALUES: &[&str] =
-    &["--cwd", "--mutex", "--use-yarnrc", "--cache-folder", "--modules-folder", "--registry", "--inspect-brk"];
+const YARN_VALUES: &[&str] = &[
+    "--cwd",
+    "--mutex",
+    "--use-yarnrc",
+    "--cache-folder",
+    "--modules-folder",
+    "--registry",
+    "--inspect-brk",
+];
 const FOREACH_VALUES: &[&str] = &["-j", "--jobs", "--include", "--exclude", "--from"];
 const YARN_COMMANDS: &str = "add audit autoclean bin cache config constraints create dedupe explain generate-lock-entry global \
     help import info init install licenses link list login logout node npm outdated owner pack patch \
@@ -140,7 +207,9 @@ pub(super) fn yarn(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
         None => layer.dir.clone(),
     };
     let layer = Layer { dir, ..layer };
-    let Some((command, further)) = words.split_first() else { return (layer, None) };
+    let Some((command, further)) = words.split_first() else {
+        return (layer, None);
+    };
     match command.as_str() {
         "run" => match skip_options(further, YARN_VALUES).0 {
             inner @ [name, ..] => {
@@ -150,11 +219,15 @@ pub(super) fn yarn(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
             [] => (layer, None),
         },
         "exec" | "dlx" => exec(further, layer, &["-p", "--package"]),
-        "workspace" => yarn(further.get(1..).unwrap_or_default(), Layer { dir: None, ..layer }),
+        "workspace" => yarn(
+            further.get(1..).unwrap_or_default(),
+            Layer { dir: None, ..layer },
+        ),
         "workspaces" => match further.split_first() {
-            Some((first, further)) if first == "foreach" => {
-                yarn(skip_options(further, FOREACH_VALUES).0, Layer { dir: None, ..layer })
-            }
+            Some((first, further)) if first == "foreach" => yarn(
+                skip_options(further, FOREACH_VALUES).0,
+                Layer { dir: None, ..layer },
+            ),
             Some((first, _)) if first == "run" => yarn(further, Layer { dir: None, ..layer }),
             _ => (layer, None),
         },
@@ -166,20 +239,40 @@ pub(super) fn yarn(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
     }
 }
 
-const BUN_VALUES: &[&str] = &["--cwd", "--filter", "-F", "--config", "-c", "--env-file", "-r", "--preload", "--shell"];
+const BUN_VALUES: &[&str] = &[
+    "--cwd",
+    "--filter",
+    "-F",
+    "--config",
+    "-c",
+    "--env-file",
+    "-r",
+    "--preload",
+    "--shell",
+];
 const BUN_COMMANDS: &str = "a add audit build c completions create discord help i info init install link outdated patch \
     patch-commit pm publish r remove repl rm unlink update upgrade why";
 
 pub(super) fn bun(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
     let (words, mut options) = skip_options(rest, BUN_VALUES);
-    let Some((command, further)) = words.split_first() else { return (layer, None) };
+    let Some((command, further)) = words.split_first() else {
+        return (layer, None);
+    };
     let (name, behind) = match command.as_str() {
         "run" => {
             let (behind, more) = skip_options(further, BUN_VALUES);
             options.extend(more);
             (behind.first(), behind)
         }
-        "test" => return (Layer { tool: Tool::BunTest, ..layer }, None),
+        "test" => {
+            return (
+                Layer {
+                    tool: Tool::BunTest,
+                    ..layer
+                },
+                None,
+            );
+        }
         "x" => return exec(further, layer, &["-p", "--package"]),
         name if is_among(name, BUN_COMMANDS) => (None, further),
         _ => (Some(command), words),
@@ -189,7 +282,10 @@ pub(super) fn bun(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
         Some(to) => moved(&layer.dir, to),
         None => layer.dir.clone(),
     };
-    let layer = Layer { dir: dir.clone(), ..layer };
+    let layer = Layer {
+        dir: dir.clone(),
+        ..layer
+    };
     match name {
         // It falls back to programs and files.
         Some(name) => (script(layer, name), Some((behind.to_vec(), dir))),
