@@ -125,7 +125,7 @@ fn snapshot(git: &Git, depth: usize) -> Result<Snapshot, GitError> {
     };
     for _ in 0..3 {
         let before = worktree::index_stamp(git);
-        let seen = worktree::look_at_all(git, length)?;
+        let seen = worktree::look_at_all(git, length, u64::MAX)?;
         if worktree::index_stamp(git) != before {
             continue;
         }
@@ -204,9 +204,10 @@ impl<'a> Reader<'a> {
             Seen::Symlink(Some(id)) => {
                 self.files.insert(entry.path, (SYMLINK, id));
             }
-            Seen::Regular { id: None, .. } | Seen::Symlink(None) | Seen::Special => {
-                self.file(&entry.path)?
-            }
+            Seen::Regular { id: None, .. }
+            | Seen::Large { .. }
+            | Seen::Symlink(None)
+            | Seen::Special => self.file(&entry.path)?,
         }
         Ok(())
     }

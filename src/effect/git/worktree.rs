@@ -31,6 +31,9 @@ use std::path::Path;
 pub(super) const MAX_DEPTH: usize = 8;
 /// The largest index that is read.
 const MAX_INDEX: u64 = 1 << 30;
+/// A tracked file above this many bytes is read for a comparison only if its size leaves open
+/// whether it is the same.
+const LARGE: u64 = 64 << 20;
 /// Below this many entries, threads cost more than they bring.
 const SMALL: usize = 500;
 
@@ -49,8 +52,10 @@ pub(super) fn changes(git: &Git, tree: &Oid, depth: usize) -> Result<Vec<Changed
             git.memory.forget_unseen();
         }
         let before = index_stamp(git);
-        let (listing, observed) =
-            beside::both(|| git.listing(tree), || look_at_all(git, tree.length()));
+        let (listing, observed) = beside::both(
+            || git.listing(tree),
+            || look_at_all(git, tree.length(), LARGE),
+        );
         let (listing, observed) = (listing?, observed?);
         if index_stamp(git) != before {
             continue;
@@ -128,6 +133,12 @@ pub(super) enum Seen {
         /// Of its content; `None` when that cannot be read, or is being written.
         id: Option<Oid>,
     },
+    /// A file that the table does not know and that is too large to be read without need.
+    Large {
+        executable: bool,
+        /// In bytes.
+        size: u64,
+    },
     /// With the id of its target.
     Symlink(Option<Oid>),
     Directory,
@@ -145,12 +156,12 @@ pub(super) struct Observed {
     pub others: Vec<Vec<u8>>,
 }
 
-/// Looks at everything in the work tree.
-pub(super) fn look_at_all(git: &Git, length: usize) -> Result<Observed, GitError> {
+/// Looks at everything in the work tree. Tracked files of more than `large` bytes are not read.
+pub(super) fn look_at_all(git: &Git, length: usize, large: u64) -> Result<Observed, GitError> {
     let entries = read_entries(git, length)?;
     let (others, seen) = beside::both(
         || others::others(git, &entries),
-        || look_at(git, &entries, length),
+        || look_at(git, &entries, length, large),
     );
     Ok(Observed {
         others: others?,
@@ -159,13 +170,14 @@ pub(super) fn look_at_all(git: &Git, length: usize) -> Result<Observed, GitError
     })
 }
 
-fn look_at(git: &Git, entries: &[Entry], length: usize) -> Vec<Seen> {
+fn look_at(git: &Git, entries: &[Entry], length: usize, large: u64) -> Vec<Seen> {
     let table = git.memory.table();
     let look = |entries: &[Entry]| {
         let mut eyes = Eyes {
             parents: Parents::new(git.root()),
             git,
             length,
+            large,
             table: &table,
             near: 0,
             learned: vec![],
@@ -192,6 +204,8 @@ struct Eyes<'a> {
     parents: Parents<'a>,
     git: &'a Git,
     length: usize,
+    /// Files of more bytes are not read.
+    large: u64,
     table: &'a Stats,
     /// Where the last file was in the table.
     near: usize,
@@ -214,6 +228,10 @@ impl Eyes<'_> {
                 let known = self.git.key(path);
                 let id = self.table.digest_near(&known, &stamp, &mut self.near);
                 let id = id.and_then(|id| Oid::from_padded(self.length, *id.as_bytes()));
+                let size = u64::try_from(stat.st_size).unwrap_or(0);
+                if id.is_none() && size > self.large {
+                    return Seen::Large { executable, size };
+                }
                 let id = id.or_else(|| {
                     let (learned, id) = read_id(dir, name, self.length, known.into_owned())?;
                     self.learned.extend(learned);
@@ -505,6 +523,13 @@ impl<'a> Comparison<'a> {
                 None => Some(Status::Added),
             });
         }
+        let seen = match (seen, &old) {
+            (Seen::Large { executable, size }, Some(old)) => {
+                let id = self.large(&entry.path, size, &old.id);
+                Seen::Regular { executable, id }
+            }
+            (seen, _) => seen,
+        };
         let Some(old) = old else {
             if entry.mode == SUBMODULE && seen == Seen::Directory {
                 self.everything_in(&exact(&entry.path)?, Status::Added)?;
@@ -533,6 +558,8 @@ impl<'a> Comparison<'a> {
             }
             Seen::Symlink(_) if old.mode != SYMLINK => Some(Status::TypeChanged),
             Seen::Symlink(id) => (id != Some(old.id)).then_some(Status::Modified),
+            // Regular by now.
+            Seen::Large { .. } => Some(Status::Modified),
             Seen::Regular { .. } if old.mode == SYMLINK || old.mode == SUBMODULE => {
                 Some(Status::TypeChanged)
             }
@@ -555,6 +582,26 @@ impl<'a> Comparison<'a> {
                 (mode_differs || !same).then_some(Status::Modified)
             }
         })
+    }
+
+    /// The id of a large file's content; `None` if its size says that it is not the blob's.
+    fn large(&mut self, path: &[u8], size: u64, blob: &Oid) -> Option<Oid> {
+        let told = self.git.ask(&["cat-file", "-s", &blob.to_string()]);
+        let is_other = told.is_ok_and(|text| {
+            let text = std::str::from_utf8(&text).unwrap_or_default();
+            text.trim_end()
+                .parse::<u64>()
+                .is_ok_and(|told| told != size)
+        });
+        if is_other {
+            return None;
+        }
+        let mut parents = Parents::new(self.git.root());
+        let (dir, name) = parents.of(path)?;
+        let key = self.git.key(path).into_owned();
+        let (learned, id) = read_id(dir, &name, blob.length(), key)?;
+        self.git.memory.learn(learned.into_iter().collect());
+        Some(id)
     }
 
     /// Whether a submodule has another commit checked out, or anything changed inside, and what.
@@ -746,6 +793,7 @@ mod tests {
                 parents,
                 git: &git,
                 length: 20,
+                large: LARGE,
                 table: &table,
                 near: 0,
                 learned: Vec::new(),
