@@ -1,7 +1,7 @@
 //! Collects the arguments and hands them to `cli::main`.
 
 fn main() -> std::process::ExitCode {
-    if let Some(code) = vplan::effect::process::supervise::supervise_if_asked() {
+    if let Some(code) = vplan::effect::os::process::supervise::supervise_if_asked() {
         return code;
     }
     vplan::cli::main(std::env::args_os())

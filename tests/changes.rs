@@ -7,10 +7,10 @@ use std::ffi::OsString;
 use vplan::arbitrary::config;
 use vplan::base::change::{ChangeSet, ChangedFile, Status};
 use vplan::base::path::RepoPath;
-use vplan::effect::changes::list::{ListFormat, parse};
-use vplan::effect::changes::{BaseRevision, ChangeError, ChangeSource, Gathered, gather};
 use vplan::effect::git::Git;
 use vplan::effect::git::error::GitError;
+use vplan::effect::repo::changes::list::{ListFormat, parse};
+use vplan::effect::repo::changes::{BaseRevision, ChangeError, ChangeSource, Gathered, gather};
 
 /// What `gather` says in a directory of the project.
 fn ask_in(

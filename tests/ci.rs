@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use vplan::base::change::Status;
-use vplan::effect::changes::{BaseRevision, ChangeError, ChangeSource, Gathered, gather};
 use vplan::effect::git::Git;
+use vplan::effect::repo::changes::{BaseRevision, ChangeError, ChangeSource, Gathered, gather};
 use vplan::plan::request::ChangedIn;
 
 /// The forge's repository. `main`: root, main1, main2; `work`: root, w1, w2; `merge`: work merged
@@ -425,7 +425,7 @@ fn what_is_neither_push_nor_request() {
         "GITHUB_EVENT_NAME" => Some(OsString::from("schedule")),
         _ => None,
     };
-    let error = vplan::effect::changes::base(&git, &BaseRevision::Auto, &lookup).unwrap_err();
+    let error = vplan::effect::repo::changes::base(&git, &BaseRevision::Auto, &lookup).unwrap_err();
     assert_eq!(error.code(), "vplan::changes::ci_whole", "{error}");
 }
 

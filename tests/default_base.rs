@@ -2,9 +2,11 @@
 
 use crate::support::Project;
 use vplan::base::path::RepoPath;
-use vplan::effect::changes::base::{DefaultBase, How, Lacking, Statement, Unknown, default_base};
-use vplan::effect::changes::kept::Kept;
 use vplan::effect::git::Git;
+use vplan::effect::repo::changes::base::{
+    DefaultBase, How, Lacking, Statement, Unknown, default_base,
+};
+use vplan::effect::repo::changes::kept::Kept;
 
 fn open(project: &Project) -> Git {
     let path = std::env::var_os("PATH").unwrap();

@@ -8,9 +8,9 @@ use std::path::Path;
 use vplan::base::diagnostic::Severity;
 use vplan::base::origin::GitOrigin;
 use vplan::contract::import as contract;
-use vplan::effect::import as effect;
-use vplan::effect::load::{self, Loaded, NOT_UTF8, TOO_LARGE, Wanted};
-use vplan::effect::pins::{NOT_PINNED, NothingPinned, PinError, Pins};
+use vplan::effect::git::pins::{NOT_PINNED, NothingPinned, PinError, Pins};
+use vplan::effect::repo::import as effect;
+use vplan::effect::repo::load::{self, Loaded, NOT_UTF8, TOO_LARGE, Wanted};
 
 const REV: &str = "0123456789abcdef0123456789abcdef01234567";
 

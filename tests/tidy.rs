@@ -34,6 +34,15 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// Drawer of `effect` and the drawers that it may use; the map has the same table.
+const DRAWERS: &[(&str, &[&str])] = &[
+    ("os", &[]),
+    ("git", &["os"]),
+    ("store", &["os", "git"]),
+    ("runner", &["os", "git", "store"]),
+    ("repo", &["os", "git", "store"]),
+];
+
 /// A third-party crate and the places that may name it.
 const CRATES: &[(&str, &[&str])] = &[
     ("nom", &["lang/"]),
@@ -91,14 +100,15 @@ fn code(text: &str) -> String {
         .join("\n")
 }
 
-fn rooms_named(code: &str) -> BTreeSet<String> {
+/// The names that follow a path in the code: `a` and `b` for `PATH::a` and `PATH::{b, …}`.
+fn named_below(path: &str, code: &str) -> BTreeSet<String> {
     let word = |s: &str| {
         s.chars()
             .take_while(|c| c.is_ascii_lowercase() || *c == '_')
             .collect::<String>()
     };
     let mut rooms = BTreeSet::new();
-    for rest in code.split("crate::").skip(1) {
+    for rest in code.split(path).skip(1) {
         match rest.strip_prefix('{') {
             Some(list) => rooms.extend(
                 list.split('}')
@@ -113,6 +123,50 @@ fn rooms_named(code: &str) -> BTreeSet<String> {
         }
     }
     rooms
+}
+
+/// The most `super::` in a row.
+fn climbs(code: &str) -> usize {
+    let counts = code.split("super::").fold((0, 0), |(most, now), rest| {
+        let now = if rest.is_empty() { now + 1 } else { 1 };
+        (most.max(now), now)
+    });
+    // The first piece is what comes before the first of them.
+    if code.contains("super::") {
+        counts.0
+    } else {
+        0
+    }
+}
+
+#[test]
+fn drawers_keep_their_edges() {
+    assert_eq!(climbs("a::b"), 0);
+    assert_eq!(climbs("use super::a; super::super::b()"), 2);
+    let mut wrong = Vec::new();
+    for (file, text) in source_files() {
+        let Some((drawer, rest)) = file
+            .strip_prefix("effect/")
+            .and_then(|rest| rest.split_once('/'))
+        else {
+            continue;
+        };
+        let Some((_, may)) = DRAWERS.iter().find(|(name, _)| *name == drawer) else {
+            wrong.push(format!("src/{file} is in a drawer that is not in the map"));
+            continue;
+        };
+        let code = code(&text);
+        for used in named_below("crate::effect::", &code) {
+            if used != drawer && !may.contains(&used.as_str()) {
+                wrong.push(format!("src/{file}: {drawer} does not use {used}"));
+            }
+        }
+        let depth = rest.trim_end_matches("mod.rs").split('/').count();
+        if climbs(&code) > depth - usize::from(rest.ends_with("mod.rs")) {
+            wrong.push(format!("src/{file}: `super::` leaves the drawer"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
@@ -130,7 +184,7 @@ fn rooms_keep_their_edges() {
             .find(|(r, _)| *r == room)
             .unwrap_or_else(|| panic!("unknown room {room}"))
             .1;
-        for used in rooms_named(&code(&text)) {
+        for used in named_below("crate::", &code(&text)) {
             let known = EDGES.iter().any(|(r, _)| *r == used);
             if known && used != room && !allowed.contains(&used.as_str()) {
                 wrong.push(format!(
@@ -168,7 +222,7 @@ fn unsafe_code_has_one_door() {
             || code(&text).contains("unsafe fn")
             || text.contains("allow(unsafe_code)");
         assert!(
-            !has || file == "effect/process/sys.rs",
+            !has || file == "effect/os/process/sys.rs",
             "unsafe code in src/{file}"
         );
     }
@@ -214,7 +268,7 @@ fn the_map_names_every_room_and_every_edge() {
     let map =
         std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/architecture.md"))
             .unwrap();
-    for (room, uses) in EDGES {
+    for (room, uses) in EDGES.iter().chain(DRAWERS) {
         let row = format!(
             "| `{room}` | {} |",
             if uses.is_empty() {

@@ -23,9 +23,9 @@ pub mod subject;
 pub mod terminal;
 mod unseen;
 
-use crate::effect::load;
-use crate::effect::own;
-use crate::effect::process::survive_file_limits;
+use crate::effect::os::own_program;
+use crate::effect::os::process::survive_file_limits;
+use crate::effect::repo::load;
 use crate::run::verdict::Exit;
 use args::{Command, CommandLine};
 use clap::ColorChoice;
@@ -37,7 +37,7 @@ use terminal::Terminal;
 /// Runs vplan for a command line and returns its exit code.
 #[must_use]
 pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
-    let Some(arguments) = own::end_with_parent(arguments.collect()) else {
+    let Some(arguments) = own_program::end_with_parent(arguments.collect()) else {
         return ExitCode::from(Exit::Internal.code());
     };
     let line = match CommandLine::read(arguments, help_color) {
@@ -137,7 +137,7 @@ fn help_color(arguments: &[OsString]) -> ColorChoice {
         .zip(words.iter().skip(1))
         .filter(|(w, _)| **w == "--color")
         .map(|(_, value)| *value);
-    let seen = crate::effect::terminal::look();
+    let seen = crate::effect::os::terminal::look();
     match joined.or(apart.next_back()) {
         Some("always") => ColorChoice::Always,
         Some("never") => ColorChoice::Never,

@@ -2,8 +2,8 @@
 
 use super::error::Failure;
 use super::render::html::{LOG_SHOWN, Log, Record, Try, page};
-use crate::effect::files;
-use crate::effect::history::History;
+use crate::effect::os::files;
+use crate::effect::store::history::History;
 use crate::run::journal::{Entry, lines};
 use crate::run::report::Report;
 use crate::run::verdict::Exit;

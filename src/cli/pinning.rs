@@ -4,10 +4,10 @@ use super::args::Global;
 use super::error::Failure;
 use crate::base::path::RepoPath;
 use crate::effect::git::environment;
-use crate::effect::load::{self, LoadError, Loaded, Site, Wanted};
-use crate::effect::lockfile::{self, LockFile, LockFileError};
-use crate::effect::pinned::Held;
-use crate::effect::store::Store;
+use crate::effect::repo::load::{self, LoadError, Loaded, Site, Wanted};
+use crate::effect::repo::lockfile::{self, LockFile, LockFileError};
+use crate::effect::repo::pinned::Held;
+use crate::effect::store::import_cache::Store;
 use crate::run::verdict::Exit;
 
 /// Reads a contract with pinned imports only. With `--locked`, what is pinned must also be what is

@@ -7,7 +7,7 @@ use super::render::style::{Tone, count, cut, duration, paint};
 use super::terminal::Terminal;
 use crate::base::word::visible;
 use crate::check::outcome::Status;
-use crate::effect::drive::Running;
+use crate::effect::runner::executor::Running;
 use crate::plan::Plan;
 use crate::run::record::StepRecord;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};

@@ -2,10 +2,10 @@
 
 use super::args::Global;
 use super::session::{Session, state};
-use crate::effect::environment::Environment;
-use crate::effect::process::program::Root;
-use crate::effect::reuse::Recall;
-use crate::effect::reuse::results::{Results, unavailable};
+use crate::effect::os::environment::Environment;
+use crate::effect::os::process::program::Root;
+use crate::effect::store::reuse::Recall;
+use crate::effect::store::reuse::results::{Results, unavailable};
 use crate::plan::{Note, Plan};
 use crate::reuse::decide::{Use, eligible};
 use clap::Args;

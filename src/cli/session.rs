@@ -11,18 +11,20 @@ use crate::base::command::Command;
 use crate::base::diagnostic::Severity;
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
-use crate::effect::changes::base::{Statement, default_base};
-use crate::effect::changes::earlier::earlier;
-use crate::effect::changes::kept::Kept;
-use crate::effect::changes::{self, BaseRevision, ChangeError, ChangeSource, Gathered, said};
-use crate::effect::facts::{self, Ground};
-use crate::effect::files;
+use crate::effect::git;
 use crate::effect::git::Git;
 use crate::effect::git::object::Oid;
-use crate::effect::load::{self, LoadError, Loaded, Site, Wanted};
-use crate::effect::state_dir::{self, StateDir, StateError};
-use crate::effect::vault::{self, Vault};
-use crate::effect::{git, infer, input, lockfile};
+use crate::effect::os::files;
+use crate::effect::os::input;
+use crate::effect::os::state_dir::{self, StateDir, StateError};
+use crate::effect::repo::changes::base::{Statement, default_base};
+use crate::effect::repo::changes::earlier::earlier;
+use crate::effect::repo::changes::kept::Kept;
+use crate::effect::repo::changes::{self, BaseRevision, ChangeError, ChangeSource, Gathered, said};
+use crate::effect::repo::facts::{self, Ground};
+use crate::effect::repo::load::{self, LoadError, Loaded, Site, Wanted};
+use crate::effect::repo::{infer, lockfile};
+use crate::effect::store::vault::{self, Vault};
 use crate::plan::caveat;
 use crate::plan::compared::Compared;
 use crate::plan::compile::{Compiled, compile};
@@ -465,7 +467,7 @@ fn gather(
         base: Some(commit.to_string()),
     };
     let source = own.or(begun.map(recorded));
-    let ci = crate::effect::terminal::look().ci;
+    let ci = crate::effect::os::terminal::look().ci;
     let mut gathered = match &source {
         Some(source) => changes::gather_stated(
             Some(source),

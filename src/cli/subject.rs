@@ -13,13 +13,13 @@ use crate::base::change::ChangeSet;
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
 use crate::contract::Contract;
-use crate::effect::changes::base::{Statement, default_base};
-use crate::effect::changes::{ChangeError, ChangeSource};
-use crate::effect::contents::in_short;
 use crate::effect::git::Git;
 use crate::effect::git::object::Oid;
-use crate::effect::ledger::LedgerFile;
-use crate::effect::load::{Loaded, Site, Wanted};
+use crate::effect::repo::changes::base::{Statement, default_base};
+use crate::effect::repo::changes::{ChangeError, ChangeSource};
+use crate::effect::repo::contents::in_short;
+use crate::effect::repo::load::{Loaded, Site, Wanted};
+use crate::effect::store::ledger::LedgerFile;
 use crate::ledger::began::Began;
 use crate::ledger::round::{About, Scope};
 use crate::ledger::undone::{PATHS, Trace, moved, undone};
@@ -471,7 +471,7 @@ pub fn by_default(
         .map_err(|e| changes_unknown(ChangeError::Git(e)))?;
     if let Some(lacking) = found
         .lacking()
-        .filter(|_| crate::effect::terminal::look().ci)
+        .filter(|_| crate::effect::os::terminal::look().ci)
     {
         return Err(changes_unknown(ChangeError::Lacking(Box::new(
             lacking.clone(),

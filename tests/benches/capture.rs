@@ -15,11 +15,11 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use vplan::base::path::RepoPath;
 use vplan::base::word::Word;
-use vplan::effect::process::attempt::{Attempt, Buffer, Heard, Try};
-use vplan::effect::process::capture::LogPlace;
-use vplan::effect::process::mask::Secrets;
-use vplan::effect::process::pool::Pool;
-use vplan::effect::process::program::{Root, SearchPath};
+use vplan::effect::os::process::attempt::{Attempt, Buffer, Heard, Try};
+use vplan::effect::os::process::capture::LogPlace;
+use vplan::effect::os::process::mask::Secrets;
+use vplan::effect::os::process::pool::Pool;
+use vplan::effect::os::process::program::{Root, SearchPath};
 
 const ROUNDS: usize = 7;
 const PRODUCER: &str = "head -c 1073741824 /dev/zero";

@@ -7,12 +7,12 @@ use vplan::base::canon::Digest;
 use vplan::base::change::ChangeSet;
 use vplan::base::glob::{Glob, Item, Selection, What};
 use vplan::base::path::RepoPath;
-use vplan::effect::changes::{BaseRevision, ChangeSource, gather};
-use vplan::effect::facts::{Ground, answer};
-use vplan::effect::files::beneath::Beneath;
-use vplan::effect::files::fingerprint::fingerprint;
 use vplan::effect::git::Git;
-use vplan::effect::load::{Wanted, load, locate};
+use vplan::effect::git::fingerprint::fingerprint;
+use vplan::effect::os::files::beneath::Beneath;
+use vplan::effect::repo::changes::{BaseRevision, ChangeSource, gather};
+use vplan::effect::repo::facts::{Ground, answer};
+use vplan::effect::repo::load::{Wanted, load, locate};
 use vplan::plan::facts::Question;
 
 /// A repository in which every program that git could be told to run leaves a file in `../marks/`.
@@ -246,7 +246,7 @@ fn nothing_that_the_configuration_names_runs() {
             base: None,
             max_file: 1 << 20,
         };
-        let _ = load(&site, &wanted, &mut vplan::effect::pins::NothingPinned);
+        let _ = load(&site, &wanted, &mut vplan::effect::git::pins::NothingPinned);
     }
     let all = Selection {
         items: vec![Item {

@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use vplan::check::evidence::Evidence;
-use vplan::effect::drive::{Context, Driver, Message};
-use vplan::effect::environment::{Environment, Grants};
-use vplan::effect::process::program::Root;
-use vplan::effect::watch::Looked;
+use vplan::effect::os::environment::{Environment, Grants};
+use vplan::effect::os::process::program::Root;
+use vplan::effect::runner::executor::{Context, Driver, Message};
+use vplan::effect::runner::file_watch::Looked;
 use vplan::plan::Plan;
 use vplan::run::event::{Action, Event};
 

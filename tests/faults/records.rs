@@ -5,8 +5,8 @@ use crate::support::process::Bounded as _;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use vplan::effect::process::program::Root;
-use vplan::effect::records::RunRecord;
+use vplan::effect::os::process::program::Root;
+use vplan::effect::store::records::RunRecord;
 
 /// Not a test: writes records as fast as it can, and says on standard output which of them are
 /// safe.
@@ -15,7 +15,7 @@ use vplan::effect::records::RunRecord;
 fn writer() {
     let root = Root::open(Path::new(&std::env::var("VPLAN_TEST_ROOT").unwrap())).unwrap();
     // As whoever drives a run does it: a limit on file sizes is an error, not the end.
-    let _pool = vplan::effect::process::pool::Pool::new(None);
+    let _pool = vplan::effect::os::process::pool::Pool::new(None);
     let mut record = RunRecord::create(&root, None, None).unwrap();
     let mut out = std::io::stdout();
     writeln!(out, "\nrecord {}", record.path().display()).unwrap();

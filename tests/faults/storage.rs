@@ -15,7 +15,7 @@ use crate::support::process::Bounded as _;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use vplan::effect::history::History;
+use vplan::effect::store::history::History;
 use vplan::run::journal::{End, Entry, Line, ReplayedRun, lines, replay};
 
 /// Where disks are mounted.

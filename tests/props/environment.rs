@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use vplan::arbitrary::config;
 use vplan::arbitrary::run::step;
 use vplan::base::word::Word;
-use vplan::effect::environment::{Environment, Grants, StepEnvironment};
-use vplan::effect::process::program::Root;
+use vplan::effect::os::environment::{Environment, Grants, StepEnvironment};
+use vplan::effect::os::process::program::Root;
 
-const LIST: &str = include_str!("../../src/effect/environment.txt");
+const LIST: &str = include_str!("../../src/effect/os/environment.txt");
 
 /// Whether a pattern holds for a whole name, tried at every place.
 fn holds(pattern: &[u8], name: &[u8]) -> bool {

@@ -10,8 +10,8 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 use vplan::arbitrary::config;
 use vplan::base::change::Status;
-use vplan::effect::changes::{ChangeSource, gather};
 use vplan::effect::git::{Git, Unseen};
+use vplan::effect::repo::changes::{ChangeSource, gather};
 
 const CONTRACT: &str =
     "vplan 1\ncontract \"t\"\nwhenChangedAny \"src/**\" {\n  check unit: true\n}\n";

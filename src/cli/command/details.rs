@@ -10,7 +10,7 @@ use crate::cli::history::{NAMES, Records, headline, open, pick};
 use crate::cli::render::style::{Tone, cut, duration, mark, paint};
 use crate::cli::render::{caveats, report};
 use crate::cli::terminal::Terminal;
-use crate::effect::history::{History, Past};
+use crate::effect::store::history::{History, Past};
 use crate::plan::caveat::Caveat;
 use crate::plan::explain::{sentence, text::omission};
 use crate::plan::{Note, Omitted, Plan, Reason, Refusal, Rewrite};

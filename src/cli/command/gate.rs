@@ -13,7 +13,7 @@ use crate::cli::render::style::{Tone, count, paint};
 use crate::cli::round::{Keeper, Word, named, tree};
 use crate::cli::session::{invalid, load_contract, locate, state};
 use crate::cli::terminal::Terminal;
-use crate::effect::ledger::{LedgerFile, PATIENCE};
+use crate::effect::store::ledger::{LedgerFile, PATIENCE};
 use crate::ledger::Ledger;
 use crate::ledger::round::{Because, Change, Recorded, Said};
 use crate::run::report::Decision;

@@ -10,7 +10,7 @@ use clap::CommandFactory;
 /// Topics and their texts.
 const TOPICS: [(&str, &str); 8] = [
     ("language", crate::lang::GRAMMAR),
-    ("environment", crate::effect::environment::ALLOW_LIST),
+    ("environment", crate::effect::os::environment::ALLOW_LIST),
     ("events", crate::run::journal::EVENTS),
     ("integrations", include_str!("../integrations.md")),
     ("judge", crate::check::judge::PROTOCOL),

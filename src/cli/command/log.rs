@@ -8,7 +8,7 @@ use crate::cli::args::{Format, Global};
 use crate::cli::error::Failure;
 use crate::cli::history::{NAMES, Records, open, pick};
 use crate::cli::terminal::Terminal;
-use crate::effect::history::{History, Logged};
+use crate::effect::store::history::{History, Logged};
 use crate::run::past::short;
 use crate::run::verdict::Exit;
 use clap::Args;

@@ -11,7 +11,7 @@ use crate::cli::propose::Asking;
 use crate::cli::render::style::{Colors, count};
 use crate::cli::session::Session;
 use crate::cli::terminal::Terminal;
-use crate::effect::files;
+use crate::effect::os::files;
 use crate::plan::Plan;
 use crate::plan::document::{Form, write_canonical, write_json};
 use crate::plan::explain::{Options, text::explain_text};

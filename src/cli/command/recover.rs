@@ -9,7 +9,7 @@ use crate::cli::error::Failure;
 use crate::cli::saved::read_plan_as;
 use crate::cli::session::{locate, read};
 use crate::cli::terminal::Terminal;
-use crate::effect::load::Site;
+use crate::effect::repo::load::Site;
 use crate::plan::Plan;
 use crate::plan::document::Form;
 use crate::recover::bare::{self, bare_plan};

@@ -8,7 +8,7 @@ use crate::cli::history::{NAMES, Records, fit, headline, open, pick};
 use crate::cli::page;
 use crate::cli::render::style::{Tone, count, duration, mark, paint};
 use crate::cli::terminal::Terminal;
-use crate::effect::history::History;
+use crate::effect::store::history::History;
 use crate::run::event::Interrupt;
 use crate::run::journal::{Entry, Line, lines};
 use crate::run::past::Summary;

@@ -18,18 +18,18 @@ use crate::cli::regrown::Taken;
 use crate::cli::round::{Keeper, tree};
 use crate::cli::session::{Session, state, vault};
 use crate::cli::terminal::{JsonLines, Terminal};
-use crate::effect::drive::DriveError;
-use crate::effect::earlier::Earlier;
-use crate::effect::environment::{Environment, Grants};
-use crate::effect::files::asserted;
-use crate::effect::files::beneath::Beneath;
-use crate::effect::judge::Judge;
-use crate::effect::process::program::Root;
-use crate::effect::records::{RecordError, RunRecord};
-use crate::effect::terminal::same_stream;
-use crate::effect::tree::Beginning;
-use crate::effect::verify::{self, Seen, VerifyError, verify};
-use crate::effect::watch::watch;
+use crate::effect::os::environment::{Environment, Grants};
+use crate::effect::os::files::beneath::Beneath;
+use crate::effect::os::process::program::Root;
+use crate::effect::os::terminal::same_stream;
+use crate::effect::runner::asserted;
+use crate::effect::runner::executor::DriveError;
+use crate::effect::runner::file_watch::watch;
+use crate::effect::runner::judge::Judge;
+use crate::effect::runner::tree::Beginning;
+use crate::effect::runner::verify::{self, Seen, VerifyError, verify};
+use crate::effect::store::earlier::Earlier;
+use crate::effect::store::records::{RecordError, RunRecord};
 use crate::ledger::round::Scope;
 use crate::ledger::{Ledger, Terms};
 use crate::plan::caveat::Caveat;
@@ -378,7 +378,7 @@ fn events(args: &Run) -> Result<Option<Box<dyn Write>>, Failure> {
     if path == Path::new("-") {
         return Ok(Some(Box::new(JsonLines)));
     }
-    let file = crate::effect::files::create(path).map_err(|e| {
+    let file = crate::effect::os::files::create(path).map_err(|e| {
         Failure::usage(
             "vplan::usage::events",
             format!("`{}` cannot be written: {e}", path.display()),

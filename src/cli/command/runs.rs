@@ -9,7 +9,7 @@ use crate::cli::error::Failure;
 use crate::cli::history::{Records, fit, ids, mark, open};
 use crate::cli::render::style::{Tone, duration, paint};
 use crate::cli::terminal::Terminal;
-use crate::effect::history::Past;
+use crate::effect::store::history::Past;
 use crate::run::journal::{ReplayedStep, Stands};
 use crate::run::past::{State, Summary, short, started_at};
 use crate::run::verdict::Verdict;

@@ -13,7 +13,7 @@ use crate::cli::session::{invalid, load_contract, locate};
 use crate::cli::terminal::Terminal;
 use crate::contract::Contract;
 use crate::contract::expect::Expect;
-use crate::effect::cases::{CaseError, Shelf};
+use crate::effect::repo::cases::{CaseError, Shelf};
 use crate::plan::expectation::Examiner;
 use crate::plan::expectation::coverage::Coverage;
 use crate::run::verdict::Exit;
@@ -122,11 +122,11 @@ pub fn run(global: &Global, args: &Test, terminal: &Terminal) -> Result<u8, Fail
 
 /// All tests, valid ones; what is only doubtful about them is said.
 fn gather(
-    site: &crate::effect::load::Site,
+    site: &crate::effect::repo::load::Site,
     global: &Global,
     args: &Test,
     contract: &Contract,
-    loaded: &mut crate::effect::load::Loaded,
+    loaded: &mut crate::effect::repo::load::Loaded,
     terminal: &Terminal,
 ) -> Result<Vec<Expect>, Failure> {
     let path = loaded.path.clone();

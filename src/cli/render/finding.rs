@@ -218,7 +218,7 @@ mod tests {
     fn places() {
         let dir = tempfile::tempdir().unwrap();
         for file in ["app/src/a.rs", "b.rs"] {
-            crate::effect::files::replace(&dir.path().join(file), b"").unwrap();
+            crate::effect::os::files::replace(&dir.path().join(file), b"").unwrap();
         }
         let step = Step {
             dir: RepoPath::parse(b"app").unwrap(),

@@ -8,7 +8,7 @@ use super::rules::{Line, NAME, Rules};
 use super::{Git, is_record, pattern};
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
-use crate::effect::files::beneath::Beneath;
+use crate::effect::os::files::beneath::Beneath;
 use rustix::fs::FileType;
 use std::collections::BTreeMap;
 use std::rc::Rc;

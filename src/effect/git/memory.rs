@@ -8,10 +8,10 @@
 use super::Unseen;
 use super::object::Oid;
 use crate::base::canon::Digest;
-use crate::effect::kept;
-use crate::effect::patient::read_dir;
-use crate::effect::reuse::stats::{Stamp, Stats};
-use crate::effect::state_dir::StateDir;
+use crate::effect::os::retry_eintr::read_dir;
+use crate::effect::os::stat_cache::{Stamp, Stats};
+use crate::effect::os::state_dir::StateDir;
+use crate::effect::os::state_files;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, statat, unlinkat};
 use std::collections::BTreeMap;
@@ -99,20 +99,20 @@ impl Memory {
     /// The folder, if it is there.
     fn find(&self) -> Option<OwnedFd> {
         let (base, root) = self.place.as_ref()?;
-        kept::find(StateDir::find(base, root).ok()??.folder, FOLDER).ok()
+        state_files::find(StateDir::find(base, root).ok()??.folder, FOLDER).ok()
     }
 
     /// The folder; it is made. `None` where it cannot be.
     fn open(&self) -> Option<OwnedFd> {
         let (base, root) = self.place.as_ref()?;
-        kept::folder(StateDir::open(base, root).ok()?.folder, FOLDER).ok()
+        state_files::folder(StateDir::open(base, root).ok()?.folder, FOLDER).ok()
     }
 
     fn lock(&self) -> &RwLock<Stats> {
         self.table.get_or_init(|| {
             let bytes = self
                 .find()
-                .and_then(|folder| kept::read(folder, TABLE, MOST).ok());
+                .and_then(|folder| state_files::read(folder, TABLE, MOST).ok());
             RwLock::new(bytes.map(Stats::decode).unwrap_or_default())
         })
     }
@@ -158,7 +158,7 @@ impl Memory {
             table.encode()
         };
         if let Some(folder) = self.open() {
-            let kept = kept::replace(folder, TABLE, &encoded);
+            let kept = state_files::replace(folder, TABLE, &encoded);
             tracing::debug!(
                 learned,
                 bytes = encoded.len(),
@@ -188,7 +188,7 @@ impl Memory {
     pub(super) fn listing(&self, tree: &Oid) -> Option<Vec<u8>> {
         let folder = self.find()?;
         let name = format!("{LISTING}{tree}");
-        let mut bytes = kept::read(&folder, &name, MOST).ok()?;
+        let mut bytes = state_files::read(&folder, &name, MOST).ok()?;
         let (digest, body) = bytes.strip_prefix(MAGIC)?.split_first_chunk::<32>()?;
         if Digest::of(body).as_bytes() != digest {
             return None;
@@ -210,7 +210,7 @@ impl Memory {
     fn write_listing(&self, tree: &Oid, listing: &[u8]) {
         let Some(folder) = self.open() else { return };
         let bytes = [&MAGIC[..], Digest::of(listing).as_bytes(), listing].concat();
-        let _ = kept::replace(&folder, &format!("{LISTING}{tree}"), &bytes);
+        let _ = state_files::replace(&folder, &format!("{LISTING}{tree}"), &bytes);
         let Ok(entries) = read_dir(&folder) else {
             return;
         };

@@ -15,6 +15,7 @@ mod checked;
 mod convert;
 pub mod error;
 pub mod fetch;
+pub mod fingerprint;
 pub mod ignored;
 pub mod index;
 mod listing;
@@ -22,6 +23,7 @@ mod memory;
 pub mod object;
 mod others;
 mod pattern;
+pub mod pins;
 pub mod refs;
 pub mod repository;
 pub mod revision;
@@ -31,10 +33,10 @@ pub mod snapshot;
 mod tree;
 pub mod worktree;
 
-use super::files;
 use crate::base::command::quote;
 use crate::base::path::RepoPath;
 use crate::base::word::{Word, visible};
+use crate::effect::os::files;
 use error::GitError;
 use memory::Memory;
 use object::Oid;
@@ -167,7 +169,7 @@ impl Git {
         }
     }
 
-    pub(super) fn at(layout: Layout, lookup: Lookup<'_>) -> Self {
+    pub(in crate::effect) fn at(layout: Layout, lookup: Lookup<'_>) -> Self {
         let mut env = vec![
             ("LC_ALL", "C".into()),
             ("GIT_OPTIONAL_LOCKS", "0".into()),
@@ -554,7 +556,7 @@ fn safe_path(path: &OsStr, root: &Path) -> OsString {
 }
 
 /// Whether a path is one of vplan's own records (engine.md section 9).
-pub(super) fn is_record(path: &[u8]) -> bool {
+pub(in crate::effect) fn is_record(path: &[u8]) -> bool {
     path.strip_prefix(b".vplan")
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
 }

@@ -5,7 +5,7 @@
 use super::error::GitError;
 use super::object::Oid;
 use super::{Git, split_nul};
-use crate::effect::files;
+use crate::effect::os::files;
 use std::cell::OnceCell;
 use std::io::{self, ErrorKind};
 use std::path::Path;

@@ -82,7 +82,7 @@ fn is_git_dir(dir: &Path) -> bool {
 /// A file of the repository that is small when it is what it should be.
 fn small_file(path: &Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    let file = super::super::files::open_plain(path).ok()?;
+    let file = crate::effect::os::files::open_plain(path).ok()?;
     file.take(64 * 1024).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
@@ -122,7 +122,7 @@ impl Layout {
     fn packed(&self, name: &[u8]) -> Option<Oid> {
         let path = self.common_dir.join("packed-refs");
         let mut bytes = Vec::new();
-        let file = super::super::files::open_plain(&path).ok()?;
+        let file = crate::effect::os::files::open_plain(&path).ok()?;
         file.take(64 * 1024 * 1024).read_to_end(&mut bytes).ok()?;
         bytes.split(|b| *b == b'\n').find_map(|line| {
             let (id, rest) = line.split_at_checked(line.iter().position(|b| *b == b' ')?)?;

@@ -1,8 +1,8 @@
 //! Where is something fetched into? A folder of its own, which is gone afterwards; whoever is
 //! killed leaves one, which the next one removes.
 
-use crate::effect::abandoned;
-use crate::effect::patient::{openat, read_dir};
+use crate::effect::os::retry_eintr::{openat, read_dir};
+use crate::effect::os::stale_temp;
 use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, Mode, OFlags, fstat};
 use rustix::io::Errno;
@@ -38,7 +38,7 @@ impl Scratch {
                 Err(Errno::NOENT) => continue,
                 opened => opened?,
             };
-            if abandoned::claim(&lock)? {
+            if stale_temp::claim(&lock)? {
                 return Ok(Self { dir, _lock: lock });
             }
         }
@@ -76,7 +76,7 @@ fn remove_abandoned(parent: &Path) {
         let path = parent.join(std::ffi::OsStr::from_bytes(entry.file_name().to_bytes()));
         let Ok(dir) = open(&path) else { continue };
         if fstat(&dir).is_ok_and(|stat| stat.st_uid == user) {
-            abandoned::reap(dir, || {
+            stale_temp::reap(dir, || {
                 tracing::debug!(path = %path.display(), "abandoned");
                 std::fs::remove_dir_all(&path)
             });

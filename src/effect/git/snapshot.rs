@@ -12,7 +12,7 @@ use super::worktree::{self, SUBMODULE, SYMLINK, Seen};
 use super::{Git, is_record};
 use crate::base::canon::{Digest, Hasher};
 use crate::base::path::RepoPath;
-use crate::effect::files;
+use crate::effect::os::files;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;

@@ -15,9 +15,9 @@ use super::{Git, Unseen, is_record, others, split_nul};
 use crate::base::change::{ChangedFile, Status};
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
-use crate::effect::patient::{openat, openat2};
-use crate::effect::reuse::stats::{Stamp as FileStamp, Stats, now};
-use crate::effect::{beside, files};
+use crate::effect::os::retry_eintr::{openat, openat2};
+use crate::effect::os::stat_cache::{Stamp as FileStamp, Stats, now};
+use crate::effect::os::{files, parallel};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, fstat, readlinkat, statat};
 use std::borrow::Cow;
@@ -52,7 +52,7 @@ pub(super) fn changes(git: &Git, tree: &Oid, depth: usize) -> Result<Vec<Changed
             git.memory.forget_unseen();
         }
         let before = index_stamp(git);
-        let (listing, observed) = beside::both(
+        let (listing, observed) = parallel::both(
             || git.listing(tree),
             || look_at_all(git, tree.length(), LARGE),
         );
@@ -159,7 +159,7 @@ pub(super) struct Observed {
 /// Looks at everything in the work tree. Tracked files of more than `large` bytes are not read.
 pub(super) fn look_at_all(git: &Git, length: usize, large: u64) -> Result<Observed, GitError> {
     let entries = read_entries(git, length)?;
-    let (others, seen) = beside::both(
+    let (others, seen) = parallel::both(
         || others::others(git, &entries),
         || look_at(git, &entries, length, large),
     );
@@ -188,12 +188,12 @@ fn look_at(git: &Git, entries: &[Entry], length: usize, large: u64) -> Vec<Seen>
     let threads = if entries.len() < SMALL {
         1
     } else {
-        beside::parts()
+        parallel::parts()
     };
     let parts = entries
         .chunks(entries.len().div_ceil(threads).max(1))
         .collect();
-    let (seen, learned): (Vec<_>, Vec<_>) = beside::each(parts, look).into_iter().unzip();
+    let (seen, learned): (Vec<_>, Vec<_>) = parallel::each(parts, look).into_iter().unzip();
     drop(table);
     git.memory.learn(learned.into_iter().flatten().collect());
     seen.into_iter().flatten().collect()
@@ -710,7 +710,7 @@ impl Git {
             None => self.empty_tree()?,
         };
         let (listing, entries) =
-            beside::both(|| self.listing(&tree), || read_entries(self, tree.length()));
+            parallel::both(|| self.listing(&tree), || read_entries(self, tree.length()));
         let (listing, entries) = (listing?, entries?);
         let mut result = BTreeMap::new();
         for old in listing.iter() {

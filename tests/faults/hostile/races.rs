@@ -12,12 +12,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use vplan::base::glob::{Glob, Item, Selection, What};
 use vplan::base::path::RepoPath;
 use vplan::base::span::SourceId;
-use vplan::effect::files::asserted;
-use vplan::effect::files::beneath::Beneath;
-use vplan::effect::files::fingerprint::fingerprint;
-use vplan::effect::files::reports::Before;
-use vplan::effect::load::{Wanted, load, locate};
-use vplan::effect::pins::NothingPinned;
+use vplan::effect::git::fingerprint::fingerprint;
+use vplan::effect::git::pins::NothingPinned;
+use vplan::effect::os::files::beneath::Beneath;
+use vplan::effect::repo::load::{Wanted, load, locate};
+use vplan::effect::runner::asserted;
+use vplan::effect::runner::reports::Before;
 
 /// What stands in every file outside, and in none inside.
 const OUTSIDE: &[u8] = b"this-is-outside";

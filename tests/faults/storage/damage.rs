@@ -392,7 +392,7 @@ fn papers() -> Vec<Paper> {
             );
         }
     }
-    let mut stats = vplan::effect::reuse::stats::Stats::default();
+    let mut stats = vplan::effect::os::stat_cache::Stats::default();
     let about = rustix::fs::stat(project.path("src/a")).unwrap();
     stats.learn(b"src/a", (&about).into(), Digest::of(b"1\n"), i128::MAX);
     assert_eq!(stats.len(), 1);
@@ -401,7 +401,7 @@ fn papers() -> Vec<Paper> {
         "digests of files",
         stats.encode(),
         Box::new(move |bytes| {
-            let found = vplan::effect::reuse::stats::Stats::decode(bytes.to_vec());
+            let found = vplan::effect::os::stat_cache::Stats::decode(bytes.to_vec());
             same_or(
                 Some(found).filter(|f| !f.is_empty()).map(|f| f.encode()),
                 &whole,

@@ -9,8 +9,8 @@ use crate::support::process::Bounded as _;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use vplan::effect::ledger::LedgerFile;
-use vplan::effect::state_dir::StateDir;
+use vplan::effect::os::state_dir::StateDir;
+use vplan::effect::store::ledger::LedgerFile;
 
 /// Steps that write much, a step that fills the disk, many small steps. Each leaves a mark outside
 /// of the disk.

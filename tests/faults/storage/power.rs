@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::Duration;
 use vplan::base::canon::Digest;
-use vplan::effect::ledger::LedgerFile;
-use vplan::effect::reuse::results::{Kept, Results};
-use vplan::effect::state_dir::StateDir;
+use vplan::effect::os::state_dir::StateDir;
+use vplan::effect::store::ledger::LedgerFile;
+use vplan::effect::store::reuse::results::{Kept, Results};
 use vplan::run::journal::{Entry, Line, lines};
 
 struct Disk {

@@ -12,7 +12,7 @@ use vplan::base::word::Word;
 use vplan::contract::draft::Draft;
 use vplan::contract::validate::{Caps, validate};
 use vplan::contract::{Body, Check, Contract, Test};
-use vplan::effect::changes::list::{ListFormat, parse};
+use vplan::effect::repo::changes::list::{ListFormat, parse};
 use vplan::front;
 use vplan::front::convert::Format;
 use vplan::front::print::{Comments, print};

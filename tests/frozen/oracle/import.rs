@@ -4,8 +4,8 @@ use super::choices::fields;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use vplan::contract::import::IMPORT_CYCLE;
-use vplan::effect::load::{self, Wanted};
-use vplan::effect::pins::NothingPinned;
+use vplan::effect::git::pins::NothingPinned;
+use vplan::effect::repo::load::{self, Wanted};
 
 /// Where the files lie, the contract first. Beside the repository lies another one, which nobody
 /// may read.

@@ -2,8 +2,8 @@
 
 use super::choices::fields;
 use std::collections::BTreeSet;
-use vplan::effect::changes::list::{ListFormat, encode, parse};
-use vplan::effect::facts::{makefile, package};
+use vplan::effect::repo::changes::list::{ListFormat, encode, parse};
+use vplan::effect::repo::facts::{makefile, package};
 
 /// Any output of a step by every format: reading is total and bounded, and does not depend on
 /// pieces, colours or ends of lines.

@@ -60,7 +60,7 @@ pub fn mask(bytes: &[u8]) {
         .take(16)
         .map(<[u8]>::to_vec)
         .collect();
-    vplan::effect::process::mask::oracle(secrets, text, pieces).unwrap();
+    vplan::effect::os::process::mask::oracle(secrets, text, pieces).unwrap();
 }
 
 /// Any text as a duration, a size, a path, an origin, a quoted string: what is read is what is

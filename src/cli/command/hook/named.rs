@@ -4,11 +4,11 @@ use super::available;
 use crate::base::canon::Digest;
 use crate::base::path::RepoPath;
 use crate::cli::args::Global;
-use crate::effect::files::read_plain;
 use crate::effect::git::object::Oid;
-use crate::effect::load::{Site, contract_path};
-use crate::effect::lockfile::beside;
-use crate::effect::since::Since;
+use crate::effect::os::files::read_plain;
+use crate::effect::repo::load::{Site, contract_path};
+use crate::effect::repo::lockfile::beside;
+use crate::effect::repo::since::Since;
 use std::path::Path;
 
 /// The settings in the repository in which an agent's hooks may be.

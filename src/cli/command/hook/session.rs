@@ -5,13 +5,13 @@ use crate::base::word::visible;
 use crate::cli::args::Global;
 use crate::cli::error::Failure;
 use crate::cli::session::{kept_state, locate, state};
-use crate::effect::files::{read_plain, replace};
 use crate::effect::git::Git;
 use crate::effect::git::error::GitError;
 use crate::effect::git::object::Oid;
-use crate::effect::ledger::LedgerFile;
-use crate::effect::load::{Site, contract_path};
-use crate::effect::records::wall_clock;
+use crate::effect::os::files::{read_plain, replace};
+use crate::effect::repo::load::{Site, contract_path};
+use crate::effect::store::ledger::LedgerFile;
+use crate::effect::store::records::wall_clock;
 use crate::ledger::round::Because;
 use crate::ledger::{Entry, Ledger};
 use crate::run::report::Decision;
@@ -237,7 +237,7 @@ fn records(place: &Path) -> Vec<(String, Record)> {
 }
 
 fn ids(place: &Path) -> Vec<String> {
-    crate::effect::files::names_in(&place.join(FOLDER))
+    crate::effect::os::files::names_in(&place.join(FOLDER))
         .into_iter()
         .filter_map(|name| Some(name.to_str()?.strip_suffix(".json")?.to_owned()))
         .collect()
@@ -247,7 +247,7 @@ fn prune(place: &Path) {
     if ids(place).len() > KEPT {
         for (id, _) in records(place).into_iter().skip(KEPT) {
             // One that stays is looked at once more the next time.
-            let _ = crate::effect::files::remove(&file(place, &id));
+            let _ = crate::effect::os::files::remove(&file(place, &id));
         }
     }
 }

@@ -13,14 +13,14 @@ use crate::cli::regrown::only_grew;
 use crate::cli::render::feedback::code;
 use crate::cli::session::{changes_unknown, kept_state, load_contract, locate, state};
 use crate::cli::subject::by_default;
-use crate::effect::changes::base::{Unknown, default_base};
-use crate::effect::changes::kept::Kept;
-use crate::effect::clock::Clock;
 use crate::effect::git::error::GitError;
 use crate::effect::git::object::Oid;
-use crate::effect::ledger::LedgerFile;
-use crate::effect::load::Site;
-use crate::effect::own;
+use crate::effect::os::clock::Clock;
+use crate::effect::os::own_program;
+use crate::effect::repo::changes::base::{Unknown, default_base};
+use crate::effect::repo::changes::kept::Kept;
+use crate::effect::repo::load::Site;
+use crate::effect::store::ledger::LedgerFile;
 use crate::ledger::Entry;
 use crate::ledger::round::Because;
 use crate::plan::caveat::{Caveat, Code, Effect, sorted};
@@ -175,7 +175,7 @@ impl Stop<'_> {
     }
 
     fn round(&self, limit: Duration) -> Ending {
-        let ended = match own::run(&self.arguments(), limit) {
+        let ended = match own_program::run(&self.arguments(), limit) {
             Ok(ended) => ended,
             Err(error) => {
                 let message = format!("vplan cannot be started: {error}");

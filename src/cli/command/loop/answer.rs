@@ -2,7 +2,7 @@
 
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
-use crate::effect::fixer::{Fixed, How};
+use crate::effect::runner::fixer::{Fixed, How};
 use crate::run::event::Interrupt;
 use crate::run::report::{Decision, Report};
 use crate::run::verdict::Verdict;

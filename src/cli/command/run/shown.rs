@@ -9,7 +9,7 @@ use crate::cli::render::style::{Tone, count, paint};
 use crate::cli::saved;
 use crate::cli::session::Session;
 use crate::cli::terminal::Terminal;
-use crate::effect::verify::Verified;
+use crate::effect::runner::verify::Verified;
 use crate::run::report::Report;
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt as _;

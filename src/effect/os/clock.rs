@@ -1,0 +1,78 @@
+//! How long has a run been going on? A monotonic clock that stands still while the run is
+//! suspended.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Time since a run's start. Time in which the machine slept does not count either
+/// (clock_gettime(2), `CLOCK_MONOTONIC`).
+#[derive(Debug)]
+pub struct Clock {
+    start: Instant,
+    pauses: Mutex<Pauses>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Pauses {
+    total: Duration,
+    since: Option<Instant>,
+}
+
+impl Clock {
+    /// Begins now.
+    #[must_use]
+    pub fn start() -> Self {
+        Self {
+            start: Instant::now(),
+            pauses: Mutex::default(),
+        }
+    }
+
+    /// How much time has passed.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        let Pauses { total, since } = *self.pauses.lock().unwrap_or_else(PoisonError::into_inner);
+        since
+            .unwrap_or_else(Instant::now)
+            .saturating_duration_since(self.start)
+            .saturating_sub(total)
+    }
+
+    /// Whole milliseconds.
+    #[must_use]
+    pub fn now(&self) -> u64 {
+        u64::try_from(self.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Makes it stand still.
+    pub(in crate::effect) fn pause(&self) {
+        let mut pauses = self.pauses.lock().unwrap_or_else(PoisonError::into_inner);
+        pauses.since.get_or_insert_with(Instant::now);
+    }
+
+    /// Lets it go on.
+    pub(in crate::effect) fn resume(&self) {
+        let mut pauses = self.pauses.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(since) = pauses.since.take() {
+            pauses.total += since.elapsed();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_does_not_count() {
+        let clock = Clock::start();
+        clock.pause();
+        let then = clock.elapsed();
+        std::thread::sleep(Duration::from_millis(5));
+        assert_eq!(clock.elapsed(), then);
+        clock.resume();
+        let total = clock.pauses.lock().unwrap().total;
+        assert!(total >= Duration::from_millis(5));
+        assert!(clock.elapsed() >= then && clock.elapsed() <= clock.start.elapsed() - total);
+    }
+}

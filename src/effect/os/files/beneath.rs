@@ -1,0 +1,507 @@
+//! What is behind a path of the repository, when symlinks may lie on the way?
+//!
+//! Nothing outside the root is ever opened: the kernel resolves the path (`openat2` with
+//! `RESOLVE_BENEATH`), because resolving first and opening later loses against somebody who swaps a
+//! symlink in between.
+
+use crate::base::path::RepoPath;
+use crate::base::unit::show_size;
+use crate::effect::os::retry_eintr::{openat, openat2, read_dir};
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::FileTypeExt as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+/// Why a file of the repository was not read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    /// There is no such file; a symlink to nothing or to itself is none.
+    #[error("there is no such file")]
+    Missing,
+    /// A symlink on the way leads out of the repository.
+    #[error("it leads out of the repository")]
+    Outside,
+    /// It is a directory, a pipe, a device.
+    #[error("it is no regular file")]
+    NotRegular,
+    /// It is larger than what was asked for.
+    #[error("it is larger than {}", show_size(*.0))]
+    TooLarge(u64),
+    /// The system says no.
+    #[error("{0}")]
+    System(String),
+}
+
+/// A directory that is not left.
+#[derive(Debug)]
+pub struct Beneath {
+    root: OwnedFd,
+}
+
+/// What a path leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inspection {
+    /// Whether the path itself is a symlink.
+    pub symlink: bool,
+    /// The file behind it, symlinks followed.
+    pub target: Result<Target, ReadError>,
+}
+
+/// The file behind a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Its type.
+    pub kind: Kind,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Whether somebody may execute it.
+    pub executable: bool,
+}
+
+/// A file as it is now: another one when it has been written, replaced or led elsewhere since.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    own: Print,
+    behind: Option<Print>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Print {
+    device: u64,
+    inode: u64,
+    size: i64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    /// When it changed last: seconds and nanoseconds since 1970.
+    #[must_use]
+    pub fn changed(&self) -> (i64, i64) {
+        self.behind.map_or(self.own.changed, |behind| {
+            behind.changed.max(self.own.changed)
+        })
+    }
+}
+
+impl Print {
+    #[allow(
+        clippy::cast_possible_wrap,
+        clippy::useless_conversion,
+        reason = "the types differ between architectures"
+    )]
+    fn of(stat: &rustix::fs::Stat) -> Self {
+        Self {
+            device: stat.st_dev,
+            inode: stat.st_ino,
+            size: stat.st_size,
+            modified: (stat.st_mtime, stat.st_mtime_nsec as i64),
+            changed: (stat.st_ctime, stat.st_ctime_nsec as i64),
+        }
+    }
+}
+
+/// Types of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Dir,
+    /// A pipe, a socket, a device.
+    Special,
+}
+
+impl Beneath {
+    /// Opens the root.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open(root: &Path) -> io::Result<Self> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Self {
+            root: openat(rustix::fs::CWD, root, flags, Mode::empty())?,
+        })
+    }
+
+    fn resolve(&self, path: &RepoPath, flags: OFlags) -> Result<OwnedFd, Errno> {
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        for _ in 0..16 {
+            match openat2(
+                &self.root,
+                path.as_bytes(),
+                flags | OFlags::CLOEXEC,
+                Mode::empty(),
+                resolve,
+            ) {
+                // The tree was renamed while the kernel walked it.
+                Err(Errno::AGAIN) => {}
+                // A kernel or a container that does not know the call.
+                Err(Errno::NOSYS | Errno::PERM) => return self.resolve_stepwise(path, flags),
+                answer => return answer,
+            }
+        }
+        Err(Errno::AGAIN)
+    }
+
+    /// The same without `openat2`: every directory is opened from the one before, symlinks are read
+    /// and walked by hand.
+    fn resolve_stepwise(&self, path: &RepoPath, flags: OFlags) -> Result<OwnedFd, Errno> {
+        let mut dirs: Vec<OwnedFd> = Vec::new();
+        let mut todo: Vec<Vec<u8>> = path
+            .as_bytes()
+            .split(|b| *b == b'/')
+            .map(<[u8]>::to_vec)
+            .rev()
+            .collect();
+        let mut links = 0;
+        while let Some(name) = todo.pop() {
+            let here = dirs.last().map_or(self.root.as_fd(), AsFd::as_fd);
+            match name.as_slice() {
+                b"" | b"." if !todo.is_empty() => continue,
+                b".." => {
+                    dirs.pop().ok_or(Errno::XDEV)?;
+                    if todo.is_empty() {
+                        todo.push(b".".to_vec());
+                    }
+                    continue;
+                }
+                _ => {}
+            }
+            let name = if name.is_empty() { b".".to_vec() } else { name };
+            let look = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let found = openat(here, name.as_slice(), look, Mode::empty())?;
+            let kind = rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&found)?.st_mode);
+            let last = todo.is_empty();
+            if kind == rustix::fs::FileType::Symlink && !(last && flags.contains(OFlags::NOFOLLOW))
+            {
+                links += 1;
+                if links > 40 {
+                    return Err(Errno::LOOP);
+                }
+                let target = rustix::fs::readlinkat(&found, "", Vec::new())?.into_bytes();
+                if target.first() == Some(&b'/') {
+                    return Err(Errno::XDEV);
+                }
+                todo.extend(target.split(|b| *b == b'/').map(<[u8]>::to_vec).rev());
+            } else if last {
+                let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                return openat(here, name.as_slice(), flags, Mode::empty());
+            } else {
+                dirs.push(found);
+            }
+        }
+        Err(Errno::NOENT)
+    }
+
+    /// Looks at a path without opening the file.
+    #[must_use]
+    pub fn inspect(&self, path: &RepoPath) -> Inspection {
+        let is_link = |fd: OwnedFd| {
+            File::from(fd)
+                .metadata()
+                .is_ok_and(|m| m.file_type().is_symlink())
+        };
+        let symlink = self
+            .resolve(path, OFlags::PATH | OFlags::NOFOLLOW)
+            .is_ok_and(is_link);
+        Inspection {
+            symlink,
+            target: self.target(path),
+        }
+    }
+
+    fn target(&self, path: &RepoPath) -> Result<Target, ReadError> {
+        let fd = self.resolve(path, OFlags::PATH).map_err(read_error)?;
+        let meta = File::from(fd)
+            .metadata()
+            .map_err(|e| ReadError::System(e.to_string()))?;
+        let file_type = meta.file_type();
+        let kind = if file_type.is_file() {
+            Kind::File
+        } else if file_type.is_dir() {
+            Kind::Dir
+        } else {
+            debug_assert!(file_type.is_fifo() || file_type.is_socket() || !file_type.is_symlink());
+            Kind::Special
+        };
+        Ok(Target {
+            kind,
+            size: meta.len(),
+            executable: meta.permissions().mode() & 0o111 != 0,
+        })
+    }
+
+    /// Opens a regular file, symlinks inside the root followed.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn file(&self, path: &RepoPath) -> Result<File, ReadError> {
+        // Opening a device can have an effect of its own, so the type is asked first; and again
+        // after opening.
+        if self.target(path)?.kind != Kind::File {
+            return Err(ReadError::NotRegular);
+        }
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = File::from(self.resolve(path, flags).map_err(read_error)?);
+        match file.metadata() {
+            Ok(meta) if meta.is_file() => Ok(file),
+            Ok(_) => Err(ReadError::NotRegular),
+            Err(e) => Err(ReadError::System(e.to_string())),
+        }
+    }
+
+    /// Reads a regular file, symlinks inside the root followed.
+    ///
+    /// # Errors
+    /// See [`ReadError`]; more than `cap` bytes.
+    pub fn read(&self, path: &RepoPath, cap: u64) -> Result<Vec<u8>, ReadError> {
+        super::read_bounded(self.file(path)?, cap).map_err(|e| match e.kind() {
+            io::ErrorKind::FileTooLarge => ReadError::TooLarge(cap),
+            _ => ReadError::System(e.to_string()),
+        })
+    }
+
+    /// The names in a directory, symlinks inside the root followed; none where it cannot be listed.
+    #[must_use]
+    pub fn names(&self, dir: &RepoPath) -> Vec<Vec<u8>> {
+        let Ok(fd) = self.resolve(dir, OFlags::RDONLY | OFlags::DIRECTORY) else {
+            return Vec::new();
+        };
+        let Ok(entries) = read_dir(fd) else {
+            return Vec::new();
+        };
+        entries
+            .flatten()
+            .map(|e| e.file_name().to_bytes().to_vec())
+            .collect()
+    }
+
+    /// The names in a directory with their types, symlinks inside the root followed to it but not
+    /// in it; none where it cannot be listed.
+    #[must_use]
+    pub fn list(&self, dir: &RepoPath) -> Vec<(Vec<u8>, rustix::fs::FileType)> {
+        let Ok(fd) = self.resolve(dir, OFlags::RDONLY | OFlags::DIRECTORY) else {
+            return Vec::new();
+        };
+        let Ok(entries) = read_dir(&fd) else {
+            return Vec::new();
+        };
+        let typed = |entry: rustix::fs::DirEntry| {
+            let name = entry.file_name();
+            let kind = match entry.file_type() {
+                // A file system that does not say.
+                rustix::fs::FileType::Unknown => {
+                    let stat = rustix::fs::statat(&fd, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)
+                        .ok()?;
+                    rustix::fs::FileType::from_raw_mode(stat.st_mode)
+                }
+                kind => kind,
+            };
+            Some((name.to_bytes().to_vec(), kind))
+                .filter(|(name, _)| !matches!(name.as_slice(), b"." | b".."))
+        };
+        entries.flatten().filter_map(typed).collect()
+    }
+
+    /// What tells a file from what it becomes when it is written: itself, and the file behind it
+    /// when it is a symlink. `None` when nothing is there, or a directory.
+    #[must_use]
+    pub fn stamp(&self, path: &RepoPath) -> Option<Stamp> {
+        let stat = |flags| rustix::fs::fstat(self.resolve(path, OFlags::PATH | flags).ok()?).ok();
+        let own = stat(OFlags::NOFOLLOW)?;
+        let kind = rustix::fs::FileType::from_raw_mode(own.st_mode);
+        let behind = (kind == rustix::fs::FileType::Symlink)
+            .then(|| stat(OFlags::empty()))
+            .flatten();
+        let last = behind.as_ref().unwrap_or(&own);
+        if rustix::fs::FileType::from_raw_mode(last.st_mode) == rustix::fs::FileType::Directory {
+            return None;
+        }
+        Some(Stamp {
+            own: Print::of(&own),
+            behind: behind.as_ref().map(Print::of),
+        })
+    }
+
+    /// Opens a folder that is no symlink itself, to list it.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(in crate::effect) fn folder(&self, path: &RepoPath) -> Result<OwnedFd, Errno> {
+        self.resolve(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW)
+    }
+
+    /// The target of a symlink.
+    #[must_use]
+    pub fn link(&self, path: &RepoPath) -> Option<Vec<u8>> {
+        let fd = self.resolve(path, OFlags::PATH | OFlags::NOFOLLOW).ok()?;
+        rustix::fs::readlinkat(fd, "", Vec::new())
+            .ok()
+            .map(std::ffi::CString::into_bytes)
+    }
+
+    /// Whether something is there under these very bytes, symlinks followed; a symlink to nothing
+    /// is nothing. Also on a file system that takes `cargo.toml` for `Cargo.toml`, only the
+    /// name that a directory lists counts.
+    #[must_use]
+    pub fn exists(&self, path: &RepoPath, names: &mut DirectoryNames) -> bool {
+        // Outside the repository something may well be there; nobody but the kernel looks.
+        match self.target(path) {
+            Ok(_) => {}
+            Err(ReadError::Outside) if self.leads_somewhere(path) => {}
+            Err(_) => return false,
+        }
+        if path.is_root() {
+            return true;
+        }
+        let mut dir = RepoPath::root();
+        path.segments().all(|segment| {
+            let listed = names.lists(self, &dir, segment);
+            if let Ok(next) = dir.join(segment) {
+                dir = next;
+            }
+            listed
+        })
+    }
+
+    /// Whether a path that leaves the root ends at something. Only asks for existence.
+    fn leads_somewhere(&self, path: &RepoPath) -> bool {
+        rustix::fs::statat(&self.root, path.as_bytes(), rustix::fs::AtFlags::empty()).is_ok()
+    }
+}
+
+fn read_error(errno: Errno) -> ReadError {
+    match errno {
+        Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NAMETOOLONG => ReadError::Missing,
+        Errno::XDEV => ReadError::Outside,
+        other => ReadError::System(io::Error::from(other).to_string()),
+    }
+}
+
+/// The names that directories list, read once each.
+#[derive(Debug, Default)]
+pub struct DirectoryNames(
+    std::collections::BTreeMap<RepoPath, Option<std::collections::BTreeSet<Vec<u8>>>>,
+);
+
+impl DirectoryNames {
+    fn lists(&mut self, beneath: &Beneath, dir: &RepoPath, name: &[u8]) -> bool {
+        let read = || {
+            let fd = beneath
+                .resolve(dir, OFlags::RDONLY | OFlags::DIRECTORY)
+                .ok()?;
+            let entries = read_dir(fd).ok()?;
+            entries
+                .map(|e| e.ok().map(|e| e.file_name().to_bytes().to_vec()))
+                .collect()
+        };
+        match self.0.entry(dir.clone()).or_insert_with(read) {
+            Some(names) => names.contains(name),
+            // A directory that may be entered but not listed, or one outside: the kernel's answer
+            // stands.
+            None => true,
+        }
+    }
+}
+
+/// A path as the system takes it, for messages.
+#[must_use]
+pub fn shown(path: &Path) -> String {
+    crate::base::word::visible(path.as_os_str().as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn tree() -> (tempfile::TempDir, Beneath) {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("root");
+        std::fs::create_dir_all(root.join("d/e")).unwrap();
+        std::fs::write(dir.path().join("secret"), "s").unwrap();
+        std::fs::write(root.join("d/f"), "content").unwrap();
+        for (path, target) in [
+            ("in", "d/f"),
+            ("d/up", "../d/f"),
+            ("dir", "d"),
+            ("out", "../secret"),
+            ("d/out", "../../secret"),
+            ("abs", "/etc/passwd"),
+            ("none", "nothing"),
+            ("self", "self"),
+            ("root", "d/.."),
+        ] {
+            symlink(target, root.join(path)).unwrap();
+        }
+        let beneath = Beneath::open(&root).unwrap();
+        (dir, beneath)
+    }
+
+    fn path(text: &str) -> RepoPath {
+        RepoPath::parse(text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn import_escape_refused() {
+        let (_dir, beneath) = tree();
+        for (text, want) in [
+            ("d/f", Ok(&b"content"[..])),
+            ("in", Ok(b"content")),
+            ("d/up", Ok(b"content")),
+            ("dir/f", Ok(b"content")),
+            ("dir/up", Ok(b"content")),
+            ("root/d/f", Ok(b"content")),
+            ("out", Err(ReadError::Outside)),
+            ("d/out", Err(ReadError::Outside)),
+            ("abs", Err(ReadError::Outside)),
+            ("none", Err(ReadError::Missing)),
+            ("self", Err(ReadError::Missing)),
+            ("d/f/x", Err(ReadError::Missing)),
+            ("d", Err(ReadError::NotRegular)),
+            ("root", Err(ReadError::NotRegular)),
+            (".", Err(ReadError::NotRegular)),
+        ] {
+            let path = path(text);
+            assert_eq!(beneath.read(&path, 100), want.map(<[u8]>::to_vec), "{text}");
+            // The way for old kernels agrees with the kernel.
+            let ino = |fd: OwnedFd| rustix::fs::fstat(fd).unwrap().st_ino;
+            for flags in [OFlags::PATH, OFlags::PATH | OFlags::NOFOLLOW] {
+                let (fast, slow) = (
+                    beneath.resolve(&path, flags),
+                    beneath.resolve_stepwise(&path, flags),
+                );
+                assert_eq!(fast.map(ino), slow.map(ino), "{text} {flags:?}");
+            }
+        }
+        assert_eq!(beneath.read(&path("d/f"), 3), Err(ReadError::TooLarge(3)));
+        assert!(beneath.inspect(&path("none")).symlink);
+        assert!(!beneath.inspect(&path("d/f")).symlink);
+    }
+
+    #[test]
+    fn existence_is_by_exact_bytes() {
+        let (_dir, beneath) = tree();
+        let mut names = DirectoryNames::default();
+        for (text, want) in [
+            ("d/f", true),
+            ("D/f", false),
+            ("d", true),
+            ("in", true),
+            ("none", false),
+            ("self", false),
+            ("out", true),
+            ("dir/f", true),
+            (".", true),
+            ("d/e/x", false),
+        ] {
+            assert_eq!(beneath.exists(&path(text), &mut names), want, "{text}");
+        }
+    }
+}

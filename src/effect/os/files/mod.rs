@@ -1,0 +1,353 @@
+//! How is a file read without being led astray? Regular files only, bounded, never waiting for a
+//! writer.
+
+pub mod beneath;
+pub mod rewrite;
+
+use crate::base::path::RepoPath;
+use crate::effect::os::stale_temp;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
+use tempfile::NamedTempFile;
+
+/// How many files a walk lists at most.
+pub const MAX_FILES: usize = 1_000_000;
+
+/// Opens a regular file that is no symlink itself. Does not wait for anybody (a pipe would) and
+/// touches no device.
+///
+/// # Errors
+/// What the system says; `InvalidInput` for everything that is no regular file.
+pub fn open_plain(path: &Path) -> io::Result<File> {
+    let flags =
+        rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
+    let flags = i32::try_from(flags.bits()).unwrap_or(0);
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "no regular file",
+        ))
+    }
+}
+
+/// Writes a file as a whole: whoever reads it sees all of it or none. Makes the directories above
+/// it.
+///
+/// # Errors
+/// What the system reports.
+pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    use std::io::Write as _;
+    let directory = folder_of(path)?;
+    make_folders(directory)?;
+    let mut file = on_its_way(path)?;
+    file.write_all(content)?;
+    // A temporary file is private; what is to be checked in is not.
+    file.as_file()
+        .set_permissions(std::fs::Permissions::from_mode(0o644))?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|e| e.error)?;
+    sync_folder(directory)
+}
+
+/// Makes a directory with all above it that are not there, so that they survive a loss of power.
+///
+/// # Errors
+/// What the system reports.
+pub fn make_folders(path: &Path) -> io::Result<()> {
+    let missing: Vec<&Path> = path
+        .ancestors()
+        .take_while(|p| !p.as_os_str().is_empty() && !p.exists())
+        .collect();
+    std::fs::create_dir_all(path)?;
+    missing
+        .into_iter()
+        .filter_map(|path| folder_of(path).ok())
+        .try_for_each(sync_folder)
+}
+
+/// The directory that a file is in.
+fn folder_of(path: &Path) -> io::Result<&Path> {
+    let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    Ok(if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
+    })
+}
+
+/// Makes sure that the names in a directory survive a loss of power, where its file system can do
+/// that.
+///
+/// # Errors
+/// What the system reports.
+pub fn sync_folder(path: &Path) -> io::Result<()> {
+    let unable = |e: &io::Error| {
+        matches!(
+            e.kind(),
+            io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported
+        )
+    };
+    match File::open(path).and_then(|folder| folder.sync_all()) {
+        // Who may write into a directory need not be allowed to read it.
+        Err(e) if unable(&e) || e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        done => done,
+    }
+}
+
+/// A file that is to be given this name, beside it, under another one. It is locked as long as its
+/// writer lives; what a writer leaves that was killed, the next one removes.
+///
+/// # Errors
+/// What the system reports.
+pub(in crate::effect) fn on_its_way(path: &Path) -> io::Result<NamedTempFile> {
+    let name = path
+        .file_name()
+        .ok_or(io::ErrorKind::InvalidInput)?
+        .as_bytes();
+    let directory = folder_of(path)?;
+    // As much of the name as leaves room for the rest.
+    let prefix = [
+        b".",
+        name.get(..name.len().min(200)).unwrap_or_default(),
+        b".new-",
+    ]
+    .concat();
+    for entry in std::fs::read_dir(directory)?.flatten() {
+        if entry.file_name().as_bytes().starts_with(&prefix) {
+            let path = entry.path();
+            if let Ok(file) = open_plain(&path) {
+                stale_temp::reap(file, || std::fs::remove_file(&path));
+            }
+        }
+    }
+    loop {
+        let file = tempfile::Builder::new()
+            .prefix(OsStr::from_bytes(&prefix))
+            .tempfile_in(directory)?;
+        if stale_temp::claim(file.as_file())? {
+            return Ok(file);
+        }
+    }
+}
+
+/// Writes what the caller asked to be written: a file as a whole, through symlinks; into a pipe or
+/// a device what it takes.
+///
+/// # Errors
+/// What the system reports; `IsADirectory`.
+pub fn publish(path: &Path, content: &[u8]) -> io::Result<()> {
+    use std::io::Write as _;
+    match path.metadata() {
+        Ok(meta) if meta.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        Ok(meta) if meta.is_file() => replace(&path.canonicalize()?, content),
+        Ok(_) => File::options().write(true).open(path)?.write_all(content),
+        Err(_) => replace(path, content),
+    }
+}
+
+/// Begins a file anew, for what the caller asked to be written.
+///
+/// # Errors
+/// What the system reports.
+pub fn create(path: &Path) -> io::Result<File> {
+    File::create(path)
+}
+
+/// Reads a regular file that is no symlink, at most `cap` bytes.
+///
+/// # Errors
+/// As [`open_plain`]; `FileTooLarge` when there is more.
+pub fn read_plain(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
+    read_bounded(open_plain(path)?, cap)
+}
+
+fn read_bounded(file: File, cap: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = room_for(&file, cap);
+    file.take(cap.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > cap {
+        Err(io::ErrorKind::FileTooLarge.into())
+    } else {
+        Ok(bytes)
+    }
+}
+
+/// An empty vector that holds what the file says that it holds, so that reading it takes one call.
+/// No more than a few MiB on the file's word alone.
+fn room_for(file: &File, cap: u64) -> Vec<u8> {
+    let size = file.metadata().map_or(0, |m| m.len()).min(cap).min(8 << 20);
+    // One byte more, or finding the end would make it grow.
+    Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1)
+}
+
+/// Whether this is a regular file (through symlinks) that somebody may execute.
+#[must_use]
+pub fn is_program(path: &Path) -> bool {
+    path.metadata()
+        .is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+}
+
+/// Whether a folder of PATH may lead into a repository: as things stand, by way of `/proc`, where
+/// each process sees its own working directory, or through a folder that is not there yet.
+#[must_use]
+pub fn may_lead_into(folder: &Path, root: &Path) -> bool {
+    let known = folder
+        .ancestors()
+        .find_map(|above| Some((above.canonicalize().ok()?, folder.strip_prefix(above).ok()?)));
+    let inside = known.is_some_and(|(real, rest)| {
+        real.join(rest).starts_with(root)
+            || rest
+                .components()
+                .any(|c| c == std::path::Component::ParentDir)
+    });
+    inside
+        || ["/proc", "/dev/fd"]
+            .iter()
+            .any(|own| folder.starts_with(own))
+        || folder.starts_with(root)
+}
+
+/// Whether this process may change a file, or put another one in its place.
+#[must_use]
+pub fn is_writable(path: &Path) -> bool {
+    let may = |path: &Path| rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok();
+    may(path) || path.parent().is_some_and(may)
+}
+
+/// The names in a directory, sorted; none where it cannot be read.
+#[must_use]
+pub fn names_in(path: &Path) -> Vec<std::ffi::OsString> {
+    let mut names: Vec<_> = std::fs::read_dir(path)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|e| e.file_name())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Removes a file.
+///
+/// # Errors
+/// What the system reports.
+pub fn remove(path: &Path) -> io::Result<()> {
+    std::fs::remove_file(path)
+}
+
+/// All files below a directory of the repository, symlinks as themselves, sorted; without `.git`
+/// directories and the root's `.vplan`. A directory that cannot be read is an error: what is in it
+/// is not known.
+///
+/// # Errors
+/// What the system says; more than [`MAX_FILES`] files.
+pub fn walk(root: &Path, dir: &RepoPath) -> io::Result<Vec<RepoPath>> {
+    let mut found = Vec::new();
+    let mut open = vec![dir.clone()];
+    while let Some(dir) = open.pop() {
+        for entry in std::fs::read_dir(root.join(dir.to_os()))? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let ours = dir.is_root() && name == ".vplan";
+            if name == ".git" || ours {
+                continue;
+            }
+            let path = dir
+                .join(name.as_bytes())
+                .map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
+            if entry.file_type()?.is_dir() {
+                open.push(path)
+            } else {
+                found.push(path)
+            }
+        }
+        if found.len() > MAX_FILES {
+            return Err(io::Error::other("too many files"));
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_regular_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        std::fs::write(path("file"), "12345").unwrap();
+        std::os::unix::fs::symlink("file", path("link")).unwrap();
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            path("pipe"),
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR,
+            0,
+        )
+        .unwrap();
+        assert_eq!(read_plain(&path("file"), 5).unwrap(), b"12345");
+        assert_eq!(
+            read_plain(&path("file"), 4).unwrap_err().kind(),
+            io::ErrorKind::FileTooLarge
+        );
+        for name in ["link", "pipe", ".", "none"] {
+            assert!(open_plain(&path(name)).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn published_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        publish(&path("new/file"), b"1").unwrap();
+        publish(&path("new/file"), b"22").unwrap();
+        std::os::unix::fs::symlink("new/file", path("link")).unwrap();
+        publish(&path("link"), b"333").unwrap();
+        assert_eq!(std::fs::read(path("new/file")).unwrap(), b"333");
+        assert!(path("link").is_symlink());
+        publish(Path::new("/dev/null"), b"x").unwrap();
+        assert_eq!(
+            publish(dir.path(), b"x").unwrap_err().kind(),
+            io::ErrorKind::IsADirectory
+        );
+        assert!(publish(&path("new/file/below"), b"x").is_err());
+        assert_eq!(
+            std::fs::read_dir(path("new")).unwrap().count(),
+            1,
+            "nothing is left beside it"
+        );
+    }
+
+    #[test]
+    fn walks() {
+        let dir = tempfile::tempdir().unwrap();
+        for path in [
+            "b/x",
+            "a",
+            ".git/HEAD",
+            ".vplan/run",
+            "b/.git/HEAD",
+            "b/.vplan/kept",
+            ".env",
+        ] {
+            let path = dir.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+        }
+        std::os::unix::fs::symlink("b", dir.path().join("link")).unwrap();
+        let found: Vec<String> = walk(dir.path(), &RepoPath::root())
+            .unwrap()
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(found, [".env", "a", "b/.vplan/kept", "b/x", "link"]);
+    }
+}

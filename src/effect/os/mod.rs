@@ -1,0 +1,16 @@
+//! What the operating system gives: processes, files, time, signals, the environment.
+
+pub mod clock;
+pub mod environment;
+pub mod files;
+pub mod input;
+pub mod own_program;
+pub mod parallel;
+pub mod process;
+pub mod retry_eintr;
+pub mod signals;
+pub mod stale_temp;
+pub mod stat_cache;
+pub mod state_dir;
+pub mod state_files;
+pub mod terminal;

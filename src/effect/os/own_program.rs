@@ -1,0 +1,137 @@
+//! How is this very program run once more, with a limit on its time? For `vplan hook`.
+
+use crate::effect::os::files::open_plain;
+use rustix::process::{Pid, Signal, getppid, kill_process, set_parent_process_death_signal};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// The first argument of a process that ends with the one that started it, whose number is the
+/// second. No user types it.
+const ARGUMENT: &str = "__end-with";
+/// The largest output that is read, in bytes.
+const MOST: u64 = 64 << 20;
+/// How long a run may take to end its steps once it is told to; it is told twice.
+const GRACE: Duration = Duration::from_millis(1500);
+/// How often a waiting parent looks.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// How a run of this program ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// Its exit code; `None` when a signal ended it.
+    pub exit: Option<u8>,
+    /// It took longer than it may, and was ended.
+    pub timed_out: bool,
+    /// What it wrote to standard output.
+    pub stdout: Vec<u8>,
+    /// What it wrote to standard error.
+    pub stderr: Vec<u8>,
+}
+
+/// What is left of a command line when vplan has read what [`run`] put into it. From then on this
+/// process is asked to end when its parent ends, however that is. `None` where it has ended
+/// already.
+#[must_use]
+pub fn end_with_parent(arguments: Vec<OsString>) -> Option<Vec<OsString>> {
+    let own = arguments.get(1).is_some_and(|word| word == ARGUMENT);
+    let Some(parent) = arguments
+        .get(2)
+        .filter(|_| own)
+        .and_then(|word| word.to_str()?.parse().ok())
+    else {
+        return Some(arguments);
+    };
+    // First the request, then the question: a parent that ends in between is noticed by one of
+    // them.
+    let asked = set_parent_process_death_signal(Some(Signal::TERM));
+    let is_there = getppid().map(Pid::as_raw_pid) == Some(parent);
+    (asked.is_ok() && is_there).then(|| {
+        arguments
+            .into_iter()
+            .enumerate()
+            .filter(|(at, _)| !matches!(at, 1 | 2))
+            .map(|(_, word)| word)
+            .collect()
+    })
+}
+
+/// Runs this program with other arguments. When its time is up it is asked to end, which ends the
+/// processes of its steps, and is killed if it does not. It does not outlive this process: that is
+/// what it asks the system for first of all.
+///
+/// # Errors
+/// It cannot be started, or its output cannot be kept.
+pub fn run(arguments: &[OsString], limit: Duration) -> io::Result<Ended> {
+    // In files, not in pipes: nothing that outlives it could keep this waiting.
+    let (stdout, stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
+    let mut command = Command::new(program()?);
+    command.arg(ARGUMENT).arg(std::process::id().to_string());
+    command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(stdout.try_clone()?)
+        .stderr(stderr.try_clone()?);
+    let mut child = command.spawn()?;
+    let (status, timed_out) = match wait(&mut child, limit) {
+        Ok(Some(status)) => (status, false),
+        Ok(None) => (end(&mut child)?, true),
+        Err(error) => {
+            let _ = end(&mut child);
+            return Err(error);
+        }
+    };
+    let exit = status.code().and_then(|code| u8::try_from(code).ok());
+    Ok(Ended {
+        exit,
+        timed_out,
+        stdout: written(stdout)?,
+        stderr: written(stderr)?,
+    })
+}
+
+/// The file of this program, also where another one has taken its name since.
+fn program() -> io::Result<std::path::PathBuf> {
+    const OWN: &str = "/proc/self/exe";
+    let named = std::env::current_exe()?;
+    if open_plain(&named).is_ok() {
+        Ok(named)
+    } else {
+        Ok(OWN.into())
+    }
+}
+
+/// Waits for its end, at most so long.
+fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
+    let deadline = Instant::now() + limit;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if Instant::now() >= deadline {
+            return Ok(None);
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+fn end(child: &mut Child) -> io::Result<ExitStatus> {
+    for _ in 0..2 {
+        // It may have ended meanwhile; it is not waited for yet, so the number is still its own.
+        let _ = kill_process(Pid::from_child(child), Signal::TERM);
+        if let Some(status) = wait(child, GRACE)? {
+            return Ok(status);
+        }
+    }
+    child.kill()?;
+    child.wait()
+}
+
+fn written(mut file: File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(0))?;
+    file.take(MOST).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

@@ -1,0 +1,89 @@
+//! How is work done side by side, where there may be no thread for it? (a limit on processes) By
+//! whoever asks for it, then.
+
+use std::sync::{Mutex, PoisonError};
+use std::thread::{Builder, available_parallelism, scope};
+
+/// Does both at once, if there is a thread for the first.
+pub(in crate::effect) fn both<A: Send, B>(
+    aside: impl FnOnce() -> A + Send,
+    here: impl FnOnce() -> B,
+) -> (A, B) {
+    // A thread that cannot be started does not give back what it was given.
+    let aside = Mutex::new(Some(aside));
+    let take = || {
+        aside
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+            .map(|work| work())
+    };
+    let (done, here) = scope(|scope| match Builder::new().spawn_scoped(scope, take) {
+        Ok(thread) => {
+            let here = here();
+            (
+                thread
+                    .join()
+                    .unwrap_or_else(|fault| std::panic::resume_unwind(fault)),
+                here,
+            )
+        }
+        Err(_) => (take(), here()),
+    });
+    let Some(done) = done else {
+        unreachable!("it is taken once")
+    };
+    (done, here)
+}
+
+/// How many parts work is worth being cut into.
+pub(in crate::effect) fn parts() -> usize {
+    available_parallelism()
+        .map_or(1, std::num::NonZero::get)
+        .min(8)
+}
+
+/// Does work for each part, by as many threads as there are parts and can be had, this one among
+/// them. In the order of the parts.
+pub(in crate::effect) fn each<P: Send, T: Send>(
+    parts: Vec<P>,
+    work: impl Fn(P) -> T + Sync,
+) -> Vec<T> {
+    let others = parts.len().saturating_sub(1);
+    let todo = Mutex::new(parts.into_iter().enumerate());
+    let done = Mutex::new(Vec::new());
+    let next = || todo.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let take = || {
+        while let Some((index, part)) = next() {
+            let result = work(part);
+            done.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push((index, result));
+        }
+    };
+    scope(|scope| {
+        let started = (0..others)
+            .map_while(|_| Builder::new().spawn_scoped(scope, take).ok())
+            .count();
+        tracing::trace!(started, others, "threads");
+        take();
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_their_order() {
+        assert_eq!(both(|| 1, || 2), (1, 2));
+        assert_eq!(
+            each((0..100).collect(), |n: i32| n * 2),
+            (0..100).map(|n| n * 2).collect::<Vec<_>>()
+        );
+        assert!(each(Vec::<()>::new(), |()| ()).is_empty());
+    }
+}

@@ -1,0 +1,444 @@
+//! How is a step's output kept? All of it in a log, its ends in memory, and never more.
+
+use super::mask::{Masker, Secrets};
+use crate::base::word::Word;
+use crate::check::evidence::Captured;
+use crate::check::format::{Scan, Stream};
+use crate::check::reading::Reading;
+use crate::effect::os::retry_eintr::openat;
+use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::fs::{Mode, OFlags};
+use std::fs::File;
+use std::io::{self, BufWriter, Write as _};
+use std::sync::{Arc, Mutex};
+
+/// What is kept in memory of a stream's beginning, and of its end, in bytes.
+pub const KEPT: usize = 64 * 1024;
+
+/// How many of the last bytes a live view is shown.
+const LIVE: usize = 512;
+
+/// Where a step's log goes.
+#[derive(Clone, Debug)]
+pub struct LogPlace<'a> {
+    /// The folder.
+    pub folder: BorrowedFd<'a>,
+    /// The file's name in it.
+    pub name: String,
+}
+
+/// The last bytes that a running step wrote, for a live view.
+#[derive(Debug, Default)]
+pub struct Live(Mutex<Vec<u8>>);
+
+impl Live {
+    /// The last bytes, at most 512.
+    #[must_use]
+    pub fn tail(&self) -> Vec<u8> {
+        self.0.lock().map(|t| t.clone()).unwrap_or_default()
+    }
+
+    fn push(&self, bytes: &[u8]) {
+        let Ok(mut tail) = self.0.lock() else { return };
+        if bytes.len() >= LIVE {
+            tail.clear();
+        }
+        tail.extend(last(bytes, LIVE));
+        let extra = tail.len().saturating_sub(LIVE);
+        tail.drain(..extra);
+    }
+}
+
+/// The sink of both streams.
+pub(super) struct Capture<'a> {
+    out: Kept,
+    err: Kept,
+    log: Log<'a>,
+    live: Option<Arc<Live>>,
+    /// Only where output is read.
+    scan: Option<Scan>,
+}
+
+/// What has come of a step's output.
+pub(super) struct Output {
+    pub stdout: Captured,
+    pub stderr: Captured,
+    /// What it says, where it is read and in a format that is known.
+    pub reading: Option<Reading>,
+    /// Whether there is a log: a step that is silent has none.
+    pub logged: bool,
+    /// Why the log is not complete, if it is not.
+    pub error: Option<io::Error>,
+}
+
+impl<'a> Capture<'a> {
+    /// Keeps at most `limit` bytes in the log.
+    /// What it says is read by `scan`, the cut part of it included.
+    pub(super) fn new(
+        place: Option<LogPlace<'a>>,
+        limit: u64,
+        secrets: &Secrets,
+        live: Option<Arc<Live>>,
+        scan: Option<Scan>,
+    ) -> Self {
+        let log = Log {
+            place,
+            file: None,
+            index: None,
+            run: None,
+            left: limit,
+            limit,
+            marked: false,
+            error: None,
+        };
+        Self {
+            out: Kept::new(secrets),
+            err: Kept::new(secrets),
+            log,
+            live,
+            scan,
+        }
+    }
+
+    /// Takes what was read from a stream.
+    pub(super) fn push(&mut self, stream: Stream, bytes: &[u8]) {
+        let kept = match stream {
+            Stream::Out => &mut self.out,
+            Stream::Err => &mut self.err,
+        };
+        let bytes = match &mut kept.masker {
+            None => bytes,
+            Some((masker, clean)) => {
+                clean.clear();
+                masker.push(bytes, clean);
+                clean
+            }
+        };
+        kept.ends.push(bytes);
+        self.log.push(stream, bytes);
+        if let Some(live) = &self.live {
+            live.push(bytes);
+        }
+        if let Some(scan) = &mut self.scan {
+            scan.push(stream, bytes);
+        }
+    }
+
+    /// Both streams have ended.
+    pub(super) fn finish(mut self) -> Output {
+        for (stream, kept) in [(Stream::Out, &mut self.out), (Stream::Err, &mut self.err)] {
+            if let Some((masker, clean)) = &mut kept.masker {
+                clean.clear();
+                masker.finish(clean);
+                kept.ends.push(clean);
+                self.log.push(stream, clean);
+                if let Some(scan) = &mut self.scan {
+                    scan.push(stream, clean);
+                }
+            }
+        }
+        self.log.finish();
+        Output {
+            stdout: self.out.ends.finish(),
+            stderr: self.err.ends.finish(),
+            reading: self.scan.and_then(Scan::finish),
+            logged: self.log.file.is_some(),
+            error: self.log.error,
+        }
+    }
+}
+
+struct Kept {
+    ends: Ends,
+    /// Only when there are secrets; and the room for clean bytes.
+    masker: Option<(Masker, Vec<u8>)>,
+}
+
+impl Kept {
+    fn new(secrets: &Secrets) -> Self {
+        let masker = (!secrets.is_empty()).then(|| (Masker::new(secrets), Vec::new()));
+        Self {
+            ends: Ends::default(),
+            masker,
+        }
+    }
+}
+
+/// The beginning and the end of a stream.
+#[derive(Default)]
+struct Ends {
+    head: Vec<u8>,
+    tail: Vec<u8>,
+    total: u64,
+}
+
+impl Ends {
+    fn push(&mut self, bytes: &[u8]) {
+        self.total += bytes.len() as u64;
+        let (first, rest) = bytes.split_at(bytes.len().min(KEPT - self.head.len().min(KEPT)));
+        self.head.extend_from_slice(first);
+        if rest.len() >= KEPT {
+            self.tail.clear();
+        } else if self.tail.len() + rest.len() > 2 * KEPT {
+            // Seldom: the tail is moved once for each 64 KiB.
+            let extra = self.tail.len().saturating_sub(KEPT);
+            self.tail.drain(..extra);
+        }
+        self.tail.extend_from_slice(last(rest, KEPT));
+    }
+
+    fn finish(mut self) -> Captured {
+        let extra = self.tail.len().saturating_sub(KEPT);
+        self.tail.drain(..extra);
+        Captured {
+            head: Word::new(self.head),
+            tail: Word::new(self.tail),
+            total: self.total,
+        }
+    }
+}
+
+fn last(bytes: &[u8], count: usize) -> &[u8] {
+    bytes
+        .get(bytes.len().saturating_sub(count)..)
+        .unwrap_or(bytes)
+}
+
+/// The bytes of both streams in the order in which they were read; beside it, when there are two,
+/// an index that says whose they are: lines of `o`, `e` or `v` (vplan's own mark) and a number of
+/// bytes.
+struct Log<'a> {
+    place: Option<LogPlace<'a>>,
+    file: Option<File>,
+    index: Option<BufWriter<File>>,
+    run: Option<(char, u64)>,
+    left: u64,
+    limit: u64,
+    marked: bool,
+    error: Option<io::Error>,
+}
+
+impl Log<'_> {
+    fn push(&mut self, stream: Stream, bytes: &[u8]) {
+        if self.place.is_none() || bytes.is_empty() || self.error.is_some() || self.marked {
+            return;
+        }
+        let owner = if stream == Stream::Out { 'o' } else { 'e' };
+        let room = usize::try_from(self.left)
+            .unwrap_or(usize::MAX)
+            .min(bytes.len());
+        let (fits, beyond) = bytes.split_at(room);
+        self.left = self.left.saturating_sub(room as u64);
+        let mut written = if fits.is_empty() {
+            Ok(())
+        } else {
+            self.write(owner, fits)
+        };
+        if !beyond.is_empty() && written.is_ok() {
+            self.marked = true;
+            written = self.write(
+                'v',
+                format!("\n[vplan: cut here, after {} bytes]\n", self.limit).as_bytes(),
+            );
+        }
+        self.error = written.err();
+    }
+
+    fn write(&mut self, owner: char, bytes: &[u8]) -> io::Result<()> {
+        let Some(place) = &self.place else {
+            return Ok(());
+        };
+        match &mut self.run {
+            Some((who, count)) if *who == owner => *count += bytes.len() as u64,
+            run => {
+                if let Some((who, count)) = run.replace((owner, bytes.len() as u64)) {
+                    if self.index.is_none() {
+                        self.index = Some(BufWriter::new(create(place, ".index")?));
+                    }
+                    if let Some(index) = &mut self.index {
+                        writeln!(index, "{who} {count}")?;
+                    }
+                }
+            }
+        }
+        if self.file.is_none() {
+            self.file = Some(create(place, "")?);
+        }
+        self.file
+            .as_mut()
+            .map_or(Ok(()), |file| file.write_all(bytes))
+    }
+
+    fn finish(&mut self) {
+        let owner = self.run.map(|(who, _)| who);
+        // A log that is all standard error's needs the index too; a reader takes one without for
+        // standard output's.
+        if owner == Some('e') && self.index.is_none() && self.error.is_none() {
+            self.error = self.place.as_ref().and_then(|p| {
+                create(p, ".index")
+                    .map(|f| self.index = Some(BufWriter::new(f)))
+                    .err()
+            });
+        }
+        if let (Some(index), Some((who, count))) = (&mut self.index, self.run) {
+            let ended = writeln!(index, "{who} {count}").and_then(|()| index.flush());
+            self.error = self.error.take().or(ended.err());
+        }
+    }
+}
+
+/// Creates a file that was not there before; a symlink in its place is refused.
+fn create(place: &LogPlace<'_>, ending: &str) -> io::Result<File> {
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let fd: OwnedFd = openat(
+        place.folder,
+        &*format!("{}{ending}", place.name),
+        flags,
+        Mode::from_raw_mode(0o644),
+    )?;
+    Ok(File::from(fd))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use rustix::fd::AsFd as _;
+
+    fn run(
+        pieces: &[(Stream, Vec<u8>)],
+        limit: u64,
+        secrets: &Secrets,
+    ) -> (Output, Vec<u8>, String) {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = File::open(dir.path()).unwrap();
+        let place = LogPlace {
+            folder: folder.as_fd(),
+            name: "a.1.log".to_owned(),
+        };
+        let mut capture = Capture::new(Some(place), limit, secrets, None, None);
+        pieces
+            .iter()
+            .for_each(|(stream, bytes)| capture.push(*stream, bytes));
+        let output = capture.finish();
+        let log = std::fs::read(dir.path().join("a.1.log")).unwrap_or_default();
+        let index = std::fs::read_to_string(dir.path().join("a.1.log.index")).unwrap_or_default();
+        (output, log, index)
+    }
+
+    #[test]
+    fn two_streams() {
+        let pieces = [
+            (Stream::Out, b"one\n".to_vec()),
+            (Stream::Out, b"two\n".to_vec()),
+            (Stream::Err, b"oops\n".to_vec()),
+            (Stream::Out, b"three\n".to_vec()),
+        ];
+        let (output, log, index) = run(&pieces, 1_000, &Secrets::default());
+        assert_eq!(log, b"one\ntwo\noops\nthree\n");
+        assert_eq!(index, "o 8\ne 5\no 6\n");
+        assert_eq!(output.stdout.text(), b"one\ntwo\nthree\n");
+        assert_eq!(output.stderr.text(), b"oops\n");
+        assert!(output.logged && output.error.is_none());
+
+        let (_, _, index) = run(&pieces[..2], 1_000, &Secrets::default());
+        assert_eq!(index, "", "one stream needs no index");
+        let (_, _, index) = run(&pieces[2..3], 1_000, &Secrets::default());
+        assert_eq!(index, "e 5\n", "unless it is the other one");
+        assert!(!run(&[], 1_000, &Secrets::default()).0.logged);
+    }
+
+    #[test]
+    fn cut_with_a_mark() {
+        let pieces = [
+            (Stream::Out, b"12345".to_vec()),
+            (Stream::Err, b"6789".to_vec()),
+            (Stream::Out, b"x".to_vec()),
+        ];
+        let (output, log, index) = run(&pieces, 7, &Secrets::default());
+        assert_eq!(
+            String::from_utf8(log).unwrap(),
+            "1234567\n[vplan: cut here, after 7 bytes]\n"
+        );
+        assert_eq!(index, "o 5\ne 2\nv 34\n");
+        assert_eq!(
+            (output.stdout.total, output.stderr.total),
+            (6, 4),
+            "counting goes on"
+        );
+    }
+
+    #[test]
+    fn secrets_across_pieces() {
+        let secrets = Secrets::new([b"open-sesame".to_vec()]);
+        let pieces: Vec<_> = b"say open-sesame!"
+            .iter()
+            .map(|b| (Stream::Err, vec![*b]))
+            .collect();
+        let (output, log, _) = run(&pieces, 1_000, &secrets);
+        assert_eq!(log, b"say ***!");
+        assert_eq!(output.stderr.text(), b"say ***!");
+    }
+
+    #[test]
+    fn a_planted_file_or_symlink_is_not_written_through() {
+        let dir = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(dir.path().join("victim"), dir.path().join("a.1.log")).unwrap();
+        let folder = File::open(dir.path()).unwrap();
+        let secrets = Secrets::default();
+        let place = LogPlace {
+            folder: folder.as_fd(),
+            name: "a.1.log".to_owned(),
+        };
+        let mut capture = Capture::new(Some(place), 1_000, &secrets, None, None);
+        capture.push(Stream::Out, b"text");
+        let output = capture.finish();
+        assert!(output.error.is_some());
+        assert_eq!(
+            output.stdout.text(),
+            b"text",
+            "the evidence does not suffer"
+        );
+        assert!(!dir.path().join("victim").exists());
+    }
+
+    proptest! {
+        #![proptest_config(crate::arbitrary::config(256))]
+        /// The index says whose the bytes are, in the order in which they came: read along it, each stream is whole.
+        #[test]
+        fn interleaving_order_index_monotone(pieces in prop::collection::vec((any::<bool>(), "[a-z\n]{1,20}"), 0..20)) {
+            let stream = |out: bool| if out { Stream::Out } else { Stream::Err };
+            let pieces: Vec<(Stream, Vec<u8>)> = pieces.into_iter().map(|(out, p)| (stream(out), p.into_bytes())).collect();
+            let (output, log, index) = run(&pieces, 1 << 20, &Secrets::default());
+            let both: Vec<u8> = pieces.iter().flat_map(|(_, bytes)| bytes.clone()).collect();
+            prop_assert_eq!(&log, &both);
+            let (mut out, mut err, mut rest) = (Vec::new(), Vec::new(), log.as_slice());
+            for line in index.lines() {
+                let (whose, length) = line.split_at(2);
+                let (bytes, left) = rest.split_at(length.parse().unwrap());
+                prop_assert!(!bytes.is_empty());
+                if whose == "o " { out.extend(bytes) } else { err.extend(bytes) }
+                rest = left;
+            }
+            // One stream alone has no index.
+            if index.is_empty() { out.extend(rest) } else { prop_assert!(rest.is_empty()) }
+            prop_assert_eq!((output.stdout.text().to_vec(), output.stderr.text().to_vec()), (out, err));
+        }
+
+        #[test]
+        fn output_head_tail_exact(pieces in prop::collection::vec((any::<u8>(), 0_usize..150_000), 0..8)) {
+            let mut ends = Ends::default();
+            let mut all = Vec::new();
+            for (byte, length) in pieces {
+                let piece: Vec<u8> = (0..length).map(|i| byte.wrapping_add((i % 251) as u8)).collect();
+                ends.push(&piece);
+                all.extend(piece);
+            }
+            let kept = ends.finish();
+            prop_assert_eq!(kept.total, all.len() as u64);
+            prop_assert_eq!(kept.head.as_bytes(), &all[..all.len().min(KEPT)]);
+            let rest = &all[all.len().min(KEPT)..];
+            prop_assert_eq!(kept.tail.as_bytes(), &rest[rest.len().saturating_sub(KEPT)..]);
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! How is a step started, limited, listened to, and made to leave nothing behind?
+//!
+//! vplan keeps a supervisor, a process of its own program, for each step that runs ([`supervise`];
+//! [`pool`] holds them), and talks to it in frames (`frame`). The supervisor starts the step and
+//! ends all that descends from it (`tree`). vplan finds the program ([`program`]), reads both
+//! streams and keeps them ([`capture`]), masks granted secrets ([`mask`]), and puts together what
+//! was seen ([`attempt`]). No shell is involved anywhere. All `unsafe` code is in `sys`.
+//!
+//! The containment is `subtree`: nothing outlives its step, whatever it forks, detaches or ignores;
+//! not even when vplan or the supervisor is killed with SIGKILL. What can get away: a step that
+//! kills vplan *and* its supervisor, work that is handed to another daemon (docker, at,
+//! systemd-run), and processes of another user (sudo), which are reported.
+
+pub mod ask;
+pub mod attempt;
+pub mod capture;
+pub mod doorbell;
+mod frame;
+pub mod mask;
+pub mod pool;
+pub mod program;
+pub mod supervise;
+mod sys;
+mod tree;
+
+pub(in crate::effect) use sys::{give_back, take_again};
+
+/// Makes this process survive `ulimit -f`: what goes beyond is an error of the write. Steps get the
+/// default again.
+pub fn survive_file_limits() {
+    sys::ignore_file_size_signal();
+}

@@ -1,0 +1,73 @@
+//! Which signals does vplan listen to?
+
+use crate::effect::os::process::{give_back, take_again};
+use rustix::process::Signal;
+use std::future::poll_fn;
+use std::io;
+use std::task::Poll;
+use tokio::signal::unix::{self, SignalKind};
+
+/// In the order in which those are told that came at the same moment: who asks vplan to end is
+/// heard before who asks it to pause, and the word to go on comes last, so that it undoes the
+/// pause.
+const HEARD: [Signal; 5] = [
+    Signal::INT,
+    Signal::TERM,
+    Signal::HUP,
+    Signal::TSTP,
+    Signal::CONT,
+];
+
+/// Listens until it is dropped; what comes after that has its usual effect, so that a vplan whose
+/// reader does not read can still be ended.
+///
+/// Two of a kind that come before anybody asks are one, as they are to the system (signal(7)): who
+/// insists sends another.
+#[derive(Debug)]
+pub(in crate::effect) struct Signals(Vec<(Signal, unix::Signal)>);
+
+impl Signals {
+    /// Begins to listen; must be called within a runtime that has I/O. Whoever started vplan with a
+    /// signal ignored (`nohup`) wants it ignored.
+    pub(in crate::effect) fn listen() -> io::Result<Self> {
+        let ignored = ignored();
+        let heard = HEARD
+            .into_iter()
+            .filter(|signal| ignored >> (signal.as_raw() - 1) & 1 == 0);
+        let listen = |signal: Signal| {
+            let stream = unix::signal(SignalKind::from_raw(signal.as_raw()))?;
+            // It may have been listened to before, in an earlier round of a loop.
+            take_again(signal);
+            Ok((signal, stream))
+        };
+        heard.map(listen).collect::<io::Result<_>>().map(Self)
+    }
+
+    /// Waits for the next one. Nothing is lost when the wait is given up.
+    pub(in crate::effect) async fn next(&mut self) -> Signal {
+        poll_fn(|context| {
+            let came = |(signal, stream): &mut (Signal, unix::Signal)| {
+                stream.poll_recv(context).is_ready().then_some(*signal)
+            };
+            self.0
+                .iter_mut()
+                .find_map(came)
+                .map_or(Poll::Pending, Poll::Ready)
+        })
+        .await
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|(signal, _)| give_back(*signal));
+    }
+}
+
+/// The set of signals that this process ignores (proc(5), `SigIgn`).
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|l| l.strip_prefix("SigIgn:"));
+    line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
+        .unwrap_or(0)
+}

@@ -1,0 +1,67 @@
+//! Is what lies there under a temporary name still somebody's? Whoever makes a file or a folder
+//! under one holds a lock on it, so that without a lock it was left by somebody who was killed.
+//!
+//! Where there are no such locks, nothing is removed.
+
+use crate::effect::os::retry_eintr::flock;
+use rustix::fd::AsFd;
+use rustix::fs::{FlockOperation, fstat};
+use rustix::io::Errno;
+use std::io;
+
+/// Locks what was made a moment ago. `false` when somebody has taken it for abandoned before that:
+/// has locked it to remove it, or has removed it.
+///
+/// # Errors
+/// What the system reports.
+pub(in crate::effect) fn claim(made: impl AsFd) -> io::Result<bool> {
+    let taken = flock(&made, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK);
+    Ok(!taken && fstat(&made)?.st_nlink > 0)
+}
+
+/// Removes what nobody holds a lock on. It is locked until it is removed: whoever has made it and
+/// not claimed it yet must find it locked or gone.
+pub(in crate::effect) fn reap(found: impl AsFd, remove: impl FnOnce() -> io::Result<()>) {
+    if flock(&found, FlockOperation::NonBlockingLockExclusive).is_ok() {
+        // What cannot be removed is in nobody's way.
+        let _ = remove();
+    }
+    drop(found);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+
+    #[test]
+    fn whoever_claims_too_late_goes_without() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, folder) = (dir.path().join("file"), dir.path().join("folder"));
+        std::fs::write(&file, "").unwrap();
+        std::fs::create_dir(&folder).unwrap();
+        for path in [&file, &folder] {
+            let made = File::open(path).unwrap();
+            reap(File::open(path).unwrap(), || {
+                assert!(!claim(&made)?, "locked until it is removed");
+                if path.is_dir() {
+                    std::fs::remove_dir(path)
+                } else {
+                    std::fs::remove_file(path)
+                }
+            });
+            assert!(!path.exists());
+            assert!(!claim(&made).unwrap(), "gone");
+        }
+    }
+
+    #[test]
+    fn what_is_claimed_stays() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        assert!(claim(&file).unwrap());
+        reap(File::open(file.path()).unwrap(), || {
+            panic!("it is somebody's")
+        });
+        assert!(!claim(File::open(file.path()).unwrap()).unwrap());
+    }
+}

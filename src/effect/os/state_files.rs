@@ -1,0 +1,85 @@
+//! How is a small file of a folder in the state directory read, and replaced as a whole?
+//!
+//! Nothing is synced to disk: what a loss of power damages is recognised by its digest and is not
+//! there.
+
+use crate::effect::os::retry_eintr::openat;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, renameat, unlinkat};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Opens a folder in a folder; makes it if it is not there.
+///
+/// # Errors
+/// What the system says.
+pub(in crate::effect) fn folder(state: impl AsFd, name: &str) -> io::Result<OwnedFd> {
+    match mkdirat(&state, name, Mode::RWXU) {
+        Ok(()) | Err(Errno::EXIST) => {}
+        Err(error) => return Err(error.into()),
+    }
+    Ok(find(state, name)?)
+}
+
+/// Opens a folder in a folder, if it is there.
+///
+/// # Errors
+/// What the system says.
+pub(in crate::effect) fn find(state: impl AsFd, name: &str) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(state, name, flags, Mode::empty())
+}
+
+/// Reads a regular file of at most so many bytes.
+///
+/// # Errors
+/// What the system says; anything that is no such file.
+pub(in crate::effect) fn read(folder: impl AsFd, name: &str, cap: u64) -> io::Result<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(openat(folder, name, flags, Mode::empty())?);
+    let about = file.metadata()?;
+    if !about.is_file() || about.len() > cap {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(about.len()).unwrap_or(0) + 1);
+    file.take(cap).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Makes a file that is not there yet.
+///
+/// # Errors
+/// What the system says.
+pub(in crate::effect) fn create(folder: impl AsFd, name: &str) -> io::Result<File> {
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(openat(folder, name, flags, Mode::RUSR | Mode::WUSR)?.into())
+}
+
+/// Replaces a file: a reader sees the old one or the new one.
+///
+/// # Errors
+/// What the system says.
+pub(in crate::effect) fn replace(folder: impl AsFd, name: &str, content: &[u8]) -> io::Result<()> {
+    let new = temporary();
+    let mut file = create(&folder, &new)?;
+    let done = file
+        .write_all(content)
+        .and_then(|()| Ok(renameat(&folder, &new, &folder, name)?));
+    if done.is_err() {
+        let _ = unlinkat(&folder, &new, AtFlags::empty());
+    }
+    done
+}
+
+/// A name that no other file of this machine's runs has.
+pub(in crate::effect) fn temporary() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let nth = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!(
+        ".new-{}-{}-{nth}",
+        std::process::id(),
+        crate::effect::os::stat_cache::now()
+    )
+}

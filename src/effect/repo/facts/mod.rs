@@ -1,0 +1,288 @@
+//! What is known about the repository? Answers to the questions of `plan::facts`, each asked only
+//! when it is needed.
+
+pub mod makefile;
+pub mod package;
+
+use crate::base::change::ChangeSet;
+use crate::base::path::RepoPath;
+use crate::base::word::{Word, visible};
+use crate::effect::git::Git;
+use crate::effect::git::object::Oid;
+use crate::effect::os::files::beneath::{Beneath, DirectoryNames, ReadError};
+use crate::plan::facts::{Answer, Certainty, Facts, Question};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// The largest manifest or makefile that is read; a larger one is "unknown".
+const MAX_MANIFEST: u64 = 4 << 20;
+
+/// What the answers are taken from.
+#[derive(Clone, Copy, Debug)]
+pub struct Ground<'a> {
+    /// The repository's root.
+    pub root: &'a Path,
+    /// Git, when there is a repository.
+    pub git: Option<&'a Git>,
+    /// The base revision: `Gathered::base`. Without one it is HEAD.
+    pub base: Option<&'a Oid>,
+    /// The changed files of the request.
+    pub changes: &'a ChangeSet,
+}
+
+/// Answers all questions.
+///
+/// # Errors
+/// The root cannot be opened. Everything else is an answer, if need be "unknown".
+pub fn answer(questions: &BTreeSet<Question>, ground: &Ground<'_>) -> std::io::Result<Facts> {
+    let beneath = Beneath::open(ground.root)?;
+    let mut names = DirectoryNames::default();
+    let mut base = Base {
+        ground,
+        commit: None,
+    };
+    let mut tracked = tracked(questions, ground.git);
+    let mut facts = Facts::default();
+    for question in questions {
+        let answer = match question {
+            Question::Exists(path) => word(beneath.exists(path, &mut names)),
+            Question::MissingChanged => {
+                let gone = |path: &&RepoPath| !beneath.exists(path, &mut names);
+                let paths: Vec<&RepoPath> = ground
+                    .changes
+                    .files()
+                    .iter()
+                    .map(|f| &f.path)
+                    .filter(gone)
+                    .collect();
+                list(paths.into_iter().map(|p| p.as_bytes().to_vec()))
+            }
+            Question::Scripts(dir) => scripts(dir, |path| work_tree(&beneath, &mut names, path)),
+            Question::MakeTargets(dir) => {
+                make_targets(dir, |path| work_tree(&beneath, &mut names, path))
+            }
+            Question::BaseScripts(dir) => scripts(dir, |path| base.read(path)),
+            Question::BaseMakeTargets(dir) => make_targets(dir, |path| base.read(path)),
+            Question::MakefileTargets(path) => {
+                targets_of(work_tree(&beneath, &mut names, path)).unwrap_or(word(false))
+            }
+            Question::BaseMakefileTargets(path) => {
+                targets_of(base.read(path)).unwrap_or(word(false))
+            }
+            Question::Tracked(path) => tracked.remove(path).map_or(UNKNOWN, word),
+        };
+        if tracing::enabled!(tracing::Level::DEBUG) {
+            let question = visible(question.to_word().as_bytes());
+            tracing::debug!(%question, answer = %shown(&answer), "fact");
+        }
+        facts.add(question.clone(), answer);
+    }
+    Ok(facts)
+}
+
+/// An answer for people.
+fn shown(answer: &Answer) -> String {
+    match answer {
+        Answer::Word(Certainty::Yes) => "yes".to_owned(),
+        Answer::Word(Certainty::No) => "no".to_owned(),
+        Answer::Word(Certainty::Unknown) => "unknown".to_owned(),
+        Answer::List(list) => list
+            .iter()
+            .map(|w| visible(w.as_bytes()))
+            .collect::<Vec<_>>()
+            .join(" "),
+    }
+}
+
+const UNKNOWN: Answer = Answer::Word(Certainty::Unknown);
+
+fn word(yes: bool) -> Answer {
+    Answer::Word(if yes { Certainty::Yes } else { Certainty::No })
+}
+
+fn list(items: impl Iterator<Item = Vec<u8>>) -> Answer {
+    let sorted: BTreeSet<Vec<u8>> = items.collect();
+    Answer::List(sorted.into_iter().map(Word::new).collect())
+}
+
+/// What reading a file gives.
+enum Content {
+    Bytes(Vec<u8>),
+    Missing,
+    Unreadable,
+}
+
+fn work_tree(beneath: &Beneath, names: &mut DirectoryNames, path: &RepoPath) -> Content {
+    if !beneath.exists(path, names) {
+        // A broken symlink is no file, but it is nothing that a tool would overlook either.
+        return if beneath.link(path).is_some() {
+            Content::Unreadable
+        } else {
+            Content::Missing
+        };
+    }
+    match beneath.read(path, MAX_MANIFEST) {
+        Ok(bytes) => Content::Bytes(bytes),
+        Err(ReadError::Missing) => Content::Missing,
+        Err(_) => Content::Unreadable,
+    }
+}
+
+/// The base revision, resolved once, when the first question about it is asked.
+struct Base<'a> {
+    ground: &'a Ground<'a>,
+    /// Inside: `None` for a branch without commits.
+    commit: Option<Result<Option<Oid>, ()>>,
+}
+
+impl Base<'_> {
+    fn read(&mut self, path: &RepoPath) -> Content {
+        let Some(git) = self.ground.git else {
+            return Content::Unreadable;
+        };
+        let given = self.ground.base.copied();
+        let commit = self.commit.get_or_insert_with(|| match given {
+            Some(commit) => Ok(Some(commit)),
+            None => git.head().map_err(|_| ()),
+        });
+        match commit {
+            Err(()) => Content::Unreadable,
+            Ok(None) => Content::Missing,
+            Ok(Some(commit)) => match git.file_at(commit, path, MAX_MANIFEST) {
+                Ok(Some(bytes)) => Content::Bytes(bytes),
+                Ok(None) => Content::Missing,
+                Err(_) => Content::Unreadable,
+            },
+        }
+    }
+}
+
+fn scripts(dir: &RepoPath, mut read: impl FnMut(&RepoPath) -> Content) -> Answer {
+    let Ok(path) = dir.join(b"package.json") else {
+        return UNKNOWN;
+    };
+    match read(&path) {
+        Content::Missing => word(false),
+        Content::Unreadable => UNKNOWN,
+        Content::Bytes(bytes) => package::read(&bytes).map_or(UNKNOWN, |m| {
+            list(m.scripts.into_keys().map(String::into_bytes))
+        }),
+    }
+}
+
+fn make_targets(dir: &RepoPath, mut read: impl FnMut(&RepoPath) -> Content) -> Answer {
+    for name in makefile::NAMES {
+        let Ok(path) = dir.join(name.as_bytes()) else {
+            return UNKNOWN;
+        };
+        if let Some(answer) = targets_of(read(&path)) {
+            return answer;
+        }
+    }
+    word(false)
+}
+
+/// The targets of one makefile; `None` when there is none.
+fn targets_of(content: Content) -> Option<Answer> {
+    match content {
+        Content::Missing => None,
+        Content::Unreadable => Some(UNKNOWN),
+        Content::Bytes(bytes) => {
+            Some(makefile::targets(&bytes).map_or(UNKNOWN, |t| list(t.into_iter())))
+        }
+    }
+}
+
+/// All questions about tracked files, with one call.
+fn tracked(questions: &BTreeSet<Question>, git: Option<&Git>) -> BTreeMap<RepoPath, bool> {
+    let asked = |q: &Question| {
+        if let Question::Tracked(path) = q {
+            Some(path.clone())
+        } else {
+            None
+        }
+    };
+    let paths: Vec<RepoPath> = questions.iter().filter_map(asked).collect();
+    let (Some(git), false) = (git, paths.is_empty()) else {
+        return BTreeMap::new();
+    };
+    // Far below what a command line may hold.
+    let answers = paths.chunks(1_000).map(|part| git.tracked_of(part));
+    match answers.collect::<Result<Vec<_>, _>>() {
+        Ok(parts) => paths.into_iter().zip(parts.into_iter().flatten()).collect(),
+        Err(_) => BTreeMap::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::change::{ChangedFile, Status};
+
+    fn path(text: &str) -> RepoPath {
+        RepoPath::parse(text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn answers_without_git() {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, text) in [
+            (
+                "package.json",
+                "{\"scripts\":{\"test\":\"t\",\"lint\":\"l\"}}",
+            ),
+            ("broken/package.json", "{"),
+            ("Makefile", "all:\n"),
+            ("sub/Makefile", "wrong:\n"),
+            ("sub/makefile", "right:\n"),
+            ("inc/Makefile", "include x\n"),
+            ("ci/build.mk", "\u{feff}./lint:\nbuild-%:\n"),
+            ("here.ts", ""),
+        ] {
+            let file = dir.path().join(name);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, text).unwrap();
+        }
+        let changed = |p| ChangedFile {
+            path: path(p),
+            status: Status::Modified,
+        };
+        let changes = ChangeSet::new(vec![changed("here.ts"), changed("gone.ts")]);
+        let ground = Ground {
+            root: dir.path(),
+            git: None,
+            base: None,
+            changes: &changes,
+        };
+        let yes = Answer::Word(Certainty::Yes);
+        let no = Answer::Word(Certainty::No);
+        let words = |list: &[&str]| Answer::List(list.iter().map(|w| Word::from(*w)).collect());
+        let cases = [
+            (Question::Exists(path("package.json")), yes),
+            (Question::Exists(path("Package.json")), no.clone()),
+            (Question::MissingChanged, words(&["gone.ts"])),
+            (Question::Scripts(path(".")), words(&["lint", "test"])),
+            (Question::Scripts(path("broken")), UNKNOWN),
+            (Question::Scripts(path("none")), no.clone()),
+            (Question::MakeTargets(path(".")), words(&["all"])),
+            (Question::MakeTargets(path("sub")), words(&["right"])),
+            (Question::MakeTargets(path("inc")), UNKNOWN),
+            (
+                Question::MakefileTargets(path("ci/build.mk")),
+                words(&["build-%", "lint"]),
+            ),
+            (Question::MakefileTargets(path("inc/Makefile")), UNKNOWN),
+            (Question::MakefileTargets(path("ci/none.mk")), no.clone()),
+            (Question::BaseMakefileTargets(path("ci/build.mk")), UNKNOWN),
+            (Question::MakeTargets(path("broken")), no),
+            (Question::BaseScripts(path(".")), UNKNOWN),
+            (Question::BaseMakeTargets(path(".")), UNKNOWN),
+            (Question::Tracked(path("here.ts")), UNKNOWN),
+        ];
+        let questions = cases.iter().map(|(q, _)| q.clone()).collect();
+        let facts = answer(&questions, &ground).unwrap();
+        for (question, want) in cases {
+            assert_eq!(facts.get(&question), Some(&want), "{question:?}");
+        }
+    }
+}

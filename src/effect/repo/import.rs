@@ -1,0 +1,361 @@
+//! Which files does a contract import, and what do they say?
+//!
+//! Files are read in the order in which a reader meets them: a file, then what it imports, before
+//! its next import. Each is read once, however often it is imported; where and how often its
+//! content stands is decided by `contract::import`.
+
+use crate::base::diagnostic::{Code, Diagnostics};
+use crate::base::origin::GitOrigin;
+use crate::base::path::RepoPath;
+use crate::base::source::{Source as Text, Sources};
+use crate::base::span::SourceId;
+use crate::base::unit::show_size;
+use crate::base::word::visible;
+use crate::contract::draft::{Draft, Import};
+use crate::contract::import::source::{Fault, Source};
+use crate::contract::import::{Caps, File, expand, too_deep, too_many_files};
+use crate::effect::git::error::GitError;
+use crate::effect::git::object::Oid;
+use crate::effect::git::pins::Pins;
+use crate::effect::os::files::beneath::{Beneath, Kind, ReadError};
+use crate::effect::repo::load::{NOT_UTF8, Site, TOO_LARGE};
+use crate::front;
+use std::collections::BTreeMap;
+
+/// An imported file that does not exist.
+pub const MISSING: Code = Code("vplan::load::import_missing");
+/// An imported path that leads out of the repository.
+pub const OUTSIDE: Code = Code("vplan::load::import_outside");
+/// What is imported is a directory, a pipe, a device.
+pub const NO_FILE: Code = Code("vplan::load::import_no_file");
+/// An imported file that the system does not give.
+pub const UNREADABLE: Code = Code("vplan::load::import_unreadable");
+/// `std:NAME@VERSION` that is not shipped.
+pub const UNKNOWN_STD: Code = Code("vplan::load::import_unknown_std");
+/// All codes of this file.
+pub const CODES: [Code; 5] = [MISSING, OUTSIDE, NO_FILE, UNREADABLE, UNKNOWN_STD];
+
+/// Where imported files come from.
+pub(in crate::effect) struct From<'a> {
+    /// The repository.
+    pub(in crate::effect) site: &'a Site,
+    /// The revision that the contract was read from, if not the work tree.
+    pub(in crate::effect) revision: Option<&'a Oid>,
+    /// `--max-file`, in bytes, for each file.
+    pub(in crate::effect) max_file: u64,
+    /// The files of other repositories.
+    pub(in crate::effect) pins: &'a mut dyn Pins,
+}
+
+/// What came of a contract's imports.
+pub(in crate::effect) struct Followed {
+    /// The contract with all of them in it; `None` when that would be too large.
+    pub(in crate::effect) draft: Option<Draft>,
+    /// The files of other repositories, in the order in which they were met.
+    pub(in crate::effect) origins: Vec<GitOrigin>,
+    /// How many errors were about pins.
+    pub(in crate::effect) unpinned: usize,
+}
+
+/// Reads everything that the contract imports, and puts it in its place. What is wrong with a file
+/// is said at its import.
+pub(in crate::effect) fn follow(
+    main: Draft,
+    path: &RepoPath,
+    from: From<'_>,
+    sources: &mut Sources,
+    sink: &mut Diagnostics,
+) -> Followed {
+    let caps = Caps::default();
+    let known = BTreeMap::from([(Source::Local(path.clone()), Ok(0))]);
+    let first = File {
+        draft: main,
+        name: path.to_string(),
+        path: Some(path.clone()),
+        ..File::default()
+    };
+    let mut reader = Reader {
+        from,
+        caps,
+        beneath: None,
+        sources,
+        sink,
+        files: vec![first],
+        known,
+        origins: Vec::new(),
+        unpinned: 0,
+        full: false,
+    };
+    reader.imports_of(0, &Source::Local(path.clone()), 0);
+    let Reader {
+        files,
+        origins,
+        unpinned,
+        ..
+    } = reader;
+    tracing::debug!(
+        files = files.len() - 1,
+        git = origins.len(),
+        "read the imports"
+    );
+    let draft = expand(files, &caps, sources, sink);
+    Followed {
+        draft,
+        origins,
+        unpinned,
+    }
+}
+
+struct Reader<'a, 's> {
+    from: From<'a>,
+    caps: Caps,
+    beneath: Option<Beneath>,
+    sources: &'s mut Sources,
+    sink: &'s mut Diagnostics,
+    files: Vec<File>,
+    /// Which file is which source, or why it is none. A fault is told at every import of it.
+    known: BTreeMap<Source, Result<usize, (Fault, bool)>>,
+    origins: Vec<GitOrigin>,
+    unpinned: usize,
+    /// Whether the cap on files was reached, and told.
+    full: bool,
+}
+
+impl Reader<'_, '_> {
+    /// Follows the imports of a file. Recursion is bounded by the cap on depth.
+    fn imports_of(&mut self, file: usize, source: &Source, depth: usize) {
+        let imports: Vec<Import> = self
+            .files
+            .get(file)
+            .map(|f| f.draft.imports.clone())
+            .unwrap_or_default();
+        for import in &imports {
+            let target = self.target(import, source, depth);
+            if let Some(file) = self.files.get_mut(file) {
+                file.imports.push(target);
+            }
+        }
+    }
+
+    /// The file that an import names, read now if it was not before.
+    fn target(&mut self, import: &Import, importer: &Source, depth: usize) -> Option<usize> {
+        let place = import.source.place;
+        let source = match Source::parse(&import.source.value, importer) {
+            Ok(source) => source,
+            Err(fault) => {
+                self.sink.push(fault.at(place));
+                return None;
+            }
+        };
+        if let Some(known) = self.known.get(&source) {
+            return match known {
+                Ok(index) => Some(*index),
+                Err((fault, pin)) => {
+                    self.unpinned += usize::from(*pin);
+                    self.sink.push(fault.at(place));
+                    None
+                }
+            };
+        }
+        if depth >= self.caps.depth {
+            self.sink.push(too_deep(self.caps.depth).at(place));
+            return None;
+        }
+        if self.files.len() > self.caps.files {
+            if !std::mem::replace(&mut self.full, true) {
+                self.sink.push(too_many_files(self.caps.files).at(place));
+            }
+            return None;
+        }
+        let text = match self.text(&source) {
+            Ok(text) => text,
+            Err((fault, pin)) => {
+                self.unpinned += usize::from(pin);
+                self.sink.push(fault.at(place));
+                self.known.insert(source, Err((fault, pin)));
+                return None;
+            }
+        };
+        let name = source.to_string();
+        let id: SourceId = self.sources.add(Text::new(name.clone(), &text));
+        // What was read is as large as it may be.
+        let draft = front::lower_within(self.sources, id, usize::MAX, self.sink);
+        let path = if let Source::Local(path) = &source {
+            Some(path.clone())
+        } else {
+            None
+        };
+        let index = self.files.len();
+        self.files.push(File {
+            draft,
+            name,
+            path,
+            source: id,
+            bytes: text.len(),
+            imports: Vec::new(),
+        });
+        self.known.insert(source.clone(), Ok(index));
+        self.imports_of(index, &source, depth + 1);
+        Some(index)
+    }
+
+    /// The text of a file, or why there is none, and whether that is for the lock to mend.
+    fn text(&mut self, source: &Source) -> Result<String, (Fault, bool)> {
+        let shown = visible(source.to_string().as_bytes());
+        let bytes = match source {
+            Source::Local(path) => self.local(path).map_err(|f| (f, false))?,
+            Source::Std { name, version } => {
+                let shipped = front::std::find(name, *version)
+                    .ok_or_else(|| (unknown_std(name, &shown), false))?;
+                return Ok(shipped.text.to_owned());
+            }
+            Source::Git(origin) => {
+                self.origins.push(origin.clone());
+                let pinned = self.from.pins.read(origin);
+                let bytes = pinned.map_err(|e| {
+                    (
+                        Fault {
+                            help: e.help,
+                            ..Fault::new(e.code, e.message, "imported here")
+                        },
+                        true,
+                    )
+                })?;
+                if bytes.len() as u64 > self.from.max_file {
+                    return Err((too_large(&shown, self.from.max_file), false));
+                }
+                bytes
+            }
+        };
+        String::from_utf8(bytes).map_err(|e| {
+            let at = e.utf8_error().valid_up_to();
+            let byte = e.as_bytes().get(at).copied().unwrap_or(0);
+            let message = format!("`{shown}` is not UTF-8: byte 0x{byte:02x} at offset {at}");
+            (
+                Fault::new(NOT_UTF8, message, "imported here").help("save the file as UTF-8"),
+                false,
+            )
+        })
+    }
+
+    fn local(&mut self, path: &RepoPath) -> Result<Vec<u8>, Fault> {
+        let max = self.from.max_file;
+        if let Some(commit) = self.from.revision {
+            let git = self
+                .from
+                .site
+                .git
+                .as_ref()
+                .map_err(|e| unreadable(path, &e.to_string()))?;
+            return match git.file_at(commit, path, max) {
+                Ok(Some(bytes)) => Ok(bytes),
+                Ok(None) => {
+                    let message = format!("the revision `{}` has no file `{path}`", commit.short());
+                    Err(Fault::new(MISSING, message, "imported here"))
+                }
+                Err(GitError::TooLarge { .. }) => Err(too_large(&path.to_string(), max)),
+                Err(e) => Err(unreadable(path, &e.to_string())),
+            };
+        }
+        if self.beneath.is_none() {
+            self.beneath = Some(
+                Beneath::open(&self.from.site.root)
+                    .map_err(|e| unreadable(path, &e.to_string()))?,
+            );
+        }
+        let Some(beneath) = &self.beneath else {
+            return Err(unreadable(path, "the root cannot be opened"));
+        };
+        beneath.read(path, max).map_err(|e| match e {
+            ReadError::Missing => missing(beneath, path),
+            ReadError::Outside => {
+                let message = format!("`{path}` leads out of the repository");
+                Fault::new(OUTSIDE, message, "a symlink on the way")
+                    .help("copy the file into the repository, or import it with `git+URL?rev=OBJECTID#path`")
+            }
+            ReadError::NotRegular => {
+                let directory = beneath.inspect(path).target.is_ok_and(|t| t.kind == Kind::Dir);
+                let what = if directory { "a directory" } else { "a pipe, a socket or a device" };
+                let fault = Fault::new(NO_FILE, format!("`{path}` is {what}"), "imported here");
+                if directory {
+                    fault.help("name the contract in it")
+                } else {
+                    fault.help("a contract is a regular file")
+                }
+            }
+            ReadError::TooLarge(_) => too_large(&path.to_string(), max),
+            ReadError::System(message) => unreadable(path, &message),
+        })
+    }
+}
+
+fn unreadable(path: &RepoPath, message: &str) -> Fault {
+    Fault::new(
+        UNREADABLE,
+        format!("`{path}` cannot be read: {message}"),
+        "imported here",
+    )
+}
+
+fn too_large(shown: &str, max: u64) -> Fault {
+    Fault::new(
+        TOO_LARGE,
+        format!("`{shown}` is larger than {}", show_size(max)),
+        "imported here",
+    )
+    .help("split it, or raise the limit with `--max-file`")
+}
+
+fn missing(beneath: &Beneath, path: &RepoPath) -> Fault {
+    if beneath.link(path).is_some() {
+        return Fault::new(
+            MISSING,
+            format!("`{path}` is a symlink to nothing"),
+            "imported here",
+        );
+    }
+    let fault = Fault::new(
+        MISSING,
+        format!("there is no file `{path}`"),
+        "imported here",
+    );
+    let slash = path.as_bytes().iter().rposition(|b| *b == b'/');
+    let dir = slash
+        .and_then(|at| RepoPath::from_exact(path.as_bytes().get(..at)?))
+        .unwrap_or_else(RepoPath::root);
+    // Only a readable name helps, and only one that may be a contract.
+    let names: Vec<String> = beneath
+        .names(&dir)
+        .into_iter()
+        .filter_map(|n| String::from_utf8(n).ok())
+        .collect();
+    let wanted = String::from_utf8_lossy(path.name()).into_owned();
+    let contracts = names
+        .iter()
+        .map(String::as_str)
+        .filter(|n| n.ends_with(".vplan") || n.ends_with(".json"));
+    match crate::base::nearest::nearest(&wanted, contracts) {
+        Some(near) => fault.help(format!("did you mean `{}`?", visible(near.as_bytes()))),
+        None => fault.help("the path is relative to the importing file"),
+    }
+}
+
+fn unknown_std(name: &str, shown: &str) -> Fault {
+    let fault = Fault::new(
+        UNKNOWN_STD,
+        format!("`{shown}` is not shipped with this version of vplan"),
+        "imported here",
+    );
+    if let Some(newest) = front::std::newest(name) {
+        let version = newest.version;
+        return fault.help(format!(
+            "the newest is `std:{name}@{version}`; a newer vplan may have more"
+        ));
+    }
+    match crate::base::nearest::nearest(name, front::std::SHIPPED.iter().map(|s| s.name)) {
+        Some(near) => fault.help(format!(
+            "did you mean `std:{near}`? `vplan std` lists what there is"
+        )),
+        None => fault.help("`vplan std` lists what there is"),
+    }
+}

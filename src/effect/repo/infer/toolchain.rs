@@ -1,0 +1,364 @@
+//! What do Cargo, Python, Go, make and tools for prose declare, and does the std contract fit it?
+
+use super::propose::{Part, Proposed, Proposer, glob, shown};
+use super::{is_table_of, names_plainly};
+use crate::base::path::RepoPath;
+use crate::check::Kind;
+use crate::effect::repo::facts::makefile;
+
+/// Where Python keeps the programs of a project.
+const VENV: &[&str] = &[".venv/bin", "venv/bin"];
+
+/// The files by which std:docs knows that a tool is wanted.
+const PROSE_TOOLS: [&str; 16] = [
+    ".markdownlint.json",
+    ".markdownlint.jsonc",
+    ".markdownlint.yaml",
+    ".markdownlint.yml",
+    ".markdownlintrc",
+    ".markdownlint-cli2.jsonc",
+    ".markdownlint-cli2.yaml",
+    ".vale.ini",
+    ".codespellrc",
+    "typos.toml",
+    "_typos.toml",
+    ".typos.toml",
+    "cspell.json",
+    "mkdocs.yml",
+    "book.toml",
+    "docs/conf.py",
+];
+
+impl Proposer {
+    pub(super) fn cargo(&mut self, dir: &RepoPath) {
+        const FILE: &str = "Cargo.toml";
+        if !self.has(dir, FILE) {
+            return;
+        }
+        let file = shown(dir, FILE);
+        if self.has_checked_in(dir, "Cargo.lock") {
+            let why = format!(
+                "`{file}` makes it a Cargo package or workspace, and its Cargo.lock is checked in"
+            );
+            self.import("std:rust@2", "rust", dir, why);
+            return;
+        }
+        let why = format!(
+            "`{file}` has no Cargo.lock beside it that is checked in, which std:rust@2 builds with (--locked)"
+        );
+        let mut checks = Vec::new();
+        for (name, kind, command, what) in [
+            (
+                "fmt",
+                Kind::Lint,
+                "cargo fmt --all --check",
+                "rustfmt comes with Rust",
+            ),
+            (
+                "check",
+                Kind::Compile,
+                "cargo check --workspace --all-targets",
+                "what is a Cargo package compiles",
+            ),
+            (
+                "test",
+                Kind::Test,
+                "cargo test --workspace",
+                "what is a Cargo package can be tested",
+            ),
+        ] {
+            let id = self.id(dir, "rust", name);
+            checks.push(Proposed::new(
+                id,
+                kind,
+                command,
+                dir,
+                format!("`{file}`: {what}"),
+            ));
+        }
+        // Where no source is tracked yet a glob would select nothing.
+        let mut when = vec![glob(dir, "**/Cargo.toml")];
+        when.splice(
+            ..0,
+            self.has_ending(dir, ".rs").then(|| glob(dir, "**/*.rs")),
+        );
+        self.checks(Some(why), when, checks);
+    }
+
+    pub(super) fn python(&mut self, dir: &RepoPath) {
+        const FILE: &str = "pyproject.toml";
+        if ![FILE, "setup.py", "setup.cfg", "pytest.ini"]
+            .iter()
+            .any(|file| self.has(dir, file))
+        {
+            return;
+        }
+        let project = self.text(dir, FILE);
+        let configures = |tool: &str| project.lines().any(|line| is_table_of(line, tool));
+        let named =
+            |s: &Self, files: &[&'static str]| files.iter().copied().find(|file| s.has(dir, file));
+        let section = |text: &str, name: &str| text.lines().any(|line| line.trim() == name);
+        let requires = ["\"pytest", "'pytest"]
+            .iter()
+            .any(|word| project.contains(word));
+        let pytest = if configures("pytest") || requires {
+            Some(FILE)
+        } else if section(&self.text(dir, "setup.cfg"), "[tool:pytest]") {
+            Some("setup.cfg")
+        } else if section(&self.text(dir, "tox.ini"), "[pytest]") {
+            Some("tox.ini")
+        } else {
+            named(
+                self,
+                &[
+                    "pytest.ini",
+                    ".pytest.ini",
+                    "conftest.py",
+                    "tests/conftest.py",
+                ],
+            )
+        };
+        if let Some(file) = pytest {
+            self.import(
+                "std:python@2",
+                "python",
+                dir,
+                format!("`{}` says that pytest is in use", shown(dir, file)),
+            );
+        }
+        // A file of its own is seen by the std contract, a table of pyproject.toml is not.
+        let seen = |file: Option<&'static str>| file.filter(|_| pytest.is_none());
+        let table = |tool: &str| configures(tool).then_some(FILE);
+        let ruff_file = named(self, &["ruff.toml", ".ruff.toml"]);
+        let mypy_file = named(self, &["mypy.ini", ".mypy.ini"]);
+        let ruff = if ruff_file.is_some() {
+            seen(ruff_file)
+        } else {
+            table("ruff")
+        };
+        let mypy = if mypy_file.is_some() {
+            seen(mypy_file)
+        } else {
+            table("mypy")
+        };
+        let format = project
+            .lines()
+            .any(|line| line.trim() == "[tool.ruff.format]")
+            .then_some(FILE);
+        let changed = if self.has_ending(dir, ".py") {
+            " --force-exclude {changed}"
+        } else {
+            ""
+        };
+        let mut checks = Vec::new();
+        for (name, kind, command, tool, file) in [
+            (
+                "ruff",
+                Kind::Lint,
+                format!("ruff check{changed}"),
+                "ruff",
+                ruff,
+            ),
+            (
+                "ruff-format",
+                Kind::Lint,
+                format!("ruff format --check{changed}"),
+                "ruff's layout",
+                format,
+            ),
+            ("mypy", Kind::Compile, "mypy .".to_owned(), "mypy", mypy),
+        ] {
+            let Some(file) = file else { continue };
+            let id = self.id(dir, "python", name);
+            let why = format!("`{}` configures {tool}", shown(dir, file));
+            let cache = if name == "mypy" {
+                "**/.mypy_cache/**"
+            } else {
+                "**/.ruff_cache/**"
+            };
+            let produces = vec![glob(dir, cache)];
+            checks.push(Proposed {
+                tool_path: VENV,
+                produces,
+                ..Proposed::new(id, kind, &command, dir, why)
+            });
+        }
+        let when = if changed.is_empty() {
+            Vec::new()
+        } else {
+            vec![glob(dir, "**/*.py")]
+        };
+        self.checks(None, when, checks);
+    }
+
+    pub(super) fn go(&mut self, dir: &RepoPath) {
+        const FILE: &str = "go.mod";
+        if self.has(dir, FILE) {
+            self.import(
+                "std:go@1",
+                "go",
+                dir,
+                format!("`{}` makes it a Go module", shown(dir, FILE)),
+            );
+        }
+    }
+
+    /// The makefile of the root: those below are mostly called by it.
+    pub(super) fn make(&mut self) {
+        let root = RepoPath::root();
+        let Some(file) = makefile::NAMES
+            .into_iter()
+            .find(|name| self.has(&root, name))
+        else {
+            return;
+        };
+        let Some(bytes) = self.read(&root, file) else {
+            return;
+        };
+        let targets = makefile::targets(&bytes);
+        // A makefile that only make understands may still name these plainly.
+        let has = |target: &str| {
+            targets.as_ref().map_or_else(
+                || names_plainly(&bytes, target),
+                |t| t.contains(target.as_bytes()),
+            )
+        };
+        let asked = ["lint", "all", "check", "test"];
+        if asked.into_iter().all(has) {
+            let why = format!("`{file}` has the targets `lint`, `all`, `check` and `test`");
+            self.import("std:make@1", "make", &root, why);
+            return;
+        }
+        let other = self.out.parts.is_empty();
+        let mut checks = Vec::new();
+        for (target, kind) in [
+            ("lint", Kind::Lint),
+            ("check", Kind::Test),
+            ("test", Kind::Test),
+        ] {
+            if has(target) {
+                let id = self.unique(&[target.to_owned(), format!("make-{target}")]);
+                let perhaps = if other {
+                    ""
+                } else {
+                    "; superfluous if it only runs what is above"
+                };
+                let why = format!("`{file}` has the target `{target}`{perhaps}");
+                checks.push(Proposed::new(
+                    id,
+                    kind,
+                    &format!("make {target}"),
+                    &root,
+                    why,
+                ));
+            }
+        }
+        self.checks(None, Vec::new(), checks);
+    }
+
+    pub(super) fn docs(&mut self) {
+        let root = RepoPath::root();
+        let configured = PROSE_TOOLS.into_iter().find(|file| self.has(&root, file));
+        if let Some(file) = configured
+            && (self.has_ending(&root, ".md") || self.has_ending(&root, ".rst"))
+        {
+            self.import(
+                "std:docs@1",
+                "docs",
+                &root,
+                format!("`{file}` configures a tool for prose"),
+            );
+        }
+    }
+
+    /// The name of a check: its own at the root, behind the name of its package elsewhere.
+    pub(super) fn id(&mut self, dir: &RepoPath, kind: &str, name: &str) -> String {
+        if dir.is_root() {
+            return self.unique(&[name.to_owned(), format!("{kind}-{name}")]);
+        }
+        let prefix = self.prefix(dir);
+        self.unique(&[
+            format!("{prefix}-{name}"),
+            format!("{prefix}-{kind}-{name}"),
+        ])
+    }
+
+    pub(super) fn checks(&mut self, why: Option<String>, when: Vec<String>, checks: Vec<Proposed>) {
+        if !checks.is_empty() {
+            self.out.parts.push(Part::Checks { why, when, checks });
+        }
+    }
+
+    fn text(&mut self, dir: &RepoPath, file: &str) -> String {
+        self.read(dir, file)
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .unwrap_or_default()
+    }
+}
+
+/// What the workspace of a Cargo.toml excludes; `None` when it has no workspace. Read line by line:
+/// enough for what people write, and a member that is taken for a package is only verified twice.
+pub(super) fn workspace_excludes(manifest: &str) -> Option<Vec<String>> {
+    let header = |line: &str| {
+        line.trim()
+            .strip_prefix('[')
+            .and_then(|l| l.split(']').next())
+            .map(|n| n.trim().to_owned())
+    };
+    let mut inside = false;
+    let mut excludes: Option<String> = None;
+    let mut found = false;
+    let mut open = false;
+    for line in manifest.lines() {
+        let line = line.split(" #").next().unwrap_or(line);
+        if open {
+            excludes.get_or_insert_default().push_str(line);
+            open = !line.contains(']');
+        } else if line.trim_start().starts_with('[') {
+            let name = header(line).unwrap_or_default();
+            inside = name == "workspace";
+            found |= inside || name.starts_with("workspace.");
+        } else if inside
+            && let Some(rest) = line.trim_start().strip_prefix("exclude")
+            && let Some(rest) = rest.trim_start().strip_prefix('=')
+        {
+            excludes.get_or_insert_default().push_str(rest);
+            open = !rest.contains(']');
+        }
+    }
+    let text = excludes.unwrap_or_default();
+    // What stands between quotes: every other part.
+    let quoted = text
+        .split(['"', '\''])
+        .skip(1)
+        .step_by(2)
+        .map(str::to_owned);
+    found.then(|| quoted.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workspaces() {
+        for (text, want) in [
+            ("[package]\nname = \"a\"\n", None),
+            ("[workspace]\nmembers = [\"a\"]\n", Some(vec![])),
+            ("[workspace.package]\nedition = \"2024\"\n", Some(vec![])),
+            ("[package]\nexclude = [\"x\"]\n[workspace]\n", Some(vec![])),
+            (
+                "[workspace]\nexclude = [\"fuzz\", 'b'] # c\n",
+                Some(vec!["fuzz", "b"]),
+            ),
+            (
+                "[workspace]\nexclude = [\n  \"fuzz\",\n  \"b\",\n]\n[package]\n",
+                Some(vec!["fuzz", "b"]),
+            ),
+        ] {
+            let want: Option<Vec<String>> =
+                want.map(|w: Vec<&str>| w.iter().map(|s| (*s).to_owned()).collect());
+            assert_eq!(workspace_excludes(text), want, "{text}");
+        }
+    }
+}

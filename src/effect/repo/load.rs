@@ -1,0 +1,510 @@
+//! Where is the contract, and what does it say?
+
+use crate::base::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
+use crate::base::origin::GitOrigin;
+use crate::base::path::{PathError, RepoPath};
+use crate::base::source::{Source, Sources};
+use crate::base::span::{Place, SourceId, Span};
+use crate::base::unit::show_size;
+use crate::base::word::visible;
+use crate::contract::Contract;
+use crate::contract::draft::Draft;
+use crate::contract::validate::validate;
+use crate::effect::git::error::GitError;
+use crate::effect::git::object::Oid;
+use crate::effect::git::pins::Pins;
+use crate::effect::git::repository::{self, Found};
+use crate::effect::git::{Git, Lookup};
+use crate::effect::os::files::beneath::{Beneath, ReadError, shown};
+use crate::effect::repo::changes;
+use crate::effect::repo::import;
+use crate::front;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// Where a contract is, unless `--contract` says otherwise.
+pub const DEFAULT_CONTRACT: &str = "contracts/verify.vplan";
+
+/// The contract is not UTF-8.
+pub const NOT_UTF8: Code = Code("vplan::load::not_utf8");
+/// The contract is larger than `--max-file` allows.
+pub const TOO_LARGE: Code = Code("vplan::load::too_large");
+/// All codes of this file.
+pub const CODES: [Code; 2] = [NOT_UTF8, TOO_LARGE];
+
+/// Where vplan works.
+#[derive(Debug)]
+pub struct Site {
+    /// The repository's root: git's, or without git the nearest directory with a contract, or the
+    /// one vplan started in.
+    pub root: PathBuf,
+    /// Git, or why there is none. Only some requests need it.
+    pub git: Result<Git, GitError>,
+}
+
+/// What was read.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The file, from the root.
+    pub path: RepoPath,
+    /// The revision that it was read from, if not the work tree.
+    pub revision: Option<Oid>,
+    /// The contract; `None` when it is invalid, and then `diagnostics` has errors.
+    pub contract: Option<Contract>,
+    /// All files that were read, for the messages.
+    pub sources: Sources,
+    /// Errors and warnings.
+    pub diagnostics: Diagnostics,
+    /// The files of other repositories that were met, in the order in which they were met: what a
+    /// lock must pin.
+    pub origins: Vec<GitOrigin>,
+    /// Whether nothing is wrong but that pinned files are not to be had.
+    pub drift: bool,
+}
+
+/// Why there is no contract to speak of. An invalid one is none of these.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LoadError {
+    /// The directory to work in is none.
+    #[error("`{path}` is no directory that can be entered: {message}")]
+    Directory {
+        /// The directory.
+        path: String,
+        /// The system's message.
+        message: String,
+    },
+    /// No such file. In mode `fallback`, and with explicit commands, that is no error.
+    #[error("there is no contract at `{0}`")]
+    Missing(RepoPath),
+    /// The base revision has the contract, the work tree does not. An error in every mode.
+    #[error("`{path}` is missing, but `{revision}` has it: deleting the contract is no way out")]
+    Deleted {
+        /// The file.
+        path: RepoPath,
+        /// The base revision, shortened.
+        revision: String,
+    },
+    /// The revision of `--contract-from` has no such file.
+    #[error("`{}` has no contract at `{path}`", visible(.revision.as_bytes()))]
+    MissingIn {
+        /// The file.
+        path: RepoPath,
+        /// The revision as it was asked for.
+        revision: String,
+    },
+    /// It is there and cannot be read.
+    #[error("`{path}` cannot be read: {message}")]
+    Unreadable {
+        /// The file.
+        path: RepoPath,
+        /// Why.
+        message: String,
+    },
+    /// `--contract` names a file that is none of the repository's.
+    #[error("the contract `{0}` is not inside the repository")]
+    Outside(String),
+    /// Git cannot say.
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+impl LoadError {
+    /// A stable name for it.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            LoadError::Directory { .. } => "vplan::load::directory",
+            LoadError::Missing(_) => "vplan::load::missing",
+            LoadError::Deleted { .. } => "vplan::load::deleted",
+            LoadError::MissingIn { .. } => "vplan::load::missing_in_revision",
+            LoadError::Unreadable { .. } => "vplan::load::unreadable",
+            LoadError::Outside(_) => "vplan::load::outside",
+            LoadError::Git(e) => e.code(),
+        }
+    }
+
+    /// The way out, where there is one.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        Some(match self {
+            LoadError::Missing(_) => {
+                "`vplan init` writes one; `--mode fallback` infers checks from what the repository declares".to_owned()
+            }
+            LoadError::Deleted { path, revision } => {
+                format!("bring it back with `git checkout {revision} -- '{path}'`, or read it with `--contract-from`")
+            }
+            LoadError::MissingIn { .. } => "name a revision that has it, or leave out `--contract-from`".to_owned(),
+            LoadError::Outside(_) => "`--contract` is relative to the root of the repository".to_owned(),
+            LoadError::Git(e) => return e.help(),
+            LoadError::Directory { .. } | LoadError::Unreadable { .. } => return None,
+        })
+    }
+}
+
+/// Makes a directory the working directory, so that every path on the command line is relative to
+/// it.
+///
+/// # Errors
+/// It cannot be entered.
+pub fn enter(dir: &Path) -> Result<(), LoadError> {
+    std::env::set_current_dir(dir).map_err(|e| LoadError::Directory {
+        path: shown(dir),
+        message: e.to_string(),
+    })
+}
+
+/// Finds the root around a directory. `contract` is what `--contract` says: without git it is what
+/// makes a root.
+///
+/// # Errors
+/// The directory cannot be entered.
+pub fn locate(
+    start: &Path,
+    contract: Option<&Path>,
+    lookup: Lookup<'_>,
+) -> Result<Site, LoadError> {
+    let message = |e: std::io::Error| LoadError::Directory {
+        path: shown(start),
+        message: e.to_string(),
+    };
+    let start = start.canonicalize().map_err(message)?;
+    if !start.is_dir() {
+        return Err(message(std::io::ErrorKind::NotADirectory.into()));
+    }
+    if let Found::WorkTree(layout) = repository::discover(&start) {
+        return Ok(Site {
+            root: layout.root.clone(),
+            git: Ok(Git::at(layout, lookup)),
+        });
+    }
+    let wanted = contract.unwrap_or(Path::new(DEFAULT_CONTRACT));
+    let holds = |dir: &&Path| wanted.is_relative() && dir.join(wanted).is_file();
+    let root = start.ancestors().find(holds).unwrap_or(&start).to_owned();
+    Ok(Site {
+        git: Git::open(&start, lookup),
+        root,
+    })
+}
+
+/// Which contract is read, and from where.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// `--contract`, relative to the root; without it [`DEFAULT_CONTRACT`].
+    pub contract: Option<&'a Path>,
+    /// `--contract-from`
+    pub revision: Option<&'a str>,
+    /// The base revision of the request (`Gathered::base`); without it HEAD.
+    pub base: Option<&'a Oid>,
+    /// `--max-file`, in bytes.
+    pub max_file: u64,
+}
+
+/// Reads, lowers and validates the contract with all that it imports; `pins` gives the files of
+/// other repositories.
+///
+/// # Errors
+/// There is none, or it cannot be read. An invalid one is an `Ok` without a contract.
+pub fn load(site: &Site, wanted: &Wanted<'_>, pins: &mut dyn Pins) -> Result<Loaded, LoadError> {
+    let path = contract_path(site, wanted.contract)?;
+    let root = visible(site.root.as_os_str().as_bytes());
+    tracing::debug!(%root, git = site.git.is_ok(), %path, revision = wanted.revision, "reading the contract");
+    let mut sources = Sources::default();
+    let mut diagnostics = Diagnostics::default();
+    let (text, revision) = match wanted.revision {
+        Some(revision) => {
+            let (text, commit) = read_revision(site, &path, revision, wanted.max_file)?;
+            (text, Some(commit))
+        }
+        None => (read_work_tree(site, &path, wanted)?, None),
+    };
+    let Some(text) = text else {
+        sources.add(Source::new(path.to_string(), ""));
+        let message = format!("`{path}` is larger than {}", show_size(wanted.max_file));
+        let help = "split it, or raise the limit with `--max-file`";
+        diagnostics.push(Diagnostic::error(TOO_LARGE, message).help(help));
+        let (origins, drift) = (Vec::new(), false);
+        return Ok(Loaded {
+            path,
+            revision,
+            contract: None,
+            sources,
+            diagnostics,
+            origins,
+            drift,
+        });
+    };
+    let (mut origins, mut drift) = (Vec::new(), false);
+    let mut contract = None;
+    if let Some(draft) = understand(&path, &text, &mut sources, &mut diagnostics) {
+        let (mut read, mut unpinned) = (Some(draft), 0);
+        if let Some(main) = read.take_if(|d| !d.imports.is_empty()) {
+            let from = import::From {
+                site,
+                revision: revision.as_ref(),
+                max_file: wanted.max_file,
+                pins,
+            };
+            let found = import::follow(main, &path, from, &mut sources, &mut diagnostics);
+            (read, origins, unpinned) = (found.draft, found.origins, found.unpinned);
+        }
+        contract = read.and_then(|draft| validate(&draft, &sources, &mut diagnostics));
+        contract = contract.filter(|_| !diagnostics.has_errors());
+        let errors = diagnostics
+            .iter()
+            .filter(|d| d.severity == Severity::Error)
+            .count();
+        drift = unpinned > 0 && errors == unpinned;
+    }
+    match &contract {
+        Some(contract) => tracing::debug!(
+            bytes = text.len(),
+            checks = contract.checks.len(),
+            conditions = contract.conditions.len(),
+            digest = %contract.digest,
+            "the contract is valid"
+        ),
+        None => tracing::debug!(bytes = text.len(), "the contract is invalid"),
+    }
+    Ok(Loaded {
+        path,
+        revision,
+        contract,
+        sources,
+        diagnostics,
+        origins,
+        drift,
+    })
+}
+
+fn understand(
+    path: &RepoPath,
+    bytes: &[u8],
+    sources: &mut Sources,
+    sink: &mut Diagnostics,
+) -> Option<Draft> {
+    let id = decode(path, bytes, sources, sink)?;
+    // What was read is as large as it may be.
+    Some(front::lower_within(sources, id, usize::MAX, sink))
+}
+
+/// Keeps a file as text. `None`, and a message, when it is none.
+pub(in crate::effect) fn decode(
+    path: &RepoPath,
+    bytes: &[u8],
+    sources: &mut Sources,
+    sink: &mut Diagnostics,
+) -> Option<SourceId> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Some(sources.add(Source::new(path.to_string(), text))),
+        Err(e) => {
+            let at = e.valid_up_to();
+            // The place is counted in the text as it is kept, without its byte-order mark and
+            // carriage returns.
+            let before = bytes
+                .get(..at)
+                .map(String::from_utf8_lossy)
+                .unwrap_or_default();
+            let start = Source::new("", &before).text().len();
+            let id = sources.add(Source::new(
+                path.to_string(),
+                &String::from_utf8_lossy(bytes),
+            ));
+            let byte = bytes.get(at).copied().unwrap_or(0);
+            let message = format!("`{path}` is not UTF-8: byte 0x{byte:02x} at offset {at}");
+            let place = Place::new(id, Span::new(start, start + '\u{fffd}'.len_utf8()));
+            let diagnostic = Diagnostic::error(NOT_UTF8, message)
+                .label(place, "no character begins with this byte");
+            sink.push(diagnostic.help("save the file as UTF-8"));
+            None
+        }
+    }
+}
+
+/// The path of the contract below the root.
+///
+/// # Errors
+/// A path that is none of the repository's.
+pub fn contract_path(site: &Site, contract: Option<&Path>) -> Result<RepoPath, LoadError> {
+    let given = contract.unwrap_or(Path::new(DEFAULT_CONTRACT));
+    let outside = || LoadError::Outside(shown(given));
+    // An absolute path is welcome when it lies inside.
+    let relative = if given.is_absolute() {
+        let parent = given
+            .parent()
+            .and_then(|p| p.canonicalize().ok())
+            .ok_or_else(outside)?;
+        let real = parent.join(given.file_name().ok_or_else(outside)?);
+        real.strip_prefix(&site.root)
+            .map_err(|_| outside())?
+            .to_owned()
+    } else {
+        given.to_owned()
+    };
+    RepoPath::parse(relative.as_os_str().as_bytes()).map_err(|e| match e {
+        PathError::Empty | PathError::Absolute | PathError::Outside | PathError::Nul => outside(),
+    })
+}
+
+/// The bytes; inside: `None` when there are too many.
+fn read_work_tree(
+    site: &Site,
+    path: &RepoPath,
+    wanted: &Wanted<'_>,
+) -> Result<Option<Vec<u8>>, LoadError> {
+    let unreadable = |message: String| LoadError::Unreadable {
+        path: path.clone(),
+        message,
+    };
+    let beneath = Beneath::open(&site.root).map_err(|e| unreadable(e.to_string()))?;
+    match beneath.read(path, wanted.max_file) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(ReadError::TooLarge(_)) => Ok(None),
+        // A symlink to nothing is a contract that was there once, not a repository without one.
+        Err(ReadError::Missing) if beneath.link(path).is_some() => {
+            Err(unreadable("it is a symlink to nothing".to_owned()))
+        }
+        Err(ReadError::Missing) => Err(missing(site, path, wanted)),
+        Err(e) => Err(unreadable(e.to_string())),
+    }
+}
+
+/// Which kind of missing it is: nobody ever wrote one, or this very change deleted it.
+fn missing(site: &Site, path: &RepoPath, wanted: &Wanted<'_>) -> LoadError {
+    let Some(git) = site.git.as_ref().ok().filter(|git| git.available().is_ok()) else {
+        return LoadError::Missing(path.clone());
+    };
+    let base = match wanted.base {
+        Some(base) => Ok(Some(*base)),
+        None => git.head(),
+    };
+    let had = base.and_then(|base| match base {
+        Some(commit) => Ok(git.file_at(&commit, path, u64::MAX)?.map(|_| commit)),
+        None => Ok(None),
+    });
+    match had {
+        Ok(None) => LoadError::Missing(path.clone()),
+        Ok(Some(commit)) => LoadError::Deleted {
+            path: path.clone(),
+            revision: commit.short(),
+        },
+        // Without an answer nobody can say that there never was one.
+        Err(e) => LoadError::Git(e),
+    }
+}
+
+type Read = (Option<Vec<u8>>, Oid);
+
+fn read_revision(
+    site: &Site,
+    path: &RepoPath,
+    revision: &str,
+    cap: u64,
+) -> Result<Read, LoadError> {
+    let git = site.git.as_ref().map_err(GitError::clone)?;
+    let commit = changes::resolve(git, revision)?;
+    match git.file_at(&commit, path, cap) {
+        Ok(Some(bytes)) => Ok((Some(bytes), commit)),
+        Ok(None) => Err(LoadError::MissingIn {
+            path: path.clone(),
+            revision: revision.to_owned(),
+        }),
+        Err(GitError::TooLarge { .. }) => Ok((None, commit)),
+        Err(e) => Err(e.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::effect::git::pins::NothingPinned;
+
+    fn nothing(_: &str) -> Option<std::ffi::OsString> {
+        None
+    }
+
+    fn wanted() -> Wanted<'static> {
+        Wanted {
+            contract: None,
+            revision: None,
+            base: None,
+            max_file: 100,
+        }
+    }
+
+    fn site_with(content: Option<&[u8]>) -> (tempfile::TempDir, Site) {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("contracts/deep")).unwrap();
+        if let Some(content) = content {
+            std::fs::write(dir.path().join(DEFAULT_CONTRACT), content).unwrap();
+        }
+        let site = locate(&dir.path().join("contracts/deep"), None, &nothing).unwrap();
+        (dir, site)
+    }
+
+    #[test]
+    fn the_root_is_where_the_contract_is() {
+        let (dir, site) = site_with(Some(b"vplan 1\n"));
+        assert_eq!(site.root, dir.path().canonicalize().unwrap());
+        assert!(matches!(site.git, Err(GitError::NotARepository(_))));
+        let (dir, site) = site_with(None);
+        assert_eq!(
+            site.root,
+            dir.path().join("contracts/deep").canonicalize().unwrap()
+        );
+        assert!(matches!(
+            load(&site, &wanted(), &mut NothingPinned),
+            Err(LoadError::Missing(_))
+        ));
+        assert!(matches!(
+            locate(&dir.path().join("none"), None, &nothing),
+            Err(LoadError::Directory { .. })
+        ));
+    }
+
+    #[test]
+    fn bytes_that_are_no_text() {
+        let (_dir, site) = site_with(Some(b"\xef\xbb\xbfvplan 1\r\n# \xff\n"));
+        let loaded = load(&site, &wanted(), &mut NothingPinned).unwrap();
+        assert!(loaded.contract.is_none());
+        let found = loaded.diagnostics.sorted();
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].code, NOT_UTF8);
+        assert_eq!(
+            found[0].message,
+            "`contracts/verify.vplan` is not UTF-8: byte 0xff at offset 14"
+        );
+        let position = loaded.sources.position(found[0].labels[0].place);
+        assert_eq!((position.line, position.column), (2, 3));
+    }
+
+    #[test]
+    fn files_that_are_no_contract() {
+        let (_dir, site) = site_with(Some(&[b'#'; 101]));
+        let found = load(&site, &wanted(), &mut NothingPinned)
+            .unwrap()
+            .diagnostics
+            .sorted();
+        assert_eq!(found[0].code, TOO_LARGE);
+        let (dir, site) = site_with(None);
+        let root = dir.path().join("contracts/deep/contracts");
+        std::fs::create_dir(&root).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", root.join("verify.vplan")).unwrap();
+        assert!(matches!(
+            load(&site, &wanted(), &mut NothingPinned),
+            Err(LoadError::Unreadable { .. })
+        ));
+        for outside in ["../x", "/etc/passwd", ""] {
+            let wanted = Wanted {
+                contract: Some(Path::new(outside)),
+                ..wanted()
+            };
+            assert!(
+                matches!(
+                    load(&site, &wanted, &mut NothingPinned),
+                    Err(LoadError::Outside(_))
+                ),
+                "{outside}"
+            );
+        }
+    }
+}

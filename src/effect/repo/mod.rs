@@ -1,0 +1,14 @@
+//! Reading a repository: its contract with all it imports, what changed, what it declares.
+
+pub mod cases;
+pub mod changes;
+pub mod contents;
+pub mod facts;
+pub mod github;
+pub mod import;
+pub mod infer;
+pub mod load;
+pub mod lockfile;
+pub mod pinned;
+pub mod since;
+pub mod survey;

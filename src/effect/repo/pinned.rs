@@ -1,0 +1,362 @@
+//! Which bytes does a git import have: those that the lock pins, or those that are there to be
+//! pinned?
+
+use crate::base::canon::Digest;
+use crate::base::diagnostic::Code;
+use crate::base::origin::GitOrigin;
+use crate::base::path::RepoPath;
+use crate::base::word::visible;
+use crate::effect::git::error::GitError;
+use crate::effect::git::fetch::Fetcher;
+use crate::effect::git::pins::{PinError, Pins};
+use crate::effect::repo::changes;
+use crate::effect::repo::load::Site;
+use crate::effect::repo::lockfile::{self, LockFile, LockFileError};
+use crate::effect::store::import_cache::{Store, StoreError};
+use crate::lock::{Lock, PinnedImport};
+use std::collections::BTreeSet;
+
+/// The lock does not have the import.
+pub const NOT_PINNED: Code = Code("vplan::lock::not_pinned");
+/// The cache does not have what is pinned.
+pub const NOT_CACHED: Code = Code("vplan::lock::not_cached");
+/// The cache has something else under the digest.
+pub const CACHE_TAMPERED: Code = Code("vplan::lock::cache_tampered");
+/// The cache cannot be read or written.
+pub const CACHE: Code = Code("vplan::lock::cache");
+/// What was fetched is not what was pinned.
+pub const CHANGED: Code = Code("vplan::lock::changed");
+/// It would have to be fetched, and `--offline` forbids it.
+pub const OFFLINE: Code = Code("vplan::lock::offline");
+/// The lock has mistakes.
+pub const INVALID: Code = Code("vplan::lock::invalid");
+/// All codes of this file.
+pub const CODES: [Code; 7] = [
+    NOT_PINNED,
+    NOT_CACHED,
+    CACHE_TAMPERED,
+    CACHE,
+    CHANGED,
+    OFFLINE,
+    INVALID,
+];
+
+/// Pinned bytes and no other: what every command uses but `vplan lock`.
+#[derive(Debug)]
+pub struct Pinned<'a> {
+    /// What is pinned.
+    pub lock: &'a Lock,
+    /// Where the bytes are; none where the user has no cache.
+    pub store: Option<&'a Store>,
+    /// `--max-file`, in bytes.
+    pub max_file: u64,
+}
+
+impl Pins for Pinned<'_> {
+    fn read(&mut self, origin: &GitOrigin) -> Result<Vec<u8>, PinError> {
+        let Some(pin) = self.lock.import(origin) else {
+            let message = format!("`{}` is not pinned by the lock", origin.url);
+            return Err(error(
+                NOT_PINNED,
+                message,
+                "`vplan lock` fetches and pins it",
+            ));
+        };
+        let store = self.store.ok_or_else(no_cache)?;
+        match cached(store, pin, self.max_file)? {
+            Some(bytes) => Ok(bytes),
+            None => {
+                let message = format!("`{}` is pinned, but not in the cache", origin.url);
+                Err(error(NOT_CACHED, message, "`vplan lock` fetches it"))
+            }
+        }
+    }
+}
+
+/// Pinned bytes by the lock beside a contract, which is read when the first import is met: most
+/// contracts have none.
+#[derive(Debug)]
+pub struct Held<'a> {
+    site: &'a Site,
+    path: RepoPath,
+    revision: Option<&'a str>,
+    store: Option<&'a Store>,
+    max_file: u64,
+    found: Option<Result<LockFile, LockFileError>>,
+    /// What was asked for.
+    pub asked: BTreeSet<GitOrigin>,
+}
+
+impl<'a> Held<'a> {
+    /// `path`: the lock; `revision`: where it is read from, if not from the work tree.
+    #[must_use]
+    pub fn new(
+        site: &'a Site,
+        path: RepoPath,
+        revision: Option<&'a str>,
+        store: Option<&'a Store>,
+        max_file: u64,
+    ) -> Self {
+        Self {
+            site,
+            path,
+            revision,
+            store,
+            max_file,
+            found: None,
+            asked: BTreeSet::new(),
+        }
+    }
+
+    /// Reads the lock now, if it was not read yet.
+    pub fn look(&mut self) -> &Result<LockFile, LockFileError> {
+        let Self {
+            site,
+            path,
+            revision,
+            ..
+        } = self;
+        self.found.get_or_insert_with(|| {
+            let commit = match revision {
+                Some(revision) => Some(changes::resolve(
+                    site.git.as_ref().map_err(GitError::clone)?,
+                    revision,
+                )?),
+                None => None,
+            };
+            lockfile::read(site, path, commit.as_ref())
+        })
+    }
+
+    /// The lock, if it was read.
+    #[must_use]
+    pub fn into_found(self) -> Option<Result<LockFile, LockFileError>> {
+        self.found
+    }
+}
+
+impl Pins for Held<'_> {
+    fn read(&mut self, origin: &GitOrigin) -> Result<Vec<u8>, PinError> {
+        self.asked.insert(origin.clone());
+        let (store, max_file, path, revision) =
+            (self.store, self.max_file, self.path.clone(), self.revision);
+        // What is pinned now is not what was pinned then.
+        let of_revision = |e: PinError| match revision {
+            Some(revision) if e.code == NOT_CACHED || e.code == CACHE_TAMPERED => {
+                let revision = visible(revision.as_bytes());
+                PinError {
+                    help: Some(format!(
+                        "`vplan lock --contract-from {revision}` fetches it"
+                    )),
+                    ..e
+                }
+            }
+            _ => e,
+        };
+        match self.look() {
+            Ok(found) if found.has_errors() => {
+                let message =
+                    format!("the lock `{path}` has mistakes, so that nothing is taken from it");
+                Err(error(INVALID, message, "`vplan lock --check` shows them"))
+            }
+            Ok(found) => Pinned {
+                lock: &found.lock,
+                store,
+                max_file,
+            }
+            .read(origin)
+            .map_err(of_revision),
+            Err(e) => Err(PinError {
+                code: Code(e.code()),
+                message: e.to_string(),
+                help: e.help(),
+            }),
+        }
+    }
+}
+
+/// Pinned bytes where there are any, else what is fetched: for `vplan lock` alone.
+#[derive(Debug)]
+pub struct Fetching<'a> {
+    /// What was pinned before.
+    pub lock: &'a Lock,
+    /// Where the bytes are kept.
+    pub store: &'a Store,
+    /// Fetches; none with `--offline`, or the reason why git cannot.
+    pub fetcher: Option<Result<Fetcher, PinError>>,
+    /// `--max-file`, in bytes.
+    pub max_file: u64,
+    /// What is pinned now: each import that was asked for.
+    pub pinned: Lock,
+    /// Which of them were fetched, for the account.
+    pub fetched: BTreeSet<GitOrigin>,
+}
+
+impl Pins for Fetching<'_> {
+    fn read(&mut self, origin: &GitOrigin) -> Result<Vec<u8>, PinError> {
+        let known = self
+            .lock
+            .import(origin)
+            .or_else(|| self.pinned.import(origin))
+            .cloned();
+        let found = match &known {
+            // What is not as it was fetched is fetched again.
+            Some(pin) => match cached(self.store, pin, self.max_file) {
+                Err(e) if !matches!(e.code, CACHE_TAMPERED | CACHE) => return Err(e),
+                found => found.ok().flatten(),
+            },
+            None => None,
+        };
+        if let (Some(pin), Some(bytes)) = (&known, found) {
+            self.pinned.pin(pin.clone());
+            return Ok(bytes);
+        }
+        let fetcher = match &self.fetcher {
+            Some(Ok(fetcher)) => fetcher,
+            Some(Err(e)) => return Err(e.clone()),
+            None => {
+                let message = format!(
+                    "`{}` is not in the cache, and `--offline` fetches nothing",
+                    origin.url
+                );
+                return Err(error(
+                    OFFLINE,
+                    message,
+                    "run `vplan lock` with a connection",
+                ));
+            }
+        };
+        let bytes = fetcher.fetch(origin, self.max_file)?;
+        let pin = PinnedImport {
+            origin: origin.clone(),
+            digest: Digest::of(&bytes),
+            bytes: bytes.len() as u64,
+        };
+        if let Some(before) = known
+            && before != pin
+        {
+            let message = format!(
+                "`{}` gives `{}`, but the lock pins `{}`",
+                origin.url, pin.digest, before.digest
+            );
+            let help = "the same commit must have the same bytes: find out which of both is wrong; \
+                        without its entry in the lock, `vplan lock` pins what is there now";
+            return Err(error(CHANGED, message, help));
+        }
+        self.store.write(&bytes).map_err(|e| store_error(&e))?;
+        self.pinned.pin(pin);
+        self.fetched.insert(origin.clone());
+        Ok(bytes)
+    }
+}
+
+fn cached(store: &Store, pin: &PinnedImport, max_file: u64) -> Result<Option<Vec<u8>>, PinError> {
+    store
+        .read(&pin.digest, max_file)
+        .map_err(|e| store_error(&e))
+}
+
+fn store_error(e: &StoreError) -> PinError {
+    let (code, help) = match e {
+        StoreError::Tampered(_) => (CACHE_TAMPERED, "`vplan lock` fetches it again"),
+        StoreError::TooLarge { .. } => (
+            crate::effect::git::fetch::TOO_LARGE,
+            "raise the limit with `--max-file`",
+        ),
+        StoreError::Unreadable { .. } => (
+            CACHE,
+            "`vplan lock` puts it right, or use another `--cache-dir`",
+        ),
+        StoreError::Unwritable { .. } => (CACHE, "use another `--cache-dir`"),
+    };
+    error(code, e.to_string(), help)
+}
+
+fn no_cache() -> PinError {
+    let message = "there is no cache: neither `XDG_CACHE_HOME` nor `HOME` says where".to_owned();
+    error(CACHE, message, "name a directory with `--cache-dir`")
+}
+
+fn error(code: Code, message: String, help: &str) -> PinError {
+    PinError {
+        code,
+        message,
+        help: Some(help.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn origin() -> GitOrigin {
+        GitOrigin::parse(&format!(
+            "git+https://example.org/x?rev={}#a",
+            "1a".repeat(20)
+        ))
+        .unwrap()
+    }
+
+    #[test]
+    fn only_what_is_pinned_is_used() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::at(dir.path());
+        let digest = Digest::of(b"vplan 1\n");
+        let code = |lock: &Lock, max: u64| {
+            Pinned {
+                lock,
+                store: Some(&store),
+                max_file: max,
+            }
+            .read(&origin())
+            .map_err(|e| e.code)
+        };
+        let mut lock = Lock::default();
+        assert_eq!(code(&lock, 100), Err(NOT_PINNED));
+        lock.pin(PinnedImport {
+            origin: origin(),
+            digest: digest.clone(),
+            bytes: 8,
+        });
+        assert_eq!(code(&lock, 100), Err(NOT_CACHED));
+        store.write(b"vplan 1\n").unwrap();
+        assert_eq!(code(&lock, 100), Ok(b"vplan 1\n".to_vec()));
+        assert_eq!(code(&lock, 7), Err(crate::effect::git::fetch::TOO_LARGE));
+        std::fs::write(store.path(&digest), "vplan 2\n").unwrap();
+        assert_eq!(code(&lock, 100), Err(CACHE_TAMPERED));
+        let mut none = Pinned {
+            lock: &lock,
+            store: None,
+            max_file: 100,
+        };
+        assert_eq!(none.read(&origin()).unwrap_err().code, CACHE);
+    }
+
+    #[test]
+    fn offline_fetches_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::at(dir.path());
+        let mut lock = Lock::default();
+        let read = |lock: &Lock| {
+            let (pinned, fetched) = (Lock::default(), BTreeSet::new());
+            let mut pins = Fetching {
+                lock,
+                store: &store,
+                fetcher: None,
+                max_file: 100,
+                pinned,
+                fetched,
+            };
+            pins.read(&origin()).map_err(|e| e.code)
+        };
+        assert_eq!(read(&lock), Err(OFFLINE));
+        lock.pin(PinnedImport {
+            origin: origin(),
+            digest: Digest::of(b"x"),
+            bytes: 1,
+        });
+        assert_eq!(read(&lock), Err(OFFLINE));
+        store.write(b"x").unwrap();
+        assert_eq!(read(&lock), Ok(b"x".to_vec()));
+    }
+}

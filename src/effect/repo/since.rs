@@ -1,0 +1,142 @@
+//! Are the files of a contract what they were at a commit? Answered without a process of git where
+//! that can be.
+
+use crate::base::change::ChangeSet;
+use crate::base::path::RepoPath;
+use crate::effect::git::object::{Oid, blob_id};
+use crate::effect::git::{Git, is_record};
+use crate::effect::os::files;
+use crate::effect::os::files::beneath::{Beneath, ReadError};
+use crate::effect::os::state_dir::StateDir;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// Its name in the state directory.
+const NAME: &str = "contracts.json";
+/// The largest that is read, in bytes.
+const MOST: u64 = 1 << 20;
+/// How many answers are kept: the newest.
+const KEPT: usize = 16;
+
+/// What is known of the commit and of what differs from it.
+#[derive(Clone, Copy, Debug)]
+pub struct Since<'a> {
+    /// The root of the repository.
+    pub root: &'a Path,
+    /// Who is asked at last.
+    pub git: &'a Git,
+    /// The commit.
+    pub commit: &'a Oid,
+    /// All that differs between the commit and the work tree, if that is what the changed files
+    /// are.
+    pub changes: Option<&'a ChangeSet>,
+    /// Where answers are kept, if there is such a place.
+    pub state: Option<&'a StateDir>,
+}
+
+/// An answer of git: which files a commit has at some paths.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Answer {
+    commit: String,
+    files: Vec<(RepoPath, Option<String>)>,
+}
+
+impl Since<'_> {
+    /// Whether files are what they were; those that are in neither are, too. `None` when only git
+    /// could say and `may_ask` does not allow that. What cannot be told is no yes.
+    #[must_use]
+    pub fn is_same(&self, paths: &[RepoPath], may_ask: bool) -> Option<bool> {
+        let Ok(beneath) = Beneath::open(self.root) else {
+            return Some(false);
+        };
+        // What is behind a symlink is another file, and changes without it; git has no say in what
+        // vplan records.
+        if paths
+            .iter()
+            .any(|path| is_record(path.as_bytes()) || has_link(&beneath, path))
+        {
+            return Some(false);
+        }
+        if let Some(changes) = self.changes {
+            let touched = |path: &RepoPath| {
+                changes
+                    .files()
+                    .iter()
+                    .any(|f| f.path == *path || path.below(&f.path).is_some())
+            };
+            return Some(!paths.iter().any(touched));
+        }
+        let present: Option<Vec<_>> = paths
+            .iter()
+            .map(|path| self.id(&beneath, path).map(|id| (path.clone(), id)))
+            .collect();
+        let Some(present) = present else {
+            return Some(false);
+        };
+        let commit = self.commit.to_string();
+        let mut kept = self.kept();
+        let known = kept
+            .iter()
+            .find(|a| a.commit == commit && a.files.iter().map(|(path, _)| path).eq(paths));
+        if let Some(known) = known {
+            return Some(known.files == present);
+        }
+        if !may_ask {
+            return None;
+        }
+        let Ok(found) = self.git.files_at(self.commit, paths) else {
+            return Some(false);
+        };
+        let files = paths
+            .iter()
+            .map(|path| (path.clone(), found.get(path).map(ToString::to_string)))
+            .collect();
+        let answer = Answer { commit, files };
+        let is_same = answer.files == present;
+        kept.insert(0, answer);
+        kept.truncate(KEPT);
+        if let Some(file) = self.file() {
+            // What cannot be kept is asked for again.
+            let _ = files::replace(
+                &file,
+                serde_json::to_string(&kept).unwrap_or_default().as_bytes(),
+            );
+        }
+        Some(is_same)
+    }
+
+    /// The id that a file of the work tree would have; inside, none where there is no such file.
+    /// `None` when it cannot be read.
+    fn id(&self, beneath: &Beneath, path: &RepoPath) -> Option<Option<String>> {
+        let content = match beneath.file(path) {
+            Ok(file) => file,
+            Err(ReadError::Missing) => return Some(None),
+            Err(_) => return None,
+        };
+        let size = content.metadata().ok()?.len();
+        blob_id(self.commit.length(), size, content)
+            .ok()
+            .map(|id| Some(id.to_string()))
+    }
+
+    fn file(&self) -> Option<PathBuf> {
+        self.state.map(|state| state.path.join(NAME))
+    }
+
+    /// What was answered before; nothing where that cannot be read.
+    fn kept(&self) -> Vec<Answer> {
+        let bytes = self
+            .file()
+            .and_then(|file| files::read_plain(&file, MOST).ok());
+        bytes
+            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+            .unwrap_or_default()
+    }
+}
+
+/// Whether a symlink is on the way to a file, or the file is one.
+fn has_link(beneath: &Beneath, path: &RepoPath) -> bool {
+    path.ancestors()
+        .iter()
+        .any(|part| beneath.link(part).is_some())
+}

@@ -1,0 +1,323 @@
+//! What in a valid contract does not fit the repository, or itself? For `vplan check` only: a plan
+//! depends on none of it.
+
+mod selected;
+pub mod uncovered;
+
+use crate::base::change::{ChangeSet, ChangedFile, Status};
+use crate::base::command::Command;
+use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::base::glob::{Glob, Item, Selection, What};
+use crate::base::matching::match_all;
+use crate::base::path::RepoPath;
+use crate::base::source::Sources;
+use crate::base::span::{Place, SourceId};
+use crate::base::word::visible;
+use crate::contract::draft::{Condition, Draft, Entry, Scope, Sel, SelKind, Setting};
+use crate::contract::{Body, Check, Contract, Test};
+use crate::effect::git::error::GitError;
+use crate::effect::os::environment::{Environment, Grants};
+use crate::effect::os::process::program::{self, Root};
+use crate::effect::repo::facts::{self, Ground};
+use crate::effect::repo::load::Site;
+use crate::front;
+use crate::plan::facts::Facts;
+use crate::plan::{Plan, Step};
+use crate::recover::{self, FailureCode, bare};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A glob that selects no file of the repository.
+pub const GLOB_SELECTS_NOTHING: Code = Code("vplan::repository::glob_selects_nothing");
+/// A script that package.json does not declare.
+pub const MISSING_SCRIPT: Code = Code("vplan::repository::missing_script");
+/// A goal that the makefile does not have.
+pub const MISSING_MAKE_TARGET: Code = Code("vplan::repository::missing_make_target");
+/// A directory that does not exist.
+pub const MISSING_DIRECTORY: Code = Code("vplan::repository::missing_directory");
+/// A program that is not found where it would be looked for.
+pub const PROGRAM_NOT_FOUND: Code = Code("vplan::repository::program_not_found");
+/// All codes of this file and of those below.
+pub const CODES: &[Code] = &[
+    GLOB_SELECTS_NOTHING,
+    MISSING_SCRIPT,
+    MISSING_MAKE_TARGET,
+    MISSING_DIRECTORY,
+    PROGRAM_NOT_FOUND,
+    selected::NEVER_SELECTED,
+    selected::SHADOWED,
+    uncovered::UNCOVERED,
+];
+
+/// What came of the comparison.
+#[derive(Debug, Default)]
+pub struct Survey {
+    /// All that was found; warnings only, since what is missing may be on its way.
+    pub found: Diagnostics,
+    /// What could not be looked at, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// Compares a contract with itself and with the repository.
+#[must_use]
+pub fn survey(site: &Site, contract: &Contract, sources: &Sources) -> Survey {
+    let mut sink = Diagnostics::default();
+    let mut notes = Vec::new();
+    // Read once already, without an error: what is said of it now was said before.
+    let draft = front::lower_within(
+        sources,
+        SourceId::default(),
+        usize::MAX,
+        &mut Diagnostics::default(),
+    );
+    if let Err(why) = globs(site, &draft, &mut sink) {
+        notes.push(format!(
+            "no glob was compared with the files of the repository: {why}"
+        ));
+    }
+    selected::never_selected(contract, &mut sink);
+    selected::shadowed(contract, &mut sink);
+    let checks: Vec<(&Check, Step)> = contract
+        .checks
+        .iter()
+        .filter(|c| may_apply(site, contract, c))
+        .filter_map(|c| Some((c, step(c)?)))
+        .collect();
+    declarations(site, &checks, &mut sink);
+    programs(site, &checks, &mut sink);
+    Survey { found: sink, notes }
+}
+
+/// Whether one of the places where it applies asks for no path that is missing.
+fn may_apply(site: &Site, contract: &Contract, check: &Check) -> bool {
+    let absent = |path: &RepoPath| std::fs::metadata(site.root.join(path.to_os())).is_err();
+    check.placements.iter().any(|placement| {
+        let mut conditions = placement
+            .conditions
+            .iter()
+            .filter_map(|i| contract.conditions.get(*i));
+        !conditions.any(|c| match &c.test {
+            Test::Exists(paths) => paths.iter().any(absent),
+            Test::Absent(paths) => !paths.iter().all(absent),
+            _ => false,
+        })
+    })
+}
+
+/// What a check would start.
+fn step(check: &Check) -> Option<Step> {
+    let Body::Command(command @ Command::Argv { .. }) = &check.body else {
+        return None;
+    };
+    Some(Step {
+        dir: check.dir.clone(),
+        env: check.env.clone(),
+        produces: check.produces.clone(),
+        tool_path: check.tool_path.clone(),
+        ..bare::step(&check.id, command)
+    })
+}
+
+/// The error is git's, of which nothing is asked when there is no glob.
+fn globs(site: &Site, draft: &Draft, sink: &mut Diagnostics) -> Result<(), GitError> {
+    let selecting = selecting(draft);
+    if selecting.is_empty() {
+        return Ok(());
+    }
+    let files = site.git.as_ref().map_err(GitError::clone)?.present()?;
+    let files = files
+        .into_iter()
+        .map(|path| ChangedFile {
+            path,
+            status: Status::Modified,
+        })
+        .collect();
+    let files = ChangeSet::new(files);
+    let mut places: BTreeMap<&str, Vec<Place>> = BTreeMap::new();
+    for (text, place) in selecting {
+        places.entry(text).or_default().push(place);
+    }
+    let idle = idle(places.keys().map(|text| (*text).to_owned()), &files);
+    // The commonest slip: a glob is anchored at the root.
+    let anywhere = |text: &str| format!("**/{text}");
+    let deeper: Vec<String> = idle.iter().map(|text| anywhere(text)).collect();
+    let idle_anywhere: BTreeSet<String> =
+        self::idle(deeper.into_iter(), &files).into_iter().collect();
+    for text in &idle {
+        let shown = visible(text.as_bytes());
+        for place in places.get(text.as_str()).into_iter().flatten() {
+            let diagnostic = Diagnostic::warning(
+                GLOB_SELECTS_NOTHING,
+                format!("`{shown}` selects no file of the repository"),
+            )
+            .label(*place, "nothing here has such a path");
+            let deeper = anywhere(text);
+            sink.push(if idle_anywhere.contains(&deeper) {
+                diagnostic
+            } else {
+                diagnostic.help(format!(
+                    "globs begin at the root of the repository: did you mean `{}`?",
+                    visible(deeper.as_bytes())
+                ))
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Those of the globs that match none of the files. Globs that cannot be read are another's
+/// business.
+fn idle(texts: impl Iterator<Item = String>, files: &ChangeSet) -> Vec<String> {
+    let read = |text: String| {
+        let glob = Glob::parse(&text).ok()?;
+        Some((
+            text,
+            Selection {
+                items: vec![Item {
+                    not: false,
+                    what: What::Glob(glob),
+                }],
+            },
+        ))
+    };
+    let globs: Vec<(String, Selection)> = texts.filter_map(read).collect();
+    let selected = match_all(&globs.iter().map(|(_, s)| s).collect::<Vec<_>>(), files);
+    globs
+        .into_iter()
+        .zip(selected)
+        .filter(|(_, s)| s.all.count == 0)
+        .map(|((text, _), _)| text)
+        .collect()
+}
+
+/// Globs that are there to select files of the repository. What a check produces, cleans, requires
+/// or reports is no file yet, and an exclusion may well exclude nothing.
+fn selecting(draft: &Draft) -> Vec<(&str, Place)> {
+    let checks = draft.entries.iter().filter_map(|entry| match entry {
+        Entry::Check(check) => Some(check),
+        Entry::Use { .. } => None,
+    });
+    let settings = checks
+        .flat_map(|check| &check.settings)
+        .chain(&draft.defaults);
+    let lists = draft.paths.iter().map(|paths| paths.items.as_slice());
+    let lists = lists.chain(draft.risks.iter().map(|risk| risk.items.as_slice()));
+    let lists = lists.chain(draft.scopes.iter().map(|scope| match &scope.value {
+        Scope::Allow(items) | Scope::Deny(items) => items.as_slice(),
+    }));
+    let lists = lists.chain(
+        draft
+            .conditions
+            .iter()
+            .map(|condition| match &condition.value {
+                Condition::ChangedAny(items)
+                | Condition::ChangedAll(items)
+                | Condition::ChangedOnly(items)
+                | Condition::ChangedNone(items) => items.as_slice(),
+                Condition::Role(_) | Condition::Exists(_) | Condition::Absent(_) => &[],
+            }),
+    );
+    let lists = lists.chain(settings.map(|setting| match &setting.value {
+        Setting::Unchanged(items)
+        | Setting::Inputs(items)
+        | Setting::Writes(items)
+        | Setting::Context(items) => items.as_slice(),
+        _ => &[],
+    }));
+    lists
+        .flatten()
+        .filter(|sel: &&Sel| !sel.not)
+        .filter_map(|sel| match &sel.what.value {
+            SelKind::Glob(text) => Some((text.as_str(), sel.what.place)),
+            SelKind::Name(_) => None,
+        })
+        .collect()
+}
+
+/// Scripts and goals that are known for certain not to be declared.
+fn declarations(site: &Site, checks: &[(&Check, Step)], sink: &mut Diagnostics) {
+    let plan = Plan {
+        steps: checks.iter().map(|(_, step)| step.clone()).collect(),
+        ..bare::bare_plan(&[])
+    };
+    let none = ChangeSet::default();
+    let ground = Ground {
+        root: &site.root,
+        git: site.git.as_ref().ok(),
+        base: None,
+        changes: &none,
+    };
+    let mut facts = Facts::default();
+    loop {
+        let questions = recover::preflight_questions(&plan, &facts);
+        // Every question gets an answer, so each round leaves fewer; without answers nothing is
+        // certain.
+        match facts::answer(&questions, &ground) {
+            Ok(answers) if !questions.is_empty() => facts.0.extend(answers.0),
+            _ => break,
+        }
+    }
+    for failure in recover::foreseen(&plan, &facts) {
+        let code = match failure.code {
+            FailureCode::MissingScript => MISSING_SCRIPT,
+            FailureCode::MissingMakeTarget => MISSING_MAKE_TARGET,
+            _ => continue,
+        };
+        // `optional` says that it may be missing.
+        let Some((check, step)) = checks
+            .iter()
+            .find(|(c, _)| c.id == failure.step && !c.optional)
+        else {
+            continue;
+        };
+        sink.push(
+            Diagnostic::warning(code, failure.evidence)
+                .label(check.place, format!("runs `{}`", step.command))
+                .help("declare it, or mark the check `optional` if it may be missing"),
+        );
+    }
+}
+
+/// Programs that would not be found, unless a check makes them.
+fn programs(site: &Site, checks: &[(&Check, Step)], sink: &mut Diagnostics) {
+    let Ok(root) = Root::open(&site.root) else {
+        return;
+    };
+    let environment = Environment::of_this_process(&root, Grants::default());
+    let made = |path: &RepoPath| {
+        checks
+            .iter()
+            .any(|(c, _)| c.produces.iter().any(|glob| glob.matches(path)))
+    };
+    for (check, step) in checks {
+        let Some(word) = step.argv.as_ref().and_then(|argv| argv.first()) else {
+            continue;
+        };
+        let search = environment.of_step(&root, step).search;
+        let warning = match program::resolve(&root, &search, &step.dir, word.as_bytes()) {
+            Err(e) if matches!(e.code.as_str(), "NO_SUCH_DIRECTORY" | "DIRECTORY_OUTSIDE") => {
+                if made(&step.dir) {
+                    continue;
+                }
+                Diagnostic::warning(MISSING_DIRECTORY, e.message)
+                    .label(check.place, "would run there")
+            }
+            Err(e) => Diagnostic::warning(PROGRAM_NOT_FOUND, e.message)
+                .label(check.place, format!("runs `{}`", step.command)),
+            Ok((found, _))
+                if word.as_bytes().contains(&b'/') && std::fs::metadata(&found.path).is_err() =>
+            {
+                let inside = step.dir.join(word.as_bytes());
+                if inside.as_ref().is_ok_and(&made) {
+                    continue;
+                }
+                let shown =
+                    inside.map_or_else(|_| visible(word.as_bytes()), |path| path.to_string());
+                Diagnostic::warning(PROGRAM_NOT_FOUND, format!("`{shown}` does not exist"))
+                    .label(check.place, format!("runs `{}`", step.command))
+                    .help("if another check makes it, say so with `produces`")
+            }
+            Ok(_) => continue,
+        };
+        sink.push(warning);
+    }
+}

@@ -1,0 +1,123 @@
+//! What can wait, and takes so long that the thread that drives must not wait for it? To make sure
+//! that the record survives a loss of power, and to read the programs that were started. A disk
+//! that is slow to sync would otherwise make steps late.
+
+use crate::base::canon::Digest;
+use crate::effect::os::process::program::Program;
+use crate::effect::runner::step::Note;
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+use tokio::sync::mpsc::UnboundedSender;
+
+/// What is to be done.
+#[derive(Debug, Default)]
+pub struct Work {
+    /// Whose content is to be identified.
+    pub programs: Vec<Program>,
+    /// What is to be on the disk, and how long it is by now, in bytes.
+    pub record: Option<(Arc<File>, u64)>,
+    /// Somebody waits for its end; without, only what there is to tell is told.
+    pub answer: bool,
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct Done {
+    /// By path.
+    pub digests: Vec<(PathBuf, Option<Digest>)>,
+    /// How much of the record is on the disk now, in bytes; 0 for none.
+    pub synced: u64,
+    /// Why it is not on the disk. It may be lost then, whatever a second try says.
+    pub fault: Option<io::Error>,
+}
+
+impl Work {
+    fn done(self) -> Done {
+        let (synced, fault) = match self.record.map(|(file, length)| (file.sync_data(), length)) {
+            Some((Ok(()), length)) => (length, None),
+            Some((Err(error), _)) => (0, Some(error)),
+            None => (0, None),
+        };
+        let digests = self
+            .programs
+            .into_iter()
+            .map(|p| (p.path.clone(), p.digest()))
+            .collect();
+        Done {
+            digests,
+            synced,
+            fault,
+        }
+    }
+
+    fn add(&mut self, more: Self) {
+        self.programs.extend(more.programs);
+        self.record = more.record.or(self.record.take());
+        self.answer |= more.answer;
+    }
+}
+
+/// A thread that does it, started with the first work. Work that comes while it is busy is done
+/// together.
+#[derive(Debug)]
+pub(in crate::effect) struct Settler<'s> {
+    thread: Option<(Sender<Work>, ScopedJoinHandle<'s, ()>)>,
+    outbox: UnboundedSender<Note>,
+}
+
+impl<'s> Settler<'s> {
+    /// A thread that leaves a note when there is anything to tell.
+    pub(in crate::effect) fn new(outbox: UnboundedSender<Note>) -> Self {
+        Self {
+            thread: None,
+            outbox,
+        }
+    }
+
+    /// Has it done; at once where no thread can be started.
+    pub(in crate::effect) fn settle(&mut self, scope: &'s Scope<'s, '_>, work: Work) {
+        if self.thread.is_none() {
+            let (sender, receiver) = channel();
+            let outbox = self.outbox.clone();
+            let thread = Builder::new().name("settle".to_owned());
+            let thread = thread.spawn_scoped(scope, move || serve(&receiver, &outbox));
+            self.thread = thread.ok().map(|thread| (sender, thread));
+        }
+        match &self.thread {
+            // It lives as long as its sender.
+            Some((sender, _)) => drop(sender.send(work)),
+            None => serve_one(work, &self.outbox),
+        }
+    }
+
+    /// Waits until all of it is done.
+    pub(in crate::effect) fn finish(&mut self) {
+        if let Some((sender, thread)) = self.thread.take() {
+            drop(sender);
+            // It does not panic; if it did, the record would be missing what it was to write.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn serve(receiver: &Receiver<Work>, outbox: &UnboundedSender<Note>) {
+    while let Ok(mut work) = receiver.recv() {
+        while let Ok(more) = receiver.try_recv() {
+            work.add(more);
+        }
+        serve_one(work, outbox);
+    }
+}
+
+fn serve_one(work: Work, outbox: &UnboundedSender<Note>) {
+    let answer = work.answer;
+    let done = work.done();
+    if answer || done.fault.is_some() || !done.digests.is_empty() {
+        // Whoever drives outlives this thread.
+        let _ = outbox.send(Note::Done(done));
+    }
+}

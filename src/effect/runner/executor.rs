@@ -1,0 +1,807 @@
+//! How do actions become effects and effects events? The loop around the state machine.
+//!
+//! One thread does everything: it decides, reads the output of all steps, hears signals and keeps
+//! the record, so events have one order and a step costs two wake-ups more than a bare spawn. It
+//! waits in a runtime of its own, for signals, timers, notes and the doorbell of what runs. Only
+//! what looks at files has threads of its own.
+
+use crate::check::evidence::{Evidence, SpawnError};
+use crate::effect::os::clock::Clock;
+use crate::effect::os::environment::Environment;
+use crate::effect::os::process::attempt::{Attempt, Buffer, Heard, Tried};
+use crate::effect::os::process::capture::Live;
+use crate::effect::os::process::doorbell::Doorbell;
+use crate::effect::os::process::pool::Pool;
+use crate::effect::os::process::program::{Program, Root, say};
+use crate::effect::os::signals::Signals;
+use crate::effect::runner::background::{Done, Settler, Work};
+use crate::effect::runner::file_watch::Watch;
+use crate::effect::runner::judge::Judge;
+use crate::effect::runner::looks::Looks;
+use crate::effect::runner::step::{Busy, Means, Note};
+use crate::effect::store::records::log_name;
+use crate::effect::store::reuse::Recall;
+use crate::plan::{Plan, Step};
+use crate::run::event::{Action, Event, Interrupt};
+use crate::run::report::Withheld;
+use rustix::event::{Timespec, poll};
+use rustix::fd::BorrowedFd;
+use rustix::process::Signal;
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::path::PathBuf;
+use std::thread::Scope;
+use std::time::{Duration, Instant};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+/// How long a supervisor has to obey a kill before it is taken for stopped or stuck and vplan
+/// sweeps itself. Longer than a supervisor itself waits for processes that do not end.
+const OBEY: Duration = Duration::from_secs(20);
+/// How long the trees have to stand still before vplan stops itself, and how long it waits for its
+/// own stop to take hold.
+const STAND_STILL: Duration = Duration::from_secs(2);
+
+/// What is the same for all steps.
+pub struct Context<'a> {
+    /// The repository.
+    pub root: &'a Root,
+    /// What steps see of the environment.
+    pub environment: &'a Environment,
+    /// The folder for logs, if there is a record.
+    pub logs: Option<BorrowedFd<'a>>,
+    /// How much of a step's output its log keeps, in bytes (`--max-output`).
+    pub max_output: u64,
+    /// Makes the evidence of a step that starts nothing (`file`). Called on the step's thread;
+    /// must start no process that leaves its session.
+    pub evaluate: &'a (dyn Fn(&Step) -> Evidence + Sync),
+    /// Called before each try of a step that is watched; what it gives is called after the try.
+    pub watch: &'a (dyn Fn(&Step) -> Watch + Sync),
+    /// The looks at the tree, if it is looked at.
+    pub looks: Option<&'a Looks>,
+    /// What earlier runs have left, if that is of interest.
+    pub recall: Option<&'a Recall<'a>>,
+    /// Who answers the questions of `judge` checks, if somebody does.
+    pub judge: Option<&'a Judge<'a>>,
+    /// What steps find on their standard input, if that is not empty. A judge finds its question
+    /// there.
+    pub input: Option<&'a [u8]>,
+    /// How often [`Message::Tick`] comes while something runs; never without.
+    pub tick: Option<Duration>,
+}
+
+/// What whoever drives is told. For each message it gives actions; only those for an event may be
+/// other than stops.
+pub enum Message<'a> {
+    /// For the state machine. With the end of a try comes what the machine need not know.
+    Event(Event, Option<&'a Finished>),
+    /// A try is about to start. If that cannot be recorded, the answer to the machine's
+    /// [`Event::RecordFailed`] stops it before it has begun.
+    Starting {
+        /// Index into the plan's steps.
+        step: usize,
+        /// Which try, from 1.
+        attempt: u32,
+        /// The effective time limit in milliseconds.
+        limit_ms: u64,
+        /// When.
+        at: u64,
+    },
+    /// Time for a live view.
+    Tick {
+        /// When.
+        at: u64,
+        /// What runs, in plan order.
+        running: &'a [Running<'a>],
+    },
+    /// Everything that was asked for has been begun: time for what takes a while, which is done
+    /// aside.
+    Settled {
+        /// What is to be done.
+        work: &'a mut Option<Work>,
+    },
+    /// Some of it has been done.
+    Done {
+        /// When.
+        at: u64,
+        /// What came of it.
+        done: Done,
+    },
+    /// vplan is about to stop itself (SIGTSTP); everything it runs stands still.
+    Suspended,
+    /// vplan goes on.
+    Resumed,
+}
+
+/// A step that runs, for a live view.
+#[derive(Debug)]
+pub struct Running<'a> {
+    /// Index into the plan's steps.
+    pub step: usize,
+    /// Which try, from 1.
+    pub attempt: u32,
+    /// Since when.
+    pub since: u64,
+    /// Its last words.
+    pub live: &'a Live,
+}
+
+/// The end of a try, beside its evidence.
+#[derive(Debug, Default)]
+pub struct Finished {
+    /// When it began, in milliseconds since the run's start.
+    pub started_at: u64,
+    /// The name of its log in the folder for logs; none for a silent step.
+    pub log: Option<String>,
+    /// Why the log is not complete. To the machine that is [`Event::RecordFailed`].
+    pub log_error: Option<String>,
+    /// What was started.
+    pub program: Option<Program>,
+    /// Variables that it asked for and did not get.
+    pub withheld: Vec<Withheld>,
+    /// Processes that could not be ended (another user's).
+    pub survivors: u32,
+}
+
+/// Why a plan could not be driven.
+#[derive(Debug, thiserror::Error)]
+pub enum DriveError {
+    /// Signals could not be listened to, or a thread not started.
+    #[error("the run could not be set up: {}", say(.0))]
+    Setup(#[from] io::Error),
+    /// The machine waits for nothing and is not done: a fault of vplan.
+    #[error("the run stands still, which is a fault of vplan")]
+    Stuck,
+}
+
+/// What lasts from plan to plan of a run: supervisors, the clock, the signals, and the runtime that
+/// waits for all of it.
+pub struct Driver {
+    pool: Pool,
+    clock: Clock,
+    signals: Signals,
+    /// Never longer than the steps that run: each of their threads leaves one note at a time.
+    notes: UnboundedReceiver<Note>,
+    outbox: UnboundedSender<Note>,
+    doorbell: Doorbell,
+    buffer: Buffer,
+    /// How many plans have been driven. A plan that recovery made may try a step again, whose log
+    /// must have another name.
+    round: u32,
+    runtime: Option<Runtime>,
+}
+
+impl Driver {
+    /// Starts the clock and the first supervisor. `supervisor` is vplan's own program; `None` finds
+    /// it. `keep_capabilities`: see [`crate::effect::os::environment::Grants`].
+    ///
+    /// # Errors
+    /// When signals cannot be listened to. A supervisor that cannot be started is an error of each
+    /// step.
+    pub fn new(supervisor: Option<PathBuf>, keep_capabilities: bool) -> Result<Self, DriveError> {
+        let pool = Pool::new(supervisor).keeping_capabilities(keep_capabilities);
+        let _ = pool.prepare(1);
+        room_for_a_runtime()?;
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let within = runtime.enter();
+        let (outbox, notes) = unbounded_channel();
+        let (signals, doorbell) = (Signals::listen()?, Doorbell::new()?);
+        drop(within);
+        let (clock, buffer) = (Clock::start(), Buffer::default());
+        Ok(Self {
+            pool,
+            clock,
+            signals,
+            notes,
+            outbox,
+            doorbell,
+            buffer,
+            round: 0,
+            runtime: Some(runtime),
+        })
+    }
+
+    /// The run's clock.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// Does `first` and then what `tell` answers to events, until [`Action::Done`].
+    ///
+    /// # Errors
+    /// Only what is vplan's own fault; whatever happens to steps is evidence.
+    pub fn drive(
+        &mut self,
+        plan: &Plan,
+        context: &Context<'_>,
+        first: Vec<Action>,
+        tell: &mut dyn FnMut(Message<'_>) -> Vec<Action>,
+    ) -> Result<(), DriveError> {
+        self.round += 1;
+        // It is put back below; that it is gone before cannot be.
+        let Some(runtime) = self.runtime.take() else {
+            return Err(DriveError::Stuck);
+        };
+        // Now, as long as no step runs that could look on.
+        let jobs = usize::try_from(plan.policy.jobs).unwrap_or(usize::MAX);
+        let _ = self.pool.prepare(jobs.min(plan.steps.len()));
+        let result = std::thread::scope(|scope| {
+            let settler = Settler::new(self.outbox.clone());
+            let mut drive = Drive {
+                driver: &mut *self,
+                plan,
+                context,
+                scope,
+                tell,
+                busy: BTreeMap::new(),
+                todo: first.into(),
+                news: VecDeque::new(),
+                wake: None,
+                next_tick: Instant::now(),
+                last: 0,
+                untold: false,
+                unsettled: false,
+                settler,
+                awaited: 0,
+            };
+            runtime.block_on(async {
+                let result = drive.run().await;
+                drive.leave().await;
+                result
+            })
+        });
+        self.runtime = Some(runtime);
+        result
+    }
+}
+
+/// The runtime gives up with a panic where no descriptor, or no pair of sockets, is left for its
+/// signals, so they are asked for here first.
+fn room_for_a_runtime() -> io::Result<()> {
+    const DESCRIPTORS: usize = 8;
+    drop(std::os::unix::net::UnixStream::pair()?);
+    let held: io::Result<Vec<_>> = (0..DESCRIPTORS)
+        .map(|_| std::fs::File::open("/dev/null"))
+        .collect();
+    held.map(drop)
+}
+
+/// A plan being driven.
+struct Drive<'d, 's, 'e> {
+    driver: &'d mut Driver,
+    plan: &'e Plan,
+    context: &'e Context<'e>,
+    scope: &'s Scope<'s, 'e>,
+    tell: &'d mut dyn FnMut(Message<'_>) -> Vec<Action>,
+    busy: BTreeMap<usize, Busy<'e>>,
+    todo: VecDeque<Action>,
+    /// What has come and has not been told yet.
+    news: VecDeque<News>,
+    wake: Option<u64>,
+    next_tick: Instant,
+    /// The time of the last event: events never go back in time.
+    last: u64,
+    /// Something has happened since [`Event::Told`].
+    untold: bool,
+    /// Something has happened since [`Message::Settled`].
+    unsettled: bool,
+    settler: Settler<'s>,
+    /// How many trees are to stand still.
+    awaited: usize,
+}
+
+enum Came {
+    Signal(Signal),
+    Note(Note),
+    Ring,
+}
+
+enum News {
+    Done(Done),
+    Ended {
+        step: usize,
+        at: u64,
+        tried: Box<Tried>,
+    },
+    Signal(Signal),
+}
+
+impl<'e> Drive<'_, '_, 'e> {
+    async fn run(&mut self) -> Result<(), DriveError> {
+        loop {
+            while let Some(action) = self.todo.pop_front() {
+                if action == Action::Done {
+                    return Ok(());
+                }
+                self.act(action)?;
+            }
+            if let Some(news) = self.news.pop_front() {
+                self.hear(news).await;
+            } else if std::mem::take(&mut self.untold) {
+                let at = self.now();
+                self.event(Event::Told { at }, None);
+            } else if std::mem::take(&mut self.unsettled) {
+                self.settle();
+            } else if self.busy.is_empty() && self.wake.is_none() {
+                return Err(DriveError::Stuck);
+            } else if self
+                .wake
+                .is_some_and(|at| self.driver.clock.elapsed() >= Duration::from_millis(at))
+            {
+                let at = self.now();
+                self.event(Event::Time { at }, None);
+            } else {
+                self.tick();
+                self.abandon_overdue();
+                self.turn(self.patience()).await;
+            }
+        }
+    }
+
+    /// How long nothing needs to be done by itself.
+    fn patience(&self) -> Option<Duration> {
+        let due = self
+            .wake
+            .map(|at| Duration::from_millis(at).saturating_sub(self.driver.clock.elapsed()));
+        let tick = self
+            .context
+            .tick
+            .map(|_| self.next_tick.saturating_duration_since(Instant::now()));
+        let overdue = self.busy.values().filter_map(|b| b.overdue).min();
+        let overdue = overdue.map(|at| at.saturating_duration_since(Instant::now()));
+        [due, tick, overdue].into_iter().flatten().min()
+    }
+
+    /// Waits until something comes, and takes it in.
+    async fn turn(&mut self, timeout: Option<Duration>) {
+        let Driver {
+            signals,
+            notes,
+            doorbell,
+            ..
+        } = &mut *self.driver;
+        let something = async {
+            // Signals first: however much the steps have to say, a word to stop is heard.
+            tokio::select! {
+                biased;
+                signal = signals.next() => Came::Signal(signal),
+                Some(note) = notes.recv() => Came::Note(note),
+                () = doorbell.ring() => Came::Ring,
+            }
+        };
+        let came = match timeout {
+            Some(timeout) => tokio::time::timeout(timeout, something).await.ok(),
+            None => Some(something.await),
+        };
+        match came {
+            Some(Came::Signal(signal)) => self.news.push_back(News::Signal(signal)),
+            Some(Came::Note(note)) => self.note(note),
+            Some(Came::Ring) => {
+                self.listen();
+                // A torrent never lets go by itself; signals are only seen in between.
+                if self.news.is_empty() {
+                    tokio::task::yield_now().await;
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// Takes in what has come of what runs.
+    fn listen(&mut self) {
+        let mut fds = Vec::new();
+        self.busy
+            .values()
+            .filter_map(Busy::running)
+            .for_each(|attempt| attempt.watch(&mut fds));
+        if poll(&mut fds, Some(&Timespec::default())).is_err() {
+            // A signal; the doorbell still rings.
+            return;
+        }
+        let ready: Vec<bool> = fds.iter().map(|f| !f.revents().is_empty()).collect();
+        drop(fds);
+        if !ready.contains(&true) {
+            return self.driver.doorbell.mute();
+        }
+        let now = self.driver.clock.elapsed();
+        let at = self.driver.clock.now();
+        let mut means = Means {
+            pool: &self.driver.pool,
+            buffer: &mut self.driver.buffer,
+            now,
+        };
+        let (flags, _) = ready.as_chunks::<3>();
+        // In the order in which they were added above.
+        let running = self
+            .busy
+            .iter_mut()
+            .filter(|(_, busy)| busy.running().is_some());
+        for ((step, busy), flags) in running.zip(flags) {
+            let (heard, tried) = busy.ready(self.context, *flags, &mut means);
+            if heard != Heard::Nothing {
+                self.awaited = self.awaited.saturating_sub(1);
+            }
+            self.news.extend(tried.map(|tried| News::Ended {
+                step: *step,
+                at,
+                tried: Box::new(tried),
+            }));
+        }
+    }
+
+    fn note(&mut self, note: Note) {
+        let at = self.driver.clock.now();
+        let now = self.driver.clock.elapsed();
+        let (step, tried) = match note {
+            Note::Done(done) => return self.news.push_back(News::Done(done)),
+            Note::Evaluated(step, evidence) => {
+                let Some(busy) = self.busy.get_mut(&step) else {
+                    return;
+                };
+                let duration_ms = at.saturating_sub(busy.since);
+                (
+                    step,
+                    Some(busy.settle(|seen| {
+                        *seen = Evidence {
+                            duration_ms,
+                            ..*evidence
+                        }
+                    })),
+                )
+            }
+            Note::Recalled(step, earlier) => {
+                let Some(busy) = self.busy.get_mut(&step) else {
+                    return;
+                };
+                (
+                    step,
+                    Some(busy.settle(|seen| {
+                        *seen = Evidence {
+                            earlier: Some(earlier),
+                            ..Evidence::default()
+                        }
+                    })),
+                )
+            }
+            Note::Looked(step) if !self.announce(step) => (step, Some(stopped_before())),
+            Note::Looked(step) => {
+                let means = Means {
+                    pool: &self.driver.pool,
+                    buffer: &mut self.driver.buffer,
+                    now,
+                };
+                let Some(busy) = self.busy.get_mut(&step) else {
+                    return;
+                };
+                let (refused, attempt) = (busy.start(self.context, &means, None), busy.attempt);
+                busy.running()
+                    .into_iter()
+                    .for_each(|attempt| self.driver.doorbell.add(attempt));
+                let at = self.now();
+                self.event(Event::Began { step, attempt, at }, None);
+                (step, refused)
+            }
+            Note::Asked(step, asked) => {
+                let means = Means {
+                    pool: &self.driver.pool,
+                    buffer: &mut self.driver.buffer,
+                    now,
+                };
+                let Some(busy) = self.busy.get_mut(&step) else {
+                    return;
+                };
+                let over = busy.ask(asked, self.context, &means);
+                busy.running()
+                    .into_iter()
+                    .for_each(|attempt| self.driver.doorbell.add(attempt));
+                (step, over)
+            }
+            Note::LookedAgain(step, looked) => {
+                let Some(busy) = self.busy.get_mut(&step) else {
+                    return;
+                };
+                (step, Some(busy.settle(|seen| looked.add_to(seen))))
+            }
+        };
+        self.news.extend(tried.map(|tried| News::Ended {
+            step,
+            at,
+            tried: Box::new(tried),
+        }));
+    }
+
+    fn now(&mut self) -> u64 {
+        self.last = self.last.max(self.driver.clock.now());
+        self.last
+    }
+
+    fn event(&mut self, event: Event, finished: Option<&Finished>) {
+        // What was asked for is void as soon as anything else happens; the machine asks again.
+        self.wake = None;
+        self.unsettled = true;
+        self.untold = !matches!(event, Event::Told { .. });
+        let actions = (self.tell)(Message::Event(event, finished));
+        self.todo.extend(actions);
+    }
+
+    /// Asks for what takes a while, and has it done.
+    fn settle(&mut self) {
+        let mut work = None;
+        let actions = (self.tell)(Message::Settled { work: &mut work });
+        self.todo.extend(actions);
+        if let Some(work) = work {
+            self.settler.settle(self.scope, work);
+        }
+    }
+
+    fn done(&mut self, done: Done) {
+        let at = self.now();
+        let actions = (self.tell)(Message::Done { at, done });
+        self.todo.extend(actions);
+    }
+
+    async fn hear(&mut self, news: News) {
+        match news {
+            News::Done(done) => self.done(done),
+            News::Ended { step, at, tried } => {
+                let Some(busy) = self.busy.remove(&step) else {
+                    return;
+                };
+                let attempt = busy.attempt;
+                let (evidence, finished) = busy.finished(*tried);
+                self.last = self.last.max(at);
+                let at = self.last;
+                if let Some(message) = &finished.log_error {
+                    self.event(
+                        Event::RecordFailed {
+                            at,
+                            message: message.clone(),
+                        },
+                        None,
+                    );
+                }
+                self.event(
+                    Event::Finished {
+                        step,
+                        attempt,
+                        at,
+                        evidence,
+                    },
+                    Some(&finished),
+                );
+            }
+            News::Signal(Signal::TSTP) => self.suspend().await,
+            News::Signal(Signal::CONT) => {}
+            News::Signal(signal) => {
+                let signal = if signal == Signal::INT {
+                    Interrupt::Int
+                } else {
+                    Interrupt::Term
+                };
+                let at = self.now();
+                self.event(Event::Interrupt { at, signal }, None);
+                // A step that ends in this very millisecond ends because it was asked to: it must
+                // come later than the signal.
+                self.last += 1;
+            }
+        }
+    }
+
+    fn act(&mut self, action: Action) -> Result<(), DriveError> {
+        match action {
+            Action::Spawn {
+                step,
+                attempt,
+                limit_ms,
+            } => self.spawn(step, attempt, limit_ms)?,
+            Action::Terminate { step, timed_out } => {
+                if let Some(busy) = self.busy.get_mut(&step) {
+                    busy.terminate(timed_out);
+                }
+            }
+            Action::Kill { step, timed_out } => {
+                if let Some(busy) = self.busy.get_mut(&step) {
+                    busy.kill(timed_out);
+                    busy.overdue.get_or_insert_with(|| Instant::now() + OBEY);
+                }
+            }
+            Action::WakeAt { at } => self.wake = Some(at),
+            Action::Done => {}
+        }
+        Ok(())
+    }
+
+    fn spawn(&mut self, step: usize, attempt: u32, limit_ms: u64) -> Result<(), DriveError> {
+        let Some(planned) = self.plan.steps.get(step) else {
+            return Ok(());
+        };
+        let at = self.now();
+        let name = self
+            .context
+            .logs
+            .map(|_| log_name(&planned.id, attempt, self.driver.round));
+        let busy = Busy::new(step, planned, (attempt, limit_ms), at, name);
+        let waits = busy.may_be_recalled(self.context);
+        self.busy.insert(step, busy);
+        let tried = if waits || self.announce(step) {
+            let now = self.driver.clock.elapsed();
+            let means = Means {
+                pool: &self.driver.pool,
+                buffer: &mut self.driver.buffer,
+                now,
+            };
+            let Some(busy) = self.busy.get_mut(&step) else {
+                return Ok(());
+            };
+            let refused = busy.begin(
+                self.context,
+                self.plan,
+                &means,
+                self.scope,
+                &self.driver.outbox,
+            )?;
+            busy.running()
+                .into_iter()
+                .for_each(|attempt| self.driver.doorbell.add(attempt));
+            refused
+        } else {
+            Some(stopped_before())
+        };
+        self.news.extend(tried.map(|tried| News::Ended {
+            step,
+            at,
+            tried: Box::new(tried),
+        }));
+        Ok(())
+    }
+
+    /// Tells that a step is about to start, unless that was told. `false` when the answer stops it
+    /// before it has begun.
+    fn announce(&mut self, step: usize) -> bool {
+        let Some((attempt, Some(limit_ms))) = self
+            .busy
+            .get_mut(&step)
+            .map(|b| (b.attempt, b.unannounced.take()))
+        else {
+            return true;
+        };
+        let at = self.now();
+        let answer = (self.tell)(Message::Starting {
+            step,
+            attempt,
+            limit_ms,
+            at,
+        });
+        self.todo.extend(answer);
+        let stops = |a: &Action| matches!(a, Action::Terminate { step: s, .. } | Action::Kill { step: s, .. } if *s == step);
+        let stopped = self.todo.iter().any(stops);
+        self.todo.retain(|a| !stops(a));
+        !stopped
+    }
+
+    fn tick(&mut self) {
+        let Some(every) = self
+            .context
+            .tick
+            .filter(|_| self.next_tick <= Instant::now())
+        else {
+            return;
+        };
+        self.next_tick = Instant::now() + every;
+        let at = self.now();
+        let running: Vec<Running<'_>> = (self.busy.iter())
+            .map(|(step, b)| Running {
+                step: *step,
+                attempt: b.attempt,
+                since: b.since,
+                live: &b.live,
+            })
+            .collect();
+        let actions = (self.tell)(Message::Tick {
+            at,
+            running: &running,
+        });
+        self.todo.extend(actions);
+    }
+
+    fn abandon_overdue(&mut self) {
+        let now = Instant::now();
+        for busy in self
+            .busy
+            .values_mut()
+            .filter(|b| b.overdue.is_some_and(|at| at <= now))
+        {
+            busy.overdue = None;
+            busy.running().into_iter().for_each(Attempt::abandon);
+        }
+    }
+
+    /// SIGTSTP: first everything that vplan runs stands still, then its clock, then vplan itself;
+    /// SIGCONT undoes it.
+    async fn suspend(&mut self) {
+        self.awaited = self
+            .busy
+            .values()
+            .filter_map(Busy::running)
+            .filter(|a| a.freeze())
+            .count();
+        let until = Instant::now() + STAND_STILL;
+        while self.awaited > 0 && !self.goes_on() && Instant::now() < until {
+            self.turn(Some(until.saturating_duration_since(Instant::now())))
+                .await;
+        }
+        // Who has said already that vplan is to go on will not say so again.
+        if !self.goes_on() {
+            self.stand_still().await;
+        }
+        self.news
+            .retain(|news| !matches!(news, News::Signal(Signal::CONT | Signal::TSTP)));
+        self.busy
+            .values()
+            .filter_map(Busy::running)
+            .for_each(Attempt::thaw);
+    }
+
+    /// Stops vplan itself until it is told to go on.
+    async fn stand_still(&mut self) {
+        let actions = (self.tell)(Message::Suspended);
+        self.todo.extend(actions);
+        self.driver.clock.pause();
+        // SIGTSTP is taken, and to give it back for a moment is a race; SIGSTOP does the same to
+        // vplan.
+        let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
+        // The stop may take a moment to reach this thread. If it never does (the first process of a
+        // container cannot be stopped by itself), the run just goes on.
+        let until = Instant::now() + STAND_STILL;
+        while !self.goes_on() && Instant::now() < until {
+            self.turn(Some(until.saturating_duration_since(Instant::now())))
+                .await;
+        }
+        self.driver.clock.resume();
+        let actions = (self.tell)(Message::Resumed);
+        self.todo.extend(actions);
+    }
+
+    fn goes_on(&self) -> bool {
+        self.news
+            .iter()
+            .any(|news| matches!(news, News::Signal(Signal::CONT)))
+    }
+
+    /// Whatever the reason for leaving, nothing stays behind.
+    async fn leave(&mut self) {
+        self.busy.values_mut().for_each(|busy| busy.kill(false));
+        let until = Instant::now() + OBEY;
+        while self.busy.values().any(|busy| busy.running().is_some()) {
+            if Instant::now() >= until {
+                self.busy
+                    .values()
+                    .filter_map(Busy::running)
+                    .for_each(Attempt::abandon);
+            }
+            self.turn(Some(STAND_STILL)).await;
+        }
+        self.settle();
+        self.settler.finish();
+        while let Ok(note) = self.driver.notes.try_recv() {
+            self.note(note);
+        }
+        for news in std::mem::take(&mut self.news) {
+            if let News::Done(done) = news {
+                self.done(done);
+            }
+        }
+    }
+}
+
+fn stopped_before() -> Tried {
+    let message = "it was stopped before it had begun".to_owned();
+    Tried::refused(
+        SpawnError {
+            code: "ECANCELED".to_owned(),
+            message,
+        },
+        None,
+    )
+}

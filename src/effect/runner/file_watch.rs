@@ -1,0 +1,113 @@
+//! What did a step change, and what did it write? Files looked at before a try and after it.
+
+use crate::base::path::RepoPath;
+use crate::check::evidence::Evidence;
+use crate::check::format::{ALL, Format, named};
+use crate::check::reading::Reading;
+use crate::effect::git::Git;
+use crate::effect::git::fingerprint;
+use crate::effect::os::files::beneath::Beneath;
+use crate::effect::os::process::mask::Secrets;
+use crate::effect::runner::reports::Before;
+use crate::plan::Step;
+use std::path::Path;
+
+/// Looks again. What is read is masked.
+pub type Watch = Box<dyn FnOnce(&Secrets) -> Looked>;
+type ReportsAgain = Box<dyn FnOnce(&Secrets) -> Reports>;
+
+/// What was seen after a try.
+#[derive(Debug, Default)]
+pub struct Looked {
+    /// The first file that `unchanged` selects and that has changed; what cannot be compared
+    /// counts as changed.
+    pub mutated: Option<RepoPath>,
+    /// What became of the reports.
+    pub report: Reports,
+}
+
+/// What the reports of a try say.
+#[derive(Debug, Default)]
+pub enum Reports {
+    /// None was to be written.
+    #[default]
+    NotAsked,
+    /// None was written.
+    Missing,
+    /// Added up.
+    Read(Box<Reading>),
+}
+
+impl Looked {
+    /// Adds what was seen to the evidence of the try. A report says more than the output beside it.
+    pub(in crate::effect) fn add_to(self, evidence: &mut Evidence) {
+        evidence.mutated = self.mutated;
+        match self.report {
+            Reports::NotAsked => {}
+            Reports::Missing => evidence.report_missing = true,
+            Reports::Read(reading) => evidence.reading = Some(reading),
+        }
+    }
+}
+
+/// Whether a step has anything to be watched.
+#[must_use]
+pub fn is_watched(step: &Step) -> bool {
+    step.unchanged.is_some() || step.report.is_some()
+}
+
+/// Looks at the files that `unchanged` and `report` of a step select.
+#[must_use]
+pub fn watch(root: &Path, git: Option<&Git>, step: &Step) -> Watch {
+    let (changes, reports) = (changes(root, git, step), reports(root, step));
+    Box::new(move |secrets| Looked {
+        mutated: changes(),
+        report: reports(secrets),
+    })
+}
+
+fn changes(root: &Path, git: Option<&Git>, step: &Step) -> Box<dyn FnOnce() -> Option<RepoPath>> {
+    let Some(what) = step.unchanged.clone() else {
+        return Box::new(|| None);
+    };
+    let (root, git) = (root.to_owned(), git.cloned());
+    let prints = move || {
+        let beneath = Beneath::open(&root)?;
+        fingerprint::fingerprint(&beneath, &root, git.as_ref(), &what)
+    };
+    let before = prints();
+    Box::new(move || match (before, prints()) {
+        (Ok(before), Ok(after)) => fingerprint::first_difference(&before, &after),
+        _ => Some(RepoPath::root()),
+    })
+}
+
+fn reports(root: &Path, step: &Step) -> ReportsAgain {
+    let Some(report) = step.report.clone() else {
+        return Box::new(|_| Reports::NotAsked);
+    };
+    let mut formats = named(&report.format, step.kind);
+    if formats.is_empty() {
+        // Whose report it is has been checked with the contract; here it is only how it is read.
+        formats = ALL
+            .iter()
+            .filter(|f: &&Format| f.names.contains(&report.format.as_str()))
+            .collect();
+    }
+    let beneath = match Beneath::open(root) {
+        Ok(beneath) => beneath,
+        Err(error) => {
+            let mut reading = Reading::of(&report.format);
+            reading.object(format!("the repository cannot be opened: {error}"));
+            return Box::new(move |_| Reports::Read(Box::new(reading)));
+        }
+    };
+    let before = Before::look(&beneath, &report.glob);
+    let kind = step.kind;
+    Box::new(
+        move |secrets| match before.read(&beneath, &report.glob, &formats, secrets) {
+            None => Reports::Missing,
+            Some(reading) => Reports::Read(Box::new(reading.counted_by(kind))),
+        },
+    )
+}

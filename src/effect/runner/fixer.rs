@@ -1,0 +1,279 @@
+//! How is a fixer run, and what came of it? As a step is: supervised, with a time limit, and
+//! nothing of it is left behind.
+
+use crate::base::change::ChangeSet;
+use crate::base::command::Env;
+use crate::base::inert::inert;
+use crate::base::word::{Word, visible};
+use crate::check::Kind;
+use crate::check::evidence::{Captured, Evidence};
+use crate::effect::os::environment::Environment;
+use crate::effect::os::files::read_plain;
+use crate::effect::os::process::program::Root;
+use crate::effect::os::retry_eintr::openat;
+use crate::effect::runner::executor::{Context, DriveError, Driver, Message};
+use crate::effect::runner::file_watch::Looked;
+use crate::plan::request::{Mode, RequestRecord, Risk};
+use crate::plan::step::empty;
+use crate::plan::{Origin, Plan, Policy, Step};
+use crate::run::event::{Event, Interrupt};
+use crate::run::record::tail;
+use crate::run::state::RunState;
+use rustix::fd::AsFd as _;
+use rustix::fs::{CWD, Mode as FileMode, OFlags};
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Its name: no check can have it, so that its log is nobody else's.
+const ID: &str = "@fix";
+/// How much of what it said last is shown, in bytes.
+const SAID: usize = 2048;
+/// How its last line begins when it does not go on.
+const STUCK: &str = "STUCK:";
+/// How much of its reason is shown, in characters.
+const REASON: usize = 500;
+/// The largest reason that is read, in bytes.
+const WRITTEN: u64 = 64 << 10;
+
+/// A fixer, and what it is given.
+pub struct Fixer<'a> {
+    /// The repository.
+    pub root: &'a Root,
+    /// What steps see of the environment.
+    pub environment: &'a Environment,
+    /// Names of variables that the operator lets through to it.
+    pub granted: &'a [String],
+    /// Its words.
+    pub argv: &'a [Word],
+    /// Variables of its own.
+    pub env: Env,
+    /// What it finds on its standard input.
+    pub feedback: &'a [u8],
+    /// How long it may take, in milliseconds.
+    pub limit_ms: u64,
+    /// How much of its output its log keeps, in bytes.
+    pub max_output: u64,
+    /// The folder for its log.
+    pub logs: &'a Path,
+    /// The file that it may write to say that it does not go on.
+    pub stuck: &'a Path,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fixed {
+    /// How long it took, in milliseconds.
+    pub duration_ms: u64,
+    /// How it ended.
+    pub how: How,
+    /// How many processes it left behind, which were stopped.
+    pub leaked: u32,
+    /// The name of its log in the folder for logs, if it said anything.
+    pub log: Option<String>,
+    /// The end of what it said, safe to show: on standard error, or else on standard output.
+    pub said: String,
+    /// Why it does not go on, if it says that: one line, safe to show, without secrets.
+    pub stuck: Option<String>,
+}
+
+/// How a fixer ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum How {
+    /// With this exit code. It decides nothing.
+    Exited(i32),
+    /// By a signal that vplan did not send.
+    Signalled(String),
+    /// It took longer than it may.
+    TimedOut,
+    /// It was not started, and why.
+    NotStarted(String),
+    /// vplan was interrupted meanwhile.
+    Interrupted(Interrupt),
+    /// Nobody knows.
+    #[default]
+    Lost,
+}
+
+/// Runs a fixer to its end.
+///
+/// # Errors
+/// Only what is vplan's own fault, or the record's.
+pub fn fix(fixer: Fixer<'_>) -> Result<Fixed, DriveError> {
+    let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let logs = openat(CWD, fixer.logs, flags, FileMode::empty()).map_err(std::io::Error::from)?;
+    match std::fs::remove_file(fixer.stuck) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(DriveError::Setup(error)),
+        _ => {}
+    }
+    let plan = Arc::new(plan(&fixer));
+    let mut driver = Driver::new(None, fixer.environment.granted().capabilities_kept)?;
+    let (mut state, first) =
+        RunState::new(Arc::clone(&plan), BTreeMap::new(), driver.clock().now());
+    let context = Context {
+        root: fixer.root,
+        environment: fixer.environment,
+        logs: Some(logs.as_fd()),
+        max_output: fixer.max_output,
+        evaluate: &|_| Evidence::default(),
+        watch: &|_| Box::new(|_| Looked::default()),
+        looks: None,
+        recall: None,
+        judge: None,
+        input: Some(fixer.feedback),
+        tick: None,
+    };
+    let mut fixed = Fixed::default();
+    let mut interrupted = None;
+    driver.drive(&plan, &context, first, &mut |message| {
+        let Message::Event(event, finished) = message else {
+            return Vec::new();
+        };
+        match &event {
+            Event::Interrupt { signal, .. } => interrupted = interrupted.or(Some(*signal)),
+            Event::Finished { evidence, .. } => fixed = seen(evidence),
+            Event::Began { .. }
+            | Event::Time { .. }
+            | Event::Told { .. }
+            | Event::RecordFailed { .. } => {}
+        }
+        fixed.log = finished.and_then(|f| f.log.clone()).or(fixed.log.take());
+        state.handle(event)
+    })?;
+    if let Some(signal) = interrupted {
+        fixed.how = How::Interrupted(signal);
+    }
+    if let Some(text) = written(fixer.stuck) {
+        let secrets = plan
+            .steps
+            .first()
+            .map(|step| fixer.environment.of_step(fixer.root, step).secrets);
+        let masked = secrets.map_or(text.clone(), |secrets| secrets.mask(&text));
+        let lines = String::from_utf8_lossy(&masked).into_owned();
+        let first = lines
+            .lines()
+            .find(|l| !l.trim().is_empty())
+            .unwrap_or_default()
+            .trim();
+        fixed.stuck = Some(reason(first.strip_prefix(STUCK).unwrap_or(first)));
+    }
+    Ok(fixed)
+}
+
+fn seen(evidence: &Evidence) -> Fixed {
+    let how = match evidence {
+        Evidence {
+            spawn_error: Some(error),
+            ..
+        } => How::NotStarted(error.message.clone()),
+        Evidence {
+            timed_out: true, ..
+        } => How::TimedOut,
+        Evidence {
+            signal: Some(signal),
+            ..
+        } => How::Signalled(signal.clone()),
+        Evidence {
+            exit: Some(exit), ..
+        } => How::Exited(*exit),
+        _ => How::Lost,
+    };
+    let stream = if evidence.stderr.is_blank() {
+        &evidence.stdout
+    } else {
+        &evidence.stderr
+    };
+    let said = tail(stream, SAID);
+    let stuck = last_word(&evidence.stdout).or_else(|| last_word(&evidence.stderr));
+    Fixed {
+        duration_ms: evidence.duration_ms,
+        how,
+        leaked: evidence.leaked,
+        log: None,
+        said,
+        stuck,
+    }
+}
+
+/// What the last line of a stream says after `STUCK:`, if it begins so.
+fn last_word(stream: &Captured) -> Option<String> {
+    let text = inert(&stream.text());
+    let last = text
+        .lines()
+        .rev()
+        .map(str::trim)
+        .find(|line| !line.is_empty())?;
+    last.strip_prefix(STUCK).map(reason)
+}
+
+/// A reason on one line.
+fn reason(text: &str) -> String {
+    let kept: String = text.trim().chars().take(REASON).collect();
+    let shown = visible(inert(kept.as_bytes()).trim().as_bytes());
+    if shown.is_empty() {
+        "it gave no reason".to_owned()
+    } else {
+        shown
+    }
+}
+
+/// What it wrote to say that it does not go on. Whatever lies there says so, even if it cannot be
+/// read.
+fn written(path: &Path) -> Option<Vec<u8>> {
+    match read_plain(path, WRITTEN) {
+        Ok(bytes) => Some(bytes),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => Some(format!("its reason cannot be read: {error}").into_bytes()),
+    }
+}
+
+/// A plan of one step.
+fn plan(fixer: &Fixer<'_>) -> Plan {
+    let step = Step {
+        argv: Some(fixer.argv.to_vec()),
+        command: ID.to_owned(),
+        env: fixer.env.clone(),
+        exit: vec![0],
+        id: ID.to_owned(),
+        pass_env: fixer.granted.to_vec(),
+        timeout_ms: fixer.limit_ms.max(1),
+        ..empty(Kind::Run, Origin::Explicit)
+    };
+    Plan {
+        caveats: Vec::new(),
+        compared: None,
+        contract: None,
+        digest: None,
+        facts: Vec::new(),
+        notes: Vec::new(),
+        omitted: Vec::new(),
+        policy: Policy {
+            budget_ms: None,
+            fail_fast: true,
+            jobs: 1,
+            recover: Vec::new(),
+            recover_contract: false,
+        },
+        request: RequestRecord {
+            base: None,
+            boundaries: Vec::new(),
+            changed: ChangeSet::default(),
+            changed_from: None,
+            changed_in: None,
+            explicit: Vec::new(),
+            min_tier: 0,
+            mode: Mode::Off,
+            names: Vec::new(),
+            only: Vec::new(),
+            proposal: None,
+            risk: Risk::Medium,
+            role: String::new(),
+            skip: Vec::new(),
+        },
+        rewrites: Vec::new(),
+        steps: vec![step],
+        tiers: Vec::new(),
+        version: crate::plan::canonical::VERSION,
+    }
+}

@@ -1,0 +1,283 @@
+//! What is written down of a run, when is it safe, and who is told? The record first, then whoever
+//! reads along.
+
+use crate::base::canon::{Digest, to_canonical};
+use crate::effect::os::process::program::{Program, say};
+use crate::effect::runner::background::{Done, Work};
+use crate::effect::store::records::{REPORT, RunRecord};
+use crate::effect::store::vault::Vault;
+use crate::plan::{Plan, Step};
+use crate::run::journal::{Entry, FinalStatus, Journal, PlannedStep};
+use crate::run::report::{Decision, EnvironmentUse, Report};
+use crate::run::stands::Ended;
+use crate::run::stop;
+use std::io::{self, Write};
+
+/// The record of the run and a second reader of its events.
+pub(in crate::effect) struct Book<'e> {
+    pub record: RunRecord,
+    events: Option<Box<dyn Write + 'e>>,
+    /// Where it is remembered what vplan wrote, outside the repository.
+    vault: Option<&'e Vault>,
+    journal: Journal,
+    /// The digest of the report that was written last.
+    report: Option<Digest>,
+    /// Why the record could not be written, the first time.
+    pub fault: Option<String>,
+    /// The run has begun or a step has ended, and nobody has been asked yet to make that survive a
+    /// loss of power. The next step starts meanwhile.
+    pub unsynced: bool,
+    /// How many bytes of the events were to be made safe, at last, and how many are.
+    asked: u64,
+    safe: u64,
+    /// Lines that the second reader has not been told, with the length of the events then: what it
+    /// knows of an end survives a loss of power.
+    untold: Vec<(u64, String)>,
+}
+
+impl<'e> Book<'e> {
+    pub(in crate::effect) fn new(
+        record: RunRecord,
+        events: Option<Box<dyn Write + 'e>>,
+        vault: Option<&'e Vault>,
+    ) -> Self {
+        let journal = Journal::default();
+        Self {
+            record,
+            events,
+            vault,
+            journal,
+            report: None,
+            fault: None,
+            unsynced: true,
+            asked: 0,
+            safe: 0,
+            untold: Vec::new(),
+        }
+    }
+
+    /// The first lines.
+    pub(in crate::effect) fn begin(
+        &mut self,
+        plan: &Plan,
+        environment: &EnvironmentUse,
+    ) -> io::Result<()> {
+        let started_at = Some(crate::effect::store::records::wall_clock());
+        let environment = Some(environment.clone()).filter(|e| *e != EnvironmentUse::default());
+        self.write(
+            0,
+            Entry::RunStarted {
+                environment,
+                run_id: self.record.id().to_owned(),
+                started_at,
+                version: 1,
+            },
+        );
+        self.plan(0, plan);
+        let synced = self.record.sync();
+        self.unsynced = false;
+        self.tell_all();
+        self.note(synced);
+        self.fault
+            .take()
+            .map_or(Ok(()), |message| Err(io::Error::other(message)))
+    }
+
+    /// A plan is about to be executed.
+    pub(in crate::effect) fn plan(&mut self, at: u64, plan: &Plan) {
+        let step = |s: &Step| PlannedStep {
+            command: s.command.clone(),
+            id: s.id.clone(),
+        };
+        let steps = plan.steps.iter().map(step).collect();
+        let changed_files_count = u64::try_from(plan.request.changed.len()).ok();
+        self.write(
+            at,
+            Entry::PlanCompiled {
+                changed_files_count,
+                digest: plan.digest.clone(),
+                steps,
+            },
+        );
+        let written = self
+            .record
+            .write("plan.json", to_canonical(plan).as_bytes());
+        self.note(written);
+    }
+
+    /// Writes a line. `false` when that is not possible; nobody is told of it then.
+    pub(in crate::effect) fn write(&mut self, at: u64, entry: Entry) -> bool {
+        let line = self.journal.line(at, entry);
+        let written = self.record.append(&line);
+        let length = self.record.length();
+        if self.events.is_some() && self.untold.last().map_or(0, |(last, _)| *last) < length {
+            self.untold.push((length, line));
+        }
+        self.tell();
+        self.note(written)
+    }
+
+    /// What can be done aside: to sync the events if a step has ended, and to read the programs
+    /// that steps have started.
+    pub(in crate::effect) fn work(&mut self, programs: Vec<Program>) -> Option<Work> {
+        let unsynced = std::mem::take(&mut self.unsynced);
+        if !unsynced && programs.is_empty() {
+            return None;
+        }
+        if unsynced {
+            self.asked = self.record.length();
+        }
+        let record = unsynced.then(|| (self.record.events(), self.asked));
+        Some(Work {
+            programs,
+            record,
+            answer: self.events.is_some(),
+        })
+    }
+
+    /// It has been done.
+    pub(in crate::effect) fn done(&mut self, done: &mut Done) -> bool {
+        let fault = done.fault.take();
+        if fault.is_some() {
+            self.record.release();
+        }
+        self.safe = self.safe.max(done.synced);
+        self.tell();
+        self.note(fault.map_or(Ok(()), Err))
+    }
+
+    /// The last lines. A pass that cannot be recorded is none: the report says so then, and so does
+    /// the exit code, and the report of a pass does not stay behind. Of anything else as much
+    /// is kept as can be; whoever reads a record without its end calls the run interrupted.
+    pub(in crate::effect) fn end(mut self, report: &mut Report) {
+        // That is what it was set aside for: a report that fits is no fault.
+        self.record.release();
+        if report.is_good() {
+            let before = self.journal.clone();
+            if let Err(error) = self.close(report) {
+                self.journal = before;
+                let _ = self.record.remove(REPORT);
+                report.unrecorded(&say(&error));
+            }
+        }
+        if !report.is_good() {
+            // Each for itself: the more there is, the better.
+            let _ = self.write_files(report);
+            let _ = self.write_end(report, RunRecord::append);
+            let _ = self.record.sync();
+        }
+        self.remember(report);
+        self.tell_all();
+    }
+
+    /// Only what is whole is remembered, so that a run is never believed before its record is.
+    /// Where that is not possible, the record is not believed later, and whoever asks is told
+    /// so.
+    fn remember(&self, report: &Report) {
+        let Some(vault) = self.vault else { return };
+        let ended = Ended {
+            coverage: report.coverage,
+            exit_code: report.exit_code,
+            plan_digest: report.plan_digest.clone(),
+            report: self.report.clone(),
+            run_id: self.record.id().to_owned(),
+            tree: report.tree.clone(),
+            verdict: report.verdict,
+            version: 1,
+        };
+        if let Err(error) = vault.put(&ended) {
+            tracing::debug!(%error, "the run is not remembered");
+        }
+    }
+
+    fn close(&mut self, report: &Report) -> io::Result<()> {
+        self.write_files(report)?;
+        self.write_end(report, RunRecord::end)
+    }
+
+    fn write_files(&mut self, report: &Report) -> io::Result<()> {
+        if matches!(report.decision, Decision::Fail | Decision::Escalate) {
+            let _ = self
+                .record
+                .write(stop::FILE, stop::stop_memo(report).as_bytes());
+        }
+        let text = to_canonical(report);
+        self.record.write(REPORT, text.as_bytes())?;
+        self.report = Some(Digest::of(text.as_bytes()));
+        Ok(())
+    }
+
+    fn write_end(
+        &mut self,
+        report: &Report,
+        add: fn(&mut RunRecord, &str) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let line = self.journal.line(report.duration_ms, last(report));
+        add(&mut self.record, &line)?;
+        self.untold.push((self.record.length(), line));
+        Ok(())
+    }
+
+    /// Keeps the first fault.
+    fn note(&mut self, result: io::Result<()>) -> bool {
+        match result {
+            Ok(()) => true,
+            Err(error) => {
+                self.fault.get_or_insert_with(|| say(&error));
+                false
+            }
+        }
+    }
+
+    /// Tells the second reader what is safe, and what follows it if that is no end.
+    fn tell(&mut self) {
+        if !self.unsynced && self.safe >= self.asked {
+            return self.tell_all();
+        }
+        let known = self
+            .untold
+            .iter()
+            .take_while(|(length, _)| *length <= self.safe)
+            .count();
+        let lines: String = self.untold.drain(..known).map(|(_, line)| line).collect();
+        self.pass_on(&lines);
+    }
+
+    fn tell_all(&mut self) {
+        let lines: String = std::mem::take(&mut self.untold)
+            .into_iter()
+            .map(|(_, line)| line)
+            .collect();
+        self.pass_on(&lines);
+    }
+
+    /// A second reader that went away is no fault of the run.
+    fn pass_on(&mut self, lines: &str) {
+        if !lines.is_empty()
+            && let Some(events) = &mut self.events
+            && events
+                .write_all(lines.as_bytes())
+                .and_then(|()| events.flush())
+                .is_err()
+        {
+            self.events = None;
+        }
+    }
+}
+
+fn last(report: &Report) -> Entry {
+    let steps = report.steps.iter().map(|s| FinalStatus {
+        id: s.id.clone(),
+        reason: s.reason,
+        status: s.status,
+    });
+    Entry::RunFinished {
+        attempt: Some(report.attempt),
+        coverage: report.coverage,
+        decision: Some(report.decision),
+        exit_code: report.exit_code,
+        retries_remaining: Some(report.retries_remaining),
+        steps: steps.collect(),
+        verdict: report.verdict,
+    }
+}

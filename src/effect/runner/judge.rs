@@ -1,0 +1,142 @@
+//! What goes with a question to a judge, and who is asked? Reads files; the program itself runs as
+//! every step does.
+
+use crate::base::canon::Digest;
+use crate::base::change::ChangeSet;
+use crate::base::command::Env;
+use crate::base::glob::Selection;
+use crate::base::path::RepoPath;
+use crate::base::unit::show_size;
+use crate::base::word::Word;
+use crate::check::evidence::SpawnError;
+use crate::check::judge::{Content, MAX_CONTEXT, MAX_FILES, ask};
+use crate::effect::git::Git;
+use crate::effect::os::files::beneath::{Beneath, ReadError};
+use crate::effect::os::files::walk;
+use crate::plan::Step;
+use std::path::Path;
+
+/// Who answers, and how a question is made.
+pub struct Judge<'a> {
+    /// Its words.
+    pub argv: Vec<Word>,
+    /// Variables that its command sets.
+    pub env: Env,
+    /// Makes the question of a step. Called on the step's thread.
+    pub question: &'a (dyn Fn(&Step) -> Asked + Sync),
+}
+
+/// What is to be done about a step's question.
+pub enum Asked {
+    /// It is put to the judge.
+    Question {
+        /// Its identity.
+        digest: Digest,
+        /// The exact bytes.
+        text: String,
+    },
+    /// Its answer is recorded.
+    Recorded {
+        /// The exact bytes of the answer.
+        answer: String,
+        /// The identity of the question.
+        digest: Digest,
+    },
+    /// It cannot be put.
+    Refused(SpawnError),
+}
+
+impl Asked {
+    /// A question that cannot be put.
+    #[must_use]
+    pub fn refused(code: &str, message: impl Into<String>) -> Self {
+        Self::Refused(SpawnError {
+            code: code.to_owned(),
+            message: message.into(),
+        })
+    }
+}
+
+/// Where the files of a question are.
+pub struct Ground<'a> {
+    /// The repository.
+    pub root: &'a Path,
+    /// Its files.
+    pub beneath: &'a Beneath,
+    /// Its git, if it has one.
+    pub git: Option<&'a Git>,
+}
+
+/// Makes the question of a step: the exact bytes and their identity.
+///
+/// # Errors
+/// The files that go with it cannot be had whole: nobody is to be asked then.
+pub fn question(
+    ground: &Ground<'_>,
+    step: &Step,
+    changed: &ChangeSet,
+) -> Result<(String, Digest), SpawnError> {
+    let context = match &step.context {
+        Some(selection) => context(ground, selection)?,
+        None => Vec::new(),
+    };
+    Ok(ask(
+        step.question.as_deref().unwrap_or_default(),
+        &context,
+        changed,
+    ))
+}
+
+fn context(ground: &Ground<'_>, selection: &Selection) -> Result<Vec<Content>, SpawnError> {
+    let refuse = |code: &str, message: String| SpawnError {
+        code: code.to_owned(),
+        message,
+    };
+    let unlisted = |why: String| {
+        refuse(
+            "CONTEXT_UNREADABLE",
+            format!("the files of the repository cannot be listed: {why}"),
+        )
+    };
+    let mut files = match ground.git {
+        Some(git) => git.present().map_err(|e| unlisted(e.to_string()))?,
+        None => walk(ground.root, &RepoPath::root()).map_err(|e| unlisted(e.to_string()))?,
+    };
+    files.retain(|path| selection.selects(path));
+    files.sort();
+    let too_large = |what: String| {
+        let most = show_size(MAX_CONTEXT);
+        refuse(
+            "CONTEXT_TOO_LARGE",
+            format!(
+                "`context` selects {what}; at most {MAX_FILES} files with {most} in all go with a question"
+            ),
+        )
+    };
+    if files.len() > MAX_FILES {
+        return Err(too_large(format!("{} files", files.len())));
+    }
+    let mut left = MAX_CONTEXT;
+    let mut context = Vec::new();
+    for path in files {
+        match ground.beneath.read(&path, left) {
+            Ok(bytes) => {
+                left = left.saturating_sub(bytes.len() as u64);
+                context.push(Content {
+                    content: Word::new(bytes),
+                    path,
+                });
+            }
+            // Deleted in the work tree: there is nothing to be shown, and `changed` says so.
+            Err(ReadError::Missing) => {}
+            Err(ReadError::TooLarge(_)) => return Err(too_large("more than that".to_owned())),
+            Err(error) => {
+                return Err(refuse(
+                    "CONTEXT_UNREADABLE",
+                    format!("`{path}` cannot be read: {error}"),
+                ));
+            }
+        }
+    }
+    Ok(context)
+}

@@ -1,0 +1,177 @@
+//! What changed between two looks at the work tree, and who ran meanwhile?
+//!
+//! One look is taken before a run, one behind it, and one behind each try of a step with `writes`.
+//! Who is named as having run is never too few: a step that begins or ends while a look is taken
+//! belongs to both sides of it.
+
+use crate::base::path::RepoPath;
+use crate::check::Kind;
+use crate::effect::git::Git;
+use crate::effect::git::object::Oid;
+use crate::effect::git::snapshot::Snapshot;
+use crate::plan::Step;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Takes a snapshot, if that can be done.
+pub(in crate::effect) fn take(git: &Git) -> Option<Snapshot> {
+    git.snapshot()
+        .inspect_err(|why| tracing::debug!(%why, "the tree is not known"))
+        .ok()
+}
+
+/// The looks of one run.
+#[derive(Debug)]
+pub struct Looks {
+    git: Git,
+    /// The commit that HEAD named before the run; the outer `None` where that is not known.
+    pub(in crate::effect) head: Option<Option<Oid>>,
+    state: Mutex<State>,
+    /// Held by who looks: looks do not overlap.
+    looking: Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    last: Option<Arc<Snapshot>>,
+    running: BTreeSet<String>,
+    /// What ran since the last look.
+    ran: BTreeSet<String>,
+    /// What has run since the look began that is being taken.
+    since: BTreeSet<String>,
+    over: BTreeSet<String>,
+    spans: Vec<Span>,
+}
+
+/// What lies between two looks.
+#[derive(Debug, Default)]
+pub(in crate::effect) struct Span {
+    /// The steps of which a process ran, by id.
+    pub ran: BTreeSet<String>,
+    /// The steps that had come to an end when it ended.
+    pub over: BTreeSet<String>,
+    /// What changed, in byte order of the paths.
+    pub changed: Vec<Changed>,
+}
+
+/// A file that changed.
+#[derive(Debug)]
+pub(in crate::effect) struct Changed {
+    pub path: RepoPath,
+    pub was: Was,
+}
+
+/// What a file was that changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::effect) enum Was {
+    /// In the index, before or afterwards.
+    Tracked,
+    /// There, and not in the index.
+    Untracked,
+    /// Not there.
+    New,
+}
+
+impl Looks {
+    /// After the first look.
+    pub(in crate::effect) fn new(
+        git: Git,
+        head: Option<Option<Oid>>,
+        first: Option<Snapshot>,
+    ) -> Self {
+        let state = State {
+            last: first.map(Arc::new),
+            ..State::default()
+        };
+        Self {
+            git,
+            head,
+            state: Mutex::new(state),
+            looking: Mutex::default(),
+        }
+    }
+
+    /// A process of a step is about to begin.
+    pub(in crate::effect) fn started(&self, step: &Step) {
+        if step.kind != Kind::File {
+            let mut state = self.state();
+            state.running.insert(step.id.clone());
+            state.ran.insert(step.id.clone());
+            state.since.insert(step.id.clone());
+        }
+    }
+
+    /// A try of a step has come to its end.
+    pub(in crate::effect) fn ended(&self, step: &Step) {
+        let mut state = self.state();
+        state.running.remove(&step.id);
+        state.over.insert(step.id.clone());
+    }
+
+    /// Looks after a step of which no process is left. A look that fails counts for nothing.
+    pub(in crate::effect) fn look_behind(&self, step: &Step) {
+        let _alone = self.looking.lock().unwrap_or_else(PoisonError::into_inner);
+        {
+            let mut state = self.state();
+            state.running.remove(&step.id);
+            state.since = state.running.clone();
+        }
+        self.close(take(&self.git).map(Arc::new).as_ref());
+    }
+
+    fn close(&self, seen: Option<&Arc<Snapshot>>) {
+        let mut state = self.state();
+        let Some(seen) = seen else { return };
+        let Some(last) = state.last.replace(Arc::clone(seen)) else {
+            return;
+        };
+        let next = std::mem::take(&mut state.since);
+        let ran = std::mem::replace(&mut state.ran, next);
+        let was = |path: &RepoPath| match () {
+            () if last.is_tracked(path) || seen.is_tracked(path) => Was::Tracked,
+            () if last.entry(path).is_some() => Was::Untracked,
+            () => Was::New,
+        };
+        let changed = last
+            .differences(seen)
+            .into_iter()
+            .map(|path| Changed {
+                was: was(&path),
+                path,
+            })
+            .collect();
+        let span = Span {
+            ran,
+            over: state.over.clone(),
+            changed,
+        };
+        state.spans.push(span);
+    }
+
+    /// Whether the first look saw anything.
+    pub(in crate::effect) fn is_known(&self) -> bool {
+        self.state().last.is_some()
+    }
+
+    /// Looks for the last time: what is here now, and what HEAD is.
+    pub(in crate::effect) fn last(&self) -> (Option<Arc<Snapshot>>, Option<Option<Oid>>) {
+        let head = self.git.head().ok();
+        let now = take(&self.git).map(Arc::new);
+        self.close(now.as_ref());
+        (now, head)
+    }
+
+    /// What was seen between the looks.
+    pub(in crate::effect) fn spans(&self) -> Vec<Span> {
+        std::mem::take(&mut self.state().spans)
+    }
+
+    /// Everything of which a process ran since the last look.
+    pub(in crate::effect) fn ran(&self) -> BTreeSet<String> {
+        self.state().ran.clone()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

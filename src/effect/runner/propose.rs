@@ -1,0 +1,48 @@
+//! How is the operator's proposer asked? Its answer is read elsewhere; this starts the program and
+//! hears it out.
+
+use crate::base::command::Env;
+use crate::base::word::Word;
+use crate::effect::os::process::ask::{self, Ask, NoAnswer};
+use crate::effect::os::process::pool::Pool;
+use crate::effect::os::process::program::{Root, SearchPath, say};
+use crate::plan::proposal::MAX_ANSWER;
+use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+/// Starts the program at the repository's root with the operator's own environment, because it is
+/// the operator's program: no contract can name it. It is looked for where steps are, never in the
+/// repository unless its name has a slash.
+///
+/// # Errors
+/// There is no answer.
+pub fn propose(
+    root: &Path,
+    argv: &[Word],
+    env: &Env,
+    question: &str,
+    limit: Duration,
+) -> Result<Vec<u8>, NoAnswer> {
+    let root = Root::open(root).map_err(|e| NoAnswer::NotStarted(say(&e)))?;
+    let mut all: BTreeMap<Vec<u8>, Vec<u8>> = std::env::vars_os()
+        .map(|(name, value)| (name.into_vec(), value.into_vec()))
+        .collect();
+    let search = SearchPath::new(&root, all.get(&b"PATH"[..]).map(Vec::as_slice));
+    all.extend(
+        env.iter()
+            .map(|(name, value)| (name.clone().into_bytes(), value.as_bytes().to_vec())),
+    );
+    let pool = Pool::new(None);
+    let what = Ask {
+        root: &root,
+        search: &search,
+        argv,
+        env: &all,
+        question: question.as_bytes(),
+        limit,
+        most: MAX_ANSWER,
+    };
+    ask::ask(&pool, &what)
+}

@@ -1,0 +1,469 @@
+//! How does one try of a step go from its start to its end? Some look at files before and after, on
+//! a thread of their own.
+
+use crate::base::canon::Digest;
+use crate::base::word::Word;
+use crate::check::Kind;
+use crate::check::agreement::silence;
+use crate::check::evidence::{Captured, EarlierPass, Evidence};
+use crate::check::format::{Format, guessed, named};
+use crate::effect::os::process::attempt::{Attempt, Buffer, Heard, Tried, Try};
+use crate::effect::os::process::capture::{Live, LogPlace};
+use crate::effect::os::process::mask::Secrets;
+use crate::effect::os::process::pool::Pool;
+use crate::effect::os::process::program::say;
+use crate::effect::os::retry_eintr::openat;
+use crate::effect::runner::background::Done;
+use crate::effect::runner::executor::{Context, Finished};
+use crate::effect::runner::file_watch::{Looked, is_watched};
+use crate::effect::runner::judge::Asked;
+use crate::effect::runner::looks::Looks;
+use crate::effect::store::reuse::Recall;
+use crate::plan::{Plan, Step};
+use crate::run::report::Withheld;
+use rustix::fd::BorrowedFd;
+use rustix::fs::{Mode, OFlags};
+use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::Scope;
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc::UnboundedSender;
+
+/// What another thread tells the one that drives. The number is the step's.
+pub(in crate::effect) enum Note {
+    /// A step that starts nothing is over.
+    Evaluated(usize, Box<Evidence>),
+    /// Its files have been looked at; it can start.
+    Looked(usize),
+    /// An earlier pass stands for it.
+    Recalled(usize, Box<EarlierPass>),
+    /// The question of a `judge` check is made.
+    Asked(usize, Asked),
+    /// They have been looked at again.
+    LookedAgain(usize, Box<Looked>),
+    /// What takes a while has been done.
+    Done(Done),
+}
+
+/// A try of a step that is under way.
+pub(in crate::effect) struct Busy<'e> {
+    number: usize,
+    step: &'e Step,
+    pub attempt: u32,
+    /// When it began, in milliseconds since the run's start.
+    pub since: u64,
+    pub live: Arc<Live>,
+    log: Option<String>,
+    stage: Stage<'e>,
+    /// Tells the thread that watches files to look again, and whether the step may have passed.
+    watcher: Option<Sender<Again>>,
+    /// Its limit in milliseconds.
+    limit_ms: u64,
+    /// The same, as long as it has not been told that it starts.
+    pub unannounced: Option<u64>,
+    /// The identity of the question that is put.
+    question: Option<Digest>,
+    wishes: Wishes,
+    /// What it was given and nobody may read.
+    secrets: Secrets,
+    withheld: Vec<Withheld>,
+    /// When its supervisor should have obeyed.
+    pub overdue: Option<Instant>,
+}
+
+/// Whether the step may have passed, and what nobody may read of what it has written.
+type Again = (bool, Secrets);
+
+enum Stage<'e> {
+    /// Its thread evaluates it, or looks at files.
+    Aside,
+    /// It has been started, and when.
+    Running(Box<Attempt<'e>>, Duration),
+    /// It has ended, and its thread looks at files again.
+    Ended(Box<Tried>),
+}
+
+/// What was asked for, at whatever stage.
+#[derive(Default)]
+struct Wishes {
+    terminate: bool,
+    kill: bool,
+    timed_out: bool,
+}
+
+/// What is needed at each stage.
+pub(in crate::effect) struct Means<'m> {
+    pub pool: &'m Pool,
+    pub buffer: &'m mut Buffer,
+    /// Time since the run's start.
+    pub now: Duration,
+}
+
+impl<'e> Busy<'e> {
+    /// A step whose turn has come.
+    pub(in crate::effect) fn new(
+        number: usize,
+        step: &'e Step,
+        (attempt, limit_ms): (u32, u64),
+        since: u64,
+        log: Option<String>,
+    ) -> Self {
+        Self {
+            number,
+            step,
+            attempt,
+            since,
+            live: Arc::default(),
+            log,
+            stage: Stage::Aside,
+            watcher: None,
+            limit_ms,
+            unannounced: Some(limit_ms),
+            question: None,
+            wishes: Wishes::default(),
+            secrets: Secrets::default(),
+            withheld: Vec::new(),
+            overdue: None,
+        }
+    }
+
+    /// Whether an earlier pass may stand for it, so that it is not known yet whether it starts.
+    pub(in crate::effect) fn may_be_recalled(&self, context: &Context<'_>) -> bool {
+        context
+            .recall
+            .is_some_and(|recall| recall.concerns(self.step, self.attempt))
+    }
+
+    /// Begins: starts the step, or the thread that it needs first. Gives its end if it has ended at
+    /// once.
+    pub(in crate::effect) fn begin<'s>(
+        &mut self,
+        context: &'e Context<'e>,
+        plan: &'e Plan,
+        means: &Means<'_>,
+        scope: &'s Scope<'s, 'e>,
+        outbox: &UnboundedSender<Note>,
+    ) -> std::io::Result<Option<Tried>> {
+        let (number, step, outbox) = (self.number, self.step, outbox.clone());
+        let thread = std::thread::Builder::new().name("step".to_owned());
+        if step.kind == Kind::File {
+            let evaluate = move || {
+                leave(
+                    &outbox,
+                    Note::Evaluated(number, Box::new((context.evaluate)(step))),
+                )
+            };
+            thread.spawn_scoped(scope, evaluate)?;
+        } else if let Some(judge) = context.judge.filter(|_| step.kind == Kind::Judge) {
+            let log = self.log.clone();
+            thread.spawn_scoped(scope, move || {
+                let asked = (judge.question)(step);
+                if let (Asked::Question { text, .. }, Some((folder, log))) =
+                    (&asked, context.logs.zip(log))
+                {
+                    // For people who want to know what it was asked; nothing depends on it.
+                    let _ = keep(folder, &format!("{log}.question.json"), text.as_bytes());
+                }
+                leave(&outbox, Note::Asked(number, asked));
+            })?;
+        } else if is_watched(step)
+            || looks_behind(context, step).is_some()
+            || self.may_be_recalled(context)
+        {
+            let (watcher, again) = channel();
+            self.watcher = Some(watcher);
+            let recall = context.recall.filter(|_| self.may_be_recalled(context));
+            thread.spawn_scoped(scope, move || {
+                watch(context, plan, number, recall, &again, &outbox)
+            })?;
+        } else {
+            return Ok(self.start(context, means, None));
+        }
+        Ok(None)
+    }
+
+    /// Puts the question of a `judge` check. Gives the check's end if nobody has to be asked, or
+    /// can be.
+    pub(in crate::effect) fn ask(
+        &mut self,
+        asked: Asked,
+        context: &'e Context<'e>,
+        means: &Means<'_>,
+    ) -> Option<Tried> {
+        match asked {
+            Asked::Question { digest, text } => {
+                self.question = Some(digest);
+                self.start(context, means, Some(text.as_bytes()))
+            }
+            Asked::Recorded { answer, digest } => Some(self.settle(|seen| {
+                *seen = Evidence {
+                    exit: Some(0),
+                    question: Some(digest),
+                    stdout: Captured::from(answer.as_bytes()),
+                    ..Evidence::default()
+                }
+            })),
+            Asked::Refused(error) => Some(Tried::refused(error, None)),
+        }
+    }
+
+    /// Starts the step, or the judge with the step's question. Gives its end if that was not
+    /// possible.
+    pub(in crate::effect) fn start(
+        &mut self,
+        context: &'e Context<'e>,
+        means: &Means<'_>,
+        question: Option<&[u8]>,
+    ) -> Option<Tried> {
+        let Context {
+            root,
+            environment,
+            logs,
+            max_output,
+            tick,
+            judge,
+            ..
+        } = *context;
+        let judge = judge.filter(|_| question.is_some());
+        let environment = match judge {
+            Some(judge) => environment.of_judge(root, &judge.env),
+            None => environment.of_step(root, self.step),
+        };
+        let argv = judge
+            .map(|j| j.argv.as_slice())
+            .or(self.step.argv.as_deref());
+        let formats = formats(self.step);
+        let what = Try {
+            root,
+            search: &environment.search,
+            dir: &self.step.dir,
+            argv: argv.unwrap_or_default(),
+            env: &environment.variables,
+            input: question.or(context.input),
+            secrets: &environment.secrets,
+            log: logs
+                .zip(self.log.clone())
+                .map(|(folder, name)| LogPlace { folder, name }),
+            max_output,
+            live: tick.map(|_| Arc::clone(&self.live)),
+            formats: &formats,
+            limit_ms: self.limit_ms,
+        };
+        self.withheld = environment.withheld;
+        self.secrets = environment.secrets.clone();
+        // Before it begins: from now on files may change.
+        context
+            .recall
+            .into_iter()
+            .for_each(|recall| recall.started(self.step));
+        match Attempt::begin(means.pool, &what) {
+            Ok(attempt) => {
+                if self.wishes.kill {
+                    attempt.kill();
+                } else if self.wishes.terminate {
+                    attempt.terminate();
+                }
+                self.stage = Stage::Running(Box::new(attempt), means.now);
+                None
+            }
+            Err(refused) => {
+                context.recall.into_iter().for_each(Recall::over);
+                Some(*refused)
+            }
+        }
+    }
+
+    /// What runs, if it does.
+    pub(in crate::effect) fn running(&self) -> Option<&Attempt<'e>> {
+        match &self.stage {
+            Stage::Running(attempt, _) => Some(attempt),
+            Stage::Aside | Stage::Ended(_) => None,
+        }
+    }
+
+    /// Takes in what has come of what runs. When that has ended, gives it, or has the files looked
+    /// at again first.
+    pub(in crate::effect) fn ready(
+        &mut self,
+        context: &Context<'_>,
+        ready: [bool; 3],
+        means: &mut Means<'_>,
+    ) -> (Heard, Option<Tried>) {
+        let Stage::Running(attempt, _) = &mut self.stage else {
+            return (Heard::Nothing, None);
+        };
+        let heard = attempt.ready(ready, means.buffer);
+        if heard != Heard::Over {
+            return (heard, None);
+        }
+        self.overdue = None;
+        let Stage::Running(attempt, started) = std::mem::replace(&mut self.stage, Stage::Aside)
+        else {
+            return (heard, None);
+        };
+        let mut tried = attempt.finish(means.pool, self.wishes.timed_out, means.buffer);
+        read_as(self.step, &mut tried.evidence);
+        // Looking at files before and after is not the step's time.
+        tried.evidence.duration_ms = millis(means.now.saturating_sub(started));
+        tried.evidence.question = self.question.take();
+        context.recall.into_iter().for_each(Recall::over);
+        let accepted = |exit| {
+            if self.step.exit.is_empty() {
+                exit == 0
+            } else {
+                self.step.exit.contains(&exit)
+            }
+        };
+        let promising = tried.evidence.exit.is_some_and(accepted);
+        if self
+            .watcher
+            .as_ref()
+            .is_some_and(|w| w.send((promising, self.secrets.clone())).is_ok())
+        {
+            self.stage = Stage::Ended(Box::new(tried));
+            return (heard, None);
+        }
+        (heard, Some(tried))
+    }
+
+    /// The files have been looked at again, or the step started nothing: gives its end.
+    pub(in crate::effect) fn settle(&mut self, with: impl FnOnce(&mut Evidence)) -> Tried {
+        let mut tried = match std::mem::replace(&mut self.stage, Stage::Aside) {
+            Stage::Ended(tried) => *tried,
+            Stage::Aside | Stage::Running(..) => Tried::default(),
+        };
+        with(&mut tried.evidence);
+        tried
+    }
+
+    /// What is told beside the evidence; and the evidence.
+    pub(in crate::effect) fn finished(self, mut tried: Tried) -> (Box<Evidence>, Finished) {
+        if let Some(reading) = tried
+            .evidence
+            .reading
+            .as_deref_mut()
+            .filter(|_| !self.secrets.is_empty())
+        {
+            // What was masked before it was read can have been spelled otherwise there: `&amp;`,
+            // `\"`.
+            reading.for_each_text(|text| *text = self.secrets.mask_clipped(text));
+        }
+        let finished = Finished {
+            started_at: self.since,
+            log: self.log.filter(|_| tried.logged),
+            log_error: tried
+                .log_error
+                .map(|e| format!("the log could not be written: {}", say(&e))),
+            program: tried.program,
+            withheld: self.withheld,
+            survivors: tried.survivors,
+        };
+        (Box::new(tried.evidence), finished)
+    }
+
+    pub(in crate::effect) fn terminate(&mut self, timed_out: bool) {
+        self.wishes.terminate = true;
+        self.wishes.timed_out |= timed_out;
+        self.running().into_iter().for_each(Attempt::terminate);
+    }
+
+    pub(in crate::effect) fn kill(&mut self, timed_out: bool) {
+        self.wishes.kill = true;
+        self.wishes.timed_out |= timed_out;
+        self.running().into_iter().for_each(Attempt::kill);
+    }
+}
+
+fn leave(outbox: &UnboundedSender<Note>, note: Note) {
+    // Whoever drives outlives this thread.
+    let _ = outbox.send(note);
+}
+
+/// Writes a file of the record that is not there yet.
+fn keep(folder: BorrowedFd<'_>, name: &str, content: &[u8]) -> std::io::Result<()> {
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut file = std::fs::File::from(openat(folder, name, flags, Mode::from_raw_mode(0o644))?);
+    file.write_all(content)
+}
+
+fn watch(
+    context: &Context<'_>,
+    plan: &Plan,
+    number: usize,
+    recall: Option<&Recall<'_>>,
+    again: &Receiver<Again>,
+    outbox: &UnboundedSender<Note>,
+) {
+    if let Some(pass) = recall.and_then(|recall| recall.look(plan, number)) {
+        return leave(outbox, Note::Recalled(number, pass));
+    }
+    let step = plan.steps.get(number);
+    let look = step
+        .filter(|s| is_watched(s))
+        .map(|step| (context.watch)(step));
+    let behind = step.and_then(|step| Some((looks_behind(context, step)?, step)));
+    leave(outbox, Note::Looked(number));
+    // Nobody asks when the step could not be started.
+    if let Ok((promising, secrets)) = again.recv() {
+        let looked = look.map(|look| look(&secrets)).unwrap_or_default();
+        behind
+            .into_iter()
+            .for_each(|(looks, step)| looks.look_behind(step));
+        if let Some(recall) = recall.filter(|_| promising && looked.mutated.is_none()) {
+            recall.look_again(plan, number);
+        }
+        leave(outbox, Note::LookedAgain(number, Box::new(looked)));
+    }
+}
+
+/// Who looks at the tree behind a step that may change it.
+fn looks_behind<'c>(context: &Context<'c>, step: &Step) -> Option<&'c Looks> {
+    context.looks.filter(|_| step.writes.is_some())
+}
+
+/// How the output of a step is read; not at all where only the exit code counts.
+fn formats(step: &Step) -> Vec<&'static Format> {
+    if !matches!(step.kind, Kind::Compile | Kind::Test | Kind::Lint) || step.argv.is_none() {
+        return Vec::new();
+    }
+    match step.format.as_deref() {
+        Some(name) if name != "auto" => named(name, step.kind),
+        _ => with_words(step, |words| guessed(words, step.kind)),
+    }
+}
+
+/// What was read, as the verb counts it. A compiler or linter that is known, ended well and said
+/// nothing has found nothing.
+fn read_as(step: &Step, evidence: &mut Evidence) {
+    if let Some(reading) = evidence.reading.take() {
+        evidence.reading = Some(Box::new(reading.counted_by(step.kind)));
+        return;
+    }
+    let of_a_known_tool = || {
+        let written = |words: &[&str]| formats(step).into_iter().find(|f| (f.written_by)(words));
+        with_words(step, written).map(|f| f.id)
+    };
+    let format = match step.format.as_deref() {
+        Some(name) if name != "auto" => Some(name),
+        _ => of_a_known_tool(),
+    };
+    evidence.reading = format
+        .and_then(|format| silence(format, step.kind, evidence))
+        .map(Box::new);
+}
+
+fn with_words<T>(step: &Step, ask: impl FnOnce(&[&str]) -> T) -> T {
+    let argv: Vec<_> = step
+        .argv
+        .iter()
+        .flatten()
+        .map(|w| String::from_utf8_lossy(Word::as_bytes(w)))
+        .collect();
+    ask(&argv.iter().map(AsRef::as_ref).collect::<Vec<&str>>())
+}
+
+/// Whole milliseconds.
+pub(in crate::effect) fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

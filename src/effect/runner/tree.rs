@@ -1,0 +1,287 @@
+//! Which tree does a run verify, and is it still there?
+//!
+//! What a plan's own steps produce is no part of it: a run that writes its products verifies the
+//! tree that they were made from. Nor are new files that a step left and the report names, as long
+//! as they are as it left them and not in the index.
+
+mod blame;
+
+use crate::base::path::RepoPath;
+use crate::contract::Contract;
+use crate::effect::git::Git;
+use crate::effect::git::object::Oid;
+use crate::effect::git::snapshot::Snapshot;
+use crate::effect::runner::looks::{Looks, take};
+use crate::plan::caveat::{Caveat, Code, Effect};
+use crate::plan::{Note, Plan, Step};
+use crate::run::record::StepRecord;
+use crate::run::report::NewFile;
+use blame::{Found, blame};
+use std::sync::Arc;
+use std::thread::{Builder, JoinHandle};
+
+/// The note of a run in which the tree changed.
+pub const CHANGED: &str = "tree-changed";
+/// How many files such a note names.
+const NAMED: usize = 3;
+/// How many new files a report names; of a tree with more it is not said what it was.
+const MOST_NEW: usize = 1_000;
+/// The way out of a tree that moved.
+const AGAIN: &str =
+    "run again when nothing else writes to the work tree; `writes` says what a check may change";
+
+/// The work tree that is here now, if it is known.
+#[derive(Debug)]
+pub struct Present(Option<Snapshot>);
+
+impl Present {
+    /// Looks at it, once.
+    #[must_use]
+    pub fn look(git: Option<&Git>) -> Self {
+        Self(git.and_then(take))
+    }
+
+    /// Its digest, as a report of this plan would record it that names these new files.
+    #[must_use]
+    pub fn digest(&self, plan: &Plan, new: &[NewFile]) -> Option<String> {
+        self.0.as_ref().map(|snapshot| digest(snapshot, plan, new))
+    }
+}
+
+fn digest(snapshot: &Snapshot, plan: &Plan, new: &[NewFile]) -> String {
+    let is_left = |path: &RepoPath| {
+        let named = new
+            .binary_search_by(|file| file.path.cmp(path))
+            .ok()
+            .and_then(|at| new.get(at));
+        named.is_some_and(|file| {
+            !snapshot.is_tracked(path) && snapshot.entry(path).as_ref() == Some(&file.content)
+        })
+    };
+    let leave_out = |path: &RepoPath| is_product(plan, path) || is_left(path);
+    let any = !new.is_empty() || plan.steps.iter().any(|s| !s.produces.is_empty());
+    snapshot.digest(any.then_some(&leave_out)).to_string()
+}
+
+fn is_product(plan: &Plan, path: &RepoPath) -> bool {
+    plan.steps
+        .iter()
+        .flat_map(|s| &s.produces)
+        .any(|glob| glob.matches(path))
+}
+
+/// A tree that is being looked at while other things are prepared.
+#[derive(Debug)]
+pub struct Beginning(Option<(Git, Option<JoinHandle<Look>>)>);
+
+type Look = (Option<Option<Oid>>, Option<Snapshot>);
+
+impl Beginning {
+    /// Begins to look. Without git there is nothing to look at.
+    #[must_use]
+    pub fn look(git: Option<&Git>) -> Self {
+        Self(git.map(|git| {
+            let own = git.clone();
+            (
+                git.clone(),
+                Builder::new()
+                    .spawn(move || (own.head().ok(), take(&own)))
+                    .ok(),
+            )
+        }))
+    }
+
+    /// Waits for what was seen: nothing of the run may have begun.
+    #[must_use]
+    pub fn seen(self) -> Option<Looks> {
+        let (git, handle) = self.0?;
+        // Where there was no thread for it, there is time for it now.
+        let seen = handle.and_then(|handle| handle.join().ok());
+        let (head, first) = seen.unwrap_or_else(|| (git.head().ok(), take(&git)));
+        Some(Looks::new(git, head, first))
+    }
+}
+
+/// What a run is to be asked of its tree when it has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Run<'a> {
+    /// The plans that were executed, in order; at least one.
+    pub plans: &'a [Arc<Plan>],
+    /// The contract, if there is one.
+    pub contract: Option<&'a Contract>,
+    /// Of the steps of the last plan.
+    pub records: &'a [StepRecord],
+}
+
+impl Run<'_> {
+    /// The plan that was executed last.
+    fn plan(&self) -> Option<&Plan> {
+        self.plans.last().map(Arc::as_ref)
+    }
+
+    /// A step of any of the plans.
+    fn step(&self, id: &str) -> Option<&Step> {
+        self.plans
+            .iter()
+            .rev()
+            .flat_map(|plan| &plan.steps)
+            .find(|s| s.id == id)
+    }
+
+    /// The steps whose passes count.
+    fn passed(&self) -> Vec<&Step> {
+        let steps = self
+            .plan()
+            .map(|plan| plan.steps.as_slice())
+            .unwrap_or_default();
+        steps
+            .iter()
+            .zip(self.records)
+            .filter(|(s, r)| !s.setup && r.status.is_pass())
+            .map(|(s, _)| s)
+            .collect()
+    }
+}
+
+/// What came of the tree while a run went on.
+#[derive(Debug, Default)]
+pub struct Ended {
+    /// What keeps a pass from being one of the tree that is here now.
+    pub caveats: Vec<Caveat>,
+    /// The steps that wrote what they may not, and what.
+    pub failed: Vec<(String, String)>,
+    /// New files that steps left, ascending.
+    pub new: Vec<NewFile>,
+    /// Files that changed without taking anything from a pass.
+    pub note: Option<Note>,
+    /// The steps whose passes must not be reused.
+    pub suspects: Vec<String>,
+    /// The digest of the tree that was verified, where that is here.
+    pub tree: Option<String>,
+    /// Files that steps changed as they may, ascending.
+    pub wrote: Vec<RepoPath>,
+}
+
+/// What is to be said of the tree of a run that has ended.
+#[must_use]
+pub fn ended(looks: Option<&Looks>, run: &Run<'_>) -> Ended {
+    let Some(plan) = run.plan() else {
+        return Ended::default();
+    };
+    let unknown = |why: &str| {
+        let message = format!("whether files changed while the checks ran is not known: {why}");
+        let caveats = vec![Caveat::new(Code::TreeUnknown, Effect::Note, message)];
+        Ended {
+            caveats: if run.passed().is_empty() {
+                Vec::new()
+            } else {
+                caveats
+            },
+            ..Ended::default()
+        }
+    };
+    let Some(looks) = looks else {
+        return unknown("there is no git repository");
+    };
+    if !looks.is_known() {
+        return unknown("git could not say what there was");
+    }
+    let all = looks.ran();
+    let (now, head) = looks.last();
+    let mut ended = match &now {
+        Some(now) => moved(now, looks, run, plan),
+        None => vanished(run, all.into_iter().collect()),
+    };
+    if let (Some(then), now) = (&looks.head, &head)
+        && now.as_ref() != Some(then)
+        && !plan.steps.is_empty()
+    {
+        let name = |id: &Option<Oid>| {
+            id.as_ref()
+                .map_or_else(|| "no commit".to_owned(), Oid::short)
+        };
+        let now = now
+            .as_ref()
+            .map_or_else(|| "nothing that can be read".to_owned(), name);
+        let message = format!("HEAD moved while the checks ran: {} -> {now}", name(then));
+        let caveat = Caveat::new(Code::HeadMoved, Effect::Incomplete, message).way_out(AGAIN);
+        ended.caveats.insert(0, caveat);
+    }
+    ended
+}
+
+fn vanished(run: &Run<'_>, suspects: Vec<String>) -> Ended {
+    let message = "whether files changed while the checks ran is not known: git could say what there was, and cannot any more";
+    let way_out = "ignore large files that steps make, mend the repository, and run again";
+    let caveat = Caveat::new(Code::TreeMoved, Effect::Incomplete, message).way_out(way_out);
+    let caveats = if run.passed().is_empty() {
+        Vec::new()
+    } else {
+        vec![caveat]
+    };
+    Ended {
+        caveats,
+        suspects,
+        ..Ended::default()
+    }
+}
+
+/// What is to be said of the files.
+fn moved(now: &Snapshot, looks: &Looks, run: &Run<'_>, plan: &Plan) -> Ended {
+    let Found {
+        mut caveats,
+        failed,
+        grown,
+        is_known,
+        left,
+        others,
+        suspects,
+        wrote,
+    } = blame(&looks.spans(), run);
+    let new: Vec<NewFile> = (left.iter())
+        .filter(|path| !now.is_tracked(path))
+        .filter_map(|path| {
+            Some(NewFile {
+                content: now.entry(path)?,
+                path: path.clone(),
+            })
+        })
+        .collect();
+    if !new.is_empty() {
+        caveats.push(blame::new_files(&new, now));
+    }
+    caveats.extend(grown);
+    let few = new.len() <= MOST_NEW;
+    let settled = is_known && others.is_empty() && few;
+    Ended {
+        caveats,
+        failed,
+        tree: settled.then(|| digest(now, plan, &new)),
+        note: note(&others),
+        new: if few { new } else { Vec::new() },
+        suspects,
+        wrote,
+    }
+}
+
+fn note(changed: &[RepoPath]) -> Option<Note> {
+    let first = changed.first()?;
+    let named: Vec<String> = changed
+        .iter()
+        .take(NAMED)
+        .map(|path| format!("`{path}`"))
+        .collect();
+    let more = match changed.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let message = format!(
+        "the tree changed while the run went on: {}{more}",
+        named.join(", ")
+    );
+    Some(Note {
+        kind: CHANGED.to_owned(),
+        message,
+        path: Some(first.clone()),
+    })
+}

@@ -1,0 +1,635 @@
+//! How is a plan verified? Drive it, classify what failed, repair the plan where the plan was
+//! wrong, until a verdict.
+
+use crate::base::path::RepoPath;
+use crate::base::word::Word;
+use crate::check::evidence::Evidence;
+use crate::check::outcome::{Cause, Status};
+use crate::contract::Contract;
+use crate::effect::os::environment::Environment;
+use crate::effect::os::process::program::{Program, Root};
+use crate::effect::runner::background::Done;
+use crate::effect::runner::executor::{Context, DriveError, Driver, Finished, Message, Running};
+use crate::effect::runner::file_watch::Watch;
+use crate::effect::runner::journal_writer::Book;
+use crate::effect::runner::judge::Judge;
+use crate::effect::runner::looks::Looks;
+use crate::effect::runner::tree::{self, Ended};
+use crate::effect::store::records::RunRecord;
+use crate::effect::store::reuse::Recall;
+use crate::effect::store::vault::Vault;
+use crate::plan::caveat::{Caveat, Code};
+use crate::plan::facts::{Facts, Question};
+use crate::plan::{Note, Plan, Refusal, Rewrite, Step};
+use crate::recover::{self, Failure, Recovery};
+use crate::run::carry::{CarryOver, carry_over};
+use crate::run::event::Event;
+use crate::run::journal::Entry;
+use crate::run::record::{ProgramRecord, StepRecord};
+use crate::run::report::{Circumstances, Report, TREE_CHANGED, Withheld, refused, report};
+use crate::run::state::{Ending, RunState};
+use std::collections::{BTreeMap, BTreeSet, btree_map};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// All that a run needs beside its plan.
+pub struct Run<'a> {
+    /// The repository.
+    pub root: &'a Root,
+    /// What steps see of the environment.
+    pub environment: &'a Environment,
+    /// Where the run is recorded.
+    pub record: RunRecord,
+    /// A second place for the events.
+    pub events: Option<Box<dyn Write + 'a>>,
+    /// How much of a step's output its log keeps, in bytes.
+    pub max_output: u64,
+    /// Answers questions about the repository.
+    pub answer: &'a dyn Fn(&BTreeSet<Question>) -> Facts,
+    /// Looks at the path of a `file` check.
+    pub evaluate: &'a (dyn Fn(&Step) -> Evidence + Sync),
+    /// Remembers the files that `unchanged` and `report` select.
+    pub watch: &'a (dyn Fn(&Step) -> Watch + Sync),
+    /// What earlier runs have left, if that is of interest.
+    pub recall: Option<Recall<'a>>,
+    /// Who answers the questions of `judge` checks, if somebody does.
+    pub judge: Option<&'a Judge<'a>>,
+    /// How often the observer is told what runs.
+    pub tick: Option<Duration>,
+    /// The tree at the beginning, if it is known.
+    pub tree: Option<Looks>,
+    /// What there is to say of the change after steps have written to the tree as they may: the
+    /// first plan, and what they wrote.
+    pub again: &'a dyn Fn(&Plan, &[RepoPath]) -> Option<Caveat>,
+    /// Where it is remembered how the run ended, outside the repository.
+    pub vault: Option<&'a Vault>,
+    /// What there is to say of passes in comparison with earlier ones.
+    pub compare: &'a dyn Fn(&Plan, &[StepRecord]) -> Vec<Caveat>,
+    /// The contract that the plan was made from, if there is one.
+    pub contract: Option<&'a Contract>,
+    /// What the report says beside the plan and its steps.
+    pub circumstances: Circumstances,
+    /// What becomes of the report before it is recorded: the ledger's decision. No signal ends
+    /// vplan meanwhile.
+    pub conclude: &'a dyn Fn(&mut Report),
+}
+
+/// What an observer sees.
+pub enum Seen<'a> {
+    /// A step is over.
+    Ended {
+        /// Index into the plan's steps.
+        step: usize,
+        /// How, as far as is known now.
+        record: &'a StepRecord,
+        /// When, in milliseconds since the run's start.
+        at: u64,
+    },
+    /// What runs.
+    Running {
+        /// Now, in milliseconds since the run's start.
+        at: u64,
+        /// In plan order.
+        running: &'a [Running<'a>],
+    },
+    /// The plan has been rewritten, the run goes on.
+    Rewritten {
+        /// By which rule.
+        rule: &'a str,
+        /// The plan now.
+        plan: &'a Plan,
+        /// How many of its steps have their evidence already.
+        kept: usize,
+    },
+}
+
+/// What came of it.
+pub struct Verified {
+    /// The report.
+    pub report: Report,
+    /// The plan that was executed last.
+    pub plan: Plan,
+}
+
+/// Why a run did not come to a report.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyError {
+    /// The machinery failed.
+    #[error(transparent)]
+    Drive(#[from] DriveError),
+    /// Nothing had run yet when the record could not be written.
+    #[error("the record cannot be written: {0}")]
+    Record(#[from] io::Error),
+}
+
+/// Verifies a plan. `see` is told what happens.
+///
+/// # Errors
+/// When the record cannot be begun, or vplan's own machinery fails. A failed step is no error.
+pub fn verify(
+    plan: Plan,
+    run: Run<'_>,
+    see: &mut dyn FnMut(Seen<'_>),
+) -> Result<Verified, VerifyError> {
+    let Run {
+        root,
+        environment,
+        record,
+        events,
+        max_output,
+        answer,
+        evaluate,
+        watch,
+        judge,
+        recall,
+        tick,
+        tree,
+        again,
+        vault,
+        compare,
+        contract,
+        mut circumstances,
+        conclude,
+    } = run;
+    let mut book = Book::new(record, events, vault);
+    circumstances.environment = environment.granted();
+    book.begin(&plan, &circumstances.environment)?;
+    let mut plan = Arc::new(plan);
+    let mut plans = vec![Arc::clone(&plan)];
+    let mut rounds = Rounds::default();
+    // Until the record is closed: as long as it lives, no signal ends vplan.
+    let mut driver = None;
+    let ending;
+    let mut records;
+    if circumstances.violations.is_empty() {
+        let driver = driver.insert(Driver::new(
+            None,
+            circumstances.environment.capabilities_kept,
+        )?);
+        let logs = book.record.logs().try_clone_to_owned()?;
+        let context = Context {
+            root,
+            environment,
+            logs: Some(rustix::fd::AsFd::as_fd(&logs)),
+            max_output,
+            evaluate,
+            watch,
+            looks: tree.as_ref(),
+            recall: recall.as_ref(),
+            judge,
+            input: None,
+            tick,
+        };
+        let mut kept = BTreeMap::new();
+        loop {
+            let begin = if judge.is_some() {
+                RunState::with_judge
+            } else {
+                RunState::new
+            };
+            let (mut state, actions) = begin(
+                Arc::clone(&plan),
+                std::mem::take(&mut kept),
+                driver.clock().now(),
+            );
+            let mut table = Table {
+                plan: &plan,
+                state: &mut state,
+                book: &mut book,
+                rounds: &mut rounds,
+                recall: context.recall,
+                looks: context.looks,
+                see,
+            };
+            // What the plan itself settles is over before anything has happened.
+            table.tell_what_is_over(driver.clock().now());
+            driver.drive(&plan, &context, actions, &mut |message| table.tell(message))?;
+            records = state.records();
+            rounds.attach(&mut records);
+            context
+                .recall
+                .into_iter()
+                .for_each(|recall| recall.attach(&mut records));
+            let failures = classify(&plan, &mut records, answer);
+            let end = state.ending();
+            let Some((next, rewrite, carried)) =
+                repair(&plan, &failures, &records, &end, answer, &mut rounds)
+            else {
+                ending = end;
+                break;
+            };
+            see(Seen::Rewritten {
+                rule: &rewrite.recovery_rule,
+                plan: &next,
+                kept: carried.kept.len(),
+            });
+            book.write(
+                driver.clock().now(),
+                Entry::PlanRewritten {
+                    rewrite: Box::new(rewrite),
+                },
+            );
+            book.plan(driver.clock().now(), &next);
+            circumstances.superseded.extend(carried.superseded);
+            kept = carried.kept;
+            plan = Arc::new(next);
+            plans.push(Arc::clone(&plan));
+        }
+    } else {
+        records = refused(&plan);
+        ending = Ending::default();
+    }
+    circumstances.run_id = book.record.id().to_owned();
+    circumstances.refusals = rounds.refusals;
+    circumstances.environment.withheld = rounds.withheld.into_values().collect();
+    let ending = Ending {
+        storage: ending.storage.clone().or(book.fault.clone()),
+        ..ending
+    };
+    let found = tree::ended(
+        tree.as_ref(),
+        &tree::Run {
+            plans: &plans,
+            contract,
+            records: &records,
+        },
+    );
+    let note = hold_against(
+        found,
+        &mut records,
+        &mut circumstances,
+        recall.as_ref(),
+        &mut |wrote| again(plans.first().unwrap_or(&plan), wrote),
+    );
+    circumstances
+        .notes
+        .extend(recall.map(Recall::finish).unwrap_or_default());
+    circumstances.caveats.extend(compare(&plan, &records));
+    let mut report = report(&plan, records, &ending, circumstances);
+    report.notes.extend(note);
+    conclude(&mut report);
+    book.end(&mut report);
+    drop(plans);
+    let plan = Arc::unwrap_or_clone(plan);
+    Ok(Verified { report, plan })
+}
+
+/// Takes what came of the tree into the records and the report. Gives a note to add.
+fn hold_against(
+    found: Ended,
+    records: &mut [StepRecord],
+    circumstances: &mut Circumstances,
+    recall: Option<&Recall<'_>>,
+    again: &mut dyn FnMut(&[RepoPath]) -> Option<Caveat>,
+) -> Option<Note> {
+    let Ended {
+        caveats,
+        failed,
+        new,
+        note,
+        suspects,
+        tree,
+        wrote,
+    } = found;
+    for (id, detail) in failed {
+        let ran =
+            |r: &&mut StepRecord| r.id == id && (r.status.is_pass() || r.status == Status::Skipped);
+        if let Some(record) = records.iter_mut().find(ran) {
+            record.status = Status::Failed;
+            record.reason = Some(Cause::TreeChanged);
+            record.detail = Some(detail);
+            record.failure_code = Some(TREE_CHANGED.to_owned());
+        }
+    }
+    recall
+        .into_iter()
+        .for_each(|recall| recall.forget(&suspects));
+    let has_grown = caveats.iter().any(|c| c.code == Code::ChangeGrew);
+    circumstances.caveats.extend(caveats);
+    if !wrote.is_empty() && !has_grown {
+        circumstances.caveats.extend(again(&wrote));
+    }
+    circumstances.new_files = new;
+    circumstances.tree = tree;
+    note
+}
+
+/// Names each failure, from what was seen and from facts.
+fn classify(
+    plan: &Plan,
+    records: &mut [StepRecord],
+    answer: &dyn Fn(&BTreeSet<Question>) -> Facts,
+) -> Vec<Failure> {
+    let failed: Vec<usize> = records
+        .iter()
+        .enumerate()
+        .filter(|(_, r)| r.status.is_failure())
+        .map(|(i, _)| i)
+        .collect();
+    if failed.is_empty() {
+        return Vec::new();
+    }
+    let questions = failed
+        .iter()
+        .flat_map(|step| recover::questions(plan, *step))
+        .collect();
+    let facts = answer(&questions);
+    let mut failures = Vec::new();
+    for step in failed {
+        let Some(record) = records.get_mut(step) else {
+            continue;
+        };
+        let evidence = record.evidence.as_deref().cloned().unwrap_or_default();
+        let failure = recover::classify(plan, step, &evidence, &facts);
+        record.failure_code = Some(failure.code.name().to_owned());
+        failures.push(failure);
+    }
+    failures
+}
+
+/// The next plan, if there is one: after an interrupt, a used-up budget or a full disk nothing is
+/// tried again.
+fn repair(
+    plan: &Plan,
+    failures: &[Failure],
+    records: &[StepRecord],
+    ending: &Ending,
+    answer: &dyn Fn(&BTreeSet<Question>) -> Facts,
+    rounds: &mut Rounds,
+) -> Option<(Plan, Rewrite, CarryOver)> {
+    let stopped = ending.cancelled.is_some() || ending.budget_used || ending.storage.is_some();
+    if stopped || failures.is_empty() || plan.policy.recover.is_empty() {
+        return None;
+    }
+    let step = |failure: &Failure| plan.steps.iter().position(|s| s.id == failure.step);
+    let questions = failures
+        .iter()
+        .filter_map(step)
+        .flat_map(|i| recover::questions(plan, i))
+        .collect();
+    match recover::recover(plan, failures, &answer(&questions)) {
+        Recovery::Rewritten {
+            plan: next,
+            rewrite,
+        } => {
+            let carried = carry_over(plan, &next, records.to_vec());
+            Some((*next, rewrite, carried))
+        }
+        Recovery::Refused(refusals) => {
+            rounds.refusals = refusals;
+            None
+        }
+        Recovery::NotApplicable => None,
+    }
+}
+
+/// What lasts over all plans of a run.
+#[derive(Default)]
+struct Rounds {
+    /// Logs of the last tries, by step id.
+    logs: BTreeMap<String, String>,
+    /// What was started last, by step id.
+    programs: BTreeMap<String, Word>,
+    /// Each file that was started, by path.
+    resolved: BTreeMap<Word, ProgramRecord>,
+    /// Files that have not been read yet.
+    unread: Vec<Program>,
+    refusals: Vec<Refusal>,
+    withheld: BTreeMap<String, Withheld>,
+}
+
+impl Rounds {
+    fn attach(&self, records: &mut [StepRecord]) {
+        for record in records.iter_mut().filter(|r| r.tries > 0) {
+            record.log = record
+                .log
+                .take()
+                .or_else(|| self.logs.get(&record.id).cloned());
+            let started = self
+                .programs
+                .get(&record.id)
+                .and_then(|path| self.resolved.get(path));
+            record.program = record.program.take().or_else(|| started.cloned());
+        }
+    }
+
+    fn started(&mut self, id: &str, program: &Program) -> Word {
+        let path = Word::new(program.path.as_os_str().as_bytes());
+        self.programs.insert(id.to_owned(), path.clone());
+        if let btree_map::Entry::Vacant(entry) = self.resolved.entry(path.clone()) {
+            entry.insert(ProgramRecord {
+                digest: None,
+                path: path.clone(),
+                size: program.size,
+            });
+            self.unread.push(program.clone());
+        }
+        path
+    }
+}
+
+/// Where the state machine meets the record and the observer.
+struct Table<'t, 'e, 'r> {
+    plan: &'t Plan,
+    state: &'t mut RunState,
+    book: &'t mut Book<'e>,
+    rounds: &'t mut Rounds,
+    recall: Option<&'t Recall<'r>>,
+    looks: Option<&'t Looks>,
+    see: &'t mut dyn FnMut(Seen<'_>),
+}
+
+impl Table<'_, '_, '_> {
+    fn tell(&mut self, message: Message<'_>) -> Vec<crate::run::event::Action> {
+        let (at, written) = match message {
+            Message::Event(event, finished) => return self.event(event, finished),
+            Message::Starting {
+                step,
+                attempt,
+                limit_ms,
+                at,
+            } => {
+                let planned = self.plan.steps.get(step);
+                self.looks
+                    .zip(planned)
+                    .into_iter()
+                    .for_each(|(looks, planned)| looks.started(planned));
+                let id = planned.map_or("", |s| s.id.as_str());
+                (
+                    at,
+                    self.book.write(
+                        at,
+                        Entry::StepStarted {
+                            attempt,
+                            id: id.to_owned(),
+                            limit_ms,
+                        },
+                    ),
+                )
+            }
+            Message::Tick { running, at } => {
+                (self.see)(Seen::Running { at, running });
+                (at, true)
+            }
+            Message::Settled { work } => {
+                *work = self.book.work(std::mem::take(&mut self.rounds.unread));
+                (0, true)
+            }
+            Message::Done { at, done } => (at, self.done(at, done)),
+            Message::Suspended | Message::Resumed => (0, true),
+        };
+        if written {
+            Vec::new()
+        } else {
+            self.storage_failed(at)
+        }
+    }
+
+    fn event(
+        &mut self,
+        event: Event,
+        finished: Option<&Finished>,
+    ) -> Vec<crate::run::event::Action> {
+        let at = event.at();
+        if let Event::Interrupt { signal, .. } = &event {
+            self.book
+                .write(at, Entry::RunInterrupted { signal: *signal });
+        }
+        let ended = match &event {
+            Event::Finished {
+                step,
+                attempt,
+                evidence,
+                ..
+            } => Some((*step, *attempt, evidence.duration_ms)),
+            _ => None,
+        };
+        if let Some(((step, ..), looks)) = ended.zip(self.looks) {
+            self.plan
+                .steps
+                .get(step)
+                .into_iter()
+                .for_each(|planned| looks.ended(planned));
+        }
+        let mut actions = self.state.handle(event);
+        if let Some((step, attempt, duration_ms)) = ended
+            && !self.finished(at, step, attempt, duration_ms, finished)
+        {
+            actions.extend(self.storage_failed(at));
+        }
+        self.tell_what_is_over(at);
+        actions
+    }
+
+    /// Writes down the end of a try. `false` when that is not possible.
+    fn finished(
+        &mut self,
+        at: u64,
+        step: usize,
+        attempt: u32,
+        duration_ms: u64,
+        finished: Option<&Finished>,
+    ) -> bool {
+        let id = self
+            .plan
+            .steps
+            .get(step)
+            .map(|s| s.id.clone())
+            .unwrap_or_default();
+        let log = finished
+            .and_then(|f| f.log.as_ref())
+            .map(|name| format!("logs/{name}"));
+        if let Some(finished) = finished {
+            self.rounds.withheld.extend(
+                finished
+                    .withheld
+                    .iter()
+                    .map(|w| (w.name.clone(), w.clone())),
+            );
+            match &log {
+                Some(log) => self.rounds.logs.insert(id.clone(), log.clone()),
+                None => self.rounds.logs.remove(&id),
+            };
+        }
+        let program = finished
+            .and_then(|f| f.program.as_ref())
+            .map(|p| self.rounds.started(&id, p));
+        let record = self.state.last_try(step);
+        if let Some((recall, planned)) = self.recall.zip(self.plan.steps.get(step)) {
+            recall.ended(planned, record);
+        }
+        let Some(record) = record else { return true };
+        let cached_from = record
+            .cached_from
+            .as_ref()
+            .map(|earlier| earlier.run_id.clone());
+        let entry = Entry::StepFinished {
+            attempt: if cached_from.is_some() { 0 } else { attempt },
+            cached_from,
+            detail: record.detail.clone(),
+            duration_ms,
+            exit_code: record.exit_code,
+            id,
+            kind: self.plan.steps.get(step).map(|s| s.kind),
+            leaked: record.leaked,
+            log,
+            program,
+            reason: record.reason,
+            signal: record.signal.clone(),
+            status: record.status,
+            tests: record.tests,
+        };
+        self.book.unsynced = true;
+        self.book.write(at, entry)
+    }
+
+    /// What was done aside: writes down what the programs are.
+    fn done(&mut self, at: u64, mut done: Done) -> bool {
+        let mut written = self.book.done(&mut done);
+        for (path, digest) in done.digests {
+            let path = Word::new(path.as_os_str().as_bytes());
+            let Some(record) = self.rounds.resolved.get_mut(&path) else {
+                continue;
+            };
+            record.digest = digest;
+            // What is told of it is to be safe, as the end of a step is.
+            self.book.unsynced = true;
+            written &= self.book.write(
+                at,
+                Entry::ProgramResolved {
+                    program: record.clone(),
+                },
+            );
+        }
+        written
+    }
+
+    fn storage_failed(&mut self, at: u64) -> Vec<crate::run::event::Action> {
+        let message = self.book.fault.clone().unwrap_or_default();
+        self.state.handle(Event::RecordFailed { at, message })
+    }
+
+    fn tell_what_is_over(&mut self, at: u64) {
+        for step in self.state.take_over() {
+            let Some((planned, outcome)) = self.plan.steps.get(step).zip(self.state.so_far(step))
+            else {
+                continue;
+            };
+            match self.state.last_try(step) {
+                Some(record) if record.status == outcome.status => {
+                    (self.see)(Seen::Ended { step, record, at })
+                }
+                _ => {
+                    let record = StepRecord::without_evidence(planned, outcome);
+                    (self.see)(Seen::Ended {
+                        step,
+                        record: &record,
+                        at,
+                    });
+                }
+            }
+        }
+    }
+}

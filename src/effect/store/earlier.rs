@@ -1,0 +1,159 @@
+//! What did the checks of this run do when they last passed on this machine? Kept in the state
+//! directory, for notes only: what is not there, or cannot be read, is not known.
+
+use crate::contract::{Body, Contract};
+use crate::effect::git::Git;
+use crate::effect::git::object::Oid;
+use crate::effect::os::files::{read_plain, replace};
+use crate::effect::os::state_dir::StateDir;
+use crate::plan::caveat::{Caveat, Code};
+use crate::plan::request::Request;
+use crate::plan::{Origin, Plan, Step};
+use crate::run::earlier::{Pass, Passes};
+use crate::run::record::StepRecord;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// The file in the state directory.
+const NAME: &str = "passes.json";
+/// The most that is read of it, in bytes.
+const MOST: u64 = 4 << 20;
+
+/// Who compares a run with earlier passes.
+pub struct Earlier<'a> {
+    git: &'a Git,
+    /// The repository, without symlinks.
+    root: PathBuf,
+    /// What the change is compared with.
+    base: Oid,
+    /// The commit that HEAD names as the run begins.
+    head: Oid,
+    contract: Option<&'a Contract>,
+    /// Whether a command of the request has `{changed}`.
+    changed: bool,
+    place: PathBuf,
+}
+
+impl<'a> Earlier<'a> {
+    /// For one run. `None` where there is no commit to compare with.
+    #[must_use]
+    pub fn new(
+        git: &'a Git,
+        base: Option<&Oid>,
+        contract: Option<&'a Contract>,
+        request: &Request,
+        state: &StateDir,
+    ) -> Option<Self> {
+        let proposed = request
+            .proposal
+            .iter()
+            .flat_map(|p| &p.commands)
+            .map(|(command, _)| command);
+        Some(Self {
+            git,
+            root: git.root().to_owned(),
+            base: *base?,
+            head: git.head().ok()??,
+            contract,
+            changed: request
+                .explicit
+                .iter()
+                .chain(proposed)
+                .any(crate::base::command::Command::has_changed),
+            place: state.path.join(NAME),
+        })
+    }
+
+    fn read(&self) -> Passes {
+        read_plain(&self.place, MOST)
+            .ok()
+            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+            .unwrap_or_default()
+    }
+
+    /// The passes of this run that can be compared: a check with `{changed}` has other words each
+    /// time.
+    fn passes<'p>(
+        &'p self,
+        plan: &'p Plan,
+        records: &'p [StepRecord],
+    ) -> impl Iterator<Item = (&'p Step, Pass)> {
+        let below = |path: &[u8]| Path::new(OsStr::from_bytes(path)).starts_with(&self.root);
+        let head = self.head.to_string();
+        plan.steps
+            .iter()
+            .zip(records)
+            .filter(|(step, record)| {
+                record.status.is_pass() && step.argv.is_some() && self.compares(step)
+            })
+            .map(move |(step, record)| (step, Pass::of(step, record, &head, below)))
+    }
+
+    fn compares(&self, step: &Step) -> bool {
+        if step.batch_of.is_some() {
+            return false;
+        }
+        if step.origin != Origin::Contract {
+            return !self.changed;
+        }
+        let check = self
+            .contract
+            .and_then(|c| c.checks.iter().find(|check| check.id == step.id));
+        check.is_some_and(|c| !matches!(&c.body, Body::Command(command) if command.has_changed()))
+    }
+
+    /// What is to be said of the passes of this run.
+    #[must_use]
+    pub fn compare(&self, plan: &Plan, records: &[StepRecord]) -> Vec<Caveat> {
+        let known = self.read();
+        let base = self.base.to_string();
+        if known.0.is_empty() {
+            return Vec::new();
+        }
+        self.passes(plan, records)
+            .flat_map(|(step, pass)| known.compare(&pass, &step.id, &base, &|c| self.is_later(c)))
+            .collect()
+    }
+
+    /// Whether a commit is the base, or lies between it and HEAD: what is on other branches is no
+    /// measure.
+    fn is_later(&self, commit: &str) -> bool {
+        let Some(commit) = Oid::parse(commit.as_bytes()) else {
+            return false;
+        };
+        let within = |one: &Oid, other: &Oid| {
+            one == other
+                || self
+                    .git
+                    .merge_base("HEAD", one, other)
+                    .is_ok_and(|found| found == *one)
+        };
+        commit == self.base || (within(&commit, &self.head) && within(&self.base, &commit))
+    }
+
+    /// Keeps the passes of a run that passed, but for those of which there was something to say:
+    /// the earlier ones count for as long as the base is the same, or to run twice would be
+    /// enough.
+    pub fn keep(&self, plan: &Plan, records: &[StepRecord], said: &[Caveat]) {
+        let mut known = self.read();
+        let before = known.clone();
+        for (step, pass) in self.passes(plan, records) {
+            let about = |c: &Caveat| matches!(c.code, Code::ProgramChanged | Code::TestsDropped);
+            let differs = said.iter().any(|c| about(c) && c.checks.contains(&step.id));
+            let says = pass.tests.is_some() || pass.program.is_some();
+            if says && !differs && known.0.iter().rfind(|p| p.words == pass.words) != Some(&pass) {
+                known.keep(pass);
+            }
+        }
+        if known != before
+            && let Err(error) = self::write(&self.place, &known)
+        {
+            tracing::debug!(%error, "what passed cannot be kept");
+        }
+    }
+}
+
+fn write(place: &Path, passes: &Passes) -> std::io::Result<()> {
+    replace(place, &serde_json::to_vec(passes)?)
+}

@@ -1,0 +1,703 @@
+//! Which runs are recorded, and what is left of each? Newest first, one at a time, nothing held in
+//! memory that is not asked for.
+//!
+//! The folder of the runs is held open, no symlink below it is followed, and only regular files are
+//! read, up to a cap: a step could have put anything there. What is no record of vplan's is passed
+//! over.
+
+use crate::base::canon::Digest;
+use crate::base::unit::show_size;
+use crate::base::word::visible;
+use crate::effect::os::parallel;
+use crate::effect::os::process::program::say;
+use crate::effect::os::retry_eintr::{flock, openat, read_dir};
+use crate::effect::store::records::{EVENTS, FOLDER, REPORT, RUNS, log_name};
+use crate::plan::{Plan, document};
+use crate::run::journal::{End, Entry, ReplayedRun, lines, replay};
+use crate::run::merge;
+use crate::run::past::{Summary, Tally, is_run_id};
+use crate::run::report::Report;
+use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use rustix::fs::{
+    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, renameat, statat, unlinkat,
+};
+use rustix::io::Errno;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// The largest journal, report or plan that is read, in bytes.
+pub const MAX_FILE: u64 = 256 << 20;
+/// How a run that is being removed is called, so that a half of it is never taken for a run.
+const GONE: &str = ".gone-";
+/// Folders in folders are removed this deep.
+const MAX_DEPTH: usize = 32;
+
+/// All recorded runs.
+#[derive(Debug)]
+pub struct History {
+    /// None where nothing was ever recorded.
+    runs: Option<OwnedFd>,
+    path: PathBuf,
+}
+
+/// Why the records cannot be looked at.
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    /// Something else is in their place.
+    #[error("`{}` is not a directory, or is a symlink: these are no records of vplan", visible(.0.as_os_str().as_bytes()))]
+    NotADirectory(PathBuf),
+    /// The system refuses.
+    #[error("the records in `{}` cannot be read: {}", visible(.0.as_os_str().as_bytes()), say(.1))]
+    Io(PathBuf, #[source] io::Error),
+}
+
+/// What the journal of a run says.
+#[derive(Debug)]
+pub struct Past {
+    /// The run's name: that of its folder.
+    pub id: String,
+    /// As far as its journal is valid.
+    pub run: ReplayedRun,
+    /// Why its journal, or the rest of it, cannot be read; for people.
+    pub trouble: Option<String>,
+    /// A vplan that lives holds the journal.
+    pub writing: bool,
+}
+
+impl Past {
+    /// The run on one line.
+    #[must_use]
+    pub fn summary(&self) -> Summary {
+        Summary::of(&self.id, &self.run, self.writing)
+    }
+}
+
+/// What came of removing old runs.
+#[derive(Debug, Default)]
+pub struct Collected {
+    /// Runs that were removed, newest first, with the bytes of their files.
+    pub removed: Vec<(String, u64)>,
+    /// Runs that had to stay, and why.
+    pub kept: Vec<(String, String)>,
+}
+
+/// A try of a step that ran, or runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Logged {
+    /// Which try, from 1.
+    pub attempt: u32,
+    /// The step.
+    pub id: String,
+    /// Its log, relative to the run's folder; none when it wrote nothing.
+    pub log: Option<String>,
+}
+
+/// All tries of a run.
+#[derive(Debug, Default)]
+pub struct Tries {
+    /// The steps of all its plans.
+    pub planned: BTreeSet<String>,
+    /// In the order in which they began.
+    pub tries: Vec<Logged>,
+}
+
+impl History {
+    /// Opens the records at a repository's root, or those in another directory.
+    ///
+    /// # Errors
+    /// When something else is in their place, or they cannot be entered. That there are none is no
+    /// error, but for a directory that was named.
+    pub fn open(root: &Path, elsewhere: Option<&Path>) -> Result<Self, HistoryError> {
+        let follow = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+        let (base, base_path) = match elsewhere {
+            Some(path) => {
+                let base = openat(CWD, path, follow, Mode::empty());
+                (Some(base.map_err(|e| failed(path, e))?), path.to_owned())
+            }
+            None => {
+                let path = root.join(FOLDER);
+                let root = openat(CWD, root, follow, Mode::empty()).map_err(|e| failed(root, e))?;
+                (
+                    enter(root.as_fd(), FOLDER).map_err(|e| failed(&path, e))?,
+                    path,
+                )
+            }
+        };
+        let path = base_path.join(RUNS);
+        let runs = match base {
+            Some(base) => enter(base.as_fd(), RUNS).map_err(|e| failed(&path, e))?,
+            None => None,
+        };
+        Ok(Self { runs, path })
+    }
+
+    /// Where the runs are.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The names of all runs, newest first. Nothing of them has been read.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn ids(&self) -> Result<Vec<String>, HistoryError> {
+        let mut ids = self.names(is_run_id)?;
+        ids.sort_unstable_by(|a, b| b.cmp(a));
+        Ok(ids)
+    }
+
+    fn names(&self, wanted: impl Fn(&str) -> bool) -> Result<Vec<String>, HistoryError> {
+        let Some(runs) = &self.runs else {
+            return Ok(Vec::new());
+        };
+        let io = |e: Errno| HistoryError::Io(self.path.clone(), e.into());
+        let mut names = Vec::new();
+        for entry in read_dir(runs).map_err(io)? {
+            let entry = entry.map_err(io)?;
+            let folder = matches!(entry.file_type(), FileType::Directory | FileType::Unknown);
+            if let Ok(name) = entry.file_name().to_str()
+                && folder
+                && wanted(name)
+            {
+                names.push(name.to_owned());
+            }
+        }
+        Ok(names)
+    }
+
+    fn folder(&self, id: &str) -> Result<OwnedFd, String> {
+        let Some(runs) = &self.runs else {
+            return Err("there is no such run".to_owned());
+        };
+        match enter(runs.as_fd(), id) {
+            Ok(Some(folder)) if is_run_id(id) => Ok(folder),
+            Ok(_) => Err("there is no such run".to_owned()),
+            Err(Errno::NOTDIR | Errno::LOOP) => Err("it is no folder".to_owned()),
+            Err(e) => Err(say(&e.into())),
+        }
+    }
+
+    /// Reads the journal of a run. Whatever is there, something is known of it.
+    #[must_use]
+    pub fn past(&self, id: &str) -> Past {
+        let mut past = Past {
+            id: id.to_owned(),
+            run: ReplayedRun::default(),
+            trouble: None,
+            writing: false,
+        };
+        match self.events_and_writer(id) {
+            Ok((bytes, writing)) => {
+                past.run = replay(&bytes);
+                past.writing = writing;
+                let torn = bytes.len() - past.run.bytes;
+                // A line that is being written is not torn.
+                if torn > 0 && !writing {
+                    past.trouble = Some(format!(
+                        "the last {torn} bytes of its journal are torn or foreign"
+                    ));
+                }
+            }
+            Err(why) => past.trouble = Some(format!("its journal {why}")),
+        }
+        past
+    }
+
+    /// The journal of a run as it is: at most [`MAX_FILE`] bytes.
+    ///
+    /// # Errors
+    /// Why there is none, for people.
+    pub fn events(&self, id: &str) -> Result<Vec<u8>, String> {
+        self.events_and_writer(id).map(|(bytes, _)| bytes)
+    }
+
+    fn events_and_writer(&self, id: &str) -> Result<(Vec<u8>, bool), String> {
+        let file = open(self.folder(id)?.as_fd(), EVENTS).map_err(cannot)?;
+        // First the lock, then the content: who let go of it had written everything.
+        let writing = flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK);
+        let bytes = read(&file, MAX_FILE).map_err(cannot)?;
+        Ok((bytes, writing))
+    }
+
+    /// The report of a run; `None` when it has none. For the report of a run that came to its end.
+    ///
+    /// # Errors
+    /// Why it cannot be read, for people.
+    pub fn report(&self, id: &str) -> Result<Option<Report>, String> {
+        Ok(self.report_and_digest(id)?.map(|(report, _)| report))
+    }
+
+    /// The report of a run, and the digest of its bytes.
+    ///
+    /// # Errors
+    /// As [`History::report`].
+    pub fn report_and_digest(&self, id: &str) -> Result<Option<(Report, Digest)>, String> {
+        let Some(bytes) = self.file(id, REPORT)? else {
+            return Ok(None);
+        };
+        let part = merge::read(REPORT, &bytes).map_err(|e| e.message)?;
+        Ok(Some((part.report, Digest::of(&bytes))))
+    }
+
+    /// The plan of a run: the one that was executed last.
+    ///
+    /// # Errors
+    /// Why it cannot be read, for people; also that its content is not what its digest says.
+    pub fn plan(&self, id: &str) -> Result<Option<Plan>, String> {
+        let Some(bytes) = self.file(id, "plan.json")? else {
+            return Ok(None);
+        };
+        let text =
+            std::str::from_utf8(&bytes).map_err(|_| "`plan.json` is not UTF-8".to_owned())?;
+        document::from_json(text)
+            .map(Some)
+            .map_err(|e| format!("`plan.json`: {}", e.message))
+    }
+
+    fn file(&self, id: &str, name: &str) -> Result<Option<Vec<u8>>, String> {
+        match open(self.folder(id)?.as_fd(), name).and_then(|file| read(&file, MAX_FILE)) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(format!("`{name}` {}", cannot(e))),
+        }
+    }
+
+    /// Opens a log of a run by its path in the run's folder, as reports and journals give it.
+    ///
+    /// # Errors
+    /// Why not, for people.
+    pub fn log(&self, id: &str, path: &str) -> Result<File, String> {
+        let plain = |name: &&str| !name.is_empty() && !name.starts_with('.') && !name.contains('/');
+        let Some(name) = path.strip_prefix("logs/").filter(plain) else {
+            return Err(format!(
+                "`{}` is no place of a log",
+                visible(path.as_bytes())
+            ));
+        };
+        let folder = match enter(self.folder(id)?.as_fd(), "logs") {
+            Ok(Some(folder)) => folder,
+            Ok(None) => return Err("there is no folder for logs".to_owned()),
+            Err(e) => return Err(format!("the folder for logs {}", cannot(e.into()))),
+        };
+        open(folder.as_fd(), name).map_err(cannot)
+    }
+
+    /// The tries of a run, by its journal. One that has not ended has a log where it would be; it
+    /// may not be there yet.
+    #[must_use]
+    pub fn tries(&self, id: &str) -> Tries {
+        let mut found = Tries::default();
+        let mut round = 0;
+        for line in lines(&self.events(id).unwrap_or_default()) {
+            match line.entry {
+                Entry::PlanCompiled { steps, .. } => {
+                    round += 1;
+                    found.planned.extend(steps.into_iter().map(|s| s.id));
+                }
+                Entry::StepStarted { attempt, id, .. } => {
+                    let log = Some(format!("logs/{}", log_name(&id, attempt, round)));
+                    found.tries.push(Logged { attempt, id, log });
+                }
+                Entry::StepFinished {
+                    attempt, id, log, ..
+                } => {
+                    let of = found
+                        .tries
+                        .iter_mut()
+                        .rev()
+                        .find(|t| t.id == id && t.attempt == attempt);
+                    of.into_iter().for_each(|t| t.log.clone_from(&log));
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// Counts checks over runs, which come newest first, on all processors.
+    #[must_use]
+    pub fn tally(&self, ids: &[String]) -> Tally {
+        const FEW: usize = 50;
+        let threads = parallel::parts();
+        let count = |ids: &[String]| {
+            let mut tally = Tally::default();
+            for id in ids {
+                let past = self.past(id);
+                // What a run has said so far of its checks may still change.
+                if !(past.writing && past.run.end == End::Interrupted) {
+                    tally.add(id, &past.run);
+                }
+            }
+            tally
+        };
+        if threads == 1 || ids.len() < FEW {
+            return count(ids);
+        }
+        let mut all = Tally::default();
+        // In their order: the newest failure is the last one.
+        let parts = ids.chunks(ids.len().div_ceil(threads)).collect();
+        parallel::each(parts, count)
+            .into_iter()
+            .for_each(|part| all.merge(part));
+        all
+    }
+
+    /// Removes all but the newest runs. `dry`: only says what it would remove. A run that is being
+    /// written stays, whatever its age.
+    ///
+    /// # Errors
+    /// What the system says; what was removed before stays removed.
+    pub fn collect(&self, keep: usize, dry: bool) -> Result<Collected, HistoryError> {
+        let mut collected = Collected::default();
+        let Some(runs) = &self.runs else {
+            return Ok(collected);
+        };
+        let io = |e: io::Error| HistoryError::Io(self.path.clone(), e);
+        if !dry {
+            // What a collection before this one was killed over.
+            for name in self.names(|name| name.strip_prefix(GONE).is_some_and(is_run_id))? {
+                remove(runs.as_fd(), &name).map_err(io)?;
+            }
+        }
+        for id in self.ids()?.into_iter().skip(keep) {
+            match self.take(runs.as_fd(), &id, dry) {
+                Ok(Taken::Gone) => {}
+                Ok(Taken::Written) => collected.kept.push((id, "it is being written".to_owned())),
+                Ok(Taken::Counted(bytes)) => collected.removed.push((id, bytes)),
+                Ok(Taken::Renamed(name)) => {
+                    let bytes = remove(runs.as_fd(), &name).map_err(io)?;
+                    collected.removed.push((id, bytes));
+                }
+                Err(error) => return Err(HistoryError::Io(self.path.join(&id), error)),
+            }
+        }
+        Ok(collected)
+    }
+
+    /// Takes a run out of sight, unless somebody writes it. Who begins a record shares the lock of
+    /// the folder until the record's own is held, so that none is mistaken for a run that
+    /// nobody writes.
+    fn take(&self, runs: BorrowedFd<'_>, id: &str, dry: bool) -> io::Result<Taken> {
+        let alone = flock(runs, FlockOperation::LockExclusive).is_ok();
+        let taken = (|| {
+            // Another collection may have been faster, here and below.
+            let Some(folder) = enter(runs, id)? else {
+                return Ok(Taken::Gone);
+            };
+            let written = match open(folder.as_fd(), EVENTS) {
+                Ok(events) => match flock(&events, FlockOperation::NonBlockingLockExclusive) {
+                    Ok(()) => false,
+                    Err(Errno::WOULDBLOCK) => true,
+                    // A file system without locks: only what has its end is known to be over.
+                    Err(_) => replay(&read(&events, MAX_FILE)?).end == End::Interrupted,
+                },
+                Err(_) => false,
+            };
+            if written {
+                return Ok(Taken::Written);
+            }
+            if dry {
+                return clear(folder.as_fd(), true, 0).map(Taken::Counted);
+            }
+            let name = format!("{GONE}{id}");
+            renameat(runs, id, runs, &name)?;
+            Ok(Taken::Renamed(name))
+        })();
+        if alone {
+            let _ = flock(runs, FlockOperation::Unlock);
+        }
+        taken
+    }
+}
+
+enum Taken {
+    Gone,
+    Written,
+    Counted(u64),
+    Renamed(String),
+}
+
+fn failed(path: &Path, errno: Errno) -> HistoryError {
+    match errno {
+        Errno::NOTDIR | Errno::LOOP => HistoryError::NotADirectory(path.to_owned()),
+        error => HistoryError::Io(path.to_owned(), error.into()),
+    }
+}
+
+/// What cannot be done with a file, for people, behind its name.
+fn cannot(error: io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "is not there".to_owned(),
+        io::ErrorKind::FileTooLarge => format!("is larger than {}", show_size(MAX_FILE)),
+        io::ErrorKind::InvalidInput => "is no regular file".to_owned(),
+        _ => format!("cannot be read: {}", say(&error)),
+    }
+}
+
+/// Opens a folder in a folder; `None` when it is not there.
+fn enter(parent: BorrowedFd<'_>, name: &str) -> Result<Option<OwnedFd>, Errno> {
+    let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match openat(parent, name, flags, Mode::empty()) {
+        Ok(folder) => Ok(Some(folder)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Opens a regular file that is no symlink; does not wait for anybody, as a pipe would.
+fn open(folder: BorrowedFd<'_>, name: &str) -> io::Result<File> {
+    let flags =
+        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = match openat(folder, name, flags, Mode::empty()) {
+        Ok(fd) => File::from(fd),
+        Err(Errno::LOOP) => return Err(io::ErrorKind::InvalidInput.into()),
+        Err(error) => return Err(error.into()),
+    };
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::ErrorKind::InvalidInput.into())
+    }
+}
+
+fn read(file: &File, cap: u64) -> io::Result<Vec<u8>> {
+    let size = file.metadata()?.len();
+    if size > cap {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
+    file.take(cap.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > cap {
+        Err(io::ErrorKind::FileTooLarge.into())
+    } else {
+        Ok(bytes)
+    }
+}
+
+/// Removes a folder with all that is in it, symlinks as themselves. Gives the bytes of its files.
+fn remove(parent: BorrowedFd<'_>, name: &str) -> io::Result<u64> {
+    let Some(folder) = enter(parent, name)? else {
+        return Ok(0);
+    };
+    let bytes = clear(folder.as_fd(), false, 0)?;
+    if_there(unlinkat(parent, name, AtFlags::REMOVEDIR))?;
+    Ok(bytes)
+}
+
+/// What somebody else has removed in the meantime is removed.
+fn if_there<T>(result: Result<T, Errno>) -> Result<Option<T>, Errno> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Removes all that is in a folder, or only counts its bytes.
+fn clear(folder: BorrowedFd<'_>, dry: bool, depth: usize) -> io::Result<u64> {
+    if depth > MAX_DEPTH {
+        return Err(io::Error::other("folders are nested too deep"));
+    }
+    let mut bytes = 0;
+    let entries: Vec<_> = read_dir(folder)?.collect::<Result<_, _>>()?;
+    for entry in entries {
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
+        }
+        let Some(stat) = if_there(statat(folder, name, AtFlags::SYMLINK_NOFOLLOW))? else {
+            continue;
+        };
+        if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+            let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let Some(inner) = if_there(openat(folder, name, flags, Mode::empty()))? else {
+                continue;
+            };
+            bytes += clear(inner.as_fd(), dry, depth + 1)?;
+            if !dry {
+                if_there(unlinkat(folder, name, AtFlags::REMOVEDIR))?;
+            }
+        } else {
+            if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
+                bytes += u64::try_from(stat.st_size).unwrap_or(0);
+            }
+            if !dry {
+                if_there(unlinkat(folder, name, AtFlags::empty()))?;
+            }
+        }
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::effect::os::process::program::Root;
+    use crate::effect::store::records::RunRecord;
+    use crate::run::past::State;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    fn id(n: u32) -> String {
+        format!("20260101T000000.{n:03}Z-{n:032x}")
+    }
+
+    fn history(dir: &Path) -> History {
+        History::open(dir, None).unwrap()
+    }
+
+    const BEGIN: &str =
+        "{\"runId\":\"r\",\"seq\":0,\"t\":0,\"type\":\"run.started\",\"version\":1}\n";
+
+    #[test]
+    fn nothing_is_no_error() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(history(dir.path()).ids().unwrap().is_empty());
+        fs::create_dir(dir.path().join(".vplan")).unwrap();
+        assert!(history(dir.path()).ids().unwrap().is_empty());
+        assert!(
+            history(dir.path())
+                .collect(0, false)
+                .unwrap()
+                .removed
+                .is_empty()
+        );
+        let missing = History::open(dir.path(), Some(&dir.path().join("none"))).unwrap_err();
+        assert!(matches!(missing, HistoryError::Io(..)), "{missing}");
+        fs::remove_dir(dir.path().join(".vplan")).unwrap();
+        symlink("/tmp", dir.path().join(".vplan")).unwrap();
+        assert!(matches!(
+            History::open(dir.path(), None),
+            Err(HistoryError::NotADirectory(_))
+        ));
+    }
+
+    #[test]
+    fn foreign_things_are_passed_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let runs = dir.path().join(".vplan/runs");
+        fs::create_dir_all(runs.join(id(1))).unwrap();
+        fs::create_dir_all(runs.join("notes")).unwrap();
+        fs::create_dir_all(runs.join(format!("{GONE}{}", id(9)))).unwrap();
+        fs::write(runs.join(id(2)), "a file").unwrap();
+        symlink(id(1), runs.join(id(3))).unwrap();
+        let history = history(dir.path());
+        assert_eq!(history.ids().unwrap(), [id(1)]);
+        for wrong in [id(2), id(3), id(4), "notes".to_owned(), "..".to_owned()] {
+            assert!(history.past(&wrong).trouble.is_some(), "{wrong}");
+        }
+        // A folder without a journal is a run that was killed at once.
+        let past = history.past(&id(1));
+        assert_eq!(past.summary().state, State::Interrupted);
+        assert_eq!(past.trouble.unwrap(), "its journal is not there");
+    }
+
+    #[test]
+    fn only_regular_files_are_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let run = dir.path().join(".vplan/runs").join(id(1));
+        fs::create_dir_all(run.join("logs")).unwrap();
+        let secret = dir.path().join("secret");
+        fs::write(&secret, BEGIN).unwrap();
+        symlink(&secret, run.join(EVENTS)).unwrap();
+        symlink(&secret, run.join("logs/a.1.log")).unwrap();
+        let mode = Mode::RUSR | Mode::WUSR;
+        rustix::fs::mknodat(CWD, run.join("report.json"), FileType::Fifo, mode, 0).unwrap();
+        fs::File::create(run.join("plan.json"))
+            .unwrap()
+            .set_len(MAX_FILE + 1)
+            .unwrap();
+        let history = history(dir.path());
+        assert_eq!(
+            history.past(&id(1)).trouble.unwrap(),
+            "its journal is no regular file"
+        );
+        assert_eq!(
+            history.report(&id(1)).unwrap_err(),
+            "`report.json` is no regular file"
+        );
+        assert_eq!(
+            history.plan(&id(1)).unwrap_err(),
+            "`plan.json` is larger than 256MiB"
+        );
+        for wrong in [
+            "logs/a.1.log",
+            "logs/../plan.json",
+            "plan.json",
+            "logs/",
+            "logs/.hidden",
+            "/etc/passwd",
+        ] {
+            assert!(history.log(&id(1), wrong).is_err(), "{wrong}");
+        }
+        fs::write(run.join("logs/b.1.log"), "b").unwrap();
+        assert!(history.log(&id(1), "logs/b.1.log").is_ok());
+    }
+
+    #[test]
+    fn who_writes_is_known() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Root::open(dir.path()).unwrap();
+        let mut record = RunRecord::create(&root, None, None).unwrap();
+        record.append(BEGIN).unwrap();
+        let history = history(dir.path());
+        let id = record.id().to_owned();
+        assert_eq!(history.past(&id).summary().state, State::Running);
+        let collected = history.collect(0, false).unwrap();
+        assert_eq!((collected.removed.len(), collected.kept.len()), (0, 1));
+        record.append("{\"se").unwrap();
+        assert_eq!(
+            history.past(&id).trouble,
+            None,
+            "the end of a line may still come"
+        );
+        drop(record);
+        let past = history.past(&id);
+        assert_eq!(past.summary().state, State::Interrupted);
+        assert!(past.trouble.unwrap().contains("4 bytes"));
+        assert_eq!(history.collect(0, false).unwrap().removed.len(), 1);
+        assert!(history.ids().unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let runs = dir.path().join(".vplan/runs");
+        let outside = dir.path().join("outside");
+        fs::create_dir(&outside).unwrap();
+        fs::write(outside.join("kept"), "kept").unwrap();
+        for n in 1..=4 {
+            let run = runs.join(id(n));
+            fs::create_dir_all(run.join("logs/deeper")).unwrap();
+            fs::write(run.join(EVENTS), BEGIN).unwrap();
+            fs::write(run.join("logs/deeper/x"), "12345").unwrap();
+            symlink(&outside, run.join("logs/link")).unwrap();
+            symlink("/etc/passwd", run.join("report.json")).unwrap();
+        }
+        fs::create_dir_all(runs.join(format!("{GONE}{}", id(9))).join("logs")).unwrap();
+        fs::create_dir(runs.join("notes")).unwrap();
+        symlink(&outside, runs.join(id(0))).unwrap();
+        let history = history(dir.path());
+        let bytes = BEGIN.len() as u64 + 5;
+        let dry = history.collect(3, true).unwrap();
+        assert_eq!(dry.removed, [(id(1), bytes)]);
+        assert_eq!(history.ids().unwrap().len(), 4);
+        let collected = history.collect(2, false).unwrap();
+        assert_eq!(collected.removed, [(id(2), bytes), (id(1), bytes)]);
+        assert_eq!(history.ids().unwrap(), [id(4), id(3)]);
+        let mut left: Vec<_> = fs::read_dir(&runs)
+            .unwrap()
+            .map(|e| e.unwrap().file_name())
+            .collect();
+        left.sort();
+        assert_eq!(
+            left,
+            [id(0).as_str(), id(3).as_str(), id(4).as_str(), "notes"]
+        );
+        assert_eq!(fs::read_to_string(outside.join("kept")).unwrap(), "kept");
+    }
+}

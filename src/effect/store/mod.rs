@@ -1,0 +1,9 @@
+//! What outlives a run: its record, the ledger, kept passes, imports.
+
+pub mod earlier;
+pub mod history;
+pub mod import_cache;
+pub mod ledger;
+pub mod records;
+pub mod reuse;
+pub mod vault;

@@ -1,0 +1,507 @@
+//! What are the files that a step depends on, whether git knows them or not?
+
+use crate::base::canon::{Digest, Hasher};
+use crate::base::glob::Selection;
+use crate::base::path::RepoPath;
+use crate::base::word::Word;
+use crate::effect::os::files::beneath::{Beneath, ReadError};
+use crate::effect::os::parallel;
+use crate::effect::os::process::program::say;
+use crate::effect::os::retry_eintr::read_dir;
+use crate::effect::os::stat_cache::{Stamp, Stats, now};
+use crate::reuse::key::{FileSet, Print};
+use rustix::fs::{AtFlags, FileType, Stat};
+use rustix::io::Errno;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// How many files are looked at for one step.
+pub const MOST: usize = 1_000_000;
+/// Below this many files, threads cost more than they bring.
+const SMALL: usize = 64;
+
+/// One file, as it was seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// What it was.
+    pub print: Print,
+    /// What shows that nobody wrote to it since; of what a symlink leads to.
+    pub stamp: Option<Stamp>,
+}
+
+/// All files that some selections select.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scan(pub BTreeMap<RepoPath, Seen>);
+
+impl Scan {
+    /// All of them as one.
+    #[must_use]
+    pub fn set(&self) -> FileSet {
+        FileSet::of(self.0.iter().map(|(path, seen)| (path, &seen.print)))
+    }
+
+    /// The first file that was written, made, removed or replaced until `later`.
+    #[must_use]
+    pub fn first_written<'s>(&'s self, later: &'s Scan) -> Option<&'s RepoPath> {
+        let steady = |path: &RepoPath| match (self.0.get(path), later.0.get(path)) {
+            (Some(a), Some(b)) => {
+                a.print == b.print
+                    && match (&a.stamp, &b.stamp) {
+                        (Some(a), Some(b)) => a.is_unwritten(b),
+                        (a, b) => a == b,
+                    }
+            }
+            _ => false,
+        };
+        self.0
+            .keys()
+            .chain(later.0.keys())
+            .filter(|path| !steady(path))
+            .min()
+    }
+}
+
+/// A file whose content is not known yet.
+struct Unread {
+    path: RepoPath,
+    /// What it says, when it is a symlink.
+    link: Option<Word>,
+}
+
+/// Looks at all files below the root that one of the selections selects: tracked or not, ignored or
+/// not, but nothing in `.git` and the root's `.vplan`. What is behind a symlink counts like what is
+/// in its place, and behind one to a folder, all of it. `root` is the real path of what `beneath`
+/// holds.
+///
+/// # Errors
+/// For people: why it cannot be known what they are. A file that cannot be read, one that leads out
+/// of the repository, a pipe, too many of them.
+pub fn scan(
+    root: &Path,
+    beneath: &Beneath,
+    wanted: &[Selection],
+    stats: &mut Stats,
+) -> Result<Scan, String> {
+    let mut walk = Walk {
+        root,
+        beneath,
+        wanted,
+        stats,
+        scan: Scan::default(),
+        unread: Vec::new(),
+        behind: Vec::new(),
+    };
+    let mut entered: BTreeSet<RepoPath> = BTreeSet::new();
+    // Folders, and whether all in them counts.
+    let mut open = vec![(RepoPath::root(), false)];
+    while let Some((folder, all)) = open.pop() {
+        walk.folder(&folder, all, &mut open)?;
+        let behind = std::mem::take(&mut walk.behind);
+        open.extend(
+            behind
+                .into_iter()
+                .filter(|real| entered.insert(real.clone()))
+                .map(|real| (real, true)),
+        );
+    }
+    let Walk {
+        mut scan, unread, ..
+    } = walk;
+    read(beneath, unread, stats, &mut scan)?;
+    Ok(scan)
+}
+
+struct Walk<'w> {
+    root: &'w Path,
+    beneath: &'w Beneath,
+    wanted: &'w [Selection],
+    stats: &'w Stats,
+    scan: Scan,
+    unread: Vec<Unread>,
+    /// Folders behind symlinks.
+    behind: Vec<RepoPath>,
+}
+
+impl Walk<'_> {
+    fn folder(
+        &mut self,
+        folder: &RepoPath,
+        all: bool,
+        open: &mut Vec<(RepoPath, bool)>,
+    ) -> Result<(), String> {
+        let failed = |e: Errno| format!("`{folder}` cannot be listed: {}", say(&e.into()));
+        let dir = self.beneath.folder(folder).map_err(failed)?;
+        for entry in read_dir(&dir).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name().to_bytes();
+            if matches!(name, b"." | b".." | b".git") || (folder.is_root() && name == b".vplan") {
+                continue;
+            }
+            let path = folder
+                .join(name)
+                .map_err(|_| format!("`{folder}` holds a name that is none"))?;
+            let counts = all || self.wanted.iter().any(|s| s.selects(&path));
+            let leads = all
+                || (entry.file_type() != FileType::RegularFile
+                    && self.wanted.iter().any(|s| s.may_hold(&path)));
+            // What is neither selected nor on the way to something is not looked at.
+            if counts || leads {
+                match rustix::fs::statat(&dir, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {
+                        open.extend(leads.then_some((path, all)));
+                    }
+                    Ok(stat) => self.file(path, &stat, counts)?,
+                    // Somebody removes files meanwhile, which is seen when they are looked at
+                    // again.
+                    Err(Errno::NOENT) => {}
+                    Err(e) => {
+                        return Err(format!("`{path}` cannot be looked at: {}", say(&e.into())));
+                    }
+                }
+            }
+        }
+        if self.scan.0.len() + self.unread.len() > MOST {
+            return Err(format!("more than {MOST} files are selected"));
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, path: RepoPath, stat: &Stat, counts: bool) -> Result<(), String> {
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile if counts => {
+                let stamp = Stamp::from(stat);
+                match self.stats.digest(path.as_bytes(), &stamp) {
+                    Some(content) => {
+                        let print = Print {
+                            content: Some(content),
+                            link: None,
+                            mode: mode(stat),
+                        };
+                        self.scan.0.insert(
+                            path,
+                            Seen {
+                                print,
+                                stamp: Some(stamp),
+                            },
+                        );
+                    }
+                    None => self.unread.push(Unread { path, link: None }),
+                }
+                Ok(())
+            }
+            FileType::Symlink => self.symlink(path, counts),
+            _ if counts => Err(format!("`{path}` is no regular file")),
+            _ => Ok(()),
+        }
+    }
+
+    fn symlink(&mut self, path: RepoPath, counts: bool) -> Result<(), String> {
+        let Some(link) = self.beneath.link(&path).map(Word::new) else {
+            return Ok(());
+        };
+        match self.beneath.file(&path) {
+            Ok(_) => {
+                if counts {
+                    self.unread.push(Unread {
+                        path,
+                        link: Some(link),
+                    });
+                }
+                return Ok(());
+            }
+            // That it leads nowhere is all there is to know.
+            Err(ReadError::Missing) if counts => {}
+            Err(ReadError::Missing) => return Ok(()),
+            // Only a folder has something below it.
+            Err(ReadError::Outside) if !counts && !self.root.join(path.to_os()).is_dir() => {
+                return Ok(());
+            }
+            Err(ReadError::Outside) => return Err(format!("`{path}` leads out of the repository")),
+            Err(ReadError::NotRegular) => self.behind.push(
+                self.real_folder(&path)
+                    .ok_or_else(|| format!("`{path}` leads to something that is no file"))?,
+            ),
+            Err(e) => return Err(format!("`{path}` cannot be read: {e}")),
+        }
+        self.scan.0.insert(
+            path,
+            Seen {
+                print: Print {
+                    content: None,
+                    link: Some(link),
+                    mode: 0o777,
+                },
+                stamp: None,
+            },
+        );
+        Ok(())
+    }
+
+    /// Where a folder behind symlinks really is.
+    fn real_folder(&self, path: &RepoPath) -> Option<RepoPath> {
+        let real = self
+            .root
+            .join(path.to_os())
+            .canonicalize()
+            .ok()
+            .filter(|real| real.is_dir())?;
+        let inside = real.strip_prefix(self.root).ok()?.as_os_str().as_bytes();
+        if inside.is_empty() {
+            Some(RepoPath::root())
+        } else {
+            RepoPath::from_exact(inside)
+        }
+    }
+}
+
+/// Reads what has to be read, on several threads when there is much of it.
+fn read(
+    beneath: &Beneath,
+    unread: Vec<Unread>,
+    stats: &mut Stats,
+    scan: &mut Scan,
+) -> Result<(), String> {
+    let threads = if unread.len() < SMALL {
+        1
+    } else {
+        parallel::parts()
+    };
+    let chunk = unread.len().div_ceil(threads).max(1);
+    let work = |part| Vec::from_iter(<[Unread]>::iter(part).map(|file| read_one(beneath, file)));
+    let results: Vec<Vec<Result<Read, String>>> =
+        parallel::each(unread.chunks(chunk).collect(), work);
+    for (file, result) in unread.into_iter().zip(results.into_iter().flatten()) {
+        let Read {
+            content,
+            mode,
+            stamp,
+            since,
+        } = result?;
+        // A symlink may lead elsewhere while its own status stays: what is behind it is read every
+        // time.
+        if file.link.is_none() {
+            stats.learn(file.path.as_bytes(), stamp, content.clone(), since);
+        }
+        let print = Print {
+            content: Some(content),
+            link: file.link,
+            mode,
+        };
+        scan.0.insert(
+            file.path,
+            Seen {
+                print,
+                stamp: Some(stamp),
+            },
+        );
+    }
+    Ok(())
+}
+
+/// What was read of a file.
+struct Read {
+    content: Digest,
+    mode: u32,
+    stamp: Stamp,
+    /// A moment before it was read.
+    since: i128,
+}
+
+fn read_one(beneath: &Beneath, file: &Unread) -> Result<Read, String> {
+    let path = &file.path;
+    let since = now();
+    let opened = beneath
+        .file(path)
+        .map_err(|e| format!("`{path}` cannot be read: {e}"))?;
+    let (content, stat) =
+        digest(opened).map_err(|e| format!("`{path}` cannot be read: {}", say(&e)))?;
+    match stat {
+        Some(stat) => Ok(Read {
+            content,
+            mode: mode(&stat),
+            stamp: Stamp::from(&stat),
+            since,
+        }),
+        None => Err(format!("`{path}` is being written to")),
+    }
+}
+
+/// The digest of a file's content, and its status unless that changed while it was read.
+///
+/// # Errors
+/// What the system says.
+pub fn digest(mut file: File) -> io::Result<(Digest, Option<Stat>)> {
+    let before = rustix::fs::fstat(&file)?;
+    let mut hasher = Hasher::default();
+    io::copy(&mut file, &mut hasher)?;
+    let after = rustix::fs::fstat(&file)?;
+    let steady = Stamp::from(&before).is_unwritten(&Stamp::from(&after));
+    Ok((hasher.finish(), steady.then_some(after)))
+}
+
+fn mode(stat: &Stat) -> u32 {
+    stat.st_mode & 0o7777
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::glob::Glob;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    struct Tree(tempfile::TempDir, Beneath);
+
+    impl Tree {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let beneath = Beneath::open(dir.path()).unwrap();
+            Self(dir, beneath)
+        }
+
+        fn write(&self, path: &str, text: &str) -> &Self {
+            let path = self.0.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+            self
+        }
+
+        fn link(&self, path: &str, to: &str) -> &Self {
+            symlink(to, self.0.path().join(path)).unwrap();
+            self
+        }
+
+        fn scan(&self, globs: &[&str]) -> Result<Scan, String> {
+            let wanted: Vec<Selection> = vec![crate::reuse::key::all_of(
+                &globs
+                    .iter()
+                    .map(|g| Glob::parse(g).unwrap())
+                    .collect::<Vec<_>>(),
+            )];
+            let root = self.0.path().canonicalize().unwrap();
+            scan(&root, &self.1, &wanted, &mut Stats::default())
+        }
+
+        fn names(&self, globs: &[&str]) -> String {
+            self.scan(globs)
+                .unwrap()
+                .0
+                .keys()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join(" ")
+        }
+    }
+
+    #[test]
+    fn which_files() {
+        let tree = Tree::new();
+        tree.write("a", "1")
+            .write("src/a", "1")
+            .write("src/deep/b", "2")
+            .write("src/.hidden", "")
+            .write("out/c", "3");
+        tree.write(".git/HEAD", "x")
+            .write("src/.git/HEAD", "x")
+            .write(".vplan/runs/x", "")
+            .write("src/.vplan/y", "");
+        for (globs, want) in [
+            (
+                &["**"][..],
+                "a out/c src/.hidden src/.vplan/y src/a src/deep/b",
+            ),
+            (&["src/**"], "src/.hidden src/.vplan/y src/a src/deep/b"),
+            (&["*"], "a"),
+            (&["**/a", "out/c"], "a out/c src/a"),
+            (&["nothing/**"], ""),
+        ] {
+            assert_eq!(tree.names(globs), want, "{globs:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_behind_symlinks() {
+        let tree = Tree::new();
+        tree.write("real/deep/x", "1")
+            .write("real/y", "1")
+            .write("z", "1");
+        tree.link("file", "z")
+            .link("nowhere", "gone")
+            .link("dir", "real")
+            .link("real/up", "..");
+        assert_eq!(tree.names(&["file"]), "file", "with the content behind it");
+        assert_eq!(
+            tree.names(&["dir/y"]),
+            "dir file nowhere real/deep/x real/up real/y z",
+            "all that may be behind it"
+        );
+        let before = tree.scan(&["file", "nowhere"]).unwrap();
+        tree.write("z", "2");
+        let after = tree.scan(&["file", "nowhere"]).unwrap();
+        assert_ne!(before.set(), after.set(), "the content behind a symlink");
+        tree.write("gone", "");
+        assert_ne!(
+            tree.scan(&["file", "nowhere"]).unwrap().set(),
+            after.set(),
+            "now it leads somewhere"
+        );
+        tree.link("away", "/etc/hostname").link("up", "..");
+        for path in ["away", "up", "up/x"] {
+            assert!(tree.scan(&[path]).is_err(), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_file() {
+        let tree = Tree::new();
+        tree.write("a", "1");
+        let pipe = tree.0.path().join("pipe");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            pipe,
+            FileType::Fifo,
+            rustix::fs::Mode::RUSR,
+            0,
+        )
+        .unwrap();
+        assert!(
+            tree.scan(&["*"])
+                .unwrap_err()
+                .contains("`pipe` is no regular file")
+        );
+        assert!(tree.scan(&["a"]).is_ok());
+    }
+
+    #[test]
+    fn what_was_written() {
+        let tree = Tree::new();
+        tree.write("a", "1").write("b", "1");
+        let before = tree.scan(&["*"]).unwrap();
+        assert_eq!(before.first_written(&tree.scan(&["*"]).unwrap()), None);
+        tree.write("b", "2").write("b", "1");
+        let file = File::options()
+            .append(true)
+            .open(tree.0.path().join("b"))
+            .unwrap();
+        file.set_modified(std::time::UNIX_EPOCH).unwrap();
+        let later = tree.scan(&["*"]).unwrap();
+        assert_eq!(before.set(), later.set(), "the same content");
+        assert_eq!(
+            before
+                .first_written(&later)
+                .map(ToString::to_string)
+                .as_deref(),
+            Some("b"),
+            "but written"
+        );
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(tree.0.path().join("a"), mode).unwrap();
+        assert_ne!(
+            before.set(),
+            tree.scan(&["*"]).unwrap().set(),
+            "permissions count"
+        );
+    }
+}

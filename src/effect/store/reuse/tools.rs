@@ -1,0 +1,78 @@
+//! Which files are executed when a step begins? Its program, and if that is a script, what reads
+//! it.
+
+use super::scan::digest;
+use crate::base::word::{Word, visible};
+use crate::effect::os::files::open_plain;
+use crate::effect::os::process::program::{Root, SearchPath, interpreter, resolve};
+use crate::effect::os::stat_cache::{Stamp, Stats, now};
+use crate::plan::Step;
+use crate::reuse::key::Tool;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::Path;
+
+/// How many interpreters in a row are followed; the system follows no more.
+const DEPTH: usize = 5;
+
+/// The program that the step's command names, its interpreter, and so on.
+pub(super) fn tools(
+    root: &Root,
+    search: &SearchPath,
+    step: &Step,
+    stats: &mut Stats,
+) -> Result<Vec<Tool>, String> {
+    let word = step
+        .argv
+        .as_deref()
+        .and_then(|words| words.first())
+        .ok_or("it has no command")?;
+    let find = |word: &[u8]| {
+        resolve(root, search, &step.dir, word)
+            .map(|(program, _)| program.path)
+            .map_err(|e| e.message)
+    };
+    let mut path = find(word.as_bytes())?;
+    let mut tools = Vec::new();
+    for _ in 0..DEPTH {
+        tools.push(tool(&path, stats)?);
+        let Some(words) = interpreter(&path) else {
+            return Ok(tools);
+        };
+        let Some((first, rest)) = words.split_first() else {
+            return Ok(tools);
+        };
+        path = Path::new(std::ffi::OsStr::from_bytes(first)).to_owned();
+        // A relative interpreter is one of the step's directory.
+        if !path.is_absolute() {
+            path = root.path().join(step.dir.to_os()).join(path);
+        }
+        // `#!/usr/bin/env NAME` means NAME on the PATH.
+        if path.file_name().is_some_and(|name| name == "env") {
+            tools.push(tool(&path, stats)?);
+            let named = rest
+                .iter()
+                .find(|w| !w.starts_with(b"-") && !w.contains(&b'='));
+            path = find(named.ok_or("its interpreter is not named")?)?;
+        }
+    }
+    Err("its interpreters never end".to_owned())
+}
+
+fn tool(path: &Path, stats: &mut Stats) -> Result<Tool, String> {
+    let shown = || visible(path.as_os_str().as_bytes());
+    let failed = |e: std::io::Error| format!("its program `{}` cannot be read: {e}", shown());
+    // The file behind all symlinks: that one has the status that tells whether it was written.
+    let real = path.canonicalize().map_err(failed)?;
+    let name = real.clone().into_os_string().into_vec();
+    let since = now();
+    let file = open_plain(&real).map_err(failed)?;
+    let stat = rustix::fs::fstat(&file).map_err(|e| failed(e.into()))?;
+    let path = Word::new(path.as_os_str().as_bytes());
+    if let Some(digest) = stats.digest(&name, &Stamp::from(&stat)) {
+        return Ok(Tool { digest, path });
+    }
+    let (digest, steady) = digest(file).map_err(failed)?;
+    let stat = steady.ok_or_else(|| format!("its program `{}` is being written to", shown()))?;
+    stats.learn(&name, Stamp::from(&stat), digest.clone(), since);
+    Ok(Tool { digest, path })
+}

@@ -1,0 +1,284 @@
+//! What did vplan itself write of each run? `ended/` in the state directory: one small file a run,
+//! written when its record is whole.
+//!
+//! Whoever writes the files of a repository may write `.vplan/` too. What is here says what a
+//! record must be to be believed; a record that is not here, or is another one, is of unknown
+//! origin. Nobody waits for anybody: each run writes one file of its own. Nothing is synced to
+//! disk: what a loss of power damages cannot be read, and its record is not believed then.
+
+use crate::base::canon::to_canonical;
+use crate::effect::os::retry_eintr::{openat, read_dir};
+use crate::effect::os::state_dir::StateDir;
+use crate::run::past::is_run_id;
+use crate::run::stands::Ended;
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, renameat, unlinkat};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+
+/// The folder in the state directory.
+pub const FOLDER: &str = "ended";
+/// How many runs are remembered: the newest.
+const MOST: usize = 2000;
+/// The largest file that is read, in bytes.
+const LARGEST: u64 = 4096;
+/// How a file is called that is not finished.
+const NEW: &str = ".new-";
+
+/// What is known of the runs of a repository.
+#[derive(Debug)]
+pub struct Vault {
+    folder: OwnedFd,
+}
+
+impl Vault {
+    /// Opens the folder; makes it if it is not there.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open(state: &StateDir) -> io::Result<Self> {
+        match mkdirat(&state.folder, FOLDER, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+        Self::enter(state)?.ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// The same for who only looks: nothing is made.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn find(state: &StateDir) -> io::Result<Option<Self>> {
+        Self::enter(state)
+    }
+
+    fn enter(state: &StateDir) -> io::Result<Option<Self>> {
+        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match openat(&state.folder, FOLDER, flags, Mode::empty()) {
+            Ok(folder) => Ok(Some(Self { folder })),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Remembers a run, and forgets the oldest ones beyond the bound.
+    ///
+    /// # Errors
+    /// What the system says; nothing is known of the run then.
+    pub fn put(&self, ended: &Ended) -> io::Result<()> {
+        if !is_run_id(&ended.run_id) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let new = format!("{NEW}{}", ended.run_id);
+        let _ = unlinkat(&self.folder, &new, AtFlags::empty());
+        let flags =
+            OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut file = File::from(openat(&self.folder, &new, flags, Mode::RUSR | Mode::WUSR)?);
+        let written = file
+            .write_all(to_canonical(ended).as_bytes())
+            .and_then(|()| Ok(renameat(&self.folder, &new, &self.folder, &ended.run_id)?));
+        if written.is_err() {
+            let _ = unlinkat(&self.folder, &new, AtFlags::empty());
+        }
+        written?;
+        self.forget_the_oldest(MOST);
+        Ok(())
+    }
+
+    /// What is known of a run; `None` also where what is there cannot be read.
+    #[must_use]
+    pub fn get(&self, id: &str) -> Option<Ended> {
+        if !is_run_id(id) {
+            return None;
+        }
+        let flags =
+            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = File::from(openat(&self.folder, id, flags, Mode::empty()).ok()?);
+        let mut bytes = Vec::new();
+        file.take(LARGEST).read_to_end(&mut bytes).ok()?;
+        let ended: Ended = serde_json::from_slice(&bytes).ok()?;
+        (ended.run_id == id && ended.version == 1).then_some(ended)
+    }
+
+    /// The runs that something is known of, newest first.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn ids(&self) -> io::Result<Vec<String>> {
+        let mut ids = self.names(is_run_id)?;
+        ids.sort_unstable_by(|a, b| b.cmp(a));
+        Ok(ids)
+    }
+
+    /// Forgets a run: its record was removed.
+    pub fn forget(&self, id: &str) {
+        if is_run_id(id) {
+            let _ = unlinkat(&self.folder, id, AtFlags::empty());
+        }
+    }
+
+    fn names(&self, wanted: impl Fn(&str) -> bool) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in read_dir(&self.folder)? {
+            if let Ok(name) = entry?.file_name().to_str()
+                && wanted(name)
+            {
+                names.push(name.to_owned());
+            }
+        }
+        Ok(names)
+    }
+
+    /// Who is killed before it has renamed its file leaves one that belongs to a run older than
+    /// those that are kept, sooner or later.
+    fn forget_the_oldest(&self, most: usize) {
+        let Ok(ids) = self.ids() else { return };
+        let Some(oldest) = most.checked_sub(1).and_then(|last| ids.get(last)) else {
+            return;
+        };
+        for id in ids.iter().skip(most) {
+            self.forget(id);
+        }
+        let unfinished = |name: &str| {
+            name.strip_prefix(NEW)
+                .is_some_and(|id| is_run_id(id) && id < oldest.as_str())
+        };
+        for name in self.names(unfinished).unwrap_or_default() {
+            let _ = unlinkat(&self.folder, name, AtFlags::empty());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::canon::Digest;
+    use crate::plan::Coverage;
+    use crate::run::verdict::Verdict;
+    use std::fs;
+
+    fn id(n: u32) -> String {
+        format!("20260101T000000.{n:03}Z-{n:032x}")
+    }
+
+    fn ended(n: u32) -> Ended {
+        Ended {
+            coverage: Coverage::Full,
+            exit_code: 0,
+            plan_digest: Some(Digest::of(b"plan")),
+            report: Some(Digest::of(&n.to_le_bytes())),
+            run_id: id(n),
+            tree: Some("sha256:0".to_owned()),
+            verdict: Verdict::Passed,
+            version: 1,
+        }
+    }
+
+    fn vault() -> (tempfile::TempDir, StateDir, Vault) {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::open(&dir.path().join("state"), dir.path()).unwrap();
+        let vault = Vault::open(&state).unwrap();
+        (dir, state, vault)
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let (_dir, state, vault) = vault();
+        vault.put(&ended(1)).unwrap();
+        vault.put(&ended(2)).unwrap();
+        assert_eq!(vault.get(&id(1)), Some(ended(1)));
+        assert_eq!(vault.ids().unwrap(), [id(2), id(1)]);
+        assert_eq!(
+            Vault::find(&state).unwrap().unwrap().get(&id(2)),
+            Some(ended(2))
+        );
+        vault.forget(&id(1));
+        assert_eq!((vault.get(&id(1)), vault.get("../x")), (None, None));
+        assert!(
+            vault
+                .put(&Ended {
+                    run_id: "../x".to_owned(),
+                    ..ended(1)
+                })
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn a_look_makes_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::open(&dir.path().join("state"), dir.path()).unwrap();
+        assert!(Vault::find(&state).unwrap().is_none());
+        assert!(!state.path.join(FOLDER).exists());
+    }
+
+    #[test]
+    fn what_is_damaged_is_not_known() {
+        let (_dir, state, vault) = vault();
+        vault.put(&ended(1)).unwrap();
+        let path = state.path.join(FOLDER).join(id(1));
+        let whole = fs::read_to_string(&path).unwrap();
+        for damage in [
+            "",
+            "{}",
+            &whole[..whole.len() - 1],
+            &whole.replace("\"version\":1", "\"version\":2"),
+            &" ".repeat(5000),
+        ] {
+            fs::write(&path, damage).unwrap();
+            assert_eq!(vault.get(&id(1)), None, "{damage}");
+        }
+        // What is known of another run.
+        fs::write(&path, to_canonical(&ended(2))).unwrap();
+        assert_eq!(vault.get(&id(1)), None);
+        fs::remove_file(&path).unwrap();
+        let elsewhere = state.path.join("elsewhere");
+        fs::write(&elsewhere, whole).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
+        assert_eq!(vault.get(&id(1)), None, "a symlink is not followed");
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        assert_eq!(vault.get(&id(1)), None);
+        assert!(vault.put(&ended(1)).is_err());
+        assert_eq!(
+            fs::read_dir(state.path.join(FOLDER)).unwrap().count(),
+            1,
+            "nothing unfinished stays"
+        );
+    }
+
+    #[test]
+    fn only_the_newest_are_remembered() {
+        let (_dir, state, vault) = vault();
+        fs::write(state.path.join(FOLDER).join(format!("{NEW}{}", id(1))), "{").unwrap();
+        for n in 1..=5 {
+            vault.put(&ended(n)).unwrap();
+        }
+        fs::write(state.path.join(FOLDER).join(format!("{NEW}{}", id(9))), "{").unwrap();
+        vault.forget_the_oldest(3);
+        assert_eq!(vault.ids().unwrap(), [id(5), id(4), id(3)]);
+        assert_eq!(
+            fs::read_dir(state.path.join(FOLDER)).unwrap().count(),
+            4,
+            "one that may still be written stays"
+        );
+    }
+
+    #[test]
+    fn many_runs_at_once() {
+        let (_dir, state, _vault) = vault();
+        std::thread::scope(|scope| {
+            for n in 0..8 {
+                let state = &state;
+                scope.spawn(move || {
+                    let vault = Vault::open(state).unwrap();
+                    (0..20).for_each(|i| vault.put(&ended(n * 20 + i)).unwrap());
+                });
+            }
+        });
+        let vault = Vault::open(&state).unwrap();
+        assert_eq!(vault.ids().unwrap().len(), 160);
+        assert!((0..160).all(|n| vault.get(&id(n)) == Some(ended(n))));
+    }
+}
