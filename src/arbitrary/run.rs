@@ -424,7 +424,7 @@ pub fn play(
             continue;
         }
         if next > now && std::mem::take(&mut untold) && now % 2 == 0 {
-            actions = state.handle(Event::Told { at: now });
+            actions = state.handle(Event::InstantComplete { at: now });
             continue;
         }
         now = next;
@@ -467,7 +467,7 @@ pub fn play(
                 pending.interrupts.remove(0);
             }
             Event::RecordFailed { .. } => pending.record_fails = None,
-            Event::Began { .. } | Event::Time { .. } | Event::Told { .. } => {}
+            Event::Began { .. } | Event::Time { .. } | Event::InstantComplete { .. } => {}
         }
         untold = true;
         actions = state.handle(event);

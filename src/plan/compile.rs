@@ -112,7 +112,7 @@ pub(super) fn assemble(
         .roles
         .get(role)
         .filter(|r| !r.only.is_empty());
-    let mut fates: Vec<Fate> = Vec::with_capacity(input.contract.checks.len());
+    let mut fates: Vec<Inclusion> = Vec::with_capacity(input.contract.checks.len());
     for check in &input.contract.checks {
         let reached = tiers.iter().any(|t| t.tier == check.tier);
         fates.push(input.fate(check, &judged, reached, role, restriction, &mut asked));
@@ -161,7 +161,7 @@ pub(super) fn assemble(
     // Thousands of reasons have been copied to where they belong.
     drop(judged);
 
-    let mut members: Vec<Member> = Vec::new();
+    let mut members: Vec<PlanNode> = Vec::new();
     let mut omitted = Vec::new();
     let mut node_of_check: Vec<Option<usize>> = vec![None; input.contract.checks.len()];
     let (explicit, inferred): (Vec<_>, Vec<_>) = chosen
@@ -173,14 +173,14 @@ pub(super) fn assemble(
     let alone = members.len();
     for (index, (check, fate)) in input.contract.checks.iter().zip(fates).enumerate() {
         match fate {
-            Fate::In(chosen) => {
+            Inclusion::Included(chosen) => {
                 if let Some(slot) = node_of_check.get_mut(index) {
                     *slot = Some(members.len());
                 }
                 members.push(input.member(check, chosen)?);
             }
-            Fate::Out(out) => omitted.push(*out),
-            Fate::Merged | Fate::Untold => {}
+            Inclusion::Omitted(out) => omitted.push(*out),
+            Inclusion::Duplicate | Inclusion::Unreported => {}
         }
     }
     for (_, outcome) in inferred {
@@ -217,13 +217,13 @@ pub(super) struct Input<'a> {
 }
 
 /// What becomes of a contract's check.
-pub(super) enum Fate {
-    In(Chosen),
-    Out(Box<Omitted>),
+pub(super) enum Inclusion {
+    Included(Chosen),
+    Omitted(Box<Omitted>),
     /// It is the same work as an earlier check.
-    Merged,
+    Duplicate,
     /// It is left out, and nobody asks why.
-    Untold,
+    Unreported,
 }
 
 /// A contract's check that is part of the plan.
@@ -237,7 +237,7 @@ pub(super) struct Chosen {
 }
 
 /// A command of the request, proposed, or inferred.
-pub(super) struct Asked<'a> {
+pub(super) struct RequestedCommand<'a> {
     pub command: &'a Command,
     /// Where it runs, and with which variables beside its own: what the `cd` and `export` before
     /// it in its list have changed.
@@ -249,7 +249,7 @@ pub(super) struct Asked<'a> {
 }
 
 /// A node of the plan: the steps of one check.
-pub(super) struct Member<'a> {
+pub(super) struct PlanNode<'a> {
     pub check: Option<&'a Check>,
     pub steps: Vec<Step>,
 }
@@ -264,8 +264,8 @@ impl<'a> Input<'a> {
         role: &str,
         restriction: Option<&Role>,
         asked: &mut BTreeSet<Question>,
-    ) -> Fate {
-        let out = |omitted: Omitted| Fate::Out(Box::new(self.defined(check, omitted)));
+    ) -> Inclusion {
+        let out = |omitted: Omitted| Inclusion::Omitted(Box::new(self.defined(check, omitted)));
         if !self.request.names.is_empty() {
             let named = self.is_named(&check.id, &check.tags);
             let restriction =
@@ -277,7 +277,7 @@ impl<'a> Input<'a> {
             };
             return match left.or_else(|| self.outside_selection(&check.id, &check.tags)) {
                 Some(omitted) => out(omitted),
-                None => Fate::In(Chosen {
+                None => Inclusion::Included(Chosen {
                     placements: (0..check.placements.len()).collect(),
                     reasons: vec![Reason {
                         condition: NAMED.to_owned(),
@@ -297,7 +297,7 @@ impl<'a> Input<'a> {
             ..Reason::default()
         };
         let (placements, reasons) = match choice {
-            Choice::No(..) if !judged.tells => return Fate::Untold,
+            Choice::No(..) if !judged.tells => return Inclusion::Unreported,
             Choice::No(mut text, mut reasons) => {
                 if !reached {
                     text = format!("tier {} was not reached; {text}", check.tier);
@@ -324,7 +324,7 @@ impl<'a> Input<'a> {
         }
         match self.outside_selection(&check.id, &check.tags) {
             Some(omitted) => out(omitted),
-            None => Fate::In(Chosen {
+            None => Inclusion::Included(Chosen {
                 placements,
                 reasons,
                 tier: check.tier,
@@ -365,12 +365,12 @@ impl<'a> Input<'a> {
     }
 
     /// Whether anything that may come into the plan has `{changed}`.
-    fn wants_changed(&self, fates: &[Fate], commands: &[Asked]) -> bool {
+    fn wants_changed(&self, fates: &[Inclusion], commands: &[RequestedCommand]) -> bool {
         let mut seen = vec![false; fates.len()];
         let mut stack: Vec<usize> = fates
             .iter()
             .enumerate()
-            .filter(|(_, f)| matches!(f, Fate::In(_)))
+            .filter(|(_, f)| matches!(f, Inclusion::Included(_)))
             .map(|(i, _)| i)
             .collect();
         while let Some(index) = stack.pop() {
@@ -391,16 +391,18 @@ impl<'a> Input<'a> {
     fn leave_out_unchanged(
         &self,
         check: &Check,
-        fate: &mut Fate,
+        fate: &mut Inclusion,
         judged: &Judged,
         existing: &Existing,
     ) {
-        let Fate::In(chosen) = fate else { return };
+        let Inclusion::Included(chosen) = fate else {
+            return;
+        };
         if has_changed(check) {
             let files = judged.changed(check, &chosen.placements, &self.request.changed);
             chosen.files = existing.arguments(files.into_iter(), &check.dir);
             if chosen.files.is_empty() {
-                *fate = Fate::Out(Box::new(self.defined(check, no_file_left(&check.id))));
+                *fate = Inclusion::Omitted(Box::new(self.defined(check, no_file_left(&check.id))));
             }
         }
     }
@@ -408,13 +410,14 @@ impl<'a> Input<'a> {
     /// Brings in what is needed, and lowers tiers to those of the needers.
     fn close(
         &self,
-        fates: &mut [Fate],
+        fates: &mut [Inclusion],
         judged: &Judged,
         existing: &Existing,
     ) -> Result<(), PlanError> {
         let checks = &self.contract.checks;
         let waived: BTreeSet<&str> = self.request.skip.iter().map(|s| s.name.as_str()).collect();
-        let is_in = |fates: &[Fate], i: usize| matches!(fates.get(i), Some(Fate::In(_)));
+        let is_in =
+            |fates: &[Inclusion], i: usize| matches!(fates.get(i), Some(Inclusion::Included(_)));
         let mut needers: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         let mut queue: Vec<usize> = (0..fates.len()).filter(|i| is_in(fates, *i)).collect();
         let mut brought = BTreeSet::new();
@@ -436,13 +439,13 @@ impl<'a> Input<'a> {
                 if is_in(fates, *need) || brought.contains(need) {
                     continue;
                 }
-                let mut fate = Fate::In(Chosen {
+                let mut fate = Inclusion::Included(Chosen {
                     placements: vec![0],
                     tier: needed.tier,
                     ..Chosen::default()
                 });
                 self.leave_out_unchanged(needed, &mut fate, judged, existing);
-                let left = matches!(fate, Fate::In(_));
+                let left = matches!(fate, Inclusion::Included(_));
                 if let Some(slot) = fates.get_mut(*need) {
                     *slot = fate;
                 }
@@ -453,7 +456,7 @@ impl<'a> Input<'a> {
             }
         }
         for need in brought {
-            let Some(Fate::In(chosen)) = fates.get_mut(need) else {
+            let Some(Inclusion::Included(chosen)) = fates.get_mut(need) else {
                 continue;
             };
             let mut by = needers.get(&need).cloned().unwrap_or_default();
@@ -475,7 +478,7 @@ impl<'a> Input<'a> {
         }
         // From the lowest tier up, so that each check is lowered once.
         for low in 0..=2_u8 {
-            let at = |f: &Fate| matches!(f, Fate::In(chosen) if chosen.tier == low);
+            let at = |f: &Inclusion| matches!(f, Inclusion::Included(chosen) if chosen.tier == low);
             let mut stack: Vec<usize> = fates
                 .iter()
                 .enumerate()
@@ -488,7 +491,7 @@ impl<'a> Input<'a> {
                     .map(|c| c.needs.as_slice())
                     .unwrap_or_default()
                 {
-                    if let Some(Fate::In(chosen)) = fates.get_mut(*need)
+                    if let Some(Inclusion::Included(chosen)) = fates.get_mut(*need)
                         && chosen.tier > low
                     {
                         chosen.tier = low;
@@ -501,7 +504,7 @@ impl<'a> Input<'a> {
     }
 
     /// The steps of a check in the plan.
-    fn member(&self, check: &'a Check, chosen: Chosen) -> Result<Member<'a>, PlanError> {
+    fn member(&self, check: &'a Check, chosen: Chosen) -> Result<PlanNode<'a>, PlanError> {
         let file = self
             .contract
             .imported(check.place.source)
@@ -527,14 +530,14 @@ impl<'a> Input<'a> {
             last.reasons = chosen.reasons;
         }
         steps.iter_mut().for_each(|s| s.tier = chosen.tier);
-        Ok(Member {
+        Ok(PlanNode {
             check: Some(check),
             steps,
         })
     }
 
     /// What prepares what. Plans of version 1 know nothing of it.
-    fn preparing(&self, members: &[Member], (list, alone): (Vec<usize>, usize)) -> Preparing {
+    fn preparing(&self, members: &[PlanNode], (list, alone): (Vec<usize>, usize)) -> Preparing {
         if self.request.in_version_1 {
             return Preparing::default();
         }
@@ -553,12 +556,12 @@ impl<'a> Input<'a> {
     fn arrange(
         &self,
         plan: &mut Plan,
-        mut members: Vec<Member>,
+        mut members: Vec<PlanNode>,
         node_of_check: &[Option<usize>],
         list: (Vec<usize>, usize),
     ) {
         let node = |check: &usize| node_of_check.get(*check).copied().flatten();
-        let needs = |m: &Member| {
+        let needs = |m: &PlanNode| {
             m.check
                 .map(|c| c.needs.iter().filter_map(node).collect())
                 .unwrap_or_default()
@@ -583,7 +586,7 @@ impl<'a> Input<'a> {
             })
             .collect();
         let with = |of: &dyn Fn(&Step) -> bool| {
-            let holds = |m: &Member| m.steps.first().is_some_and(of);
+            let holds = |m: &PlanNode| m.steps.first().is_some_and(of);
             members
                 .iter()
                 .enumerate()

@@ -13,7 +13,7 @@ pub enum Question {
     /// Does this path exist, by exact bytes of directory entries? yes, no.
     Exists(RepoPath),
     /// Which of the changed files do not exist any more, whatever their status says? A list of
-    /// paths. Asked only when a selected check has `{changed}`.
+    /// paths. RequestedCommand only when a selected check has `{changed}`.
     MissingChanged,
     /// Which scripts does `DIR/package.json` declare? A list; `no` when there is no such file;
     /// `unknown` when it cannot be read.

@@ -1,6 +1,6 @@
 //! Does a request fit a contract, and what of a plan is fixed before any check is looked at?
 
-use super::compile::{Asked, Input};
+use super::compile::{Input, RequestedCommand};
 use super::error::{self, PlanError};
 use super::proposal::Proposal;
 use super::request::{Mode, Request, RequestRecord, Selector};
@@ -38,7 +38,7 @@ impl<'a> Input<'a> {
     }
 
     /// Explicit commands, then proposed and inferred ones, with their ids.
-    pub fn commands(&self) -> Vec<Asked<'a>> {
+    pub fn commands(&self) -> Vec<RequestedCommand<'a>> {
         let request = self.request;
         // The ids of ten thousand checks are not collected for nothing.
         let none = request.explicit.is_empty()
@@ -49,19 +49,19 @@ impl<'a> Input<'a> {
         }
         let mut taken: BTreeSet<String> =
             self.contract.checks.iter().map(|c| c.id.clone()).collect();
-        let mut commands: Vec<Asked> = Vec::new();
+        let mut commands: Vec<RequestedCommand> = Vec::new();
         let explicit = &self.request.explicit;
         let list = listed(explicit).commands.into_iter();
         for (command, carried) in
             list.filter_map(|(index, carried)| Some((explicit.get(index)?, carried)))
         {
             // A repetition is merged later; it must not use up an id.
-            let same = |a: &&Asked| a.command == command && a.carried == carried;
+            let same = |a: &&RequestedCommand| a.command == command && a.carried == carried;
             let id = match commands.iter().find(same) {
                 Some(before) => before.id.clone(),
                 None => step::id_of_command(command, &mut taken),
             };
-            commands.push(Asked {
+            commands.push(RequestedCommand {
                 command,
                 carried,
                 id,
@@ -75,7 +75,7 @@ impl<'a> Input<'a> {
             for (command, why) in self.request.proposal.iter().flat_map(|p| &p.commands) {
                 let id = step::id_of_command(command, &mut taken);
                 let (origin, describe) = (Origin::Proposed, why.as_deref());
-                commands.push(Asked {
+                commands.push(RequestedCommand {
                     command,
                     carried: carried(),
                     id,
@@ -87,7 +87,7 @@ impl<'a> Input<'a> {
         if mode == Mode::Hybrid || (self.declared.is_none() && mode == Mode::Fallback) {
             for (id, command) in &self.request.inferred {
                 let id = step::unique(id.clone(), &mut taken);
-                commands.push(Asked {
+                commands.push(RequestedCommand {
                     command,
                     carried: carried(),
                     id,
@@ -99,7 +99,7 @@ impl<'a> Input<'a> {
         commands
     }
 
-    pub fn check_names(&self, commands: &[Asked]) -> Result<(), PlanError> {
+    pub fn check_names(&self, commands: &[RequestedCommand]) -> Result<(), PlanError> {
         if let Some(skip) = self
             .request
             .skip

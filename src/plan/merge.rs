@@ -2,7 +2,9 @@
 //! items 4, 5 and 7)
 
 use super::changed::Existing;
-use super::compile::{Asked, Fate, Input, Member, no_file_left, omitted, outside_role, unnamed};
+use super::compile::{
+    Inclusion, Input, PlanNode, RequestedCommand, no_file_left, omitted, outside_role, unnamed,
+};
 use super::step::{self, Identity, env_of_command, identity_of_check, identity_of_command};
 use super::{Omitted, Origin, Reason};
 use crate::base::command::Env;
@@ -21,7 +23,7 @@ pub(super) enum Listed {
 
 impl<'a> Input<'a> {
     /// Equal anonymous checks become the first of them; the result says which became which.
-    pub fn merge_anonymous(&self, fates: &mut [Fate]) -> Vec<(usize, usize)> {
+    pub fn merge_anonymous(&self, fates: &mut [Inclusion]) -> Vec<(usize, usize)> {
         let mut first: BTreeMap<Identity, usize> = BTreeMap::new();
         let mut merged = Vec::new();
         for (index, check) in self
@@ -31,7 +33,8 @@ impl<'a> Input<'a> {
             .enumerate()
             .filter(|(_, c)| !c.named)
         {
-            let (Some(Fate::In(_)), Some(identity)) = (fates.get(index), identity_of_check(check))
+            let (Some(Inclusion::Included(_)), Some(identity)) =
+                (fates.get(index), identity_of_check(check))
             else {
                 continue;
             };
@@ -41,8 +44,10 @@ impl<'a> Input<'a> {
             }
             let old = fates
                 .get_mut(index)
-                .map(|fate| std::mem::replace(fate, Fate::Merged));
-            if let (Some(Fate::In(from)), Some(Fate::In(into))) = (old, fates.get_mut(target)) {
+                .map(|fate| std::mem::replace(fate, Inclusion::Duplicate));
+            if let (Some(Inclusion::Included(from)), Some(Inclusion::Included(into))) =
+                (old, fates.get_mut(target))
+            {
                 into.tier = into.tier.min(from.tier);
                 add_reasons(&mut into.reasons, from.reasons);
                 into.files.extend(from.files);
@@ -65,13 +70,13 @@ impl<'a> Input<'a> {
     /// explicit ones became is added to `list`, in their order.
     pub fn choose_commands(
         &self,
-        commands: &[Asked<'a>],
-        fates: &mut [Fate],
+        commands: &[RequestedCommand<'a>],
+        fates: &mut [Inclusion],
         role: &str,
         restriction: Option<&Role>,
         existing: &Existing,
         list: &mut Vec<Listed>,
-    ) -> Vec<(Origin, Result<Member<'a>, Omitted>)> {
+    ) -> Vec<(Origin, Result<PlanNode<'a>, Omitted>)> {
         let mut in_plan: BTreeMap<Identity, usize> = BTreeMap::new();
         let mut allowed: BTreeSet<Identity> = BTreeSet::new();
         if !commands.is_empty() {
@@ -82,7 +87,7 @@ impl<'a> Input<'a> {
                 if restriction.is_some_and(|r| check.tags.iter().any(|t| r.only.contains(t))) {
                     allowed.insert(identity.clone());
                 }
-                if matches!(fates.get(index), Some(Fate::In(_))) {
+                if matches!(fates.get(index), Some(Inclusion::Included(_))) {
                     in_plan.entry(identity).or_insert(index);
                 }
             }
@@ -98,7 +103,7 @@ impl<'a> Input<'a> {
         let mut chosen = Vec::new();
         let all_env: Vec<Env> = commands.iter().map(env_of_command).collect();
         for (asked, env) in commands.iter().zip(&all_env) {
-            let Asked {
+            let RequestedCommand {
                 command,
                 id,
                 origin,
@@ -115,7 +120,7 @@ impl<'a> Input<'a> {
                 condition: condition.to_owned(),
                 ..Reason::default()
             };
-            if let Some((index, Fate::In(check))) = in_plan
+            if let Some((index, Inclusion::Included(check))) = in_plan
                 .get(&identity)
                 .and_then(|i| Some((*i, fates.get_mut(*i)?)))
             {
@@ -158,7 +163,7 @@ impl<'a> Input<'a> {
                 if *origin == Origin::Explicit {
                     list.push(Listed::Alone);
                 }
-                Ok(Member { check: None, steps })
+                Ok(PlanNode { check: None, steps })
             };
             chosen.push((*origin, outcome));
         }

@@ -1,6 +1,6 @@
 //! How does a check become a step, all its settings filled in?
 
-use super::compile::Asked;
+use super::compile::RequestedCommand;
 use super::{Origin, Reason, Step, StepSource};
 use crate::base::command::{Command, Env, Piece, to_text};
 use crate::base::path::RepoPath;
@@ -46,7 +46,10 @@ pub(super) fn identity_of_check(check: &Check) -> Option<Identity<'_>> {
 }
 
 /// The identity of a command of the request, with all its variables ([`env_of_command`]).
-pub(super) fn identity_of_command<'a>(asked: &'a Asked<'_>, env: &'a Env) -> Identity<'a> {
+pub(super) fn identity_of_command<'a>(
+    asked: &'a RequestedCommand<'_>,
+    env: &'a Env,
+) -> Identity<'a> {
     Identity {
         words: words(asked.command),
         env,
@@ -56,7 +59,7 @@ pub(super) fn identity_of_command<'a>(asked: &'a Asked<'_>, env: &'a Env) -> Ide
 }
 
 /// The variables of a command of the request: those that were exported before it, and its own.
-pub(super) fn env_of_command(asked: &Asked<'_>) -> Env {
+pub(super) fn env_of_command(asked: &RequestedCommand<'_>) -> Env {
     match asked.command {
         Command::Argv { env, .. } => asked.carried.env_of(env),
         Command::Unsupported { .. } => asked.carried.env.clone(),
@@ -180,7 +183,7 @@ pub(super) fn of_check(check: &Check, file: &str, files: &[Word]) -> Vec<Step> {
 }
 
 /// The steps of a command of the request, with the settings that a check has by default.
-pub(super) fn of_command(asked: &Asked<'_>, files: &[Word]) -> Vec<Step> {
+pub(super) fn of_command(asked: &RequestedCommand<'_>, files: &[Word]) -> Vec<Step> {
     let base = Step {
         dir: asked.carried.dir.clone(),
         env: env_of_command(asked),

@@ -33,7 +33,7 @@ pub enum Event {
     },
     /// All that is known to have happened by now has been told. A world that cannot know leaves
     /// this out; choices then wait for the next millisecond.
-    Told {
+    InstantComplete {
         /// Now.
         at: u64,
     },
@@ -61,7 +61,7 @@ impl Event {
             Event::Finished { at, .. }
             | Event::Began { at, .. }
             | Event::Time { at }
-            | Event::Told { at }
+            | Event::InstantComplete { at }
             | Event::Interrupt { at, .. }
             | Event::RecordFailed { at, .. } => *at,
         }

@@ -83,7 +83,7 @@ fn never(
             let (status, reason) = match before.get(*i) {
                 Some(record) => (record.status, record.reason),
                 None => state
-                    .so_far(*i)
+                    .provisional_outcome(*i)
                     .map_or((Status::NotRun, None), |o| (o.status, o.cause)),
             };
             (!status.is_pass()).then_some((*i, status, reason))

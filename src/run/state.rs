@@ -7,7 +7,7 @@
 //!
 //! 1. *Choices are made when a moment is over.* While anything runs, a place that became free is
 //!    given away when everything that belongs to this moment has been seen: when the world says so
-//!    ([`Event::Told`]), or by the first event of a later millisecond (one is asked for). When
+//!    ([`Event::InstantComplete`]), or by the first event of a later millisecond (one is asked for). When
 //!    nothing runs, nothing else can end, and the choice is made at once.
 //! 2. *A limit is passed when more than it has gone by.* What ends exactly at its limit is within
 //!    it, whichever of the two events comes first; what took longer is out of time, however late
@@ -17,7 +17,7 @@
 //! 4. *Statuses are settled at the end, in plan order* (`settle`): what a step did counts only if
 //!    nothing before it says otherwise.
 //!
-//! Events arrive in the order of their times; those of one millisecond, up to [`Event::Told`], in
+//! Events arrive in the order of their times; those of one millisecond, up to [`Event::InstantComplete`], in
 //! any order.
 
 use super::event::{Action, Event, Interrupt};
@@ -42,7 +42,7 @@ pub struct RunState {
     pub(super) tracks: Vec<Track>,
     /// Steps that run or are about to be tried again: each holds one of the places.
     busy: BTreeSet<usize>,
-    /// Steps that came to their end since [`RunState::take_over`] was last called.
+    /// Steps that came to their end since [`RunState::drain_finished`] was last called.
     over: Vec<usize>,
     /// All steps before this one are over.
     first_open: usize,
@@ -207,7 +207,7 @@ impl RunState {
         let at = event.at();
         let is_later = at > self.now;
         self.now = self.now.max(at);
-        if self.undecided && (is_later || matches!(event, Event::Told { .. })) {
+        if self.undecided && (is_later || matches!(event, Event::InstantComplete { .. })) {
             self.decide(&mut actions);
             if let Event::Finished { step, .. } = &event {
                 // The choice just made may discard the very step that is reported to have ended.
@@ -222,7 +222,7 @@ impl RunState {
                 evidence,
             } => self.finished(step, attempt, at, &evidence, &mut actions),
             Event::Began { step, attempt, .. } => self.began(step, attempt),
-            Event::Time { .. } | Event::Told { .. } => {}
+            Event::Time { .. } | Event::InstantComplete { .. } => {}
             Event::Interrupt { at, signal } => self.interrupted(at, signal, &mut actions),
             Event::RecordFailed { at, message } => {
                 self.undecided = true;
@@ -255,14 +255,14 @@ impl RunState {
     /// otherwise: a failure before it in plan order can still come. `None` while it waits or
     /// runs.
     #[must_use]
-    pub fn so_far(&self, step: usize) -> Option<Outcome> {
+    pub fn provisional_outcome(&self, step: usize) -> Option<Outcome> {
         let track = self.tracks.get(step)?;
         (track.phase == Phase::Over).then(|| super::settle::provisional(self, step))
     }
 
     /// The steps that came to their end since this was last asked, ascending. Evidence that was
     /// kept from before a rewrite is none of them: it came to its end under the plan before.
-    pub fn take_over(&mut self) -> Vec<usize> {
+    pub fn drain_finished(&mut self) -> Vec<usize> {
         let mut over = std::mem::take(&mut self.over);
         over.sort_unstable();
         over
@@ -849,15 +849,18 @@ mod tests {
             state.handle(ended(0, 5, 0)),
             [spawn(1, 60_000), Action::WakeAt { at: 60_006 }]
         );
-        assert_eq!(state.so_far(0).map(|o| o.status), Some(Status::Passed));
-        assert_eq!(state.so_far(1), None);
         assert_eq!(
-            (state.take_over(), state.take_over()),
+            state.provisional_outcome(0).map(|o| o.status),
+            Some(Status::Passed)
+        );
+        assert_eq!(state.provisional_outcome(1), None);
+        assert_eq!(
+            (state.drain_finished(), state.drain_finished()),
             (vec![0], vec![]),
             "each is told once"
         );
         assert_eq!(state.handle(ended(1, 6, 0)), [Action::Done]);
-        assert_eq!(state.take_over(), [1]);
+        assert_eq!(state.drain_finished(), [1]);
         assert_eq!(
             state.handle(Event::Time { at: 7 }),
             [],
@@ -900,7 +903,7 @@ mod tests {
             "another may end in the same moment"
         );
         assert_eq!(state.handle(Event::Time { at: 5 }), wait);
-        let told = Event::Told { at: 5 };
+        let told = Event::InstantComplete { at: 5 };
         assert_eq!(
             state.handle(told.clone()),
             [spawn(2, 60_000), Action::WakeAt { at: 60_001 }]
@@ -913,7 +916,7 @@ mod tests {
         // What ends before that is said does not take its own place away.
         assert_eq!(state.handle(ended(2, 5, 0)), [Action::WakeAt { at: 6 }]);
         assert_eq!(
-            state.handle(Event::Told { at: 7 }),
+            state.handle(Event::InstantComplete { at: 7 }),
             [spawn(3, 60_000), Action::WakeAt { at: 60_001 }]
         );
     }
@@ -1013,7 +1016,7 @@ mod tests {
         let (mut state, actions) = RunState::new(Arc::new(plan), kept, 40);
         assert_eq!(actions, [spawn(1, 60_000), Action::WakeAt { at: 60_041 }]);
         assert_eq!(state.handle(ended(1, 50, 0)), [Action::Done]);
-        assert_eq!(state.take_over(), [1]);
+        assert_eq!(state.drain_finished(), [1]);
         assert_eq!(state.records().first(), Some(&passed));
     }
 

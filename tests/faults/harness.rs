@@ -300,7 +300,7 @@ impl Machine<'_> {
             }
             Event::Began { .. }
             | Event::Time { .. }
-            | Event::Told { .. }
+            | Event::InstantComplete { .. }
             | Event::RecordFailed { .. } => {}
         }
         for (step, (limit, asked)) in &mut self.running {

@@ -21,7 +21,7 @@ use crate::base::word::{Word, visible};
 use crate::check::evidence::Evidence;
 use crate::effect::git::pins::PinError;
 use crate::effect::os::files;
-use crate::effect::os::process::attempt::{Attempt, Buffer, Heard, Try};
+use crate::effect::os::process::attempt::{Attempt, AttemptProgress, Buffer, Try};
 use crate::effect::os::process::mask::Secrets;
 use crate::effect::os::process::pool::Pool;
 use crate::effect::os::process::program::{Root, SearchPath};
@@ -114,7 +114,7 @@ const NO_UPKEEP: &[&str] = &[
 /// How long local questions may take once everything is here.
 const LOCAL_LIMIT: Duration = Duration::from_secs(30);
 /// How long a supervisor has to end what it was told to end.
-const OBEY: Duration = Duration::from_secs(15);
+const SUPERVISOR_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Fetches files of other repositories.
 #[derive(Debug)]
@@ -489,7 +489,7 @@ fn supervise(pool: &Pool, what: &Try<'_, '_>, deadline: Instant) -> Evidence {
         let flags: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
         drop(fds);
         if let (Ok(Ok(1..)), [socket, out, err]) = (polled, flags.as_slice())
-            && attempt.ready([*socket, *out, *err], &mut buffer) == Heard::Over
+            && attempt.ready([*socket, *out, *err], &mut buffer) == AttemptProgress::Over
         {
             break;
         }
@@ -498,11 +498,11 @@ fn supervise(pool: &Pool, what: &Try<'_, '_>, deadline: Instant) -> Evidence {
         }
         if !timed_out {
             timed_out = true;
-            until = Instant::now() + OBEY;
+            until = Instant::now() + SUPERVISOR_TIMEOUT;
             attempt.kill();
         } else if !abandoned {
             abandoned = true;
-            until = Instant::now() + OBEY;
+            until = Instant::now() + SUPERVISOR_TIMEOUT;
             attempt.abandon();
         } else {
             break;

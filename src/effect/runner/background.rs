@@ -4,7 +4,7 @@
 
 use crate::base::canon::Digest;
 use crate::effect::os::process::program::Program;
-use crate::effect::runner::step::Note;
+use crate::effect::runner::step::WorkerEvent;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 /// What is to be done.
 #[derive(Debug, Default)]
-pub struct Work {
+pub struct IoJob {
     /// Whose content is to be identified.
     pub programs: Vec<Program>,
     /// What is to be on the disk, and how long it is by now, in bytes.
@@ -26,7 +26,7 @@ pub struct Work {
 
 /// What came of it.
 #[derive(Debug, Default)]
-pub struct Done {
+pub struct IoResult {
     /// By path.
     pub digests: Vec<(PathBuf, Option<Digest>)>,
     /// How much of the record is on the disk now, in bytes; 0 for none.
@@ -35,8 +35,8 @@ pub struct Done {
     pub fault: Option<io::Error>,
 }
 
-impl Work {
-    fn done(self) -> Done {
+impl IoJob {
+    fn done(self) -> IoResult {
         let (synced, fault) = match self.record.map(|(file, length)| (file.sync_data(), length)) {
             Some((Ok(()), length)) => (length, None),
             Some((Err(error), _)) => (0, Some(error)),
@@ -47,7 +47,7 @@ impl Work {
             .into_iter()
             .map(|p| (p.path.clone(), p.digest()))
             .collect();
-        Done {
+        IoResult {
             digests,
             synced,
             fault,
@@ -61,17 +61,17 @@ impl Work {
     }
 }
 
-/// A thread that does it, started with the first work. Work that comes while it is busy is done
+/// A thread that does it, started with the first work. IoJob that comes while it is busy is done
 /// together.
 #[derive(Debug)]
-pub(in crate::effect) struct Settler<'s> {
-    thread: Option<(Sender<Work>, ScopedJoinHandle<'s, ()>)>,
-    outbox: UnboundedSender<Note>,
+pub(in crate::effect) struct BackgroundIo<'s> {
+    thread: Option<(Sender<IoJob>, ScopedJoinHandle<'s, ()>)>,
+    outbox: UnboundedSender<WorkerEvent>,
 }
 
-impl<'s> Settler<'s> {
+impl<'s> BackgroundIo<'s> {
     /// A thread that leaves a note when there is anything to tell.
-    pub(in crate::effect) fn new(outbox: UnboundedSender<Note>) -> Self {
+    pub(in crate::effect) fn new(outbox: UnboundedSender<WorkerEvent>) -> Self {
         Self {
             thread: None,
             outbox,
@@ -79,11 +79,11 @@ impl<'s> Settler<'s> {
     }
 
     /// Has it done; at once where no thread can be started.
-    pub(in crate::effect) fn settle(&mut self, scope: &'s Scope<'s, '_>, work: Work) {
+    pub(in crate::effect) fn submit(&mut self, scope: &'s Scope<'s, '_>, work: IoJob) {
         if self.thread.is_none() {
             let (sender, receiver) = channel();
             let outbox = self.outbox.clone();
-            let thread = Builder::new().name("settle".to_owned());
+            let thread = Builder::new().name("background-io".to_owned());
             let thread = thread.spawn_scoped(scope, move || serve(&receiver, &outbox));
             self.thread = thread.ok().map(|thread| (sender, thread));
         }
@@ -104,7 +104,7 @@ impl<'s> Settler<'s> {
     }
 }
 
-fn serve(receiver: &Receiver<Work>, outbox: &UnboundedSender<Note>) {
+fn serve(receiver: &Receiver<IoJob>, outbox: &UnboundedSender<WorkerEvent>) {
     while let Ok(mut work) = receiver.recv() {
         while let Ok(more) = receiver.try_recv() {
             work.add(more);
@@ -113,11 +113,11 @@ fn serve(receiver: &Receiver<Work>, outbox: &UnboundedSender<Note>) {
     }
 }
 
-fn serve_one(work: Work, outbox: &UnboundedSender<Note>) {
+fn serve_one(work: IoJob, outbox: &UnboundedSender<WorkerEvent>) {
     let answer = work.answer;
     let done = work.done();
     if answer || done.fault.is_some() || !done.digests.is_empty() {
         // Whoever drives outlives this thread.
-        let _ = outbox.send(Note::Done(done));
+        let _ = outbox.send(WorkerEvent::IoFinished(done));
     }
 }

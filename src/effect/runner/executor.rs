@@ -8,17 +8,17 @@
 use crate::check::evidence::{Evidence, SpawnError};
 use crate::effect::os::clock::Clock;
 use crate::effect::os::environment::Environment;
-use crate::effect::os::process::attempt::{Attempt, Buffer, Heard, Tried};
+use crate::effect::os::process::attempt::{Attempt, AttemptProgress, AttemptResult, Buffer};
 use crate::effect::os::process::capture::Live;
 use crate::effect::os::process::doorbell::Doorbell;
 use crate::effect::os::process::pool::Pool;
 use crate::effect::os::process::program::{Program, Root, say};
 use crate::effect::os::signals::Signals;
-use crate::effect::runner::background::{Done, Settler, Work};
+use crate::effect::runner::background::{BackgroundIo, IoJob, IoResult};
 use crate::effect::runner::file_watch::Watch;
 use crate::effect::runner::judge::Judge;
 use crate::effect::runner::looks::Looks;
-use crate::effect::runner::step::{Busy, Means, Note};
+use crate::effect::runner::step::{StepExecution, StepIo, WorkerEvent};
 use crate::effect::store::records::log_name;
 use crate::effect::store::reuse::Recall;
 use crate::plan::{Plan, Step};
@@ -37,10 +37,10 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 /// How long a supervisor has to obey a kill before it is taken for stopped or stuck and vplan
 /// sweeps itself. Longer than a supervisor itself waits for processes that do not end.
-const OBEY: Duration = Duration::from_secs(20);
+const SUPERVISOR_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long the trees have to stand still before vplan stops itself, and how long it waits for its
 /// own stop to take hold.
-const STAND_STILL: Duration = Duration::from_secs(2);
+const SUSPEND_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What is the same for all steps.
 pub struct Context<'a> {
@@ -94,18 +94,18 @@ pub enum Message<'a> {
         /// What runs, in plan order.
         running: &'a [Running<'a>],
     },
-    /// Everything that was asked for has been begun: time for what takes a while, which is done
-    /// aside.
-    Settled {
+    /// Everything that was asked for has been begun: time for what takes a while, which is done in
+    /// the background.
+    IoWanted {
         /// What is to be done.
-        work: &'a mut Option<Work>,
+        work: &'a mut Option<IoJob>,
     },
-    /// Some of it has been done.
-    Done {
+    /// A part of it has been done.
+    IoFinished {
         /// When.
         at: u64,
         /// What came of it.
-        done: Done,
+        done: IoResult,
     },
     /// vplan is about to stop itself (SIGTSTP); everything it runs stands still.
     Suspended,
@@ -161,8 +161,8 @@ pub struct Driver {
     clock: Clock,
     signals: Signals,
     /// Never longer than the steps that run: each of their threads leaves one note at a time.
-    notes: UnboundedReceiver<Note>,
-    outbox: UnboundedSender<Note>,
+    notes: UnboundedReceiver<WorkerEvent>,
+    outbox: UnboundedSender<WorkerEvent>,
     doorbell: Doorbell,
     buffer: Buffer,
     /// How many plans have been driven. A plan that recovery made may try a step again, whose log
@@ -227,7 +227,7 @@ impl Driver {
         let jobs = usize::try_from(plan.policy.jobs).unwrap_or(usize::MAX);
         let _ = self.pool.prepare(jobs.min(plan.steps.len()));
         let result = std::thread::scope(|scope| {
-            let settler = Settler::new(self.outbox.clone());
+            let background = BackgroundIo::new(self.outbox.clone());
             let mut drive = Drive {
                 driver: &mut *self,
                 plan,
@@ -240,9 +240,9 @@ impl Driver {
                 wake: None,
                 next_tick: Instant::now(),
                 last: 0,
-                untold: false,
-                unsettled: false,
-                settler,
+                is_instant_open: false,
+                io_wanted: false,
+                background,
                 awaited: 0,
             };
             runtime.block_on(async {
@@ -274,35 +274,35 @@ struct Drive<'d, 's, 'e> {
     context: &'e Context<'e>,
     scope: &'s Scope<'s, 'e>,
     tell: &'d mut dyn FnMut(Message<'_>) -> Vec<Action>,
-    busy: BTreeMap<usize, Busy<'e>>,
+    busy: BTreeMap<usize, StepExecution<'e>>,
     todo: VecDeque<Action>,
     /// What has come and has not been told yet.
-    news: VecDeque<News>,
+    news: VecDeque<ExecutorEvent>,
     wake: Option<u64>,
     next_tick: Instant,
     /// The time of the last event: events never go back in time.
     last: u64,
-    /// Something has happened since [`Event::Told`].
-    untold: bool,
-    /// Something has happened since [`Message::Settled`].
-    unsettled: bool,
-    settler: Settler<'s>,
+    /// Something has happened since [`Event::InstantComplete`].
+    is_instant_open: bool,
+    /// Something has happened since [`Message::IoWanted`].
+    io_wanted: bool,
+    background: BackgroundIo<'s>,
     /// How many trees are to stand still.
     awaited: usize,
 }
 
-enum Came {
+enum Wakeup {
     Signal(Signal),
-    Note(Note),
+    WorkerEvent(WorkerEvent),
     Ring,
 }
 
-enum News {
-    Done(Done),
+enum ExecutorEvent {
+    IoFinished(IoResult),
     Ended {
         step: usize,
         at: u64,
-        tried: Box<Tried>,
+        tried: Box<AttemptResult>,
     },
     Signal(Signal),
 }
@@ -318,11 +318,11 @@ impl<'e> Drive<'_, '_, 'e> {
             }
             if let Some(news) = self.news.pop_front() {
                 self.hear(news).await;
-            } else if std::mem::take(&mut self.untold) {
+            } else if std::mem::take(&mut self.is_instant_open) {
                 let at = self.now();
-                self.event(Event::Told { at }, None);
-            } else if std::mem::take(&mut self.unsettled) {
-                self.settle();
+                self.event(Event::InstantComplete { at }, None);
+            } else if std::mem::take(&mut self.io_wanted) {
+                self.submit_io();
             } else if self.busy.is_empty() && self.wake.is_none() {
                 return Err(DriveError::Stuck);
             } else if self
@@ -365,9 +365,9 @@ impl<'e> Drive<'_, '_, 'e> {
             // Signals first: however much the steps have to say, a word to stop is heard.
             tokio::select! {
                 biased;
-                signal = signals.next() => Came::Signal(signal),
-                Some(note) = notes.recv() => Came::Note(note),
-                () = doorbell.ring() => Came::Ring,
+                signal = signals.next() => Wakeup::Signal(signal),
+                Some(note) = notes.recv() => Wakeup::WorkerEvent(note),
+                () = doorbell.ring() => Wakeup::Ring,
             }
         };
         let came = match timeout {
@@ -375,9 +375,9 @@ impl<'e> Drive<'_, '_, 'e> {
             None => Some(something.await),
         };
         match came {
-            Some(Came::Signal(signal)) => self.news.push_back(News::Signal(signal)),
-            Some(Came::Note(note)) => self.note(note),
-            Some(Came::Ring) => {
+            Some(Wakeup::Signal(signal)) => self.news.push_back(ExecutorEvent::Signal(signal)),
+            Some(Wakeup::WorkerEvent(note)) => self.note(note),
+            Some(Wakeup::Ring) => {
                 self.listen();
                 // A torrent never lets go by itself; signals are only seen in between.
                 if self.news.is_empty() {
@@ -393,7 +393,7 @@ impl<'e> Drive<'_, '_, 'e> {
         let mut fds = Vec::new();
         self.busy
             .values()
-            .filter_map(Busy::running)
+            .filter_map(StepExecution::running)
             .for_each(|attempt| attempt.watch(&mut fds));
         if poll(&mut fds, Some(&Timespec::default())).is_err() {
             // A signal; the doorbell still rings.
@@ -406,7 +406,7 @@ impl<'e> Drive<'_, '_, 'e> {
         }
         let now = self.driver.clock.elapsed();
         let at = self.driver.clock.now();
-        let mut means = Means {
+        let mut io = StepIo {
             pool: &self.driver.pool,
             buffer: &mut self.driver.buffer,
             now,
@@ -418,11 +418,11 @@ impl<'e> Drive<'_, '_, 'e> {
             .iter_mut()
             .filter(|(_, busy)| busy.running().is_some());
         for ((step, busy), flags) in running.zip(flags) {
-            let (heard, tried) = busy.ready(self.context, *flags, &mut means);
-            if heard != Heard::Nothing {
+            let (heard, tried) = busy.ready(self.context, *flags, &mut io);
+            if heard != AttemptProgress::Nothing {
                 self.awaited = self.awaited.saturating_sub(1);
             }
-            self.news.extend(tried.map(|tried| News::Ended {
+            self.news.extend(tried.map(|tried| ExecutorEvent::Ended {
                 step: *step,
                 at,
                 tried: Box::new(tried),
@@ -430,19 +430,21 @@ impl<'e> Drive<'_, '_, 'e> {
         }
     }
 
-    fn note(&mut self, note: Note) {
+    fn note(&mut self, note: WorkerEvent) {
         let at = self.driver.clock.now();
         let now = self.driver.clock.elapsed();
         let (step, tried) = match note {
-            Note::Done(done) => return self.news.push_back(News::Done(done)),
-            Note::Evaluated(step, evidence) => {
+            WorkerEvent::IoFinished(done) => {
+                return self.news.push_back(ExecutorEvent::IoFinished(done));
+            }
+            WorkerEvent::Evaluated(step, evidence) => {
                 let Some(busy) = self.busy.get_mut(&step) else {
                     return;
                 };
                 let duration_ms = at.saturating_sub(busy.since);
                 (
                     step,
-                    Some(busy.settle(|seen| {
+                    Some(busy.finish_with(|seen| {
                         *seen = Evidence {
                             duration_ms,
                             ..*evidence
@@ -450,13 +452,13 @@ impl<'e> Drive<'_, '_, 'e> {
                     })),
                 )
             }
-            Note::Recalled(step, earlier) => {
+            WorkerEvent::Recalled(step, earlier) => {
                 let Some(busy) = self.busy.get_mut(&step) else {
                     return;
                 };
                 (
                     step,
-                    Some(busy.settle(|seen| {
+                    Some(busy.finish_with(|seen| {
                         *seen = Evidence {
                             earlier: Some(earlier),
                             ..Evidence::default()
@@ -464,9 +466,9 @@ impl<'e> Drive<'_, '_, 'e> {
                     })),
                 )
             }
-            Note::Looked(step) if !self.announce(step) => (step, Some(stopped_before())),
-            Note::Looked(step) => {
-                let means = Means {
+            WorkerEvent::Looked(step) if !self.announce(step) => (step, Some(stopped_before())),
+            WorkerEvent::Looked(step) => {
+                let io = StepIo {
                     pool: &self.driver.pool,
                     buffer: &mut self.driver.buffer,
                     now,
@@ -474,7 +476,7 @@ impl<'e> Drive<'_, '_, 'e> {
                 let Some(busy) = self.busy.get_mut(&step) else {
                     return;
                 };
-                let (refused, attempt) = (busy.start(self.context, &means, None), busy.attempt);
+                let (refused, attempt) = (busy.start(self.context, &io, None), busy.attempt);
                 busy.running()
                     .into_iter()
                     .for_each(|attempt| self.driver.doorbell.add(attempt));
@@ -482,8 +484,8 @@ impl<'e> Drive<'_, '_, 'e> {
                 self.event(Event::Began { step, attempt, at }, None);
                 (step, refused)
             }
-            Note::Asked(step, asked) => {
-                let means = Means {
+            WorkerEvent::Asked(step, asked) => {
+                let io = StepIo {
                     pool: &self.driver.pool,
                     buffer: &mut self.driver.buffer,
                     now,
@@ -491,20 +493,20 @@ impl<'e> Drive<'_, '_, 'e> {
                 let Some(busy) = self.busy.get_mut(&step) else {
                     return;
                 };
-                let over = busy.ask(asked, self.context, &means);
+                let over = busy.ask(asked, self.context, &io);
                 busy.running()
                     .into_iter()
                     .for_each(|attempt| self.driver.doorbell.add(attempt));
                 (step, over)
             }
-            Note::LookedAgain(step, looked) => {
+            WorkerEvent::LookedAgain(step, looked) => {
                 let Some(busy) = self.busy.get_mut(&step) else {
                     return;
                 };
-                (step, Some(busy.settle(|seen| looked.add_to(seen))))
+                (step, Some(busy.finish_with(|seen| looked.add_to(seen))))
             }
         };
-        self.news.extend(tried.map(|tried| News::Ended {
+        self.news.extend(tried.map(|tried| ExecutorEvent::Ended {
             step,
             at,
             tried: Box::new(tried),
@@ -519,32 +521,32 @@ impl<'e> Drive<'_, '_, 'e> {
     fn event(&mut self, event: Event, finished: Option<&Finished>) {
         // What was asked for is void as soon as anything else happens; the machine asks again.
         self.wake = None;
-        self.unsettled = true;
-        self.untold = !matches!(event, Event::Told { .. });
+        self.io_wanted = true;
+        self.is_instant_open = !matches!(event, Event::InstantComplete { .. });
         let actions = (self.tell)(Message::Event(event, finished));
         self.todo.extend(actions);
     }
 
     /// Asks for what takes a while, and has it done.
-    fn settle(&mut self) {
+    fn submit_io(&mut self) {
         let mut work = None;
-        let actions = (self.tell)(Message::Settled { work: &mut work });
+        let actions = (self.tell)(Message::IoWanted { work: &mut work });
         self.todo.extend(actions);
         if let Some(work) = work {
-            self.settler.settle(self.scope, work);
+            self.background.submit(self.scope, work);
         }
     }
 
-    fn done(&mut self, done: Done) {
+    fn done(&mut self, done: IoResult) {
         let at = self.now();
-        let actions = (self.tell)(Message::Done { at, done });
+        let actions = (self.tell)(Message::IoFinished { at, done });
         self.todo.extend(actions);
     }
 
-    async fn hear(&mut self, news: News) {
+    async fn hear(&mut self, news: ExecutorEvent) {
         match news {
-            News::Done(done) => self.done(done),
-            News::Ended { step, at, tried } => {
+            ExecutorEvent::IoFinished(done) => self.done(done),
+            ExecutorEvent::Ended { step, at, tried } => {
                 let Some(busy) = self.busy.remove(&step) else {
                     return;
                 };
@@ -571,9 +573,9 @@ impl<'e> Drive<'_, '_, 'e> {
                     Some(&finished),
                 );
             }
-            News::Signal(Signal::TSTP) => self.suspend().await,
-            News::Signal(Signal::CONT) => {}
-            News::Signal(signal) => {
+            ExecutorEvent::Signal(Signal::TSTP) => self.suspend().await,
+            ExecutorEvent::Signal(Signal::CONT) => {}
+            ExecutorEvent::Signal(signal) => {
                 let signal = if signal == Signal::INT {
                     Interrupt::Int
                 } else {
@@ -603,7 +605,8 @@ impl<'e> Drive<'_, '_, 'e> {
             Action::Kill { step, timed_out } => {
                 if let Some(busy) = self.busy.get_mut(&step) {
                     busy.kill(timed_out);
-                    busy.overdue.get_or_insert_with(|| Instant::now() + OBEY);
+                    busy.overdue
+                        .get_or_insert_with(|| Instant::now() + SUPERVISOR_TIMEOUT);
                 }
             }
             Action::WakeAt { at } => self.wake = Some(at),
@@ -621,12 +624,12 @@ impl<'e> Drive<'_, '_, 'e> {
             .context
             .logs
             .map(|_| log_name(&planned.id, attempt, self.driver.round));
-        let busy = Busy::new(step, planned, (attempt, limit_ms), at, name);
+        let busy = StepExecution::new(step, planned, (attempt, limit_ms), at, name);
         let waits = busy.may_be_recalled(self.context);
         self.busy.insert(step, busy);
         let tried = if waits || self.announce(step) {
             let now = self.driver.clock.elapsed();
-            let means = Means {
+            let io = StepIo {
                 pool: &self.driver.pool,
                 buffer: &mut self.driver.buffer,
                 now,
@@ -637,7 +640,7 @@ impl<'e> Drive<'_, '_, 'e> {
             let refused = busy.begin(
                 self.context,
                 self.plan,
-                &means,
+                &io,
                 self.scope,
                 &self.driver.outbox,
             )?;
@@ -648,7 +651,7 @@ impl<'e> Drive<'_, '_, 'e> {
         } else {
             Some(stopped_before())
         };
-        self.news.extend(tried.map(|tried| News::Ended {
+        self.news.extend(tried.map(|tried| ExecutorEvent::Ended {
             step,
             at,
             tried: Box::new(tried),
@@ -723,10 +726,10 @@ impl<'e> Drive<'_, '_, 'e> {
         self.awaited = self
             .busy
             .values()
-            .filter_map(Busy::running)
+            .filter_map(StepExecution::running)
             .filter(|a| a.freeze())
             .count();
-        let until = Instant::now() + STAND_STILL;
+        let until = Instant::now() + SUSPEND_TIMEOUT;
         while self.awaited > 0 && !self.goes_on() && Instant::now() < until {
             self.turn(Some(until.saturating_duration_since(Instant::now())))
                 .await;
@@ -736,10 +739,10 @@ impl<'e> Drive<'_, '_, 'e> {
             self.stand_still().await;
         }
         self.news
-            .retain(|news| !matches!(news, News::Signal(Signal::CONT | Signal::TSTP)));
+            .retain(|news| !matches!(news, ExecutorEvent::Signal(Signal::CONT | Signal::TSTP)));
         self.busy
             .values()
-            .filter_map(Busy::running)
+            .filter_map(StepExecution::running)
             .for_each(Attempt::thaw);
     }
 
@@ -753,7 +756,7 @@ impl<'e> Drive<'_, '_, 'e> {
         let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
         // The stop may take a moment to reach this thread. If it never does (the first process of a
         // container cannot be stopped by itself), the run just goes on.
-        let until = Instant::now() + STAND_STILL;
+        let until = Instant::now() + SUSPEND_TIMEOUT;
         while !self.goes_on() && Instant::now() < until {
             self.turn(Some(until.saturating_duration_since(Instant::now())))
                 .await;
@@ -766,38 +769,38 @@ impl<'e> Drive<'_, '_, 'e> {
     fn goes_on(&self) -> bool {
         self.news
             .iter()
-            .any(|news| matches!(news, News::Signal(Signal::CONT)))
+            .any(|news| matches!(news, ExecutorEvent::Signal(Signal::CONT)))
     }
 
     /// Whatever the reason for leaving, nothing stays behind.
     async fn leave(&mut self) {
         self.busy.values_mut().for_each(|busy| busy.kill(false));
-        let until = Instant::now() + OBEY;
+        let until = Instant::now() + SUPERVISOR_TIMEOUT;
         while self.busy.values().any(|busy| busy.running().is_some()) {
             if Instant::now() >= until {
                 self.busy
                     .values()
-                    .filter_map(Busy::running)
+                    .filter_map(StepExecution::running)
                     .for_each(Attempt::abandon);
             }
-            self.turn(Some(STAND_STILL)).await;
+            self.turn(Some(SUSPEND_TIMEOUT)).await;
         }
-        self.settle();
-        self.settler.finish();
+        self.submit_io();
+        self.background.finish();
         while let Ok(note) = self.driver.notes.try_recv() {
             self.note(note);
         }
         for news in std::mem::take(&mut self.news) {
-            if let News::Done(done) = news {
+            if let ExecutorEvent::IoFinished(done) = news {
                 self.done(done);
             }
         }
     }
 }
 
-fn stopped_before() -> Tried {
+fn stopped_before() -> AttemptResult {
     let message = "it was stopped before it had begun".to_owned();
-    Tried::refused(
+    AttemptResult::refused(
         SpawnError {
             code: "ECANCELED".to_owned(),
             message,

@@ -135,7 +135,7 @@ pub fn fix(fixer: Fixer<'_>) -> Result<Fixed, DriveError> {
             Event::Finished { evidence, .. } => fixed = seen(evidence),
             Event::Began { .. }
             | Event::Time { .. }
-            | Event::Told { .. }
+            | Event::InstantComplete { .. }
             | Event::RecordFailed { .. } => {}
         }
         fixed.log = finished.and_then(|f| f.log.clone()).or(fixed.log.take());

@@ -3,7 +3,7 @@
 
 use crate::base::canon::{Digest, to_canonical};
 use crate::effect::os::process::program::{Program, say};
-use crate::effect::runner::background::{Done, Work};
+use crate::effect::runner::background::{IoJob, IoResult};
 use crate::effect::store::records::{REPORT, RunRecord};
 use crate::effect::store::vault::Vault;
 use crate::plan::{Plan, Step};
@@ -14,7 +14,7 @@ use crate::run::stop;
 use std::io::{self, Write};
 
 /// The record of the run and a second reader of its events.
-pub(in crate::effect) struct Book<'e> {
+pub(in crate::effect) struct JournalWriter<'e> {
     pub record: RunRecord,
     events: Option<Box<dyn Write + 'e>>,
     /// Where it is remembered what vplan wrote, outside the repository.
@@ -28,14 +28,14 @@ pub(in crate::effect) struct Book<'e> {
     /// loss of power. The next step starts meanwhile.
     pub unsynced: bool,
     /// How many bytes of the events were to be made safe, at last, and how many are.
-    asked: u64,
-    safe: u64,
+    requested_len: u64,
+    synced_len: u64,
     /// Lines that the second reader has not been told, with the length of the events then: what it
     /// knows of an end survives a loss of power.
-    untold: Vec<(u64, String)>,
+    pending: Vec<(u64, String)>,
 }
 
-impl<'e> Book<'e> {
+impl<'e> JournalWriter<'e> {
     pub(in crate::effect) fn new(
         record: RunRecord,
         events: Option<Box<dyn Write + 'e>>,
@@ -50,9 +50,9 @@ impl<'e> Book<'e> {
             report: None,
             fault: None,
             unsynced: true,
-            asked: 0,
-            safe: 0,
-            untold: Vec::new(),
+            requested_len: 0,
+            synced_len: 0,
+            pending: Vec::new(),
         }
     }
 
@@ -76,7 +76,7 @@ impl<'e> Book<'e> {
         self.plan(0, plan);
         let synced = self.record.sync();
         self.unsynced = false;
-        self.tell_all();
+        self.flush();
         self.note(synced);
         self.fault
             .take()
@@ -110,8 +110,8 @@ impl<'e> Book<'e> {
         let line = self.journal.line(at, entry);
         let written = self.record.append(&line);
         let length = self.record.length();
-        if self.events.is_some() && self.untold.last().map_or(0, |(last, _)| *last) < length {
-            self.untold.push((length, line));
+        if self.events.is_some() && self.pending.last().map_or(0, |(last, _)| *last) < length {
+            self.pending.push((length, line));
         }
         self.tell();
         self.note(written)
@@ -119,16 +119,16 @@ impl<'e> Book<'e> {
 
     /// What can be done aside: to sync the events if a step has ended, and to read the programs
     /// that steps have started.
-    pub(in crate::effect) fn work(&mut self, programs: Vec<Program>) -> Option<Work> {
+    pub(in crate::effect) fn work(&mut self, programs: Vec<Program>) -> Option<IoJob> {
         let unsynced = std::mem::take(&mut self.unsynced);
         if !unsynced && programs.is_empty() {
             return None;
         }
         if unsynced {
-            self.asked = self.record.length();
+            self.requested_len = self.record.length();
         }
-        let record = unsynced.then(|| (self.record.events(), self.asked));
-        Some(Work {
+        let record = unsynced.then(|| (self.record.events(), self.requested_len));
+        Some(IoJob {
             programs,
             record,
             answer: self.events.is_some(),
@@ -136,12 +136,12 @@ impl<'e> Book<'e> {
     }
 
     /// It has been done.
-    pub(in crate::effect) fn done(&mut self, done: &mut Done) -> bool {
+    pub(in crate::effect) fn done(&mut self, done: &mut IoResult) -> bool {
         let fault = done.fault.take();
         if fault.is_some() {
             self.record.release();
         }
-        self.safe = self.safe.max(done.synced);
+        self.synced_len = self.synced_len.max(done.synced);
         self.tell();
         self.note(fault.map_or(Ok(()), Err))
     }
@@ -167,7 +167,7 @@ impl<'e> Book<'e> {
             let _ = self.record.sync();
         }
         self.remember(report);
-        self.tell_all();
+        self.flush();
     }
 
     /// Only what is whole is remembered, so that a run is never believed before its record is.
@@ -214,7 +214,7 @@ impl<'e> Book<'e> {
     ) -> io::Result<()> {
         let line = self.journal.line(report.duration_ms, last(report));
         add(&mut self.record, &line)?;
-        self.untold.push((self.record.length(), line));
+        self.pending.push((self.record.length(), line));
         Ok(())
     }
 
@@ -231,20 +231,20 @@ impl<'e> Book<'e> {
 
     /// Tells the second reader what is safe, and what follows it if that is no end.
     fn tell(&mut self) {
-        if !self.unsynced && self.safe >= self.asked {
-            return self.tell_all();
+        if !self.unsynced && self.synced_len >= self.requested_len {
+            return self.flush();
         }
         let known = self
-            .untold
+            .pending
             .iter()
-            .take_while(|(length, _)| *length <= self.safe)
+            .take_while(|(length, _)| *length <= self.synced_len)
             .count();
-        let lines: String = self.untold.drain(..known).map(|(_, line)| line).collect();
+        let lines: String = self.pending.drain(..known).map(|(_, line)| line).collect();
         self.pass_on(&lines);
     }
 
-    fn tell_all(&mut self) {
-        let lines: String = std::mem::take(&mut self.untold)
+    fn flush(&mut self) {
+        let lines: String = std::mem::take(&mut self.pending)
             .into_iter()
             .map(|(_, line)| line)
             .collect();

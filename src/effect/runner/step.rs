@@ -7,13 +7,13 @@ use crate::check::Kind;
 use crate::check::agreement::silence;
 use crate::check::evidence::{Captured, EarlierPass, Evidence};
 use crate::check::format::{Format, guessed, named};
-use crate::effect::os::process::attempt::{Attempt, Buffer, Heard, Tried, Try};
+use crate::effect::os::process::attempt::{Attempt, AttemptProgress, AttemptResult, Buffer, Try};
 use crate::effect::os::process::capture::{Live, LogPlace};
 use crate::effect::os::process::mask::Secrets;
 use crate::effect::os::process::pool::Pool;
 use crate::effect::os::process::program::say;
 use crate::effect::os::retry_eintr::openat;
-use crate::effect::runner::background::Done;
+use crate::effect::runner::background::IoResult;
 use crate::effect::runner::executor::{Context, Finished};
 use crate::effect::runner::file_watch::{Looked, is_watched};
 use crate::effect::runner::judge::Asked;
@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedSender;
 
 /// What another thread tells the one that drives. The number is the step's.
-pub(in crate::effect) enum Note {
+pub(in crate::effect) enum WorkerEvent {
     /// A step that starts nothing is over.
     Evaluated(usize, Box<Evidence>),
     /// Its files have been looked at; it can start.
@@ -43,11 +43,11 @@ pub(in crate::effect) enum Note {
     /// They have been looked at again.
     LookedAgain(usize, Box<Looked>),
     /// What takes a while has been done.
-    Done(Done),
+    IoFinished(IoResult),
 }
 
 /// A try of a step that is under way.
-pub(in crate::effect) struct Busy<'e> {
+pub(in crate::effect) struct StepExecution<'e> {
     number: usize,
     step: &'e Step,
     pub attempt: u32,
@@ -64,7 +64,7 @@ pub(in crate::effect) struct Busy<'e> {
     pub unannounced: Option<u64>,
     /// The identity of the question that is put.
     question: Option<Digest>,
-    wishes: Wishes,
+    stop: StopRequest,
     /// What it was given and nobody may read.
     secrets: Secrets,
     withheld: Vec<Withheld>,
@@ -77,30 +77,30 @@ type Again = (bool, Secrets);
 
 enum Stage<'e> {
     /// Its thread evaluates it, or looks at files.
-    Aside,
+    Preparing,
     /// It has been started, and when.
     Running(Box<Attempt<'e>>, Duration),
     /// It has ended, and its thread looks at files again.
-    Ended(Box<Tried>),
+    Finalizing(Box<AttemptResult>),
 }
 
 /// What was asked for, at whatever stage.
 #[derive(Default)]
-struct Wishes {
+struct StopRequest {
     terminate: bool,
     kill: bool,
     timed_out: bool,
 }
 
 /// What is needed at each stage.
-pub(in crate::effect) struct Means<'m> {
+pub(in crate::effect) struct StepIo<'m> {
     pub pool: &'m Pool,
     pub buffer: &'m mut Buffer,
     /// Time since the run's start.
     pub now: Duration,
 }
 
-impl<'e> Busy<'e> {
+impl<'e> StepExecution<'e> {
     /// A step whose turn has come.
     pub(in crate::effect) fn new(
         number: usize,
@@ -116,12 +116,12 @@ impl<'e> Busy<'e> {
             since,
             live: Arc::default(),
             log,
-            stage: Stage::Aside,
+            stage: Stage::Preparing,
             watcher: None,
             limit_ms,
             unannounced: Some(limit_ms),
             question: None,
-            wishes: Wishes::default(),
+            stop: StopRequest::default(),
             secrets: Secrets::default(),
             withheld: Vec::new(),
             overdue: None,
@@ -141,17 +141,17 @@ impl<'e> Busy<'e> {
         &mut self,
         context: &'e Context<'e>,
         plan: &'e Plan,
-        means: &Means<'_>,
+        io: &StepIo<'_>,
         scope: &'s Scope<'s, 'e>,
-        outbox: &UnboundedSender<Note>,
-    ) -> std::io::Result<Option<Tried>> {
+        outbox: &UnboundedSender<WorkerEvent>,
+    ) -> std::io::Result<Option<AttemptResult>> {
         let (number, step, outbox) = (self.number, self.step, outbox.clone());
         let thread = std::thread::Builder::new().name("step".to_owned());
         if step.kind == Kind::File {
             let evaluate = move || {
                 leave(
                     &outbox,
-                    Note::Evaluated(number, Box::new((context.evaluate)(step))),
+                    WorkerEvent::Evaluated(number, Box::new((context.evaluate)(step))),
                 )
             };
             thread.spawn_scoped(scope, evaluate)?;
@@ -165,7 +165,7 @@ impl<'e> Busy<'e> {
                     // For people who want to know what it was asked; nothing depends on it.
                     let _ = keep(folder, &format!("{log}.question.json"), text.as_bytes());
                 }
-                leave(&outbox, Note::Asked(number, asked));
+                leave(&outbox, WorkerEvent::Asked(number, asked));
             })?;
         } else if is_watched(step)
             || looks_behind(context, step).is_some()
@@ -178,7 +178,7 @@ impl<'e> Busy<'e> {
                 watch(context, plan, number, recall, &again, &outbox)
             })?;
         } else {
-            return Ok(self.start(context, means, None));
+            return Ok(self.start(context, io, None));
         }
         Ok(None)
     }
@@ -189,14 +189,14 @@ impl<'e> Busy<'e> {
         &mut self,
         asked: Asked,
         context: &'e Context<'e>,
-        means: &Means<'_>,
-    ) -> Option<Tried> {
+        io: &StepIo<'_>,
+    ) -> Option<AttemptResult> {
         match asked {
             Asked::Question { digest, text } => {
                 self.question = Some(digest);
-                self.start(context, means, Some(text.as_bytes()))
+                self.start(context, io, Some(text.as_bytes()))
             }
-            Asked::Recorded { answer, digest } => Some(self.settle(|seen| {
+            Asked::Recorded { answer, digest } => Some(self.finish_with(|seen| {
                 *seen = Evidence {
                     exit: Some(0),
                     question: Some(digest),
@@ -204,7 +204,7 @@ impl<'e> Busy<'e> {
                     ..Evidence::default()
                 }
             })),
-            Asked::Refused(error) => Some(Tried::refused(error, None)),
+            Asked::Refused(error) => Some(AttemptResult::refused(error, None)),
         }
     }
 
@@ -213,9 +213,9 @@ impl<'e> Busy<'e> {
     pub(in crate::effect) fn start(
         &mut self,
         context: &'e Context<'e>,
-        means: &Means<'_>,
+        io: &StepIo<'_>,
         question: Option<&[u8]>,
-    ) -> Option<Tried> {
+    ) -> Option<AttemptResult> {
         let Context {
             root,
             environment,
@@ -257,14 +257,14 @@ impl<'e> Busy<'e> {
             .recall
             .into_iter()
             .for_each(|recall| recall.started(self.step));
-        match Attempt::begin(means.pool, &what) {
+        match Attempt::begin(io.pool, &what) {
             Ok(attempt) => {
-                if self.wishes.kill {
+                if self.stop.kill {
                     attempt.kill();
-                } else if self.wishes.terminate {
+                } else if self.stop.terminate {
                     attempt.terminate();
                 }
-                self.stage = Stage::Running(Box::new(attempt), means.now);
+                self.stage = Stage::Running(Box::new(attempt), io.now);
                 None
             }
             Err(refused) => {
@@ -278,7 +278,7 @@ impl<'e> Busy<'e> {
     pub(in crate::effect) fn running(&self) -> Option<&Attempt<'e>> {
         match &self.stage {
             Stage::Running(attempt, _) => Some(attempt),
-            Stage::Aside | Stage::Ended(_) => None,
+            Stage::Preparing | Stage::Finalizing(_) => None,
         }
     }
 
@@ -288,24 +288,24 @@ impl<'e> Busy<'e> {
         &mut self,
         context: &Context<'_>,
         ready: [bool; 3],
-        means: &mut Means<'_>,
-    ) -> (Heard, Option<Tried>) {
+        io: &mut StepIo<'_>,
+    ) -> (AttemptProgress, Option<AttemptResult>) {
         let Stage::Running(attempt, _) = &mut self.stage else {
-            return (Heard::Nothing, None);
+            return (AttemptProgress::Nothing, None);
         };
-        let heard = attempt.ready(ready, means.buffer);
-        if heard != Heard::Over {
+        let heard = attempt.ready(ready, io.buffer);
+        if heard != AttemptProgress::Over {
             return (heard, None);
         }
         self.overdue = None;
-        let Stage::Running(attempt, started) = std::mem::replace(&mut self.stage, Stage::Aside)
+        let Stage::Running(attempt, started) = std::mem::replace(&mut self.stage, Stage::Preparing)
         else {
             return (heard, None);
         };
-        let mut tried = attempt.finish(means.pool, self.wishes.timed_out, means.buffer);
+        let mut tried = attempt.finish(io.pool, self.stop.timed_out, io.buffer);
         read_as(self.step, &mut tried.evidence);
         // Looking at files before and after is not the step's time.
-        tried.evidence.duration_ms = millis(means.now.saturating_sub(started));
+        tried.evidence.duration_ms = millis(io.now.saturating_sub(started));
         tried.evidence.question = self.question.take();
         context.recall.into_iter().for_each(Recall::over);
         let accepted = |exit| {
@@ -321,24 +321,27 @@ impl<'e> Busy<'e> {
             .as_ref()
             .is_some_and(|w| w.send((promising, self.secrets.clone())).is_ok())
         {
-            self.stage = Stage::Ended(Box::new(tried));
+            self.stage = Stage::Finalizing(Box::new(tried));
             return (heard, None);
         }
         (heard, Some(tried))
     }
 
     /// The files have been looked at again, or the step started nothing: gives its end.
-    pub(in crate::effect) fn settle(&mut self, with: impl FnOnce(&mut Evidence)) -> Tried {
-        let mut tried = match std::mem::replace(&mut self.stage, Stage::Aside) {
-            Stage::Ended(tried) => *tried,
-            Stage::Aside | Stage::Running(..) => Tried::default(),
+    pub(in crate::effect) fn finish_with(
+        &mut self,
+        with: impl FnOnce(&mut Evidence),
+    ) -> AttemptResult {
+        let mut tried = match std::mem::replace(&mut self.stage, Stage::Preparing) {
+            Stage::Finalizing(tried) => *tried,
+            Stage::Preparing | Stage::Running(..) => AttemptResult::default(),
         };
         with(&mut tried.evidence);
         tried
     }
 
     /// What is told beside the evidence; and the evidence.
-    pub(in crate::effect) fn finished(self, mut tried: Tried) -> (Box<Evidence>, Finished) {
+    pub(in crate::effect) fn finished(self, mut tried: AttemptResult) -> (Box<Evidence>, Finished) {
         if let Some(reading) = tried
             .evidence
             .reading
@@ -363,19 +366,19 @@ impl<'e> Busy<'e> {
     }
 
     pub(in crate::effect) fn terminate(&mut self, timed_out: bool) {
-        self.wishes.terminate = true;
-        self.wishes.timed_out |= timed_out;
+        self.stop.terminate = true;
+        self.stop.timed_out |= timed_out;
         self.running().into_iter().for_each(Attempt::terminate);
     }
 
     pub(in crate::effect) fn kill(&mut self, timed_out: bool) {
-        self.wishes.kill = true;
-        self.wishes.timed_out |= timed_out;
+        self.stop.kill = true;
+        self.stop.timed_out |= timed_out;
         self.running().into_iter().for_each(Attempt::kill);
     }
 }
 
-fn leave(outbox: &UnboundedSender<Note>, note: Note) {
+fn leave(outbox: &UnboundedSender<WorkerEvent>, note: WorkerEvent) {
     // Whoever drives outlives this thread.
     let _ = outbox.send(note);
 }
@@ -393,17 +396,17 @@ fn watch(
     number: usize,
     recall: Option<&Recall<'_>>,
     again: &Receiver<Again>,
-    outbox: &UnboundedSender<Note>,
+    outbox: &UnboundedSender<WorkerEvent>,
 ) {
     if let Some(pass) = recall.and_then(|recall| recall.look(plan, number)) {
-        return leave(outbox, Note::Recalled(number, pass));
+        return leave(outbox, WorkerEvent::Recalled(number, pass));
     }
     let step = plan.steps.get(number);
     let look = step
         .filter(|s| is_watched(s))
         .map(|step| (context.watch)(step));
     let behind = step.and_then(|step| Some((looks_behind(context, step)?, step)));
-    leave(outbox, Note::Looked(number));
+    leave(outbox, WorkerEvent::Looked(number));
     // Nobody asks when the step could not be started.
     if let Ok((promising, secrets)) = again.recv() {
         let looked = look.map(|look| look(&secrets)).unwrap_or_default();
@@ -413,7 +416,7 @@ fn watch(
         if let Some(recall) = recall.filter(|_| promising && looked.mutated.is_none()) {
             recall.look_again(plan, number);
         }
-        leave(outbox, Note::LookedAgain(number, Box::new(looked)));
+        leave(outbox, WorkerEvent::LookedAgain(number, Box::new(looked)));
     }
 }
 

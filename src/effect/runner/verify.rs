@@ -8,10 +8,10 @@ use crate::check::outcome::{Cause, Status};
 use crate::contract::Contract;
 use crate::effect::os::environment::Environment;
 use crate::effect::os::process::program::{Program, Root};
-use crate::effect::runner::background::Done;
+use crate::effect::runner::background::IoResult;
 use crate::effect::runner::executor::{Context, DriveError, Driver, Finished, Message, Running};
 use crate::effect::runner::file_watch::Watch;
-use crate::effect::runner::journal_writer::Book;
+use crate::effect::runner::journal_writer::JournalWriter;
 use crate::effect::runner::judge::Judge;
 use crate::effect::runner::looks::Looks;
 use crate::effect::runner::tree::{self, Ended};
@@ -153,7 +153,7 @@ pub fn verify(
         mut circumstances,
         conclude,
     } = run;
-    let mut book = Book::new(record, events, vault);
+    let mut book = JournalWriter::new(record, events, vault);
     circumstances.environment = environment.granted();
     book.begin(&plan, &circumstances.environment)?;
     let mut plan = Arc::new(plan);
@@ -434,7 +434,7 @@ impl Rounds {
 struct Table<'t, 'e, 'r> {
     plan: &'t Plan,
     state: &'t mut RunState,
-    book: &'t mut Book<'e>,
+    book: &'t mut JournalWriter<'e>,
     rounds: &'t mut Rounds,
     recall: Option<&'t Recall<'r>>,
     looks: Option<&'t Looks>,
@@ -473,11 +473,11 @@ impl Table<'_, '_, '_> {
                 (self.see)(Seen::Running { at, running });
                 (at, true)
             }
-            Message::Settled { work } => {
+            Message::IoWanted { work } => {
                 *work = self.book.work(std::mem::take(&mut self.rounds.unread));
                 (0, true)
             }
-            Message::Done { at, done } => (at, self.done(at, done)),
+            Message::IoFinished { at, done } => (at, self.done(at, done)),
             Message::Suspended | Message::Resumed => (0, true),
         };
         if written {
@@ -586,7 +586,7 @@ impl Table<'_, '_, '_> {
     }
 
     /// What was done aside: writes down what the programs are.
-    fn done(&mut self, at: u64, mut done: Done) -> bool {
+    fn done(&mut self, at: u64, mut done: IoResult) -> bool {
         let mut written = self.book.done(&mut done);
         for (path, digest) in done.digests {
             let path = Word::new(path.as_os_str().as_bytes());
@@ -612,8 +612,12 @@ impl Table<'_, '_, '_> {
     }
 
     fn tell_what_is_over(&mut self, at: u64) {
-        for step in self.state.take_over() {
-            let Some((planned, outcome)) = self.plan.steps.get(step).zip(self.state.so_far(step))
+        for step in self.state.drain_finished() {
+            let Some((planned, outcome)) = self
+                .plan
+                .steps
+                .get(step)
+                .zip(self.state.provisional_outcome(step))
             else {
                 continue;
             };

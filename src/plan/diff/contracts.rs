@@ -1,8 +1,8 @@
 //! How do two contracts differ, check by check?
 
-use super::reach::{Answer, Duty, Question};
+use super::reach::{Answer, Obligation, Question};
 use super::settings::{self, Finding, finding, items, shown};
-use super::witness::{Court, Ruling};
+use super::witness::{Solver, Verdict};
 use super::{At, Class, ContractDiff, Difference, VERSION, lets_through};
 use crate::base::path::RepoPath;
 use crate::base::source::Sources;
@@ -32,7 +32,7 @@ pub fn compare(old: &Side<'_>, new: &Side<'_>, tracked: &[RepoPath]) -> Contract
         old: *old,
         new: *new,
         pairs: &pairs,
-        court: Court::new(old.contract, new.contract, &pairs),
+        solver: Solver::new(old.contract, new.contract, &pairs),
         tracked,
         found: Vec::new(),
         answers: BTreeMap::new(),
@@ -44,7 +44,7 @@ pub fn compare(old: &Side<'_>, new: &Side<'_>, tracked: &[RepoPath]) -> Contract
     };
     comparison.checks();
     comparison.shared();
-    let requests = comparison.court.requests();
+    let requests = comparison.solver.requests();
     let mut differences = comparison.found;
     differences.sort_by_key(|d| d.class);
     ContractDiff {
@@ -99,8 +99,8 @@ impl<'a> Unit<'a> {
             .collect()
     }
 
-    fn duty(&self, contract: &'a Contract) -> Duty<'a> {
-        Duty {
+    fn obligation(&self, contract: &'a Contract) -> Obligation<'a> {
+        Obligation {
             contract,
             places: self.places(contract),
             tags: &self.check.tags,
@@ -223,7 +223,7 @@ pub(super) struct Comparison<'a> {
     pub old: Side<'a>,
     pub new: Side<'a>,
     pub pairs: &'a Pairs<'a>,
-    court: Court<'a>,
+    solver: Solver<'a>,
     tracked: &'a [RepoPath],
     pub found: Vec<Difference>,
     answers: BTreeMap<Key, Answer>,
@@ -585,9 +585,9 @@ impl<'a> Comparison<'a> {
             Some(index)
         };
         let same_command = old_index.is_some_and(|i| pairs.hands_over(i));
-        let mut against: Vec<Duty> = partner
+        let mut against: Vec<Obligation> = partner
             .into_iter()
-            .map(|p| p.duty(theirs.contract))
+            .map(|p| p.obligation(theirs.contract))
             .collect();
         if let Some(first) = against.first_mut().filter(|_| !same_command) {
             first.changed = None;
@@ -598,7 +598,7 @@ impl<'a> Comparison<'a> {
             against.extend(
                 needers(theirs.contract, &partner.members)
                     .into_iter()
-                    .map(|c| c.duty(theirs.contract)),
+                    .map(|c| c.obligation(theirs.contract)),
             );
         }
         let mut known: Vec<&str> = mine
@@ -613,7 +613,7 @@ impl<'a> Comparison<'a> {
         }
         // The commonest role first.
         known.sort_by_key(|r| *r != "worker");
-        let places = |d: &Duty| {
+        let places = |d: &Obligation| {
             (
                 d.places.iter().map(|(t, c)| (*t, c.to_vec())).collect(),
                 d.tags.to_vec(),
@@ -626,7 +626,7 @@ impl<'a> Comparison<'a> {
             &[]
         };
         let question = Question {
-            old: unit.duty(mine.contract),
+            old: unit.obligation(mine.contract),
             new: against,
             roles: known,
             other: theirs.contract,
@@ -648,10 +648,10 @@ impl<'a> Comparison<'a> {
         match answer {
             Answer::Never => Less::No,
             Answer::Undecided(why) => Less::Undecided(why),
-            Answer::Request(witness) => match self.court.rule(&witness, index, reverse) {
-                Ruling::Shown(number) => Less::Yes(Some(number)),
-                Ruling::True | Ruling::Open => Less::Yes(None),
-                Ruling::False => Less::Undecided(DISAGREE),
+            Answer::Request(witness) => match self.solver.rule(&witness, index, reverse) {
+                Verdict::Shown(number) => Less::Yes(Some(number)),
+                Verdict::True | Verdict::Open => Less::Yes(None),
+                Verdict::False => Less::Undecided(DISAGREE),
             },
         }
     }

@@ -20,7 +20,7 @@ const MOST_CLAUSES: usize = 400;
 
 /// The places where one piece of work applies, in one contract.
 #[derive(Clone, Debug)]
-pub(super) struct Duty<'a> {
+pub(super) struct Obligation<'a> {
     pub contract: &'a Contract,
     /// Tier and conditions of each place.
     pub places: Vec<(u8, &'a [usize])>,
@@ -70,8 +70,8 @@ const TOO_HARD: &str = "the search for a request was given up";
 /// Each of them must be in one contract. With `{changed}`, also a request for which the first of
 /// `new` sees fewer files.
 pub(super) struct Question<'a> {
-    pub old: Duty<'a>,
-    pub new: Vec<Duty<'a>>,
+    pub old: Obligation<'a>,
+    pub new: Vec<Obligation<'a>>,
     pub roles: Vec<&'a str>,
     /// The contract that `new` belongs to, also when there is none.
     pub other: &'a Contract,
@@ -86,13 +86,13 @@ impl Question<'_> {
             return Answer::Undecided(TOO_MANY_PLACES);
         }
         let mut space = Space::default();
-        for duty in std::iter::once(&self.old).chain(&self.new) {
-            for (tier, conditions) in &duty.places {
+        for obligation in std::iter::once(&self.old).chain(&self.new) {
+            for (tier, conditions) in &obligation.places {
                 if *tier == 1 {
                     space.triggers(self.old.contract);
                     space.triggers(self.other);
                 }
-                tests(duty.contract, conditions).for_each(|test| space.test(test));
+                tests(obligation.contract, conditions).for_each(|test| space.test(test));
             }
         }
         if let Some(dir) = self.old.changed {
@@ -115,16 +115,17 @@ impl Question<'_> {
                 .new
                 .iter()
                 .enumerate()
-                .filter(|(_, duty)| is_open(duty, role));
-            let denials: Vec<(bool, &Duty, &[usize], Vec<Literal>)> = against
-                .flat_map(|(i, duty)| {
-                    duty.places
+                .filter(|(_, obligation)| is_open(obligation, role));
+            let denials: Vec<(bool, &Obligation, &[usize], Vec<Literal>)> = against
+                .flat_map(|(i, obligation)| {
+                    obligation
+                        .places
                         .iter()
-                        .map(move |(tier, conditions)| (i, duty, *tier, *conditions))
+                        .map(move |(tier, conditions)| (i, obligation, *tier, *conditions))
                 })
-                .filter_map(|(i, duty, tier, conditions)| {
-                    let clause = space.denied(duty.contract, tier, conditions, role)?;
-                    Some((i == 0, duty, conditions, clause))
+                .filter_map(|(i, obligation, tier, conditions)| {
+                    let clause = space.denied(obligation.contract, tier, conditions, role)?;
+                    Some((i == 0, obligation, conditions, clause))
                 })
                 .collect();
             for (tier, conditions) in &self.old.places {
@@ -142,7 +143,8 @@ impl Question<'_> {
                         .collect(),
                 };
                 for file in files {
-                    let matters = |denial: &&(bool, &Duty, &[usize], Vec<Literal>)| match file {
+                    let matters = |denial: &&(bool, &Obligation, &[usize], Vec<Literal>)| match file
+                    {
                         Some(atom) if denial.0 && denial.1.changed.is_some() => {
                             space.hands_over(denial.1.contract, denial.2, atom)
                         }
@@ -175,13 +177,15 @@ impl Question<'_> {
 
     /// Roles of which every condition and restriction here says the same are one.
     fn signature(&self, role: &str) -> Vec<bool> {
-        let duties = || std::iter::once(&self.old).chain(&self.new);
-        let mut signature: Vec<bool> = duties().map(|duty| is_open(duty, role)).collect();
-        for duty in duties() {
-            for test in duty
+        let obligations = || std::iter::once(&self.old).chain(&self.new);
+        let mut signature: Vec<bool> = obligations()
+            .map(|obligation| is_open(obligation, role))
+            .collect();
+        for obligation in obligations() {
+            for test in obligation
                 .places
                 .iter()
-                .flat_map(|(_, conditions)| tests(duty.contract, conditions))
+                .flat_map(|(_, conditions)| tests(obligation.contract, conditions))
             {
                 if let Test::Role(roles) = test {
                     signature.push(roles.iter().any(|r| r == role));
@@ -193,8 +197,8 @@ impl Question<'_> {
 }
 
 /// Whether the role's restriction lets a check through.
-fn is_open(duty: &Duty, role: &str) -> bool {
-    super::lets_through(duty.contract, role, duty.tags)
+fn is_open(obligation: &Obligation, role: &str) -> bool {
+    super::lets_through(obligation.contract, role, obligation.tags)
 }
 
 fn tests<'a>(contract: &'a Contract, conditions: &'a [usize]) -> impl Iterator<Item = &'a Test> {

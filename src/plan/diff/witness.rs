@@ -44,7 +44,7 @@ struct Name {
 }
 
 /// Two contracts, and the requests that told them apart so far.
-pub(super) struct Court<'a> {
+pub(super) struct Solver<'a> {
     pub old: &'a Contract,
     pub new: &'a Contract,
     pub pairs: &'a Pairs<'a>,
@@ -62,7 +62,7 @@ struct Case {
 
 /// What compiling says of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ruling {
+pub(super) enum Verdict {
     /// It is so: the request with this number shows it.
     Shown(usize),
     /// It is so; there are too many requests to show another one.
@@ -73,7 +73,7 @@ pub(super) enum Ruling {
     Open,
 }
 
-impl<'a> Court<'a> {
+impl<'a> Solver<'a> {
     pub fn new(old: &'a Contract, new: &'a Contract, pairs: &'a Pairs<'a>) -> Self {
         Self {
             old,
@@ -86,7 +86,7 @@ impl<'a> Court<'a> {
 
     /// Whether the newer contract asks for less of a unit of the older one; `reverse`: the older
     /// one of the newer one's.
-    pub fn rule(&mut self, witness: &Witness, unit: usize, reverse: bool) -> Ruling {
+    pub fn rule(&mut self, witness: &Witness, unit: usize, reverse: bool) -> Verdict {
         let of = |case: &Case| {
             if reverse {
                 case.gained.contains_key(&unit)
@@ -95,17 +95,17 @@ impl<'a> Court<'a> {
             }
         };
         if let Some(known) = self.shown.iter().position(of) {
-            return Ruling::Shown(known);
+            return Verdict::Shown(known);
         }
         let Some((lost, gained)) = self.compare(witness) else {
-            return Ruling::Open;
+            return Verdict::Open;
         };
         let held = if reverse { &gained } else { &lost };
         if !held.contains_key(&unit) {
-            return Ruling::False;
+            return Verdict::False;
         }
         if self.shown.len() == SHOWN {
-            return Ruling::True;
+            return Verdict::True;
         }
         let mut case = Case {
             witness: witness.clone(),
@@ -114,7 +114,7 @@ impl<'a> Court<'a> {
         };
         self.shrink(&mut case, unit, reverse);
         self.shown.push(case);
-        Ruling::Shown(self.shown.len() - 1)
+        Verdict::Shown(self.shown.len() - 1)
     }
 
     /// Leaves out files one by one while the claim holds.

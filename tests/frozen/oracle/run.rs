@@ -247,7 +247,7 @@ fn any_events(case: &Case, mut choices: Choices<'_>) {
                 at,
                 message: "no space left".to_owned(),
             },
-            6 => Event::Told { at },
+            6 => Event::InstantComplete { at },
             _ => Event::Time { at },
         };
         let was_done = state.is_done();

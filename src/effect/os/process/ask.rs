@@ -63,7 +63,7 @@ pub enum NoAnswer {
 /// How much of standard error is kept, in bytes: its end.
 const STDERR: usize = 4096;
 /// How long a supervisor may take to end what it was told to end, before it is ended itself.
-const OBEY: Duration = Duration::from_secs(15);
+const SUPERVISOR_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Asks, and waits for the answer. Whatever comes of it, nothing of the program is left.
 ///
@@ -144,14 +144,14 @@ impl Talk {
                     return None;
                 }
                 self.stop(NoAnswer::TimedOut);
-                deadline = Instant::now() + OBEY;
+                deadline = Instant::now() + SUPERVISOR_TIMEOUT;
                 continue;
             }
             let [over, out, err] = self.wait(left)?;
             self.read([out, err], &mut buffer);
             if self.wrong.is_none() && self.stdout.len() > what.most {
                 self.stop(NoAnswer::TooMuch(what.most));
-                deadline = Instant::now() + OBEY;
+                deadline = Instant::now() + SUPERVISOR_TIMEOUT;
             }
             if over {
                 let answer = match self.launched.supervisor.receive() {

@@ -55,7 +55,7 @@ pub struct Try<'a, 'f> {
 
 /// What came of a try.
 #[derive(Debug, Default)]
-pub struct Tried {
+pub struct AttemptResult {
     /// What was seen; without its duration, which is for whoever has the clock.
     pub evidence: Evidence,
     /// What was started, if it was found.
@@ -94,7 +94,7 @@ pub struct Attempt<'f> {
 
 /// What has become of a try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum AttemptProgress {
     /// It goes on.
     Nothing,
     /// Its tree stands still, as [`Attempt::freeze`] asked.
@@ -108,7 +108,7 @@ impl<'f> Attempt<'f> {
     ///
     /// # Errors
     /// What came of it when nothing can be started, which is evidence too.
-    pub fn begin(pool: &Pool, what: &Try<'_, 'f>) -> Result<Self, Box<Tried>> {
+    pub fn begin(pool: &Pool, what: &Try<'_, 'f>) -> Result<Self, Box<AttemptResult>> {
         begin(pool, what)
     }
 
@@ -128,20 +128,20 @@ impl<'f> Attempt<'f> {
     }
 
     /// Takes in what has come: the three flags say which of the three descriptors are ready.
-    pub fn ready(&mut self, ready: [bool; 3], buffer: &mut Buffer) -> Heard {
+    pub fn ready(&mut self, ready: [bool; 3], buffer: &mut Buffer) -> AttemptProgress {
         let [socket, out, err] = ready;
         self.read([out, err], buffer);
         if !socket {
-            return Heard::Nothing;
+            return AttemptProgress::Nothing;
         }
         match self.supervisor.receive() {
-            Ok(Received::Part) => Heard::Nothing,
-            Ok(Received::Answer(Answer::Frozen)) => Heard::Frozen,
+            Ok(Received::Part) => AttemptProgress::Nothing,
+            Ok(Received::Answer(Answer::Frozen)) => AttemptProgress::Frozen,
             Ok(Received::Answer(answer)) => {
                 self.answer = Some(answer);
-                Heard::Over
+                AttemptProgress::Over
             }
-            Ok(Received::Gone) | Err(_) => Heard::Over,
+            Ok(Received::Gone) | Err(_) => AttemptProgress::Over,
         }
     }
 
@@ -196,7 +196,7 @@ impl<'f> Attempt<'f> {
 
     /// Puts together what was seen. `timed_out`: vplan stopped it because its time was up.
     #[must_use]
-    pub fn finish(mut self, pool: &Pool, timed_out: bool, buffer: &mut Buffer) -> Tried {
+    pub fn finish(mut self, pool: &Pool, timed_out: bool, buffer: &mut Buffer) -> AttemptResult {
         self.drain(buffer);
         let Output {
             stdout,
@@ -211,7 +211,7 @@ impl<'f> Attempt<'f> {
             stderr,
             ..Evidence::default()
         };
-        let mut tried = Tried {
+        let mut tried = AttemptResult {
             evidence,
             program: Some(self.program),
             logged,
@@ -275,7 +275,7 @@ impl<'f> Attempt<'f> {
     }
 }
 
-impl Tried {
+impl AttemptResult {
     /// A try that was not made.
     #[must_use]
     pub fn refused(error: SpawnError, program: Option<Program>) -> Self {
@@ -314,7 +314,7 @@ pub(super) struct Launched {
     pub stderr: OwnedFd,
 }
 
-fn begin<'f>(pool: &Pool, what: &Try<'_, 'f>) -> Result<Attempt<'f>, Box<Tried>> {
+fn begin<'f>(pool: &Pool, what: &Try<'_, 'f>) -> Result<Attempt<'f>, Box<AttemptResult>> {
     let Try {
         root,
         search,
@@ -330,7 +330,7 @@ fn begin<'f>(pool: &Pool, what: &Try<'_, 'f>) -> Result<Attempt<'f>, Box<Tried>>
         .transpose()
         .map_err(|error| {
             let message = format!("its input could not be prepared: {}", program::say(&error));
-            Box::new(Tried::refused(
+            Box::new(AttemptResult::refused(
                 program::refusal(program::code_of(&error), message),
                 None,
             ))
@@ -374,10 +374,10 @@ fn begin<'f>(pool: &Pool, what: &Try<'_, 'f>) -> Result<Attempt<'f>, Box<Tried>>
 }
 
 /// Finds the program and gives it to a supervisor.
-pub(super) fn launch(pool: &Pool, what: &Launch<'_>) -> Result<Launched, Box<Tried>> {
+pub(super) fn launch(pool: &Pool, what: &Launch<'_>) -> Result<Launched, Box<AttemptResult>> {
     let word = what.argv.first().map_or(&b""[..], Word::as_bytes);
     let (program, dir) = program::resolve(what.root, what.search, what.dir, word)
-        .map_err(|e| Box::new(Tried::refused(e, None)))?;
+        .map_err(|e| Box::new(AttemptResult::refused(e, None)))?;
     let start = Start {
         program: program.name.clone(),
         argv: what.argv.iter().map(|w| w.as_bytes().to_vec()).collect(),
@@ -395,7 +395,7 @@ pub(super) fn launch(pool: &Pool, what: &Launch<'_>) -> Result<Launched, Box<Tri
     };
     let own = |error: io::Error| {
         let message = format!("the step could not be started: {}", program::say(&error));
-        Box::new(Tried::refused(
+        Box::new(AttemptResult::refused(
             program::refusal(program::code_of(&error), message),
             Some(program.clone()),
         ))

@@ -13,7 +13,7 @@ use std::io::{self, BufWriter, Write as _};
 use std::sync::{Arc, Mutex};
 
 /// What is kept in memory of a stream's beginning, and of its end, in bytes.
-pub const KEPT: usize = 64 * 1024;
+pub const CAPTURE_LIMIT: usize = 64 * 1024;
 
 /// How many of the last bytes a live view is shown.
 const LIVE: usize = 512;
@@ -175,20 +175,24 @@ struct Ends {
 impl Ends {
     fn push(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
-        let (first, rest) = bytes.split_at(bytes.len().min(KEPT - self.head.len().min(KEPT)));
+        let (first, rest) = bytes.split_at(
+            bytes
+                .len()
+                .min(CAPTURE_LIMIT - self.head.len().min(CAPTURE_LIMIT)),
+        );
         self.head.extend_from_slice(first);
-        if rest.len() >= KEPT {
+        if rest.len() >= CAPTURE_LIMIT {
             self.tail.clear();
-        } else if self.tail.len() + rest.len() > 2 * KEPT {
+        } else if self.tail.len() + rest.len() > 2 * CAPTURE_LIMIT {
             // Seldom: the tail is moved once for each 64 KiB.
-            let extra = self.tail.len().saturating_sub(KEPT);
+            let extra = self.tail.len().saturating_sub(CAPTURE_LIMIT);
             self.tail.drain(..extra);
         }
-        self.tail.extend_from_slice(last(rest, KEPT));
+        self.tail.extend_from_slice(last(rest, CAPTURE_LIMIT));
     }
 
     fn finish(mut self) -> Captured {
-        let extra = self.tail.len().saturating_sub(KEPT);
+        let extra = self.tail.len().saturating_sub(CAPTURE_LIMIT);
         self.tail.drain(..extra);
         Captured {
             head: Word::new(self.head),
@@ -436,9 +440,9 @@ mod tests {
             }
             let kept = ends.finish();
             prop_assert_eq!(kept.total, all.len() as u64);
-            prop_assert_eq!(kept.head.as_bytes(), &all[..all.len().min(KEPT)]);
-            let rest = &all[all.len().min(KEPT)..];
-            prop_assert_eq!(kept.tail.as_bytes(), &rest[rest.len().saturating_sub(KEPT)..]);
+            prop_assert_eq!(kept.head.as_bytes(), &all[..all.len().min(CAPTURE_LIMIT)]);
+            let rest = &all[all.len().min(CAPTURE_LIMIT)..];
+            prop_assert_eq!(kept.tail.as_bytes(), &rest[rest.len().saturating_sub(CAPTURE_LIMIT)..]);
         }
     }
 }

@@ -185,7 +185,7 @@ impl Pool {
     pub(super) fn bury(&self, mut supervisor: Supervisor) -> u32 {
         let _ = kill_process(supervisor.pid, Signal::KILL);
         let mut killed: u32 = 0;
-        let until = Instant::now() + STUCK;
+        let until = Instant::now() + SWEEP_TIMEOUT;
         let mut pause = Duration::from_millis(1);
         // The system hands its children over before it lets its end be seen.
         while matches!(supervisor.child.try_wait(), Ok(None)) && Instant::now() < until {
@@ -197,7 +197,7 @@ impl Pool {
         }
         let mut known = lock(&self.known);
         known.remove(&supervisor.pid.as_raw_pid());
-        killed.saturating_add(sweep_orphans(&known, STUCK))
+        killed.saturating_add(sweep_orphans(&known, SWEEP_TIMEOUT))
     }
 
     /// Parts from a supervisor that could not end its step's processes; it may go on trying.
@@ -271,7 +271,7 @@ impl Supervisor {
             return Ok(());
         }
         let foreign = || io::Error::from(io::ErrorKind::InvalidData);
-        let until = Instant::now() + STUCK;
+        let until = Instant::now() + SWEEP_TIMEOUT;
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let mut fds = [PollFd::new(&self.socket, PollFlags::IN)];
@@ -307,7 +307,7 @@ pub(super) enum Received {
 }
 
 /// How long something may stand still before it is given up.
-const STUCK: Duration = Duration::from_secs(10);
+const SWEEP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Ends everything that this process has inherited, until none is left; gives up when `patience`
 /// went by without an end.

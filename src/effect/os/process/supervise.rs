@@ -34,13 +34,13 @@ pub const ARGUMENT: &str = "__supervise";
 
 /// What is still there when a step has ended may be on its way out: a pipeline's last process, a
 /// shell's child. It gets this long before it counts as left behind.
-const COURTESY: Duration = Duration::from_millis(50);
+const LEAK_GRACE: Duration = Duration::from_millis(50);
 /// How long vplan may take to stop a step whose time is over before it is taken for one that stands
 /// still.
-const PATIENCE: Duration = Duration::from_secs(1);
+const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a sweep may see nobody end before it gives up: another user's processes, a process
 /// stuck in the kernel.
-const STUCK: Duration = Duration::from_secs(10);
+const SWEEP_TIMEOUT: Duration = Duration::from_secs(10);
 /// `__WALL` (wait(2)): also children that were not made by a plain fork.
 const ALL_KINDS: u32 = 0x4000_0000;
 
@@ -304,7 +304,7 @@ impl Supervisor {
         self.due = running
             .time
             .as_ref()
-            .and_then(|time| time.limit.checked_add(PATIENCE));
+            .and_then(|time| time.limit.checked_add(STOP_TIMEOUT));
         let survivors = self.attend(&mut running)?;
         let _ = rustix::process::chdir("/");
         let status = running.ended.map_or(-9, |(status, _)| status);
@@ -348,7 +348,7 @@ impl Supervisor {
                 } else {
                     (pause * 2).clamp(MILLISECOND, 50 * MILLISECOND)
                 };
-                if running.progress.elapsed() > STUCK {
+                if running.progress.elapsed() > SWEEP_TIMEOUT {
                     return Ok(u32::try_from(tree::own_children().len()).unwrap_or(u32::MAX));
                 }
                 Some(pause)
@@ -359,7 +359,7 @@ impl Supervisor {
                     .ended
                     .filter(|_| !running.terminated && running.frozen.is_empty());
                 let ended =
-                    ended.map(|(_, at)| COURTESY.saturating_sub(at.elapsed()).max(MILLISECOND));
+                    ended.map(|(_, at)| LEAK_GRACE.saturating_sub(at.elapsed()).max(MILLISECOND));
                 [ended, self.until_time(running)]
                     .into_iter()
                     .flatten()
@@ -379,7 +379,7 @@ impl Supervisor {
             running.killed = true;
             running.progress = Instant::now();
         }
-        if self.due.is_some() && time.is_over(PATIENCE) {
+        if self.due.is_some() && time.is_over(STOP_TIMEOUT) {
             self.wake();
         }
     }
@@ -393,7 +393,7 @@ impl Supervisor {
         let next = if !running.timed_out && running.ended.is_none() {
             time.limit
         } else if self.due.is_some() {
-            time.limit.checked_add(PATIENCE)?
+            time.limit.checked_add(STOP_TIMEOUT)?
         } else {
             time.limit.checked_add(time.grace)?
         };
@@ -406,7 +406,7 @@ impl Supervisor {
     fn must_sweep(&self, running: &Running) -> bool {
         let left_behind = running
             .ended
-            .is_some_and(|(_, at)| at.elapsed() >= COURTESY)
+            .is_some_and(|(_, at)| at.elapsed() >= LEAK_GRACE)
             && !running.terminated
             && running.frozen.is_empty();
         self.orphaned || running.killed || left_behind
@@ -489,7 +489,7 @@ impl Supervisor {
             Order::Thaw(n) if *n == number => {
                 if let Some(time) = &mut running.time {
                     time.thaw();
-                    self.due = time.limit.checked_add(PATIENCE);
+                    self.due = time.limit.checked_add(STOP_TIMEOUT);
                 }
                 let frozen = std::mem::take(&mut running.frozen);
                 tree::walk(
