@@ -1,4 +1,5 @@
-//! Which bytes identify a value? Canonical JSON (RFC 8785) and SHA-256; the only room of `sha2`.
+//! Identifies values by their bytes: canonical JSON (RFC 8785) and SHA-256; the only room of
+//! `sha2`.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What do the `cd` and `export` of a list of commands mean for the commands behind them?
+//! Carries the `cd` and `export` of a list of commands into the commands after them.
 
 use super::command::{Command, Env, Link, Unsupported};
 use super::path::RepoPath;

@@ -1,4 +1,4 @@
-//! Which files did the change touch?
+//! The files of a change, each with its path and status.
 
 use super::path::RepoPath;
 use schemars::JsonSchema;

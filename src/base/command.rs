@@ -1,4 +1,4 @@
-//! What is a command, once its text has been read, and how is it written again?
+//! A parsed command, and the text in normal form that it is written as.
 //!
 //! Unaware of the grammar: `lang/command` reads text, this file only holds the result and quotes
 //! it, so that rooms which may not see text (`plan`, `recover`) can still show commands.

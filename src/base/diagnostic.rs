@@ -1,4 +1,4 @@
-//! What is wrong with what the user wrote, and how would they mend it?
+//! Messages about the user's text: a stable code, a severity, places, and how to mend it.
 
 use super::span::Place;
 use super::word::{is_unsafe_to_show, visible};

@@ -1,5 +1,5 @@
-//! How does foreign text of several lines become harmless? For terminals, documents and programs
-//! that read them.
+//! Makes untrusted text of several lines harmless for terminals, documents and programs that read
+//! them.
 
 use super::word::is_unsafe_to_show;
 use std::borrow::Cow;

@@ -1,4 +1,4 @@
-//! Which known word did the user mean?
+//! Finds the known word closest to a misspelt one.
 
 use std::cell::Cell;
 

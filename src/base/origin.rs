@@ -1,4 +1,4 @@
-//! Where does an imported contract come from, when it is not a file of this repository?
+//! Origins of imported contracts that are not files of this repository.
 
 use super::path::{PathError, RepoPath};
 use super::word::{is_unsafe_to_show, visible};

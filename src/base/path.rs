@@ -1,4 +1,4 @@
-//! What names a file of the repository?
+//! Paths of the repository's files.
 
 use super::word::{bytes_schema, deserialize_bytes, serialize_bytes, visible};
 use schemars::{JsonSchema, Schema, SchemaGenerator};

@@ -1,4 +1,4 @@
-//! What did the user write, and which line is that?
+//! Source texts, and the line and column of an offset in them.
 
 use super::span::{Place, SourceId, Span};
 

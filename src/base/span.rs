@@ -1,4 +1,4 @@
-//! Where in a text is something?
+//! Ranges of bytes in a source text.
 
 /// A half-open range of byte offsets in a [`Source`](super::source::Source)'s normalised text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,4 +1,4 @@
-//! How long is `10m`, how large is `2MiB`? (language.md section 2)
+//! Parses and prints durations (`10m`) and sizes (`2MiB`) (language.md section 2).
 
 /// Why a duration or a size could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! What was seen of one try of a step? Bounded, plain data, made by the shell (`effect`) and judged
-//! by pure rooms.
+//! The evidence of one attempt of a step: bounded, plain data, gathered by the shell (`effect`) and
+//! evaluated by pure rooms.
 
 use crate::base::canon::Digest;
 use serde::{Deserialize, Serialize};

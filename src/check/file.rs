@@ -1,4 +1,4 @@
-//! When does a `file` check pass?
+//! Decides whether a `file` check passes.
 //!
 //! Judges what the shell gathered; reads no file itself.
 

@@ -1,4 +1,4 @@
-//! What is a judge asked, and what may it answer? (engine.md sections 1 and 8)
+//! The question to a judge, and the answers that it may give (engine.md sections 1 and 8).
 //!
 //! The question is one JSON object in canonical form. What the repository holds stands in it as
 //! strings and nowhere else, so that no content can end its string, add a key, or become part of

@@ -1,5 +1,4 @@
-//! What kinds of checks are there, and when does one pass? One file per kind; a kind turns evidence
-//! into an outcome.
+//! The kinds of checks, one file per kind; a kind turns evidence into an outcome.
 
 pub mod agreement;
 pub mod evidence;

@@ -1,4 +1,4 @@
-//! How did a step end, and what decided that? Evidence of one try in, status and cause out.
+//! Decides the outcome of a step: evidence of one attempt in, status and cause out.
 
 use super::evidence::Evidence;
 use super::judge::{Answer, Ruling};

@@ -1,4 +1,4 @@
-//! What does the output of a step say: how many tests, which findings?
+//! The reading of a step's output: how many tests, which findings.
 //!
 //! Made by `format` from output or from a report file; judged in `outcome`. Bounded, whatever the
 //! output: counts are complete, lists hold the first of them.

@@ -1,4 +1,4 @@
-//! What may a `file` check assert?
+//! The assertions of a `file` check.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What does a check do? Its verb, examined.
+//! Validates a check's verb and what it does.
 
 use super::Body;
 use super::draft::{self, At, Verb};

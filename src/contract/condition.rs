@@ -1,4 +1,4 @@
-//! When does a condition hold?
+//! Evaluates conditions.
 //!
 //! The obviously right answer, one file and one glob at a time. The planner matches all selections
 //! in one pass (`base::matching`); tests hold it against this.

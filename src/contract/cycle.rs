@@ -1,4 +1,4 @@
-//! Which nodes of a graph wait for each other, and what is the shortest way around?
+//! Finds the nodes of a graph that wait for each other, and the shortest cycle among them.
 //!
 //! Knows numbers only. Linear while there is no cycle; the search for the shortest one starts when
 //! there is.

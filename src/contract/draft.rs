@@ -1,4 +1,4 @@
-//! What did the author write, before anybody checked it?
+//! An unchecked contract: what its author wrote.
 //!
 //! A front end lowers its syntax to this; `validate` turns it into a [`Contract`](super::Contract).
 //! Values are typed, but names are unresolved, globs unread, and nothing has been compared with

@@ -1,4 +1,4 @@
-//! Which messages can a contract get once its syntax is right?
+//! The codes of messages about a contract whose syntax is right.
 
 use crate::base::diagnostic::Code;
 

@@ -1,5 +1,4 @@
-//! What does a contract say about itself? Its tests, checked: every name exists, and no two
-//! assertions exclude each other.
+//! Validates a contract's tests: every name exists, and no two assertions exclude each other.
 
 use super::draft::{self, At, ExpectLine};
 use super::error::{

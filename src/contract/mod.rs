@@ -1,4 +1,4 @@
-//! What does a contract mean? The checked model that all front ends share.
+//! The checked model of a contract, which all front ends share.
 
 mod body;
 pub mod condition;

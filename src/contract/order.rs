@@ -1,5 +1,5 @@
-//! In which order may the checks run? `sequence`, `needs` and tiers, compared with each other
-//! without any request.
+//! Checks the order of checks: `sequence`, `needs` and tiers, compared with each other without any
+//! request.
 
 use super::cycle::Graph;
 use super::draft::{self, Group};

@@ -1,5 +1,5 @@
-//! What does a contract say about the whole run? Its name, roles, triggers, limits, scope, and what
-//! recovery may do.
+//! Validates settings of the whole run: name, roles, triggers, limits, scope, and what recovery may
+//! do.
 
 use super::draft::{self, At};
 use super::error::{

@@ -1,4 +1,4 @@
-//! What do the names of a draft refer to, and which name was meant by one that refers to nothing?
+//! Resolves the names of a draft, and suggests one for a name that refers to nothing.
 
 use super::draft::{Check, Draft, Entry, Inclusion};
 use super::error::{DUPLICATE_NAME, NAME_LENGTH, UNKNOWN_CHECK};

@@ -1,5 +1,4 @@
-//! Which files do the lists of a draft select? Globs are read, names replaced by what they stand
-//! for.
+//! Validates the file lists of a draft: parses globs and replaces names by their definitions.
 
 use super::cycle::Graph;
 use super::draft::{At, Sel, SelKind};

@@ -1,4 +1,4 @@
-//! Which settings may a check have, and what do they come to with the defaults?
+//! Validates the settings of a check and merges them with the defaults.
 
 use super::draft::{self, At, Setting};
 use super::error::{

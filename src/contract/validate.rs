@@ -1,4 +1,4 @@
-//! Is a draft a contract? All errors at once.
+//! Validates a draft into a contract, and reports all errors at once.
 //!
 //! This file walks the draft; what its parts mean is decided beside it: `resolve` (names),
 //! `selection` (globs), `settings` and `body` (checks), `order` (`needs`, `sequence`, tiers),

@@ -1,5 +1,5 @@
-//! What does acode's configuration ask for? `.agent/config.yml`: the command groups, and the
-//! verifier's settings.
+//! Converts acode's configuration, `.agent/config.yml`: the command groups, and the verifier's
+//! settings.
 //!
 //! | key | here |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! What does another tool's configuration ask for, in terms of a contract, and what of it has no
-//! such terms?
+//! Converts other tools' configurations to contracts, and accounts for what a contract cannot
+//! express.
 //!
 //! One front end a format makes a [`Conversion`]: a draft, and an account of all that is not in it,
 //! or is in it with another meaning. Nothing is dropped in silence. The rule for everything that

@@ -1,4 +1,4 @@
-//! Which formats can a contract be written in? One file each: source to draft.
+//! Formats that a contract can be written in, one file each: source to draft.
 
 mod acode_yaml;
 pub mod convert;

@@ -1,4 +1,4 @@
-//! What does a glob of JavaScript's picomatch mean in the one dialect of the language?
+//! Translates globs of JavaScript's picomatch to the one dialect of the language.
 //!
 //! Two differences are told apart: `wild` (here a wildcard matches names that begin with a dot,
 //! there it does not), and `wider` (the glob selects more for another reason). Nothing is ever made

@@ -1,5 +1,4 @@
-//! How is a draft written as a text of the language? In its canonical layout, with a comment where
-//! one is due.
+//! Prints a draft as text of the language, in canonical layout, with a comment where one is due.
 //!
 //! Imports are not written: no front end but the language's own makes any.
 

@@ -1,5 +1,4 @@
-//! What does ralph-tui's configuration ask for? `.ralph-tui/config.toml`, its `[verification]`
-//! table.
+//! Converts ralph-tui's configuration, `.ralph-tui/config.toml`: its `[verification]` table.
 //!
 //! | key | here |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! What does runr's configuration ask for? `runr.config.json`, `.runr/runr.config.json`,
+//! Converts runr's configuration: `runr.config.json`, `.runr/runr.config.json`,
 //! `agent.config.json`.
 //!
 //! | key | here |

@@ -1,5 +1,4 @@
-//! What does a configuration file say, whatever it is written in? JSON, TOML and YAML become one
-//! tree with places.
+//! Reads configuration files: JSON, TOML and YAML become one tree with places.
 //!
 //! Nothing recursive is built before its depth is known, no file grows by being read (aliases of
 //! YAML count as what they stand for), and a key stands once.

@@ -1,4 +1,4 @@
-//! What does a contract in JSON say? `verify.contract.json` to draft (engine.md section 13).
+//! Reads contracts in JSON: `verify.contract.json` to draft (engine.md section 13).
 //!
 //! Strict JSON (RFC 8259): no comments, no trailing commas, no bare names, no key twice. Its checks
 //! are anonymous; they come in the order `commands`, `byRole`, `rules`, each in the order of the

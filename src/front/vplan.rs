@@ -1,4 +1,4 @@
-//! How does the language's tree become a draft? Values are read here; what names mean is not asked.
+//! Lowers the language's tree to a draft. Reads values, and resolves no names.
 
 use super::vplan_test::expect;
 use super::vplan_value::Values;

@@ -1,4 +1,4 @@
-//! How does a file of tests become drafts, and how an `expect` in a contract?
+//! Lowers test files, and the `expect` blocks of a contract, to drafts.
 
 use super::vplan_value::Values;
 use crate::base::diagnostic::{Diagnostic, Diagnostics};

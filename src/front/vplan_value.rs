@@ -1,5 +1,4 @@
-//! What do the arguments of the language's statements mean as values: numbers, durations, sizes,
-//! settings?
+//! Reads the arguments of the language's statements as values: numbers, durations, sizes, settings.
 
 use crate::base::command::is_env_name;
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};

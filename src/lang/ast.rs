@@ -1,5 +1,4 @@
-//! What does a contract look like as a tree? Statements with their arguments, and all that stands
-//! between them.
+//! The syntax tree of a contract: statements with their arguments, and the trivia between them.
 //!
 //! The tree is uniform: a statement is a keyword, arguments and perhaps a block. What arguments a
 //! keyword takes is told by the table in `statement`; what they mean, by the front end.

@@ -1,4 +1,4 @@
-//! What does a command's text mean? The one grammar of command text (language.md section 3).
+//! Parses command text, by its one grammar (language.md section 3).
 
 use super::conjunction;
 use super::state::{Changes, changes};

@@ -1,4 +1,4 @@
-//! Which parts does a shell's `a && b && c` have, when it is nothing else?
+//! Splits a shell's `a && b && c` into its parts, when the text is nothing else.
 
 /// The parts between the `&&` of a text, at least two. `None` when the text is no conjunction a
 /// split would keep: a `||`, `;`, `&`, newline, parenthesis or lone brace at top level binds

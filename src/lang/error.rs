@@ -1,5 +1,4 @@
-//! Which messages can a text get? The stable codes of this room; the sentences stand where the
-//! fault is found.
+//! The stable codes of messages about a text; each message is written where the fault is found.
 
 use crate::base::diagnostic::Code;
 use crate::base::word::visible;

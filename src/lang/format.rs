@@ -1,4 +1,4 @@
-//! What is the one canonical layout of a contract?
+//! Writes a contract in its one canonical layout.
 //!
 //! Two blanks of indentation, no comments, no blank lines, strings in the shorter quoting, commands
 //! in normal quoting, and the settings of a block in the order of language.md section 6: all that

@@ -1,4 +1,4 @@
-//! How is a contract laid out for people? The layout of `vplan fmt`, with comments and blank lines
+//! Lays out a contract for people: the layout of `vplan fmt`, with comments and blank lines
 //! (language.md section 10).
 //!
 //! What is canonical is decided here: indentation, blanks between arguments, blank lines, the

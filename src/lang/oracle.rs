@@ -1,5 +1,4 @@
-//! What must hold for every input whatsoever? The oracles that property tests and fuzz targets
-//! share.
+//! Invariants for every input: the oracles that property tests and fuzz targets share.
 
 use super::ast::{Ast, Node, Trivia, same};
 use super::command::parse_command;

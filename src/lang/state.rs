@@ -1,5 +1,5 @@
-//! Does a text change the shell that reads it, so that what comes after it would run in another
-//! way?
+//! Decides whether a text changes the shell that reads it, so that what follows it would run
+//! differently.
 //!
 //! Read for texts that the grammar refuses, to know what must not be dropped. In doubt the answer
 //! is yes.

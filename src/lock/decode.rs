@@ -1,4 +1,4 @@
-//! What does a lock say, and what is wrong with it?
+//! Reads a lock, and reports what is wrong with it.
 
 use super::error::{
     ANEW, BAD_VALUE, COMMENTED, CONFLICT, DUPLICATE, MISSING_VALUE, NEWER, SEAL, SYNTAX, TOO_MANY,

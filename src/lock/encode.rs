@@ -1,4 +1,4 @@
-//! How is a lock written? The same lock gives the same bytes.
+//! Writes a lock. The same lock gives the same bytes.
 
 use super::{Entry, Lock, entries};
 use crate::base::word::is_unsafe_to_show;

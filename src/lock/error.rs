@@ -1,4 +1,4 @@
-//! Which messages about a lock are there?
+//! The codes of messages about a lock.
 
 use crate::base::diagnostic::Code;
 

@@ -1,5 +1,5 @@
-//! What was pinned: the bytes behind each git import, the answer to each question that a proposer
-//! was asked?
+//! Locks: the bytes pinned for each git import, and the recorded answer to each question that a
+//! proposer was asked.
 //!
 //! A lock is KDL 2, written by `vplan lock` and read by people in reviews:
 //!

@@ -1,4 +1,4 @@
-//! How does a lock change without touching what does not change?
+//! Updates a lock's text without touching what does not change.
 //!
 //! The text is cut at the places of the nodes that differ and left alone everywhere else, byte for
 //! byte: comments, blank lines and the order that people gave it stay.

@@ -1,5 +1,5 @@
-//! Which sets of paths do globs tell apart? Exact: all globs run as automata side by side, as far
-//! as paths lead.
+//! Divides paths into the sets that globs tell apart. Exact: all globs run as automata in parallel,
+//! as far as paths lead.
 //!
 //! The automata read characters, not bytes. That loses nothing: a path is one sequence of
 //! characters and stray bytes, no glob tells one stray byte from another, and 0xff, which is always

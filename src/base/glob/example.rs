@@ -1,4 +1,4 @@
-//! Which paths would a glob select, for instance?
+//! Makes example paths that a glob selects.
 
 use super::Glob;
 use super::automaton::machine::{Letters, Piece, pieces};

@@ -1,4 +1,4 @@
-//! Which paths does a glob select? The only room of `globset`.
+//! Globs that select paths; the only room of `globset`.
 
 pub mod automaton;
 mod example;

@@ -1,5 +1,5 @@
-//! May two globs select the same path? Exact but for names such as `.` that no path has, and there
-//! it errs towards yes.
+//! Decides whether two globs can select the same path. Exact except for names such as `.` that no
+//! path has, where it errs towards yes.
 
 use super::Glob;
 use super::automaton::machine::{Machine, Node, Token};

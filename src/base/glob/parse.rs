@@ -1,4 +1,4 @@
-//! How is the text of a glob read? The dialect of language.md sections 2, 5 and 11.
+//! Parses the text of a glob, in the dialect of language.md sections 2, 5 and 11.
 
 use super::GlobError;
 use super::pattern::{Class, Part, Pattern, Segment};

@@ -1,5 +1,5 @@
-//! Does a path match one alternative of a glob, in time that grows with the product of their
-//! lengths at most?
+//! Matches a path against one alternative of a glob, in time at most proportional to the product of
+//! their lengths.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Which of some patterns match a path, when nothing tells them apart in advance? Asks `globset`,
-//! the only place that does.
+//! Matches a path against several patterns at once, where no index separates them. The only file
+//! that calls `globset`.
 //!
 //! Its regular sets answer for a hundred patterns in the time that [`Pattern::matches`] takes for
 //! ten. They mean by literals, `*` and `**` exactly what we do (but for `x/**`, which is given as

@@ -1,5 +1,5 @@
-//! Which of many globs match a path? Few are tried: each lies under a key that every path it
-//! matches must have.
+//! An index of many globs by a key that every matching path must have, so that few globs are tried
+//! for each path.
 
 use super::table::{Table, hash};
 use crate::base::glob::{Glob, Part, Pattern, PatternSet, Segment};

@@ -1,4 +1,4 @@
-//! Which different globs and lists do many selections consist of?
+//! Removes duplicates among the globs and lists of many selections.
 
 use super::table::{SEED, Table, hash, step};
 use crate::base::glob::{Glob, Selection, What};

@@ -1,5 +1,5 @@
-//! Which of many selections select which of many files? One pass over the files, an index in front
-//! of the globs.
+//! Matches many selections against many files in one pass over the files, with an index of the
+//! globs.
 
 mod index;
 mod list;

@@ -1,5 +1,4 @@
-//! Which of many keys is this one? A hash table for lookups only: nothing ever depends on its
-//! order.
+//! A hash table for lookups only: no result depends on its order.
 
 /// Begins a hash.
 pub(super) const SEED: u64 = 0xcbf2_9ce4_8422_2325;

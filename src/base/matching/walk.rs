@@ -1,4 +1,4 @@
-//! Which globs of an index match one path after another?
+//! Matches one path after another against the globs of an index.
 
 use super::index::{END, GRAM, Index, Test};
 use super::table::{SEED, hash, step};

@@ -1,4 +1,4 @@
-//! What does cargo-nextest say? Its summary, and the list of tests below it.
+//! Reads the output of cargo-nextest: its summary, and the list of tests below it.
 //!
 //! Written from the output of nextest 0.9. Its words stand in a column of 12 characters in front of
 //! a time in brackets; what tests print is indented, or (`--no-capture`) not: a summary counts when

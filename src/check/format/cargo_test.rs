@@ -1,4 +1,4 @@
-//! What does `cargo test` say? The summaries of libtest, one a binary, and its list of failures.
+//! Reads the output of `cargo test`: libtest's summaries, one per binary, and its list of failures.
 //!
 //! Written from the output of Rust 1.56 to 1.95. A test may print anything, also what libtest
 //! prints: a summary counts where the number of its tests is that of the run which is open, the

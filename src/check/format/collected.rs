@@ -1,4 +1,4 @@
-//! How is a document (XML, JSON) collected that comes line by line, without holding what is none?
+//! Collects a document (XML, JSON) that arrives line by line, without holding what is none.
 
 use super::Stream;
 use serde::Deserialize;

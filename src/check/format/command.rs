@@ -1,4 +1,4 @@
-//! Which program does a command start? The word by which formats tell their own tool.
+//! Returns the program that a command starts, by which formats recognise their own tool.
 
 /// The name of the program: without directory and `.exe`.
 #[must_use]

@@ -1,4 +1,4 @@
-//! How many? Decimal numbers of any length, as summaries write them.
+//! Reads decimal numbers of any length, as summaries write them.
 
 /// A decimal number at the beginning of a text, saturating, and what follows; `None` without a
 /// digit.

@@ -1,4 +1,4 @@
-//! Has this been met before? A tool prints one thing several times; memory stays bounded.
+//! Counts each distinct thing once when a tool prints it several times, in bounded memory.
 
 use super::super::reading::Finding;
 use std::collections::{BTreeMap, VecDeque};

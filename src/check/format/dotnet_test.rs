@@ -1,4 +1,4 @@
-//! What does `dotnet test` print? A line or a block of counts for each project, or one for all,
+//! Reads the output of `dotnet test`: a line or a block of counts for each project, or one for all,
 //! after the failed tests.
 //!
 //! What tests print is indented under `Standard Output Messages:`; the summaries are not.

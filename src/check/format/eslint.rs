@@ -1,4 +1,4 @@
-//! How is the text of ESLint read: stylish, unix and compact?
+//! Reads ESLint's text formats: stylish, unix and compact.
 
 use super::place::{number, place};
 use super::{Format, Reader, Stream, npm};

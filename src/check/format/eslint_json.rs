@@ -1,4 +1,4 @@
-//! How is the JSON of ESLint (`-f json`) read?
+//! Reads ESLint's JSON (`-f json`).
 
 use super::collected::{self, Content, Document, Signs};
 use super::{Format, Reader, Stream, eslint, npm};

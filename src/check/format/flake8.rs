@@ -1,4 +1,4 @@
-//! What does flake8 say? `FILE:LINE:COLUMN: CODE MESSAGE`, and nothing when it finds nothing.
+//! Reads the output of flake8: `FILE:LINE:COLUMN: CODE MESSAGE`, and nothing when it finds nothing.
 //!
 //! Written from the output of flake8 5 to 7. Ruff's concise form is the same line; what only ruff
 //! writes makes it ruff's. Codes that begin with W are warnings.

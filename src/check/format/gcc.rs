@@ -1,4 +1,4 @@
-//! What do gcc, clang and the linkers behind them print, alone or under make? `FILE:LINE:COLUMN:
+//! Reads the output of gcc, clang and the linkers they run, alone or under make: `FILE:LINE:COLUMN:
 //! error: MESSAGE [-Wcode]`.
 //!
 //! Words like these are many tools' own, so this format stands behind those whose files have a

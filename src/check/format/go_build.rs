@@ -1,5 +1,5 @@
-//! What do `go build`, `go vet` and the linters that write like them print? `FILE.go:LINE:COLUMN:
-//! MESSAGE`, each an error: Go has no warnings.
+//! Reads the output of `go build`, `go vet` and the linters that write like them:
+//! `FILE.go:LINE:COLUMN: MESSAGE`, each an error: Go has no warnings.
 
 use super::command::{program, starts};
 use super::distinct::Distinct;

@@ -1,4 +1,4 @@
-//! What does `go test` print as text?
+//! Reads the text that `go test` prints.
 //!
 //! With `-v` every test and subtest has a line and counts one by one. Without it, Go prints only
 //! the tests that failed and one line a package, so how many passed is not known: the line `ok` of

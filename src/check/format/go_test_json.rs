@@ -1,4 +1,4 @@
-//! What does `go test -json` print? One event a line, of `test2json`.
+//! Reads the output of `go test -json`: one event of `test2json` per line.
 //!
 //! Only a test that has begun (`run`) can end: older Go makes results of what tests print.
 

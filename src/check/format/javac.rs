@@ -1,4 +1,4 @@
-//! What does `javac` print, alone or under Maven and Gradle?
+//! Reads the output of `javac`, alone or under Maven and Gradle.
 
 use super::command::program;
 use super::distinct::Distinct;

@@ -1,4 +1,4 @@
-//! How is jest's report for people read?
+//! Reads jest's report for people.
 //!
 //! jest writes it to standard error; the summary is the block `Test Suites: …`, `Tests: …`. What a
 //! test itself prints is on standard output or indented.

@@ -1,4 +1,4 @@
-//! How is the JSON of jest (`--json`) and vitest (`--reporter=json`) read?
+//! Reads the JSON of jest (`--json`) and vitest (`--reporter=json`).
 
 use super::collected::{self, Content, Document, Signs};
 use super::{Format, Reader, Stream, npm, tally, xml};

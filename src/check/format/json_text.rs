@@ -1,4 +1,4 @@
-//! Is the output one document? Collects JSON that stands on several lines, or on one.
+//! Collects a JSON document that spans several lines, or is on one.
 
 /// A JSON document that is the whole of standard output, but for lines before it that do not look
 /// like one.

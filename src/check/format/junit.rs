@@ -1,5 +1,4 @@
-//! How is a JUnit report read, in the dialects of surefire, gradle, pytest, jest, nextest and
-//! others?
+//! Reads JUnit reports in the dialects of surefire, gradle, pytest, jest, nextest and others.
 //!
 //! The cases are counted: counters may be missing or wrong. A counter of failures where no case
 //! shows one speaks against a pass.

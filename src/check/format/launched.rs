@@ -1,4 +1,4 @@
-//! Which tool does a command run, behind the launchers that only find it?
+//! Returns the tool that a command runs, after the launchers that only find it.
 
 /// The name of the tool (without directory and `.exe`), and its arguments.
 #[must_use]

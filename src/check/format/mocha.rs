@@ -1,4 +1,4 @@
-//! How is mocha's report for people read?
+//! Reads mocha's report for people.
 //!
 //! All of its reporters for people end with `  N passing (T)`, `  N pending`, `  N failing` on
 //! lines that follow each other, and numbered failures below.

@@ -1,6 +1,6 @@
-//! What does MSBuild print, under `dotnet build`, `dotnet format` or alone? `ORIGIN(LINE,COLUMN):
-//! error CODE: MESSAGE [PROJECT]`, again in its summary, and again for each target framework: the
-//! same at the same place counts once.
+//! Reads the output of MSBuild, under `dotnet build`, `dotnet format` or alone:
+//! `ORIGIN(LINE,COLUMN): error CODE: MESSAGE [PROJECT]`, again in its summary, and again for each
+//! target framework: the same at the same place counts once.
 
 use super::command::program;
 use super::distinct::Distinct;

@@ -1,4 +1,4 @@
-//! What does mypy say? A line for each finding, and how many there are.
+//! Reads the output of mypy: a line for each finding, and how many there are.
 //!
 //! Written from the output of mypy 1.8 to 1.18, also of `dmypy` and of `--output json`, whose
 //! columns count from 0.

@@ -1,5 +1,5 @@
-//! How is the report for people of `node --test` read? Its reporter `spec`; by the others it writes
-//! TAP and JUnit.
+//! Reads the report for people of `node --test`, its reporter `spec`; its other reporters write TAP
+//! and JUnit.
 
 use super::jest::add;
 use super::tally::{self, Message};

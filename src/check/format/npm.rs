@@ -1,4 +1,4 @@
-//! Which Node tool does a command start, and which form of output does it ask for?
+//! Returns the Node tool that a command starts, and the form of output that it requests.
 
 /// Words before a tool that start it: package managers, their verbs, `node` itself.
 const LAUNCHERS: [&str; 22] = [

@@ -1,4 +1,4 @@
-//! What must hold for every output whatsoever? The oracle that property tests and the fuzz target
+//! Invariants of every reader for any output: the oracle that property tests and the fuzz target
 //! share.
 
 use super::{ALL, Format, Scan, Stream, read};

@@ -1,4 +1,4 @@
-//! Where and why did a thread panic? Rust's own words, in three generations.
+//! Reads where and why a thread panicked, in the three generations of Rust's message.
 
 use super::place::place;
 use crate::check::reading::TEXT_KEPT;

@@ -1,5 +1,5 @@
-//! Where does a finding lie? `FILE:LINE:COLUMN:` at the beginning of a line, as most tools write
-//! it.
+//! Reads the place of a finding, `FILE:LINE:COLUMN:` at the beginning of a line, as most tools
+//! write it.
 
 /// A place at the beginning of a line, and what follows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,5 @@
-//! What does pylint say? `FILE:LINE:COLUMN: CODE: MESSAGE (symbol)`, or JSON in two generations.
+//! Reads the output of pylint: `FILE:LINE:COLUMN: CODE: MESSAGE (symbol)`, or JSON in two
+//! generations.
 //!
 //! Written from the output of pylint 2.17 to 4. Its columns count from 0. Fatal and error are
 //! errors; warning, convention and refactoring are warnings; information is nothing.

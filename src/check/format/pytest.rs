@@ -1,4 +1,4 @@
-//! What does pytest say? Its last line, and the sections and the short summary before it.
+//! Reads the output of pytest: its last line, and the sections and the short summary before it.
 //!
 //! Written from the output of pytest 7 to 9. Tests may print what pytest prints, also whole
 //! sessions (tests of plugins do): sessions nest like brackets, and the last summary counts.

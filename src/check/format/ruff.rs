@@ -1,4 +1,4 @@
-//! What does ruff say? Concise, in full, or as JSON; `ruff format --check` too.
+//! Reads the output of ruff: concise, in full, or as JSON; `ruff format --check` too.
 //!
 //! Written from the output of ruff 0.4 to 0.14. Everything it reports is an error, as its own
 //! summary says.

@@ -1,5 +1,5 @@
-//! What do rustc, cargo and clippy say in their text? Headers with a severity, a code and a
-//! message, and a place behind an arrow.
+//! Reads the text of rustc, cargo and clippy: headers with a severity, a code and a message, and a
+//! place after an arrow.
 //!
 //! Written from the output of Rust 1.56 to 1.95. Cargo says everything again for each target and
 //! when it replays a cached build, so each finding counts once.

@@ -1,5 +1,5 @@
-//! What do rustc and cargo say as JSON (`--message-format=json`, `--error-format=json`)? One
-//! message a line.
+//! Reads the JSON of rustc and cargo (`--message-format=json`, `--error-format=json`), one message
+//! per line.
 //!
 //! Cargo writes its own words as text to standard error all the same, and with
 //! `json-render-diagnostics` those of rustc too, so text is read beside it.

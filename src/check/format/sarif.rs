@@ -1,4 +1,4 @@
-//! How is SARIF 2.1.0 read, the log format of static analysers?
+//! Reads SARIF 2.1.0, the log format of static analysers.
 
 use super::collected::{self, Content, Document, Signs};
 use super::{Format, Reader, Stream, npm};

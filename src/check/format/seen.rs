@@ -1,5 +1,4 @@
-//! Was this finding printed before? Builds compile a file for several targets and say everything
-//! again.
+//! Removes repeated findings: builds compile a file for several targets and print everything again.
 
 use crate::check::reading::Finding;
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! What does ShellCheck print: for people, like gcc, or as JSON? `info` and `style` are no
+//! Reads the output of ShellCheck: for people, like gcc, or as JSON. `info` and `style` are no
 //! findings.
 
 use super::command::program;

@@ -1,4 +1,4 @@
-//! How is TAP (versions 12 to 14) read?
+//! Reads TAP, versions 12 to 14.
 //!
 //! Every point counts, those of subtests and those that stand for subtests alike. Subtests are
 //! indented by four blanks, before their point (TAP 14) or behind it in braces. What is indented

@@ -1,4 +1,4 @@
-//! What do several formats say that recognise one output?
+//! Combines the readings of several formats that recognise one output.
 //!
 //! A command that is not known (`make check`) may run several tools, and several formats may know
 //! the same lines: a failure is neither lost nor counted twice. Of formats that share a name, which

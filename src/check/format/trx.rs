@@ -1,4 +1,4 @@
-//! How is a TRX report of Visual Studio read?
+//! Reads TRX reports of Visual Studio.
 //!
 //! The results are counted, of those with inner results the inner ones; a report that has only
 //! counters is believed.

@@ -1,4 +1,4 @@
-//! How are the diagnostics of TypeScript's compiler read, plain and pretty?
+//! Reads the diagnostics of TypeScript's compiler, plain and pretty.
 
 use super::place::number;
 use super::{Format, Reader, Stream, npm};

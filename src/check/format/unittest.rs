@@ -1,4 +1,4 @@
-//! What does Python's unittest say? `Ran N tests in …`, and whether that went well.
+//! Reads the output of Python's unittest: `Ran N tests in …`, and whether that went well.
 //!
 //! Written from the output of Python 3.8 to 3.13. A test may print the same: the last summary
 //! counts, behind its line of dashes.

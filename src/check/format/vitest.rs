@@ -1,4 +1,4 @@
-//! How is vitest's report for people read?
+//! Reads vitest's report for people.
 //!
 //! The summary is the block ` Test Files  …`, `      Tests  …`, `     Errors  …`; failures stand
 //! under ` FAIL  file > suite > name`.

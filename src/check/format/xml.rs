@@ -1,5 +1,5 @@
-//! How is XML from somebody else walked? Iteratively, without expanding what it declares, keeping a
-//! bounded part of its text.
+//! Walks untrusted XML: iteratively, without expanding what it declares, keeping a bounded part of
+//! its text.
 
 use super::tally::Message;
 use crate::check::reading::TEXT_KEPT;

@@ -1,4 +1,4 @@
-//! How does the content of a file read below a directory and in a namespace?
+//! Rewrites the content of an imported file for its directory and namespace.
 
 use super::File;
 use crate::base::glob::{Glob, escape};

@@ -1,5 +1,5 @@
-//! What does the text behind `import` name? A file of this repository, one shipped with vplan, one
-//! of another repository.
+//! Parses the text after `import`: a file of this repository, one shipped with vplan, one of
+//! another repository.
 
 use super::IMPORT_SOURCE;
 use crate::base::diagnostic::{Code, Diagnostic};

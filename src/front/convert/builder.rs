@@ -1,4 +1,4 @@
-//! How do a draft and the account of what is not in it come together?
+//! Builds a draft together with the account of what is not in it.
 
 use super::{About, BAD_COMMAND, BAD_VALUE, EMPTY_COMMAND, Lost, SHELL_STATE, WRONG_TYPE, Weight};
 use crate::base::carried::Carried;

@@ -1,4 +1,4 @@
-//! What does a contract in JSON ask for that the language says in another way?
+//! Converts contracts in JSON, with an account of what the language expresses in another way.
 
 use super::builder::{Builder, Instead, cut, parts_of, shell, slug};
 use super::{About, BAD_VALUE, Weight};

@@ -1,5 +1,4 @@
-//! Which arguments does a statement have? Its slots in the table say what is expected; every fault
-//! is reported.
+//! Parses a statement's arguments by its slots in the table, and reports every fault.
 
 use super::Parser;
 use super::token::{self, Kind, Token};

@@ -1,5 +1,5 @@
-//! Which blocks are open? They are found again behind any fault: of a block that nothing opened, or
-//! of which nothing is known, too.
+//! Keeps the stack of open blocks. They are found again after any fault: after a block that nothing
+//! opened, or of which nothing is known, too.
 
 use super::line::{self, Line};
 use super::{Parser, token};

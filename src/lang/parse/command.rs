@@ -1,5 +1,5 @@
-//! What is wrong with a command in a contract file, and how would its author write it instead?
-//! (language.md section 3)
+//! Reports faults of a command in a contract file, and how to write it instead (language.md section
+//! 3).
 
 use crate::base::command::{Command, Unsupported, UnsupportedReason};
 use crate::base::diagnostic::{Code, Diagnostic};

@@ -1,5 +1,5 @@
-//! Where does a statement's line begin and end? Continuations, quotes and comments are all that is
-//! looked at here, so that an error inside a line never costs more than that line.
+//! Splits the text into the lines of statements. Looks at continuations, quotes and comments only,
+//! so that an error inside a line never costs more than that line.
 
 use crate::base::span::Span;
 

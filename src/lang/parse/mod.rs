@@ -1,4 +1,4 @@
-//! Which tree does a text describe?
+//! Parses a contract file to a syntax tree.
 //!
 //! Line by line, with an explicit stack of open blocks: no input can overflow the stack, and an
 //! error costs its line. The statement table says what may stand where; behind an error reading

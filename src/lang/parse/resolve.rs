@@ -1,4 +1,5 @@
-//! Which statement does a word begin here, and what does that say about the file as a whole?
+//! Resolves the first word of a line to a statement of its context, and checks what that requires
+//! of the whole file.
 
 use super::line::Line;
 use super::{Parser, VERSIONS};

@@ -1,5 +1,4 @@
-//! What stands behind a verb, a `:` or `env`? The rest of a line that is read by the rules of
-//! commands.
+//! Parses what follows a verb, a `:` or `env`: the rest of a line, by the rules of commands.
 
 use super::argument::Parts;
 use super::token::{self, Kind, Token};

@@ -1,4 +1,4 @@
-//! Which characters and lines may not be in a file at all? Looked for before anything is built.
+//! Rejects characters and lines that may not be in a file at all, before anything is built.
 
 use super::Parser;
 use crate::base::diagnostic::Diagnostic;

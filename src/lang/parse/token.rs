@@ -1,5 +1,4 @@
-//! Which words, strings and marks does a statement consist of? The productions of language.md
-//! section 2.
+//! Splits a statement into words, strings and marks: the productions of language.md section 2.
 
 use crate::base::span::Span;
 use nom::branch::alt;

@@ -1,4 +1,4 @@
-//! Which characters do some globs tell apart?
+//! Divides characters into classes that no glob tells apart.
 
 use super::machine::{Machine, Token};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! How does a glob read a path, character by character?
+//! Compiles a glob to an automaton that reads a path character by character.
 
 use crate::base::glob::Glob;
 use crate::base::glob::pattern::{Class, Part, Pattern, Segment, first_char};

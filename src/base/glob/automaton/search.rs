@@ -1,4 +1,4 @@
-//! Which states do paths reach, and by which path that is good to read?
+//! Searches the reachable states of the product, each with its most readable path.
 
 use super::alphabet::{Family, Letter};
 use super::machine::{Machine, Token};
