@@ -1,5 +1,5 @@
-//! What do the tracked `.gitattributes` say of how a file is kept? As git's documentation of
-//! `gitattributes` says.
+//! Evaluates the tracked `.gitattributes` for a file, as git's documentation of `gitattributes`
+//! says.
 
 use super::pattern::Pattern;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What do two commits differ in? One question to git, without a look at any content.
+//! Lists what differs between two commits, with one call of git and without reading any content.
 
 use super::Git;
 use super::error::GitError;

@@ -1,5 +1,4 @@
-//! How is a child's output read with a limit on time and on size? For git only; steps have their
-//! own runner.
+//! Reads a child's output with limits on time and size. For git only; steps have their own runner.
 
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd};

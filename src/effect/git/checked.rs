@@ -1,6 +1,5 @@
-//! Is an object what its id says? Git looks at the commit that it is asked for, and at that
-//! commit's tree; what else lies in its folder of objects, anybody may have written there under any
-//! id.
+//! Checks that an object has the content its id names. Git itself checks the requested commit and
+//! its tree; any other object in its folder may be forged.
 
 use super::Git;
 use super::error::GitError;

@@ -1,5 +1,5 @@
-//! Is a file, as it would be committed, the one that was committed? After git's built-in
-//! conversions, as the tracked attributes say; no filter program runs.
+//! Compares a file, as it would be committed, with what was committed: after git's built-in
+//! conversions, as the tracked attributes say. No filter program runs.
 //!
 //! A setting of the machine never makes two contents equal: neither `core.autocrlf` nor
 //! `.git/info/attributes` is looked at, and of `.gitattributes` only those that are as they were at

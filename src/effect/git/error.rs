@@ -1,4 +1,4 @@
-//! Why could git not answer?
+//! The errors of git queries.
 
 use crate::base::word::visible;
 use std::os::unix::ffi::OsStrExt as _;

@@ -1,5 +1,4 @@
-//! How does a file of another repository get here? Fetched by git into a repository of its own that
-//! is gone afterwards.
+//! Fetches a file of another repository, by git, into a temporary repository of its own.
 //!
 //! The remote and its URL come from a contract, so neither is trusted: one protocol, no prompt, no
 //! hook, no submodule, an environment made of nothing, a limit on time. Git starts helpers

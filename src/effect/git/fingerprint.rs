@@ -1,4 +1,4 @@
-//! Are these files the same as before?
+//! Fingerprints sets of files, to tell whether they have changed.
 
 use crate::base::canon::{Digest, Hasher};
 use crate::base::glob::Selection;

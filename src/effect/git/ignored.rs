@@ -1,4 +1,4 @@
-//! Which files does a `.gitignore` hide now that it did not hide at the base?
+//! Finds the files that a `.gitignore` hides now and did not hide at the base.
 //!
 //! Both sets of rules are followed side by side, and only below the files that have changed.
 

@@ -1,5 +1,4 @@
-//! What does git's index hold? Documented in git's `Documentation/gitformat-index.txt`; versions 2,
-//! 3 and 4.
+//! Parses git's index, versions 2, 3 and 4 (git's `Documentation/gitformat-index.txt`).
 //!
 //! vplan reads it itself because every git command that compares the work tree with it may run the
 //! clean filter that the repository's configuration names (for entries whose time stamp is not

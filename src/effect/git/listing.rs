@@ -1,4 +1,4 @@
-//! Which files does a commit have? All of them, with mode and id, in byte order of their paths.
+//! Lists all files of a commit, with mode and id, in byte order of their paths.
 //!
 //! `diff-index --cached` would be asked for less, but believes what the index says of whole folders
 //! (its cache of trees).

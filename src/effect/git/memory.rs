@@ -1,5 +1,5 @@
-//! What does vplan know of a repository without looking again? Its own table of contents, and the
-//! listings of commits.
+//! Caches what vplan knows of a repository: its own stat table of the work tree, and the listings
+//! of commits.
 //!
 //! Both are in the state directory, outside the work tree; without one, everything is read again.
 //! The table is vplan's alone: what git's index says of times and sizes is what anybody wrote

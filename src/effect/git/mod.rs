@@ -1,4 +1,4 @@
-//! What does git know, asked so that the repository's own configuration cannot run anything?
+//! Queries git in such a way that the repository's own configuration cannot run anything.
 //!
 //! The hardened call: plumbing only, and of it only what never compares contents (`ls-files`,
 //! `ls-tree`, `cat-file`, `merge-base`, `rev-parse`). Everything that looks into the work tree

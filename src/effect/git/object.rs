@@ -1,4 +1,4 @@
-//! What is a git object called? Object ids, and the id that a file's content would have.
+//! Git object ids, and the id that a file's content would have.
 //!
 //! vplan computes ids itself, of the bytes as they are: `git hash-object` and everything that
 //! refreshes the index would run the clean filter that the repository's own configuration names.

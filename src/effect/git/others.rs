@@ -1,5 +1,4 @@
-//! Which files of the work tree are neither tracked nor ignored, when only tracked `.gitignore`
-//! files count?
+//! Lists the files of the work tree that are neither tracked nor ignored by a tracked `.gitignore`.
 //!
 //! Git itself also believes `.git/info/exclude`, the user's `core.excludesFile`, and any
 //! `.gitignore` that lies in the tree, one that ignores itself among them: what only these hide,

@@ -1,5 +1,5 @@
-//! Which paths does a line of `.gitignore` or `.gitattributes` mean? As git's documentation of
-//! `gitignore` says.
+//! Matches the patterns of `.gitignore` and `.gitattributes`, as git's documentation of `gitignore`
+//! says.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Who gives the bytes of an import that is pinned by the lock?
+//! The source of the bytes of git imports, which the lock pins.
 
 use crate::base::diagnostic::Code;
 use crate::base::origin::GitOrigin;

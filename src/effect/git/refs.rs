@@ -1,6 +1,5 @@
-//! Which commits do the branches name, and which remotes are there? Read from the repository's
-//! files, because each question to git costs a process; where the files are of another form, git is
-//! asked once for all of it.
+//! Reads branches and remotes from the repository's files, because each call of git costs a
+//! process; where the files have another form, git is called once for all of it.
 
 use super::error::GitError;
 use super::object::Oid;

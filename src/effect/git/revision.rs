@@ -1,4 +1,4 @@
-//! Which commit does a revision name? A name that could mean two things is refused, not guessed.
+//! Resolves a revision to a commit. An ambiguous name is refused, not guessed.
 
 use super::error::{self, GitError};
 use super::object::Oid;

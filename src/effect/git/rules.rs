@@ -1,4 +1,4 @@
-//! What do the `.gitignore` files on the way to a path say of it?
+//! Evaluates the `.gitignore` files between the root and a path.
 
 use super::pattern::{Pattern, ignore_lines};
 use std::rc::Rc;

@@ -1,5 +1,5 @@
-//! Where is something fetched into? A folder of its own, which is gone afterwards; whoever is
-//! killed leaves one, which the next one removes.
+//! Temporary folders for fetches. A killed process leaves its folder behind; the next one removes
+//! it.
 
 use crate::effect::os::retry_eintr::{openat, read_dir};
 use crate::effect::os::stale_temp;

@@ -1,5 +1,5 @@
-//! Which content does the work tree have? Every file that is tracked, or untracked and not ignored
-//! by a tracked `.gitignore`, with the id of its content.
+//! Snapshots the work tree: the content id of every file that is tracked, or untracked and not
+//! ignored by a tracked `.gitignore`.
 //!
 //! Content alone: committing, staging or checking out the same files elsewhere gives the same
 //! snapshot. A file counts with the id of its bytes as they are in the work tree, from vplan's own

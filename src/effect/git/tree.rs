@@ -1,4 +1,5 @@
-//! Which file is at a path of a commit? The one that would be there if the commit were checked out.
+//! Finds the file at a path of a commit: the one that would be there if the commit were checked
+//! out.
 //!
 //! So a symlink is followed as the work tree's is, as long as it stays inside: a contract behind
 //! one would otherwise be there in the work tree and not in the revision that it is compared with,

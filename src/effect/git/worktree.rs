@@ -1,4 +1,4 @@
-//! Which files of the work tree differ from a commit? Compared by vplan itself, by content.
+//! Compares the work tree with a commit, by content, without git's own comparison.
 //!
 //! Of the index only names and ids count. What a file contains is known from vplan's own table, or
 //! by reading it: what else the index says (times, sizes, "assume unchanged", "skip the work

@@ -1,5 +1,4 @@
-//! How long has a run been going on? A monotonic clock that stands still while the run is
-//! suspended.
+//! Measures the time of a run: a monotonic clock that is paused while the run is suspended.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Which environment does a step see? An allow-list, the contract, and the operator's grants.
+//! Builds the environment of a step from an allow-list, the contract, and the operator's grants.
 
 use crate::base::path::RepoPath;
 use crate::base::word::{Word, visible};

@@ -1,4 +1,4 @@
-//! What does the caller write to standard input?
+//! Reads standard input.
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;

@@ -1,4 +1,4 @@
-//! What the operating system gives: processes, files, time, signals, the environment.
+//! Wraps the operating system: processes, files, time, signals, the environment.
 
 pub mod clock;
 pub mod environment;

@@ -1,4 +1,4 @@
-//! How is this very program run once more, with a limit on its time? For `vplan hook`.
+//! Runs vplan's own program again, with a time limit. For `vplan hook`.
 
 use crate::effect::os::files::open_plain;
 use rustix::process::{Pid, Signal, getppid, kill_process, set_parent_process_death_signal};

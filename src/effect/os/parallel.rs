@@ -1,5 +1,5 @@
-//! How is work done side by side, where there may be no thread for it? (a limit on processes) By
-//! whoever asks for it, then.
+//! Runs work in parallel; on the calling thread where no thread can be started (a limit on
+//! processes).
 
 use std::sync::{Mutex, PoisonError};
 use std::thread::{Builder, available_parallelism, scope};

@@ -1,6 +1,6 @@
-//! Which calls ask again when a signal has come in between? All of the standard library's do; of
-//! rustix's, these: on a network or a user-space file system, opening, locking and syncing may take
-//! long enough for one.
+//! Retries system calls that a signal interrupted. The standard library does so itself; these are
+//! rustix's: on a network or user-space file system, opening, locking and syncing may take long
+//! enough.
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Dir, FallocateFlags, FlockOperation, Mode, OFlags, ResolveFlags};

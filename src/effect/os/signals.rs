@@ -1,4 +1,4 @@
-//! Which signals does vplan listen to?
+//! Receives the signals that vplan handles.
 
 use crate::effect::os::process::{give_back, take_again};
 use rustix::process::Signal;

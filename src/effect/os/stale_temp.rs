@@ -1,5 +1,5 @@
-//! Is what lies there under a temporary name still somebody's? Whoever makes a file or a folder
-//! under one holds a lock on it, so that without a lock it was left by somebody who was killed.
+//! Decides whether a temporary file or folder is still in use. Its writer holds a lock on it; one
+//! without a lock was left by a process that was killed.
 //!
 //! Where there are no such locks, nothing is removed.
 

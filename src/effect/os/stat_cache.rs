@@ -1,5 +1,4 @@
-//! Which contents are known without reading them? Digests by file, as long as its status shows that
-//! nobody wrote to it.
+//! Caches the digests of files, valid as long as a file's status shows that it was not written.
 //!
 //! A file that is written twice within one tick of the clock may look the same both times. So a
 //! digest is only remembered when the file's times lay back for a while before it was read: whoever

@@ -1,5 +1,5 @@
-//! Where is kept what decides things, the ledger and the results that may be reused? Outside the
-//! work tree, per repository.
+//! Finds the state directory: outside the work tree, per repository. It holds what decides things,
+//! the ledger and the results that may be reused.
 //!
 //! A step of the same user can still reach it, which only a sandbox prevents.
 

@@ -1,4 +1,4 @@
-//! What are the standard streams, and what does the environment say about them?
+//! Describes the standard streams: terminals or not, and what the environment says about them.
 
 use std::io::IsTerminal;
 

@@ -1,4 +1,4 @@
-//! Which files hold tests of a contract, and what do they say?
+//! Finds and reads the files that hold tests of a contract.
 
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::base::path::RepoPath;

@@ -1,5 +1,4 @@
-//! What are the files of a work tree now, in one digest? For `--changed auto` and for a fixer that
-//! changes nothing.
+//! Digests all files of a work tree. For `--changed auto`, and for a fixer that changes nothing.
 
 use crate::base::canon::Hasher;
 use crate::base::glob::{Glob, Item, Selection, What, escape};

@@ -1,4 +1,4 @@
-//! Does vplan run in a job of GitHub Actions, and where does the job take its summary?
+//! Detects a job of GitHub Actions, and the file for its summary.
 
 use std::fs::File;
 use std::io::{self, Write as _};

@@ -1,4 +1,4 @@
-//! Which files does a contract import, and what do they say?
+//! Finds and reads the files that a contract imports.
 //!
 //! Files are read in the order in which a reader meets them: a file, then what it imports, before
 //! its next import. Each is read once, however often it is imported; where and how often its

@@ -1,4 +1,4 @@
-//! Which checks does a repository declare without a contract?
+//! Infers checks from what a repository without a contract declares.
 //!
 //! For mode `fallback`, and for `vplan init`. Only what stands at the root, only what the
 //! repository itself declares, in a fixed order; a file that cannot be read declares nothing.

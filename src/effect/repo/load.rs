@@ -1,4 +1,4 @@
-//! Where is the contract, and what does it say?
+//! Finds and loads the contract.
 
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 use crate::base::origin::GitOrigin;

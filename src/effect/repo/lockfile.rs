@@ -1,4 +1,4 @@
-//! Where is a contract's lock, and how is it read and replaced?
+//! Finds, reads and replaces a contract's lock.
 
 use crate::base::diagnostic::{Diagnostic, Severity};
 use crate::base::path::RepoPath;

@@ -1,4 +1,4 @@
-//! Reading a repository: its contract with all it imports, what changed, what it declares.
+//! Reads a repository: its contract with all imports, what changed, what it declares.
 
 pub mod cases;
 pub mod changes;

@@ -1,5 +1,4 @@
-//! Which bytes does a git import have: those that the lock pins, or those that are there to be
-//! pinned?
+//! Resolves a git import to bytes: those that the lock pins, or those that are to be pinned.
 
 use crate::base::canon::Digest;
 use crate::base::diagnostic::Code;

@@ -1,5 +1,5 @@
-//! Are the files of a contract what they were at a commit? Answered without a process of git where
-//! that can be.
+//! Checks whether the files of a contract are what they were at a commit, without a process of git
+//! where possible.
 
 use crate::base::change::ChangeSet;
 use crate::base::path::RepoPath;

@@ -1,5 +1,5 @@
-//! What in a valid contract does not fit the repository, or itself? For `vplan check` only: a plan
-//! depends on none of it.
+//! Surveys a valid contract for what does not fit the repository, or itself. For `vplan check`
+//! only: a plan depends on none of it.
 
 mod selected;
 pub mod uncovered;

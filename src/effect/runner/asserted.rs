@@ -1,4 +1,4 @@
-//! What does a `file` check find under its path?
+//! Gathers what a `file` check asserts about: the facts of its path.
 
 use crate::base::path::RepoPath;
 use crate::check::file::{CONTENT_CAP, FileFacts, Target};

@@ -1,6 +1,5 @@
-//! What can wait, and takes so long that the thread that drives must not wait for it? To make sure
-//! that the record survives a loss of power, and to read the programs that were started. A disk
-//! that is slow to sync would otherwise make steps late.
+//! Runs slow I/O off the driving thread: syncs the record and digests the programs that were
+//! started. A disk that is slow to sync would otherwise make steps late.
 
 use crate::base::canon::Digest;
 use crate::effect::os::process::program::Program;

@@ -1,4 +1,4 @@
-//! How do actions become effects and effects events? The loop around the state machine.
+//! Executes a plan: performs the state machine's actions and returns their results to it as events.
 //!
 //! One thread does everything: it decides, reads the output of all steps, hears signals and keeps
 //! the record, so events have one order and a step costs two wake-ups more than a bare spawn. It

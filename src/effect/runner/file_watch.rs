@@ -1,4 +1,4 @@
-//! What did a step change, and what did it write? Files looked at before a try and after it.
+//! Compares the files that `unchanged` and `report` select before and after a try of a step.
 
 use crate::base::path::RepoPath;
 use crate::check::evidence::Evidence;

@@ -1,5 +1,5 @@
-//! How is a fixer run, and what came of it? As a step is: supervised, with a time limit, and
-//! nothing of it is left behind.
+//! Runs a fixer as a step is run (supervised, with a time limit, leaving no process behind) and
+//! reports how it ended.
 
 use crate::base::change::ChangeSet;
 use crate::base::command::Env;

@@ -1,5 +1,5 @@
-//! What is written down of a run, when is it safe, and who is told? The record first, then whoever
-//! reads along.
+//! Writes the record of a run and syncs it; a second reader of the events gets them after the
+//! record has them.
 
 use crate::base::canon::{Digest, to_canonical};
 use crate::effect::os::process::program::{Program, say};

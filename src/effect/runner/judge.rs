@@ -1,5 +1,5 @@
-//! What goes with a question to a judge, and who is asked? Reads files; the program itself runs as
-//! every step does.
+//! Builds the questions of `judge` checks. Reads files only; the program itself runs as every step
+//! does.
 
 use crate::base::canon::Digest;
 use crate::base::change::ChangeSet;

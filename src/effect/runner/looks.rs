@@ -1,4 +1,5 @@
-//! What changed between two looks at the work tree, and who ran meanwhile?
+//! Takes snapshots of the work tree during a run, and records what changed between two of them and
+//! which steps ran meanwhile.
 //!
 //! One look is taken before a run, one behind it, and one behind each try of a step with `writes`.
 //! Who is named as having run is never too few: a step that begins or ends while a look is taken

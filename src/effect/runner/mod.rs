@@ -1,4 +1,5 @@
-//! Running a plan: the loop around the state machine, one step, and what is looked at around it.
+//! Runs a plan: the executor of the state machine, one step's try, and the snapshots of the work
+//! tree around it.
 
 pub mod asserted;
 pub mod background;

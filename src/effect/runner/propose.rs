@@ -1,5 +1,4 @@
-//! How is the operator's proposer asked? Its answer is read elsewhere; this starts the program and
-//! hears it out.
+//! Runs the operator's proposer and collects its output, which is parsed elsewhere.
 
 use crate::base::command::Env;
 use crate::base::word::Word;

@@ -1,4 +1,4 @@
-//! Which report files has a step written, and what do they say?
+//! Finds and reads the report files that a step has written.
 //!
 //! INVARIANT (no stale evidence): only what was created or replaced between the two looks counts,
 //! whatever its content. A file is the same as before when its place on the disk, its size and both

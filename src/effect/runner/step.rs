@@ -1,5 +1,4 @@
-//! How does one try of a step go from its start to its end? Some look at files before and after, on
-//! a thread of their own.
+//! Drives one try of a step from start to end. Steps whose files are compared have a thread for it.
 
 use crate::base::canon::Digest;
 use crate::base::word::Word;

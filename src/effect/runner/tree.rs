@@ -1,4 +1,4 @@
-//! Which tree does a run verify, and is it still there?
+//! Decides which tree a run has verified, and whether it is still the one in the work tree.
 //!
 //! What a plan's own steps produce is no part of it: a run that writes its products verifies the
 //! tree that they were made from. Nor are new files that a step left and the report names, as long

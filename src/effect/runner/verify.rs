@@ -1,5 +1,5 @@
-//! How is a plan verified? Drive it, classify what failed, repair the plan where the plan was
-//! wrong, until a verdict.
+//! Verifies a plan: executes it, classifies failures, and repairs the plan where it was wrong,
+//! until there is a verdict.
 
 use crate::base::path::RepoPath;
 use crate::base::word::Word;

@@ -1,5 +1,5 @@
-//! What did the checks of this run do when they last passed on this machine? Kept in the state
-//! directory, for notes only: what is not there, or cannot be read, is not known.
+//! Keeps, in the state directory, what checks did when they last passed on this machine. For notes
+//! only: what is missing or unreadable counts as unknown.
 
 use crate::contract::{Body, Contract};
 use crate::effect::git::Git;

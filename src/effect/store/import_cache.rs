@@ -1,4 +1,4 @@
-//! Where are the bytes of what was fetched? In a cache of the user's, under their own digest.
+//! Caches the bytes of fetched imports, in the user's cache directory, by their digest.
 //!
 //! Nothing in it is believed: whatever is read is hashed again, so that a torn or changed file is
 //! never used. Writers need no lock: each writes a file of its own and gives it the name that its

@@ -1,5 +1,5 @@
-//! How is a ledger kept: whole at any moment, one writer at a time, and never taken for empty when
-//! it is damaged?
+//! Stores a ledger: whole at any moment, one writer at a time, and never taken for empty when
+//! damaged.
 //!
 //! A writer locks a file beside the ledger, reads, decides, writes a new file, and renames it over
 //! the old one. Whoever is killed on the way leaves the old ledger or the new one, and the lock

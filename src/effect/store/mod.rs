@@ -1,4 +1,4 @@
-//! What outlives a run: its record, the ledger, kept passes, imports.
+//! Stores what outlives a run: its record, the ledger, kept passes, imports.
 
 pub mod earlier;
 pub mod history;

@@ -1,4 +1,4 @@
-//! What is left of a run on disk? `.vplan/runs/ID/`.
+//! Writes the record of a run, `.vplan/runs/ID/`.
 //!
 //! Everything is reached from a directory that is held open, and no symlink is followed on the way
 //! down: a step that swaps a folder of the record for a symlink makes vplan write into the folder

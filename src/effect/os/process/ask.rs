@@ -1,5 +1,5 @@
-//! How is an external program asked one question? It reads the question from standard input and
-//! answers on standard output.
+//! Asks an external program one question, which it reads from standard input and answers on
+//! standard output.
 //!
 //! It runs under a supervisor as a step does, so nothing of it is left when the answer is there, or
 //! when time is up.

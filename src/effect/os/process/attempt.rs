@@ -1,5 +1,4 @@
-//! How is one try of a step made? Started by a supervisor, listened to, and over when nothing of it
-//! is left.
+//! Runs one try of a step under a supervisor; the try is over when none of its processes is left.
 //!
 //! Nothing here waits: whoever runs steps polls ([`Attempt::watch`]) and says what is ready
 //! ([`Attempt::ready`]).

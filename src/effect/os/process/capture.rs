@@ -1,4 +1,4 @@
-//! How is a step's output kept? All of it in a log, its ends in memory, and never more.
+//! Captures a step's output: all of it in a log, its beginning and end in memory, both bounded.
 
 use super::mask::{Masker, Secrets};
 use crate::base::word::Word;

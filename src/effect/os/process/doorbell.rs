@@ -1,4 +1,4 @@
-//! Has any of the steps that run something to say?
+//! Signals through one descriptor that any of the running steps has something to read.
 //!
 //! What, is asked by one poll(2) of all their descriptors: to have the runtime watch each of them
 //! by itself would cost a step more system calls than it is worth. So the runtime watches one

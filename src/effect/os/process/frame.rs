@@ -1,5 +1,5 @@
-//! How do vplan and a supervisor talk? Frames on a stream socket: a length, a tag, a body;
-//! descriptors ride along.
+//! Frames between vplan and a supervisor, on a stream socket: a length, a tag, a body, and
+//! descriptors with it.
 //!
 //! INVARIANT (only its supervisor ends a step): an answer carries the number of the start that it
 //! is about, and the secret that came with that start. Both ends keep other processes of the same

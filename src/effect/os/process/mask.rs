@@ -1,4 +1,4 @@
-//! How are granted secrets kept out of what is printed and stored?
+//! Masks granted secrets in everything that is printed or stored.
 //!
 //! A help, not a boundary: a step that wants to show a secret can spell it backwards.
 

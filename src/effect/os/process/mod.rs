@@ -1,4 +1,4 @@
-//! How is a step started, limited, listened to, and made to leave nothing behind?
+//! Starts, limits and reads steps, and makes sure that no process of them is left.
 //!
 //! vplan keeps a supervisor, a process of its own program, for each step that runs ([`supervise`];
 //! [`pool`] holds them), and talks to it in frames (`frame`). The supervisor starts the step and

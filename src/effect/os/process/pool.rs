@@ -1,4 +1,4 @@
-//! Who are the supervisors, and what becomes of a step whose supervisor is gone?
+//! Keeps the pool of supervisors, and handles steps whose supervisor has died.
 
 use super::frame::{Answer, Inbox, Reply, Secret};
 use super::supervise::ARGUMENT;

@@ -1,4 +1,4 @@
-//! Which file does the first word of a command name, and in which directory does it run?
+//! Finds the file that the first word of a command names, and the directory in which it runs.
 
 use crate::base::canon::{Digest, Hasher};
 use crate::base::path::RepoPath;

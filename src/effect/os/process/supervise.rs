@@ -1,5 +1,4 @@
-//! What does a supervisor do? It starts one step at a time and makes sure that nothing of it is
-//! left.
+//! The supervisor process: starts one step at a time and makes sure that no process of it is left.
 //!
 //! A supervisor is vplan's own program, executed once for each slot, before there is anything to
 //! run. It is small, has one thread, no environment (so that `/proc/PPID/environ` tells a step

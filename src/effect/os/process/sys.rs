@@ -1,4 +1,4 @@
-//! Which few calls of the system have no safe form? All of vplan's `unsafe` code is in this file.
+//! Wraps the few system calls that have no safe form. All of vplan's `unsafe` code is in this file.
 #![expect(
     unsafe_code,
     reason = "signal dispositions, masks and foreign descriptors have no safe interface"

@@ -1,4 +1,4 @@
-//! Which processes descend from this one, and how are they reached without hitting a stranger?
+//! Lists the descendants of this process, and signals them without hitting an unrelated process.
 
 use rustix::io::Errno;
 use rustix::process::{

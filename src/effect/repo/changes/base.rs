@@ -1,5 +1,5 @@
-//! What is a change compared with when nobody says? The merge base of HEAD with the branch that it
-//! is made for.
+//! Finds the default base of a change: the merge base of HEAD with the branch that the change is
+//! made for.
 //!
 //! The references of a repository can be written by who may write the repository: this base is for
 //! people, not against them.

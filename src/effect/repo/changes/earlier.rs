@@ -1,5 +1,4 @@
-//! Which of the changed files did only earlier commits change? What the work tree has of them is
-//! what HEAD has.
+//! Finds the changed files that only earlier commits changed: the work tree has them as HEAD does.
 
 use super::kept::Kept;
 use crate::base::change::ChangeSet;

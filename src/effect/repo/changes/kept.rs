@@ -1,5 +1,5 @@
-//! What was found out about commits before? Kept by their ids, which never change their meaning, in
-//! the state directory.
+//! Caches facts about commits in the state directory, by commit ids, which never change their
+//! meaning.
 //!
 //! What is missing or damaged costs time and nothing else: each line carries the digest of what it
 //! says.

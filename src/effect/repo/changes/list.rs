@@ -1,4 +1,4 @@
-//! What does a list of changed files say? The three forms of git, pure functions on bytes.
+//! Parses lists of changed files in git's three forms. Pure functions on bytes.
 //!
 //! Nothing is guessed from content: the caller names the form. [`encode`] writes what [`parse`]
 //! reads, which is the oracle of the tests and of the fuzz target.

@@ -1,5 +1,5 @@
-//! Which files did the change touch, by whichever source the caller chose? (engine.md section 1,
-//! language.md section 5)
+//! Determines the changed files from the source that the caller chose (engine.md section 1,
+//! language.md section 5).
 
 pub mod base;
 pub mod ci;

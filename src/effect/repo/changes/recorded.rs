@@ -1,5 +1,5 @@
-//! Which files did the change touch that a saved plan is about? Looked for where the plan says,
-//! against the very commit that it names.
+//! Determines the changed files of a saved plan: from the source that the plan names, against the
+//! exact commit that it names.
 
 use super::{ChangeError, Gathered, all, done, without_records};
 use crate::effect::git::Git;

@@ -1,4 +1,4 @@
-//! What is to be said of the commit that a change is compared with?
+//! Makes the caveats about the commit that a change is compared with.
 
 use super::base::{DefaultBase, Unknown};
 use crate::base::word::visible;

@@ -1,4 +1,4 @@
-//! Which targets does a makefile have, for certain? (GNU make's manual, chapters 3 to 6)
+//! Reads the targets that a makefile certainly has (GNU make's manual, chapters 3 to 6).
 //!
 //! Make is a programming language; this reads the part of it that needs no running. Whatever else a
 //! makefile holds (`include`, suffix rules, computed names, `define`, rules under a condition,

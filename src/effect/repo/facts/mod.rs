@@ -1,5 +1,4 @@
-//! What is known about the repository? Answers to the questions of `plan::facts`, each asked only
-//! when it is needed.
+//! Answers the questions of `plan::facts` about the repository, each only when it is needed.
 
 pub mod makefile;
 pub mod package;

@@ -1,4 +1,4 @@
-//! What does a `package.json` declare?
+//! Reads what a `package.json` declares.
 
 use std::collections::{BTreeMap, BTreeSet};
 

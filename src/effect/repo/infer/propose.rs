@@ -1,4 +1,4 @@
-//! Which contract would suit a repository that has none? For `vplan init`.
+//! Proposes a contract for a repository that has none. For `vplan init`.
 //!
 //! A std contract where it fits exactly, so that no check of it would be missing what it runs; else
 //! the checks that are declared, each on its own. Packages below the root count when git tracks

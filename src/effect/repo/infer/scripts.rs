@@ -1,4 +1,5 @@
-//! Which scripts of a package.json verify something, and does std:node fit them?
+//! Finds the scripts of a package.json that verify something, and decides whether std:node fits
+//! them.
 
 use super::propose::{Proposed, Proposer, glob, shown};
 use crate::base::command::quote;

@@ -1,4 +1,5 @@
-//! What do Cargo, Python, Go, make and tools for prose declare, and does the std contract fit it?
+//! Reads what Cargo, Python, Go, make and tools for prose declare, and decides whether the std
+//! contract fits.
 
 use super::propose::{Part, Proposed, Proposer, glob, shown};
 use super::{is_table_of, names_plainly};

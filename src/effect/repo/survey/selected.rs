@@ -1,5 +1,5 @@
-//! Which checks can no request select, and which add nothing to another? Decided from the contract
-//! alone, and only what is certain.
+//! Finds checks that no request can select, and checks that add nothing to another. Decided from
+//! the contract alone, and only where certain.
 
 use crate::base::command::Env;
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};

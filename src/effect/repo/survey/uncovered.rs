@@ -1,4 +1,4 @@
-//! Which tracked files does no condition mention? What changes in them asks for nothing of its own.
+//! Finds tracked files that no condition mentions: a change of them requires no check of its own.
 
 use crate::base::change::{ChangeSet, ChangedFile, Status};
 use crate::base::diagnostic::{Code, Diagnostic};

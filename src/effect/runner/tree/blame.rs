@@ -1,4 +1,4 @@
-//! Who changed what between two looks, and may they?
+//! Attributes the changes between two snapshots to steps, and decides which of them are allowed.
 
 use super::{AGAIN, Run, is_product};
 use crate::base::path::RepoPath;

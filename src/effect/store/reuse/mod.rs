@@ -1,5 +1,5 @@
-//! Does an earlier pass stand for a step whose turn has come, and is its end to be kept? The eyes
-//! and hands of `reuse`.
+//! Finds an earlier pass that may replace a step whose turn has come, and keeps new passes. The I/O
+//! of `reuse`.
 
 pub mod results;
 pub mod scan;

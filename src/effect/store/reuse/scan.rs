@@ -1,4 +1,4 @@
-//! What are the files that a step depends on, whether git knows them or not?
+//! Digests the files that a step depends on, whether git knows them or not.
 
 use crate::base::canon::{Digest, Hasher};
 use crate::base::glob::Selection;

@@ -1,5 +1,5 @@
-//! Which files are executed when a step begins? Its program, and if that is a script, what reads
-//! it.
+//! Finds the files that are executed when a step starts: its program and, for a script, its
+//! interpreter.
 
 use super::scan::digest;
 use crate::base::word::{Word, visible};

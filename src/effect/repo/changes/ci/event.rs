@@ -1,4 +1,4 @@
-//! What does the event of a job say? GitHub writes it into a file, and so do Gitea and Forgejo.
+//! Reads the event of a CI job from the file that GitHub, Gitea and Forgejo write.
 
 use serde::Deserialize;
 

@@ -1,5 +1,5 @@
-//! What is a change compared with in CI? With the branch that it goes into or that changes are made
-//! for, as the system and its event say; where that cannot be had, with nothing less.
+//! Finds the base of a change in CI: the branch that it goes into or that changes are made for, as
+//! the system and its event say. Where that cannot be determined, no smaller change is assumed.
 
 pub mod event;
 pub mod system;

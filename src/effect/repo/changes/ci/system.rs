@@ -1,4 +1,4 @@
-//! What does a CI system say of the job that it runs? Its variables and its event, read as a table.
+//! Reads what a CI system says of its job: variables and event, described as a table.
 
 use super::event::Event;
 
