@@ -1,5 +1,5 @@
-//! Which values are worth testing? proptest strategies for public values (feature `arbitrary`). One
-//! file per room.
+//! Generates values for property tests: proptest strategies for public types (feature `arbitrary`).
+//! One file per room.
 
 pub mod glob;
 pub mod lang;

@@ -1,4 +1,4 @@
-//! Which globs, paths and selections are worth testing, and what is the right answer? Strategies, a
+//! Generates globs, paths and selections, and says what the right answer is: strategies, a
 //! reference matcher that shares nothing with the real one, and the oracle that the property tests
 //! and the fuzz target call.
 

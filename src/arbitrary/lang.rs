@@ -1,5 +1,5 @@
-//! Which values of `lang` are worth testing? Contracts as a model that can be written in many
-//! styles, and command texts.
+//! Generates values of `lang`: contracts as a model that can be written in many styles, and command
+//! texts.
 
 use crate::base::command::{Env, quote};
 use crate::base::word::Word;

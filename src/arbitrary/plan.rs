@@ -1,4 +1,4 @@
-//! Which contracts, requests, facts and plans are worth testing?
+//! Generates contracts, requests, facts and plans.
 
 use crate::arbitrary::glob::{changes_like, globs_of, path, selections};
 use crate::base::canon::Digest;

@@ -1,4 +1,4 @@
-//! Which values of `recover` are worth testing?
+//! Generates values of `recover`.
 
 use crate::base::change::{ChangeSet, ChangedFile, Status};
 use crate::base::command::{Command, Env, Link, Piece, Unsupported, UnsupportedReason};

@@ -1,5 +1,5 @@
-//! Which values of `run` are worth testing? Small plans, scripts of what their steps do, and a
-//! world in virtual time that plays them in any order of simultaneous events.
+//! Generates values of `run`: small plans, scripts of what their steps do, and a world in virtual
+//! time that plays them in any order of simultaneous events.
 
 use crate::base::canon::Digest;
 use crate::base::command::{Unsupported, UnsupportedReason};

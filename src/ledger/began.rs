@@ -1,4 +1,5 @@
-//! What did a subject begin with, and is it held against less now?
+//! Records the change and the gate that a subject began with, and finds what was lost of them
+//! since.
 
 use super::{Entry, Exhausted, Propagate, Terms};
 use crate::base::canon::Digest;

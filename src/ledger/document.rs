@@ -1,4 +1,4 @@
-//! How is a ledger written down, and when is it not believed?
+//! Writes a ledger as JSON, and reads one back or refuses it.
 //!
 //! The file says its own digest: half a file, a file of another tool, or one that was edited is no
 //! ledger. That guards against accidents only: who may write the file can compute a digest too.

@@ -1,4 +1,4 @@
-//! What should the caller do next? Rounds of work in, a decision out (engine.md section 9).
+//! Decides what the caller does next: rounds of work in, a decision out (engine.md section 9).
 //!
 //! ```text
 //! ledger x gate x round --record--> ledger x decision        pure

@@ -1,4 +1,4 @@
-//! What does one more round make of a ledger, and what follows from it?
+//! Adds one round to a ledger and makes the decision that follows from it.
 
 mod heard;
 

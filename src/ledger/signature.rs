@@ -1,5 +1,5 @@
-//! When are two failures the same one? By what failed, not by when, how long, how often or where on
-//! this machine.
+//! Computes the signature of a failure, by which two failures are the same one: from what failed,
+//! not from when, how long, how often or where on this machine.
 
 use crate::base::canon::Digest;
 use crate::check::outcome::{Cause, Status};

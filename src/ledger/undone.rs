@@ -1,4 +1,4 @@
-//! Is the work of an earlier round still there? Contents decide, not commits.
+//! Checks whether the work of an earlier round is still there. Contents decide, not commits.
 //!
 //! A round leaves a trace: the commit that it stood on, and the files that differed from the
 //! subject's base. When HEAD no longer contains that commit, work may have been left behind on

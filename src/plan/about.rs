@@ -1,5 +1,5 @@
-//! Which files is a check about? Those that a condition around it, its `inputs` or its `requires`
-//! select; without any of these, all.
+//! Finds the files that a check is about. Those that a condition around it, its `inputs` or its
+//! `requires` select; without any of these, all.
 
 use super::{Origin, Step};
 use crate::base::glob::Selection;

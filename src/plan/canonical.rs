@@ -1,5 +1,5 @@
-//! Which of a plan's fields are its identity? What is verified, for which change, and why; not
-//! where it was written or how it is run.
+//! The canonical form of a plan, from which its digest is computed: what is verified, for which
+//! change, and why; not where it was written or how it is run.
 //!
 //! | key | version 1 | version 2 |
 //! |---|---|---|

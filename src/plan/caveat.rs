@@ -1,5 +1,5 @@
-//! What keeps an answer from meaning all that was asked? Said first wherever a plan or its report
-//! is shown.
+//! Caveats: the reasons why an answer means less than was requested. Printed first wherever a plan
+//! or its report is shown.
 
 use crate::base::path::RepoPath;
 use crate::base::word::visible;

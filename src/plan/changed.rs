@@ -1,4 +1,4 @@
-//! What does `{changed}` stand for? (language.md section 5)
+//! Expands `{changed}` to arguments of a command (language.md section 5).
 
 use super::facts::{Answer, Facts, Question};
 use crate::base::change::{ChangeSet, Status};

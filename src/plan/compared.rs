@@ -1,5 +1,5 @@
-//! What were the changed files found by comparing? Said first wherever a plan or its report is
-//! shown; no digest covers it.
+//! Records what the changed files were found by comparing. Printed first wherever a plan or its
+//! report is shown; no digest covers it.
 
 use crate::base::word::{count, visible};
 use schemars::JsonSchema;

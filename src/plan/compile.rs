@@ -1,4 +1,4 @@
-//! How does a plan come about? Collect, select, merge, close, order, cut (engine.md section 3).
+//! Compiles a plan: collect, select, merge, close, order, cut (engine.md section 3).
 
 use super::changed::Existing;
 use super::definition::Definitions;

@@ -1,4 +1,4 @@
-//! Does one plan do all that another one does?
+//! Decides whether one plan does everything that another one does.
 
 use super::{Plan, Step};
 use std::collections::{BTreeMap, BTreeSet};

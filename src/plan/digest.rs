@@ -1,4 +1,4 @@
-//! What identifies a plan?
+//! Computes the digest that identifies a plan.
 
 use super::canonical::{Form, value};
 use super::{Plan, Rewrite};

@@ -1,4 +1,4 @@
-//! In which forms is a plan written and read?
+//! Writes plans as JSON or KDL, and reads them back.
 
 use super::Plan;
 use super::canonical::FIRST;

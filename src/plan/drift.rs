@@ -1,5 +1,5 @@
-//! In which fields do two plans differ? One line a field, for people who must decide whether a
-//! saved plan still fits.
+//! Lists the fields in which two plans differ. One line a field, for people who must decide whether
+//! a saved plan still fits.
 
 use super::Plan;
 use super::canonical::value;

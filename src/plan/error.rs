@@ -1,4 +1,4 @@
-//! Why can a request not be planned?
+//! Errors of this room: why a request cannot be planned, or a plan file not be used.
 
 use super::sound::Unfit;
 use crate::base::nearest::nearest;

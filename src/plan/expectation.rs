@@ -1,5 +1,5 @@
-//! Does a contract do what its tests say? A test is a request with the plan that it must give; no
-//! repository is looked at.
+//! Runs the tests of a contract. A test is a request with the plan that it must give; no repository
+//! is read.
 
 pub mod alignment;
 pub mod coverage;

@@ -1,4 +1,4 @@
-//! How is a plan told to people, to picture makers and to a shell? Pure: a plan in, a byte-stable
+//! Renders a plan for people, for picture makers and for a shell. Pure: a plan in, a byte-stable
 //! text out.
 //!
 //! Unaware of terminals: a text is made of marked pieces, and the caller's [`Style`] decides what a

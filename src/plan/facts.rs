@@ -1,4 +1,5 @@
-//! What must be known about the repository beyond the changed files? (engine.md section 2)
+//! Facts: what a plan needs to know about the repository beyond the changed files (engine.md
+//! section 2).
 
 use crate::base::path::RepoPath;
 use crate::base::word::Word;

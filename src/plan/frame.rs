@@ -1,4 +1,4 @@
-//! Does a request fit a contract, and what of a plan is fixed before any check is looked at?
+//! Checks that a request fits a contract, and builds the parts of a plan that depend on no check.
 
 use super::compile::{Input, RequestedCommand};
 use super::error::{self, PlanError};

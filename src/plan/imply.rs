@@ -1,5 +1,5 @@
-//! What does one condition say about another? Answers that are certain, told from the texts of the
-//! globs: a "yes" holds for every change, a "no" may only mean that it was not seen.
+//! Decides whether one condition implies or excludes another. Answers are certain, derived from the
+//! texts of the globs: a "yes" holds for every change, a "no" may only mean that it was not found.
 
 use crate::base::glob::overlap::overlaps;
 use crate::base::glob::{Glob, Item, Selection, What};

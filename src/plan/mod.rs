@@ -1,5 +1,5 @@
-//! What must be verified for this change? Contract, request and facts to a plan: plain data,
-//! content-hashed.
+//! Plans what must be verified for a change: contract, request and facts in, a plan out; plain
+//! data, content-hashed.
 
 mod changed;
 

@@ -1,5 +1,5 @@
-//! Why is nothing verified, or less than a reader would think? What a request and its contract say
-//! by themselves.
+//! Explains why nothing is verified, or less than a reader would expect, from the request and its
+//! contract alone.
 
 use super::caveat::{Caveat, Code, Effect};
 use super::compile::NAMED;

@@ -1,4 +1,4 @@
-//! In which order do the steps run, and why does one stand before another?
+//! Orders the steps, and records why one comes before another.
 //!
 //! Nodes are indices in base order. By tier first, then topologically; of the nodes that are ready
 //! the first goes first. What orders them, the stronger first: tiers, `sequence`, `needs`,

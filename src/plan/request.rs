@@ -1,4 +1,4 @@
-//! What does a caller ask? (engine.md section 1)
+//! The request: what a caller wants verified, for which change (engine.md section 1).
 
 use super::proposal::{Proposal, ProposalRef};
 use crate::base::change::ChangeSet;

@@ -1,4 +1,5 @@
-//! Which changes are outside the contract's scope? Denied beats allowed (language.md section 4).
+//! Finds the changes that are outside the contract's scope. Denied beats allowed (language.md
+//! section 4).
 
 use super::Note;
 use crate::base::change::ChangeSet;

@@ -1,5 +1,5 @@
-//! What does a contract say about each of its checks, for this change? A reason for every yes and
-//! every no.
+//! Decides for each check of a contract whether it applies to this change. A reason for every yes
+//! and every no.
 
 use super::Reason;
 use super::facts::{Answer, Certainty, Facts, Question};

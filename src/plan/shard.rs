@@ -1,4 +1,4 @@
-//! Which share of a plan's steps belongs to one of several machines?
+//! Splits a plan's steps into shares for several machines.
 //!
 //! Only steps that no other one needs are dealt, one to each share in turn, in plan order; each
 //! share then takes all that its steps need. Dealing in turn, not by a hash, makes the shares as

@@ -1,6 +1,6 @@
-//! May a plan from a file be executed as it stands? Whatever compiling and recovery can never give
-//! is refused, so that a forged plan with a right digest gains nothing that a contract could not
-//! say.
+//! Validates a plan from a file before it is executed. Whatever compiling and recovery can never
+//! give is refused, so that a forged plan with a right digest gains nothing that a contract could
+//! not say.
 
 use super::canonical::FIRST;
 use super::error::UNFIT;

@@ -1,4 +1,4 @@
-//! How does a check become a step, all its settings filled in?
+//! Turns a check into a step, with all its settings filled in.
 
 use super::compile::RequestedCommand;
 use super::{Origin, Reason, Step, StepSource};

@@ -1,4 +1,4 @@
-//! Which tiers does a request reach, and why? (engine.md section 3, item 3)
+//! Computes which tiers a request reaches, and why (engine.md section 3, item 3).
 
 use super::request::{Boundary, Request, Risk};
 use super::{Note, Tier};

@@ -1,5 +1,5 @@
-//! How is a bare list of commands seen as a plan, and what is said of its repair? (engine.md
-//! section 13, `vplan recover`)
+//! Turns a bare list of commands into a plan, and reports on its repair (engine.md section 13,
+//! `vplan recover`).
 
 use super::{Failure, FailureCode, Recovery, Refusal, rules};
 use crate::base::command::{Command, Env, Piece, to_text};

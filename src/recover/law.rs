@@ -1,5 +1,5 @@
-//! What must hold of every repair and every classification, whatever the plan? The laws of
-//! engine.md section 6 as functions that property tests and fuzz targets call.
+//! The laws of engine.md section 6, which hold of every repair and every classification, as
+//! functions that property tests and fuzz targets call.
 //!
 //! They look at results only and share no code with the rules.
 

@@ -1,5 +1,4 @@
-//! Was the plan itself wrong, and which plan would be right? Plan and failures to a plan, or a
-//! refusal. Pure.
+//! Repairs a plan that was itself wrong: plan and failures in, a plan or a refusal out. Pure.
 
 pub mod bare;
 pub mod failure;

@@ -1,5 +1,4 @@
-//! What is known for certain to break before anything runs, and is repaired at once? (engine.md
-//! section 3, item 8)
+//! Finds and repairs what is certain to break before anything runs (engine.md section 3, item 8).
 
 use super::failure::unsupported_words;
 use super::failure::{Asked, AskedKind, asked};

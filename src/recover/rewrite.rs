@@ -1,5 +1,4 @@
-//! How is a rule's change written into a plan, what is measured of it, and which evidence outlives
-//! it?
+//! Applies a rule's change to a plan, measures it, and decides which evidence is kept.
 
 use super::Failure;
 use super::failure::sequence;

@@ -1,4 +1,4 @@
-//! May an earlier pass stand for a step, at this point of this run?
+//! Decides whether an earlier pass replaces a step, at this point of this run.
 
 use super::entry::Entry;
 use super::key::{Order, Parts, Print, all_of, depends_on};

@@ -1,4 +1,4 @@
-//! What is kept of a pass, and how is it told from something damaged?
+//! The record that is kept of a pass, and how it is told from a damaged one.
 
 use super::key::{Parts, Print};
 use crate::base::canon::{Digest, to_canonical};

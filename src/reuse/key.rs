@@ -1,4 +1,4 @@
-//! Which pass is a pass of the same thing? All that may have a say, as one digest.
+//! Computes the key of a step: one digest of everything that may influence its result.
 
 use crate::base::canon::{Digest, Hasher};
 use crate::base::glob::{Glob, Item, Selection, What};

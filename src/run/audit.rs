@@ -1,5 +1,5 @@
-//! Is a report what vplan writes of its plan? Looked at offline, from the report, the plan and the
-//! journal alone.
+//! Audits whether a report is what vplan writes of its plan: offline, from the report, the plan and
+//! the journal alone.
 //!
 //! Whoever can write all three can write three that agree: this finds damage, mixing-up and edits
 //! by hand, not a forger.

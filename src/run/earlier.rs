@@ -1,4 +1,4 @@
-//! What did the same words do when they last passed? How many tests ran, and which program.
+//! Compares a step with the last pass of the same words: how many tests ran, and which program.
 
 use super::record::StepRecord;
 use crate::base::canon::Digest;

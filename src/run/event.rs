@@ -1,5 +1,5 @@
-//! What can happen to a run, and what can it want? All times are milliseconds since the run's
-//! start, monotonic.
+//! Events that happen to a run, and actions that it requests. All times are milliseconds since the
+//! run's start, monotonic.
 
 use crate::check::evidence::Evidence;
 

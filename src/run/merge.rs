@@ -1,5 +1,5 @@
-//! What do the reports of all shards of a plan say together? The verdict that one run of the whole
-//! plan would have had.
+//! Merges the reports of all shards of a plan into the verdict that one run of the whole plan would
+//! have had.
 //!
 //! INVARIANT (merge): without fail-fast, budget, signals and recovery, and with the same outcomes,
 //! the merged statuses, verdict and exit code are those of the unsharded run. With fail-fast, all

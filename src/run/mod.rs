@@ -1,5 +1,4 @@
-//! What happens next, and what came of it? The runner's state machine: events in, actions out. No
-//! clock, no tokio.
+//! The runner's state machine: events in, actions out, a report at the end. No clock, no tokio.
 
 pub mod audit;
 mod batch;

@@ -1,4 +1,4 @@
-//! What did past runs come to? Found by name, summed up by their journals, counted over many runs.
+//! Reads past runs: found by name, summed up by their journals, counted over many runs.
 
 use super::journal::{End, ReplayedRun, ReplayedStep, Stands};
 use super::record::StepRecord;

@@ -1,4 +1,4 @@
-//! What is known of one step when it has ended? One entry of a report's `steps`.
+//! The record of one step when it has ended: one entry of a report's `steps`.
 
 use crate::base::canon::Digest;
 use crate::base::inert::inert;

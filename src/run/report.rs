@@ -1,4 +1,4 @@
-//! What came of a run, in plan order? The one document that people and pipelines read (engine.md
+//! The report of a run, in plan order: the one document that people and pipelines read (engine.md
 //! section 13).
 
 use super::feedback::{Feedback, Round, feedback};

@@ -1,4 +1,4 @@
-//! Which one status does each step get? In plan order, from what all of them did.
+//! Settles the one status of each step, in plan order, from what all of them did.
 //!
 //! Nothing here depends on when something became known: only on what was known when everything had
 //! ended.

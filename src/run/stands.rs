@@ -1,5 +1,5 @@
-//! Does a run that is over stand for what is asked now? Only if its record is what vplan wrote, and
-//! nothing of what is asked is missing in it.
+//! Decides whether a run that is over answers the present request: only if its record is what vplan
+//! wrote, and nothing that is requested is missing in it.
 
 use super::report::Report;
 use super::verdict::{Exit, Verdict};

@@ -1,4 +1,4 @@
-//! What is left to say when no further round is made? A memo in Markdown for whoever takes over.
+//! Writes the memo, in Markdown, for the person who takes over when no further round is made.
 //!
 //! Everything foreign in it is inert: in code spans that it cannot leave, in fences that it cannot
 //! close, without terminal sequences.

@@ -1,4 +1,4 @@
-//! Is the plan verified, and which exit code says so? (engine.md sections 7 and 11)
+//! Computes the verdict on a plan and the exit code that reports it (engine.md sections 7 and 11).
 
 use super::event::Interrupt;
 use super::record::StepRecord;

@@ -1,4 +1,4 @@
-//! What does a round say of its subject's work?
+//! What a round reports of its subject's work.
 
 use super::{Round, Said, Scope, is_moved};
 use crate::base::canon::Digest;

@@ -1,4 +1,4 @@
-//! What a round comes to, case by case.
+//! Tests of the effect of a round on a ledger, case by case.
 
 use super::*;
 

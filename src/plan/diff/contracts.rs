@@ -1,4 +1,4 @@
-//! How do two contracts differ, check by check?
+//! Compares two contracts, check by check.
 
 use super::reach::{Answer, Obligation, Question};
 use super::settings::{self, Finding, finding, items, shown};

@@ -1,5 +1,4 @@
-//! How do two plans differ, and how do two contracts? What of it makes the newer contract ask for
-//! less?
+//! Compares two plans or two contracts, and finds what makes the newer contract ask for less.
 
 pub mod contracts;
 pub mod plans;

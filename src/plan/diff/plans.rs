@@ -1,4 +1,4 @@
-//! How do two plans differ, field by field?
+//! Compares two plans, field by field.
 
 use super::VERSION;
 use crate::base::canon::Digest;

@@ -1,5 +1,5 @@
-//! Is there a request for which one contract asks for a check and another does not? Exact, or "not
-//! decided".
+//! Searches for a request for which one contract asks for a check and another does not. Exact, or
+//! "not decided".
 //!
 //! Which files changed matters to conditions only through the question in which atoms of all
 //! selections some file lies (`base::glob::automaton`). So each condition, and its opposite, is

@@ -1,4 +1,5 @@
-//! Does the newer contract ask less of one request than the older one? Both were compiled for it.
+//! Decides whether the newer contract asks less of one request than the older one. Both were
+//! compiled for it.
 //!
 //! A comparison of whole contracts looks for a request that shows a difference; here the request is
 //! given, and a difference that does not touch it is none.

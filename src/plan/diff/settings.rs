@@ -1,4 +1,4 @@
-//! Which settings of a check differ, and which of them let more pass?
+//! Compares the settings of a check, and decides which differences let more pass.
 
 use super::Class::{self, Changes, Cosmetic, Strengthens, Undecided, Weakens};
 use super::reach::apart;

@@ -1,5 +1,5 @@
-//! How do the statements differ that stand for a whole contract: triggers, roles, limits, scope,
-//! recovery, gate, order?
+//! Compares the statements that apply to a whole contract: triggers, roles, limits, scope,
+//! recovery, gate, order.
 
 use super::contracts::{Comparison, Less, MIXED, Side, difference, open_to};
 use super::reach::{TOO_LARGE, apart, raising};

@@ -1,4 +1,4 @@
-//! How is a comparison told to people?
+//! Writes a comparison as text for people.
 
 use super::plans::{Changed, Field, Members, PlanDiff};
 use super::{Asked, At, Class, ContractDiff, Difference};

@@ -1,4 +1,5 @@
-//! Do two contracts really ask for different checks? Compiles both for a request that was found.
+//! Confirms that two contracts ask for different checks: compiles both for a request that was
+//! found.
 
 use super::Asked;
 use super::contracts::Pairs;

@@ -1,4 +1,4 @@
-//! Which lines of two lists belong together? The longest common part, for people to look at.
+//! Aligns two lists by their longest common subsequence, for people to read.
 
 /// More cells than this are not compared one by one.
 const CELLS: usize = 4_000_000;

@@ -1,4 +1,4 @@
-//! How much of a contract did its tests touch?
+//! Measures how much of a contract its tests touched.
 //!
 //! The measure counts *items*: each check (covered when it is in the plan of some test), each
 //! conditional block twice (covered when some test found it true, and when some test found it

@@ -1,4 +1,4 @@
-//! How is a request written as a test, with what it asserts of the plan?
+//! Writes a request as a test, with assertions on its plan.
 
 use crate::base::path::RepoPath;
 use crate::base::word::quote_string;

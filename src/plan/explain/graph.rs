@@ -1,4 +1,4 @@
-//! What does a plan look like as a picture? Text for Graphviz and for Mermaid.
+//! Draws a plan as a graph: text for Graphviz and for Mermaid.
 
 use super::text::command_line;
 use crate::base::word::visible;

@@ -1,5 +1,5 @@
-//! How would a person run a plan by hand? A POSIX shell script to copy; without time limits,
-//! records and recovery.
+//! Writes a plan as a POSIX shell script to copy and run by hand; without time limits, records and
+//! recovery.
 
 use crate::base::command::is_env_name;
 use crate::base::unit::show_duration;

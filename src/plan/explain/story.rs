@@ -1,5 +1,5 @@
-//! What is one check's whole story: what it does, when it applies, what came of it, and what would
-//! select it?
+//! Explains one check: what it does, when it applies, what the plan decided about it, and what
+//! would select it.
 
 use super::text::{command_line, omission, settings};
 use super::{Mark, Options, place, sentence, wrap};

@@ -1,4 +1,4 @@
-//! What does a plan look like to a person?
+//! Renders a plan as text for people.
 
 use super::{Mark, Options, and_more, sentence, wrap};
 use crate::base::command::{quote, to_text};

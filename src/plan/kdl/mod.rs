@@ -1,4 +1,4 @@
-//! How does a plan look in KDL, for people who review one, and how is that read back?
+//! The KDL form of a plan, for people who review one: how it is written and read back.
 //!
 //! A field is a node of its name; a list has its items behind the name, or, when they are more than
 //! words, as nodes called `-`; short fields of an object stand behind it as properties. What a node

@@ -1,5 +1,5 @@
-//! Which plan does a KDL text hold? The types of the plan say how each node is to be read, and
-//! every fault has its place.
+//! Reads a plan from KDL. The types of the plan decide how each node is read, and every error has
+//! its place.
 
 use super::super::Plan;
 use super::super::document::{checked, is_known, other_version};

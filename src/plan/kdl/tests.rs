@@ -1,4 +1,4 @@
-//! What does our reader take, what does it refuse, and does it say where?
+//! Tests what the reader accepts, what it refuses, and at which place.
 
 use super::text::{DEEPEST, Value, parse};
 use super::*;

@@ -1,4 +1,4 @@
-//! What does a KDL 2 text say, node by node, with the place of each word?
+//! Parses KDL 2 text into nodes, with the place of each word.
 //!
 //! The one reader of plan files and of locks. It takes time in proportion to the text, counts
 //! levels before it goes down one, and reads a part of KDL 2 (whole numbers, texts on one line) in

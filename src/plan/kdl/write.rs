@@ -1,4 +1,4 @@
-//! How is a plan written in KDL? The same plan, the same bytes.
+//! Writes a plan as KDL. The same plan, the same bytes.
 
 use super::super::Plan;
 use crate::base::word::is_unsafe_to_show;

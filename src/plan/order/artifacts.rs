@@ -1,5 +1,5 @@
-//! Which order follows from what checks make, clean and ask for? It gives way to `needs` and
-//! `sequence`.
+//! Derives the order that follows from what checks make, clean and require. It gives way to `needs`
+//! and `sequence`.
 
 use super::graph::{Graph, positions};
 use super::{Bundle, MANY};

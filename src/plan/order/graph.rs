@@ -1,4 +1,4 @@
-//! Which node comes before which, as a graph that stays as large as what is said: "each of these
+//! The graph of which node comes before which. It stays as large as its statements: "each of these
 //! before each of those" is one node.
 
 use super::Bundle;

@@ -1,5 +1,5 @@
-//! What prepares runs first: `setup`, and the commands of the request. The weakest order of all: it
-//! gives way to every other.
+//! Orders what prepares first: `setup`, and the commands of the request. The weakest order of all:
+//! it gives way to every other.
 
 use super::graph::Graph;
 use super::{Bundle, Constraints};

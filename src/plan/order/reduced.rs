@@ -1,4 +1,5 @@
-//! What does each node wait for directly? The fewest that imply all others.
+//! Computes what each node waits for directly: the fewest edges that imply all others (transitive
+//! reduction).
 
 use super::graph::positions;
 use super::{Bundle, MANY};

@@ -1,4 +1,4 @@
-//! Why does one step come before another?
+//! Finds a reason why one step comes before another.
 
 use crate::base::glob::overlap;
 use crate::plan::{Plan, Step};

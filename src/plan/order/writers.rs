@@ -1,4 +1,4 @@
-//! What may change the tree runs before what looks at it.
+//! Orders what may change the tree before what reads it.
 //!
 //! A check with `writes` goes before every check of its tier that is not its predecessor by `needs`
 //! or `sequence`; what is `setup` is no check in this sense, unless what writes is `setup` itself.

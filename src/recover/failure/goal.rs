@@ -1,4 +1,4 @@
-//! Was a goal asked for that does not exist? make, ninja, just.
+//! Recognises a goal that does not exist: make, ninja, just.
 
 use super::invocation::{Layer, Role, Tool};
 use super::{Place, Row, Scene, Test, Text, asked_of};

@@ -1,5 +1,5 @@
-//! Why did a step fail? A table of rows over everything that was seen of it; structural evidence
-//! first, text last.
+//! Classifies why a step failed. A table of rows over everything that was seen of it; structural
+//! evidence first, text last.
 //!
 //! A text row counts only for the tool whose words it knows, at the place where that tool prints
 //! them (engine.md section 6): a test that *prints* `Missing script: "x"` is not a missing script.

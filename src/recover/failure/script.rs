@@ -1,5 +1,4 @@
-//! Was a package script asked for that does not exist? npm, pnpm, yarn 1 and berry, bun, `node
-//! --run`.
+//! Recognises a package script that does not exist: npm, pnpm, yarn 1 and berry, bun, `node --run`.
 
 use super::invocation::{Layer, Role, Tool};
 use super::text::Line;

@@ -1,4 +1,4 @@
-//! Does a cleanup stand between what produces a file and the check that it is there?
+//! Recognises a cleanup between what produces a file and the check that it exists.
 //!
 //! The facts of a contract (`produces`, `cleans`) decide where they are given; the command itself
 //! otherwise.

@@ -1,5 +1,5 @@
-//! Is a tool, a module, a manifest or an engine missing? Then the machine is to be repaired, not
-//! the plan.
+//! Recognises a missing tool, module, manifest or engine: the machine is to be repaired, not the
+//! plan.
 
 use super::goal::has_no_makefile;
 use super::invocation::{Layer, Role, Tool};

@@ -1,4 +1,4 @@
-//! Did a test runner find no test files?
+//! Recognises a test runner that found no test files.
 
 use super::invocation::{Layer, Tool};
 use super::text::{Line, Names, reads_as};

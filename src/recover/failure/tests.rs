@@ -1,4 +1,4 @@
-//! What real tools print, and what must not be taken for it.
+//! Tests against what real tools print, and against what must not be taken for it.
 
 use super::*;
 use crate::base::word::Word;

@@ -1,4 +1,4 @@
-//! What did a tool print, line by line, and does a line read as a template says?
+//! Splits a tool's output into lines, and matches lines against templates.
 
 use crate::check::evidence::Captured;
 

@@ -1,4 +1,5 @@
-//! What becomes of a `cd` or an `export` that is a command of its own in a list?
+//! Removes a `cd` or an `export` that is a command of its own in a list, and carries its effect
+//! into the commands after it.
 //!
 //! When a plan is compiled, both are carried into the commands of its request. Here it is a bare
 //! list that is repaired.

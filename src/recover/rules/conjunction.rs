@@ -1,4 +1,4 @@
-//! Which steps is a conjunction `cd a && export B=1 && c`?
+//! Turns a conjunction `cd a && export B=1 && c` into steps.
 
 use super::Case;
 use crate::base::carried::Carried;

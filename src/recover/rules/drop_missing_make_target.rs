@@ -1,4 +1,4 @@
-//! What becomes of a step whose goal does not exist?
+//! Drops a step whose goal does not exist.
 
 use super::{Case, Example, Rule, dropping};
 use crate::plan::Coverage;

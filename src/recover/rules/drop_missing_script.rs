@@ -1,4 +1,4 @@
-//! What becomes of a step whose package script does not exist?
+//! Drops a step whose package script does not exist.
 
 use super::{Case, Example, Rule, dropping};
 use crate::plan::Coverage;

@@ -1,4 +1,4 @@
-//! What becomes of a step whose test runner finds no tests?
+//! Drops a step whose test runner finds no tests.
 
 use super::{Case, Example, Rule, dropping};
 use crate::plan::Coverage;

@@ -1,4 +1,4 @@
-//! What becomes of a step that cannot be expressed without a shell?
+//! Drops a step that cannot be expressed without a shell.
 
 use super::{Case, Example, Rule, conjunction, dropping};
 use crate::base::command::{Command, Unsupported, UnsupportedReason};

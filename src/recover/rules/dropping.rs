@@ -1,4 +1,4 @@
-//! When may a step be dropped?
+//! Decides whether a step may be dropped.
 //!
 //! Deleting what a check asks for is no repair, dropping what others need breaks them, and a plan
 //! that verifies nothing is no plan: each is a refusal.

@@ -1,5 +1,5 @@
-//! When is `cd d && a` the command `a` with `dir d`, and what becomes of a `cd` that is a command
-//! of its own?
+//! Rewrites `cd d && a` to the command `a` with `dir d`, and handles a `cd` that is a command of
+//! its own.
 
 use super::{Case, Example, Rule, carrying, conjunction};
 use crate::base::command::{Command, Link, Unsupported, UnsupportedReason};

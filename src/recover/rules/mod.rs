@@ -1,4 +1,4 @@
-//! Which rewrite rules are there, and in which order are they tried?
+//! The rewrite rules, in the order in which they are tried.
 
 mod carrying;
 mod conjunction;

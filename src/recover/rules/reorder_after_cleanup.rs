@@ -1,4 +1,4 @@
-//! When does a cleanup belong behind the checks that it stands before?
+//! Moves a cleanup behind the checks of the presence of what it removes.
 
 use super::{Case, Example, Rule};
 use crate::plan::{Coverage, Step};

@@ -1,4 +1,4 @@
-//! When is `a && b` two steps?
+//! Splits `a && b` into two steps.
 
 use super::{Case, Example, Rule, carrying, conjunction};
 use crate::base::command::{Command, Link, Unsupported, UnsupportedReason};

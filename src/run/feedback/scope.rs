@@ -1,6 +1,6 @@
-//! What is to be done about changes outside the contract's scope? They are named, each with the
-//! list that it is against; for files that a step's own program keeps (a manifest, a lock file),
-//! what would have to be allowed.
+//! Writes what to do about changes outside the contract's scope. They are named, each with the list
+//! that it is against; for files that a step's own program keeps (a manifest, a lock file), what
+//! would have to be allowed.
 //!
 //! Nothing is allowed here: whoever owns the contract decides. And nothing is suggested for a file
 //! that is denied, that says what is verified, or whose name means something in a glob.

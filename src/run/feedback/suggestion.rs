@@ -1,4 +1,4 @@
-//! What should be done about a failure? By its cause first, by the kind of check where the cause
+//! Suggests what to do about a failure: by its cause first, by the kind of check where the cause
 //! says nothing more.
 
 use super::super::record::StepRecord;

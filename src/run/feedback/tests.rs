@@ -1,4 +1,4 @@
-//! Is feedback bounded, inert, ordered, and complete?
+//! Tests that feedback is bounded, inert, ordered and complete.
 
 use super::*;
 use crate::base::word::Word;

@@ -1,4 +1,4 @@
-//! Which goals do make, ninja and just have to reach, and where?
+//! Parses the goals of make, ninja and just, and the directory in which they are built.
 
 use super::{Layer, Role, Words, moved, skip_options, value};
 use crate::base::word::Word;

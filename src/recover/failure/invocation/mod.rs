@@ -1,4 +1,4 @@
-//! Which tools does an argument vector start, and what does it ask of them?
+//! Parses an argument vector into the tools that it starts and what it asks of them.
 //!
 //! A command is seen as layers: `env CI=1 pnpm exec vitest run` is `env`, behind it pnpm, behind it
 //! vitest. Each layer knows its own words for "I cannot find that".

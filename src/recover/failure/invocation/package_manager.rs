@@ -1,4 +1,4 @@
-//! Which script, or which program, does a package manager's command ask for?
+//! Parses which script or program a package manager's command runs.
 
 use super::Tool;
 use super::{Inner, Layer, Role, Words, exec, has, moved, skip_options, value};
