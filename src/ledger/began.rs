@@ -25,7 +25,8 @@ pub struct Began {
 }
 
 impl Terms {
-    /// What holds for a subject: these terms, or those that it began with where these ask for less.
+    /// Returns the terms that apply to a subject: these, or those that it began with where these
+    /// are weaker.
     #[must_use]
     pub fn held(&self, entry: &Entry) -> Terms {
         let began = entry.began.as_ref().map(|b| b.gate);
@@ -34,7 +35,7 @@ impl Terms {
             .unwrap_or(*self)
     }
 
-    /// In what these terms ask for less than others did, a line each: `confirmations 3 -> 1`.
+    /// Lists where these terms are weaker than `before`, a line each: `confirmations 3 -> 1`.
     #[must_use]
     pub fn weaker_than(&self, before: &Terms) -> Vec<String> {
         let number = |name: &str, old: u32, new: u32, weaker: bool| {
@@ -137,7 +138,7 @@ mod tests {
             assert_eq!(weak.weaker_than(&strong), [line]);
             assert!(strong.weaker_than(&weak).is_empty(), "{line}");
         }
-        // Stronger in one line makes up for nothing in another.
+        // A stronger line does not compensate for a weaker one.
         let mixed = of(Gate {
             confirmations: Some(5),
             retries: Some(9),

@@ -1,7 +1,8 @@
 //! Writes a ledger as JSON, and reads one back or refuses it.
 //!
-//! The file says its own digest: half a file, a file of another tool, or one that was edited is no
-//! ledger. That guards against accidents only: who may write the file can compute a digest too.
+//! The file contains its own digest: a truncated file, a file of another tool, or an edited one is
+//! no ledger. That guards against accidents only: a process that can write the file can compute a
+//! digest too.
 
 use super::Ledger;
 use crate::base::canon::{Digest, to_canonical};
@@ -9,8 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The version of the form that is written. Version 1 had no base, no gate and no traces; it is
-/// read as what it says.
+/// The version of the form that is written. Version 1, which had no base, no gate and no traces, is
+/// still read.
 pub const VERSION: u64 = 2;
 /// The first version.
 const FIRST: u64 = 1;
@@ -28,7 +29,7 @@ pub struct Document {
     version: u64,
 }
 
-/// Why a text is no ledger that can be used.
+/// Why a text cannot be used as a ledger.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
     /// It was not written by vplan, or not in full, or something has changed it.
@@ -39,7 +40,7 @@ pub enum Unusable {
     Newer(u64),
 }
 
-/// The text of a ledger.
+/// Writes a ledger as JSON text, with its digest.
 #[must_use]
 pub fn encode(ledger: &Ledger) -> String {
     let document = Document {
@@ -50,10 +51,10 @@ pub fn encode(ledger: &Ledger) -> String {
     to_canonical(&document) + "\n"
 }
 
-/// Reads it.
+/// Reads the text that [`encode`] wrote.
 ///
 /// # Errors
-/// What does not read back to what was written.
+/// The text is damaged, or was written by a newer vplan.
 pub fn decode(text: &[u8]) -> Result<Ledger, Unusable> {
     let damaged = |why: &dyn std::fmt::Display| Unusable::Damaged(why.to_string());
     let value: Value = serde_json::from_slice(text).map_err(|e| damaged(&e))?;

@@ -20,11 +20,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use undone::Trace;
 
-/// What `vplan help rounds` prints.
+/// The text of `vplan help rounds`.
 pub const ROUNDS: &str = include_str!("rounds.md");
 
-/// How often in a row the same failure may come before it is a person's turn, if the contract does
-/// not say so.
+/// How often in a row the same failure may occur before a person has to decide; the default.
 const SAME_FAILURE: u32 = 3;
 /// How many waivers of a subject are kept: the newest.
 const WAIVERS: usize = 32;
@@ -128,7 +127,7 @@ pub struct Acceptance {
 }
 
 impl Entry {
-    /// Of a subject that has begun, and has had no round.
+    /// Creates the entry of a subject that has begun, and has had no round.
     #[must_use]
     pub fn begun(subject: &str, at: &str, began: Began) -> Self {
         Self {
@@ -155,8 +154,8 @@ impl Entry {
         }
     }
 
-    /// How it stands now, which other subjects have a say in: what its last round came to, as far
-    /// as its counter still says so.
+    /// Returns its present decision, which depends on the other subjects too: that of its last
+    /// round, as far as its counter still supports it.
     #[must_use]
     pub fn standing(&self, confirmations: u32, others_complete: bool) -> Decision {
         let done = self.status == Status::Done && self.reason.is_none();
@@ -168,7 +167,7 @@ impl Entry {
         }
     }
 
-    /// Whether runs say what is done: one was a round of it, or it has a commit that they compare
+    /// Whether it is verified by runs: one was a round of it, or it has a commit that they compare
     /// with.
     #[must_use]
     pub fn is_by_runs(&self) -> bool {
@@ -265,8 +264,8 @@ pub enum Propagate {
 }
 
 impl Terms {
-    /// Of a gate; none is one without a line. The strictest meaning stands for a word that no
-    /// checked contract has.
+    /// Reads the terms of a gate; no gate is one without lines. A word that no checked contract has
+    /// gets the strictest meaning.
     #[must_use]
     pub fn of(gate: Option<&Gate>) -> Self {
         let none = Gate::default();
@@ -290,27 +289,28 @@ impl Terms {
 }
 
 impl Ledger {
-    /// What is known of a subject.
+    /// Returns the entry of a subject.
     #[must_use]
     pub fn entry(&self, subject: &str) -> Option<&Entry> {
         let at = self.position(subject).ok()?;
         self.subjects.get(at)
     }
 
-    /// A subject's counter under a gate that asks for so many confirmations; 0 for a new one.
+    /// Returns a subject's counter under a gate that requires so many confirmations; 0 for a new
+    /// subject.
     #[must_use]
     pub fn counter(&self, subject: &str, confirmations: u32) -> u32 {
         self.entry(subject)
             .map_or(0, |e| e.counter.min(confirmations))
     }
 
-    /// Which attempt at its work a subject's next round is, from 1.
+    /// Returns the number of a subject's next attempt, from 1.
     #[must_use]
     pub fn attempt(&self, subject: &str) -> u32 {
         self.entry(subject).map_or(0, |e| e.used).saturating_add(1)
     }
 
-    /// All subjects but one, with their counters.
+    /// Lists all subjects but one, with their counters.
     #[must_use]
     pub fn others(&self, subject: &str, confirmations: u32) -> Vec<Standing> {
         let others = self.subjects.iter().filter(|e| e.subject != subject);
@@ -322,13 +322,14 @@ impl Ledger {
             .collect()
     }
 
-    /// Whether there is a subject, and each has been confirmed as often as is asked for.
+    /// Whether there is a subject, and each has been confirmed often enough.
     #[must_use]
     pub fn is_complete(&self, confirmations: u32) -> bool {
         !self.subjects.is_empty() && self.subjects.iter().all(|e| e.counter >= confirmations)
     }
 
-    /// Notes that a person accepts a contract for a subject. Gives whether the subject is known.
+    /// Records that a person accepts a contract for a subject. Returns whether the subject is
+    /// known.
     pub fn accept(&mut self, subject: &str, acceptance: Acceptance) -> bool {
         let Some(entry) = self
             .position(subject)
@@ -345,7 +346,7 @@ impl Ledger {
         true
     }
 
-    /// Whether all subjects but one are confirmed as often as is asked for.
+    /// Whether all subjects but one are confirmed often enough.
     #[must_use]
     pub fn others_complete(&self, subject: &str, confirmations: u32) -> bool {
         self.subjects
@@ -354,11 +355,11 @@ impl Ledger {
             .all(|e| e.counter >= confirmations)
     }
 
-    /// Begins a subject, or widens one that has begun: its next rounds are about more.
+    /// Begins a subject, or widens one that has begun: its next rounds cover more.
     pub fn begin(&mut self, subject: &str, at: &str, began: Began) {
         match self.position(subject) {
             Ok(found) => self.subjects.iter_mut().skip(found).take(1).for_each(|e| {
-                // What was said by hand before is no evidence for what runs verify from now on.
+                // Rounds by hand are no evidence for what runs verify from now on.
                 if !e.is_by_runs() {
                     (e.counter, e.status, e.decision, e.reason) =
                         (0, Status::Continue, Decision::Retry, None);
@@ -369,7 +370,7 @@ impl Ledger {
         }
     }
 
-    /// Forgets a subject. Gives whether it was known.
+    /// Removes a subject. Returns whether it was known.
     pub fn reset(&mut self, subject: &str) -> bool {
         match self.position(subject) {
             Ok(at) => {
@@ -389,8 +390,7 @@ impl Ledger {
 /// The longest name of a subject, in bytes.
 const LONGEST: usize = 256;
 
-/// Why a text is no name of a subject, if it is none. It is printed, compared and written by many
-/// hands.
+/// Returns why a text is no valid name of a subject. Names are printed, compared and typed.
 #[must_use]
 pub fn wrong_name(subject: &str) -> Option<&'static str> {
     if subject.is_empty() {

@@ -12,33 +12,33 @@ use heard::Heard;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How many failures of a subject that was given up are kept. When there are more, none counts
-/// anew.
+/// How many failures of a subject that was given up are kept. Beyond that, no failure counts as
+/// new.
 const GIVEN_UP: usize = 32;
 
 /// A round that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Round<'a> {
-    /// What it was about, if it was a run.
+    /// What it verified, if it was a run.
     pub about: About,
     /// Whether it changed files.
     pub changed: Change,
-    /// What the files are now.
+    /// The present files.
     pub contents: Contents,
-    /// When it ended: an opaque text.
+    /// When it ended: an opaque text, never parsed.
     pub ended_at: &'a str,
-    /// What came of it.
+    /// Its result.
     pub said: Said,
-    /// Whose round it was.
+    /// The subject of the round.
     pub subject: &'a str,
 }
 
-/// What a run of a subject was about. A round by hand is about nothing that could be compared.
+/// What a run of a subject verified. Empty for a round recorded by hand.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
-    /// The digest of what it asked for: only a round that asks for the same confirms.
+    /// The digest of what was requested: only a round that requests the same confirms.
     pub asked: Option<Digest>,
-    /// What the subject is held against from now on.
+    /// The base and the gate that apply to the subject from now on.
     pub began: Option<Began>,
     /// The commits of earlier rounds that HEAD contains: what differs from the base now holds what
     /// differed there.
@@ -65,33 +65,33 @@ pub enum Scope {
     Nothing,
 }
 
-/// Whether a round changed files.
+/// How it is decided whether a round changed files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// If the contents are not those that the ledger knows. Where it knows none, the round counts
-    /// as one that changed files: nothing says that it did not.
+    /// It did if the contents differ from those in the ledger. Without any there, the round counts
+    /// as one that changed files.
     Auto,
-    /// So many files.
+    /// The caller gives the number of changed files.
     Files(u64),
 }
 
-/// What came of a round.
+/// The result of a round, by its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
-    /// Somebody says so.
+    /// Reported by the caller, without a run.
     ByHand(Status),
-    /// Who looked at work that had passed left it as it was: nothing ran again. It confirms the
+    /// A review of work that had passed changed nothing, and nothing ran again. It confirms the
     /// files that the ledger knows, and no others.
     Reviewed,
-    /// A run says so.
+    /// Reported by a run.
     Run {
-        /// Its exit code, before anything is made of it here: only 0 is a pass.
+        /// The run's own exit code: only 0 is a pass.
         exit: u8,
         /// The run.
         run_id: String,
-        /// What its failure is like, if it failed.
+        /// The signature of its failure, if it failed.
         signature: Option<Digest>,
-        /// What the caller says as well.
+        /// What the caller reports in addition.
         status: Option<Status>,
         /// Its verdict.
         verdict: Verdict,
@@ -121,7 +121,7 @@ pub enum Because {
 }
 
 impl Because {
-    /// The word in reports.
+    /// Returns the name in reports.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -182,7 +182,7 @@ impl Recorded {
     }
 }
 
-/// Records a round.
+/// Adds a round to the ledger and returns the new ledger and the decision.
 ///
 /// INVARIANT (rounds): the counter of a subject moves by the table of engine.md section 9, whatever
 /// was recorded of others; `tests/props/ledger.rs` compares it with that table.
@@ -192,7 +192,7 @@ pub fn record(ledger: &Ledger, terms: &Terms, round: &Round<'_>) -> (Ledger, Rec
     let before = ledger.entry(round.subject);
     let differs = ledger.contents.as_ref() != Some(&round.contents);
     let changed = match round.changed {
-        // Where runs say what is done, contents say what has changed.
+        // A subject that is verified by runs has changed when its contents have.
         Change::Files(0) => differs && before.is_some_and(Entry::is_by_runs),
         Change::Files(_) => true,
         Change::Auto => differs,
@@ -203,8 +203,8 @@ pub fn record(ledger: &Ledger, terms: &Terms, round: &Round<'_>) -> (Ledger, Rec
     let attempt;
     let (decision, reason);
     let entry = match before.filter(|before| heard.says_nothing(before, changed)) {
-        // Nothing of the change is here now, or there is a word and no evidence: that says nothing
-        // about the work so far.
+        // Nothing of the change is here now, or there is a claim without evidence: neither changes
+        // the state of the work.
         Some(before) => {
             attempt = ledger.attempt(round.subject);
             let others_complete = next.others_complete(round.subject, required);
@@ -229,7 +229,7 @@ pub fn record(ledger: &Ledger, terms: &Terms, round: &Round<'_>) -> (Ledger, Rec
             if changed {
                 propagate(&mut next, round.subject, terms);
             }
-            // Contents that were only said to be unchanged are not kept: the next round compares
+            // Contents that were only reported as unchanged are not kept: the next round compares
             // with those before.
             if changed || !differs || next.contents.is_none() {
                 next.contents = Some(round.contents.clone());
@@ -267,7 +267,7 @@ pub fn record(ledger: &Ledger, terms: &Terms, round: &Round<'_>) -> (Ledger, Rec
     (next, recorded)
 }
 
-/// What a round makes of its subject.
+/// The subject after a round.
 struct After {
     attempt: u32,
     entry: Entry,
@@ -290,8 +290,7 @@ fn after(
         ..
     } = &round.about;
     let before = ledger.entry(round.subject);
-    // A subject that was given up is verified all the same: a failure that was not there then
-    // counts anew.
+    // A subject that was given up is still verified: a failure that is new since then counts.
     let anew = before.is_some_and(|e| {
         let new = |failure: &Digest| e.given_up.len() < GIVEN_UP && !e.given_up.contains(failure);
         e.is_given_up() && heard.failure.as_ref().is_some_and(new)
@@ -334,7 +333,7 @@ fn after(
     );
     let kept = before.and_then(|e| e.began.clone());
     let began = match (&round.said, kept) {
-        // Somebody's word gives a subject neither a base nor a weaker gate.
+        // A round by hand gives a subject neither a base nor a weaker gate.
         (Said::ByHand(_), Some(kept)) if terms.weaker_than(&kept.gate).is_empty() => Some(Began {
             gate: *terms,
             ..kept
@@ -364,7 +363,7 @@ fn after(
         status: heard.status,
         subject: round.subject.to_owned(),
         traces,
-        // Work that goes on uses nothing up; a verification that fails does, and so does a round by
+        // Work in progress uses up no retry; a verification that fails does, and so does a round by
         // hand that did nothing.
         used: match heard.done {
             true => 0,
@@ -379,7 +378,8 @@ fn after(
     After { attempt, entry }
 }
 
-/// The counter by the table, and what it counts the confirmations of.
+/// Computes the counter by the table of section 9, and the digest of the request that it counts
+/// confirmations of.
 fn count(
     before: Option<&Entry>,
     heard: &Heard,
@@ -389,7 +389,7 @@ fn count(
 ) -> (u32, Option<Digest>) {
     let now = before.map_or(0, |e| e.counter.min(required));
     let earlier = before.and_then(|e| e.asked.as_ref());
-    // Who asks for something else confirms nothing, and is the first of those who ask for that.
+    // A round with another request confirms nothing so far; it is the first of the new request.
     let other = now > 0 && earlier.is_some() && asked.is_some() && earlier != asked;
     match (heard.done, changed) {
         _ if heard.nothing => (now, earlier.cloned()),
@@ -403,8 +403,7 @@ fn count(
     }
 }
 
-/// Writes down what a decision leaves behind: a waiver, and the failures with which the subject was
-/// given up.
+/// Records what a decision leaves: a waiver, and the failures with which the subject was given up.
 fn remember(entry: &mut Entry, failure: Option<&Digest>) {
     if entry.decision == Decision::Advance
         && let Some(reason @ Because::VerificationFailedMaxRetries) = entry.reason
@@ -435,7 +434,7 @@ fn remember(entry: &mut Entry, failure: Option<&Digest>) {
     }
 }
 
-/// Whether somebody else has given the subject another base while the run went on.
+/// Whether another process gave the subject another base during the run.
 fn is_moved(before: Option<&Entry>, about: &About) -> bool {
     let Some(own) = &about.began else {
         return false;
@@ -446,7 +445,7 @@ fn is_moved(before: Option<&Entry>, about: &About) -> bool {
     there.is_some() && there != own.base.as_ref() && there != about.known.as_ref()
 }
 
-/// The first that holds.
+/// Returns the decision of the first rule that applies.
 fn decide(
     entry: &Entry,
     heard: &Heard,
@@ -491,7 +490,7 @@ fn decide(
     }
 }
 
-/// A subject's change is one under the feet of all others.
+/// Applies the gate's `propagate`: a subject's change also affects the other subjects.
 fn propagate(ledger: &mut Ledger, subject: &str, terms: &Terms) {
     for other in ledger.subjects.iter_mut().filter(|e| e.subject != subject) {
         match terms.propagate {

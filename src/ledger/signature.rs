@@ -9,7 +9,7 @@ use crate::run::report::Report;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// What is compared.
+/// The parts of a signature.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Signature<'a> {
@@ -27,8 +27,8 @@ struct Failed<'a> {
     tests: BTreeSet<String>,
 }
 
-/// The digest of a run's failures. Steps that were only not reached say nothing; `root` is the
-/// repository's directory, in which tools name files by absolute paths.
+/// Returns the digest of a run's failures. Steps that were only not reached do not count; `root` is
+/// the repository's directory, in which tools name files by absolute paths.
 #[must_use]
 pub fn signature(report: &Report, root: &str) -> Digest {
     let consequence = |r: &StepRecord| {
@@ -65,7 +65,7 @@ pub fn signature(report: &Report, root: &str) -> Digest {
     })
 }
 
-/// A name without what differs from run to run: times, and paths outside the repository.
+/// Removes from a name what differs from run to run: times, and paths outside the repository.
 fn steady(name: &str, root: &str) -> String {
     let mut out = String::new();
     let mut rest = name;
@@ -77,7 +77,7 @@ fn steady(name: &str, root: &str) -> String {
         out.extend(letters.next());
         rest = letters.as_str();
     }
-    // `12 ms`: the number stands apart from its unit.
+    // `12 ms`: a blank separates the number from its unit.
     let words: Vec<&str> = out.split(' ').collect();
     let mut kept: Vec<&str> = Vec::new();
     for word in words {

@@ -1,10 +1,10 @@
 //! Checks whether the work of an earlier round is still there. Contents decide, not commits.
 //!
-//! A round leaves a trace: the commit that it stood on, and the files that differed from the
-//! subject's base. When HEAD no longer contains that commit, work may have been left behind on
-//! another branch; after an amend, a rebase or a squash it is there all the same. So each file of
-//! the trace is looked at: one that equals the base now is undone, unless what it contained is
-//! there under another name.
+//! A round leaves a trace: the commit of HEAD, and the files that differed from the subject's base.
+//! When HEAD no longer contains that commit, work may have been left behind on another branch;
+//! after an amend, a rebase or a squash it is there all the same. So each file of the trace is
+//! compared: one that equals the base now is undone, unless what it contained is there under
+//! another name.
 
 use crate::base::path::RepoPath;
 use schemars::JsonSchema;
@@ -35,7 +35,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Of a round that stood on this commit.
+    /// The trace of a round with this commit as HEAD.
     #[must_use]
     pub fn new(head: String, files: impl IntoIterator<Item = (RepoPath, String)>) -> Self {
         let sorted: BTreeMap<RepoPath, String> = files.into_iter().collect();
@@ -60,7 +60,7 @@ impl Trace {
     }
 }
 
-/// Adds a trace: files of the same commit come together, the oldest commits go.
+/// Adds a trace: merges the files of the same commit, and drops the oldest commits.
 pub fn add(traces: &mut Vec<Trace>, trace: Trace) {
     let mut next = trace;
     if let Some(at) = traces.iter().position(|t| t.head == next.head) {
@@ -80,10 +80,10 @@ pub fn add(traces: &mut Vec<Trace>, trace: Trace) {
     traces.drain(..traces.len().saturating_sub(COMMITS));
 }
 
-/// Work that is not there any more.
+/// Work of earlier rounds that is gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undone {
-    /// Whether that is all of it, as far as it is known.
+    /// Whether all known work is gone.
     pub all: bool,
     /// The files that equal the base again, in byte order.
     pub files: Vec<RepoPath>,
@@ -93,8 +93,9 @@ pub struct Undone {
     pub tests: bool,
 }
 
-/// What of the traces is undone; `differs` says whether a file differs from the base now. Where a
-/// trace does not know all of its files, those that it knows decide. `None`: nothing is undone.
+/// Returns the work in the traces that is undone; `differs` says whether a file differs from the
+/// base now. Where a trace does not know all of its files, those that it knows decide. `None`:
+/// nothing is undone.
 #[must_use]
 pub fn undone<'t>(
     traces: impl IntoIterator<Item = &'t Trace>,
@@ -123,10 +124,10 @@ pub fn undone<'t>(
     })
 }
 
-/// Files of the traces, oldest first, that are as at the base and yet not undone: another file that
-/// differs from the base has what they contained last, and was not beside them then. A test file is
-/// to be one under its new name, too. `now`: the files that differ from the base, with what they
-/// contain in short.
+/// Returns the files of the traces, oldest first, that equal the base and yet are not undone:
+/// another file that differs from the base has their last content, and did not exist next to them
+/// then. A test file must be one under its new name, too. `now`: the files that differ from the
+/// base, with a short form of their content.
 #[must_use]
 pub fn moved<'t>(
     traces: impl IntoIterator<Item = &'t Trace>,

@@ -15,23 +15,23 @@ use std::collections::BTreeSet;
 /// How earlier results are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Use {
-    /// They stand for steps.
+    /// They replace steps.
     #[default]
     Reuse,
     /// Every step runs; passes are kept for later (`--no-cache`, and rounds that count towards more
     /// than one confirmation).
     Keep,
-    /// Every step runs, and is compared with what would have stood for it (`--confirm`).
+    /// Every step runs, and is compared with the pass that would have replaced it (`--confirm`).
     Confirm,
 }
 
-/// Why no earlier pass stands for a step. Safe to show.
+/// Why no earlier pass replaces a step. Safe to print.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Why {
-    /// Nothing says what it depends on.
+    /// The step has no `inputs`.
     #[error("it has no `inputs`")]
     NoInputs,
-    /// Its very point is that it happens.
+    /// It is run for its effect.
     #[error("{0}")]
     Never(&'static str),
     /// It was tried before in this run.
@@ -43,7 +43,7 @@ pub enum Why {
     /// A step before it ran, and may have changed what no `inputs` name.
     #[error("`{0}` before it ran, and not all that it may have made is among the inputs")]
     Ran(String),
-    /// What it depends on cannot be pinned.
+    /// What it depends on cannot be read reliably.
     #[error("{0}")]
     Unsteady(String),
     /// The caller wants it to run.
@@ -52,27 +52,27 @@ pub enum Why {
     /// There is no earlier pass of it.
     #[error("there is no earlier pass of it")]
     Unknown,
-    /// There is one, of something else.
+    /// There is one, with another key.
     #[error("since its last pass, {0} changed")]
     Differs(String),
-    /// What was kept is damaged.
+    /// The kept entry is damaged.
     #[error("what was kept of an earlier pass is damaged")]
     Damaged,
-    /// Something that it made is gone or different.
+    /// A product of it is missing or different.
     #[error("`{0}`, which it made when it passed, is not as it was")]
     Product(RepoPath),
 }
 
-/// What has happened in this run.
+/// What has happened so far in this run.
 #[derive(Clone, Debug, Default)]
 pub struct Past {
     /// Ids of steps of which a process was started.
     pub ran: BTreeSet<String>,
-    /// Ids of steps whose turn has come before, under whatever plan.
+    /// Ids of steps that were considered before, under any plan of this run.
     pub tried: BTreeSet<String>,
 }
 
-/// Whether any earlier pass could ever stand for a step.
+/// Checks whether an earlier pass can replace a step at all.
 ///
 /// # Errors
 /// Why not.
@@ -108,8 +108,7 @@ pub fn eligible(step: &Step) -> Result<(), Why> {
     while let Some(what) = open.pop() {
         match what {
             crate::base::glob::What::Glob(glob) => {
-                // These folders are left out when inputs are looked at: git and vplan write to them
-                // all the time.
+                // These folders are left out of inputs: git and vplan write to them all the time.
                 if glob
                     .text()
                     .split(['/', '{', '}', ','])
@@ -134,8 +133,8 @@ pub fn eligible(step: &Step) -> Result<(), Why> {
     Ok(())
 }
 
-/// Whether the plan, and what has happened of it, leave room for an earlier pass of a step. `order`
-/// is the plan's.
+/// Checks whether the plan and this run so far allow an earlier pass of a step. `order` is the
+/// plan's.
 ///
 /// # Errors
 /// Why not.
@@ -167,8 +166,8 @@ pub fn barrier(plan: &Plan, order: &Order, index: usize, past: &Past) -> Result<
     }
 }
 
-/// Whether a step says what it makes, and all of that is among what another depends on. What cannot
-/// be decided is not.
+/// Whether a step declares what it makes, and another depends on all of that. Undecided counts as
+/// no.
 fn makes_only_inputs(maker: &Step, user: &Step) -> bool {
     if maker.produces.is_empty() {
         return false;
@@ -193,8 +192,8 @@ fn makes_only_inputs(maker: &Step, user: &Step) -> bool {
     })
 }
 
-/// Whether an earlier pass stands for a step whose parts are these. `product` looks at a file that
-/// the step made.
+/// Checks whether an earlier pass replaces a step with these parts. `product` reads a file that the
+/// step made.
 ///
 /// # Errors
 /// Why not.
@@ -222,8 +221,8 @@ pub fn stands(
     }
 }
 
-/// Whether an end of a step may stand for it later: a plain pass of its first try that left nothing
-/// behind. Not one with warnings, which are to be seen again, nor one that needed another try.
+/// Whether the end of a step is kept for reuse: a plain pass of its first try that left nothing
+/// behind. Not one with warnings, which must be shown again, nor one that needed another try.
 #[must_use]
 pub fn keeps(record: &StepRecord) -> bool {
     record.status == Status::Passed

@@ -7,7 +7,7 @@ use crate::check::evidence::EarlierPass;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The version of the form in which passes are kept.
+/// The version of the file format.
 pub const VERSION: u32 = 1;
 
 /// A pass, kept under its key.
@@ -39,7 +39,7 @@ pub struct Product {
 }
 
 impl Entry {
-    /// For a pass.
+    /// Creates the entry of a pass.
     #[must_use]
     pub fn new(parts: Parts, products: Vec<Product>, pass: EarlierPass) -> Self {
         Self {
@@ -51,15 +51,16 @@ impl Entry {
         }
     }
 
-    /// As a file: its digest on a line of its own, then its canonical form and a line feed.
+    /// Returns the file's bytes: the digest on a line of its own, then the canonical form and a
+    /// line feed.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let body = to_canonical(self);
         format!("{}\n{body}\n", Digest::of(body.as_bytes())).into_bytes()
     }
 
-    /// Reads what was kept under a key; `None` for everything that is not whole, or not of this key
-    /// and version. Total.
+    /// Reads the entry of a key; `None` if it is damaged, or of another key or version. Never
+    /// panics.
     #[must_use]
     pub fn decode(key: &Digest, bytes: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(bytes).ok()?;

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 
-/// Raised whenever the same evidence may be judged otherwise than before.
+/// The version of the evaluation. Raised whenever the same evidence may get another result than
+/// before.
 pub const JUDGING: u32 = 1;
 
 /// What a file was.
@@ -27,7 +28,7 @@ pub struct Print {
     pub mode: u32,
 }
 
-/// Files, by path.
+/// Digests of files, by path.
 pub type Prints = BTreeMap<RepoPath, Print>;
 
 /// All files of a set: how many, and one digest.
@@ -41,7 +42,7 @@ pub struct FileSet {
 }
 
 impl FileSet {
-    /// Takes files together.
+    /// Computes the set's digest.
     #[must_use]
     pub fn of<'p>(files: impl IntoIterator<Item = (&'p RepoPath, &'p Print)>) -> Self {
         let (mut hasher, mut count) = (Hasher::default(), 0);
@@ -108,14 +109,13 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// The key.
+    /// Returns the key: the digest of all parts.
     #[must_use]
     pub fn key(&self) -> Digest {
         Digest::of_value(self)
     }
 
-    /// For people: in what an earlier pass was one of something else. Names of variables, no
-    /// values.
+    /// Lists, for people, in what an earlier pass differs. Names of variables, no values.
     #[must_use]
     pub fn differences(&self, earlier: &Parts) -> Vec<String> {
         let mut list = Vec::new();
@@ -162,11 +162,11 @@ impl Parts {
     }
 }
 
-/// The digest of all settings that have a say in how a step ends.
+/// Returns the digest of all settings that may influence how a step ends.
 ///
-/// Taken away is what cannot: its name, why, where and whence it is in the plan, what its end means
-/// for others, what it waits for (that is [`Parts::predecessors`]), and further tries, since only a
-/// pass of the first one is kept. What is not taken away counts, the time limit included.
+/// Left out is what cannot: its name, why and from where it is in the plan, its place, what its end
+/// means for others, what it waits for (that is [`Parts::predecessors`]), and further tries, since
+/// only a pass of the first one is kept. Everything else counts, the time limit included.
 #[must_use]
 pub fn settings(step: &Step) -> Digest {
     Digest::of_value(&Step {
@@ -189,19 +189,19 @@ pub fn settings(step: &Step) -> Digest {
     })
 }
 
-/// The steps of a plan: what each one's settings are, and what must be over before it. Made once a
+/// The steps of a plan with the digest of their settings and their predecessors. Made once per
 /// plan.
 #[derive(Clone, Debug)]
 pub struct Order {
     /// Direct predecessors by constraints, as indices.
     direct: Vec<Vec<usize>>,
-    /// Those of them that do not merely prepare.
+    /// Those of `direct` that do not merely prepare.
     bound: Vec<Vec<usize>>,
     settings: Vec<Digest>,
 }
 
 impl Order {
-    /// Of a plan.
+    /// Computes the order of a plan.
     #[must_use]
     pub fn new(plan: &Plan) -> Self {
         let index: BTreeMap<&str, usize> = plan
@@ -227,19 +227,20 @@ impl Order {
         }
     }
 
-    /// The indices of all steps that must be over before a step, directly or not, ascending.
+    /// Returns the indices of all steps that must end before a step, directly or not, ascending.
     #[must_use]
     pub fn before(&self, step: usize) -> BTreeSet<usize> {
         all_before(&self.direct, step)
     }
 
-    /// The same without those that only prepare: what they leave behind is an input like any other.
+    /// Like [`Order::before`] without those that only prepare: what they leave is an input like any
+    /// other.
     #[must_use]
     pub fn bound_before(&self, step: usize) -> BTreeSet<usize> {
         all_before(&self.bound, step)
     }
 
-    /// For [`Parts::predecessors`].
+    /// Returns the digest for [`Parts::predecessors`].
     #[must_use]
     pub fn settings_before(&self, step: usize) -> Digest {
         let mut list: Vec<&Digest> = self
@@ -256,7 +257,7 @@ impl Order {
         Digest::of(&bytes)
     }
 
-    /// For [`Parts::settings`].
+    /// Returns the digest for [`Parts::settings`].
     #[must_use]
     pub fn settings(&self, step: usize) -> Option<Digest> {
         self.settings.get(step).cloned()
@@ -278,9 +279,9 @@ fn all_before(direct: &[Vec<usize>], step: usize) -> BTreeSet<usize> {
     found
 }
 
-/// What a step depends on, as lists of files of which any may select: `inputs`, and `requires`,
-/// which names artifacts that it reads. None without `inputs`. What `unchanged` selects counts too,
-/// but is looked at as that setting looks at it.
+/// Returns what a step depends on, as selections of which any may match: `inputs`, and `requires`,
+/// which names artifacts that it reads. Empty without `inputs`. What `unchanged` selects counts
+/// too, but is read separately, as that setting reads it.
 #[must_use]
 pub fn depends_on(step: &Step) -> Vec<Selection> {
     let Some(inputs) = step.inputs.clone() else {
@@ -294,7 +295,7 @@ pub fn depends_on(step: &Step) -> Vec<Selection> {
     }
 }
 
-/// Globs as a selection.
+/// Returns the selection of all these globs.
 #[must_use]
 pub fn all_of(globs: &[Glob]) -> Selection {
     Selection {

@@ -5,28 +5,28 @@ use crate::base::canon::Digest;
 use crate::ledger::{Entry, Status};
 use crate::run::verdict::Verdict;
 
-/// What was said of a round, in the words of the table.
+/// What a round reports, in the terms of the table of engine.md section 9.
 pub(super) struct Heard {
     pub done: bool,
     /// Verification failed.
     pub failed: bool,
-    /// What the failure is like.
+    /// The signature of the failure.
     pub failure: Option<Digest>,
-    /// The caller says that it is done, of a subject that is verified by runs.
+    /// The caller claims that it is done, of a subject that is verified by runs.
     pub claimed: bool,
     /// Nothing applies to the whole change.
     pub nothing: bool,
-    /// It passed, and was about less than the whole change.
+    /// It passed, and covered less than the whole change.
     pub partial: bool,
     pub run_id: Option<String>,
     pub status: Status,
     pub verdict: Option<Verdict>,
-    /// Verification passed, or the caller says so: earlier failures are history.
+    /// Verification passed, or the caller reports that: earlier failures no longer count.
     pub verified: bool,
 }
 
 impl Heard {
-    /// Whether it leaves its subject as it was.
+    /// Whether it leaves its subject unchanged.
     pub(super) fn says_nothing(&self, before: &Entry, changed: bool) -> bool {
         self.nothing && before.worked() || self.claimed && !changed
     }
