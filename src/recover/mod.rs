@@ -1,4 +1,5 @@
-//! Repairs a plan that was itself wrong: plan and failures in, a plan or a refusal out. Pure.
+//! Was the plan itself wrong, and which plan would be right? Plan and failures to a plan, or a
+//! refusal. Pure.
 
 pub mod bare;
 pub mod failure;
