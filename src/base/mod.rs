@@ -7,6 +7,7 @@ pub mod command;
 pub mod diagnostic;
 pub mod glob;
 pub mod inert;
+pub mod markup;
 pub mod matching;
 pub mod nearest;
 pub mod origin;

@@ -223,8 +223,9 @@ pub fn visible(bytes: &[u8]) -> String {
 
 /// A count with its noun: `1 step`, `2 steps`.
 #[must_use]
-pub fn count(number: usize, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+pub fn count<N: std::fmt::Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
+    let plural = if number == N::from(1) { "" } else { "s" };
+    format!("{number} {noun}{plural}")
 }
 
 /// Writes a string of the contract language in the shorter of the two quotings; with `"` when both

@@ -10,6 +10,7 @@ use super::Kind;
 use super::evidence::{Captured, Evidence};
 use super::outcome::{Cause, Outcome, Status, Terms, wrong_exit};
 use super::reading::{Finding, Level, Reading};
+use crate::base::word::count;
 use crate::base::word::visible;
 
 /// How many failed tests are named.
@@ -62,7 +63,7 @@ pub(super) fn judge(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Outcom
                 (Some(reading), None) if terms.kind == Kind::Lint && reading.warnings > 0 => {
                     let text = format!(
                         "{}{}",
-                        many(reading.warnings, "warning"),
+                        count(reading.warnings, "warning"),
                         first(reading, Level::Warning)
                     );
                     failed(Cause::Warnings, format!("{code}, with {text}"))
@@ -142,7 +143,7 @@ fn fault(terms: &Terms<'_>, reading: &Reading) -> Option<Fault> {
         let text = format!(
             "{} of {} failed{}",
             tests.failed,
-            many(tests.ran(), "test"),
+            count(tests.ran(), "test"),
             list(names, tests.failed)
         );
         return fault(Cause::TestsFailed, text);
@@ -150,7 +151,7 @@ fn fault(terms: &Terms<'_>, reading: &Reading) -> Option<Fault> {
     if reading.errors > output.max_errors {
         let limit = limit(output.max_errors, output.max_errors > 0);
         let first = first(reading, Level::Error);
-        let text = format!("{}{limit}{first}", many(reading.errors, "error"));
+        let text = format!("{}{limit}{first}", count(reading.errors, "error"));
         // That a linter's exit code takes no notice of what it finds is how some are set up.
         let contradicts_success = terms.kind != Kind::Lint;
         return Some(Fault {
@@ -182,7 +183,7 @@ fn fault(terms: &Terms<'_>, reading: &Reading) -> Option<Fault> {
     if let Some(most) = output.max_warnings.filter(|most| reading.warnings > *most) {
         let text = format!(
             "{}{}{}",
-            many(reading.warnings, "warning"),
+            count(reading.warnings, "warning"),
             limit(most, true),
             first(reading, Level::Warning)
         );
@@ -286,8 +287,9 @@ fn pass(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Outcome {
         return Outcome::PASSED;
     }
     let within = limit(terms.output.max_errors, true);
-    let errors = (reading.errors > 0).then(|| format!("{}{within}", many(reading.errors, "error")));
-    let warnings = (reading.warnings > 0).then(|| many(reading.warnings, "warning"));
+    let errors =
+        (reading.errors > 0).then(|| format!("{}{within}", count(reading.errors, "error")));
+    let warnings = (reading.warnings > 0).then(|| count(reading.warnings, "warning"));
     let detail = [errors, warnings]
         .into_iter()
         .flatten()
@@ -318,9 +320,9 @@ fn said(reading: &Reading) -> Option<String> {
     let passed = reading
         .tests
         .filter(|t| t.ran() > 0)
-        .map(|t| format!("{} passed", many(t.passed, "test")));
-    let errors = (reading.errors > 0).then(|| many(reading.errors, "error"));
-    let warnings = (reading.warnings > 0).then(|| many(reading.warnings, "warning"));
+        .map(|t| format!("{} passed", count(t.passed, "test")));
+    let errors = (reading.errors > 0).then(|| count(reading.errors, "error"));
+    let warnings = (reading.warnings > 0).then(|| count(reading.warnings, "warning"));
     let said: Vec<String> = [passed, errors, warnings].into_iter().flatten().collect();
     (!said.is_empty()).then(|| said.join(", "))
 }
@@ -332,10 +334,6 @@ fn limit(most: u64, is_said: bool) -> String {
         1 => " (1 is allowed)".to_owned(),
         n => format!(" ({n} are allowed)"),
     }
-}
-
-fn many(number: u64, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 /// The first names of `total` things.

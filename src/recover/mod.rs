@@ -3,6 +3,7 @@
 
 pub mod bare;
 pub mod failure;
+#[cfg(any(test, feature = "arbitrary"))]
 pub mod law;
 mod preflight;
 pub mod rewrite;

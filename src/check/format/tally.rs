@@ -6,16 +6,10 @@ pub fn counts(text: &str, separator: char) -> impl Iterator<Item = (u64, &str)> 
     text.split(separator).filter_map(|part| count(part.trim()))
 }
 
-/// A number at the beginning, at most 2^64-1, and the words behind it.
+/// A number at the beginning, saturating, and the words after it.
 #[must_use]
 pub fn count(text: &str) -> Option<(u64, &str)> {
-    let end = text
-        .bytes()
-        .position(|b| !b.is_ascii_digit())
-        .unwrap_or(text.len());
-    let (digits, rest) = text.split_at_checked(end)?;
-    // Too many digits are too many tests, not none.
-    (end > 0).then(|| (digits.parse().unwrap_or(u64::MAX), rest.trim_start()))
+    super::count::count(text).map(|(number, rest)| (number, rest.trim_start()))
 }
 
 /// A name for a test in suites: the parts that are not blank, as `a > b`.

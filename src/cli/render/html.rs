@@ -6,6 +6,7 @@
 
 use super::style::{count, duration};
 use crate::base::inert::inert;
+use crate::base::markup::escape;
 use crate::base::word::visible;
 use crate::check::outcome::Status;
 use crate::plan::caveat;
@@ -473,21 +474,6 @@ fn lines(foreign: &str) -> String {
     escape(&inert(foreign.as_bytes()))
 }
 
-fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
 const STYLE: &str = include_str!("html.css");
 
 #[cfg(test)]
@@ -498,7 +484,7 @@ mod tests {
     fn foreign_text_is_text() {
         assert_eq!(
             text("<script>alert(\"1\")</script>&'"),
-            "&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&amp;&#39;"
+            "&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&amp;&apos;"
         );
         assert_eq!(lines("a\n</pre><b>\u{1b}[31m"), "a\n&lt;/pre&gt;&lt;b&gt;");
         assert!(!text("a\nb\u{202e}").contains(['\n', '\u{202e}']));

@@ -3,6 +3,7 @@
 
 use super::finding::plain_file;
 use crate::base::inert::{inert, without_commands};
+use crate::base::markup;
 use crate::base::word::{is_unsafe_to_show, visible};
 use crate::check::Severity;
 use crate::check::outcome::Status;
@@ -205,12 +206,11 @@ fn lines(text: &str) -> String {
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
+        if let Some(entity) = markup::entity(c) {
+            out.push_str(entity);
+            continue;
+        }
         match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&apos;"),
             '\n' => out.push_str("&#10;"),
             '\t' => out.push_str("&#9;"),
             '\r' => out.push_str("&#13;"),

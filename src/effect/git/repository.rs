@@ -4,8 +4,8 @@
 //! Whatever is out of the ordinary here is answered with "ask git" (`None`), never guessed.
 
 use super::object::Oid;
+use crate::effect::os::files;
 use std::fs;
-use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -81,10 +81,7 @@ fn is_git_dir(dir: &Path) -> bool {
 
 /// A file of the repository that is small when it is what it should be.
 fn small_file(path: &Path) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let file = crate::effect::os::files::open_plain(path).ok()?;
-    file.take(64 * 1024).read_to_end(&mut bytes).ok()?;
-    Some(bytes)
+    files::read_plain(path, 64 * 1024).ok()
 }
 
 /// Whether a file holds what a reference holds.
@@ -121,9 +118,7 @@ impl Layout {
 
     fn packed(&self, name: &[u8]) -> Option<Oid> {
         let path = self.common_dir.join("packed-refs");
-        let mut bytes = Vec::new();
-        let file = crate::effect::os::files::open_plain(&path).ok()?;
-        file.take(64 * 1024 * 1024).read_to_end(&mut bytes).ok()?;
+        let bytes = files::read_plain(&path, 64 * 1024 * 1024).ok()?;
         bytes.split(|b| *b == b'\n').find_map(|line| {
             let (id, rest) = line.split_at_checked(line.iter().position(|b| *b == b' ')?)?;
             (rest.strip_prefix(b" ")? == name).then(|| Oid::parse(id))?

@@ -3,12 +3,13 @@
 //! Nothing is synced to disk: what a loss of power damages is recognised by its digest and is not
 //! there.
 
+use crate::effect::os::files::read_bounded;
 use crate::effect::os::retry_eintr::openat;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, renameat, unlinkat};
 use rustix::io::Errno;
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Opens a folder in a folder; makes it if it is not there.
@@ -43,9 +44,7 @@ pub(in crate::effect) fn read(folder: impl AsFd, name: &str, cap: u64) -> io::Re
     if !about.is_file() || about.len() > cap {
         return Err(io::ErrorKind::InvalidData.into());
     }
-    let mut bytes = Vec::with_capacity(usize::try_from(about.len()).unwrap_or(0) + 1);
-    file.take(cap).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    read_bounded(&file, cap)
 }
 
 /// Makes a file that is not there yet.

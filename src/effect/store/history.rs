@@ -8,6 +8,7 @@
 use crate::base::canon::Digest;
 use crate::base::unit::show_size;
 use crate::base::word::visible;
+use crate::effect::os::files::read_bounded;
 use crate::effect::os::parallel;
 use crate::effect::os::process::program::say;
 use crate::effect::os::retry_eintr::{flock, openat, read_dir};
@@ -24,7 +25,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -219,7 +220,7 @@ impl History {
         let file = open(self.folder(id)?.as_fd(), EVENTS).map_err(cannot)?;
         // First the lock, then the content: who let go of it had written everything.
         let writing = flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK);
-        let bytes = read(&file, MAX_FILE).map_err(cannot)?;
+        let bytes = read_bounded(&file, MAX_FILE).map_err(cannot)?;
         Ok((bytes, writing))
     }
 
@@ -259,7 +260,7 @@ impl History {
     }
 
     fn file(&self, id: &str, name: &str) -> Result<Option<Vec<u8>>, String> {
-        match open(self.folder(id)?.as_fd(), name).and_then(|file| read(&file, MAX_FILE)) {
+        match open(self.folder(id)?.as_fd(), name).and_then(|file| read_bounded(&file, MAX_FILE)) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(e) => Err(format!("`{name}` {}", cannot(e))),
@@ -393,7 +394,7 @@ impl History {
                     Ok(()) => false,
                     Err(Errno::WOULDBLOCK) => true,
                     // A file system without locks: only what has its end is known to be over.
-                    Err(_) => replay(&read(&events, MAX_FILE)?).end == End::Interrupted,
+                    Err(_) => replay(&read_bounded(&events, MAX_FILE)?).end == End::Interrupted,
                 },
                 Err(_) => false,
             };
@@ -461,20 +462,6 @@ fn open(folder: BorrowedFd<'_>, name: &str) -> io::Result<File> {
         Ok(file)
     } else {
         Err(io::ErrorKind::InvalidInput.into())
-    }
-}
-
-fn read(file: &File, cap: u64) -> io::Result<Vec<u8>> {
-    let size = file.metadata()?.len();
-    if size > cap {
-        return Err(io::ErrorKind::FileTooLarge.into());
-    }
-    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
-    file.take(cap.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > cap {
-        Err(io::ErrorKind::FileTooLarge.into())
-    } else {
-        Ok(bytes)
     }
 }
 

@@ -7,6 +7,7 @@
 //! disk: what a loss of power damages cannot be read, and its record is not believed then.
 
 use crate::base::canon::to_canonical;
+use crate::effect::os::files::read_bounded;
 use crate::effect::os::retry_eintr::{openat, read_dir};
 use crate::effect::os::state_dir::StateDir;
 use crate::run::past::is_run_id;
@@ -15,7 +16,7 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, renameat, unlinkat};
 use rustix::io::Errno;
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 
 /// The folder in the state directory.
 pub const FOLDER: &str = "ended";
@@ -95,8 +96,7 @@ impl Vault {
         let flags =
             OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = File::from(openat(&self.folder, id, flags, Mode::empty()).ok()?);
-        let mut bytes = Vec::new();
-        file.take(LARGEST).read_to_end(&mut bytes).ok()?;
+        let bytes = read_bounded(&file, LARGEST).ok()?;
         let ended: Ended = serde_json::from_slice(&bytes).ok()?;
         (ended.run_id == id && ended.version == 1).then_some(ended)
     }

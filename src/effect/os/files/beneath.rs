@@ -261,7 +261,7 @@ impl Beneath {
     /// # Errors
     /// See [`ReadError`]; more than `cap` bytes.
     pub fn read(&self, path: &RepoPath, cap: u64) -> Result<Vec<u8>, ReadError> {
-        super::read_bounded(self.file(path)?, cap).map_err(|e| match e.kind() {
+        super::read_bounded(&self.file(path)?, cap).map_err(|e| match e.kind() {
             io::ErrorKind::FileTooLarge => ReadError::TooLarge(cap),
             _ => ReadError::System(e.to_string()),
         })

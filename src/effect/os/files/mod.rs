@@ -165,11 +165,15 @@ pub fn create(path: &Path) -> io::Result<File> {
 /// # Errors
 /// As [`open_plain`]; `FileTooLarge` when there is more.
 pub fn read_plain(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
-    read_bounded(open_plain(path)?, cap)
+    read_bounded(&open_plain(path)?, cap)
 }
 
-fn read_bounded(file: File, cap: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = room_for(&file, cap);
+/// Reads the rest of a file, at most `cap` bytes.
+///
+/// # Errors
+/// What the system says; `FileTooLarge` when there is more.
+pub fn read_bounded(file: &File, cap: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = room_for(file, cap);
     file.take(cap.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > cap {
         Err(io::ErrorKind::FileTooLarge.into())

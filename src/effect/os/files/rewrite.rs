@@ -46,7 +46,7 @@ impl Editable {
             io::ErrorKind::InvalidInput => io::Error::new(e.kind(), "it is no regular file"),
             _ => e,
         })?;
-        let bytes = read_bounded(file, cap)?;
+        let bytes = read_bounded(&file, cap)?;
         Ok(Self { path, bytes })
     }
 

@@ -159,7 +159,7 @@ impl Uncovered {
             .collect();
         let more = self.groups.len().saturating_sub(GROUPS);
         if more > 0 {
-            let rest = self
+            let rest: usize = self
                 .groups
                 .iter()
                 .skip(GROUPS)

@@ -1,0 +1,27 @@
+//! Escapes text for XML and HTML.
+
+/// The entity for a character that means something in an element or a quoted attribute.
+#[must_use]
+pub fn entity(c: char) -> Option<&'static str> {
+    Some(match c {
+        '&' => "&amp;",
+        '<' => "&lt;",
+        '>' => "&gt;",
+        '"' => "&quot;",
+        '\'' => "&apos;",
+        _ => return None,
+    })
+}
+
+/// Text for an element's content or a quoted attribute.
+#[must_use]
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match entity(c) {
+            Some(entity) => out.push_str(entity),
+            None => out.push(c),
+        }
+    }
+    out
+}
