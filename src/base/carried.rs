@@ -3,12 +3,13 @@
 use super::command::{Command, Env, Link, Unsupported};
 use super::path::RepoPath;
 
-/// What the `cd` and `export` of a list have changed for the commands behind them.
+/// The directory and variables that the `cd` and `export` of a list set for the commands after
+/// them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Carried {
-    /// Where they run.
+    /// The directory in which they run.
     pub dir: RepoPath,
-    /// The variables that they have, beside their own.
+    /// The variables that they have in addition to their own.
     pub env: Env,
 }
 
@@ -22,7 +23,7 @@ impl Default for Carried {
 }
 
 impl Carried {
-    /// The variables of a command with these beside its own, which win.
+    /// Adds these variables to a command's own, which win.
     #[must_use]
     pub fn env_of(&self, own: &Env) -> Env {
         let mut all = self.env.clone();
@@ -30,7 +31,7 @@ impl Carried {
         all
     }
 
-    /// Follows a part. `None` when it is no `cd` or `export`, leaves the repository, or goes where
+    /// Applies a part. `None` when it is no `cd` or `export`, leaves the repository, or goes where
     /// only a shell knows (`cd`, `cd -`, `cd ~`, any with a `CDPATH`).
     pub fn follow(&mut self, link: &Link) -> Option<()> {
         match link {
@@ -47,8 +48,8 @@ impl Carried {
         Some(())
     }
 
-    /// Follows a text of a list that consists of nothing but `cd` and `export`. `None` when there
-    /// is anything else in it, or something that cannot be followed; then nothing has changed.
+    /// Applies a text of a list that consists of nothing but `cd` and `export`. `None` when it
+    /// holds anything else, or something that cannot be followed; then nothing has changed.
     pub fn follow_all(&mut self, unsupported: &Unsupported) -> Option<()> {
         if unsupported.chain.is_empty() {
             return None;
@@ -66,9 +67,9 @@ impl Carried {
 /// A list of commands, read as one shell would read it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listed {
-    /// Which of them run, where and with which exported variables.
+    /// The commands that run: index, and the directory and exported variables of each.
     pub commands: Vec<(usize, Carried)>,
-    /// Each `cd` and `export` that was carried into the commands behind it.
+    /// The indices of each `cd` and `export` that was carried into the commands after it.
     pub gone: Vec<usize>,
 }
 
@@ -160,7 +161,7 @@ mod tests {
                 "1@.CDPATH=x 2@.CDPATH=x",
                 &[0],
             ),
-            // A conjunction with a command is that command's own affair.
+            // The `cd` of a conjunction applies to that conjunction only.
             (&["cd d && a", "b"], "0@. 1@.", &[]),
         ] {
             let commands: Vec<Command> = list.iter().map(|text| command(text)).collect();

@@ -33,7 +33,7 @@ pub struct ChangedFile {
     pub status: Status,
 }
 
-/// What stands in front of a path that a person names, and the status that it says.
+/// The prefixes of a path that a person names, and the status that each gives.
 const PREFIXES: [(&[u8], Status); 5] = [
     (b"added:", Status::Added),
     (b"modified:", Status::Modified),
@@ -43,7 +43,7 @@ const PREFIXES: [(&[u8], Status); 5] = [
     (b":", Status::Modified),
 ];
 
-/// Takes the status off what a person wrote: `deleted:a.ts`, `a.ts` (modified), `:added:a.ts` (the
+/// Splits the status off what a person wrote: `deleted:a.ts`, `a.ts` (modified), `:added:a.ts` (the
 /// path `added:a.ts`).
 #[must_use]
 pub fn split_status(text: &[u8]) -> (Status, &[u8]) {
@@ -54,7 +54,7 @@ pub fn split_status(text: &[u8]) -> (Status, &[u8]) {
 }
 
 impl ChangedFile {
-    /// The file as [`split_status`] reads it.
+    /// Writes the file as [`split_status`] reads it.
     #[must_use]
     pub fn to_named(&self) -> Vec<u8> {
         let plain = self.path.as_bytes();
@@ -97,7 +97,7 @@ impl ChangeSet {
         Self(Arc::new(files))
     }
 
-    /// The files in byte order of their paths.
+    /// Returns the files in byte order of their paths.
     #[must_use]
     pub fn files(&self) -> &[ChangedFile] {
         &self.0
@@ -109,26 +109,26 @@ impl ChangeSet {
         self.0.is_empty()
     }
 
-    /// How many files changed.
+    /// Returns how many files changed.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether this very path changed.
+    /// Whether exactly this path changed.
     #[must_use]
     pub fn contains(&self, path: &RepoPath) -> bool {
         self.status(path).is_some()
     }
 
-    /// What happened to this very path.
+    /// Returns the status of exactly this path.
     #[must_use]
     pub fn status(&self, path: &RepoPath) -> Option<Status> {
         let at = self.0.binary_search_by(|f| f.path.cmp(path)).ok()?;
         self.0.get(at).map(|f| f.status)
     }
 
-    /// The changed files in a directory and below it.
+    /// Returns the changed files in a directory and below it.
     pub fn below(&self, dir: &RepoPath) -> impl Iterator<Item = &ChangedFile> {
         let start = if dir.is_root() {
             Vec::new()

@@ -20,7 +20,7 @@ pub enum Piece {
     Changed,
 }
 
-/// A command as it was read: what it starts, or why it cannot be started without a shell.
+/// A parsed command: what it starts, or why it cannot be started without a shell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     /// An environment and an argument vector with at least one word.
@@ -30,7 +30,7 @@ pub enum Command {
         /// The words; the first is the program.
         pieces: Vec<Piece>,
     },
-    /// A text outside the grammar. Recovery decides what becomes of it.
+    /// A text outside the grammar. Recovery decides how to handle it.
     Unsupported {
         /// The whole text, as it was written.
         text: String,
@@ -46,7 +46,7 @@ impl Command {
         matches!(self, Command::Argv { pieces, .. } if pieces.contains(&Piece::Changed))
     }
 
-    /// The command's text in normal form; an unsupported one as it was written.
+    /// Returns the command's text in normal form; an unsupported one as it was written.
     #[must_use]
     pub fn to_text(&self) -> String {
         match self {
@@ -147,14 +147,14 @@ impl Unsupported {
 }
 
 impl Link {
-    /// Whether it starts nothing, and changes where or with what the parts behind it run.
+    /// Whether it starts nothing, and changes where or with what the parts after it run.
     #[must_use]
     pub fn is_carried(&self) -> bool {
         matches!(self, Link::ChangeDirectory { .. } | Link::Export { .. })
     }
 }
 
-/// Whether a name may stand in front of `=` in an assignment: `[A-Za-z_][A-Za-z0-9_]*`.
+/// Whether a name may precede the `=` of an assignment: `[A-Za-z_][A-Za-z0-9_]*`.
 #[must_use]
 pub fn is_env_name(name: &str) -> bool {
     let mut bytes = name.bytes();
@@ -215,7 +215,7 @@ fn quote_value(word: &Word) -> String {
         return quote_bytes(word.as_bytes());
     }
     let harmless = |c: char| c.is_alphanumeric() || "@%+=:,./_-".contains(c);
-    // Alone these two are the program `test` and its last argument, in every shell too.
+    // Alone, these two are the program `test` and its last argument, in every shell too.
     if text.chars().all(harmless) || matches!(text, "[" | "]") {
         return text.to_owned();
     }

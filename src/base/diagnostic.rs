@@ -16,12 +16,12 @@ impl std::fmt::Display for Code {
     }
 }
 
-/// How bad it is.
+/// The severity of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// The contract cannot be used.
     Error,
-    /// It can, but it hardly means what its author wanted.
+    /// The contract can be used, but is unlikely to mean what its author wanted.
     Warning,
 }
 
@@ -94,7 +94,8 @@ impl Diagnostic {
 pub struct Diagnostics(Vec<Diagnostic>);
 
 impl Diagnostics {
-    /// Adds one. Text of the user that it repeats is made safe to show here, whoever forgot.
+    /// Adds a message. Text of the user that it repeats is made safe to show here, whether or not
+    /// the caller did.
     pub fn push(&mut self, mut diagnostic: Diagnostic) {
         let labels = diagnostic.labels.iter_mut().map(|l| &mut l.text);
         for text in labels
@@ -119,26 +120,25 @@ impl Diagnostics {
         self.0.iter().any(|d| d.severity == Severity::Error)
     }
 
-    /// Whether there is none.
+    /// Whether there are no messages.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// All of them in the order of their places (file, offset), which is the order in which they
-    /// are shown.
+    /// Returns all messages in the order of their places (file, offset), in which they are shown.
     #[must_use]
     pub fn sorted(mut self) -> Vec<Diagnostic> {
         self.0.sort_by_key(|d| d.labels.first().map(|l| l.place));
         self.0
     }
 
-    /// Keeps those of which this is true.
+    /// Keeps the messages for which `keep` returns true.
     pub fn retain(&mut self, keep: impl FnMut(&Diagnostic) -> bool) {
         self.0.retain(keep);
     }
 
-    /// All of them, in the order in which they were found.
+    /// Returns all messages in the order in which they were found.
     pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
         self.0.iter()
     }

@@ -4,9 +4,9 @@
 use super::word::is_unsafe_to_show;
 use std::borrow::Cow;
 
-/// Foreign text of several lines, made harmless: terminal sequences go, carriage returns begin a
-/// line, every other character that is unsafe to show becomes U+FFFD, as does every invalid byte.
-/// Line feeds and tabs stay.
+/// Makes untrusted text of several lines harmless: terminal sequences are removed, carriage returns
+/// begin a line, every other character that is unsafe to show becomes U+FFFD, as does every invalid
+/// byte. Line feeds and tabs stay.
 #[must_use]
 pub fn inert(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
@@ -25,8 +25,7 @@ pub fn inert(bytes: &[u8]) -> String {
     out
 }
 
-/// A text without terminal sequences: what readers of output and of words look at. Everything else
-/// stays.
+/// Removes terminal sequences, for readers of output and of words. Everything else stays.
 #[must_use]
 pub fn without_escapes(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -40,11 +39,10 @@ pub fn without_escapes(text: &str) -> String {
     out
 }
 
-/// A text for people without workflow commands: what CI systems do when a line of a log asks for
-/// it. GitHub's runner obeys a line that begins with `::` behind blanks, and `##[` anywhere in a
-/// line; both comparisons overlook characters that nobody sees, and a carriage return ends a line,
-/// too. The one gets a bar in front, the other a space inside. Everything else stays,
-/// line for line.
+/// Disarms the workflow commands in a text for people, which CI systems execute from a log's lines.
+/// GitHub's runner obeys a line that begins with `::` after blanks, and `##[` anywhere in a line;
+/// both comparisons ignore invisible characters, and a carriage return ends a line, too. The one
+/// gets a bar in front, the other a space inside. Everything else stays, line for line.
 #[must_use]
 pub fn without_commands(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
@@ -61,8 +59,8 @@ pub fn without_commands(text: &str) -> String {
     out
 }
 
-/// A JSON document of the same value without workflow commands. No line of one begins with `::`,
-/// and `##[` stands only inside strings, where a bracket can be written otherwise.
+/// Disarms the workflow commands in a JSON document, whose value stays the same. No line of one
+/// begins with `::`, and `##[` occurs only inside strings, where a bracket can be escaped.
 #[must_use]
 pub fn json_without_commands(document: &str) -> String {
     let mut out = String::with_capacity(document.len());
@@ -70,7 +68,7 @@ pub fn json_without_commands(document: &str) -> String {
     out
 }
 
-/// The same for a document that is written piece by piece; `signs` begins at 0 and is handed from
+/// The same for a document that is written piece by piece; `signs` begins at 0 and is passed from
 /// one piece to the next.
 #[must_use]
 pub fn json_piece_without_commands<'p>(piece: &'p str, signs: &mut usize) -> Cow<'p, str> {
@@ -83,8 +81,8 @@ pub fn json_piece_without_commands<'p>(piece: &'p str, signs: &mut usize) -> Cow
     Cow::Owned(out)
 }
 
-/// A KDL document of the same value without workflow commands: as of JSON, but for how a bracket is
-/// written.
+/// Disarms the workflow commands in a KDL document, whose value stays the same. Differs from JSON
+/// in how a bracket is escaped.
 #[must_use]
 pub fn kdl_without_commands(document: &str) -> String {
     let mut out = String::with_capacity(document.len());
@@ -92,8 +90,8 @@ pub fn kdl_without_commands(document: &str) -> String {
     out
 }
 
-/// Writes another text for each `[` behind `##`; `signs`: how many of these stood right before the
-/// text, then at its end.
+/// Writes another text for each `[` after `##`; `signs`: how many `#` are right before the text,
+/// then at its end.
 fn break_brackets(text: &str, bracket: &str, signs: &mut usize, out: &mut String) {
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('[') {
@@ -110,8 +108,8 @@ fn break_brackets(text: &str, bracket: &str, signs: &mut usize, out: &mut String
     *signs = signs_at_end(rest, *signs);
 }
 
-/// How many `#` stand at the end of a text, overlooked characters aside, when so many stood right
-/// before it.
+/// Counts the `#` at the end of a text, regardless of ignored characters, when `before` of them
+/// precede it.
 fn signs_at_end(text: &str, before: usize) -> usize {
     let kept = text.trim_end_matches(|c| c == '#' || is_overlooked(c));
     let end = text
@@ -127,7 +125,7 @@ fn signs_at_end(text: &str, before: usize) -> usize {
     }
 }
 
-/// Whether a comparison of texts for people overlooks a character: format characters, variation
+/// Whether a comparison of texts for people ignores a character: format characters, variation
 /// selectors, marks.
 fn is_overlooked(c: char) -> bool {
     (is_unsafe_to_show(c) && !c.is_whitespace())
@@ -227,7 +225,7 @@ mod tests {
         );
     }
 
-    /// Character by character: what [`break_brackets`] does, said otherwise.
+    /// Does what [`break_brackets`] does, character by character.
     fn one_by_one(text: &str) -> String {
         let (mut signs, mut out) = (0, String::new());
         for c in text.chars() {

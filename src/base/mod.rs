@@ -1,4 +1,4 @@
-//! Which words do all rooms share? Uses no other room.
+//! Types that all rooms share. Uses no other room.
 
 pub mod canon;
 pub mod carried;

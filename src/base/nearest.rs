@@ -2,16 +2,16 @@
 
 use std::cell::Cell;
 
-/// The known word nearest to a misspelt one, if one is near enough: equal but for case, or within a
-/// third of its length, and three, of insertions, deletions, changes and swaps. Of very short words
-/// each is near to any other, so they count when they are equal but for case. The first of equally
-/// near ones.
+/// Returns the known word nearest to a misspelt one, if one is near enough: equal but for case, or
+/// within a third of its length, and three, of insertions, deletions, changes and swaps. Of very
+/// short words each is near to any other, so they count when they are equal but for case. The first
+/// of equally near ones.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     nearest_within(word, known, &Cell::new(usize::MAX))
 }
 
-/// The same, for texts that may be made of misspelt words: `budget` is how many comparisons may
-/// still be made, of all calls together. None when it is used up.
+/// The same, for texts that may be made of misspelt words: `budget` is how many comparisons all
+/// calls together may still make. `None` when it is used up.
 pub fn nearest_within<'a>(
     word: &str,
     known: impl IntoIterator<Item = &'a str>,
@@ -38,7 +38,7 @@ pub fn nearest_within<'a>(
     best.map(|(_, name)| name)
 }
 
-/// The longest word that was meant to be another one, in bytes.
+/// The longest word that is compared, in bytes.
 const LONGEST: usize = 128;
 
 #[cfg(test)]

@@ -15,17 +15,17 @@ pub struct GitOrigin {
     pub path: RepoPath,
 }
 
-/// What is wrong with the text of a git import.
+/// An error in the text of a git import.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct OriginError {
-    /// Where it is wrong: a byte of the text.
+    /// The offset of the error in the text, in bytes.
     pub at: usize,
     /// How many bytes are wrong. 0 where something is missing.
     pub length: usize,
     /// One line, safe to show. It repeats nothing that could be a secret.
     pub message: String,
-    /// The way out.
+    /// How to mend it.
     pub help: Option<String>,
 }
 
@@ -152,7 +152,7 @@ fn check_url(url: &str) -> Result<(), OriginError> {
     Ok(())
 }
 
-/// What is wrong with a URL without `://`.
+/// Makes the error of a URL without `://`.
 fn no_protocol(url: &str) -> OriginError {
     if url.contains("::") {
         let length = url.find("::").unwrap_or(0) + 2;
@@ -362,7 +362,7 @@ mod tests {
     #[test]
     fn what_is_wrong_and_where() {
         let with = |url: &str| format!("git+{url}?rev={ID}#a");
-        // Each text with what is wrong in it, and a word of the help.
+        // Each text with its error, and a word of the help.
         for (text, wrong, message, help) in [
             (
                 "https://x/y".to_owned(),

@@ -13,7 +13,7 @@ use std::sync::Arc;
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RepoPath(Arc<[u8]>);
 
-/// Why a path is none of the repository's.
+/// Why a text is no path of the repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathError {
     /// It is empty.
@@ -27,14 +27,14 @@ pub enum PathError {
 }
 
 impl RepoPath {
-    /// The repository's root, written `.`.
+    /// Returns the repository's root, written `.`.
     #[must_use]
     pub fn root() -> Self {
         Self(Arc::from(*b"."))
     }
 
-    /// Takes a name exactly as git or a directory entry gives it. `None` for what can be no path of
-    /// a repository.
+    /// Takes a name exactly as git or a directory entry gives it. `None` for what cannot be a path
+    /// of a repository.
     #[must_use]
     pub fn from_exact(bytes: &[u8]) -> Option<Self> {
         let ok = !bytes.is_empty()
@@ -45,8 +45,8 @@ impl RepoPath {
         ok.then(|| Self(Arc::from(bytes)))
     }
 
-    /// Reads what a person wrote: `.` segments, doubled and trailing slashes go, `..` takes a
-    /// segment away.
+    /// Parses what a person wrote: `.` segments, doubled and trailing slashes are removed, `..`
+    /// removes a segment.
     ///
     /// # Errors
     /// Empty, absolute and escaping paths, and NUL bytes.
@@ -59,7 +59,7 @@ impl RepoPath {
     /// # Errors
     /// Empty, absolute and escaping paths, and NUL bytes.
     pub fn join(&self, bytes: &[u8]) -> Result<Self, PathError> {
-        // Most paths, and all that git lists, have nothing that would have to go.
+        // Most paths, and all that git lists, need no change.
         if self.is_root()
             && let Some(exact) = Self::from_exact(bytes)
         {
@@ -91,7 +91,7 @@ impl RepoPath {
         Ok(Self(segments.join(&b'/').into()))
     }
 
-    /// The bytes, `.` for the root.
+    /// Returns the bytes, `.` for the root.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
@@ -103,12 +103,13 @@ impl RepoPath {
         &*self.0 == b"."
     }
 
-    /// The segments; the root has the one segment `.`.
+    /// Returns the segments; the root has the one segment `.`.
     pub fn segments(&self) -> impl Iterator<Item = &[u8]> {
         self.0.split(|b| *b == b'/')
     }
 
-    /// The directories that it lies in, the outermost first, and itself last; none of the root.
+    /// Returns the directories that contain it, the outermost first, and itself last; none of the
+    /// root.
     #[must_use]
     pub fn ancestors(&self) -> Vec<RepoPath> {
         let ends = self
@@ -124,7 +125,7 @@ impl RepoPath {
             .collect()
     }
 
-    /// What is left of `self` below `dir`, if it lies there.
+    /// Returns the part of `self` below `dir`, if it lies there.
     #[must_use]
     pub fn below(&self, dir: &RepoPath) -> Option<&[u8]> {
         if dir.is_root() {
@@ -133,14 +134,14 @@ impl RepoPath {
         self.0.strip_prefix(&*dir.0)?.strip_prefix(b"/")
     }
 
-    /// The last segment.
+    /// Returns the last segment.
     #[must_use]
     pub fn name(&self) -> &[u8] {
         self.0.rsplit(|b| *b == b'/').next().unwrap_or(&self.0)
     }
 
-    /// The path with another ending in the place of its last segment's: `a/b.x` with `.lock.kdl` is
-    /// `a/b.lock.kdl`. A leading dot begins no ending.
+    /// Replaces the ending of the last segment: `a/b.x` with `.lock.kdl` is `a/b.lock.kdl`. A
+    /// leading dot begins no ending.
     #[must_use]
     pub fn with_ending(&self, ending: &[u8]) -> Self {
         let own = match self.name().iter().rposition(|b| *b == b'.') {
@@ -151,7 +152,7 @@ impl RepoPath {
         Self::from_exact(&[kept, ending].concat()).unwrap_or_else(Self::root)
     }
 
-    /// As an operating system path, relative to the root.
+    /// Converts to an operating system path, relative to the root.
     #[must_use]
     pub fn to_os(&self) -> std::path::PathBuf {
         use std::os::unix::ffi::OsStrExt;
@@ -160,7 +161,7 @@ impl RepoPath {
 }
 
 impl std::fmt::Display for RepoPath {
-    /// Shows the path with everything escaped that could harm a terminal.
+    /// Writes the path with everything escaped that could harm a terminal.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&visible(&self.0))
     }

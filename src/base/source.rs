@@ -24,7 +24,7 @@ pub struct Position {
 }
 
 impl Source {
-    /// Normalises a text and remembers its lines.
+    /// Normalises a text and indexes its lines.
     #[must_use]
     pub fn new(name: impl Into<String>, text: &str) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -47,25 +47,25 @@ impl Source {
         }
     }
 
-    /// The name, as a repository path or `-`.
+    /// Returns the name, a repository path or `-`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The normalised text.
+    /// Returns the normalised text.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The text under a span; empty when the span lies outside.
+    /// Returns the text of a span; empty when the span lies outside.
     #[must_use]
     pub fn slice(&self, span: Span) -> &str {
         self.text.get(span.start..span.end).unwrap_or("")
     }
 
-    /// Line and column of an offset.
+    /// Returns line and column of an offset.
     #[must_use]
     pub fn position(&self, offset: usize) -> Position {
         let line = self.lines.partition_point(|start| *start <= offset).max(1);
@@ -88,13 +88,13 @@ impl Sources {
         SourceId(u16::try_from(self.0.len() - 1).unwrap_or(u16::MAX))
     }
 
-    /// Looks a file up.
+    /// Returns a file.
     #[must_use]
     pub fn get(&self, id: SourceId) -> Option<&Source> {
         self.0.get(usize::from(id.0))
     }
 
-    /// Line and column of a place's beginning; (1, 1) when the file is unknown.
+    /// Returns line and column of a place's beginning; (1, 1) when the file is unknown.
     #[must_use]
     pub fn position(&self, place: Place) -> Position {
         self.get(place.source)
@@ -103,7 +103,7 @@ impl Sources {
             })
     }
 
-    /// All files.
+    /// Returns all files.
     pub fn iter(&self) -> impl Iterator<Item = (SourceId, &Source)> {
         self.0
             .iter()

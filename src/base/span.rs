@@ -5,7 +5,7 @@
 pub struct Span {
     /// Offset of the first byte.
     pub start: usize,
-    /// Offset behind the last byte; never before `start`.
+    /// Offset after the last byte; never before `start`.
     pub end: usize,
 }
 
@@ -31,14 +31,14 @@ impl Span {
         self.start == self.end
     }
 
-    /// The smallest span that covers both.
+    /// Returns the smallest span that covers both.
     #[must_use]
     pub fn to(self, other: Span) -> Span {
         Span::new(self.start.min(other.start), self.end.max(other.end))
     }
 }
 
-/// Which file of a [`Sources`](super::source::Sources) a span belongs to.
+/// Identifies the file of a [`Sources`](super::source::Sources) that a span belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceId(pub u16);
 

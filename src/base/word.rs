@@ -1,4 +1,4 @@
-//! How is a string of bytes kept, written as JSON, and shown to people?
+//! Byte strings: how they are kept, written as JSON, and shown to people.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};

@@ -1,5 +1,5 @@
-//! Do exit code and output say the same? What a `compile`, `test` or `lint` check comes to, in
-//! every combination of both.
+//! Combines exit code and output into the outcome of a `compile`, `test` or `lint` check, for every
+//! combination of both.
 //!
 //! INVARIANT (no pass against the evidence): neither of the two makes up for the other. A pass
 //! needs an accepted exit code, and nothing in the output that speaks against it; and where the

@@ -1,5 +1,5 @@
-//! What does a text say? Text to syntax tree, never failing: a tree and a list of errors. The only
-//! room of `nom`.
+//! Parses text to a syntax tree, never failing: a tree and a list of errors. The only room of
+//! `nom`.
 
 /// The reference of the language, for people: what `vplan help language` prints.
 pub const GRAMMAR: &str = include_str!("grammar.md");

@@ -13,9 +13,9 @@ use crate::base::word::visible;
 use crate::plan::kdl::text::{Entry as Said, Lines, Name, Node, Unreadable, Value, lines};
 use std::collections::BTreeMap;
 
-/// So many mistakes of the text are listed; a lock with more of them is none.
+/// The most mistakes of a text that are listed; a lock with more of them is rejected.
 const MAX_MISTAKES: usize = 50;
-/// So many values of a node are looked at; none that is known has as many.
+/// The most values of a node that are read; no known node has as many.
 const MAX_VALUES: usize = 16;
 
 /// Reads a lock. Entries with mistakes are left out of it; a text without any node is an empty
@@ -39,7 +39,7 @@ pub fn decode(text: &str, source: SourceId) -> (Lock, Diagnostics) {
     (lock, sink)
 }
 
-/// A lock as it lies in its text.
+/// A parsed lock with the places of its text.
 pub(super) struct Read {
     pub pieces: Vec<Piece>,
     pub lines: Lines,
@@ -55,13 +55,13 @@ pub(super) struct Piece {
 pub(super) enum What {
     Version,
     Entry(Entry),
-    /// What has been reported.
+    /// A part that was reported as wrong.
     Junk,
 }
 
 pub(super) fn read(text: &str, source: SourceId, sink: &mut Diagnostics) -> Read {
     let lines = lines(text, "a lock", MAX_MISTAKES);
-    // Whatever else a newer vplan wrote, this one cannot judge.
+    // Nothing else that a newer vplan wrote can be evaluated by this one.
     let newer = lines
         .nodes
         .iter()
@@ -107,7 +107,7 @@ pub(super) fn read(text: &str, source: SourceId, sink: &mut Diagnostics) -> Read
     }
 }
 
-/// The number of a `version` node that is above ours.
+/// Whether a `version` node has a number above ours.
 fn is_newer(node: &Node) -> bool {
     match node.entries.as_slice() {
         [
@@ -157,7 +157,7 @@ impl Reader<'_> {
         Err(Wrong)
     }
 
-    /// What cannot be read; past so many of them, the last one says that.
+    /// Reports what cannot be read; after the cap, the last message says so.
     fn fault(&mut self, fault: &Unreadable, is_listed: bool) {
         let place = self.place(fault.span);
         self.sink.push(if !is_listed {
@@ -177,8 +177,8 @@ impl Reader<'_> {
         });
     }
 
-    /// An entry that went into a comment is gone, and a slip of one key does that (a line end taken
-    /// away behind a comment).
+    /// Reports an entry inside a comment: it is lost, and one wrong key does that (a line end
+    /// removed after a comment).
     fn comment(&mut self, text: &str, span: Span) {
         let comment = text.get(span.start..span.end).unwrap_or("");
         let signs = ["import \"git+", "proposal question=", "seal=\""];
@@ -289,7 +289,7 @@ impl Reader<'_> {
         self.sealed(node, Entry::Proposal(answer), seal)
     }
 
-    /// The values of these names, each once and no other; the empty name is the argument.
+    /// Returns the values of these names, each once and no other; the empty name is the argument.
     fn values<'n, const N: usize>(
         &mut self,
         node: &'n Node,
@@ -377,7 +377,7 @@ impl Reader<'_> {
     fn origin(&mut self, said: &Said) -> Result<GitOrigin, Wrong> {
         let text = self.string(said)?;
         GitOrigin::parse(text).or_else(|e| {
-            // With an escape in it, text and source do not run side by side.
+            // With an escape in it, offsets in text and source differ.
             let plain = said.at.len() == text.len() + 2;
             let start = said.at.start + 1 + e.at;
             let span = if plain {
@@ -404,7 +404,8 @@ impl Reader<'_> {
         Err(Wrong)
     }
 
-    /// Of two entries for one thing neither counts, unless they say the same: who is to say which?
+    /// Drops both of two entries for one thing, unless they are equal: nothing decides between
+    /// them.
     fn drop_duplicates(&mut self, pieces: &mut [Piece]) {
         let mut disputed = Vec::new();
         for i in 0..pieces.len() {

@@ -8,7 +8,7 @@ use kdl::{KdlEntry, KdlNode, KdlNodeFormat};
 const HEADER: &str =
     "// Written by `vplan lock`. Comments stay where they are; everything else is checked.\n";
 
-/// The lock as text, without any comment but ours.
+/// Writes the lock as text, without any comment but ours.
 #[must_use]
 pub fn encode(lock: &Lock) -> String {
     let mut out = format!("{HEADER}{VERSION}\n");
@@ -21,7 +21,7 @@ pub fn encode(lock: &Lock) -> String {
 
 pub(super) const VERSION: &str = "version 1";
 
-/// One entry, without the last line end.
+/// Writes one entry, without the last line end.
 pub(super) fn encode_entry(entry: &Entry, newline: &str) -> String {
     let seal = entry.seal();
     let (name, on_first_line, values) = match entry {
@@ -65,8 +65,8 @@ pub(super) fn encode_entry(entry: &Entry, newline: &str) -> String {
     node.to_string()
 }
 
-/// A string: plain where it can be, raw where it holds quotes or backslashes, with escapes where it
-/// holds what is not shown.
+/// Writes a string: plain where possible, raw where it holds quotes or backslashes, with escapes
+/// where it holds characters that are not shown.
 fn string(name: Option<&str>, text: &str) -> KdlEntry {
     // A raw string that begins with two quotes would open several lines.
     let is_raw = text.contains(['"', '\\']) && !text.starts_with("\"\"") && text != "\"";

@@ -2,29 +2,29 @@
 
 use crate::base::diagnostic::Code;
 
-/// It is no KDL, or more of KDL than a lock has.
+/// The text is no KDL, or uses parts of KDL that a lock does not.
 pub const SYNTAX: Code = Code("vplan::lock::syntax");
-/// The marks of a merge that was not finished.
+/// The conflict markers of an unfinished merge.
 pub const CONFLICT: Code = Code("vplan::lock::conflict");
-/// The version is missing or none that there is.
+/// The version is missing or unknown.
 pub const VERSION: Code = Code("vplan::lock::version");
-/// The version is one of the future.
+/// The version is newer than this program.
 pub const NEWER: Code = Code("vplan::lock::newer");
-/// A node of no known name.
+/// A node with an unknown name.
 pub const UNKNOWN_NODE: Code = Code("vplan::lock::unknown_node");
 /// A value that its node does not have, or has already.
 pub const UNKNOWN_VALUE: Code = Code("vplan::lock::unknown_value");
-/// A value that its node must have.
+/// A required value is missing.
 pub const MISSING_VALUE: Code = Code("vplan::lock::missing_value");
-/// A value of another form than it must have.
+/// A value of the wrong form.
 pub const BAD_VALUE: Code = Code("vplan::lock::bad_value");
-/// An entry that was changed by something else than vplan.
+/// An entry that was not changed by vplan: its seal is wrong.
 pub const SEAL: Code = Code("vplan::lock::seal");
 /// Two entries for one thing.
 pub const DUPLICATE: Code = Code("vplan::lock::duplicate");
 /// An entry in a comment.
 pub const COMMENTED: Code = Code("vplan::lock::commented");
-/// More mistakes than are worth listing.
+/// More mistakes than are listed.
 pub const TOO_MANY: Code = Code("vplan::lock::too_many");
 
 /// All codes of this room.
@@ -43,5 +43,5 @@ pub const CODES: &[Code] = &[
     TOO_MANY,
 ];
 
-/// The way out of nearly everything.
+/// The remedy of nearly all of them.
 pub const ANEW: &str = "`vplan lock` writes it anew";

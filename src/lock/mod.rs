@@ -12,10 +12,10 @@
 //!   answer=#"{"checks":["pnpm test"]}"# seal="76543210fedcba98"
 //! ```
 //!
-//! Imports stand in the order of their names, then proposals in that of their questions; each on
-//! two lines, so that a review shows on one what is pinned and on the other to what, and so that a
-//! merge of two branches that pin different imports is nothing but both. The `seal` is taken over
-//! the rest of the entry. It protects nobody from somebody who can compute one, but from slips:
+//! Imports are in the order of their names, then proposals in that of their questions; each on two
+//! lines, so that a review shows on one what is pinned and on the other to what, and so that a
+//! merge of two branches that pin different imports is just both. The `seal` is taken over the rest
+//! of the entry. It is no protection from an attacker, who can compute one, but from slips:
 //! whatever is changed by hand or by a merge is noticed here, offline, at its place.
 //!
 //! vplan reads a part of KDL: nodes of strings and whole numbers. Blocks, types, `/-`, strings of
@@ -37,7 +37,7 @@ use crate::base::origin::GitOrigin;
 /// The largest lock that is read, in bytes.
 pub const MAX_BYTES: u64 = 1 << 20;
 
-/// All that is pinned for a contract.
+/// The pinned imports and answers of a contract.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lock {
     /// The git imports. No origin twice.
@@ -46,50 +46,49 @@ pub struct Lock {
     pub proposals: Vec<RecordedAnswer>,
 }
 
-/// The bytes behind a git import.
+/// The pinned bytes of a git import.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PinnedImport {
-    /// Where they come from.
+    /// Their origin.
     pub origin: GitOrigin,
     /// Their digest.
     pub digest: Digest,
-    /// How many they are.
+    /// Their number.
     pub bytes: u64,
 }
 
-/// What a proposer answered.
+/// The recorded answer of a proposer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RecordedAnswer {
     /// The digest of the exact question.
     pub question: Digest,
     /// The program that was asked.
     pub proposer: String,
-    /// Its answer, as it was recorded. Whoever uses it holds it against the rules for answers
-    /// again.
+    /// Its answer, as it was recorded. Users of it check it against the rules for answers again.
     pub answer: String,
 }
 
 impl Lock {
-    /// What is pinned for an import.
+    /// Returns what is pinned for an import.
     #[must_use]
     pub fn import(&self, origin: &GitOrigin) -> Option<&PinnedImport> {
         self.imports.iter().find(|i| i.origin == *origin)
     }
 
-    /// The recorded answer to a question.
+    /// Returns the recorded answer to a question.
     #[must_use]
     pub fn answer(&self, question: &Digest) -> Option<&RecordedAnswer> {
         self.proposals.iter().find(|a| a.question == *question)
     }
 
-    /// Pins an import, instead of what was pinned for it before.
+    /// Pins an import, and replaces what was pinned for it before.
     pub fn pin(&mut self, import: PinnedImport) {
         self.imports.retain(|i| i.origin != import.origin);
         self.imports.push(import);
         self.imports.sort();
     }
 
-    /// Records an answer, instead of the one to the same question.
+    /// Records an answer, and replaces the one to the same question.
     pub fn record(&mut self, answer: RecordedAnswer) {
         self.proposals.retain(|a| a.question != answer.question);
         self.proposals.push(answer);
@@ -110,7 +109,7 @@ enum Entry {
     Proposal(RecordedAnswer),
 }
 
-/// What names an entry. Entries stand in this order.
+/// The key of an entry, by which entries are sorted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
     Import(GitOrigin),
@@ -125,7 +124,7 @@ impl Entry {
         }
     }
 
-    /// 16 hexadecimal digits that depend on everything that the entry says.
+    /// Returns 16 hexadecimal digits that depend on the whole entry.
     fn seal(&self) -> String {
         let digest = match self {
             Entry::Import(i) => {
@@ -139,7 +138,7 @@ impl Entry {
     }
 }
 
-/// All entries of a lock in their order.
+/// Returns all entries of a lock in their order.
 fn entries(lock: &Lock) -> Vec<Entry> {
     let imports = lock.imports.iter().cloned().map(Entry::Import);
     let mut all: Vec<Entry> = imports

@@ -10,9 +10,8 @@ use crate::base::diagnostic::Diagnostics;
 use crate::base::span::{SourceId, Span};
 use std::collections::BTreeMap;
 
-/// The text of a lock, changed so that it says what `lock` says. Comments survive, in entries that
-/// go as well; what was wrong goes. A text that is beyond that (a comment without end) is written
-/// anew.
+/// Updates the text of a lock to hold exactly `lock`. Comments survive, also in removed entries;
+/// mistakes do not. A text that cannot be updated (a comment without end) is written anew.
 #[must_use]
 pub fn update(old: &str, lock: &Lock) -> String {
     let mut sink = Diagnostics::default();
@@ -22,8 +21,8 @@ pub fn update(old: &str, lock: &Lock) -> String {
         return encode(lock);
     }
     let new = apply(old, edits(old, &read, lock));
-    // What a person wrote around the entries can have surprising neighbours; what is written must
-    // say what it should.
+    // Text that a person wrote around the entries can change what they mean; the result must read
+    // back as `lock`.
     let (said, wrong) = decode(&new, SourceId::default());
     if wrong.is_empty() && entries(&said) == entries(lock) {
         new
@@ -41,7 +40,7 @@ fn edits(old: &str, read: &Read, lock: &Lock) -> Vec<Edit> {
     let newline = if old.contains("\r\n") { "\r\n" } else { "\n" };
     let mut wanted: BTreeMap<Key, _> = entries(lock).into_iter().map(|e| (e.key(), e)).collect();
     let mut edits = Vec::new();
-    // Where each entry ends that stays; the version, without a key, comes before all of them.
+    // The end of each entry that stays; the version, without a key, precedes all of them.
     let mut anchors: BTreeMap<Option<Key>, usize> = BTreeMap::new();
     let mut has_version = false;
     for piece in &read.pieces {
@@ -91,7 +90,7 @@ fn edits(old: &str, read: &Read, lock: &Lock) -> Vec<Edit> {
     edits
 }
 
-/// Behind the line that ends at or after `at`.
+/// Inserts text after the line that ends at or after `at`.
 fn insertion(
     old: &str,
     read: &Read,
@@ -124,7 +123,7 @@ fn insertion(
     }
 }
 
-/// Takes a node out: with its whole line where nothing else is on it.
+/// Removes a node: with its whole line where nothing else is on it.
 fn removal(old: &str, read: &Read, piece: &Piece, newline: &str) -> Edit {
     let is_blank = |c: char| c == ' ' || c == '\t';
     let comments = kept(old, read, piece.span, newline);
@@ -153,7 +152,7 @@ fn removal(old: &str, read: &Read, piece: &Piece, newline: &str) -> Edit {
     }
 }
 
-/// The comments inside a node, each on a line of its own.
+/// Returns the comments inside a node, each on a line of its own.
 fn kept(old: &str, read: &Read, span: Span, newline: &str) -> String {
     let inside = read
         .lines

@@ -3,7 +3,7 @@
 //!
 //! The automata read characters, not bytes. That loses nothing: a path is one sequence of
 //! characters and stray bytes, no glob tells one stray byte from another, and 0xff, which is always
-//! stray, stands for all of them. Characters that no glob tells apart are one letter.
+//! stray, represents all of them. Characters that no glob tells apart are one letter.
 
 mod alphabet;
 pub(super) mod machine;
@@ -26,7 +26,7 @@ pub enum Region<'a> {
 }
 
 impl Region<'_> {
-    /// Whether a path lies in it.
+    /// Whether the region contains a path.
     #[must_use]
     pub fn holds(&self, path: &RepoPath) -> bool {
         match self {
@@ -46,19 +46,19 @@ impl Region<'_> {
     }
 }
 
-/// Paths that lie in the same regions.
+/// A non-empty set of paths that lie in the same regions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Atom {
-    /// For each region whether they lie in it.
+    /// For each region, whether the paths lie in it.
     pub inside: Vec<bool>,
-    /// The most readable of them.
+    /// The most readable of the paths.
     pub example: RepoPath,
 }
 
-/// How far the search goes.
+/// Limits of the search.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// States of the product.
+    /// States of the product automaton.
     pub states: usize,
     /// Atoms.
     pub atoms: usize,
@@ -76,7 +76,7 @@ impl Default for Limits {
     }
 }
 
-/// All non-empty atoms of some regions, the most readable first. `None` when a limit is reached.
+/// Returns all atoms of some regions, the most readable first. `None` when a limit is reached.
 #[must_use]
 pub fn atoms(regions: &[Region<'_>], limits: &Limits) -> Option<Vec<Atom>> {
     let mut globs = Globs::default();
@@ -89,7 +89,7 @@ pub fn atoms(regions: &[Region<'_>], limits: &Limits) -> Option<Vec<Atom>> {
     )
 }
 
-/// Every glob once.
+/// Every distinct glob, once.
 #[derive(Default)]
 struct Globs<'a> {
     all: Vec<Source<'a>>,
@@ -106,7 +106,7 @@ enum Source<'a> {
 enum Set {
     All,
     Glob(usize),
-    /// Some of the first and none of the second.
+    /// Paths in some of the first and in none of the second.
     But(Vec<Set>, Vec<Set>),
 }
 
@@ -121,7 +121,7 @@ impl Set {
         }
     }
 
-    /// What is certain already, when of some globs it is.
+    /// Evaluates the formula as far as the known globs decide it.
     fn fate(&self, of: &[Option<bool>]) -> Option<bool> {
         let any = |sets: &[Set]| {
             let mut certain = Some(false);
@@ -145,7 +145,7 @@ impl Set {
         }
     }
 
-    /// Marks the globs that it asks for.
+    /// Marks the globs that the formula depends on.
     fn mark(&self, asked: &mut [bool]) {
         match self {
             Set::All => {}
@@ -238,8 +238,8 @@ mod tests {
         }
     }
 
-    /// The atoms of two selections: whether there are paths in both, in the first alone, in the
-    /// second alone, in none, and an example of each.
+    /// Returns the atoms of two selections: whether there are paths in both, in the first alone, in
+    /// the second alone, in none, and an example of each.
     fn compared(a: &[&str], b: &[&str]) -> [Option<String>; 4] {
         let (a, b) = (selection(a), selection(b));
         let found = atoms(
@@ -317,8 +317,8 @@ mod tests {
 
     #[test]
     fn only_names_that_paths_have() {
-        // `.`, `..` and empty names are nobody's; `??` minus `..` is not empty, `.` minus
-        // everything is.
+        // No path has `.`, `..` or empty names; `??` minus `..` is not empty, `.` minus everything
+        // is.
         let dots = compared(&["[.]"], &["**"]);
         assert_eq!(dots[0], None);
         let two = compared(&["[.][.]", "[.]?"], &["[.][!.]"]);

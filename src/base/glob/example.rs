@@ -24,7 +24,7 @@ impl Glob {
                     .filter_map(of)
                     .collect::<Vec<String>>()
                     .join("/");
-                // `x/**` selects x too, but nobody means that.
+                // `x/**` selects x too, but that is hardly what was meant.
                 let bare = filler.is_none() && matches!(pieces.last(), Some(Piece::Any));
                 if !path.is_empty() && !bare && !found.contains(&path) {
                     found.push(path);
@@ -35,7 +35,7 @@ impl Glob {
     }
 }
 
-/// A character where one is wanted; a star is one of them at least.
+/// A character of the wanted letters; `*` gives one.
 fn one(wanted: &Letters, letter: char) -> Option<char> {
     match wanted {
         Letters::Star | Letters::One => Some(letter),

@@ -22,23 +22,23 @@ use std::sync::Arc;
 #[serde(try_from = "String", into = "String")]
 pub struct Glob {
     text: Arc<str>,
-    /// Its braces expanded; a path that matches one of them is selected.
+    /// The patterns after brace expansion; a path that matches one of them is selected.
     alternatives: Arc<[Pattern]>,
 }
 
-/// What is wrong with a glob, and where in its text.
+/// An error in a glob, and its place in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GlobError {
     /// One line, lower case, no full stop.
     pub message: String,
     /// Byte offsets in the glob's text.
     pub span: super::span::Span,
-    /// A glob that would be right, or another way out.
+    /// A glob that would be right, or another remedy.
     pub help: Option<String>,
 }
 
 impl Glob {
-    /// Reads a glob.
+    /// Parses a glob.
     ///
     /// # Errors
     /// Everything language.md sections 2, 5 and 11 call an error.
@@ -49,14 +49,14 @@ impl Glob {
         })
     }
 
-    /// The glob that selects exactly this path. `None` for paths that no glob can name: those that
-    /// are not UTF-8, or longer than a glob may be.
+    /// Makes the glob that selects exactly this path. `None` for paths that no glob can name: those
+    /// that are not UTF-8, or longer than a glob may be.
     #[must_use]
     pub fn literal(path: &RepoPath) -> Option<Self> {
         Self::parse(&escape(std::str::from_utf8(path.as_bytes()).ok()?)).ok()
     }
 
-    /// The glob as it was written.
+    /// Returns the glob as it was written.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
@@ -70,7 +70,7 @@ impl Glob {
             .any(|pattern| pattern.matches(path.as_bytes()))
     }
 
-    /// The directories below which everything lies that it selects, ascending; with `true`, a path
+    /// Returns the directories that contain everything it selects, ascending; with `true`, a path
     /// that it selects by itself, without any choice.
     #[must_use]
     pub fn anchors(&self) -> Vec<(RepoPath, bool)> {
@@ -88,7 +88,7 @@ impl Glob {
         anchors
     }
 
-    /// Whether it may select something below a directory, as far as the directory's own name says.
+    /// Whether it may select something below a directory, as far as the directory's own name tells.
     #[must_use]
     pub fn reaches_below(&self, dir: &RepoPath) -> bool {
         dir.is_root()
@@ -98,13 +98,13 @@ impl Glob {
                 .any(|pattern| pattern.may_match_below(dir.as_bytes()))
     }
 
-    /// What it is made of.
+    /// Returns the patterns of its alternatives.
     pub(in crate::base) fn alternatives(&self) -> &[Pattern] {
         &self.alternatives
     }
 }
 
-/// A text as a part of a glob that stands for itself.
+/// Escapes a text so that it matches itself as part of a glob.
 #[must_use]
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
@@ -204,7 +204,7 @@ pub enum What {
 }
 
 impl Item {
-    /// Whether the item's glob or named selection selects the path, its own `!` aside.
+    /// Whether the item's glob or named selection selects the path, regardless of its own `!`.
     #[must_use]
     pub fn selects(&self, path: &RepoPath) -> bool {
         match &self.what {
@@ -520,8 +520,8 @@ mod tests {
             },
         };
         let code = list(&["src/**", "!**/*.md"]);
-        // A name's exclusions stay inside it; the file may be selected beside it, and an excluded
-        // name excludes only what it selects.
+        // A name's exclusions stay inside it: another item may still select the file, and an
+        // excluded name excludes only what it selects.
         let beside = Selection {
             items: vec![named(false, &code), list(&["docs/**"]).items.remove(0)],
         };

@@ -6,7 +6,7 @@ use super::automaton::machine::{Machine, Node, Token};
 use super::pattern::{Class, Part, Pattern, Segment};
 use std::collections::BTreeMap;
 
-/// Whether some path is selected by both.
+/// Whether both globs select some path.
 #[must_use]
 pub fn overlaps(a: &Glob, b: &Glob) -> bool {
     let both = |a, b| at_a_glance(a, b).unwrap_or_else(|| meet(&Machine::of(a), &Machine::of(b)));
@@ -15,9 +15,9 @@ pub fn overlaps(a: &Glob, b: &Glob) -> bool {
         .any(|a| b.alternatives().iter().any(|b| both(a, b)))
 }
 
-/// Which globs of `a` overlap with which of `b`, as groups: each of the first list with each of the
-/// second, indices ascending. Every pair that overlaps is in one group, and no other is in any.
-/// Thousands that meet thousands are a few groups where they meet the same.
+/// Returns which globs of `a` overlap with which of `b`, as groups: each of the first list with
+/// each of the second, indices ascending. Every overlapping pair is in one group, and no other pair
+/// is in any. Thousands that meet thousands are a few groups where they meet the same.
 #[must_use]
 pub fn groups(a: &[Shape<'_>], b: &[Shape<'_>]) -> Vec<Group> {
     // Those of `a` that meet the same are one row …
@@ -29,7 +29,7 @@ pub fn groups(a: &[Shape<'_>], b: &[Shape<'_>]) -> Vec<Group> {
             rows.entry(row).or_default().push(i);
         }
     }
-    // … and those of `b` that meet the same rows one column. Whichever is less to say.
+    // … and those of `b` that meet the same rows one column. The shorter of both is returned.
     let mut columns: Vec<Vec<usize>> = vec![Vec::new(); b.len()];
     for (number, row) in rows.keys().enumerate() {
         for j in row {
@@ -103,7 +103,7 @@ impl<'i, 'g> Index<'i, 'g> {
         }
     }
 
-    /// Those that overlap with a glob, ascending.
+    /// Returns those that overlap with a glob, ascending.
     fn meeting(&self, shape: &Shape<'_>) -> Vec<usize> {
         let mut near = Vec::new();
         for directory in shape.directories() {
@@ -147,7 +147,7 @@ pub struct Shape<'g> {
 }
 
 impl<'g> Shape<'g> {
-    /// Makes ready what each comparison needs.
+    /// Prepares what each comparison needs.
     #[must_use]
     pub fn new(glob: &'g Glob) -> Self {
         Self {
@@ -170,8 +170,8 @@ impl<'g> Shape<'g> {
             .any(|a| other.alternatives.iter().any(|b| both(a, b)))
     }
 
-    /// The directories, each name closed by `/`, that every path must lie in or be, one for each
-    /// alternative.
+    /// Returns the directories, each name closed by `/`, that every path must lie in or be, one for
+    /// each alternative.
     fn directories(&self) -> impl Iterator<Item = Vec<u8>> {
         let closed = |prefix: &[u8]| {
             if prefix.is_empty() {
@@ -186,7 +186,7 @@ impl<'g> Shape<'g> {
     }
 }
 
-/// The answer, where the literal beginnings and ends tell it.
+/// Compares by the literal beginnings and ends. `None` where they do not decide.
 fn at_a_glance(a: &Pattern, b: &Pattern) -> Option<bool> {
     if a.rest.is_empty() {
         return Some(b.matches(&a.prefix));
@@ -220,7 +220,7 @@ fn at_a_glance(a: &Pattern, b: &Pattern) -> Option<bool> {
     (all_below(short, long) || (a.prefix == b.prefix && all_below(long, short))).then_some(true)
 }
 
-/// What every path ends with.
+/// Returns what every path ends with.
 fn tail(pattern: &Pattern) -> &[u8] {
     match pattern.rest.last() {
         Some(Segment::Literal(name)) => name,
@@ -279,7 +279,7 @@ fn meet(a: &Machine, b: &Machine) -> bool {
     false
 }
 
-/// What a token takes.
+/// The set of characters that a token accepts.
 enum Takes<'a> {
     Any,
     Char(char),
@@ -297,10 +297,10 @@ fn takes<'a>(machine: &Machine<'a>, token: Token) -> Takes<'a> {
     }
 }
 
-/// Whether there is a character that both take.
+/// Whether there is a character that both accept.
 fn share(a: Takes, b: Takes) -> bool {
     match (a, b) {
-        // Nobody writes a class that is empty: its first member is one whatever it is.
+        // An empty class is not expected: its first member exists whatever it is.
         (Takes::Any, _) | (_, Takes::Any) => true,
         (Takes::Char(a), Takes::Char(b)) => a == b,
         (Takes::Char(c), Takes::Class(class)) | (Takes::Class(class), Takes::Char(c)) => {
@@ -431,7 +431,7 @@ mod tests {
         assert!(told.contains(&(all(), (50..100).collect())) && told.contains(&(vec![7], vec![7])));
     }
 
-    /// What is told at a glance is what the automata say.
+    /// The comparison by beginnings and ends agrees with the automata.
     #[test]
     fn at_a_glance_is_right() {
         let texts = [

@@ -8,8 +8,7 @@ use std::sync::Arc;
 pub(in crate::base) struct Pattern {
     /// The literal segments in front, joined by `/`. Empty when the first segment is none.
     pub(in crate::base) prefix: Box<[u8]>,
-    /// The segments behind the prefix; the first of them is not literal, no two `**` stand side by
-    /// side.
+    /// The segments after the prefix; the first of them is not literal, no two `**` are adjacent.
     pub(in crate::base) rest: Box<[Segment]>,
 }
 
@@ -24,7 +23,7 @@ pub(in crate::base) enum Segment {
     Wild(Box<[Part]>),
 }
 
-/// A part of a segment. No two stars and no two texts stand side by side.
+/// A part of a segment. No two stars and no two texts are adjacent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::base) enum Part {
     /// `*`: any number of characters.
@@ -47,8 +46,8 @@ pub(in crate::base) struct Class {
 }
 
 impl Class {
-    /// Whether the set holds a character; `None` stands for a byte that belongs to none, which only
-    /// a negated set holds.
+    /// Whether the set holds a character; `None` is a byte that belongs to none, which only a
+    /// negated set holds.
     pub(super) fn contains(&self, c: Option<char>) -> bool {
         c.is_some_and(|c| {
             self.ranges
@@ -88,8 +87,8 @@ impl Pattern {
                 .strip_prefix(dir)
                 .is_some_and(|p| p.starts_with(b"/"));
         };
-        // What is left of the pattern when the directory's segments have been taken: all that can
-        // be, if there is a choice.
+        // What is left of the pattern after the directory's segments: every possible rest, if there
+        // is a choice.
         let mut left: Vec<&[Segment]> = vec![&*self.rest];
         for name in below.split(|b| *b == b'/') {
             let mut next: Vec<&[Segment]> = Vec::new();
@@ -111,7 +110,7 @@ impl Pattern {
         matches!(&*self.rest, [.., Segment::Any]) && self.matches(dir)
     }
 
-    /// Whether what is left of a path behind the prefix matches the rest; `None` when nothing is
+    /// Whether what is left of a path after the prefix matches the rest; `None` when nothing is
     /// left.
     ///
     /// A mismatch goes back to the last `**` only: whatever an earlier one could take, the last one
@@ -153,8 +152,8 @@ impl Pattern {
 }
 
 impl Segment {
-    /// Whether a name fits. `**` fits every name here; that it also spans others is the pattern's
-    /// business.
+    /// Whether a name matches. `**` matches every name here; the pattern handles that it spans
+    /// several.
     fn matches(&self, name: &[u8]) -> bool {
         match self {
             Segment::Any => true,
@@ -200,7 +199,7 @@ fn matches_name(parts: &[Part], name: &[u8]) -> bool {
 }
 
 impl Part {
-    /// What is left of a name behind this part, which is no star.
+    /// Returns what is left of a name after this part, which is no star.
     fn strip<'a>(&self, name: &'a [u8]) -> Option<&'a [u8]> {
         match self {
             Part::Star => Some(name),
@@ -214,7 +213,7 @@ impl Part {
     }
 }
 
-/// Takes the first character; a byte that begins no valid one counts as one (`None`).
+/// Splits off the first character; a byte that begins no valid one counts as one (`None`).
 pub(super) fn first_char(name: &[u8]) -> Option<(Option<char>, &[u8])> {
     let (first, behind) = name.split_first()?;
     let length = match first {
@@ -231,7 +230,7 @@ pub(super) fn first_char(name: &[u8]) -> Option<(Option<char>, &[u8])> {
     valid.or(Some((None, behind)))
 }
 
-/// The first segment, and what lies behind its `/`.
+/// Returns the first segment, and what follows its `/`.
 fn split(path: &[u8]) -> (&[u8], Option<&[u8]>) {
     let end = path.iter().position(|b| *b == b'/').unwrap_or(path.len());
     match path.split_at_checked(end) {
@@ -240,7 +239,7 @@ fn split(path: &[u8]) -> (&[u8], Option<&[u8]>) {
     }
 }
 
-/// The last segment.
+/// Returns the last segment.
 fn name(path: &[u8]) -> &[u8] {
     path.rsplit(|b| *b == b'/').next().unwrap_or(path)
 }

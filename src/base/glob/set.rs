@@ -66,7 +66,7 @@ impl PatternSet {
     }
 }
 
-/// The pattern as `globset` writes it.
+/// Writes the pattern as `globset` reads it.
 fn translate(pattern: &Pattern) -> Option<String> {
     let mut segments = Vec::new();
     if !pattern.prefix.is_empty() {

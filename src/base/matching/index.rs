@@ -7,11 +7,10 @@ use crate::base::glob::{Glob, Part, Pattern, PatternSet, Segment};
 /// No further entry.
 pub(super) const END: u32 = u32::MAX;
 
-/// How many bytes a piece of text has that serves as a key.
+/// The bytes of a piece of text that serves as a key.
 pub(super) const GRAM: usize = 4;
 
-/// How many patterns may share a key before a piece of their text is looked for that fewer of them
-/// have.
+/// How many patterns may share a key before a piece of their text that fewer of them have is tried.
 const CROWD: u32 = 8;
 
 /// How many patterns go into one set at most, for larger ones are slow (measured: at 512 half of
@@ -51,9 +50,9 @@ pub(super) struct Keys<'g> {
 pub(super) struct Key<'g> {
     bytes: &'g [u8],
     hash: u64,
-    /// How many patterns could lie here.
+    /// How many patterns could be filed under this key.
     shared: u32,
-    /// The first of those that do.
+    /// The first entry that is.
     first: u32,
 }
 
@@ -88,7 +87,7 @@ enum Kind {
 }
 
 impl<'g> Index<'g> {
-    /// Indexes globs; a glob is known by its place in the list.
+    /// Indexes globs; a glob is identified by its place in the list.
     pub(super) fn new(globs: &[&'g Glob]) -> Self {
         let mut index = Self::default();
         let mut later = Vec::new();
@@ -131,7 +130,7 @@ impl<'g> Index<'g> {
         index
     }
 
-    /// Counts a pattern that could lie under a key.
+    /// Counts a pattern that could be filed under a key.
     fn share(&mut self, kind: Kind, bytes: &'g [u8]) {
         let keys = self.keys(kind);
         let key = keys.intern(kind, bytes);
@@ -140,7 +139,7 @@ impl<'g> Index<'g> {
         }
     }
 
-    /// The key of a pattern that the fewest others have, and how many do.
+    /// Returns the key of a pattern that the fewest others have, and how many do.
     fn least_shared(&mut self, pattern: &'g Pattern, grams: bool) -> Option<(u32, Kind, usize)> {
         let mut best: Option<(u32, Kind, usize)> = None;
         let mut consider = |kind, bytes: &'g [u8]| {
@@ -158,7 +157,7 @@ impl<'g> Index<'g> {
         best
     }
 
-    /// Puts patterns that lie under one key into groups, where there are many.
+    /// Groups the patterns of one key where there are many.
     fn group(&mut self) {
         for kind in [
             Kind::Tree,
@@ -178,7 +177,7 @@ impl<'g> Index<'g> {
         self.rest = self.rest.map(|first| self.group_chain(first));
     }
 
-    /// Groups what can be grouped of one chain; yields its new first entry.
+    /// Groups what can be grouped of one chain; returns its new first entry.
     fn group_chain(&mut self, first: u32) -> u32 {
         let (mut alone, mut many) = (Vec::new(), Vec::new());
         let mut next = first;
@@ -239,7 +238,7 @@ impl<'g> Index<'g> {
     }
 }
 
-/// The key that decides alone whether a pattern matches.
+/// Returns the key that alone decides whether a pattern matches.
 fn sole_key(pattern: &Pattern) -> Option<(Kind, &[u8])> {
     Some(match (&*pattern.prefix, &*pattern.rest) {
         (path, []) => (Kind::Whole, path),
@@ -254,7 +253,7 @@ fn sole_key(pattern: &Pattern) -> Option<(Kind, &[u8])> {
     })
 }
 
-/// The keys that every path has which a pattern matches. The first is the best of equals.
+/// Visits the keys that every matching path has. The first is the best of equals.
 fn each_key<'p>(pattern: &'p Pattern, mut visit: impl FnMut(Kind, &'p [u8])) {
     if !pattern.prefix.is_empty() {
         visit(Kind::Tree, &pattern.prefix);
@@ -281,7 +280,8 @@ fn each_key<'p>(pattern: &'p Pattern, mut visit: impl FnMut(Kind, &'p [u8])) {
     }
 }
 
-/// Pieces of a pattern's longest text, from its beginning and its end, where names differ most.
+/// Visits pieces of a pattern's longest text, from its beginning and its end, where names differ
+/// most.
 fn each_gram<'p>(pattern: &'p Pattern, mut visit: impl FnMut(&'p [u8])) {
     let texts = pattern.rest.iter().flat_map(|segment| match segment {
         Segment::Wild(parts) => &**parts,
@@ -303,7 +303,7 @@ fn each_gram<'p>(pattern: &'p Pattern, mut visit: impl FnMut(&'p [u8])) {
 }
 
 impl<'g> Keys<'g> {
-    /// The number of a key, which is new if need be.
+    /// Returns the number of a key, which is added if it is new.
     fn intern(&mut self, kind: Kind, bytes: &'g [u8]) -> usize {
         let hash = match kind {
             Kind::Suffix => hash(bytes.iter().rev()),
@@ -332,7 +332,7 @@ impl<'g> Keys<'g> {
             .is_some_and(|key| key.bytes == bytes)
     }
 
-    /// The first entry under a key.
+    /// Returns the first entry under a key.
     #[inline]
     pub(super) fn first(&self, hash: u64, bytes: &[u8]) -> u32 {
         let found = self.table.find(hash, |number| self.is(number, bytes));

@@ -5,12 +5,12 @@ use crate::base::glob::{Glob, Selection, What};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The different globs and lists of some selections.
+/// The distinct globs and lists of some selections.
 #[derive(Default)]
 pub(super) struct Lists<'g> {
-    /// Each different glob.
+    /// Each distinct glob.
     pub(super) globs: Vec<&'g Glob>,
-    /// Each different list, behind those that it names.
+    /// Each distinct list, after those that it names.
     pub(super) lists: Vec<List>,
     /// The children of all lists, one list after another.
     pub(super) children: Vec<Child>,
@@ -44,7 +44,7 @@ pub(super) struct Child {
 }
 
 impl<'g> Lists<'g> {
-    /// Takes selections apart.
+    /// Collects the globs and lists of selections.
     pub(super) fn new(selections: &[&'g Selection]) -> Self {
         let mut this = Self::default();
         let mut seen = Seen::default();
@@ -57,7 +57,7 @@ impl<'g> Lists<'g> {
         this
     }
 
-    /// Where the children of a list begin, and the children.
+    /// Returns where the children of a list begin, and the children.
     pub(super) fn children_of(&self, list: u32) -> (usize, &[Child]) {
         let Some(List { from, to, .. }) = self.lists.get(list as usize) else {
             return (0, &[]);
@@ -65,7 +65,7 @@ impl<'g> Lists<'g> {
         (*from, self.children.get(*from..*to).unwrap_or_default())
     }
 
-    /// The level of a list.
+    /// Returns the level of a list.
     pub(super) fn level(&self, list: u32) -> usize {
         self.lists.get(list as usize).map_or(0, |list| list.level)
     }
@@ -131,7 +131,7 @@ impl<'g> Lists<'g> {
     }
 }
 
-/// What was met before.
+/// The globs and lists found so far.
 #[derive(Default)]
 struct Seen {
     globs: Table,
@@ -195,7 +195,7 @@ impl Users {
         Self { starts, users }
     }
 
-    /// The lists that use a node.
+    /// Returns the lists that use a node.
     pub(super) fn of(&self, node: u32) -> &[u32] {
         let node = node as usize;
         let (Some(from), Some(to)) = (self.starts.get(node), self.starts.get(node + 1)) else {

@@ -12,7 +12,7 @@ use index::Index;
 use list::{Child, Lists};
 use walk::{Sink, Walk};
 
-/// How many files are named in a reason.
+/// The most files that a reason names.
 pub const SHOWN: usize = 20;
 
 /// Files that were selected: how many, and the first [`SHOWN`] as indices into the change set
@@ -35,17 +35,18 @@ pub struct Selected {
     pub items: Vec<Hits>,
 }
 
-/// Files of a block, a bit each. Wide, so that a list that every block concerns costs few steps
-/// (measured: four words take a third of the time of one when ten thousand lists name `**`).
+/// The words of a block's mask, a bit for each file. Wide, so that a list that every block concerns
+/// costs few steps (measured: four words take a third of the time of one when ten thousand lists
+/// name `**`).
 const WORDS: usize = 4;
 type Mask = [u64; WORDS];
 const NONE: Mask = [0; WORDS];
 
-/// Matches all selections against all changed files; the answer has one entry per selection, in
+/// Matches all selections against all changed files; the result has one entry per selection, in
 /// order.
 ///
 /// Time and memory grow with the files plus the selections plus the hits. Equal globs and equal
-/// selections are answered once. The files are taken in blocks, a bit each, so that the lists are
+/// selections are evaluated once. The files are taken in blocks, a bit each, so that the lists are
 /// evaluated some words at a time: a glob that matches most files costs each list that names it one
 /// step a block, not one a file.
 #[must_use]
@@ -53,7 +54,7 @@ pub fn match_all(selections: &[&Selection], changes: &ChangeSet) -> Vec<Selected
     Matcher::new(selections).matches(changes)
 }
 
-/// For each file whether the selection selects it, in the time of [`match_all`].
+/// Returns for each file whether the selection selects it, in the time of [`match_all`].
 #[must_use]
 pub fn match_each(selection: &Selection, changes: &ChangeSet) -> Vec<bool> {
     let matcher = Matcher::new(&[selection]);
@@ -71,14 +72,14 @@ pub fn match_each(selection: &Selection, changes: &ChangeSet) -> Vec<bool> {
     selected
 }
 
-/// Selections that are taken apart once, for many change sets.
+/// Selections that are prepared once, for many change sets.
 pub struct Matcher<'g> {
     lists: Lists<'g>,
     index: Index<'g>,
 }
 
 impl<'g> Matcher<'g> {
-    /// Takes selections apart.
+    /// Prepares selections.
     #[must_use]
     pub fn new(selections: &[&'g Selection]) -> Self {
         let lists = Lists::new(selections);
@@ -86,7 +87,7 @@ impl<'g> Matcher<'g> {
         Self { lists, index }
     }
 
-    /// What [`match_all`] gives for these selections.
+    /// Returns what [`match_all`] returns for these selections.
     #[must_use]
     pub fn matches(&self, changes: &ChangeSet) -> Vec<Selected> {
         self.walk(Tally::new(&self.lists), changes).answers()
@@ -115,25 +116,25 @@ impl std::fmt::Debug for Matcher<'_> {
     }
 }
 
-/// What is known of the present block, and the hits so far.
+/// The state of the current block, and the hits so far.
 struct Tally<'l, 'g> {
     lists: &'l Lists<'g>,
-    /// Where the present file stands in a mask.
+    /// The position of the current file in a mask.
     word: usize,
     bit: u64,
-    /// For each glob, and for each list, the files of the present block that it selects.
+    /// For each glob, and for each list, the files of the current block that it selects.
     globs: Vec<Mask>,
     masks: Vec<Mask>,
-    /// The globs that match some file of the present block.
+    /// The globs that match some file of the current block.
     touched: Vec<u32>,
-    /// The lists that may select some file of it, by level; and whether they are among them.
+    /// The lists that may select some file of the block, by level; and whether each is queued.
     queues: Vec<Vec<u32>>,
     queued: Vec<bool>,
     /// For each list its hits, and for each child of each list.
     all: Vec<Hits>,
     items: Vec<Hits>,
-    /// A list of which every file is wanted: with the first file of each block that has some, and
-    /// which.
+    /// A list of which every file is wanted, and for each block with some: its first file, and the
+    /// mask.
     watched: Option<(u32, Vec<(u32, Mask)>)>,
 }
 
@@ -177,7 +178,7 @@ impl<'l, 'g> Tally<'l, 'g> {
         }
     }
 
-    /// Evaluates the lists on the present block, whose first file has the index `base`, and forgets
+    /// Evaluates the lists on the current block, whose first file has the index `base`, and clears
     /// the block.
     fn close(&mut self, base: u32) {
         let lists = self.lists;
@@ -215,7 +216,7 @@ impl<'l, 'g> Tally<'l, 'g> {
         }
     }
 
-    /// Counts the files of the block that a list selects, and tells whether there are any.
+    /// Counts the files of the block that a list selects, and returns whether there are any.
     fn evaluate(&mut self, list: u32, base: u32) -> bool {
         let (from, children) = self.lists.children_of(list);
         let excluded = children
@@ -272,7 +273,7 @@ impl<'l, 'g> Tally<'l, 'g> {
 }
 
 impl Hits {
-    /// Adds the files of a mask, whose lowest bit stands for the file `base`.
+    /// Adds the files of a mask, whose lowest bit is the file `base`.
     fn add(&mut self, mask: Mask, base: u32) {
         self.count += mask
             .iter()

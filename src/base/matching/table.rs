@@ -1,6 +1,6 @@
 //! A hash table for lookups only: no result depends on its order.
 
-/// Begins a hash.
+/// The initial hash.
 pub(super) const SEED: u64 = 0xcbf2_9ce4_8422_2325;
 
 /// Continues a hash by one byte (FNV-1a, 64 bits), so that one pass over a path yields the hash of
@@ -10,7 +10,7 @@ pub(super) fn step(hash: u64, byte: u8) -> u64 {
     (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
 }
 
-/// The hash of some bytes.
+/// Hashes some bytes.
 pub(super) fn hash<'a>(bytes: impl IntoIterator<Item = &'a u8>) -> u64 {
     bytes.into_iter().fold(SEED, |hash, byte| step(hash, *byte))
 }
@@ -18,13 +18,13 @@ pub(super) fn hash<'a>(bytes: impl IntoIterator<Item = &'a u8>) -> u64 {
 /// Open addressing from hashes to numbers; the keys themselves are kept by the caller.
 #[derive(Default)]
 pub(super) struct Table {
-    /// A part of the hash, and the number plus one; zero where nothing is.
+    /// A part of the hash, and the number plus one; zero where a slot is free.
     slots: Vec<(u32, u32)>,
     used: usize,
 }
 
 impl Table {
-    /// The number of a key, if it has one. `same` tells whether a number belongs to the very key.
+    /// Finds the number of a key. `same` tells whether a number belongs to exactly this key.
     #[inline]
     pub(super) fn find(&self, hash: u64, mut same: impl FnMut(u32) -> bool) -> Option<u32> {
         let (mut slot, tag) = self.place(hash)?;
@@ -39,7 +39,7 @@ impl Table {
         }
     }
 
-    /// Gives a key that is not there a number. `rehash` yields the hash of a number's key.
+    /// Inserts a key that is not in the table. `rehash` returns the hash of a number's key.
     pub(super) fn insert(&mut self, hash: u64, number: u32, rehash: impl Fn(u32) -> u64) {
         // At most half full, so that a search for what is not there ends soon.
         if self.slots.len() < 2 * (self.used + 1) {
@@ -66,7 +66,7 @@ impl Table {
         }
     }
 
-    /// Where a search begins, and what is compared first.
+    /// Returns where a search begins, and the tag that is compared first.
     #[inline]
     fn place(&self, hash: u64) -> Option<(usize, u32)> {
         let last = self.slots.len().checked_sub(1)?;

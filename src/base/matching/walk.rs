@@ -4,7 +4,7 @@ use super::index::{END, GRAM, Index, Test};
 use super::table::{SEED, hash, step};
 use crate::base::glob::{Pattern, PatternSet};
 
-/// How many paths a group of patterns meets before compiling it to a set pays.
+/// How many paths a group of patterns is tested with before compiling it to a set pays.
 const PATIENCE: u32 = 256;
 
 /// How many sets are compiled at most, for each may take a megabyte or two.
@@ -14,23 +14,23 @@ const SETS: usize = 8;
 /// looked up once.
 pub(super) struct Walk<'g, 'p> {
     index: &'g Index<'g>,
-    /// The directories above the path of before, outermost first.
+    /// The directories above the previous path, outermost first.
     above: Vec<Directory>,
     before: &'p [u8],
     sets: Vec<Set>,
 }
 
-/// What has become of a group of patterns.
+/// The state of a group of patterns.
 enum Set {
-    /// It met that many paths.
+    /// Tested with that many paths so far.
     Waiting(u32),
     Compiled(PatternSet),
-    /// It is tested one by one.
+    /// Its patterns are tested one by one.
     Never,
 }
 
 struct Directory {
-    /// Where the `/` behind it stands.
+    /// The offset of the `/` after it.
     end: usize,
     /// The hash of the path up to and with that `/`.
     hash: u64,
@@ -186,11 +186,11 @@ impl<'g, 'p> Walk<'g, 'p> {
     }
 }
 
-/// What is told which globs match.
+/// A receiver of the globs that match.
 pub(super) trait Sink {
-    /// Whether a glob is already known to match the present path.
+    /// Whether a glob is already known to match the current path.
     fn knows(&self, glob: u32) -> bool;
-    /// A glob matches the present path.
+    /// Reports a glob that matches the current path.
     fn hit(&mut self, glob: u32);
 }
 

@@ -1,4 +1,4 @@
-//! How is output read? One file per format: lines in, a [`Reading`] out.
+//! Readers of output, one file per format: lines in, a [`Reading`] out.
 //!
 //! A reader is fed line by line while the step runs, so its memory is bounded and an output of any
 //! length costs one pass. What it reads is untrusted: any lines give an answer. A reader answers

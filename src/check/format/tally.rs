@@ -1,4 +1,4 @@
-//! What does a line of counts say: `1 failed, 2 skipped, 5 total`?
+//! Reads a line of counts: `1 failed, 2 skipped, 5 total`.
 
 /// The counts of such a line with their words. The separator stands between them; what does not
 /// begin with a number is left out.

@@ -3,20 +3,19 @@
 use super::machine::{Machine, Token};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One letter: all characters of it are the same to every glob.
+/// A set of characters that are the same to every glob.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Letter {
-    /// The character of it that is best to read; none is a stray byte.
+    /// The most readable of its characters; `None` is a stray byte.
     pub shown: Option<char>,
     pub cost: u64,
 }
 
-/// Letters that the same classes hold, those that are best to read first; and which classes these
-/// are.
+/// The classes that hold some letters, and these letters, the most readable first.
 pub(super) type Family = (Vec<bool>, Vec<Letter>);
 
 impl Machine<'_> {
-    /// Cuts all characters into letters and puts those together that only a literal character tells
+    /// Divides all characters into letters, and groups those that only a literal character tells
     /// apart.
     pub(super) fn alphabet(&self) -> Vec<Family> {
         let mut cuts: BTreeSet<u32> = BTreeSet::from([1, 0xd800, 0xe000, 0x11_0000]);
@@ -84,7 +83,7 @@ impl Machine<'_> {
 
 const STRAY: u64 = 40;
 
-/// How bad a character is to read in a path.
+/// The cost of a character in a path: the higher, the harder to read.
 fn cost(c: char) -> u64 {
     match c {
         'a' => 4,
@@ -98,7 +97,7 @@ fn cost(c: char) -> u64 {
     }
 }
 
-/// The character of a range that is best to read.
+/// Returns the most readable character of a range.
 fn best(from: u32, to: u32) -> Option<char> {
     let ascii = (from..to.min(0x80))
         .filter_map(char::from_u32)

@@ -4,7 +4,7 @@ use crate::base::glob::Glob;
 use crate::base::glob::pattern::{Class, Part, Pattern, Segment, first_char};
 use crate::base::path::RepoPath;
 
-/// What one character must be.
+/// What one character of a path must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::base::glob) enum Token {
     Any,
@@ -13,18 +13,18 @@ pub(in crate::base::glob) enum Token {
     Class(usize),
 }
 
-/// A node of an automaton: a place in the text of a glob.
+/// A state of an automaton: a place in the text of a glob.
 #[derive(Clone, Debug)]
 pub(in crate::base::glob) struct Node {
-    /// What takes a character from here, and to where.
+    /// The character accepted here, and the states that follow it.
     pub step: Option<(Token, Vec<u32>)>,
-    /// Where a `/` leads.
+    /// The states that follow a `/`.
     pub slash: Vec<u32>,
     /// The glob, when a path that ends here is selected.
     pub accepts: Option<usize>,
-    /// The glob whose text it is a place in.
+    /// The glob that the state belongs to.
     pub glob: usize,
-    /// Whether every path that goes on from here is selected: it stands in the `**` at a glob's
+    /// Whether every path that goes on from here is selected: the state is in the `**` at a glob's
     /// end.
     pub forever: bool,
 }
@@ -38,7 +38,7 @@ pub(in crate::base::glob) struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    /// One alternative of a glob, whose size is bounded by that of a glob.
+    /// Compiles one alternative of a glob, whose size is bounded by that of a glob.
     pub fn of(pattern: &'a Pattern) -> Self {
         let mut machine = Self::default();
         let _ = machine.add(pieces(pattern), 0, usize::MAX);
@@ -63,16 +63,16 @@ impl<'a> Machine<'a> {
         self.add(list, number, most)
     }
 
-    /// Says that all are added.
+    /// Completes the machine once everything was added.
     pub fn finish(&mut self) {
         self.start.sort_unstable();
         self.start.dedup();
     }
 
-    /// Adds an automaton for one alternative, from its end to its beginning, so that what comes
-    /// next is known already.
+    /// Adds an automaton for one alternative, from its end to its beginning, so that the states
+    /// that follow are known.
     fn add(&mut self, pieces: Vec<Piece<'a>>, glob: usize, most: usize) -> Option<()> {
-        // The nodes at which the segment behind begins, and whether a path may end in front of it.
+        // The states at which the next segment begins, and whether a path may end before it.
         let mut behind: Vec<u32> = Vec::new();
         let mut may_end = true;
         for piece in pieces.into_iter().rev() {
@@ -90,8 +90,8 @@ impl<'a> Machine<'a> {
                         glob,
                         forever: behind.is_empty(),
                     });
-                    // A `**` takes no segment at all, too: in front of it a path may end if it may
-                    // end behind it.
+                    // A `**` can take no segment at all: a path may end before it if it may end
+                    // after it.
                     again
                 }
                 Piece::One(letters) => {
@@ -173,7 +173,7 @@ pub(in crate::base::glob) enum Letters<'a> {
     Class(&'a Class),
 }
 
-/// One alternative of a glob, segment by segment.
+/// Splits one alternative of a glob into segments.
 pub(in crate::base::glob) fn pieces(pattern: &Pattern) -> Vec<Piece<'_>> {
     let prefix = pattern
         .prefix
@@ -199,7 +199,7 @@ pub(in crate::base::glob) fn pieces(pattern: &Pattern) -> Vec<Piece<'_>> {
     list
 }
 
-/// The characters of a name, which stands in a contract and is therefore UTF-8.
+/// Returns the characters of a name, which comes from a contract and is therefore UTF-8.
 fn literal(name: &[u8]) -> Vec<Letters<'static>> {
     let mut letters = Vec::new();
     let mut rest = name;

@@ -7,39 +7,39 @@ use crate::base::path::RepoPath;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-/// Where in a segment a path stands.
+/// The position of a path within a segment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Spot {
     /// At its beginning.
     Start,
-    /// Behind `.`.
+    /// After `.`.
     Dot,
-    /// Behind `..`.
+    /// After `..`.
     DotDot,
     /// In a name that no path forbids.
     Name,
 }
 
-/// Where a path stands, the places of the globs it may be at, and what is certain of each set,
-/// whatever follows.
+/// A state of the product: the position in the segment, the states of the globs, and what is
+/// certain of each set, whatever follows.
 type State = (Spot, Vec<u32>, Vec<Option<bool>>);
 
-/// What follows a state: by which letter (`/` for none), where the path stands then and at which
-/// places, and what it costs.
+/// A successor of a state: the letter that leads there (`None` is `/`), its position and states,
+/// and its cost.
 type Successor = (Option<Letter>, (Spot, Vec<u32>), u64);
 
-/// How a state was reached first: from where, by which letter (`/` for none).
+/// How a state was first reached: its predecessor and the letter (`None` is `/`).
 struct Reached {
     from: Option<(usize, Option<Letter>)>,
     state: State,
 }
 
 const SLASH: u64 = 7;
-/// A name that begins with a dot is found last among equals.
+/// The additional cost of a name that begins with a dot.
 const HIDDEN: u64 = 20;
 
-/// All atoms of some sets of paths, the most readable first: states are reached in the order of how
-/// readable a path leads there. `globs`: how many there are in the machine.
+/// Returns all atoms of some sets of paths, the most readable first: states are visited in the
+/// order of how readable a path to them is. `globs`: how many there are in the machine.
 pub(super) fn explore(
     machine: &Machine,
     sets: &[Set],
@@ -123,10 +123,10 @@ pub(super) fn explore(
     Some(atoms)
 }
 
-/// Leaves out what can make no difference any more: the places of a glob that selects whatever
-/// follows, but the one that says so, and those of globs that only sets ask for of which all is
-/// certain. Without this, globs such as `**/x/**` would remember each for itself that they have
-/// seen their `x`, and a handful of them would be too many.
+/// Removes states that can no longer matter: those of a glob that selects whatever follows, except
+/// the accepting one, and those of globs that only decided sets depend on. Without this, globs such
+/// as `**/x/**` would each remember that they have seen their `x`, and a handful of them would be
+/// too many.
 fn settle(
     machine: &Machine,
     sets: &[Set],
@@ -134,7 +134,7 @@ fn settle(
     mut nodes: Vec<u32>,
     fates: &[Option<bool>],
 ) -> (Vec<u32>, Vec<Option<bool>>) {
-    // A glob without a place is never going to select the path.
+    // A glob without a state can no longer select the path.
     let mut certain = vec![Some(false); globs];
     for node in nodes.iter().filter_map(|n| machine.node(*n)) {
         if let Some(slot) = certain.get_mut(node.glob) {
@@ -164,8 +164,8 @@ fn settle(
     (nodes, fates)
 }
 
-/// The states that follow, each with the letter that leads there and what it costs. Letters that
-/// lead to the same are one.
+/// Returns the successors of a state, each with its letter and cost. Letters that lead to the same
+/// state are one.
 fn successors(machine: &Machine, families: &[Family], spot: Spot, nodes: &[u32]) -> Vec<Successor> {
     let mut found = Vec::new();
     let live = || nodes.iter().filter_map(|n| machine.node(*n));
@@ -189,7 +189,7 @@ fn successors(machine: &Machine, families: &[Family], spot: Spot, nodes: &[u32])
         let mut other = false;
         for letter in letters {
             let is_named = letter.shown.is_some_and(|c| named.contains(&c));
-            // Of the letters that nothing here names, the first stands for all.
+            // Of the letters that no glob names here, the first represents all.
             if !is_named && std::mem::replace(&mut other, true) {
                 continue;
             }
@@ -220,7 +220,7 @@ fn sorted(mut nodes: Vec<u32>) -> Vec<u32> {
     nodes
 }
 
-/// The path that leads to a state.
+/// Returns the path that leads to a state.
 fn path(reached: &[Reached], mut number: usize) -> Option<RepoPath> {
     let mut letters = Vec::new();
     while let Some((from, letter)) = reached.get(number)?.from {
