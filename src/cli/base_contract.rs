@@ -1,5 +1,5 @@
-//! Does the contract ask for less than the one at the base of the change? A change does not choose
-//! its own judge.
+//! Compares the contract with the one at the base of the change: a change must not weaken the
+//! contract that it is verified against.
 
 use super::args::{Allowed, Global, Run};
 use super::error::Failure;

@@ -1,4 +1,4 @@
-//! Why can vplan not do what was asked?
+//! The errors of commands: why vplan cannot do what was requested.
 
 use crate::base::diagnostic::Diagnostic;
 use crate::base::source::Sources;

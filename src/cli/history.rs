@@ -1,4 +1,4 @@
-//! Which recorded run does the user mean, and how does it look on a line?
+//! Finds the recorded run that the user names, and formats it as a line.
 
 use super::args::Global;
 use super::error::Failure;

@@ -1,4 +1,5 @@
-//! Who answers the questions of `judge` checks, and which answers are recorded already?
+//! Chooses the program that answers `judge` checks, and loads the answers that are already
+//! recorded.
 
 use super::error::Failure;
 use super::propose::words;

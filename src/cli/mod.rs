@@ -1,5 +1,5 @@
-//! What does the user say, and what is said to the user? The only room of clap, the terminal and
-//! miette's fancy handler.
+//! The command line: parses it, runs commands, prints results. The only room of clap, the terminal
+//! and miette's fancy handler.
 
 pub mod args;
 pub mod base_contract;

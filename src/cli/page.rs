@@ -1,4 +1,4 @@
-//! What does the page of a run show? The record of a run, made ready for `render::html`.
+//! Prepares the record of a run for its HTML page (`render::html`).
 
 use super::error::Failure;
 use super::render::html::{LOG_SHOWN, Log, Record, Try, page};

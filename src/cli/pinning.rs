@@ -1,4 +1,5 @@
-//! Which lock does a command hold the contract's imports against, and what if they do not fit?
+//! Chooses the lock that a command checks the contract's imports against, and what happens if they
+//! differ.
 
 use super::args::Global;
 use super::error::Failure;

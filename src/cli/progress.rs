@@ -1,5 +1,4 @@
-//! What does a person see while a run goes on? A live view on a terminal, a line as each step ends
-//! without one.
+//! Shows the progress of a run: a live view on a terminal, else a line as each step ends.
 
 use super::args;
 use super::render::report::Rows;

@@ -1,4 +1,4 @@
-//! Who else says what to verify, and when is it asked? Modes `llm` and `hybrid`.
+//! Asks external proposers what to verify, in modes `llm` and `hybrid`.
 
 use super::args::Request as Asked;
 use super::command::command;

@@ -1,4 +1,4 @@
-//! Does the change ask for more after checks have written to the tree as they may?
+//! Checks whether the change requires more after checks have written to the tree as they may.
 
 use super::args::{Global, Run};
 use super::propose::Asking;

@@ -1,4 +1,4 @@
-//! Which documents does a run leave beside its report? JUnit, SARIF, GitHub annotations and step
+//! Writes the documents of a run besides its report: JUnit, SARIF, GitHub annotations and step
 //! summary.
 //!
 //! The verdict is never lost to them: what cannot be written is said, and makes a pass, and nothing

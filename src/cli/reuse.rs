@@ -1,4 +1,4 @@
-//! Whether, and how, do earlier results stand for steps?
+//! Decides whether and how earlier results may replace steps.
 
 use super::args::Global;
 use super::session::{Session, state};

@@ -1,4 +1,4 @@
-//! Whose round is a run, and what does the ledger make of it?
+//! Determines the subject whose round a run is, and records the round in the ledger.
 
 use super::args::Global;
 use super::error::Failure;

@@ -1,5 +1,5 @@
-//! Is a plan from a file still the plan for this repository? Read, checked, made again, compared
-//! field by field.
+//! Checks that a plan from a file is still the plan for this repository: reads it, makes it again,
+//! and compares field by field.
 
 use super::args::{Global, Request as Asked, Run};
 use super::error::Failure;

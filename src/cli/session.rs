@@ -1,4 +1,4 @@
-//! What was asked, of which repository, under which contract? From a command line to a plan.
+//! Loads the repository and the contract that a command line names, and makes the plan.
 
 use super::args::{Deny, Global, ListFormat, Mode, Request as Asked};
 use super::command::command;

@@ -1,5 +1,5 @@
-//! Is what is here verified? The plan that is asked for now, held against the runs that vplan
-//! remembers.
+//! Decides whether the present tree is verified: compares the plan that is requested now with the
+//! runs that vplan remembers.
 
 use super::args::{Global, Request as Flags, Risk, digest};
 use super::base_contract::{Terms, accepted_for, attach, caveats, judged_since};

@@ -1,5 +1,5 @@
-//! What is a round of a subject about? The whole change since the commit at which the subject
-//! began, under the gate that it began with.
+//! Determines what a round of a subject covers: the whole change since the commit at which the
+//! subject began, under its first gate.
 
 use super::args::{Global, Request as Asked};
 use super::error::Failure;

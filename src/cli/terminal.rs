@@ -1,4 +1,4 @@
-//! What is standard output, and what may be written to it?
+//! Describes standard output, and decides what may be written to it.
 
 use super::args::{Global, When};
 use super::error::Failure;

@@ -1,4 +1,5 @@
-//! Which files did the comparison of the work tree not look into, and would a check have got them?
+//! Finds the files that the comparison of the work tree did not read, and that a check would depend
+//! on.
 
 use super::error::Failure;
 use super::session::Session;

@@ -1,4 +1,4 @@
-//! `vplan check`: is the contract right, and does it fit the repository?
+//! `vplan check`: checks that the contract is valid and fits the repository.
 
 use super::format;
 use crate::base::canon::Digest;

@@ -1,4 +1,4 @@
-//! `vplan completions`: a completion script for a shell.
+//! `vplan completions`: prints a completion script for a shell.
 
 use crate::cli::args::{CommandLine, Completions};
 use crate::cli::error::Failure;

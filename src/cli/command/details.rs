@@ -1,4 +1,4 @@
-//! `vplan details`: what did each check of a run do, and why was it there?
+//! `vplan details`: shows what each check of a run did, and why it was planned.
 
 use super::format;
 use crate::base::nearest::nearest;

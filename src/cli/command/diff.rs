@@ -1,5 +1,5 @@
-//! `vplan diff`: how do two plans differ, or two contracts, and what of it weakens? Runs nothing
-//! and writes nothing.
+//! `vplan diff`: compares two plans or two contracts, and reports what weakens. Runs nothing and
+//! writes nothing.
 
 use super::format;
 use crate::base::source::Sources;

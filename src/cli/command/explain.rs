@@ -1,5 +1,5 @@
-//! `vplan explain`: what would run, and why, and what would not, and why not. Runs nothing and
-//! writes nothing.
+//! `vplan explain`: shows what would run and what would not, and why. Runs nothing and writes
+//! nothing.
 
 use super::format;
 use crate::cli::args::{Explain, Format, Global};

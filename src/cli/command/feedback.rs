@@ -1,5 +1,5 @@
-//! `vplan feedback`: what whoever must repair a failed run needs to know (engine.md section 8).
-//! Nothing when nothing failed.
+//! `vplan feedback`: prints what is needed to repair a failed run (engine.md section 8). Prints
+//! nothing when nothing failed.
 
 use super::format;
 use crate::base::word::visible;

@@ -1,4 +1,4 @@
-//! `vplan fmt`: the one layout of a contract, written in place.
+//! `vplan fmt`: formats contracts in place, in their one layout.
 
 use super::format;
 use crate::base::diagnostic::{Diagnostic, Severity};

@@ -1,4 +1,4 @@
-//! `vplan gate`: rounds of work that are recorded by hand, and how all subjects stand.
+//! `vplan gate`: records rounds of work by hand, and shows the state of all subjects.
 
 mod accept;
 mod begin;

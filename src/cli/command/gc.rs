@@ -1,4 +1,4 @@
-//! `vplan gc`: remove the records of old runs.
+//! `vplan gc`: removes the records of old runs.
 
 use super::format;
 use crate::cli::args::{Format, Global};

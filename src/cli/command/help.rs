@@ -1,4 +1,4 @@
-//! `vplan help`: help on a command or on a topic.
+//! `vplan help`: prints help on a command or on a topic.
 
 use crate::base::nearest::nearest;
 use crate::cli::args::{CommandLine, Help};

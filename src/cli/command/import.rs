@@ -1,5 +1,5 @@
-//! `vplan import`: another tool's configuration as a contract, and an account of what it does not
-//! say.
+//! `vplan import`: converts another tool's configuration to a contract, and reports what it does
+//! not express.
 
 use super::format;
 use crate::base::diagnostic::Diagnostics;

@@ -1,5 +1,5 @@
-//! `vplan init`: a contract from what the repository declares, with the reason for each line. A
-//! proposal; nothing of it is guessed again when a plan is made.
+//! `vplan init`: proposes a contract from what the repository declares, with the reason for each
+//! line. Nothing of it is guessed again when a plan is made.
 
 use super::format;
 use crate::base::command::Command;

@@ -1,5 +1,5 @@
-//! `vplan lock`: which bytes do the contract's git imports have? Fetches them, pins them, takes out
-//! what is not needed any more.
+//! `vplan lock`: fetches and pins the bytes of the contract's git imports, and removes pins that
+//! are no longer needed.
 
 use super::format;
 use crate::base::canon::Digest;

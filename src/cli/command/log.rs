@@ -1,4 +1,4 @@
-//! `vplan log`: what did a check write?
+//! `vplan log`: prints what a check wrote.
 
 use super::format;
 use crate::base::inert::{inert, without_commands};

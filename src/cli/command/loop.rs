@@ -1,4 +1,5 @@
-//! `vplan loop`: verify, have somebody repair what failed, verify again, until there is a decision.
+//! `vplan loop`: verifies, runs a fixer on what failed, and verifies again, until there is a
+//! decision.
 //!
 //! The fixer is not believed. After a failure nothing that it says, and no end of it, makes
 //! anything pass; and between its turn and the next verification the loop makes sure that the same

@@ -1,4 +1,4 @@
-//! `vplan man`: the manual page.
+//! `vplan man`: prints the manual page.
 
 use super::help::subcommand;
 use crate::cli::args::Man;

@@ -1,4 +1,5 @@
-//! `vplan merge`: the reports of all shards of a plan as one verdict (engine.md section 3).
+//! `vplan merge`: merges the reports of all shards of a plan into one verdict (engine.md section
+//! 3).
 
 use super::format;
 use crate::base::word::visible;

@@ -1,4 +1,4 @@
-//! Which subcommands are there? One file each.
+//! The subcommands, one file each.
 
 pub mod argv;
 pub mod check;

@@ -1,4 +1,4 @@
-//! `vplan plan`: the plan for this change.
+//! `vplan plan`: prints the plan for this change.
 
 use super::format;
 use crate::base::canon::Digest;

@@ -1,4 +1,4 @@
-//! `vplan report`: what happened in a run, in order?
+//! `vplan report`: shows what happened in a run, in order.
 
 use super::format;
 use crate::base::word::visible;

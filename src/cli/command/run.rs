@@ -1,5 +1,5 @@
-//! `vplan run`: verify this change. Plan, execute, repair the plan where the plan was wrong,
-//! report.
+//! `vplan run`: verifies this change: plans, executes, repairs the plan where it was wrong,
+//! reports.
 
 mod planned;
 mod shown;

@@ -1,4 +1,4 @@
-//! `vplan runs`: which runs are recorded?
+//! `vplan runs`: lists the recorded runs.
 
 use super::format;
 use crate::base::nearest::nearest;

@@ -1,4 +1,4 @@
-//! `vplan schema`: which documents does vplan print and write, and what may stand in them?
+//! `vplan schema`: prints the schemas of the documents that vplan prints and writes.
 //!
 //! The schemas are made from the very types that are serialised, when they are asked for and never
 //! otherwise.

@@ -1,4 +1,4 @@
-//! `vplan stats`: how do checks fare over many runs?
+//! `vplan stats`: summarises the results of checks over many runs.
 
 use super::format;
 use crate::base::nearest::nearest;

@@ -1,4 +1,4 @@
-//! `vplan status`: how did the latest run end, and is what is here now verified?
+//! `vplan status`: reports how the latest run ended, and whether the present tree is verified.
 
 use super::format;
 use crate::base::word::visible;

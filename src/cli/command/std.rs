@@ -1,4 +1,4 @@
-//! `vplan std`: which contracts are shipped with vplan, and what do they say?
+//! `vplan std`: lists and prints the contracts that are shipped with vplan.
 
 use super::format;
 use crate::base::word::visible;

@@ -1,4 +1,4 @@
-//! `vplan test`: does the contract do what its tests say?
+//! `vplan test`: runs the tests of a contract.
 
 use super::format;
 use crate::base::diagnostic::Severity;

@@ -1,4 +1,4 @@
-//! `vplan verify`: is a report what vplan wrote, and is it about this tree?
+//! `vplan verify`: checks that a report is what vplan wrote, and that it is about this tree.
 
 use super::format;
 use crate::base::canon::Digest;

@@ -1,4 +1,4 @@
-//! How does a message about a text look? The graphical form is miette's.
+//! Renders diagnostics about a text. The graphical form is miette's.
 
 use crate::base::diagnostic::{Diagnostic, Severity};
 use crate::base::source::{Source, Sources};

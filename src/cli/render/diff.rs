@@ -1,4 +1,4 @@
-//! How do two texts differ, as people are used to read it?
+//! Renders the difference of two texts as a unified diff.
 
 use super::style::{Tone, paint};
 use crate::base::word::{is_unsafe_to_show, visible};

@@ -1,6 +1,6 @@
-//! How does feedback look: to people as text, to agents and in comments as Markdown? Foreign text
-//! stays behind bars and inside fences, so that nothing in it can be taken for vplan's own words,
-//! for a sequence of a terminal or for a workflow command.
+//! Renders feedback: text for people, Markdown for agents and comments. Foreign text is kept behind
+//! bars and inside fences, so that it cannot pass for vplan's own words, a terminal sequence or a
+//! workflow command.
 
 use super::style::count;
 use crate::base::change::Status as Change;

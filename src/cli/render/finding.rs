@@ -1,5 +1,5 @@
-//! Where in the repository is what a step found? One list of all that a run has to say, for
-//! whatever shows places: annotations of a pipeline, SARIF.
+//! Collects the findings of a run with their places in the repository, for annotations of a
+//! pipeline and SARIF.
 
 use crate::base::inert::inert;
 use crate::base::path::RepoPath;

@@ -1,5 +1,5 @@
-//! What does a run say to GitHub Actions? Annotations at the places of errors, and a summary of the
-//! step in Markdown.
+//! Renders a run for GitHub Actions: annotations at the places of errors, and a step summary in
+//! Markdown.
 
 use super::feedback;
 use super::finding::{Issue, issues};

@@ -1,5 +1,4 @@
-//! How does a run look in a browser? One page that needs nothing else: no script, no request, no
-//! font.
+//! Renders a run as one self-contained HTML page: no script, no request, no font.
 //!
 //! Everything foreign is text between tags or inside a quoted attribute, escaped; and should an
 //! escape be missing one day, the page's own policy forbids scripts, requests and frames.

@@ -1,5 +1,4 @@
-//! How is a list of results written as JUnit XML, for servers that collect it? Of a run, and
-//! (`test::junit`) of a contract's tests.
+//! Renders results as JUnit XML: of a run, and (`test::junit`) of a contract's tests.
 
 use super::finding::plain_file;
 use crate::base::inert::{inert, without_commands};

@@ -1,4 +1,4 @@
-//! How are results written for people and machines?
+//! Renders results for people and machines.
 
 use crate::plan::caveat::{self, Caveat};
 use crate::plan::compared::Compared;

@@ -1,5 +1,5 @@
-//! How does a report look to people? What failed and why, what was repaired, what was left out, and
-//! the verdict last.
+//! Renders a report for people: what failed and why, what was repaired, what was left out, and the
+//! verdict last.
 
 use super::style::{Tone, count, cut, duration, mark, paint};
 use crate::base::word::visible;

@@ -1,4 +1,4 @@
-//! How is what a run found written as SARIF 2.1.0, for code scanning?
+//! Renders the findings of a run as SARIF 2.1.0, for code scanning.
 
 use super::finding::{Issue, Spot, issues};
 use crate::base::path::RepoPath;

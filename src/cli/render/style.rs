@@ -1,4 +1,4 @@
-//! Which colour says what? One table for everything vplan prints.
+//! The colours of everything that vplan prints, in one table.
 
 pub use crate::base::word::count;
 use crate::check::outcome::Status;

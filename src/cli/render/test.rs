@@ -1,4 +1,4 @@
-//! How are the results of a contract's tests written? One file a form.
+//! Renders the results of a contract's tests, one file per format.
 
 pub mod json;
 pub mod junit;

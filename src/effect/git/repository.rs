@@ -1,5 +1,5 @@
-//! Where is the repository, and what is checked out? Read from its files, because each question to
-//! git costs a process.
+//! Finds the repository and what is checked out, from its files, because each call of git costs a
+//! process.
 //!
 //! Whatever is out of the ordinary here is answered with "ask git" (`None`), never guessed.
 

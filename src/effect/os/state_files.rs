@@ -1,4 +1,4 @@
-//! How is a small file of a folder in the state directory read, and replaced as a whole?
+//! Reads the small files of a folder in the state directory, and replaces them as a whole.
 //!
 //! Nothing is synced to disk: what a loss of power damages is recognised by its digest and is not
 //! there.

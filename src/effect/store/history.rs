@@ -1,5 +1,5 @@
-//! Which runs are recorded, and what is left of each? Newest first, one at a time, nothing held in
-//! memory that is not asked for.
+//! Lists the recorded runs, newest first, and reads what is left of each; one at a time, with
+//! nothing in memory that is not requested.
 //!
 //! The folder of the runs is held open, no symlink below it is followed, and only regular files are
 //! read, up to a cap: a step could have put anything there. What is no record of vplan's is passed

@@ -1,5 +1,5 @@
-//! What did vplan itself write of each run? `ended/` in the state directory: one small file a run,
-//! written when its record is whole.
+//! Remembers what vplan itself wrote of each run: `ended/` in the state directory, one small file a
+//! run, written when its record is whole.
 //!
 //! Whoever writes the files of a repository may write `.vplan/` too. What is here says what a
 //! record must be to be believed; a record that is not here, or is another one, is of unknown

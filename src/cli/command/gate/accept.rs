@@ -1,5 +1,5 @@
-//! `vplan gate accept`: a person accepts, for one subject, a contract that asks for less than the
-//! one at its base.
+//! `vplan gate accept`: lets a person accept, for one subject, a contract that requires less than
+//! the one at its base.
 
 use super::unknown;
 use crate::base::canon::Digest;

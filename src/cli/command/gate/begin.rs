@@ -1,4 +1,4 @@
-//! `vplan gate begin`: where the work of a subject begins.
+//! `vplan gate begin`: records where the work of a subject begins.
 
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global};

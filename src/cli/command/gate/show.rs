@@ -1,4 +1,4 @@
-//! How do all subjects stand?
+//! Shows the state of all subjects.
 
 use super::{ShowArgs, line, unknown};
 use crate::base::word::visible;

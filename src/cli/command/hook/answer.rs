@@ -1,5 +1,5 @@
-//! What is said to an agent: whether it may stop, and if not, what to do. Foreign text in it stays
-//! inert.
+//! Formats the answer to an agent: whether it may stop, and if not, what to do. Foreign text in it
+//! is kept inert.
 
 use super::cut;
 use crate::base::inert::without_commands;

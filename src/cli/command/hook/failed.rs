@@ -1,5 +1,4 @@
-//! A run that said nothing of the change is a failed round all the same, or it would be a way to be
-//! let go.
+//! Records a run without a verdict as a failed round, or an agent could stop by provoking one.
 
 use super::session::subject;
 use crate::base::canon::Digest;

@@ -1,4 +1,5 @@
-//! The settings in which an agent is told of the hook: what they should be, and what they are.
+//! Reads and writes the agent settings that call the hook, and compares them with what they should
+//! be.
 
 use super::named::{MOST, SETTINGS};
 use super::{Hook, available};

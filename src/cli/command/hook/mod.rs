@@ -1,4 +1,4 @@
-//! `vplan hook`: a coding agent's event in, an answer in that agent's way out.
+//! `vplan hook`: reads a coding agent's event and answers in that agent's format.
 
 mod answer;
 mod failed;

@@ -1,4 +1,5 @@
-//! Which files that judge or send back an agent are not what they were when its work began?
+//! Finds changed files among those that verify an agent's work or send it back, since its work
+//! began.
 
 use super::available;
 use crate::base::canon::Digest;

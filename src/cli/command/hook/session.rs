@@ -1,4 +1,4 @@
-//! Where does a session of an agent begin? What is remembered of its start, in the state directory.
+//! Keeps, in the state directory, where the session of an agent began.
 
 use super::available;
 use crate::base::word::visible;

@@ -1,4 +1,4 @@
-//! May an agent stop? A round of its session says so; whatever keeps the round from being made is a
+//! Decides whether an agent may stop: by a round of its session. A round that cannot be made is a
 //! failed one.
 
 use super::answer::{self, Answer, Page};

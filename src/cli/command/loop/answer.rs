@@ -1,4 +1,4 @@
-//! What does a loop answer?
+//! Formats the result of a loop.
 
 use crate::base::path::RepoPath;
 use crate::base::word::visible;

@@ -1,4 +1,4 @@
-//! What is the fixer asked, and what did it make of it?
+//! Runs one turn of the fixer: what it is given, and what it changed.
 
 use super::answer::{Repair, Review, ReviewRequest, Stop, Unexplained};
 use super::{End, Form, Once, Task, shown};

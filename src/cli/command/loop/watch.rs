@@ -1,5 +1,5 @@
-//! Is what is verified still what was asked for in the first round? The same contract, the same
-//! base, the same change.
+//! Checks that each round of a loop verifies what the first one did: the same contract, base and
+//! change.
 
 use crate::base::canon::Digest;
 use crate::base::change::ChangeSet;

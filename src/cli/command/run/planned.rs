@@ -1,5 +1,5 @@
-//! What does a round run? From the command line to the plan, with all that is to be said of it
-//! before anything runs.
+//! Makes the plan of a round from the command line, with everything to be reported before anything
+//! runs.
 
 use crate::cli::args::{Global, Run};
 use crate::cli::base_contract::{attach, of_run};

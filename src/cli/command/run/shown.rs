@@ -1,4 +1,4 @@
-//! What is printed of a run that is over?
+//! Prints the result of a run.
 
 use crate::base::word::visible;
 use crate::check::outcome::Status;

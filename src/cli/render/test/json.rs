@@ -1,4 +1,4 @@
-//! The results of a contract's tests for machines: one document.
+//! Renders the results of a contract's tests as one JSON document.
 
 use super::Results;
 use crate::base::canon::Digest;

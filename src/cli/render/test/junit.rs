@@ -1,4 +1,4 @@
-//! The results of a contract's tests as JUnit XML, for servers that collect it.
+//! Renders the results of a contract's tests as JUnit XML.
 
 use super::{Results, what};
 use crate::base::source::Source;

@@ -1,5 +1,5 @@
-//! The results of a contract's tests for people: a line a test, and for a failure what was expected
-//! beside what is.
+//! Renders the results of a contract's tests for people: a line a test, and for a failure the
+//! expected next to the actual.
 
 use super::{Results, what};
 use crate::base::diagnostic::{Code, Diagnostic};

@@ -1,4 +1,4 @@
-//! What is behind a path of the repository, when symlinks may lie on the way?
+//! Resolves and reads paths of the repository, where symlinks may lie on the way.
 //!
 //! Nothing outside the root is ever opened: the kernel resolves the path (`openat2` with
 //! `RESOLVE_BENEATH`), because resolving first and opening later loses against somebody who swaps a

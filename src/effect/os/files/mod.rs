@@ -1,4 +1,4 @@
-//! How is a file read without being led astray? Regular files only, bounded, never waiting for a
+//! Reads and writes files safely: regular files only, bounded in size, without waiting for a
 //! writer.
 
 pub mod beneath;

@@ -1,5 +1,5 @@
-//! How is a file changed in place? As a whole or not at all, with its mode and its owner, and never
-//! over somebody else's edit.
+//! Replaces a file as a whole or not at all; keeps its mode and owner, and never overwrites a
+//! concurrent edit.
 
 use super::{on_its_way, open_plain, read_bounded, read_plain};
 use std::io::{self, Write as _};
