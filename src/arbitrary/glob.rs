@@ -29,7 +29,7 @@ const NAMES: [&str; 14] = [
     "ba.rs",
 ];
 
-/// Pieces of segments, as they stand in a glob.
+/// Pieces of segments, as written in a glob.
 const PARTS: [&str; 16] = [
     "a",
     "b",
@@ -84,7 +84,7 @@ pub fn glob() -> impl Strategy<Value = Glob> {
     glob_text().prop_filter_map("no glob", |text| Glob::parse(&text).ok())
 }
 
-/// The glob text that stands for exactly this text.
+/// Returns the glob that matches exactly this text.
 #[must_use]
 pub fn escape(text: &str) -> String {
     let mut escaped = String::new();
@@ -229,7 +229,7 @@ pub fn globs_of<'s>(selections: impl IntoIterator<Item = &'s Selection>) -> Vec<
 // ---- the reference
 // -------------------------------------------------------------------------------------------------
 
-/// What one place of a segment asks of a character, in the reference.
+/// What one position of a segment requires of a character, in the reference.
 #[derive(Clone, Debug)]
 enum Ask {
     Star,
@@ -496,7 +496,7 @@ pub fn derive(glob: &str, choices: &[u8]) -> Option<RepoPath> {
 /// paths. The same items are also given to the index one by one, so that each is told apart.
 ///
 /// # Errors
-/// What differs. Also a parse error that points outside the glob, or whose help is no glob.
+/// The first difference. Also a parse error that points outside the glob, or whose help is no glob.
 pub fn oracle(globs: &[u8], paths: &[u8]) -> Result<(), String> {
     let Ok(globs) = std::str::from_utf8(globs) else {
         return Ok(());
@@ -546,7 +546,7 @@ pub fn oracle(globs: &[u8], paths: &[u8]) -> Result<(), String> {
 /// one.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The violated rule.
 pub fn sound(text: &str, error: &crate::base::glob::GlobError) -> Result<(), String> {
     if text.get(error.span.start..error.span.end).is_none() {
         return Err(format!("`{text}`: the span {:?} is not in it", error.span));

@@ -29,7 +29,7 @@ pub struct Line {
     pub pieces: Vec<Piece>,
     /// Its block.
     pub body: Option<Vec<Line>>,
-    /// Whether the lines of its block may stand in any order.
+    /// Whether the lines of its block may have any order.
     pub free: bool,
 }
 
@@ -81,7 +81,7 @@ impl Contract {
     }
 
     /// Writes the contract in a style, with comments, each like no other, and blank lines wherever
-    /// they may stand; perhaps with CR LF throughout and a byte-order mark.
+    /// they are allowed; perhaps with CR LF throughout and a byte-order mark.
     #[must_use]
     pub fn littered(&self, mut style: Style) -> String {
         style.2 = Some(0);
@@ -282,8 +282,7 @@ pub fn name() -> impl Strategy<Value = String> {
 }
 
 /// The text of a string or an argument: words with everything in them that means something
-/// somewhere. Bidirectional controls may not stand in a contract as they are, so they are not among
-/// it.
+/// somewhere. Without bidirectional controls, which a contract may only hold escaped.
 pub fn text() -> impl Strategy<Value = String> {
     let odd = select(vec![
         "'",
@@ -548,7 +547,7 @@ pub fn contract() -> impl Strategy<Value = Contract> {
     })
 }
 
-/// A text that was a contract before somebody made a few changes to it.
+/// A contract's text with a few random changes.
 pub fn damaged() -> impl Strategy<Value = String> {
     let edit = (any::<Index>(), 0_usize..6, "[\\PC\n\\\\\"'{}#:!=,> -]{0,3}");
     (contract(), style(), vec(edit, 0..6)).prop_map(|(contract, style, edits)| {

@@ -65,7 +65,7 @@ fn globs(texts: &[&str]) -> Vec<Glob> {
     texts.iter().filter_map(|t| Glob::parse(t).ok()).collect()
 }
 
-/// A command of words without quotes; `{changed}` stands for itself.
+/// A command of words without quotes; `{changed}` is not expanded.
 #[must_use]
 pub fn command(text: &str) -> Command {
     let piece = |w: &str| {
@@ -542,7 +542,7 @@ pub struct Compilation {
     pub contract: Option<Contract>,
     /// The request.
     pub request: Request,
-    /// Every fact that may be asked for.
+    /// Every fact that may be requested.
     pub facts: Facts,
 }
 

@@ -136,8 +136,7 @@ const EARLY: &[&str] = &[
     "test -s out/c",
 ];
 
-/// A plan in which cleanups, producers and presence checks stand in any order; now and then with
-/// constraints.
+/// A plan with cleanups, producers and presence checks in any order; now and then with constraints.
 pub fn early_cleanup() -> impl Strategy<Value = Plan> {
     let step = (select(EARLY), vec(any::<Index>(), 0..2), 0_u8..6);
     (vec(step, 2..9), any::<bool>(), any::<bool>()).prop_map(|(chosen, chained, sealed)| {
@@ -332,7 +331,7 @@ fn fitting(plan: &Plan, index: usize) -> Option<FailureCode> {
     }
 }
 
-/// What may be known of the repository.
+/// Generates facts about the repository.
 pub fn facts() -> impl Strategy<Value = Facts> {
     let names = subsequence(
         vec!["all", "build", "clean", "lint", "test", "x", "y"],
@@ -428,7 +427,7 @@ fn output() -> impl Strategy<Value = Captured> {
     })
 }
 
-/// What may have been seen of a failed step.
+/// Generates the evidence of a failed step.
 pub fn evidence() -> impl Strategy<Value = Evidence> {
     let exit = prop_oneof![
         select(&[1, 2, 4, 5, 101, 124, 127][..]).prop_map(Some),

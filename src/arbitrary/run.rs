@@ -79,7 +79,7 @@ pub fn plan(steps: Vec<Step>) -> Plan {
     })
 }
 
-/// How a process ends when nobody stops it.
+/// How a process ends when it is not stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finish {
     /// With an exit code.
@@ -88,18 +88,18 @@ pub enum Finish {
     Crash,
     /// It cannot be started.
     NoProgram,
-    /// Nobody knows.
+    /// Its end is not known.
     Lost,
 }
 
 /// What one try of a step does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Behaviour {
-    /// How long it runs when nobody stops it, in milliseconds.
+    /// How long it runs when it is not stopped, in milliseconds.
     pub duration_ms: u64,
     /// How it ends then.
     pub finish: Finish,
-    /// How long it takes to end when asked to; `None`: it must be killed.
+    /// How long it takes to end when asked to, in milliseconds; `None`: it must be killed.
     pub stop_ms: Option<u64>,
 }
 
@@ -168,7 +168,7 @@ pub enum Happening {
     Terminated(usize),
     /// The machine killed a try.
     Killed(usize),
-    /// The machine said that everything is over.
+    /// The machine reported that everything is over.
     Done,
 }
 
@@ -188,14 +188,14 @@ struct Process {
     attempt: u32,
     started: u64,
     behaviour: Behaviour,
-    /// When it ends as things stand, and whether that is its own end.
+    /// When it ends if nothing else happens, and whether that is its own end.
     ends: u64,
     own_end: bool,
     signal: &'static str,
     timed_out: bool,
 }
 
-/// What is seen of a try that nobody stops.
+/// Returns the evidence of a try that is not stopped.
 #[must_use]
 pub fn evidence(behaviour: Behaviour) -> Evidence {
     let mut evidence = Evidence {
@@ -328,11 +328,11 @@ pub fn journal_of(case: &Case, played: &Played, report: &Report) -> String {
 
 /// Plays a case in virtual time. Of several events at one moment, `choose` takes one (it gets their
 /// number); it also says, by choosing 0 of 4, when an event of mere time comes in between. In every
-/// other millisecond the machine is told when all that belongs to it has been told.
+/// other millisecond the machine gets [`Event::InstantComplete`].
 ///
 /// # Errors
-/// When the machine asks for what makes no sense, for nothing although it is not done, or without
-/// end.
+/// The machine requests what makes no sense, requests nothing although it is not done, or never
+/// ends.
 pub fn play(
     case: &Case,
     incidents: &Incidents,

@@ -1,8 +1,8 @@
 //! Audits whether a report is what vplan writes of its plan: offline, from the report, the plan and
 //! the journal alone.
 //!
-//! Whoever can write all three can write three that agree: this finds damage, mixing-up and edits
-//! by hand, not a forger.
+//! A process that can write all three can make them agree: this finds damage, mix-ups and edits by
+//! hand, not forgery.
 
 use super::journal::{End, ReplayedRun, Stands};
 use super::merge::{ending, violations};
@@ -60,7 +60,7 @@ impl Aspect {
         }
     }
 
-    /// Something that cannot be told.
+    /// Creates the finding that an aspect cannot be decided.
     #[must_use]
     pub fn unknown(aspect: &'static str, message: impl Into<String>) -> Self {
         Self {
@@ -71,8 +71,7 @@ impl Aspect {
     }
 }
 
-/// Looks at a report. `plan`: the one that was executed last, as it was recorded. `journal`: what
-/// its events say.
+/// Audits a report. `plan`: the one that was executed last, as recorded. `journal`: its replay.
 #[must_use]
 pub fn audit(report: &Report, plan: Option<&Plan>, journal: Option<&ReplayedRun>) -> Vec<Aspect> {
     let mut found = Vec::new();
@@ -160,7 +159,7 @@ fn the_steps(report: &Report, plan: &Plan) -> Aspect {
     }
 }
 
-/// What no step can be, by its own record.
+/// Checks for records that no step can have.
 fn the_statuses(report: &Report, plan: &Plan) -> Aspect {
     for (step, record) in plan.steps.iter().zip(&report.steps) {
         let runs = !matches!(step.kind, Kind::File | Kind::Judge);
@@ -231,8 +230,7 @@ fn the_verdict(report: &Report, plan: &Plan) -> [Aspect; 3] {
         )
     };
     let judged = judge(Require::default());
-    // What was asked for beyond a pass is not recorded: the strictest is the other code that can
-    // be.
+    // `--require` is not recorded: its strictest value gives the other possible code.
     let strict = judge(Require {
         full: true,
         some: true,

@@ -35,7 +35,7 @@ pub(super) fn over<'a>(
     None
 }
 
-/// Judges all batches of all checks, when every step has its record.
+/// Evaluates the limits of all checks over their batches, once every step has its record.
 pub(super) fn judge_all(steps: &[Step], records: &mut [StepRecord]) {
     let mut checks: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (number, step) in steps.iter().enumerate() {

@@ -6,19 +6,19 @@ use crate::check::outcome::Status;
 use crate::plan::{Plan, Step};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What became of the evidence.
+/// The evidence after a rewrite.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CarryOver {
-    /// By step id: what still counts. For `RunState::new`.
+    /// Records that still count, by step id. For `RunState::new`.
     pub kept: BTreeMap<String, StepRecord>,
-    /// What no longer does, in the order of the plan before. For the report.
+    /// Records that no longer do, in the order of the plan before. For the report.
     pub superseded: Vec<StepRecord>,
 }
 
 /// Divides the records of a run of `before` for a run of `after`.
 ///
 /// Evidence stays up to the first step that is new, or has other predecessors, or another place
-/// among those that stay. A change of order also takes away what stood before it: a cleanup that
+/// among those that stay. A change of order also invalidates the steps before it: a cleanup that
 /// now comes later has already removed what a step before it made, and no plan says for certain
 /// which one. Linters, `file` checks and judges make nothing, so theirs stays.
 #[must_use]

@@ -13,18 +13,18 @@ pub const KEPT: usize = 2_000;
 /// How many commits are kept of the same words.
 const COMMITS: usize = 8;
 
-/// What is kept of a pass.
+/// A pass as it is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pass {
     /// The commit that HEAD named.
     pub commit: String,
-    /// Of the program that was started, if it was below the repository.
+    /// The digest of the program that was started, if it was below the repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<Digest>,
     /// How many tests ran, if its output says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<u64>,
-    /// Of command, directory and environment.
+    /// The digest of command, directory and environment.
     pub words: Digest,
 }
 
@@ -33,7 +33,8 @@ pub struct Pass {
 pub struct Passes(pub Vec<Pass>);
 
 impl Pass {
-    /// Of a step that passed. `below` says whether a program is below the repository.
+    /// Creates the entry of a step that passed. `below` says whether a program is below the
+    /// repository.
     #[must_use]
     pub fn of(
         step: &Step,
@@ -84,9 +85,9 @@ impl Pass {
 }
 
 impl Passes {
-    /// What is to be said of a pass. What counts is the newest pass of the same words on the base
-    /// or later, and the one at the base; of programs, where there is none, the newest of all.
-    /// `is_later` is only asked where something would be said.
+    /// Returns the caveats on a pass. It is compared with the newest pass of the same words on the
+    /// base or later, and with the one at the base; programs, where there is none, with the newest
+    /// of all. `is_later` is called only where a caveat depends on it.
     #[must_use]
     pub fn compare(
         &self,
@@ -112,8 +113,7 @@ impl Passes {
                 }
             };
             if later {
-                // What passed with a later base in between does not stand for what the base itself
-                // has.
+                // A pass with a later base in between does not show what the base itself has.
                 let at_base = same()
                     .find(|p| p.commit == base)
                     .map(|p| pass.worse(p, check))

@@ -17,7 +17,7 @@ pub enum Event {
         /// What was seen.
         evidence: Box<Evidence>,
     },
-    /// Only now a try has begun: what had to be looked at before is not its time.
+    /// A try has begun: the preparations before it do not count towards its time.
     Began {
         /// Index into the plan's steps.
         step: usize,
@@ -31,8 +31,8 @@ pub enum Event {
         /// Now.
         at: u64,
     },
-    /// All that is known to have happened by now has been told. A world that cannot know leaves
-    /// this out; choices then wait for the next millisecond.
+    /// All events up to now have been delivered. A caller that cannot know that leaves this out;
+    /// choices then wait for the next millisecond.
     InstantComplete {
         /// Now.
         at: u64,
@@ -121,6 +121,6 @@ pub enum Action {
         /// When.
         at: u64,
     },
-    /// Everything has come to its end; the report is ready.
+    /// Everything has ended; the report is ready.
     Done,
 }

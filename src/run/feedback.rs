@@ -21,8 +21,7 @@ use crate::plan::{Plan, Step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How large feedback is at most, as canonical JSON, in bytes. What does not fit is shortened
-/// evenly.
+/// The largest feedback in bytes of canonical JSON. What does not fit is shortened evenly.
 pub const FEEDBACK_BYTES: usize = 64 * 1024;
 /// How many bytes of each end of a stream are shown.
 pub const EXCERPT_BYTES: usize = 4096;
@@ -212,7 +211,7 @@ impl Excerpt {
 pub struct Round<'a> {
     /// From 1.
     pub attempt: u32,
-    /// What keeps a pass from meaning all that was asked.
+    /// Caveats: why a pass means less than was requested.
     pub caveats: &'a [Caveat],
     /// How many are left.
     pub retries_remaining: u32,
@@ -287,7 +286,7 @@ fn make(
             .zip(records)
             .filter(|(s, _)| s.severity == Severity::Blocking)
     };
-    // What failed goes before what had no chance to.
+    // Steps that failed come before those that did not run.
     let first = blocking()
         .find(|(_, r)| r.status.is_failure())
         .or_else(|| blocking().find(|(_, r)| is_gap(r)));
@@ -301,8 +300,7 @@ fn make(
     Some(of_step(first.0, first.1, &others, common, bounds))
 }
 
-/// Whether a blocking step did not come to an answer for a reason of its own: there was no time, or
-/// nobody to judge.
+/// Whether a blocking step got no answer for a reason of its own: no time, or no judge.
 fn is_gap(record: &StepRecord) -> bool {
     matches!(
         (record.status, record.reason),
@@ -338,7 +336,8 @@ fn shown(caveats: &[Caveat], bounds: Bounds) -> Vec<String> {
         .collect()
 }
 
-/// Where nothing failed and a caveat makes the verdict incomplete, that is what is to be mended.
+/// The feedback where nothing failed and a caveat makes the verdict incomplete: the caveat is to be
+/// resolved.
 fn of_caveat(caveats: &[Caveat], common: Feedback, bounds: Bounds) -> Option<Feedback> {
     let first = caveat::blocking(caveats)?;
     Some(Feedback {

@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What each event means, for people: `vplan help events`.
+/// The text of `vplan help events`: the meaning of each event.
 pub const EVENTS: &str = include_str!("events.md");
 
 /// One line of a journal.
@@ -202,10 +202,10 @@ impl Journal {
     }
 }
 
-/// What a journal says about its run.
+/// The state of a run, read from its journal.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReplayedRun {
-    /// How many bytes of the journal are valid; what follows is torn or foreign.
+    /// The length of the valid prefix in bytes; the rest is torn or foreign.
     pub bytes: usize,
     /// The plan that was executed last.
     pub plan_digest: Option<Digest>,
@@ -229,7 +229,7 @@ pub enum End {
     /// Its end is not in the journal: it was killed, or is still going on. Never a pass.
     #[default]
     Interrupted,
-    /// It came to its end.
+    /// It finished.
     Finished {
         /// How much was verified.
         coverage: Coverage,
@@ -253,7 +253,7 @@ pub struct ReplayedStep {
     pub kind: Option<Kind>,
     /// The log of its last try, relative to the run's folder.
     pub log: Option<String>,
-    /// Where it stood when the journal ends.
+    /// Its state when the journal ends.
     pub stands: Stands,
     /// How many tests its last try ran, where its output was read.
     pub tests: Option<TestCounts>,
@@ -261,14 +261,14 @@ pub struct ReplayedStep {
     pub tries: u32,
 }
 
-/// Where a step stood.
+/// The state of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stands {
     /// It had not begun.
     Waiting,
     /// It was running.
     Running,
-    /// A try had ended so; in a run that came to its end, the step's final status.
+    /// A try had ended with this status; in a finished run, the step's final status.
     Ended(Status, Option<Cause>),
 }
 
@@ -347,7 +347,7 @@ impl Iterator for Lines<'_> {
     }
 }
 
-/// Reads a journal: what its valid lines ([`lines`]) say.
+/// Replays a journal: the state after its valid lines ([`lines`]).
 #[must_use]
 pub fn replay(bytes: &[u8]) -> ReplayedRun {
     let mut run = ReplayedRun::default();
@@ -444,10 +444,10 @@ fn apply(run: &mut ReplayedRun, index: &mut BTreeMap<String, usize>, entry: Entr
     }
 }
 
-/// What holds of any bytes as a journal, for property tests and fuzzing.
+/// Checks the laws of reading any bytes as a journal, for property tests and fuzzing.
 ///
 /// # Errors
-/// The law that is broken, with what broke it.
+/// The law that is broken, with the input that broke it.
 pub fn oracle(bytes: &[u8]) -> Result<(), String> {
     let whole = replay(bytes);
     let valid = bytes
@@ -499,8 +499,8 @@ mod tests {
     use crate::base::canon::Digest;
     use serde_json::Value;
 
-    /// The type of an entry in the documents. Whoever adds a variant is stopped here, and told to
-    /// describe it in `events.md`.
+    /// Returns the type of an entry in the documents. A new variant does not compile until it is
+    /// added here and described in `events.md`.
     fn described(entry: &Entry) -> &'static str {
         match entry {
             Entry::RunStarted { .. } => "run.started",
@@ -764,7 +764,7 @@ mod tests {
                 ],
                 2,
             ),
-            // What is wrong ends it, although what follows would be right again.
+            // An invalid line ends it, although valid ones follow.
             (
                 "around a wrong line",
                 vec![line(0, 1, start()), "x\n".into(), line(1, 1, middle())],

@@ -26,16 +26,16 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The version of reports that this program reads.
 const VERSION: u64 = 1;
 
-/// A report and what people call it.
+/// A report with the name that messages use for it.
 #[derive(Clone, Debug)]
 pub struct Part {
     /// The file.
     pub name: String,
-    /// What it holds.
+    /// The report.
     pub report: Report,
 }
 
-/// What came of joining.
+/// The result of a merge.
 #[derive(Clone, Debug)]
 pub struct Merged {
     /// The verdict over all shards.
@@ -92,7 +92,7 @@ fn fail<T>(
 /// Reads a report.
 ///
 /// # Errors
-/// What is no report, torn, or of another version.
+/// The bytes are no report, incomplete, or of another version.
 pub fn read(name: &str, bytes: &[u8]) -> Result<Part, MergeError> {
     #[derive(serde::Deserialize)]
     struct Versioned {
@@ -215,8 +215,8 @@ fn agree(one: &Checked, other: &Checked) -> Result<(), MergeError> {
     Ok(())
 }
 
-/// Whether a report is what vplan wrote of a shard: its plans have their digests, its share is its
-/// share, every step has its record, and the verdict is the one that its records have.
+/// Checks that a report is what vplan wrote of a shard: its plans have their digests, its share is
+/// its share, every step has its record, and the verdict is the one that its records have.
 fn check(part: Part) -> Result<Checked, MergeError> {
     let Part { name, report } = part;
     let tampered = |why: &str| {
@@ -393,7 +393,7 @@ fn join(
         let other = |c: &Caveat| !circumstances.caveats.contains(c);
         let more: Vec<Caveat> = report.caveats.into_iter().filter(other).collect();
         circumstances.caveats.extend(more);
-        // What its contract said is not in a report, but follows from it.
+        // The number of retries of the contract is not in a report, but follows from it.
         retries = retries.max(Some(
             report
                 .attempt
@@ -413,7 +413,7 @@ fn join(
             .extend(report.environment.withheld);
         circumstances.refusals.extend(report.refusals);
         circumstances.superseded.extend(report.superseded);
-        // What is worth a remark goes before a plan that was as it should be.
+        // A plan with a remark goes before one without.
         let is_plain = |s: &SavedPlan| !s.as_is && s.drift.is_empty();
         if circumstances.saved_plan.as_ref().is_none_or(is_plain) {
             circumstances.saved_plan = report.saved_plan.or(circumstances.saved_plan);

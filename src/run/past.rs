@@ -59,7 +59,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Sums a run up. `id`: the name of its folder. `writing`: somebody holds its journal.
+    /// Summarises a run. `id`: the name of its folder. `writing`: a process holds its journal.
     #[must_use]
     pub fn of(id: &str, run: &ReplayedRun, writing: bool) -> Self {
         let (state, coverage, exit_code, verdict) = match run.end {
@@ -149,7 +149,7 @@ pub fn started_at(id: &str) -> Option<String> {
     ))
 }
 
-/// What people call a run: the first digits of the random part of its name.
+/// Returns the short name of a run: the first digits of the random part of its name.
 #[must_use]
 pub fn short(id: &str) -> &str {
     id.get(21..29).filter(|_| is_run_id(id)).unwrap_or(id)
@@ -373,7 +373,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Counts a run, as far as it came. A step that was interrupted says nothing.
+    /// Adds a run, as far as it got. A step that was interrupted does not count.
     pub fn add(&mut self, id: &str, run: &ReplayedRun) {
         for step in &run.steps {
             let Stands::Ended(status, reason) = step.stands else {
@@ -414,7 +414,7 @@ impl Tally {
         }
     }
 
-    /// Adds what was counted over older runs.
+    /// Adds the counts of older runs.
     pub fn merge(&mut self, older: Tally) {
         for (id, (stats, durations)) in older.checks {
             let (mine, all) = self.checks.entry(id).or_insert_with(|| {
@@ -437,7 +437,7 @@ impl Tally {
         }
     }
 
-    /// What was counted, by id in byte order.
+    /// Returns the counts, by id in byte order.
     #[must_use]
     pub fn checks(self) -> Vec<CheckStats> {
         let finish = |(mut stats, mut durations): (CheckStats, Vec<u64>)| {

@@ -132,8 +132,7 @@ fn is_zero(count: &u32) -> bool {
 }
 
 impl StepRecord {
-    /// The record of a step that no process belongs to: it never ran, or what it did does not
-    /// count.
+    /// Creates the record of a step without a process: it never ran, or what it did does not count.
     #[must_use]
     pub fn without_evidence(step: &Step, outcome: Outcome) -> Self {
         Self {
@@ -243,7 +242,7 @@ impl StepRecord {
     }
 }
 
-/// What a judge said, where it gave an answer.
+/// Returns the judge's reasoning, if it gave an answer.
 fn reasoning(step: &Step, evidence: &Evidence) -> Option<String> {
     let answer = (step.kind == Kind::Judge)
         .then(|| Answer::read(evidence.stdout.head.as_bytes()).ok())??;
@@ -252,7 +251,7 @@ fn reasoning(step: &Step, evidence: &Evidence) -> Option<String> {
     Some(text)
 }
 
-/// The last bytes of what was kept of a stream, whole characters only, safe to show.
+/// Returns the last bytes that were kept of a stream, whole characters only, safe to print.
 #[must_use]
 pub fn tail(captured: &Captured, most: usize) -> String {
     let text = captured.text();
@@ -267,7 +266,7 @@ pub fn tail(captured: &Captured, most: usize) -> String {
     inert(bytes)
 }
 
-/// The first bytes of what was kept of a stream, whole characters only, safe to show.
+/// Returns the first bytes that were kept of a stream, whole characters only, safe to print.
 #[must_use]
 pub fn head(captured: &Captured, most: usize) -> String {
     let text = captured.text();

@@ -199,7 +199,7 @@ pub struct NewFile {
     pub path: RepoPath,
 }
 
-/// The code of a failure of a step that changed what nothing lets it change.
+/// The failure code of a step that changed files that it may not change.
 pub const TREE_CHANGED: &str = "verification_tree_changed";
 
 /// One of the shards that were joined.
@@ -297,30 +297,30 @@ pub struct Standing {
     pub subject: String,
 }
 
-/// What a report says beside the plan and the steps.
+/// What a report contains besides the plan and the steps.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Circumstances {
     /// Which round this is, from 1 (`--attempt`).
     pub attempt: u32,
-    /// What keeps the answer from meaning all that was asked.
+    /// Caveats: why the answer means less than was requested.
     pub caveats: Vec<Caveat>,
-    /// What held the steps' processes together.
+    /// The mechanism that contained the steps' processes.
     pub containment: Option<String>,
-    /// What steps saw of vplan's own environment.
+    /// What steps inherited of vplan's own environment.
     pub environment: EnvironmentUse,
     /// New files that steps left, in byte order.
     pub new_files: Vec<NewFile>,
-    /// What is worth a reader's attention about the run, behind the plan's own notes.
+    /// Notes on the run, after the plan's own notes.
     pub notes: Vec<Note>,
     /// Repairs that were not made.
     pub refusals: Vec<Refusal>,
-    /// What is asked for beyond a pass.
+    /// What is required beyond a pass.
     pub require: Require,
     /// How many rounds may follow the first one.
     pub retries: u32,
     /// The run.
     pub run_id: String,
-    /// How the saved plan stood, if it was one.
+    /// How the saved plan compared with the present one, if one was run.
     pub saved_plan: Option<SavedPlan>,
     /// Which share of a plan this is, if it is only one.
     pub shard: Option<ShardRecord>,
@@ -433,7 +433,7 @@ pub fn report(
 }
 
 impl Report {
-    /// Whether somebody who reads it may go on.
+    /// Whether the caller may go on.
     #[must_use]
     pub fn is_good(&self) -> bool {
         self.verdict.is_pass()
@@ -441,8 +441,8 @@ impl Report {
             || [Exit::Success.code(), Exit::Unconfirmed.code()].contains(&self.exit_code)
     }
 
-    /// The record could not be kept to its end: what was good is incomplete, because nobody can
-    /// look at its evidence again.
+    /// Makes a good verdict incomplete: the record could not be written to its end, so the evidence
+    /// cannot be read again.
     pub fn unrecorded(&mut self, why: &str) {
         self.verdict = Verdict::Incomplete;
         self.reason = Some(format!("{UNRECORDED}{}", visible(why.as_bytes())));
@@ -456,8 +456,8 @@ impl Report {
     }
 }
 
-/// What recovery did. A plan cannot hold its own digest, so the digest after a rewrite is that
-/// before the next one.
+/// Returns what recovery did. A plan cannot hold its own digest, so the digest after a rewrite is
+/// that before the next one.
 fn rewrites(plan: &Plan) -> Vec<Rewrite> {
     let before = plan
         .rewrites

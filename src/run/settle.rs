@@ -33,7 +33,7 @@ pub(super) fn provisional(state: &RunState, index: usize) -> Outcome {
     }
 }
 
-/// What the step itself says, if that counts.
+/// Returns the step's own outcome, if that counts.
 fn counted(state: &RunState, index: usize, step: &Step, track: &Track) -> Option<StepRecord> {
     if !step.always && state.is_behind_failure(index) {
         return None;
@@ -53,7 +53,7 @@ fn counted(state: &RunState, index: usize, step: &Step, track: &Track) -> Option
     Some(record)
 }
 
-/// Why the step did not run, or why what it did does not count.
+/// Returns why the step did not run, or why its outcome does not count.
 fn never(
     state: &RunState,
     index: usize,
@@ -89,7 +89,7 @@ fn never(
             (!status.is_pass()).then_some((*i, status, reason))
         });
         match unmet {
-            // What it needs shares its fate; the root says more than "needs".
+            // A needed step that did not run has the same cause, which says more than "needs".
             None
             | Some((_, Status::NotRun, Some(Cause::Budget | Cause::Cancelled | Cause::Storage))) => {
             }
@@ -125,7 +125,7 @@ fn never(
     }
 }
 
-/// How the run ended, beside its steps.
+/// Returns how the run ended, without its steps.
 pub(super) fn ending(state: &RunState, now: u64) -> Ending {
     let records = records(state);
     // A refused try counts only where the tries before it do.
@@ -159,7 +159,8 @@ pub(super) fn ending(state: &RunState, now: u64) -> Ending {
         budget_used: ends_with(Cause::Budget),
         cancelled: cancelled.map(|(_, signal)| signal),
         duration_ms: now,
-        // An interrupt says more: what a full disk would have kept from running, it has cancelled.
+        // An interrupt goes first: steps that a full disk would have kept from running are
+        // cancelled.
         storage: storage
             .filter(|_| cancelled.is_none())
             .map(|(_, message)| message.clone()),

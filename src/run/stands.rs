@@ -59,7 +59,7 @@ pub enum Answer {
     Unknown,
 }
 
-/// Why a run does not stand for what is asked.
+/// Why a run does not answer the present request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WhyNot {
     /// Never [`Answer::Verified`].
@@ -91,13 +91,13 @@ impl WhyNot {
 pub struct Recorded<'a> {
     /// The digest of the bytes of its report.
     pub bytes: &'a Digest,
-    /// The plan that was executed last; its content is what its digest says.
+    /// The plan that was executed last; its digest was checked.
     pub plan: &'a Plan,
     /// Its report.
     pub report: &'a Report,
 }
 
-/// Whether the record of a run is what vplan wrote of it.
+/// Checks that the record of a run is what vplan wrote of it.
 ///
 /// # Errors
 /// Why it is not believed.
@@ -156,8 +156,8 @@ pub fn stands(
     )))
 }
 
-/// The blocking checks of `wanted` that failed in a run whose record is believed: evidence against
-/// what is here, if it was on the same tree.
+/// Returns the blocking checks of `wanted` that failed in a run with a valid record: evidence
+/// against the present tree, if it was the same.
 #[must_use]
 pub fn failed<'a>(recorded: &Recorded<'_>, wanted: &'a Plan) -> Vec<&'a Step> {
     let other = missing(wanted, recorded.plan);
@@ -219,7 +219,7 @@ fn narrowed(recorded: &Recorded<'_>) -> Result<(), WhyNot> {
     Err(WhyNot::not(format!("its coverage was narrowed{because}")))
 }
 
-/// Whether two plans were made from one contract, wherever that stood.
+/// Whether two plans were made from one contract, wherever its file was.
 fn same_contract(one: Option<&ContractRef>, other: Option<&ContractRef>) -> bool {
     match (one, other) {
         (Some(one), Some(other)) => (&one.digest, &one.imports) == (&other.digest, &other.imports),

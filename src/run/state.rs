@@ -6,9 +6,9 @@
 //! decisions:
 //!
 //! 1. *Choices are made when a moment is over.* While anything runs, a place that became free is
-//!    given away when everything that belongs to this moment has been seen: when the world says so
-//!    ([`Event::InstantComplete`]), or by the first event of a later millisecond (one is asked for). When
-//!    nothing runs, nothing else can end, and the choice is made at once.
+//!    given away when all events of this moment have been seen: when the caller reports so
+//!    ([`Event::InstantComplete`]), or by the first event of a later millisecond (one is asked
+//!    for). When nothing runs, nothing else can end, and the choice is made at once.
 //! 2. *A limit is passed when more than it has gone by.* What ends exactly at its limit is within
 //!    it, whichever of the two events comes first; what took longer is out of time, however late
 //!    anybody noticed.
@@ -42,7 +42,7 @@ pub struct RunState {
     pub(super) tracks: Vec<Track>,
     /// Steps that run or are about to be tried again: each holds one of the places.
     busy: BTreeSet<usize>,
-    /// Steps that came to their end since [`RunState::drain_finished`] was last called.
+    /// Steps that ended since the last call of [`RunState::drain_finished`].
     over: Vec<usize>,
     /// All steps before this one are over.
     first_open: usize,
@@ -55,16 +55,16 @@ pub struct RunState {
     undecided: bool,
     now: u64,
     done: bool,
-    /// Somebody answers the questions of `judge` checks.
+    /// There is a judge that answers the questions of `judge` checks.
     judge: bool,
 }
 
-/// How a run ended, beside its steps.
+/// How a run ended, without its steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ending {
     /// Whether the budget ended a step, or left no time for one.
     pub budget_used: bool,
-    /// The signal that ended the run. A signal that came when everything was over ended nothing.
+    /// The signal that ended the run. A signal after the last step ended nothing.
     pub cancelled: Option<Interrupt>,
     /// From the run's beginning to its end, in milliseconds.
     pub duration_ms: u64,
@@ -72,14 +72,14 @@ pub struct Ending {
     pub storage: Option<String>,
 }
 
-/// Where one step stands.
+/// The state of one step.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Track {
     /// Those that must be over before it, and those that must have passed: indices, ascending.
     pub(super) after: Vec<usize>,
     pub(super) needs: Vec<usize>,
     pub(super) phase: Phase,
-    /// What the last try that counts came to.
+    /// The result of the last try that counts.
     pub(super) last: Option<StepRecord>,
     /// Why there was no further try although one was left.
     pub(super) denied: Option<Cause>,
@@ -126,7 +126,7 @@ impl RunState {
         Self::begin(plan, kept, now, false)
     }
 
-    /// The same where somebody answers the questions of `judge` checks; without a judge they are
+    /// Like [`RunState::new`], with or without a judge for `judge` checks; without one they are
     /// skipped.
     #[must_use]
     pub fn with_judge(
@@ -149,8 +149,8 @@ impl RunState {
             .enumerate()
             .map(|(i, s)| (s.id.as_str(), i))
             .collect();
-        // A plan is in topological order; an id that is unknown or does not stand before its step
-        // cannot be waited for.
+        // A plan is in topological order; an id that is unknown or not before its step is never
+        // waited for.
         let before = |own: usize, ids: &mut dyn Iterator<Item = &String>| {
             let found: BTreeSet<usize> = ids
                 .filter_map(|id| index.get(id.as_str()).copied())
@@ -197,8 +197,8 @@ impl RunState {
         (state, actions)
     }
 
-    /// Takes an event in and says what is to be done. Events of steps that do not run, and all
-    /// events after [`Action::Done`], are ignored.
+    /// Handles an event and returns the actions to execute. Events of steps that do not run, and
+    /// all events after [`Action::Done`], are ignored.
     pub fn handle(&mut self, event: Event) -> Vec<Action> {
         let mut actions = Vec::new();
         if self.done {
@@ -245,7 +245,7 @@ impl RunState {
         &self.plan
     }
 
-    /// Whether everything has come to its end.
+    /// Whether everything has ended.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.done
@@ -260,15 +260,15 @@ impl RunState {
         (track.phase == Phase::Over).then(|| super::settle::provisional(self, step))
     }
 
-    /// The steps that came to their end since this was last asked, ascending. Evidence that was
-    /// kept from before a rewrite is none of them: it came to its end under the plan before.
+    /// Returns the steps that ended since the last call, ascending. Steps with evidence kept from
+    /// before a rewrite are not among them: they ended under the plan before.
     pub fn drain_finished(&mut self) -> Vec<usize> {
         let mut over = std::mem::take(&mut self.over);
         over.sort_unstable();
         over
     }
 
-    /// What the last try of a step came to, as soon as it has ended, whether or not another
+    /// Returns the result of a step's last try as soon as it has ended, whether or not another
     /// follows.
     #[must_use]
     pub fn last_try(&self, step: usize) -> Option<&StepRecord> {
@@ -281,7 +281,7 @@ impl RunState {
         super::settle::records(self)
     }
 
-    /// How the run ended, beside its steps; final when [`RunState::is_done`].
+    /// Returns how the run ended, without its steps; final when [`RunState::is_done`].
     #[must_use]
     pub fn ending(&self) -> Ending {
         super::settle::ending(self, self.now)
@@ -318,8 +318,8 @@ impl RunState {
             .map_or(u64::MAX, |b| b.saturating_add(clean_up))
     }
 
-    /// Why a step may not start, or not be tried again: what happened to the run, then what other
-    /// steps did, then time.
+    /// Returns why a step may not start, or not be tried again: first events of the run, then other
+    /// steps, then time.
     fn barred(&self, index: usize, step: &Step) -> Option<Cause> {
         if self.storage.is_some() {
             return Some(Cause::Storage);
@@ -331,7 +331,7 @@ impl RunState {
             .or_else(|| (self.now >= self.deadline(step)).then_some(Cause::Budget))
     }
 
-    /// Why other steps keep this one from being judged at all.
+    /// Returns why other steps keep this one from having a status of its own.
     fn ruled_out(&self, index: usize, step: &Step) -> Option<Cause> {
         if step.always {
             return None;
@@ -361,7 +361,7 @@ impl RunState {
         }
     }
 
-    /// What ended this step's prospects, of all that happened to the run: what came first.
+    /// Returns the first event of the run that kept this step from ending by itself.
     pub(super) fn ended_by(&self, step: &Step) -> Cause {
         let budget = self.deadline(step);
         let storage = self.storage.as_ref().map_or(u64::MAX, |(at, _)| *at);
@@ -379,7 +379,7 @@ impl RunState {
         self.plan.policy.fail_fast && self.first_failure.is_some_and(|f| f < index)
     }
 
-    /// Decides what starts now, in plan order among what is ready.
+    /// Decides which of the ready steps start now, in plan order.
     fn decide(&mut self, actions: &mut Vec<Action>) {
         self.undecided = false;
         let plan = Arc::clone(&self.plan);
@@ -444,7 +444,7 @@ impl RunState {
         if track.phase != Phase::Waiting || !track.after.iter().all(|i| self.is_over(*i)) {
             return;
         }
-        // What needs no process is settled even when nothing may start any more.
+        // Steps that need no process are settled even when none may start any more.
         if let Some(outcome) = settled_by_plan(step, self.judge) {
             if self.ruled_out(index, step).is_none()
                 && let Some(track) = self.tracks.get_mut(index)
@@ -488,7 +488,7 @@ impl RunState {
         });
     }
 
-    /// A try that nobody has asked to end gets its time from now on.
+    /// Starts the time limit of a try, unless it was asked to end already.
     fn began(&mut self, index: usize, attempt: u32) {
         let Some(step) = self.plan.steps.get(index) else {
             return;
@@ -538,8 +538,8 @@ impl RunState {
             return;
         }
         self.undecided = true;
-        // What ended by the moment of the interrupt had ended; and whose time was up before it,
-        // that is what ended it.
+        // A step that ended by the moment of the interrupt had ended; one whose time was up before
+        // it ended by its limit.
         let in_time = |moment: u64| {
             running.started < moment
                 && (at <= moment || running.started.saturating_add(running.limit_ms) < moment)
@@ -598,7 +598,8 @@ impl RunState {
         }
     }
 
-    /// The step is over. A first failure discards what runs behind it.
+    /// Ends a step. With fail-fast, the first failure discards the running steps that follow it in
+    /// plan order.
     fn end(&mut self, index: usize, actions: &mut Vec<Action>) {
         if let Some(track) = self.tracks.get_mut(index) {
             track.phase = Phase::Over;
@@ -613,9 +614,9 @@ impl RunState {
         }
     }
 
-    /// The thresholds of a check that runs in batches are for all of them: which one goes too far
-    /// depends on their order in the plan, not on which ended first. What needs the check waits
-    /// for all of them.
+    /// Evaluates the thresholds of a check over all its batches: which batch exceeds them depends
+    /// on their order in the plan, not on which ended first. Steps that need the check wait for all
+    /// of them.
     fn judge_batches(&mut self, index: usize) {
         let plan = Arc::clone(&self.plan);
         let Some(name) = plan.steps.get(index).and_then(|s| s.batch_of.as_ref()) else {
@@ -787,7 +788,7 @@ fn settled_by_plan(step: &Step, judge: bool) -> Option<Outcome> {
     unjudged.then(|| Outcome::new(Status::Skipped, Cause::NoJudge, "no judge is configured"))
 }
 
-/// By what a try of this step is judged.
+/// Returns the terms by which a try of this step is evaluated.
 fn terms(step: &Step, limit_ms: u64, by_budget: bool) -> Terms<'_> {
     let output = Output {
         format: step.format.as_deref().filter(|f| *f != "auto"),
@@ -913,7 +914,7 @@ mod tests {
             [Action::WakeAt { at: 60_001 }],
             "nothing is free"
         );
-        // What ends before that is said does not take its own place away.
+        // A step that ends before the moment is over does not take its own place.
         assert_eq!(state.handle(ended(2, 5, 0)), [Action::WakeAt { at: 6 }]);
         assert_eq!(
             state.handle(Event::InstantComplete { at: 7 }),

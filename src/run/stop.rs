@@ -1,7 +1,7 @@
 //! Writes the memo, in Markdown, for the person who takes over when no further round is made.
 //!
-//! Everything foreign in it is inert: in code spans that it cannot leave, in fences that it cannot
-//! close, without terminal sequences.
+//! Foreign text in it is inert: in code spans that it cannot leave, in fences that it cannot close,
+//! without terminal sequences.
 
 use super::record::StepRecord;
 use super::report::Report;

@@ -12,8 +12,7 @@ use crate::plan::{Coverage, Plan, Step, nothing};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How the reason begins when the record could not be written; what the system said stands behind
-/// it.
+/// How the reason begins when the record could not be written; the system's message follows.
 pub(super) const UNRECORDED: &str = "the record could not be written: ";
 
 /// What is to be thought of a run.
@@ -129,7 +128,7 @@ impl Exit {
     }
 }
 
-/// What the caller asks for beyond a pass (`--require`).
+/// What the caller requires beyond a pass (`--require`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Require {
     /// Narrowed coverage is not enough.
@@ -141,7 +140,7 @@ pub struct Require {
 /// The verdict with everything that goes with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
-    /// How much of what was asked was verified.
+    /// How much of the request was verified.
     pub coverage: Coverage,
     /// The exit code of the run.
     pub exit: Exit,
@@ -151,17 +150,17 @@ pub struct Judgement {
     pub verdict: Verdict,
 }
 
-/// What is known of a run beside its plan and its steps.
+/// What is known of a run besides its plan and its steps.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Said<'a> {
-    /// What keeps a pass from meaning all that was asked.
+    /// Caveats: why a pass means less than was requested.
     pub caveats: &'a [Caveat],
     /// Changes outside the contract's scope, for people; a run with one has run nothing.
     pub violations: &'a [String],
 }
 
-/// Judges a run. Total: every plan with any records has a verdict, and no verdict but a pass has
-/// exit code 0.
+/// Computes the verdict on a run. Total: every plan with any records has one, and no verdict but a
+/// pass has exit code 0.
 ///
 /// `records` are in plan order; a step without a record counts as not run.
 #[must_use]
@@ -175,9 +174,8 @@ pub fn judge(
     judge_share(plan, records, ending, also, require, None)
 }
 
-/// Judges a run of a share of a plan (`plan::shard`). `part` says for people which share it is;
-/// that it holds no check that counts is then no fault, because others hold them, and is said
-/// aloud.
+/// Computes the verdict on a share of a plan (`plan::shard`). `part` names the share for people; a
+/// share without a check that counts is then no fault, because others hold them, and is reported.
 #[must_use]
 pub fn judge_share(
     plan: &Plan,
@@ -187,7 +185,7 @@ pub fn judge_share(
     require: Require,
     part: Option<&str>,
 ) -> Judgement {
-    // A share with checks of its own is judged like any other plan.
+    // A share with checks of its own is treated like any other plan.
     let part = part.filter(|_| !plan.steps.iter().any(Step::is_effective));
     let Said {
         caveats,
@@ -256,8 +254,8 @@ fn precedence(code: Exit) -> usize {
     ORDER.iter().position(|c| *c == code).unwrap_or(ORDER.len())
 }
 
-/// What a blocking step's own end says. (Where the budget ended it, [`Run::is_budget_used`] has the
-/// same code.)
+/// Returns the exit code that follows from a blocking step's own end. (Where the budget ended it,
+/// [`Run::is_budget_used`] has the same code.)
 ///
 /// A time limit is 43 whatever the step was for; one that changed the tree is 40; beyond that a
 /// `setup` step's failure is 5 whatever its verb.
@@ -266,7 +264,7 @@ fn exit_of_step(step: &Step, record: &StepRecord) -> Option<Exit> {
         Status::TimedOut => Some(Exit::Time),
         Status::Errored if record.reason == Some(Cause::Missing) || step.setup => Some(Exit::Setup),
         Status::Errored => Some(Exit::Failed),
-        // That it wrote says nothing of what it is there for.
+        // That it wrote says nothing about what it verifies.
         Status::Failed if record.reason == Some(Cause::TreeChanged) => Some(Exit::Failed),
         Status::Failed if step.setup => Some(Exit::Setup),
         Status::Failed => Some(match step.kind {
@@ -311,7 +309,7 @@ impl Run<'_> {
         self.ending.budget_used || self.records.iter().any(StepRecord::is_cut)
     }
 
-    /// The verdict, and for people what decided: the first that holds.
+    /// Returns the verdict and, for people, the reason: the first rule that applies.
     fn verdict(&self) -> (Verdict, Option<String>) {
         if let Some(signal) = self.ending.cancelled {
             let name = match signal {
@@ -352,7 +350,7 @@ impl Run<'_> {
         (Verdict::Passed, None)
     }
 
-    /// What keeps the evidence from being complete.
+    /// Returns why the evidence is not complete.
     fn missing(&self) -> Option<String> {
         if let Some(message) = &self.ending.storage {
             return Some(format!("{UNRECORDED}{}", visible(message.as_bytes())));
@@ -376,7 +374,7 @@ impl Run<'_> {
             return None;
         }
         if self.plan.steps.is_empty() {
-            // Mode `off` was asked for: nothing is verified, which is said aloud, and `--require
+            // Mode `off` was requested: nothing is verified, which is reported, and `--require
             // some` refuses it.
             return match &self.plan.contract {
                 _ if self.plan.request.mode == Mode::Off => None,

@@ -2,7 +2,7 @@
 //! that it is against; for files that a step's own program keeps (a manifest, a lock file), what
 //! would have to be allowed.
 //!
-//! Nothing is allowed here: whoever owns the contract decides. And nothing is suggested for a file
+//! Nothing is allowed here: the owner of the contract decides. And nothing is suggested for a file
 //! that is denied, that says what is verified, or whose name means something in a glob.
 
 use super::{AllowedPath, Feedback, OutsideScope, POLICY_VIOLATION};
@@ -102,7 +102,8 @@ fn needed(plan: &Plan, path: &RepoPath, list: List) -> Option<AllowedPath> {
     })
 }
 
-/// Whether the file is part of the contract, or beside it.
+/// Whether the file may decide what is verified: a dotfile, or one whose path begins like that of a
+/// contract.
 fn says_what_is_verified(plan: &Plan, path: &str) -> bool {
     let contract = plan
         .contract

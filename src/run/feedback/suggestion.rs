@@ -78,7 +78,7 @@ fn by_cause(step: &Step, record: &StepRecord) -> &'static str {
     }
 }
 
-/// What the classifier knows of a command that is wrong itself.
+/// Returns the suggestion for a code of the classifier: the command itself is wrong.
 fn by_code(code: &str) -> Option<&'static str> {
     Some(match code {
         "verification_command_missing_script" => {
