@@ -1,7 +1,7 @@
 {
   description = "vplan: a verify-contract engine";
 
-  inputs.nixpkgs.url = "github:NixOS/nixpkgs/nixos-unstable";
+  inputs.nixpkgs.url = "github:NixOS/nixpkgs/d482ef84049d9b7276b83a06e4e4d76983830097";
 
   outputs =
     { self, nixpkgs }:

@@ -269,6 +269,14 @@ fn completions_manual_and_help() {
         .exits(0)
         .says("## Not promised");
     project
+        .run(&["help", "tour"])
+        .exits(0)
+        .says("$ vplan explain prose");
+    project
+        .run(&["help", "reference"])
+        .exits(0)
+        .says("## Exit codes");
+    project
         .run(&["help", "proposer"])
         .exits(0)
         .says("\"commands\":");
@@ -279,12 +287,10 @@ fn completions_manual_and_help() {
 }
 
 #[test]
-fn every_document_is_what_the_readme_says() {
+fn every_document_is_what_the_reference_says() {
     let project = Project::contract(CONTRACT);
     project.write("runr.config.json", r#"{"verification":{"tier0":["true"]}}"#);
-    let readme =
-        std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md"))
-            .unwrap();
+    let reference = include_str!("../src/reference.md");
     let documents: &[(&[&str], &str)] = &[
         (
             &["plan", "--changed", "src/a.rs"],
@@ -370,8 +376,8 @@ fn every_document_is_what_the_readme_says() {
         };
         assert_eq!(document["version"], version, "{words:?}: {document}");
         let start = format!("| {row} | ");
-        let (_, machines) = readme.split_once("## For machines").unwrap();
-        let line = machines
+        let (_, table) = reference.split_once("## JSON documents").unwrap();
+        let line = table
             .lines()
             .find_map(|l| l.strip_prefix(&start))
             .unwrap_or_else(|| panic!("no row {start}"));

@@ -1,23 +1,24 @@
-//! The README is executed: every `console` block, in order, in one empty directory; what it prints
-//! must be what it shows.
+//! What newcomers and contributors read is true: the README and the tour are executed, their tables
+//! name every command and topic, their links lead somewhere.
 //!
-//! `$ ` begins a command, `> ` goes on with it, the rest is output (standard output and error
-//! together). A line `[exit N]` behind the output is the exit code, when it is not 0. Times, ids
-//! and digests differ between runs and are compared as such. `UPDATE_README=1 cargo test readme`
-//! writes what was printed into the README.
+//! The `console` blocks of a page run in order, in one directory that is empty at first; what they
+//! print must be what they show. `$ ` begins a command, `> ` goes on with it, the rest is output
+//! (standard output and error together). A line `[exit N]` after the output is the exit code, when
+//! it is not 0. Times, ids and digests differ between runs and are compared as such.
+//! `UPDATE_README=1 cargo test --test main readme` writes what was printed into both pages.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Stands for the directory around the one in which everything runs, which is also the home
-/// directory.
+/// What pages show for the directory around the one in which everything runs, which is also the
+/// home directory.
 const HOME: &str = "/home/you/repos";
 
 struct Step {
     command: String,
     output: String,
-    /// Lines of the README that hold the output, half open.
+    /// Lines of the page that hold the output, half open.
     lines: (usize, usize),
 }
 
@@ -116,14 +117,21 @@ fn run(command: &str, dir: &Path, home: &Path) -> String {
     text
 }
 
-#[test]
-fn every_command_prints_what_the_readme_shows() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-    let text = std::fs::read_to_string(&path).expect("a README");
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn page(name: &str) -> String {
+    std::fs::read_to_string(root().join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+}
+
+/// Runs the session of a page, and compares what it prints, or writes it into the page.
+fn execute(name: &str, at_least: usize) {
+    let text = page(name);
     let steps = steps(&text);
-    assert!(steps.len() >= 10, "the README shows a whole session");
-    // A path as long as what stands for it, because marks below a line of a message are as long as
-    // what they mark.
+    assert!(steps.len() >= at_least, "{name} shows a whole session");
+    // A path as long as what the page shows for it, because marks below a line of a message are as
+    // long as what they mark.
     let parent = tempfile::Builder::new()
         .prefix(".vplan")
         .rand_bytes(4)
@@ -144,18 +152,98 @@ fn every_command_prints_what_the_readme_shows() {
                 output.lines().map(|l| l.trim_end().to_owned()),
             );
         }
-        std::fs::write(&path, lines.join("\n") + "\n").expect("the README is written");
+        std::fs::write(root().join(name), lines.join("\n") + "\n").expect("the page is written");
         return;
     }
     for (step, output) in steps.iter().zip(&printed) {
-        assert_eq!(scrub(output), scrub(&step.output), "$ {}", step.command);
+        assert_eq!(
+            scrub(output),
+            scrub(&step.output),
+            "{name}: $ {}",
+            step.command
+        );
     }
 }
 
 #[test]
+fn every_command_prints_what_the_readme_shows() {
+    execute("README.md", 10);
+}
+
+#[test]
+fn every_command_prints_what_the_tour_shows() {
+    execute("src/tour.md", 60);
+}
+
+/// The first line says what vplan is and for which system; installing comes before all else; the
+/// two commands are in blocks of their own.
+#[test]
+fn the_readme_is_short_and_begins_with_what_a_newcomer_needs() {
+    let text = page("README.md");
+    assert!(text.lines().count() <= 250, "{}", text.lines().count());
+    let first = text.lines().next().expect("a first line");
+    assert!(first.starts_with("# vplan: ") && first.contains("Linux"));
+    let mut headings = text.lines().filter_map(|l| l.strip_prefix("## "));
+    assert_eq!(headings.next(), Some("Install"));
+    for command in ["cargo run --release -- run --all", "cargo test"] {
+        assert!(
+            text.contains(&format!("\n```sh\n{command}\n```\n")),
+            "{command}"
+        );
+    }
+    assert!(page(".ci/run").lines().any(|l| l == "cargo test"));
+    let rust = env!("CARGO_PKG_RUST_VERSION");
+    for name in ["README.md", ".github/CONTRIBUTING.md"] {
+        assert!(
+            page(name).contains(&format!("Rust {rust} or later")),
+            "{name}"
+        );
+    }
+}
+
+/// Paths that Markdown links name, and the programs of `.ci`, `fuzz` and `tests` in code spans.
+fn named_paths(text: &str) -> Vec<String> {
+    let links = regex::Regex::new(r"\]\(([^)#:]+)(#[^)]*)?\)").expect("a pattern");
+    let programs =
+        regex::Regex::new(r"`((?:\.ci|fuzz|tests|\.github|src)/[\w./-]*)").expect("a pattern");
+    let links = links.captures_iter(text).map(|c| c[1].to_owned());
+    links
+        .chain(programs.captures_iter(text).map(|c| format!("/{}", &c[1])))
+        .collect()
+}
+
+#[test]
+fn what_the_pages_for_people_link_and_name_is_there() {
+    // `fuzz/campaign.md` is written by the campaign.
+    let made = ["/fuzz/campaign.md"];
+    let mut found = 0;
+    for name in [
+        "README.md",
+        ".github/CONTRIBUTING.md",
+        ".github/SECURITY.md",
+        ".github/ISSUE_TEMPLATE/bug.md",
+        ".github/ISSUE_TEMPLATE/unearned-green.md",
+    ] {
+        let folder = Path::new(name).parent().expect("a folder");
+        for path in named_paths(&page(name)) {
+            if made.contains(&path.as_str()) {
+                continue;
+            }
+            let whole = match path.strip_prefix('/') {
+                Some(from_root) => root().join(from_root),
+                None => root().join(folder).join(&path),
+            };
+            assert!(whole.exists(), "{name} names {path}");
+            found += 1;
+        }
+    }
+    assert!(found > 20, "{found}");
+}
+
+#[test]
 fn the_table_of_commands_has_each_of_them_and_no_other() {
-    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md"))
-        .expect("a README");
+    let text = page("src/reference.md");
+    let readme = page("README.md");
     let (_, table) = text
         .split_once("\n| command | does |\n")
         .expect("a table of commands");
@@ -201,7 +289,9 @@ fn the_table_of_commands_has_each_of_them_and_no_other() {
             .output()
             .expect("vplan runs");
         assert!(
-            shown.status.success() && text.contains(&format!("`{topic}`")),
+            shown.status.success()
+                && text.contains(&format!("`{topic}`"))
+                && readme.contains(&format!("`vplan help {topic}`")),
             "{topic}"
         );
     }

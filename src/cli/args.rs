@@ -28,8 +28,10 @@ const ABOUT: &str = concat!(
      integrations  vplan in git hooks, CI systems and coding agents\n  \
      judge         how the program that answers `judge` checks is asked\n  \
      proposer      how the program that proposes checks is asked\n  \
+     reference     all commands, changed files, steps, JSON documents, exit codes\n  \
      rounds        subjects, confirmations, decisions, the loop\n  \
-     security      what is promised, against whom, and what is not"
+     security      what is promised, against whom, and what is not\n  \
+     tour          a session, from an empty directory to shared contracts and plan files"
 );
 
 /// What `run` takes besides a request and a plan stands under this heading.
@@ -250,7 +252,7 @@ pub enum Command {
     /// Print the manual page.
     Man(Man),
     /// Help on a command, or on a topic: `language`, `environment`, `events`, `integrations`,
-    /// `judge`, `proposer`, `rounds`, `security`.
+    /// `judge`, `proposer`, `reference`, `rounds`, `security`, `tour`.
     Help(Help),
 }
 
@@ -731,7 +733,7 @@ pub struct Man {
 #[command(after_help = "Exit codes: 0 printed; 2 usage.")]
 pub struct Help {
     /// A command, or one of `language`, `environment`, `events`, `integrations`, `judge`,
-    /// `proposer`, `rounds`, `security`.
+    /// `proposer`, `reference`, `rounds`, `security`, `tour`.
     pub topic: Option<String>,
 }
 

@@ -8,15 +8,17 @@ use crate::run::verdict::Exit;
 use clap::CommandFactory;
 
 /// Topics and their texts.
-const TOPICS: [(&str, &str); 8] = [
+const TOPICS: [(&str, &str); 10] = [
     ("language", crate::lang::GRAMMAR),
     ("environment", crate::effect::os::environment::ALLOW_LIST),
     ("events", crate::run::journal::EVENTS),
     ("integrations", include_str!("../integrations.md")),
     ("judge", crate::check::judge::PROTOCOL),
     ("proposer", crate::plan::proposal::PROTOCOL),
+    ("reference", include_str!("../../reference.md")),
     ("rounds", crate::ledger::ROUNDS),
     ("security", include_str!("../../security.md")),
+    ("tour", include_str!("../../tour.md")),
 ];
 
 /// Prints help.
