@@ -18,7 +18,7 @@ struct Pauses {
 }
 
 impl Clock {
-    /// Begins now.
+    /// Starts the clock.
     #[must_use]
     pub fn start() -> Self {
         Self {
@@ -27,7 +27,7 @@ impl Clock {
         }
     }
 
-    /// How much time has passed.
+    /// Returns the time since the start.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         let Pauses { total, since } = *self.pauses.lock().unwrap_or_else(PoisonError::into_inner);
@@ -37,19 +37,19 @@ impl Clock {
             .saturating_sub(total)
     }
 
-    /// Whole milliseconds.
+    /// Returns the time since the start in whole milliseconds.
     #[must_use]
     pub fn now(&self) -> u64 {
         u64::try_from(self.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Makes it stand still.
+    /// Pauses the clock.
     pub(in crate::effect) fn pause(&self) {
         let mut pauses = self.pauses.lock().unwrap_or_else(PoisonError::into_inner);
         pauses.since.get_or_insert_with(Instant::now);
     }
 
-    /// Lets it go on.
+    /// Resumes the clock.
     pub(in crate::effect) fn resume(&self) {
         let mut pauses = self.pauses.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(since) = pauses.since.take() {

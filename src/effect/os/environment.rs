@@ -14,7 +14,7 @@ pub const ALLOW_LIST: &str = include_str!("environment.txt");
 
 type Variables = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// What the operator allows.
+/// What the operator grants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grants {
     /// `--grant-env`: exact names, the second key to secrets and hooks.
@@ -26,7 +26,7 @@ pub struct Grants {
     pub capabilities: bool,
 }
 
-/// What does not depend on the step: made once a run.
+/// The part of the environment that is the same for all steps: made once a run.
 #[derive(Clone, Debug)]
 pub struct Environment {
     caller: Variables,
@@ -41,11 +41,11 @@ pub struct Environment {
 pub struct StepEnvironment {
     /// All variables, PATH included.
     pub variables: Variables,
-    /// Where its programs are looked for: what PATH says.
+    /// The folders in which its programs are looked for, from PATH.
     pub search: SearchPath,
     /// Values that were granted and must be masked.
     pub secrets: Secrets,
-    /// What it asked for and does not get.
+    /// Variables that it requested and does not get.
     pub withheld: Vec<Withheld>,
 }
 
@@ -88,7 +88,7 @@ impl Environment {
         )
     }
 
-    /// What the operator lets through.
+    /// Returns what the operator lets through.
     #[must_use]
     pub fn granted(&self) -> EnvironmentUse {
         let granted = self.grants.names.iter().cloned().collect();
@@ -105,7 +105,7 @@ impl Environment {
         }
     }
 
-    /// Makes a step's environment: the allow-list, then what its `pass-env` asks for, then its
+    /// Makes a step's environment: the allow-list, then what its `pass-env` requests, then its
     /// `env`, then PATH.
     #[must_use]
     pub fn of_step(&self, root: &Root, step: &Step) -> StepEnvironment {
@@ -225,7 +225,7 @@ impl Lists {
         lists
     }
 
-    /// Why a name needs the second key, if it does.
+    /// Returns why a name needs the second key, if it does.
     fn guard(&self, name: &[u8]) -> Option<&'static str> {
         if self.secret.holds(name) {
             Some("looks like a secret")
@@ -237,7 +237,7 @@ impl Lists {
     }
 }
 
-/// Whether a pattern, in which `*` stands for any bytes, matches a whole name.
+/// Whether a pattern, in which `*` matches any bytes, matches a whole name.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let mut parts = pattern.split(|b| *b == b'*');
     let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else {

@@ -24,8 +24,8 @@ pub fn standard(cap: u64) -> io::Result<Vec<u8>> {
     ))
 }
 
-/// Reads what is written until its end, but waits no longer than `limit`: a writer that keeps it
-/// open keeps nobody waiting.
+/// Reads until the end, but no longer than `limit`: a writer that keeps the pipe open does not
+/// block vplan.
 ///
 /// # Errors
 /// As [`standard`].

@@ -103,7 +103,7 @@ fn program() -> io::Result<std::path::PathBuf> {
     }
 }
 
-/// Waits for its end, at most so long.
+/// Waits for the child's end, at most for `limit`.
 fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
     let deadline = Instant::now() + limit;
     loop {

@@ -4,7 +4,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::thread::{Builder, available_parallelism, scope};
 
-/// Does both at once, if there is a thread for the first.
+/// Runs both in parallel, if a thread can be started for the first.
 pub(in crate::effect) fn both<A: Send, B>(
     aside: impl FnOnce() -> A + Send,
     here: impl FnOnce() -> B,
@@ -36,7 +36,7 @@ pub(in crate::effect) fn both<A: Send, B>(
     (done, here)
 }
 
-/// How many parts work is worth being cut into.
+/// Returns how many parts work should be split into.
 pub(in crate::effect) fn parts() -> usize {
     available_parallelism()
         .map_or(1, std::num::NonZero::get)

@@ -12,25 +12,25 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 use tokio::sync::mpsc::UnboundedSender;
 
-/// What is to be done.
+/// One background job.
 #[derive(Debug, Default)]
 pub struct IoJob {
-    /// Whose content is to be identified.
+    /// Programs to digest.
     pub programs: Vec<Program>,
-    /// What is to be on the disk, and how long it is by now, in bytes.
+    /// The file to sync, and its length by now, in bytes.
     pub record: Option<(Arc<File>, u64)>,
-    /// Somebody waits for its end; without, only what there is to tell is told.
+    /// Whether a caller waits for the end of the job; without, only a result with content is sent.
     pub answer: bool,
 }
 
-/// What came of it.
+/// The result of one background job.
 #[derive(Debug, Default)]
 pub struct IoResult {
-    /// By path.
+    /// The digests, by path.
     pub digests: Vec<(PathBuf, Option<Digest>)>,
-    /// How much of the record is on the disk now, in bytes; 0 for none.
+    /// The length of the record that is synced, in bytes; 0 for none.
     pub synced: u64,
-    /// Why it is not on the disk. It may be lost then, whatever a second try says.
+    /// Why syncing failed. The record may be lost then, whatever a second attempt reports.
     pub fault: Option<io::Error>,
 }
 
@@ -60,8 +60,8 @@ impl IoJob {
     }
 }
 
-/// A thread that does it, started with the first work. IoJob that comes while it is busy is done
-/// together.
+/// The thread for the jobs, started with the first one. Jobs that arrive while it is busy are
+/// merged.
 #[derive(Debug)]
 pub(in crate::effect) struct BackgroundIo<'s> {
     thread: Option<(Sender<IoJob>, ScopedJoinHandle<'s, ()>)>,
@@ -69,7 +69,7 @@ pub(in crate::effect) struct BackgroundIo<'s> {
 }
 
 impl<'s> BackgroundIo<'s> {
-    /// A thread that leaves a note when there is anything to tell.
+    /// Makes one that sends its results to `outbox`.
     pub(in crate::effect) fn new(outbox: UnboundedSender<WorkerEvent>) -> Self {
         Self {
             thread: None,
@@ -77,7 +77,7 @@ impl<'s> BackgroundIo<'s> {
         }
     }
 
-    /// Has it done; at once where no thread can be started.
+    /// Runs a job in the background; at once where no thread can be started.
     pub(in crate::effect) fn submit(&mut self, scope: &'s Scope<'s, '_>, work: IoJob) {
         if self.thread.is_none() {
             let (sender, receiver) = channel();
@@ -93,7 +93,7 @@ impl<'s> BackgroundIo<'s> {
         }
     }
 
-    /// Waits until all of it is done.
+    /// Waits until all jobs are done.
     pub(in crate::effect) fn finish(&mut self) {
         if let Some((sender, thread)) = self.thread.take() {
             drop(sender);
@@ -116,7 +116,7 @@ fn serve_one(work: IoJob, outbox: &UnboundedSender<WorkerEvent>) {
     let answer = work.answer;
     let done = work.done();
     if answer || done.fault.is_some() || !done.digests.is_empty() {
-        // Whoever drives outlives this thread.
+        // The driving thread outlives this one.
         let _ = outbox.send(WorkerEvent::IoFinished(done));
     }
 }

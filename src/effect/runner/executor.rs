@@ -35,14 +35,14 @@ use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// How long a supervisor has to obey a kill before it is taken for stopped or stuck and vplan
-/// sweeps itself. Longer than a supervisor itself waits for processes that do not end.
+/// How long a supervisor may take to obey a kill before it counts as stopped or stuck and vplan
+/// sweeps the processes itself. Longer than a supervisor waits for processes that do not end.
 const SUPERVISOR_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long the trees have to stand still before vplan stops itself, and how long it waits for its
-/// own stop to take hold.
+/// How long vplan waits for the trees to be stopped before it stops itself, and for its own stop to
+/// take effect.
 const SUSPEND_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What is the same for all steps.
+/// What all steps share.
 pub struct Context<'a> {
     /// The repository.
     pub root: &'a Root,
@@ -59,9 +59,9 @@ pub struct Context<'a> {
     pub watch: &'a (dyn Fn(&Step) -> Watch + Sync),
     /// The looks at the tree, if it is looked at.
     pub looks: Option<&'a Looks>,
-    /// What earlier runs have left, if that is of interest.
+    /// Results of earlier runs, if they may be used.
     pub recall: Option<&'a Recall<'a>>,
-    /// Who answers the questions of `judge` checks, if somebody does.
+    /// The judge that answers the questions of `judge` checks, if there is one.
     pub judge: Option<&'a Judge<'a>>,
     /// What steps find on their standard input, if that is not empty. A judge finds its question
     /// there.
@@ -70,10 +70,10 @@ pub struct Context<'a> {
     pub tick: Option<Duration>,
 }
 
-/// What whoever drives is told. For each message it gives actions; only those for an event may be
-/// other than stops.
+/// What the driver reports to its caller, which answers with actions. Only the answer to an event
+/// may contain other actions than stops.
 pub enum Message<'a> {
-    /// For the state machine. With the end of a try comes what the machine need not know.
+    /// An event for the state machine; with the end of a try, what the machine need not know.
     Event(Event, Option<&'a Finished>),
     /// A try is about to start. If that cannot be recorded, the answer to the machine's
     /// [`Event::RecordFailed`] stops it before it has begun.
@@ -94,20 +94,19 @@ pub enum Message<'a> {
         /// What runs, in plan order.
         running: &'a [Running<'a>],
     },
-    /// Everything that was asked for has been begun: time for what takes a while, which is done in
-    /// the background.
+    /// All requested actions have begun: the caller may hand over a background job.
     IoWanted {
-        /// What is to be done.
+        /// The job, if there is one.
         work: &'a mut Option<IoJob>,
     },
-    /// A part of it has been done.
+    /// A part of the job has been done.
     IoFinished {
         /// When.
         at: u64,
-        /// What came of it.
+        /// Its result.
         done: IoResult,
     },
-    /// vplan is about to stop itself (SIGTSTP); everything it runs stands still.
+    /// vplan is about to stop itself (SIGTSTP); everything it runs has been stopped.
     Suspended,
     /// vplan goes on.
     Resumed,
@@ -122,11 +121,11 @@ pub struct Running<'a> {
     pub attempt: u32,
     /// Since when.
     pub since: u64,
-    /// Its last words.
+    /// Its latest output.
     pub live: &'a Live,
 }
 
-/// The end of a try, beside its evidence.
+/// The end of a try, without its evidence.
 #[derive(Debug, Default)]
 pub struct Finished {
     /// When it began, in milliseconds since the run's start.
@@ -137,7 +136,7 @@ pub struct Finished {
     pub log_error: Option<String>,
     /// What was started.
     pub program: Option<Program>,
-    /// Variables that it asked for and did not get.
+    /// Variables that it requested and did not get.
     pub withheld: Vec<Withheld>,
     /// Processes that could not be ended (another user's).
     pub survivors: u32,
@@ -276,18 +275,18 @@ struct Drive<'d, 's, 'e> {
     tell: &'d mut dyn FnMut(Message<'_>) -> Vec<Action>,
     busy: BTreeMap<usize, StepExecution<'e>>,
     todo: VecDeque<Action>,
-    /// What has come and has not been told yet.
+    /// Events that were received and not yet handled.
     news: VecDeque<ExecutorEvent>,
     wake: Option<u64>,
     next_tick: Instant,
     /// The time of the last event: events never go back in time.
     last: u64,
-    /// Something has happened since [`Event::InstantComplete`].
+    /// Something has happened since [`Message::IoWanted`].
     is_instant_open: bool,
     /// Something has happened since [`Message::IoWanted`].
     io_wanted: bool,
     background: BackgroundIo<'s>,
-    /// How many trees are to stand still.
+    /// How many trees are still to be stopped.
     awaited: usize,
 }
 
@@ -339,7 +338,7 @@ impl<'e> Drive<'_, '_, 'e> {
         }
     }
 
-    /// How long nothing needs to be done by itself.
+    /// How long until something needs to be done without an event.
     fn patience(&self) -> Option<Duration> {
         let due = self
             .wake
@@ -388,7 +387,7 @@ impl<'e> Drive<'_, '_, 'e> {
         }
     }
 
-    /// Takes in what has come of what runs.
+    /// Reads what the running steps have sent.
     fn listen(&mut self) {
         let mut fds = Vec::new();
         self.busy
@@ -527,7 +526,7 @@ impl<'e> Drive<'_, '_, 'e> {
         self.todo.extend(actions);
     }
 
-    /// Asks for what takes a while, and has it done.
+    /// Requests a background job, and runs it.
     fn submit_io(&mut self) {
         let mut work = None;
         let actions = (self.tell)(Message::IoWanted { work: &mut work });
@@ -659,8 +658,8 @@ impl<'e> Drive<'_, '_, 'e> {
         Ok(())
     }
 
-    /// Tells that a step is about to start, unless that was told. `false` when the answer stops it
-    /// before it has begun.
+    /// Reports that a step is about to start, unless that was reported. `false` when the answer
+    /// stops it before it has begun.
     fn announce(&mut self, step: usize) -> bool {
         let Some((attempt, Some(limit_ms))) = self
             .busy
@@ -720,7 +719,7 @@ impl<'e> Drive<'_, '_, 'e> {
         }
     }
 
-    /// SIGTSTP: first everything that vplan runs stands still, then its clock, then vplan itself;
+    /// Handles SIGTSTP: stops everything that vplan runs, then its clock, then vplan itself.
     /// SIGCONT undoes it.
     async fn suspend(&mut self) {
         self.awaited = self
@@ -746,7 +745,7 @@ impl<'e> Drive<'_, '_, 'e> {
             .for_each(Attempt::thaw);
     }
 
-    /// Stops vplan itself until it is told to go on.
+    /// Stops vplan itself until SIGCONT.
     async fn stand_still(&mut self) {
         let actions = (self.tell)(Message::Suspended);
         self.todo.extend(actions);
@@ -772,7 +771,7 @@ impl<'e> Drive<'_, '_, 'e> {
             .any(|news| matches!(news, ExecutorEvent::Signal(Signal::CONT)))
     }
 
-    /// Whatever the reason for leaving, nothing stays behind.
+    /// Makes sure that no process is left, whatever the reason for leaving.
     async fn leave(&mut self) {
         self.busy.values_mut().for_each(|busy| busy.kill(false));
         let until = Instant::now() + SUPERVISOR_TIMEOUT;

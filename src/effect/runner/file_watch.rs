@@ -12,7 +12,7 @@ use crate::effect::runner::reports::Before;
 use crate::plan::Step;
 use std::path::Path;
 
-/// Looks again. What is read is masked.
+/// Looks at the files again. What is read is masked.
 pub type Watch = Box<dyn FnOnce(&Secrets) -> Looked>;
 type ReportsAgain = Box<dyn FnOnce(&Secrets) -> Reports>;
 
@@ -34,12 +34,12 @@ pub enum Reports {
     NotAsked,
     /// None was written.
     Missing,
-    /// Added up.
+    /// The readings, added up.
     Read(Box<Reading>),
 }
 
 impl Looked {
-    /// Adds what was seen to the evidence of the try. A report says more than the output beside it.
+    /// Adds what was seen to the evidence of the try. A report takes precedence over the output.
     pub(in crate::effect) fn add_to(self, evidence: &mut Evidence) {
         evidence.mutated = self.mutated;
         match self.report {

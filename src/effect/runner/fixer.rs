@@ -26,18 +26,18 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Its name: no check can have it, so that its log is nobody else's.
+/// The step id of a fixer: no check can have it, so that no other step has its log.
 const ID: &str = "@fix";
-/// How much of what it said last is shown, in bytes.
+/// How much of its last output is shown, in bytes.
 const SAID: usize = 2048;
-/// How its last line begins when it does not go on.
+/// The prefix of its last line when it gives up.
 const STUCK: &str = "STUCK:";
 /// How much of its reason is shown, in characters.
 const REASON: usize = 500;
 /// The largest reason that is read, in bytes.
 const WRITTEN: u64 = 64 << 10;
 
-/// A fixer, and what it is given.
+/// A fixer and its input.
 pub struct Fixer<'a> {
     /// The repository.
     pub root: &'a Root,
@@ -45,7 +45,7 @@ pub struct Fixer<'a> {
     pub environment: &'a Environment,
     /// Names of variables that the operator lets through to it.
     pub granted: &'a [String],
-    /// Its words.
+    /// Its command.
     pub argv: &'a [Word],
     /// Variables of its own.
     pub env: Env,
@@ -57,24 +57,24 @@ pub struct Fixer<'a> {
     pub max_output: u64,
     /// The folder for its log.
     pub logs: &'a Path,
-    /// The file that it may write to say that it does not go on.
+    /// The file that it may write to give up.
     pub stuck: &'a Path,
 }
 
-/// What came of it.
+/// The result of a fixer's run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fixed {
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
     /// How it ended.
     pub how: How,
-    /// How many processes it left behind, which were stopped.
+    /// How many processes it left running; they were stopped.
     pub leaked: u32,
     /// The name of its log in the folder for logs, if it said anything.
     pub log: Option<String>,
-    /// The end of what it said, safe to show: on standard error, or else on standard output.
+    /// The end of its output, safe to show: of standard error, or else of standard output.
     pub said: String,
-    /// Why it does not go on, if it says that: one line, safe to show, without secrets.
+    /// Why it gave up, if it did: one line, safe to show, without secrets.
     pub stuck: Option<String>,
 }
 
@@ -91,7 +91,7 @@ pub enum How {
     NotStarted(String),
     /// vplan was interrupted meanwhile.
     Interrupted(Interrupt),
-    /// Nobody knows.
+    /// It is not known how.
     #[default]
     Lost,
 }
@@ -196,7 +196,7 @@ fn seen(evidence: &Evidence) -> Fixed {
     }
 }
 
-/// What the last line of a stream says after `STUCK:`, if it begins so.
+/// Returns what follows `STUCK:` in the last line of a stream.
 fn last_word(stream: &Captured) -> Option<String> {
     let text = inert(&stream.text());
     let last = text
@@ -207,7 +207,7 @@ fn last_word(stream: &Captured) -> Option<String> {
     last.strip_prefix(STUCK).map(reason)
 }
 
-/// A reason on one line.
+/// Puts a reason on one line.
 fn reason(text: &str) -> String {
     let kept: String = text.trim().chars().take(REASON).collect();
     let shown = visible(inert(kept.as_bytes()).trim().as_bytes());
@@ -218,8 +218,7 @@ fn reason(text: &str) -> String {
     }
 }
 
-/// What it wrote to say that it does not go on. Whatever lies there says so, even if it cannot be
-/// read.
+/// Reads the file by which it gives up. Any file there counts, even one that cannot be read.
 fn written(path: &Path) -> Option<Vec<u8>> {
     match read_plain(path, WRITTEN) {
         Ok(bytes) => Some(bytes),
@@ -228,7 +227,7 @@ fn written(path: &Path) -> Option<Vec<u8>> {
     }
 }
 
-/// A plan of one step.
+/// Makes a plan of one step.
 fn plan(fixer: &Fixer<'_>) -> Plan {
     let step = Step {
         argv: Some(fixer.argv.to_vec()),

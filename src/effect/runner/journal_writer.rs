@@ -17,21 +17,21 @@ use std::io::{self, Write};
 pub(in crate::effect) struct JournalWriter<'e> {
     pub record: RunRecord,
     events: Option<Box<dyn Write + 'e>>,
-    /// Where it is remembered what vplan wrote, outside the repository.
+    /// Where vplan remembers what it wrote, outside the repository.
     vault: Option<&'e Vault>,
     journal: Journal,
     /// The digest of the report that was written last.
     report: Option<Digest>,
-    /// Why the record could not be written, the first time.
+    /// The first error of writing the record.
     pub fault: Option<String>,
-    /// The run has begun or a step has ended, and nobody has been asked yet to make that survive a
-    /// loss of power. The next step starts meanwhile.
+    /// The run has begun or a step has ended, and no sync has been requested since. The next step
+    /// starts meanwhile.
     pub unsynced: bool,
-    /// How many bytes of the events were to be made safe, at last, and how many are.
+    /// How many bytes of the events are to be synced, and how many are.
     requested_len: u64,
     synced_len: u64,
-    /// Lines that the second reader has not been told, with the length of the events then: what it
-    /// knows of an end survives a loss of power.
+    /// Lines not yet sent to the second reader, with the length of the events at each: an end that
+    /// it has seen survives a loss of power.
     pending: Vec<(u64, String)>,
 }
 
@@ -56,7 +56,7 @@ impl<'e> JournalWriter<'e> {
         }
     }
 
-    /// The first lines.
+    /// Writes the first lines.
     pub(in crate::effect) fn begin(
         &mut self,
         plan: &Plan,
@@ -83,7 +83,7 @@ impl<'e> JournalWriter<'e> {
             .map_or(Ok(()), |message| Err(io::Error::other(message)))
     }
 
-    /// A plan is about to be executed.
+    /// Writes the plan that is about to be executed.
     pub(in crate::effect) fn plan(&mut self, at: u64, plan: &Plan) {
         let step = |s: &Step| PlannedStep {
             command: s.command.clone(),
@@ -105,7 +105,7 @@ impl<'e> JournalWriter<'e> {
         self.note(written);
     }
 
-    /// Writes a line. `false` when that is not possible; nobody is told of it then.
+    /// Writes a line. `false` when that fails; it is not sent to the second reader then.
     pub(in crate::effect) fn write(&mut self, at: u64, entry: Entry) -> bool {
         let line = self.journal.line(at, entry);
         let written = self.record.append(&line);
@@ -117,7 +117,7 @@ impl<'e> JournalWriter<'e> {
         self.note(written)
     }
 
-    /// What can be done aside: to sync the events if a step has ended, and to read the programs
+    /// Makes the background job: to sync the events if a step has ended, and to digest the programs
     /// that steps have started.
     pub(in crate::effect) fn work(&mut self, programs: Vec<Program>) -> Option<IoJob> {
         let unsynced = std::mem::take(&mut self.unsynced);
@@ -135,7 +135,7 @@ impl<'e> JournalWriter<'e> {
         })
     }
 
-    /// It has been done.
+    /// Takes the result of a background job.
     pub(in crate::effect) fn done(&mut self, done: &mut IoResult) -> bool {
         let fault = done.fault.take();
         if fault.is_some() {
@@ -150,7 +150,7 @@ impl<'e> JournalWriter<'e> {
     /// the exit code, and the report of a pass does not stay behind. Of anything else as much
     /// is kept as can be; whoever reads a record without its end calls the run interrupted.
     pub(in crate::effect) fn end(mut self, report: &mut Report) {
-        // That is what it was set aside for: a report that fits is no fault.
+        // The space was reserved for this: a report that fits is no fault.
         self.record.release();
         if report.is_good() {
             let before = self.journal.clone();
@@ -161,7 +161,7 @@ impl<'e> JournalWriter<'e> {
             }
         }
         if !report.is_good() {
-            // Each for itself: the more there is, the better.
+            // Each by itself: the more there is, the better.
             let _ = self.write_files(report);
             let _ = self.write_end(report, RunRecord::append);
             let _ = self.record.sync();
@@ -170,9 +170,8 @@ impl<'e> JournalWriter<'e> {
         self.flush();
     }
 
-    /// Only what is whole is remembered, so that a run is never believed before its record is.
-    /// Where that is not possible, the record is not believed later, and whoever asks is told
-    /// so.
+    /// Remembers only a whole record, so that a run is never believed before its record is. Where
+    /// that fails, the record is not believed later, which its readers report.
     fn remember(&self, report: &Report) {
         let Some(vault) = self.vault else { return };
         let ended = Ended {
@@ -218,7 +217,7 @@ impl<'e> JournalWriter<'e> {
         Ok(())
     }
 
-    /// Keeps the first fault.
+    /// Keeps the first error.
     fn note(&mut self, result: io::Result<()>) -> bool {
         match result {
             Ok(()) => true,
@@ -229,7 +228,8 @@ impl<'e> JournalWriter<'e> {
         }
     }
 
-    /// Tells the second reader what is safe, and what follows it if that is no end.
+    /// Sends the second reader what is synced, and the lines after it that are not the end of a
+    /// step.
     fn tell(&mut self) {
         if !self.unsynced && self.synced_len >= self.requested_len {
             return self.flush();
@@ -251,7 +251,7 @@ impl<'e> JournalWriter<'e> {
         self.pass_on(&lines);
     }
 
-    /// A second reader that went away is no fault of the run.
+    /// Writes to the second reader. One that has gone away is no fault of the run.
     fn pass_on(&mut self, lines: &str) {
         if !lines.is_empty()
             && let Some(events) = &mut self.events

@@ -16,9 +16,9 @@ use crate::effect::os::files::walk;
 use crate::plan::Step;
 use std::path::Path;
 
-/// Who answers, and how a question is made.
+/// The judge's program, and how its questions are made.
 pub struct Judge<'a> {
-    /// Its words.
+    /// Its command.
     pub argv: Vec<Word>,
     /// Variables that its command sets.
     pub env: Env,
@@ -26,9 +26,9 @@ pub struct Judge<'a> {
     pub question: &'a (dyn Fn(&Step) -> Asked + Sync),
 }
 
-/// What is to be done about a step's question.
+/// What to do about a step's question.
 pub enum Asked {
-    /// It is put to the judge.
+    /// It is sent to the judge.
     Question {
         /// Its identity.
         digest: Digest,
@@ -42,12 +42,12 @@ pub enum Asked {
         /// The identity of the question.
         digest: Digest,
     },
-    /// It cannot be put.
+    /// It cannot be asked.
     Refused(SpawnError),
 }
 
 impl Asked {
-    /// A question that cannot be put.
+    /// Makes a question that cannot be asked.
     #[must_use]
     pub fn refused(code: &str, message: impl Into<String>) -> Self {
         Self::Refused(SpawnError {

@@ -14,7 +14,7 @@ use crate::plan::Step;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Takes a snapshot, if that can be done.
+/// Takes a snapshot, if possible.
 pub(in crate::effect) fn take(git: &Git) -> Option<Snapshot> {
     git.snapshot()
         .inspect_err(|why| tracing::debug!(%why, "the tree is not known"))
@@ -28,7 +28,7 @@ pub struct Looks {
     /// The commit that HEAD named before the run; the outer `None` where that is not known.
     pub(in crate::effect) head: Option<Option<Oid>>,
     state: Mutex<State>,
-    /// Held by who looks: looks do not overlap.
+    /// Held while a snapshot is taken: they do not overlap.
     looking: Mutex<()>,
 }
 
@@ -38,20 +38,20 @@ struct State {
     running: BTreeSet<String>,
     /// What ran since the last look.
     ran: BTreeSet<String>,
-    /// What has run since the look began that is being taken.
+    /// What has run since the current look began.
     since: BTreeSet<String>,
     over: BTreeSet<String>,
     spans: Vec<Span>,
 }
 
-/// What lies between two looks.
+/// The changes between two looks.
 #[derive(Debug, Default)]
 pub(in crate::effect) struct Span {
     /// The steps of which a process ran, by id.
     pub ran: BTreeSet<String>,
-    /// The steps that had come to an end when it ended.
+    /// The steps that had ended before the second look.
     pub over: BTreeSet<String>,
-    /// What changed, in byte order of the paths.
+    /// The changed files, in byte order of the paths.
     pub changed: Vec<Changed>,
 }
 
@@ -62,7 +62,7 @@ pub(in crate::effect) struct Changed {
     pub was: Was,
 }
 
-/// What a file was that changed.
+/// The state of a changed file before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::effect) enum Was {
     /// In the index, before or afterwards.
@@ -92,7 +92,7 @@ impl Looks {
         }
     }
 
-    /// A process of a step is about to begin.
+    /// Records that a process of a step is about to start.
     pub(in crate::effect) fn started(&self, step: &Step) {
         if step.kind != Kind::File {
             let mut state = self.state();
@@ -102,14 +102,14 @@ impl Looks {
         }
     }
 
-    /// A try of a step has come to its end.
+    /// Records that a try of a step has ended.
     pub(in crate::effect) fn ended(&self, step: &Step) {
         let mut state = self.state();
         state.running.remove(&step.id);
         state.over.insert(step.id.clone());
     }
 
-    /// Looks after a step of which no process is left. A look that fails counts for nothing.
+    /// Takes a snapshot after a step that has no process left. A failed one is ignored.
     pub(in crate::effect) fn look_behind(&self, step: &Step) {
         let _alone = self.looking.lock().unwrap_or_else(PoisonError::into_inner);
         {
@@ -149,12 +149,12 @@ impl Looks {
         state.spans.push(span);
     }
 
-    /// Whether the first look saw anything.
+    /// Whether the first snapshot succeeded.
     pub(in crate::effect) fn is_known(&self) -> bool {
         self.state().last.is_some()
     }
 
-    /// Looks for the last time: what is here now, and what HEAD is.
+    /// Takes the last snapshot, and reads HEAD.
     pub(in crate::effect) fn last(&self) -> (Option<Arc<Snapshot>>, Option<Option<Oid>>) {
         let head = self.git.head().ok();
         let now = take(&self.git).map(Arc::new);
@@ -162,12 +162,12 @@ impl Looks {
         (now, head)
     }
 
-    /// What was seen between the looks.
+    /// Returns the changes between the looks.
     pub(in crate::effect) fn spans(&self) -> Vec<Span> {
         std::mem::take(&mut self.state().spans)
     }
 
-    /// Everything of which a process ran since the last look.
+    /// Returns every step of which a process ran since the last look.
     pub(in crate::effect) fn ran(&self) -> BTreeSet<String> {
         self.state().ran.clone()
     }

@@ -17,14 +17,14 @@ use rustix::fs::FileType;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How large a report may be, in bytes.
+/// The largest report, in bytes.
 pub const LARGEST: u64 = 64 << 20;
-/// How large all of them may be together, in bytes.
+/// The largest sum of all reports, in bytes.
 pub const LARGEST_SUM: u64 = 1 << 30;
-/// How many there may be.
+/// The largest number of reports.
 pub const MOST: usize = 1000;
 
-/// What stood where reports are to be written, before they are.
+/// The files at the places of reports, before the step runs.
 #[derive(Debug)]
 pub struct Before(Result<BTreeMap<RepoPath, Stamp>, String>);
 
@@ -121,7 +121,7 @@ impl Before {
     }
 }
 
-/// Everything that the glob selects and that is no directory.
+/// Lists everything that the glob selects and that is no directory.
 fn stamps(beneath: &Beneath, glob: &Glob) -> Result<BTreeMap<RepoPath, Stamp>, String> {
     let mut found = BTreeMap::new();
     let mut looked_at = 0_usize;

@@ -29,19 +29,19 @@ use std::thread::Scope;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedSender;
 
-/// What another thread tells the one that drives. The number is the step's.
+/// A message of a step's thread to the driving thread, with the step's index.
 pub(in crate::effect) enum WorkerEvent {
-    /// A step that starts nothing is over.
+    /// A step that starts no process is over.
     Evaluated(usize, Box<Evidence>),
-    /// Its files have been looked at; it can start.
+    /// Its files have been recorded; it can start.
     Looked(usize),
-    /// An earlier pass stands for it.
+    /// An earlier pass replaces it.
     Recalled(usize, Box<EarlierPass>),
     /// The question of a `judge` check is made.
     Asked(usize, Asked),
-    /// They have been looked at again.
+    /// Its files have been compared.
     LookedAgain(usize, Box<Looked>),
-    /// What takes a while has been done.
+    /// A background job is done.
     IoFinished(IoResult),
 }
 
@@ -55,35 +55,35 @@ pub(in crate::effect) struct StepExecution<'e> {
     pub live: Arc<Live>,
     log: Option<String>,
     stage: Stage<'e>,
-    /// Tells the thread that watches files to look again, and whether the step may have passed.
+    /// Tells the thread that watches files to compare them.
     watcher: Option<Sender<Again>>,
     /// Its limit in milliseconds.
     limit_ms: u64,
-    /// The same, as long as it has not been told that it starts.
+    /// The same, until the start has been reported.
     pub unannounced: Option<u64>,
-    /// The identity of the question that is put.
+    /// The digest of its question.
     question: Option<Digest>,
     stop: StopRequest,
-    /// What it was given and nobody may read.
+    /// The secrets that it was given.
     secrets: Secrets,
     withheld: Vec<Withheld>,
-    /// When its supervisor should have obeyed.
+    /// When its supervisor must have obeyed.
     pub overdue: Option<Instant>,
 }
 
-/// Whether the step may have passed, and what nobody may read of what it has written.
+/// Whether the step may have passed, and the secrets to mask in what it has written.
 type Again = (bool, Secrets);
 
 enum Stage<'e> {
-    /// Its thread evaluates it, or looks at files.
+    /// Its thread evaluates it, or records its files.
     Preparing,
-    /// It has been started, and when.
+    /// It runs, since then.
     Running(Box<Attempt<'e>>, Duration),
-    /// It has ended, and its thread looks at files again.
+    /// It has ended, and its thread compares files.
     Finalizing(Box<AttemptResult>),
 }
 
-/// What was asked for, at whatever stage.
+/// Requests to stop, at any stage.
 #[derive(Default)]
 struct StopRequest {
     terminate: bool,
@@ -91,7 +91,7 @@ struct StopRequest {
     timed_out: bool,
 }
 
-/// What is needed at each stage.
+/// What every stage needs.
 pub(in crate::effect) struct StepIo<'m> {
     pub pool: &'m Pool,
     pub buffer: &'m mut Buffer,
@@ -100,7 +100,7 @@ pub(in crate::effect) struct StepIo<'m> {
 }
 
 impl<'e> StepExecution<'e> {
-    /// A step whose turn has come.
+    /// Makes the execution of a step whose turn has come.
     pub(in crate::effect) fn new(
         number: usize,
         step: &'e Step,
@@ -127,15 +127,14 @@ impl<'e> StepExecution<'e> {
         }
     }
 
-    /// Whether an earlier pass may stand for it, so that it is not known yet whether it starts.
+    /// Whether an earlier pass may replace it, so that it is not known yet whether it starts.
     pub(in crate::effect) fn may_be_recalled(&self, context: &Context<'_>) -> bool {
         context
             .recall
             .is_some_and(|recall| recall.concerns(self.step, self.attempt))
     }
 
-    /// Begins: starts the step, or the thread that it needs first. Gives its end if it has ended at
-    /// once.
+    /// Starts the step, or the thread that it needs first. Returns its end if it has ended at once.
     pub(in crate::effect) fn begin<'s>(
         &mut self,
         context: &'e Context<'e>,
@@ -182,8 +181,8 @@ impl<'e> StepExecution<'e> {
         Ok(None)
     }
 
-    /// Puts the question of a `judge` check. Gives the check's end if nobody has to be asked, or
-    /// can be.
+    /// Asks the question of a `judge` check. Returns the check's end if no judge is needed or
+    /// available.
     pub(in crate::effect) fn ask(
         &mut self,
         asked: Asked,
@@ -207,8 +206,7 @@ impl<'e> StepExecution<'e> {
         }
     }
 
-    /// Starts the step, or the judge with the step's question. Gives its end if that was not
-    /// possible.
+    /// Starts the step, or the judge with the step's question. Returns its end if that fails.
     pub(in crate::effect) fn start(
         &mut self,
         context: &'e Context<'e>,
@@ -273,7 +271,7 @@ impl<'e> StepExecution<'e> {
         }
     }
 
-    /// What runs, if it does.
+    /// Returns the try if it is running.
     pub(in crate::effect) fn running(&self) -> Option<&Attempt<'e>> {
         match &self.stage {
             Stage::Running(attempt, _) => Some(attempt),
@@ -281,8 +279,8 @@ impl<'e> StepExecution<'e> {
         }
     }
 
-    /// Takes in what has come of what runs. When that has ended, gives it, or has the files looked
-    /// at again first.
+    /// Reads what the running try has sent. When it has ended, returns it, or has its files
+    /// compared first.
     pub(in crate::effect) fn ready(
         &mut self,
         context: &Context<'_>,
@@ -326,7 +324,7 @@ impl<'e> StepExecution<'e> {
         (heard, Some(tried))
     }
 
-    /// The files have been looked at again, or the step started nothing: gives its end.
+    /// Ends a step whose files have been compared, or that started no process.
     pub(in crate::effect) fn finish_with(
         &mut self,
         with: impl FnOnce(&mut Evidence),
@@ -339,7 +337,7 @@ impl<'e> StepExecution<'e> {
         tried
     }
 
-    /// What is told beside the evidence; and the evidence.
+    /// Splits the result of a try into its evidence and the rest.
     pub(in crate::effect) fn finished(self, mut tried: AttemptResult) -> (Box<Evidence>, Finished) {
         if let Some(reading) = tried
             .evidence
@@ -378,7 +376,7 @@ impl<'e> StepExecution<'e> {
 }
 
 fn leave(outbox: &UnboundedSender<WorkerEvent>, note: WorkerEvent) {
-    // Whoever drives outlives this thread.
+    // The driving thread outlives this one.
     let _ = outbox.send(note);
 }
 
@@ -406,7 +404,7 @@ fn watch(
         .map(|step| (context.watch)(step));
     let behind = step.and_then(|step| Some((looks_behind(context, step)?, step)));
     leave(outbox, WorkerEvent::Looked(number));
-    // Nobody asks when the step could not be started.
+    // The sender is gone when the step could not be started.
     if let Ok((promising, secrets)) = again.recv() {
         let looked = look.map(|look| look(&secrets)).unwrap_or_default();
         behind
@@ -419,12 +417,12 @@ fn watch(
     }
 }
 
-/// Who looks at the tree behind a step that may change it.
+/// The looks at the tree, for a step that may change it.
 fn looks_behind<'c>(context: &Context<'c>, step: &Step) -> Option<&'c Looks> {
     context.looks.filter(|_| step.writes.is_some())
 }
 
-/// How the output of a step is read; not at all where only the exit code counts.
+/// The formats in which a step's output is read; none where only the exit code counts.
 fn formats(step: &Step) -> Vec<&'static Format> {
     if !matches!(step.kind, Kind::Compile | Kind::Test | Kind::Lint) || step.argv.is_none() {
         return Vec::new();
@@ -435,8 +433,8 @@ fn formats(step: &Step) -> Vec<&'static Format> {
     }
 }
 
-/// What was read, as the verb counts it. A compiler or linter that is known, ended well and said
-/// nothing has found nothing.
+/// Counts what was read as the verb does. A known compiler or linter that ended well without output
+/// has found nothing.
 fn read_as(step: &Step, evidence: &mut Evidence) {
     if let Some(reading) = evidence.reading.take() {
         evidence.reading = Some(Box::new(reading.counted_by(step.kind)));

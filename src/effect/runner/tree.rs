@@ -26,22 +26,22 @@ pub const CHANGED: &str = "tree-changed";
 const NAMED: usize = 3;
 /// How many new files a report names; of a tree with more it is not said what it was.
 const MOST_NEW: usize = 1_000;
-/// The way out of a tree that moved.
+/// What to do about a tree that moved.
 const AGAIN: &str =
     "run again when nothing else writes to the work tree; `writes` says what a check may change";
 
-/// The work tree that is here now, if it is known.
+/// The present work tree, if it is known.
 #[derive(Debug)]
 pub struct Present(Option<Snapshot>);
 
 impl Present {
-    /// Looks at it, once.
+    /// Takes a snapshot of it.
     #[must_use]
     pub fn look(git: Option<&Git>) -> Self {
         Self(git.and_then(take))
     }
 
-    /// Its digest, as a report of this plan would record it that names these new files.
+    /// Returns its digest as a report of this plan with these new files would record it.
     #[must_use]
     pub fn digest(&self, plan: &Plan, new: &[NewFile]) -> Option<String> {
         self.0.as_ref().map(|snapshot| digest(snapshot, plan, new))
@@ -70,14 +70,14 @@ fn is_product(plan: &Plan, path: &RepoPath) -> bool {
         .any(|glob| glob.matches(path))
 }
 
-/// A tree that is being looked at while other things are prepared.
+/// A snapshot that is being taken while other things are prepared.
 #[derive(Debug)]
 pub struct Beginning(Option<(Git, Option<JoinHandle<Look>>)>);
 
 type Look = (Option<Option<Oid>>, Option<Snapshot>);
 
 impl Beginning {
-    /// Begins to look. Without git there is nothing to look at.
+    /// Begins to take the snapshot. Without git there is none.
     #[must_use]
     pub fn look(git: Option<&Git>) -> Self {
         Self(git.map(|git| {
@@ -91,25 +91,25 @@ impl Beginning {
         }))
     }
 
-    /// Waits for what was seen: nothing of the run may have begun.
+    /// Waits for the snapshot: no step of the run may have started.
     #[must_use]
     pub fn seen(self) -> Option<Looks> {
         let (git, handle) = self.0?;
-        // Where there was no thread for it, there is time for it now.
+        // Where no thread could be started, the snapshot is taken here.
         let seen = handle.and_then(|handle| handle.join().ok());
         let (head, first) = seen.unwrap_or_else(|| (git.head().ok(), take(&git)));
         Some(Looks::new(git, head, first))
     }
 }
 
-/// What a run is to be asked of its tree when it has ended.
+/// The facts of an ended run that decide about its tree.
 #[derive(Clone, Copy, Debug)]
 pub struct Run<'a> {
     /// The plans that were executed, in order; at least one.
     pub plans: &'a [Arc<Plan>],
     /// The contract, if there is one.
     pub contract: Option<&'a Contract>,
-    /// Of the steps of the last plan.
+    /// The records of the last plan's steps.
     pub records: &'a [StepRecord],
 }
 
@@ -119,7 +119,7 @@ impl Run<'_> {
         self.plans.last().map(Arc::as_ref)
     }
 
-    /// A step of any of the plans.
+    /// Returns a step of any of the plans.
     fn step(&self, id: &str) -> Option<&Step> {
         self.plans
             .iter()
@@ -128,7 +128,7 @@ impl Run<'_> {
             .find(|s| s.id == id)
     }
 
-    /// The steps whose passes count.
+    /// Returns the steps whose passes count.
     fn passed(&self) -> Vec<&Step> {
         let steps = self
             .plan()
@@ -143,12 +143,12 @@ impl Run<'_> {
     }
 }
 
-/// What came of the tree while a run went on.
+/// What happened to the tree during a run.
 #[derive(Debug, Default)]
 pub struct Ended {
-    /// What keeps a pass from being one of the tree that is here now.
+    /// Why a pass may not hold for the present tree.
     pub caveats: Vec<Caveat>,
-    /// The steps that wrote what they may not, and what.
+    /// The steps that wrote files they must not, and the message.
     pub failed: Vec<(String, String)>,
     /// New files that steps left, ascending.
     pub new: Vec<NewFile>,
@@ -156,13 +156,13 @@ pub struct Ended {
     pub note: Option<Note>,
     /// The steps whose passes must not be reused.
     pub suspects: Vec<String>,
-    /// The digest of the tree that was verified, where that is here.
+    /// The digest of the verified tree, where that is the present one.
     pub tree: Option<String>,
     /// Files that steps changed as they may, ascending.
     pub wrote: Vec<RepoPath>,
 }
 
-/// What is to be said of the tree of a run that has ended.
+/// Compares the tree before and after a run that has ended.
 #[must_use]
 pub fn ended(looks: Option<&Looks>, run: &Run<'_>) -> Ended {
     let Some(plan) = run.plan() else {
@@ -226,7 +226,7 @@ fn vanished(run: &Run<'_>, suspects: Vec<String>) -> Ended {
     }
 }
 
-/// What is to be said of the files.
+/// Reports the changed files.
 fn moved(now: &Snapshot, looks: &Looks, run: &Run<'_>, plan: &Plan) -> Ended {
     let Found {
         mut caveats,

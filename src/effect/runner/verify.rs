@@ -34,7 +34,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// All that a run needs beside its plan.
+/// Everything that a run needs besides its plan.
 pub struct Run<'a> {
     /// The repository.
     pub root: &'a Root,
@@ -52,42 +52,42 @@ pub struct Run<'a> {
     pub evaluate: &'a (dyn Fn(&Step) -> Evidence + Sync),
     /// Remembers the files that `unchanged` and `report` select.
     pub watch: &'a (dyn Fn(&Step) -> Watch + Sync),
-    /// What earlier runs have left, if that is of interest.
+    /// Results of earlier runs, if they may be used.
     pub recall: Option<Recall<'a>>,
-    /// Who answers the questions of `judge` checks, if somebody does.
+    /// The judge that answers the questions of `judge` checks, if there is one.
     pub judge: Option<&'a Judge<'a>>,
-    /// How often the observer is told what runs.
+    /// How often the observer gets [`Seen::Running`].
     pub tick: Option<Duration>,
-    /// The tree at the beginning, if it is known.
+    /// The looks at the tree, if the tree is known.
     pub tree: Option<Looks>,
-    /// What there is to say of the change after steps have written to the tree as they may: the
-    /// first plan, and what they wrote.
+    /// Makes the caveat about the change after steps have written to the tree as they may, from the
+    /// first plan and what they wrote.
     pub again: &'a dyn Fn(&Plan, &[RepoPath]) -> Option<Caveat>,
-    /// Where it is remembered how the run ended, outside the repository.
+    /// Where vplan remembers how the run ended, outside the repository.
     pub vault: Option<&'a Vault>,
-    /// What there is to say of passes in comparison with earlier ones.
+    /// Makes the caveats about passes in comparison with earlier ones.
     pub compare: &'a dyn Fn(&Plan, &[StepRecord]) -> Vec<Caveat>,
     /// The contract that the plan was made from, if there is one.
     pub contract: Option<&'a Contract>,
-    /// What the report says beside the plan and its steps.
+    /// What the report contains besides the plan and its steps.
     pub circumstances: Circumstances,
-    /// What becomes of the report before it is recorded: the ledger's decision. No signal ends
-    /// vplan meanwhile.
+    /// Completes the report before it is recorded: the ledger's decision. No signal ends vplan
+    /// meanwhile.
     pub conclude: &'a dyn Fn(&mut Report),
 }
 
-/// What an observer sees.
+/// What an observer gets.
 pub enum Seen<'a> {
-    /// A step is over.
+    /// A step has ended.
     Ended {
         /// Index into the plan's steps.
         step: usize,
-        /// How, as far as is known now.
+        /// Its result, as far as is known now.
         record: &'a StepRecord,
         /// When, in milliseconds since the run's start.
         at: u64,
     },
-    /// What runs.
+    /// The steps that run.
     Running {
         /// Now, in milliseconds since the run's start.
         at: u64,
@@ -100,12 +100,12 @@ pub enum Seen<'a> {
         rule: &'a str,
         /// The plan now.
         plan: &'a Plan,
-        /// How many of its steps have their evidence already.
+        /// How many of its steps already have their evidence.
         kept: usize,
     },
 }
 
-/// What came of it.
+/// The result of a verification.
 pub struct Verified {
     /// The report.
     pub report: Report,
@@ -113,7 +113,7 @@ pub struct Verified {
     pub plan: Plan,
 }
 
-/// Why a run did not come to a report.
+/// Why a run has no report.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyError {
     /// The machinery failed.
@@ -124,7 +124,7 @@ pub enum VerifyError {
     Record(#[from] io::Error),
 }
 
-/// Verifies a plan. `see` is told what happens.
+/// Verifies a plan; `see` gets the progress.
 ///
 /// # Errors
 /// When the record cannot be begun, or vplan's own machinery fails. A failed step is no error.
@@ -276,7 +276,7 @@ pub fn verify(
     Ok(Verified { report, plan })
 }
 
-/// Takes what came of the tree into the records and the report. Gives a note to add.
+/// Applies what happened to the tree to the records and the report. Returns a note to add.
 fn hold_against(
     found: Ended,
     records: &mut [StepRecord],
@@ -316,7 +316,7 @@ fn hold_against(
     note
 }
 
-/// Names each failure, from what was seen and from facts.
+/// Classifies each failure, from what was seen and from facts.
 fn classify(
     plan: &Plan,
     records: &mut [StepRecord],
@@ -349,8 +349,8 @@ fn classify(
     failures
 }
 
-/// The next plan, if there is one: after an interrupt, a used-up budget or a full disk nothing is
-/// tried again.
+/// Returns the next plan, if there is one: after an interrupt, a used-up budget or a full disk
+/// nothing is tried again.
 fn repair(
     plan: &Plan,
     failures: &[Failure],
@@ -430,7 +430,7 @@ impl Rounds {
     }
 }
 
-/// Where the state machine meets the record and the observer.
+/// Connects the state machine with the record and the observer.
 struct Table<'t, 'e, 'r> {
     plan: &'t Plan,
     state: &'t mut RunState,
@@ -523,7 +523,7 @@ impl Table<'_, '_, '_> {
         actions
     }
 
-    /// Writes down the end of a try. `false` when that is not possible.
+    /// Writes the end of a try. `false` when that fails.
     fn finished(
         &mut self,
         at: u64,
@@ -585,7 +585,7 @@ impl Table<'_, '_, '_> {
         self.book.write(at, entry)
     }
 
-    /// What was done aside: writes down what the programs are.
+    /// Takes the result of a background job: writes the digests of programs.
     fn done(&mut self, at: u64, mut done: IoResult) -> bool {
         let mut written = self.book.done(&mut done);
         for (path, digest) in done.digests {
@@ -594,7 +594,7 @@ impl Table<'_, '_, '_> {
                 continue;
             };
             record.digest = digest;
-            // What is told of it is to be safe, as the end of a step is.
+            // What is reported of it must be synced, as the end of a step must.
             self.book.unsynced = true;
             written &= self.book.write(
                 at,

@@ -29,15 +29,15 @@ pub enum ReadError {
     /// It is a directory, a pipe, a device.
     #[error("it is no regular file")]
     NotRegular,
-    /// It is larger than what was asked for.
+    /// It is larger than the requested limit.
     #[error("it is larger than {}", show_size(*.0))]
     TooLarge(u64),
-    /// The system says no.
+    /// The system refuses.
     #[error("{0}")]
     System(String),
 }
 
-/// A directory that is not left.
+/// A directory within which all paths are resolved.
 #[derive(Debug)]
 pub struct Beneath {
     root: OwnedFd,
@@ -59,7 +59,7 @@ pub struct Target {
     pub kind: Kind,
     /// Its size in bytes.
     pub size: u64,
-    /// Whether somebody may execute it.
+    /// Whether it has an executable bit.
     pub executable: bool,
 }
 
@@ -309,8 +309,8 @@ impl Beneath {
         entries.flatten().filter_map(typed).collect()
     }
 
-    /// What tells a file from what it becomes when it is written: itself, and the file behind it
-    /// when it is a symlink. `None` when nothing is there, or a directory.
+    /// Returns what changes when a file is written: its own stamp and, for a symlink, that of its
+    /// target. `None` for a directory or where nothing is there.
     #[must_use]
     pub fn stamp(&self, path: &RepoPath) -> Option<Stamp> {
         let stat = |flags| rustix::fs::fstat(self.resolve(path, OFlags::PATH | flags).ok()?).ok();
@@ -337,7 +337,7 @@ impl Beneath {
         self.resolve(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW)
     }
 
-    /// The target of a symlink.
+    /// Returns the target of a symlink.
     #[must_use]
     pub fn link(&self, path: &RepoPath) -> Option<Vec<u8>> {
         let fd = self.resolve(path, OFlags::PATH | OFlags::NOFOLLOW).ok()?;
@@ -351,7 +351,7 @@ impl Beneath {
     /// name that a directory lists counts.
     #[must_use]
     pub fn exists(&self, path: &RepoPath, names: &mut DirectoryNames) -> bool {
-        // Outside the repository something may well be there; nobody but the kernel looks.
+        // Outside the repository there may be something; only the kernel looks there.
         match self.target(path) {
             Ok(_) => {}
             Err(ReadError::Outside) if self.leads_somewhere(path) => {}
@@ -370,7 +370,7 @@ impl Beneath {
         })
     }
 
-    /// Whether a path that leaves the root ends at something. Only asks for existence.
+    /// Whether a path that leaves the root leads to something. Only checks for existence.
     fn leads_somewhere(&self, path: &RepoPath) -> bool {
         rustix::fs::statat(&self.root, path.as_bytes(), rustix::fs::AtFlags::empty()).is_ok()
     }
@@ -410,7 +410,7 @@ impl DirectoryNames {
     }
 }
 
-/// A path as the system takes it, for messages.
+/// Formats a path for messages.
 #[must_use]
 pub fn shown(path: &Path) -> String {
     crate::base::word::visible(path.as_os_str().as_bytes())

@@ -17,7 +17,7 @@ use tempfile::NamedTempFile;
 /// How many files a walk lists at most.
 pub const MAX_FILES: usize = 1_000_000;
 
-/// Opens a regular file that is no symlink itself. Does not wait for anybody (a pipe would) and
+/// Opens a regular file that is no symlink itself. Waits for no other process (a pipe would) and
 /// touches no device.
 ///
 /// # Errors
@@ -37,8 +37,7 @@ pub fn open_plain(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Writes a file as a whole: whoever reads it sees all of it or none. Makes the directories above
-/// it.
+/// Writes a file as a whole: any reader sees all of it or none. Makes the directories above it.
 ///
 /// # Errors
 /// What the system reports.
@@ -72,7 +71,7 @@ pub fn make_folders(path: &Path) -> io::Result<()> {
         .try_for_each(sync_folder)
 }
 
-/// The directory that a file is in.
+/// Returns the directory of a file.
 fn folder_of(path: &Path) -> io::Result<&Path> {
     let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     Ok(if folder.as_os_str().is_empty() {
@@ -95,14 +94,14 @@ pub fn sync_folder(path: &Path) -> io::Result<()> {
         )
     };
     match File::open(path).and_then(|folder| folder.sync_all()) {
-        // Who may write into a directory need not be allowed to read it.
+        // A process that may write into a directory need not be allowed to read it.
         Err(e) if unable(&e) || e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         done => done,
     }
 }
 
-/// A file that is to be given this name, beside it, under another one. It is locked as long as its
-/// writer lives; what a writer leaves that was killed, the next one removes.
+/// Makes a locked temporary file next to `path`, to be renamed to it. A killed writer loses the
+/// lock, and the next one removes the file.
 ///
 /// # Errors
 /// What the system reports.
@@ -137,8 +136,8 @@ pub(in crate::effect) fn on_its_way(path: &Path) -> io::Result<NamedTempFile> {
     }
 }
 
-/// Writes what the caller asked to be written: a file as a whole, through symlinks; into a pipe or
-/// a device what it takes.
+/// Writes a requested output: a file as a whole, through symlinks; into a pipe or a device
+/// directly.
 ///
 /// # Errors
 /// What the system reports; `IsADirectory`.
@@ -152,7 +151,7 @@ pub fn publish(path: &Path, content: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Begins a file anew, for what the caller asked to be written.
+/// Truncates or creates a requested output file.
 ///
 /// # Errors
 /// What the system reports.
@@ -182,15 +181,15 @@ pub fn read_bounded(file: &File, cap: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// An empty vector that holds what the file says that it holds, so that reading it takes one call.
-/// No more than a few MiB on the file's word alone.
+/// Returns an empty vector with the capacity of the file's size, so that reading takes one call;
+/// for a few MiB at most.
 fn room_for(file: &File, cap: u64) -> Vec<u8> {
     let size = file.metadata().map_or(0, |m| m.len()).min(cap).min(8 << 20);
     // One byte more, or finding the end would make it grow.
     Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1)
 }
 
-/// Whether this is a regular file (through symlinks) that somebody may execute.
+/// Whether this is a regular file (through symlinks) with an executable bit.
 #[must_use]
 pub fn is_program(path: &Path) -> bool {
     path.metadata()
@@ -224,7 +223,7 @@ pub fn is_writable(path: &Path) -> bool {
     may(path) || path.parent().is_some_and(may)
 }
 
-/// The names in a directory, sorted; none where it cannot be read.
+/// Lists the names in a directory, sorted; none where it cannot be read.
 #[must_use]
 pub fn names_in(path: &Path) -> Vec<std::ffi::OsString> {
     let mut names: Vec<_> = std::fs::read_dir(path)

@@ -7,10 +7,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// A file that was read, and may be written again.
+/// A file that was read, and may be rewritten.
 #[derive(Debug)]
 pub struct Editable {
-    /// The file itself, behind all symlinks.
+    /// The file itself, symlinks resolved.
     path: PathBuf,
     bytes: Vec<u8>,
 }
@@ -50,7 +50,7 @@ impl Editable {
         Ok(Self { path, bytes })
     }
 
-    /// What was read.
+    /// Returns what was read.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
@@ -62,7 +62,7 @@ impl Editable {
         &self.path
     }
 
-    /// Replaces the content. Whoever reads the file sees the old content or the new.
+    /// Replaces the content. Any reader sees the old content or the new.
     ///
     /// # Errors
     /// A file that is marked read-only, or was changed since it was read; what the system says.
@@ -83,8 +83,8 @@ impl Editable {
                 rustix::fs::Uid::from_raw(meta.uid()),
                 rustix::fs::Gid::from_raw(meta.gid()),
             );
-            // Only root can give a file away; the file of somebody else's becomes ours then, as
-            // with any editor.
+            // Only root can give a file away; another user's file becomes ours then, as with any
+            // editor.
             let _ = rustix::fs::fchown(file.as_file(), Some(uid), Some(gid));
         }
         file.as_file()

@@ -13,16 +13,16 @@ use std::collections::{BTreeMap, BTreeSet};
 /// How many ways out of new files are named.
 const WAYS: usize = 3;
 
-/// What was found.
+/// The result of attributing all changes.
 #[derive(Debug)]
 pub(super) struct Found {
-    /// Of files that must not change.
+    /// About files that must not change.
     pub caveats: Vec<Caveat>,
-    /// The steps that are known to have changed some, and what.
+    /// The steps that certainly changed some of them, and the message.
     pub failed: Vec<(String, String)>,
-    /// Of checks that had passed before a file was written that they are about.
+    /// About checks that had passed before one of their files was written.
     pub grown: Option<Caveat>,
-    /// Whether nothing changed but what may.
+    /// Whether only allowed changes were made.
     pub is_known: bool,
     /// Files that were not there before.
     pub left: Vec<RepoPath>,
@@ -34,12 +34,12 @@ pub(super) struct Found {
     pub wrote: Vec<RepoPath>,
 }
 
-/// What a change of a file is to the steps that ran meanwhile.
+/// What a change is to the steps that ran meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Is {
-    /// What the plan makes.
+    /// An output of the plan.
     Product,
-    /// What one of them may write.
+    /// A file that one of them may write.
     Written,
     /// What one of them may delete, or reports in; or a change of what git does not have.
     Other,
@@ -73,7 +73,7 @@ fn what(changed: &Changed, ran: &[&Step], plan: &Plan) -> Is {
     }
 }
 
-/// Says of each change between two looks who may have made it.
+/// Attributes each change between two looks to the steps that may have made it.
 pub(super) fn blame(spans: &[Span], run: &Run<'_>) -> Found {
     let passed = run.passed();
     let mut known: BTreeMap<&str, BTreeSet<RepoPath>> = BTreeMap::new();
@@ -146,7 +146,7 @@ pub(super) fn blame(spans: &[Span], run: &Run<'_>) -> Found {
     }
 }
 
-/// The checks about a file that had passed when it was written.
+/// Returns the checks about a file that had passed when it was written.
 fn had_passed<'a>(
     span: &Span,
     passed: &[&'a Step],
@@ -226,7 +226,7 @@ fn grown(before: BTreeMap<RepoPath, Vec<&str>>) -> Option<Caveat> {
     )
 }
 
-/// What is said of new files that git does not ignore.
+/// Makes the caveat about new files that git does not ignore.
 pub(super) fn new_files(new: &[NewFile], now: &Snapshot) -> Caveat {
     let mut ways: Vec<(String, String)> = Vec::new();
     for file in new {
