@@ -26,7 +26,7 @@ pub fn is_about(contract: Option<&Contract>, step: &Step, path: &RepoPath) -> bo
     (everywhere && !own) || placements.iter().flatten().any(|s| s.selects(path))
 }
 
-/// For each place of a check, what the conditions around it select.
+/// Returns for each placement of a check the selections of the conditions around it.
 fn around<'a>(contract: &'a Contract, check: &Check) -> Vec<Vec<&'a Selection>> {
     let selection = |index: &usize| match &contract.conditions.get(*index)?.test {
         Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => {

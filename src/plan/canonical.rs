@@ -62,7 +62,7 @@ pub(super) struct Tail<'a> {
     version: u32,
 }
 
-/// By version: all fields, or those that version 2 keeps.
+/// Fields by version: all, or those that version 2 keeps.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum By<'a, First, Second> {
@@ -102,7 +102,7 @@ struct RequestForm<'a> {
 }
 
 impl<'a> Form<'a> {
-    /// Of a plan.
+    /// Returns the canonical form of a plan.
     pub fn of(plan: &'a Plan) -> Self {
         // Without `..`, so that a new field of a plan cannot be forgotten here.
         let Plan {
@@ -200,13 +200,13 @@ impl<'a> RequestForm<'a> {
     }
 }
 
-/// The canonical form as a value, for who compares plans field by field.
+/// Returns the canonical form as a value, for comparing plans field by field.
 #[must_use]
 pub fn value(plan: &Plan) -> Value {
     serde_json::to_value(Form::of(plan)).unwrap_or_default()
 }
 
-/// The plan without annotations: one that has the same digest and says nothing else.
+/// Returns the plan without annotations: one that has the same digest and says nothing else.
 #[must_use]
 pub fn without_annotations(plan: &Plan) -> Plan {
     let mut plan = plan.clone();

@@ -12,7 +12,7 @@ pub const MOST_BYTES: usize = 128 * 1024;
 /// Most files of one command.
 pub const MOST_FILES: usize = 4_000;
 
-/// The changed files that still exist, as far as anybody knows.
+/// The changed files that still exist, as far as is known.
 pub(super) struct Existing<'a> {
     changes: &'a ChangeSet,
     missing: BTreeSet<&'a [u8]>,
@@ -27,7 +27,7 @@ impl<'a> Existing<'a> {
         Self { changes, missing }
     }
 
-    /// Whether the question needs to be asked at all: a deleted file is known to be gone.
+    /// Whether existence must be looked up: a deleted file is known to be gone.
     pub fn is_open(&self) -> bool {
         self.changes
             .files()
@@ -35,8 +35,8 @@ impl<'a> Existing<'a> {
             .any(|f| f.status != Status::Deleted)
     }
 
-    /// The arguments for some of the changed files, given by index in byte order: those that exist
-    /// below `dir`, relative to it.
+    /// Returns the arguments for some of the changed files, given by index in byte order: those
+    /// that exist below `dir`, relative to it.
     pub fn arguments(&self, files: impl Iterator<Item = usize>, dir: &RepoPath) -> Vec<Word> {
         let argument = |index: usize| {
             let file = self.changes.files().get(index)?;
@@ -51,13 +51,13 @@ impl<'a> Existing<'a> {
         files.filter_map(argument).collect()
     }
 
-    /// All changed files below `dir`.
+    /// Returns all changed files below `dir`.
     pub fn all(&self, dir: &RepoPath) -> Vec<Word> {
         self.arguments(0..self.changes.len(), dir)
     }
 }
 
-/// The argument vectors of a command, more than one when the files are too many for one.
+/// Returns the argument vectors of a command: more than one when the files are too many for one.
 pub(super) fn batches(pieces: &[Piece], files: &[Word]) -> Vec<Vec<Word>> {
     let times = pieces.iter().filter(|p| **p == Piece::Changed).count();
     let size = |w: &Word| w.as_bytes().len() + 1;

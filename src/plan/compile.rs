@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The reason of a check that the request names, and of one that it does not name.
 pub(super) const NAMED: &str = "named";
 
-/// What compiling gives.
+/// The result of compiling.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Compiled {
     /// The plan, sealed with its digest.
@@ -29,7 +29,7 @@ pub enum Compiled {
     Needs(BTreeSet<Question>),
 }
 
-/// Compiles. Pure: the same arguments give the same bytes.
+/// Compiles a plan. Pure: the same arguments give the same bytes.
 ///
 /// # Errors
 /// Requests that do not fit the contract (an unknown role, an unknown name in `--only`, a skip of a
@@ -48,17 +48,17 @@ pub fn compile(
     })
 }
 
-/// What compiling gives, before the plan is sealed.
+/// The result of compiling, before the plan is sealed.
 pub(super) enum Assembled {
-    /// The plan without its digest, and what came of the contract's conditions and triggers.
+    /// The plan without its digest, and the results of the contract's conditions and triggers.
     Plan(Box<Plan>, Seen),
     /// Facts that are still missing.
     Needs(BTreeSet<Question>),
 }
 
-/// Compiles without the digest, for those who only look at the plan. With a matcher of the
+/// Compiles without the digest, for callers that only read the plan. With a matcher of the
 /// contract, made once for many requests, without reasons too: the plan has the same steps in the
-/// same order, and neither says why, nor names what was left out.
+/// same order, but no reasons and no omitted checks.
 ///
 /// # Errors
 /// As [`compile`].
@@ -216,13 +216,13 @@ pub(super) struct Input<'a> {
     pub request: &'a Request,
 }
 
-/// What becomes of a contract's check.
+/// The decision on a contract's check.
 pub(super) enum Inclusion {
     Included(Chosen),
     Omitted(Box<Omitted>),
     /// It is the same work as an earlier check.
     Duplicate,
-    /// It is left out, and nobody asks why.
+    /// It is left out, and no reason is needed.
     Unreported,
 }
 
@@ -232,15 +232,15 @@ pub(super) struct Chosen {
     pub placements: Vec<usize>,
     pub reasons: Vec<Reason>,
     pub tier: u8,
-    /// What `{changed}` stands for.
+    /// The files for `{changed}`.
     pub files: Vec<Word>,
 }
 
 /// A command of the request, proposed, or inferred.
 pub(super) struct RequestedCommand<'a> {
     pub command: &'a Command,
-    /// Where it runs, and with which variables beside its own: what the `cd` and `export` before
-    /// it in its list have changed.
+    /// The directory and the variables, besides its own, that it gets from the `cd` and `export`
+    /// before it in its list.
     pub carried: Carried,
     pub id: String,
     pub origin: Origin,
@@ -338,7 +338,7 @@ impl<'a> Input<'a> {
         self.request.names.iter().any(|s| s.selects(id, tags))
     }
 
-    /// Says where a check that was left out is defined.
+    /// Adds the place of the definition to a check that was left out.
     fn defined(&self, check: &Check, omitted: Omitted) -> Omitted {
         let file = self
             .contract
@@ -407,7 +407,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Brings in what is needed, and lowers tiers to those of the needers.
+    /// Adds needed checks, and lowers their tiers to those of the checks that need them.
     fn close(
         &self,
         fates: &mut [Inclusion],
@@ -503,7 +503,7 @@ impl<'a> Input<'a> {
         Ok(())
     }
 
-    /// The steps of a check in the plan.
+    /// Creates the node with the steps of a check.
     fn member(&self, check: &'a Check, chosen: Chosen) -> Result<PlanNode<'a>, PlanError> {
         let file = self
             .contract
@@ -536,7 +536,7 @@ impl<'a> Input<'a> {
         })
     }
 
-    /// What prepares what. Plans of version 1 know nothing of it.
+    /// Returns what prepares what. Plans of version 1 have none of it.
     fn preparing(&self, members: &[PlanNode], (list, alone): (Vec<usize>, usize)) -> Preparing {
         if self.request.in_version_1 {
             return Preparing::default();
@@ -552,7 +552,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Orders the members and writes down what waits for what.
+    /// Orders the members and records their predecessors.
     fn arrange(
         &self,
         plan: &mut Plan,
@@ -716,7 +716,7 @@ pub(super) fn outside_role(id: &str, role: &str, restriction: &Role) -> Omitted 
     }
 }
 
-/// A check that is left out because others were named.
+/// Creates the entry of a check that is left out because others were named.
 pub(super) fn unnamed(id: &str) -> Omitted {
     omitted(id, "not among the names".to_owned(), NAMED)
 }
@@ -990,7 +990,7 @@ mod tests {
         // A check without a file that others need leaves them free.
         let none = planned(&contract, &Request::default()).unwrap();
         assert_eq!((ids(&none), none.steps[0].needs.len()), (vec!["after"], 0));
-        // Without a file that may exist nobody needs to look.
+        // Without a file that may exist there is nothing to look up.
         assert!(matches!(
             compile(Some(&contract), &Request::default(), &Facts::default()),
             Ok(Compiled::Plan(_))

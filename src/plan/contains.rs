@@ -4,17 +4,17 @@ use super::{Plan, Step};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Whether a run of `part` does every step of `whole`: a step with the same id and the same
-/// definition, behind all that it waits for there. Reasons, places and descriptions are no part of
-/// a definition. Every plan contains one without steps.
+/// definition, after everything that it waits for there. Reasons, places and descriptions are no
+/// part of a definition. Every plan contains one without steps.
 ///
-/// Both are compared as compiled: what recovery made of either of them is not looked for.
+/// Both are compared as compiled: rewrites by recovery are not undone.
 #[must_use]
 pub fn contains(whole: &Plan, part: &Plan) -> bool {
     missing(whole, part).is_empty()
 }
 
-/// The steps of `whole` that `part` lacks, has with another definition, or may run before what they
-/// wait for, in plan order.
+/// Returns the steps of `whole` that `part` lacks, has with another definition, or may run before
+/// what they wait for, in plan order.
 #[must_use]
 pub fn missing<'a>(whole: &'a Plan, part: &Plan) -> Vec<&'a Step> {
     let there: BTreeMap<&str, &Step> = part.steps.iter().map(|s| (s.id.as_str(), s)).collect();
@@ -35,7 +35,7 @@ pub fn missing<'a>(whole: &'a Plan, part: &Plan) -> Vec<&'a Step> {
     whole.steps.iter().filter(|step| !done(step)).collect()
 }
 
-/// What a step does, without why it is there and what is around it.
+/// Returns a step without its reasons, places and predecessors.
 fn definition(step: &Step) -> Step {
     Step {
         after: Vec::new(),
@@ -48,7 +48,8 @@ fn definition(step: &Step) -> Step {
     }
 }
 
-/// What each step waits for, directly or not: another plan may have further steps in between.
+/// Returns the steps that each one waits for, directly or not: another plan may have further steps
+/// in between.
 fn predecessors(plan: &Plan) -> BTreeMap<&str, BTreeSet<&str>> {
     let mut all: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for step in &plan.steps {

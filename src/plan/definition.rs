@@ -21,7 +21,7 @@ pub fn changed_definitions(plan: &Plan) -> impl Iterator<Item = (&Step, &Reason)
         .filter_map(move |step| Some((step, step.reasons.get(reason(step)?)?)))
 }
 
-/// The changed files, ready to be asked for definitions.
+/// The changed files, indexed for the lookup of definitions.
 pub(super) struct Definitions<'a> {
     changes: &'a ChangeSet,
     /// Every changed package.json, looked up once: a workspace tool may mean any of them.

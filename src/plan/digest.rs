@@ -5,7 +5,7 @@ use super::{Plan, Rewrite};
 use crate::base::canon::{Digest, Hasher, to_canonical, write_canonical};
 use std::io::{BufWriter, Write};
 
-/// The digest of a plan's canonical form.
+/// Computes the digest of a plan's canonical form.
 #[must_use]
 pub fn digest(plan: &Plan) -> Digest {
     // Writing into a hasher cannot fail, and plans have string keys only.
@@ -32,18 +32,18 @@ pub fn write_to(plan: &Plan, writer: impl Write) -> std::io::Result<()> {
     write_canonical(&Form::of(plan), writer)
 }
 
-/// The digest of a plan that is rewritten again and again: only its steps change, and its rewrites
+/// Computes digests of a plan that is rewritten repeatedly: only its steps change, and its rewrites
 /// grow. Everything before the steps is hashed once, so that a thousand rewrites cost as much as
 /// the lists of commands that they hold.
 #[derive(Clone, Debug)]
 pub struct Growing {
-    /// Has seen all up to the last rewrite.
+    /// The state after everything up to the last rewrite.
     seen: Hasher,
     empty: bool,
 }
 
 impl Growing {
-    /// Of a plan with the rewrites that it has.
+    /// Starts with a plan and its rewrites.
     #[must_use]
     pub fn of(plan: &Plan) -> Self {
         let Form {
@@ -62,7 +62,7 @@ impl Growing {
         growing
     }
 
-    /// The plan has been rewritten once more.
+    /// Adds a rewrite.
     pub fn push(&mut self, rewrite: &Rewrite) {
         if !std::mem::replace(&mut self.empty, false) {
             self.see(",");
@@ -70,8 +70,8 @@ impl Growing {
         self.see(&to_canonical(rewrite));
     }
 
-    /// The digest of the plan with all these rewrites and its steps as they are now; its own list
-    /// of rewrites is not looked at.
+    /// Returns the digest of the plan with all these rewrites and its present steps; its own list
+    /// of rewrites is not read.
     #[must_use]
     pub fn digest(&self, plan: &Plan) -> Digest {
         let tail = to_canonical(&Form::of(plan).tail);
@@ -104,7 +104,7 @@ mod tests {
         }
     }
 
-    /// A plan that has annotations wherever one can stand.
+    /// A plan with every possible annotation.
     fn annotated(line: usize) -> Plan {
         let mut plan = plan_of_words(&["a", "b"]);
         for step in &mut plan.steps {
@@ -212,7 +212,7 @@ mod tests {
         }
     }
 
-    /// What version 1 took for a part of the plan still is one in its plans.
+    /// Fields that version 1 covers are still covered in its plans.
     #[test]
     fn version_1_has_the_names_and_the_schedule() {
         let mut plan = annotated(1);

@@ -11,14 +11,14 @@ use super::sound::{Unfit, sound};
 use crate::base::span::Span;
 use crate::base::word::visible;
 
-/// The plan as one JSON document on one line, with its annotations and its digest, without a final
-/// newline.
+/// Returns the plan as one JSON document on one line, with its annotations and its digest, without
+/// a final newline.
 #[must_use]
 pub fn to_json(plan: &Plan) -> String {
     serde_json::to_string(plan).unwrap_or_default()
 }
 
-/// Writes what [`to_json`] gives, without holding it in memory.
+/// Writes the text of [`to_json`] to a stream.
 ///
 /// # Errors
 /// What the writer reports.
@@ -26,13 +26,13 @@ pub fn write_json(plan: &Plan, writer: impl std::io::Write) -> std::io::Result<(
     serde_json::to_writer(writer, plan).map_err(std::io::Error::from)
 }
 
-/// The same, indented for people.
+/// Returns the text of [`to_json`], indented for people.
 #[must_use]
 pub fn to_json_pretty(plan: &Plan) -> String {
     serde_json::to_string_pretty(plan).unwrap_or_default()
 }
 
-/// Writes what [`canonical`] gives, without holding it in memory.
+/// Writes the text of [`canonical`] to a stream.
 ///
 /// # Errors
 /// What the writer reports.
@@ -40,7 +40,8 @@ pub fn write_canonical(plan: &Plan, writer: impl std::io::Write) -> std::io::Res
     write_to(plan, writer)
 }
 
-/// The form that the digest is taken of: RFC 8785, without annotations, without a final newline.
+/// Returns the form that the digest is computed from: RFC 8785, without annotations, without a
+/// final newline.
 #[must_use]
 pub fn canonical(plan: &Plan) -> String {
     let mut bytes = Vec::new();
@@ -49,7 +50,7 @@ pub fn canonical(plan: &Plan) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// In which form a plan file is written; its ending says so.
+/// The format of a plan file, given by its ending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// `.json`
@@ -59,7 +60,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// By the name's ending.
+    /// Returns the format by the file name's ending.
     #[must_use]
     pub fn of_name(name: &[u8]) -> Option<Self> {
         match name {
@@ -69,7 +70,7 @@ impl Form {
         }
     }
 
-    /// The whole file.
+    /// Returns the text of the whole file.
     #[must_use]
     pub fn write(self, plan: &Plan) -> String {
         match self {
@@ -82,7 +83,7 @@ impl Form {
     /// `base::source` does.
     ///
     /// # Errors
-    /// What is no plan, of another version, changed since it was made, or not to be run.
+    /// The text is no plan, of another version, changed since it was made, or not to be run.
     pub fn read(self, text: &str) -> Result<Plan, DocumentError> {
         match self {
             Form::Json => read_json(text),
@@ -91,11 +92,11 @@ impl Form {
     }
 }
 
-/// Reads what [`to_json`] or [`to_json_pretty`] wrote.
+/// Reads a plan that [`to_json`] or [`to_json_pretty`] wrote.
 ///
 /// # Errors
-/// What is no plan, has another version, another digest than it says, or steps that nobody could
-/// have planned.
+/// The text is no plan, has another version, another digest than it contains, or steps that no
+/// contract gives.
 pub fn from_json(text: &str) -> Result<Plan, PlanError> {
     read_json(text).map_err(|e| e.error)
 }
@@ -130,7 +131,7 @@ fn read_json(text: &str) -> Result<Plan, DocumentError> {
     Ok(plan)
 }
 
-/// What serde_json says, without the place, which is shown beside it.
+/// Returns the message of serde_json without the place, which is printed separately.
 fn words(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let said = text.split(" at line ").next().unwrap_or_default();
@@ -142,7 +143,7 @@ fn words(error: &serde_json::Error) -> String {
     }
 }
 
-/// The character at which reading stopped.
+/// Returns the character at which reading stopped.
 fn place(text: &str, error: &serde_json::Error) -> Span {
     let line = text
         .split_inclusive('\n')
@@ -165,7 +166,7 @@ pub(super) fn is_known(version: impl Into<i128>) -> bool {
     (i128::from(FIRST)..=i128::from(VERSION)).contains(&version.into())
 }
 
-/// The fault of a plan that another vplan wrote.
+/// Returns the error for a plan that another vplan wrote.
 pub(super) fn other_version(version: &str) -> DocumentError {
     let newer = version.parse::<u64>().is_ok_and(|v| v > u64::from(VERSION));
     let message = format!("this plan has version {version}, known are {FIRST} and {VERSION}");
@@ -177,11 +178,10 @@ pub(super) fn other_version(version: &str) -> DocumentError {
     DocumentError::new(error::VERSION, message, Some(help.to_owned()))
 }
 
-/// What holds of every plan, whatever it was read from: it is the one that its digest names, and
-/// one that may be run.
+/// Checks a plan from any source: it has the digest that it contains, and may be run.
 ///
 /// # Errors
-/// What does not hold, and of which step.
+/// The violated rule, and its step.
 pub(super) fn checked(plan: &Plan) -> Result<(), Unfit> {
     let actual = digest(plan);
     let of_digest = |message: String, help: Option<&str>| {

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// Characters of a value that are shown.
 const SHOWN: usize = 120;
-/// What names an item of a list, in the order in which it is looked for.
+/// Fields that name an item of a list, in the order in which they are tried.
 const NAMES: [&str; 6] = ["id", "question", "path", "tier", "kind", "name"];
 
 /// A field that is not the same.
@@ -41,8 +41,8 @@ impl std::fmt::Display for Difference {
     }
 }
 
-/// All fields in which two plans differ, annotations aside, in the order of their paths' first
-/// appearance in the saved plan. Empty exactly when their digests are the same.
+/// Returns all fields in which two plans differ, without annotations, in the order of their paths'
+/// first appearance in the saved plan. Empty exactly when their digests are the same.
 #[must_use]
 pub fn drift(saved: &Plan, present: &Plan) -> Vec<Difference> {
     let mut found = Vec::new();
@@ -137,7 +137,7 @@ fn lists(path: &str, a: &Named<'_>, b: &Named<'_>, found: &mut Vec<Difference>) 
     }
 }
 
-/// Of an item that is there on one side only, what a person knows it by.
+/// Returns the fields that identify, for people, an item that only one side has.
 fn summary(item: &Value) -> Value {
     ["command", "answer", "status", "reason", "message"]
         .iter()

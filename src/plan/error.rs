@@ -104,7 +104,7 @@ impl PlanError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{error}")]
 pub struct DocumentError {
-    /// What is wrong.
+    /// The error.
     pub error: PlanError,
     /// Where, if it has a place.
     pub span: Option<Span>,

@@ -24,14 +24,14 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Files and reasons that a sentence names.
 const NAMED: usize = 3;
 
-/// What came of one test.
+/// The result of one test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
     /// The checks and commands of the plan, in order, each once: batches are one.
     pub plan: Vec<String>,
-    /// What is not as it should be, in the order of the assertions; empty when the test passed.
+    /// The failed assertions, in order; empty when the test passed.
     pub differences: Vec<Difference>,
-    /// Why there is no plan at all.
+    /// The error, if there is no plan.
     pub refused: Option<PlanError>,
     /// Which parts of the contract the test touched.
     pub touched: Touched,
@@ -56,11 +56,11 @@ pub struct Difference {
     pub name: String,
     /// The name in the assertion; the whole assertion for a check that it does not name.
     pub place: Place,
-    /// One line for people: why it is in the plan, why it is not, or why it stands where it does.
+    /// One line for people: why it is in the plan, why it is not, or why it has this place.
     pub why: String,
 }
 
-/// How a plan differs from what is expected.
+/// How a plan differs from an assertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DifferenceKind {
     /// Expected to run, and left out.
@@ -73,11 +73,11 @@ pub enum DifferenceKind {
     Unknown,
 }
 
-/// Runs tests of one contract; what they share is made once.
+/// Runs tests of one contract; shared data is built once.
 #[derive(Debug)]
 pub struct Examiner<'c> {
     contract: &'c Contract,
-    /// Every path that a `whenExists` or a `whenAbsent` asks for.
+    /// Every path of a `whenExists` or a `whenAbsent`.
     asked: Vec<&'c RepoPath>,
     index: BTreeMap<&'c str, usize>,
     /// For each condition those around it.
@@ -117,7 +117,7 @@ pub fn request(expect: &Expect) -> Request {
 }
 
 impl<'c> Examiner<'c> {
-    /// Looks the contract over.
+    /// Builds the data that all tests share.
     #[must_use]
     pub fn new(contract: &'c Contract) -> Self {
         let paths = contract.conditions.iter().filter_map(|c| match &c.test {
@@ -239,7 +239,7 @@ impl<'c> Examiner<'c> {
     }
 }
 
-/// A plan that assertions are held against.
+/// A plan against which assertions are checked.
 struct View<'v> {
     examiner: &'v Examiner<'v>,
     plan: &'v Plan,
@@ -329,7 +329,7 @@ impl View<'_> {
         self.plan.steps.iter().rfind(|s| s.check() == name)
     }
 
-    /// Why a check is in the plan.
+    /// Explains why a check is in the plan.
     fn why(&self, name: &str) -> String {
         let reasons = self
             .step(name)
@@ -346,7 +346,7 @@ impl View<'_> {
         told.join("; ")
     }
 
-    /// Why a check is not in the plan; `None` when nothing has this name.
+    /// Explains why a check is not in the plan; `None` when nothing has this name.
     fn why_not(&self, name: &str) -> Option<String> {
         if let Some(omitted) = self.plan.omitted.iter().find(|o| o.id == name) {
             return Some(visible(omitted.reason.as_bytes()));
@@ -357,7 +357,7 @@ impl View<'_> {
             .map(|_| "it is the same work as another check of the plan".to_owned())
     }
 
-    /// Why a check stands where it does.
+    /// Explains why a check has its place in the order.
     fn why_here(&self, name: &str) -> String {
         let before = self.names.iter().take_while(|n| *n != name).last();
         let place = before.map_or("it runs first".to_owned(), |b| {

@@ -12,7 +12,7 @@ pub mod text;
 use crate::base::word::visible;
 use crate::plan::Reason;
 
-/// What a piece of text is.
+/// The meaning of a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mark {
     /// A heading.
@@ -33,11 +33,11 @@ pub enum Mark {
 
 /// How marked pieces look.
 pub trait Style {
-    /// Dresses a piece; the text itself must stay as it is.
+    /// Returns a piece with its formatting; the text itself must stay unchanged.
     fn paint(&self, mark: Mark, text: &str) -> String;
 }
 
-/// No dress at all.
+/// No formatting.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Plain;
 

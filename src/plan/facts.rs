@@ -14,7 +14,7 @@ pub enum Question {
     /// Does this path exist, by exact bytes of directory entries? yes, no.
     Exists(RepoPath),
     /// Which of the changed files do not exist any more, whatever their status says? A list of
-    /// paths. RequestedCommand only when a selected check has `{changed}`.
+    /// paths. Asked only when a selected check has `{changed}`.
     MissingChanged,
     /// Which scripts does `DIR/package.json` declare? A list; `no` when there is no such file;
     /// `unknown` when it cannot be read.
@@ -74,7 +74,7 @@ pub struct Fact {
 pub struct Facts(pub BTreeMap<Question, Answer>);
 
 impl Facts {
-    /// The answer to a question, if it was asked.
+    /// Returns the answer to a question, if there is one.
     #[must_use]
     pub fn get(&self, question: &Question) -> Option<&Answer> {
         self.0.get(question)
@@ -105,8 +105,8 @@ impl Facts {
         list.iter().any(|w| matches_pattern(w.as_bytes(), name))
     }
 
-    /// Whether a list is known to hold a name: yes, no, or unknown (also when it was never asked,
-    /// and when only a pattern rule may make it).
+    /// Whether a list is known to hold a name: yes, no, or unknown (also without an answer, and
+    /// when only a pattern rule may make it).
     #[must_use]
     pub fn holds(&self, question: &Question, name: &[u8]) -> Certainty {
         match self.get(question) {
@@ -134,7 +134,7 @@ fn matches_pattern(pattern: &[u8], name: &[u8]) -> bool {
     matches(name) || name.rsplit(|b| *b == b'/').next().is_some_and(matches)
 }
 
-/// The beginning of a question as it is written, and what makes it from a path.
+/// The prefix of a question as it is written, and its constructor from a path.
 type Kind = (&'static str, fn(RepoPath) -> Question);
 
 impl Question {
@@ -149,7 +149,7 @@ impl Question {
         ("tracked:", Question::Tracked),
     ];
 
-    /// The question as a plan writes it: `exists:Cargo.toml`.
+    /// Returns the question as a plan writes it: `exists:Cargo.toml`.
     #[must_use]
     pub fn to_word(&self) -> Word {
         let (prefix, path) = match self {
@@ -166,7 +166,7 @@ impl Question {
         Word::new([prefix.as_bytes(), path.as_bytes()].concat())
     }
 
-    /// Reads what [`Question::to_word`] wrote.
+    /// Parses the text of [`Question::to_word`].
     #[must_use]
     pub fn from_word(word: &Word) -> Option<Self> {
         let bytes = word.as_bytes();

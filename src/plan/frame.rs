@@ -14,11 +14,11 @@ use crate::contract::draft::Imported;
 use crate::contract::{BUILT_IN_ROLES, Contract, Gate, Limits, RecoverPolicy, Role, Scope};
 use std::collections::BTreeSet;
 
-/// The request's role, if it is one of the contract's: what can be said of a request before anybody
-/// is asked about it.
+/// Returns the request's role, if it is one of the contract's: the check of a request that needs no
+/// facts or proposer.
 ///
 /// # Errors
-/// It is none.
+/// The contract has no such role.
 pub fn known_role<'a>(contract: &Contract, request: &'a Request) -> Result<&'a str, PlanError> {
     let role = request.role.as_deref().unwrap_or("worker");
     if contract.roles.contains_key(role) {
@@ -168,7 +168,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Everything but steps, omitted checks, tiers and facts.
+    /// Returns the plan without steps, omitted checks, tiers and facts.
     pub fn frame(&self, role: &str) -> Plan {
         let request = self.request;
         let lesser = |a: Option<u64>, b: Option<u64>| a.into_iter().chain(b).min();
@@ -319,7 +319,7 @@ pub(super) fn note(kind: &str, message: String) -> Note {
     }
 }
 
-/// What stands in for a contract where there is none: the built-in roles, and nothing else.
+/// Returns the substitute for a contract where there is none: the built-in roles, and nothing else.
 #[must_use]
 pub fn without_contract() -> Contract {
     Contract {

@@ -5,8 +5,8 @@ use crate::base::glob::overlap::overlaps;
 use crate::base::glob::{Glob, Item, Selection, What};
 use crate::contract::Test;
 
-/// How many pairs of items are compared for one answer. Names can stand for lists of names, and so
-/// for very many globs.
+/// How many pairs of items are compared for one answer. Names can expand to lists of names, and so
+/// to very many globs.
 const STEPS: u32 = 512;
 
 /// Whether whatever makes `a` hold makes `b` hold.
@@ -36,7 +36,7 @@ pub fn implies(a: &Test, b: &Test) -> bool {
 }
 
 /// Whether no change makes both hold. (`whenExists` and `whenAbsent` of one path both hold where
-/// nobody knows.) With itself: whether nothing makes it hold.
+/// existence is not known.) With itself: whether nothing makes it hold.
 #[must_use]
 pub fn contradicts(a: &Test, b: &Test) -> bool {
     let steps = &mut Steps(STEPS);
@@ -52,8 +52,7 @@ pub fn contradicts(a: &Test, b: &Test) -> bool {
         }
         (Test::ChangedOnly(a), Test::ChangedAny(b))
         | (Test::ChangedAny(b), Test::ChangedOnly(a)) => disjoint(a, b, steps),
-        // Names are taken apart on one side first, so that one order may show what the other does
-        // not.
+        // Names are expanded on one side first, so that one order may show what the other does not.
         (Test::ChangedOnly(a), Test::ChangedOnly(b)) => {
             disjoint(a, b, steps) || disjoint(b, a, &mut Steps(STEPS))
         }
@@ -98,7 +97,7 @@ fn covers(a: &Selection, b: &Selection, steps: &mut Steps) -> bool {
     if a == b {
         return true;
     }
-    // What `a` excludes, `b` must exclude or have nothing of.
+    // `b` must exclude or not select whatever `a` excludes.
     let free = a.items.iter().filter(|i| i.not).all(|not| {
         b.items
             .iter()
@@ -203,7 +202,7 @@ fn glob_disjoint(a: &Glob, b: &Glob) -> bool {
         // `x/**` selects `x` too.
         plain.strip_suffix('/').unwrap_or(plain)
     }
-    // Most globs differ in what they begin with.
+    // Most globs differ in their prefix.
     let (from, other) = (begin(a), begin(b));
     !(from.starts_with(other) || other.starts_with(from)) || !overlaps(a, b)
 }

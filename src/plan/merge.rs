@@ -12,7 +12,7 @@ use crate::base::word::Word;
 use crate::contract::Role;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a command of the request became.
+/// The result for a command of the request.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Listed {
     /// The next step of its own.
@@ -51,7 +51,7 @@ impl<'a> Input<'a> {
                 into.tier = into.tier.min(from.tier);
                 add_reasons(&mut into.reasons, from.reasons);
                 into.files.extend(from.files);
-                // The order is that of the names, not of what stands in front of some of them.
+                // Sorted by the names, without the prefix of some of them.
                 let name = |word: &Word| {
                     word.as_bytes()
                         .strip_prefix(b"./")
@@ -66,8 +66,8 @@ impl<'a> Input<'a> {
         merged
     }
 
-    /// Merges each command into the check that it equals, or decides about it alone. What the
-    /// explicit ones became is added to `list`, in their order.
+    /// Merges each command into the check that it equals, or decides about it alone. The results of
+    /// the explicit ones are added to `list`, in their order.
     pub fn choose_commands(
         &self,
         commands: &[RequestedCommand<'a>],
@@ -171,7 +171,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Adds what is not there yet. Files and lines do not count: where something stands must not reach
+/// Adds the reasons that are not there yet. Files and lines do not count: a place must not affect
 /// the digest.
 fn add_reasons(to: &mut Vec<Reason>, more: Vec<Reason>) {
     for reason in more {

@@ -146,9 +146,9 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// `jobs` of who does not say.
+    /// The default of `jobs`.
     pub const JOBS: u32 = 1;
-    /// `failFast` of who does not say.
+    /// The default of `failFast`.
     pub const FAIL_FAST: bool = true;
 }
 

@@ -19,7 +19,7 @@ const ABOUT_CHANGES: &[&str] = &[
     "changed",
 ];
 
-/// What keeps an answer to this request from meaning what it seems to.
+/// Returns the caveats that follow from the request and its contract.
 #[must_use]
 pub fn caveats(plan: &Plan, contract: Option<&Contract>) -> Vec<Caveat> {
     let request = &plan.request;
@@ -52,7 +52,7 @@ pub fn caveats(plan: &Plan, contract: Option<&Contract>) -> Vec<Caveat> {
     Vec::new()
 }
 
-/// Whether a plan without steps verifies less than was asked for, although each check was left out
+/// Whether a plan without steps verifies less than was requested, although each check was left out
 /// for a reason.
 #[must_use]
 pub fn narrows(plan: &Plan) -> bool {
@@ -68,7 +68,7 @@ pub fn left_something_out(plan: &Plan) -> bool {
     !plan.omitted.is_empty() || !plan.rewrites.is_empty()
 }
 
-/// Why a plan has no step, on one line for people.
+/// Returns why a plan has no step, on one line for people.
 #[must_use]
 pub fn why(plan: &Plan) -> String {
     let request = &plan.request;
@@ -103,7 +103,7 @@ pub fn why(plan: &Plan) -> String {
     "each check of the contract was left out".to_owned()
 }
 
-/// Nothing changed: against what, and what else could be asked.
+/// Explains that nothing changed: against which base, and what else could be requested.
 fn nothing_changed(plan: &Plan) -> String {
     let branch = plan.compared.as_ref().and_then(|c| c.branch.as_ref());
     match (&plan.request.changed_from, branch) {

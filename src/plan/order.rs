@@ -28,7 +28,7 @@ pub struct Bundle {
     pub after: Vec<usize>,
 }
 
-/// What the order must respect.
+/// The constraints on an order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Constraints {
     /// The tier of each node; its length is the number of nodes.
@@ -43,9 +43,9 @@ pub struct Constraints {
     pub setup: BTreeSet<usize>,
     /// Artifact settings: they give way to `needs`, `sequences` and `writers`.
     pub artifacts: Vec<Bundle>,
-    /// What prepares: it gives way to everything else.
+    /// The constraints of what prepares: they give way to all others.
     pub preparing: Preparing,
-    /// Tell all direct predecessors, not the fewest that imply the others: what plans of version 1
+    /// List all direct predecessors, not the fewest that imply the others, as plans of version 1
     /// do.
     pub full: bool,
 }
@@ -67,7 +67,7 @@ pub struct Ordered {
 /// More pairs than this are no longer looked at one by one.
 const MANY: usize = 1 << 16;
 
-/// Orders the nodes.
+/// Computes the order of the nodes.
 #[must_use]
 pub fn order(constraints: &Constraints) -> Ordered {
     let mut against_tiers = Vec::new();
@@ -155,7 +155,7 @@ fn sequence_bundles(
 /// its successor, every need among the predecessors, direct or not.
 ///
 /// # Errors
-/// What is wrong, for people.
+/// The first step out of order, for people.
 pub fn check_order(plan: &Plan) -> Result<(), String> {
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     let mut before: BTreeMap<&str, &[String]> = BTreeMap::new();
@@ -411,7 +411,7 @@ mod tests {
         );
     }
 
-    /// What contradicts each other many times over is ordered as it would be without.
+    /// Nodes with many contradicting constraints are ordered as if they had none.
     #[test]
     fn many_contradictions() {
         let n = 300;

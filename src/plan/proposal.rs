@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// The protocol, for whoever writes a proposer: what `vplan help proposer` prints.
+/// The protocol for authors of a proposer: the text of `vplan help proposer`.
 pub const PROTOCOL: &str = include_str!("proposal.md");
 
 /// The most bytes of an answer.
@@ -69,7 +69,7 @@ struct Known {
 }
 
 impl Question {
-    /// The question that belongs to a request.
+    /// Creates the question of a request.
     #[must_use]
     pub fn of(contract: Option<&Contract>, request: &Request) -> Self {
         let checks = contract.iter().flat_map(|c| &c.checks).map(|check| {
@@ -100,17 +100,17 @@ impl Question {
         }
     }
 
-    /// The exact bytes that are asked.
+    /// Returns the question as canonical JSON, exactly as it is sent.
     #[must_use]
     pub fn text(&self) -> String {
         to_canonical(self)
     }
 }
 
-/// What a proposer answered.
+/// The answer of a proposer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// In its order.
+    /// The proposed commands, in the answer's order.
     pub commands: Vec<Suggestion>,
 }
 
@@ -124,7 +124,7 @@ pub struct Suggestion {
     pub why: Option<String>,
 }
 
-/// An answer that is none: one line that says why.
+/// Why an answer is refused, on one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadAnswer(pub String);
@@ -157,7 +157,7 @@ fn suggestion(value: Value) -> Option<Suggestion> {
 }
 
 impl Answer {
-    /// Reads an answer.
+    /// Parses an answer.
     ///
     /// # Errors
     /// No JSON, another shape, another version, too many commands, an empty or overlong one.
@@ -310,7 +310,7 @@ impl JsonSchema for Answer {
 }
 
 impl Proposal {
-    /// The question and its answer as one JSON document: what a run record keeps of it.
+    /// Returns the question and its answer as one JSON document, for a run record.
     #[must_use]
     pub fn record(&self) -> String {
         format!(
@@ -319,7 +319,7 @@ impl Proposal {
         )
     }
 
-    /// What a plan says of it.
+    /// Returns the plan's reference to it.
     #[must_use]
     pub fn reference(&self) -> ProposalRef {
         ProposalRef {

@@ -53,7 +53,7 @@ pub enum Mode {
     Hybrid,
 }
 
-/// What `--only` names.
+/// A selector of `--only`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Selector {
     /// A check.
@@ -144,7 +144,7 @@ pub struct Skip {
     pub reason: String,
 }
 
-/// What a caller asks of the planner.
+/// A request to the planner.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
     /// The role; `None` means `worker`.
@@ -167,9 +167,9 @@ pub struct Request {
     pub min_tier: u8,
     /// Explicit commands, in order.
     pub explicit: Vec<Command>,
-    /// What the proposer answered (modes `llm` and `hybrid`), if it was asked.
+    /// The proposer's answer (modes `llm` and `hybrid`), if it was called.
     pub proposal: Option<Proposal>,
-    /// What the repository declares, already read (modes `fallback` and `hybrid`): id and command.
+    /// The commands that the repository declares (modes `fallback` and `hybrid`): id and command.
     pub inferred: Vec<(String, Command)>,
     /// Where checks come from.
     pub mode: Mode,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// The kind of note that such a change gets. A run of a plan with one runs nothing.
 pub const OUTSIDE: &str = "outside-scope";
 
-/// How a note of a denied change ends; those of the others say what the scope does not allow.
+/// How a note of a denied change ends; notes of the others name what the scope does not allow.
 const DENIED: &str = "which the contract's scope denies";
 
 /// The list of the scope that a change is against.
@@ -28,8 +28,8 @@ pub enum List {
     Deny,
 }
 
-/// What the notes of a plan say of changes outside: the named ones with the list that each is
-/// against, and how many there are in all.
+/// Returns the changes outside the scope from the notes of a plan: the named ones with the list
+/// that each violates, and the total number.
 #[must_use]
 pub fn named_outside(notes: &[Note]) -> (Vec<(&RepoPath, List)>, u64) {
     let of_scope = notes.iter().filter(|n| n.kind == OUTSIDE);

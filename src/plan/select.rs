@@ -14,11 +14,11 @@ use std::sync::Arc;
 
 /// Items of a list that a sentence names before it says how many more there are.
 const ITEMS_SHOWN: usize = 3;
-/// How far the first file outside a `whenChangedOnly` is looked for; behind that only the count is
-/// given.
+/// How many files are searched for the first one outside a `whenChangedOnly`; beyond that only the
+/// count is given.
 const FILES_TRIED: usize = 4_096;
 
-/// What came of every condition and every trigger of a contract.
+/// The results of all conditions and triggers of a contract.
 pub(super) struct Judged<'a> {
     contract: &'a Contract,
     answers: Vec<Judgement>,
@@ -30,11 +30,11 @@ pub(super) struct Judged<'a> {
     pub tells: bool,
 }
 
-/// What came of one condition.
+/// The result of one condition.
 struct Judgement {
     /// `None` while facts are missing.
     holds: Option<bool>,
-    /// Why, or why not.
+    /// The reasons for or against.
     reasons: Vec<Reason>,
     /// Why not, for people.
     denial: String,
@@ -42,7 +42,7 @@ struct Judgement {
     hits: Hits,
 }
 
-/// What came of one check.
+/// The decision on one check.
 pub(super) enum Choice {
     /// It is selected through these placements.
     Yes(Vec<usize>, Vec<Reason>),
@@ -50,10 +50,9 @@ pub(super) enum Choice {
     No(String, Vec<Reason>),
 }
 
-/// Puts the request to all conditions and triggers at once.
+/// Evaluates all conditions and triggers for the request at once.
 ///
-/// With a matcher of the contract, made once for many requests, nothing is said about why: there
-/// are no reasons.
+/// With a matcher of the contract, made once for many requests, no reasons are collected.
 pub(super) fn judge<'a>(
     contract: &'a Contract,
     role: &str,
@@ -107,7 +106,7 @@ pub(super) fn judge<'a>(
     }
 }
 
-/// A matcher of all conditions and triggers of a contract.
+/// Builds a matcher of all conditions and triggers of a contract.
 pub(super) fn matcher(contract: &Contract) -> Matcher<'_> {
     let conditions = contract
         .conditions
@@ -165,7 +164,7 @@ fn holds(
     }
 }
 
-/// What came of the conditions and triggers of a contract, by their indices.
+/// The results of the conditions and triggers of a contract, by their indices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
     /// Whether a condition holds; `None` while facts are missing.
@@ -182,8 +181,8 @@ impl Judged<'_> {
         }
     }
 
-    /// What pulled the triggers: a reason for each glob that selects a changed file. A trigger for
-    /// tier 0 raises nothing.
+    /// Returns the reasons of the pulled triggers, one for each glob that selects a changed file. A
+    /// trigger for tier 0 raises nothing.
     pub(super) fn triggers(&self, changes: &ChangeSet) -> Vec<Reason> {
         if !self.tells {
             return Vec::new();
@@ -234,7 +233,7 @@ impl Judged<'_> {
     }
 
     /// Whether a check is selected. `asked` receives the facts that it depends on, whether they are
-    /// known or not; while one is unknown the answer means nothing.
+    /// known or not; while one is missing the answer is not valid.
     pub fn choose(&self, check: &Check, asked: &mut BTreeSet<Question>) -> Choice {
         let mut yes = Vec::new();
         let mut reasons = Vec::new();
@@ -294,8 +293,8 @@ impl Judged<'_> {
         Choice::No(sentences.join("; "), reasons)
     }
 
-    /// The conditions of a placement that do not hold. Facts are asked for only where all else
-    /// holds.
+    /// Returns the conditions of a placement that do not hold. Facts are requested only where all
+    /// others hold.
     fn failing(&self, placement: &Placement, asked: &mut BTreeSet<Question>) -> Vec<usize> {
         let test = |c: &usize| self.contract.conditions.get(*c).map(|c| &c.test);
         let paths = |c: &usize| match test(c) {
@@ -325,9 +324,8 @@ impl Judged<'_> {
         exist.iter().filter(fails).copied().collect()
     }
 
-    /// Indices of the changed files that every selection around these placements selects,
-    /// ascending: what `{changed}` stands for, before anything is said about the files
-    /// themselves.
+    /// Returns the indices of the changed files that every selection around these placements
+    /// selects, ascending: the candidates for `{changed}`.
     pub fn changed(&self, check: &Check, placements: &[usize], changes: &ChangeSet) -> Vec<usize> {
         let files = changes.files();
         let mut found = BTreeSet::new();
@@ -366,7 +364,7 @@ impl Judged<'_> {
     }
 }
 
-/// The selection of a condition, if it has one.
+/// Returns the selection of a condition, if it has one.
 fn selection(test: &Test) -> Option<&Selection> {
     match test {
         Test::ChangedNone(s) => Some(s),
@@ -382,8 +380,8 @@ fn narrowing(test: &Test) -> Option<&Selection> {
     }
 }
 
-/// Parts of the change set, ascending and apart, outside of which the selection selects nothing: by
-/// what its globs begin with.
+/// Returns ranges of the change set, ascending and disjoint, outside of which the selection selects
+/// nothing, by the literal prefixes of its globs.
 fn ranges(selection: &Selection, changes: &ChangeSet) -> Vec<(usize, usize)> {
     fn prefixes<'a>(selection: &'a Selection, out: &mut Vec<&'a [u8]>) {
         for item in selection.items.iter().filter(|i| !i.not) {
@@ -592,7 +590,7 @@ fn judge_one(
     }
 }
 
-/// The first changed file that is not selected, unless it lies far behind.
+/// Returns the first changed file that is not selected, within [`FILES_TRIED`].
 fn first_outside(selection: &Selection, hits: &Hits, changes: &ChangeSet) -> Option<RepoPath> {
     // Where the first hits have no gap they need not be looked at again.
     let solid = hits
@@ -612,10 +610,10 @@ fn first_outside(selection: &Selection, hits: &Hits, changes: &ChangeSet) -> Opt
         .cloned()
 }
 
-/// A named list with what is taken away from it, and what it selected.
+/// A named list with its exclusions, and what it selected.
 type Flat = (Arc<Selection>, Selected);
 
-/// The globs behind the named selections that matched: which file is selected by which of them.
+/// The globs of the named selections that matched: which file is selected by which of them.
 #[derive(Default)]
 struct Names {
     /// By the address of the list and the exclusions around it; addresses only decide what is
@@ -660,7 +658,7 @@ impl Names {
         }
     }
 
-    /// One reason for each positive glob that selected a file.
+    /// Returns one reason for each positive glob that selected a file.
     fn reasons(
         &self,
         selection: &Selection,
@@ -740,7 +738,7 @@ fn flatten(items: &Arc<Selection>, around: &[Item], out: &mut Vec<Arc<Selection>
     }
 }
 
-/// An item as a contract writes it, safe to show.
+/// Returns an item as a contract writes it, safe to print.
 pub(super) fn item_text(item: &Item) -> String {
     let not = if item.not { "!" } else { "" };
     match &item.what {
@@ -753,7 +751,7 @@ fn item_texts<'a>(items: impl Iterator<Item = &'a Item>) -> Vec<String> {
     items.map(item_text).collect()
 }
 
-/// Some items on one line.
+/// Returns some items on one line.
 pub(super) fn items_text<'a>(items: impl Iterator<Item = &'a Item>) -> String {
     shorten(item_texts(items))
 }

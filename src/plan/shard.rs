@@ -64,11 +64,11 @@ pub struct Share {
     pub elsewhere: Vec<String>,
 }
 
-/// The share of a plan that belongs to one shard.
+/// Returns the share of a plan that belongs to one shard.
 ///
 /// Every step that verifies something is in at least one share. With each step go those that it
 /// needs, the steps that produce what it requires, all `setup` steps, and the `always` steps that
-/// stand behind one of them (a cleanup belongs where the mess is).
+/// follow one of them (a cleanup belongs where the mess is).
 #[must_use]
 pub fn share(plan: &Plan, shard: Shard) -> Share {
     let steps = &plan.steps;
@@ -78,7 +78,7 @@ pub fn share(plan: &Plan, shard: Shard) -> Share {
         .map(|(i, s)| (s.id.as_str(), i))
         .collect();
     let at = |id: &String| index.get(id.as_str()).copied();
-    // An `always` step behind others goes where they go, `setup` goes everywhere.
+    // An `always` step after others goes where they go, `setup` goes everywhere.
     let follows = |step: &Step| step.setup || (step.always && step.bound_to().next().is_some());
     let needers = steps.iter().filter(|s| !follows(s));
     let needed: BTreeSet<usize> = needers
@@ -303,7 +303,7 @@ mod tests {
                 "what is made and what is left behind",
                 vec![made, step("b"), uses, clean],
                 3,
-                // What makes it leaves a mess where it runs, also behind what uses it.
+                // A producer leaves files where it runs, also after the step that uses them.
                 vec!["make clean", "b", "make use clean"],
             ),
         ] {

@@ -19,7 +19,7 @@ const MOST_JOBS: u32 = 256;
 /// The most bytes of an id.
 const LONGEST_ID: usize = 1024;
 
-/// Why a plan is not to be run.
+/// Why a plan may not be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfit {
     /// A stable code.
@@ -37,7 +37,7 @@ pub struct Unfit {
 /// Checks everything that the types of a plan leave open.
 ///
 /// # Errors
-/// The first thing that does not fit, in plan order.
+/// The first violation, in plan order.
 pub fn sound(plan: &Plan) -> Result<(), Unfit> {
     for (index, step) in plan.steps.iter().enumerate() {
         if let Err((field, why)) = step_is_sound(step) {
@@ -112,7 +112,7 @@ pub fn sound(plan: &Plan) -> Result<(), Unfit> {
     Ok(())
 }
 
-/// Whether what the change was compared with is what a plan of its version can say.
+/// Checks that the base of the change is one that a plan of its version can have.
 fn base_is_sound(plan: &Plan) -> Result<(), &'static str> {
     let request = &plan.request;
     match (&request.base, request.changed_in) {
@@ -208,7 +208,7 @@ fn step_is_sound(step: &Step) -> Result<(), Wrong> {
             {
                 return wrong("argv", "its command has no program");
             }
-            // What people read must be what runs.
+            // The text that people read must be what runs.
             if step.command != to_text(&step.env, argv) {
                 return wrong(
                     "command",

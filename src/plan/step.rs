@@ -10,7 +10,7 @@ use crate::check::{Kind, Severity, file};
 use crate::contract::{Body, Check};
 use std::collections::BTreeSet;
 
-/// What makes two checks the same work (engine.md section 3, item 4).
+/// The identity of a check's work (engine.md section 3, item 4).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Identity<'a> {
     words: Words<'a>,
@@ -237,7 +237,7 @@ fn with_argv(step: Step, argv: Vec<Word>) -> Step {
     }
 }
 
-/// A step in which nothing is set but what it is and where it comes from.
+/// Creates a step with only its kind and origin set.
 #[must_use]
 pub fn empty(kind: Kind, origin: Origin) -> Step {
     Step {
@@ -293,7 +293,7 @@ fn file_line(path: &RepoPath, assertions: &[Assertion]) -> String {
     format!("file \"{path}\": {}", parts.join(", "))
 }
 
-/// An assertion as the language writes it, but for its text, which stands as it is: the digest
+/// Returns an assertion as the language writes it, except that its text is not escaped: the digest
 /// depends on it.
 fn assertion_text(assertion: &Assertion) -> String {
     let quoted = |word: &str, text: &str| format!("{word} \"{}\"", visible(text.as_bytes()));

@@ -59,7 +59,7 @@ pub fn bare_plan(commands: &[Command]) -> Plan {
     }
 }
 
-/// An explicit step with default settings. `{changed}` stands for no file here.
+/// Creates an explicit step with default settings. `{changed}` expands to no file here.
 #[must_use]
 pub fn step(id: &str, command: &Command) -> Step {
     let (argv, env, unsupported) = match command {
@@ -92,7 +92,7 @@ pub fn step(id: &str, command: &Command) -> Step {
     }
 }
 
-/// A failure whose code the caller gives: `--failed N --code CODE`, N from 1.
+/// Creates a failure whose code the caller gives: `--failed N --code CODE`, N from 1.
 #[must_use]
 pub fn given(number: usize, code: FailureCode) -> Failure {
     Failure {
@@ -145,7 +145,7 @@ pub struct NextStep {
     pub dir: RepoPath,
 }
 
-/// Words the outcome for a caller that holds a list. `Answer::Refused` is exit 44.
+/// Turns the outcome into an answer for a caller that holds a list. `Answer::Refused` is exit 44.
 #[must_use]
 pub fn answer(recovery: Recovery, failures: &[Failure]) -> Answer {
     let refused = match recovery {
@@ -211,9 +211,9 @@ pub fn plan_of_words(commands: &[&str]) -> Plan {
     bare_plan(&commands.iter().map(command).collect::<Vec<_>>())
 }
 
-/// The same where ` && ` makes a conjunction, ` | ` what cannot be expressed, and `NAME=value` may
-/// stand in front; `cd DIR` and `export NAME=value` are what they are, and `set -e` changes the
-/// shell.
+/// Like [`plan_of_words`], where ` && ` makes a conjunction, ` | ` makes a command that cannot be
+/// expressed, and `NAME=value` may come in front; `cd DIR` and `export NAME=value` have their
+/// meaning, and `set -e` changes the shell.
 #[cfg(test)]
 pub(super) fn plan_of_lines(lines: &[&str]) -> Plan {
     use crate::base::command::{Link, Unsupported, UnsupportedReason};

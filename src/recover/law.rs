@@ -91,7 +91,7 @@ fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String>
     if holds { Ok(()) } else { Err(otherwise()) }
 }
 
-/// Nothing but the steps and the trace is another; the trace says what was done.
+/// Only the steps and the trace have changed; the trace records what was done.
 fn trace(before: &Plan, after: &Plan, rewrite: &Rewrite) -> Result<(), String> {
     let mut expected = before.clone();
     expected.digest.clone_from(&after.digest);
@@ -126,8 +126,8 @@ fn by_id(plan: &Plan) -> BTreeMap<&str, (usize, &Step)> {
         .collect()
 }
 
-/// For each step the ids of all steps that must come before it; `bound` leaves out what only
-/// prepares.
+/// Returns for each step the ids of all steps that must come before it; `bound` leaves out what
+/// only prepares.
 fn ancestors(plan: &Plan, bound: bool) -> BTreeMap<&str, BTreeSet<&str>> {
     let mut all: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for step in &plan.steps {
@@ -146,8 +146,8 @@ fn ancestors(plan: &Plan, bound: bool) -> BTreeMap<&str, BTreeSet<&str>> {
     all
 }
 
-/// What had to come before a step still has to, when both are there; what a step needed is still
-/// needed. Only what prepares may come behind, and only when a cleanup moves: then the two have
+/// A step that had to come before another still has to, if both exist; what a step needed is still
+/// needed. Only what prepares may come after, and only when a cleanup moves: then the two have
 /// changed places.
 fn constraints(before: &Plan, after: &Plan, rewrite: &Rewrite) -> Result<(), String> {
     let (now, bound_now) = (ancestors(after, false), ancestors(after, true));
@@ -181,7 +181,7 @@ fn constraints(before: &Plan, after: &Plan, rewrite: &Rewrite) -> Result<(), Str
 }
 
 /// Every word of a new step occurs in the step that it replaces; a `cd` or an `export` alone also
-/// gives its own to what comes behind it.
+/// gives its own to the steps after it.
 fn words(before: &Plan, after: &Plan) -> Result<(), String> {
     let (was, is) = (by_id(before), by_id(after));
     let gone: Vec<&Step> = before
@@ -201,7 +201,7 @@ fn words(before: &Plan, after: &Plan) -> Result<(), String> {
         gone.iter()
             .filter(|s| is_carried(s))
             .for_each(|s| known.extend(words_of(s)));
-        // A conjunction is shown with what was exported before it.
+        // A conjunction is printed with what was exported before it.
         known.extend(
             step.command
                 .ends_with(&source.command)
@@ -250,19 +250,19 @@ fn words_of_chain(unsupported: &Unsupported, all: &mut BTreeSet<Word>) {
     }
 }
 
-/// Directory, environment, words, and what changed the shell before in a way that only a shell
-/// knows.
+/// Directory, environment, words, and earlier commands that changed the shell in a way that only a
+/// shell can evaluate.
 type Verified = (RepoPath, Env, Vec<Word>, Vec<String>);
 
-/// What a plan runs, where and with what, once conjunctions, `cd` and `export` are expanded;
-/// sorted.
+/// Returns what a plan runs, in which directory and environment, with conjunctions, `cd` and
+/// `export` expanded; sorted.
 #[must_use]
 pub fn verified(plan: &Plan) -> Vec<Verified> {
     verified_but(plan, &[])
 }
 
-/// The same without what these steps run. What they change of the shell, which goes on, counts all
-/// the same.
+/// Like [`verified`] without what these steps run. Their changes to the shell, which continues,
+/// still count.
 fn verified_but(plan: &Plan, without: &[String]) -> Vec<Verified> {
     let mut all = Vec::new();
     let mut shell = Shell::default();
@@ -297,7 +297,7 @@ fn verified_but(plan: &Plan, without: &[String]) -> Vec<Verified> {
     all
 }
 
-/// What the commands of a list have made of the shell that reads it.
+/// The state of the shell that reads a list, after some of its commands.
 #[derive(Clone, Default)]
 struct Shell {
     followed: Vec<Link>,
@@ -305,8 +305,8 @@ struct Shell {
 }
 
 impl Shell {
-    /// Reads a step that may change the shell. True when that is all it does, and what it does is
-    /// known.
+    /// Reads a step that may change the shell. Returns true when that is all it does, and its
+    /// effect is known.
     fn read(&mut self, step: &Step) -> bool {
         let Some(unsupported) = step.unsupported.as_ref().filter(|u| u.changes_shell) else {
             return false;
@@ -322,7 +322,7 @@ impl Shell {
             self.followed.extend(unsupported.chain.iter().cloned());
             return true;
         }
-        // A command with its own `cd` is one: only what nothing expresses is told.
+        // A command with its own `cd` is a command: only what cannot be expressed is recorded.
         if unsupported.chain.is_empty() || is_carried(step) {
             let chain = format!("{:?}", unsupported.chain);
             self.unknown.push(if unsupported.chain.is_empty() {
@@ -334,14 +334,14 @@ impl Shell {
         false
     }
 
-    /// Where a step runs behind all this, and with which variables.
+    /// Returns the directory and the variables with which a step runs after all this.
     fn around(&self, step: &Step) -> (RepoPath, Env) {
         let mut carried = Carried {
             dir: step.dir.clone(),
             env: Env::new(),
         };
         for link in &self.followed {
-            // What leads outside was told as unknown.
+            // A path that leads outside was recorded as unknown.
             let _ = carried.follow(link);
         }
         (carried.dir.clone(), carried.env_of(&step.env))
@@ -369,7 +369,7 @@ fn expand(unsupported: &Unsupported, text: &str, dir: RepoPath, env: &Env, all: 
         match link {
             Link::ChangeDirectory { cd } => {
                 if here.follow(link).is_none() {
-                    // It stays as it is, and so does all that comes after it.
+                    // It stays unchanged, and so does everything after it.
                     all.push((
                         here.dir.clone(),
                         here.env.clone(),
@@ -417,7 +417,7 @@ fn dropped(before: &Plan, after: &Plan, rewrite: &Rewrite) -> Result<(), String>
     })
 }
 
-/// No other step is touched than the rule says.
+/// Checks that no other step is changed than the rule allows.
 fn untouched(before: &Plan, after: &Plan, rewrite: &Rewrite) -> Result<(), String> {
     let (was, is) = (by_id(before), by_id(after));
     let gone: BTreeSet<&str> = was
@@ -485,8 +485,8 @@ fn untouched(before: &Plan, after: &Plan, rewrite: &Rewrite) -> Result<(), Strin
     })
 }
 
-/// Whether a step is what it was, but for where and with which variables it runs behind a `cd` or
-/// an `export`.
+/// Whether a step is unchanged, except for the directory and the variables that it gets from a `cd`
+/// or an `export`.
 fn beside(carried: &Step, old: &Step, new: &Step) -> bool {
     let plain = |s: &Step| Step {
         after: Vec::new(),
@@ -502,7 +502,7 @@ fn beside(carried: &Step, old: &Step, new: &Step) -> bool {
         && old.env.iter().all(|(n, v)| new.env.get(n) == Some(v))
 }
 
-/// Classifies a failure and checks that only what stands in the command can lead to the code: no
+/// Classifies a failure and checks that only the text of the command can lead to the code: no
 /// output can.
 ///
 /// # Errors

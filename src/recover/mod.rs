@@ -1,5 +1,4 @@
-//! Was the plan itself wrong, and which plan would be right? Plan and failures to a plan, or a
-//! refusal. Pure.
+//! Repairs a plan that was itself wrong: plan and failures in, a plan or a refusal out. Pure.
 
 pub mod bare;
 pub mod failure;
@@ -98,20 +97,20 @@ pub struct Failure {
     pub evidence: String,
 }
 
-/// What came of an attempt to repair a plan.
+/// The result of an attempt to repair a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Recovery {
     /// Another plan, sealed, its `rewrites` longer by `rewrite`.
     Rewritten {
-        /// The plan.
+        /// The repaired plan.
         plan: Box<Plan>,
-        /// What was done.
+        /// The trace of what was done.
         rewrite: Rewrite,
     },
     /// A rule fired, but may not be applied: the reason, for people. Several rules give several
     /// reasons.
     Refused(Vec<Refusal>),
-    /// No rule has anything to say about these failures.
+    /// No rule applies to these failures.
     NotApplicable,
 }
 
@@ -125,7 +124,7 @@ pub fn questions(plan: &Plan, step: usize) -> BTreeSet<Question> {
         .unwrap_or_default()
 }
 
-/// Why did this step of the plan fail?
+/// Classifies why a step of the plan failed.
 #[must_use]
 pub fn classify(plan: &Plan, step: usize, evidence: &Evidence, facts: &Facts) -> Failure {
     failure::classify(plan, step, evidence, facts)
@@ -204,24 +203,24 @@ pub fn recover(plan: &Plan, failures: &[Failure], facts: &Facts) -> Recovery {
     }
 }
 
-/// Repairs what is known for certain to break before anything runs (engine.md section 3, item 8):
-/// classifies from facts alone and applies rules until none applies. Facts asked by
-/// [`preflight_questions`] must be there; those that the repair depended on are recorded in the
-/// plan. What is refused stays as it is.
+/// Repairs what is certain to fail before anything runs (engine.md section 3, item 8): classifies
+/// from facts alone and applies rules until none applies. The answers to [`preflight_questions`]
+/// must be among `facts`; those that the repair depended on are recorded in the plan. A step whose
+/// repair is refused stays unchanged.
 #[must_use]
 pub fn preflight(plan: Plan, facts: &Facts) -> Plan {
     preflight::repair(plan, facts)
 }
 
-/// The failures that [`preflight`] foresees, in plan order, before any repair.
+/// Returns the failures that [`preflight`] foresees, in plan order, before any repair.
 #[must_use]
 pub fn foreseen(plan: &Plan, facts: &Facts) -> Vec<Failure> {
     preflight::foreseen(plan, facts)
 }
 
-/// The facts that [`preflight`] depends on and that are not among `facts` yet. Ask until there are
-/// none: what is asked depends on what is known, so that a plan with nothing wrong in it costs a
-/// look at a makefile or a package.json.
+/// Returns the facts that [`preflight`] depends on and that are not among `facts` yet. Call it
+/// until it returns none: questions depend on the answers so far, so that a plan without faults
+/// costs no more than reading a makefile or a package.json.
 #[must_use]
 pub fn preflight_questions(plan: &Plan, facts: &Facts) -> BTreeSet<Question> {
     preflight::needed(plan, facts)
@@ -297,7 +296,8 @@ mod tests {
         }
     }
 
-    /// A failure of a step that is not there is nobody's, also after steps were given new ids.
+    /// A failure of a step that does not exist belongs to no step, also after steps were given new
+    /// ids.
     #[test]
     fn no_new_step_is_called_as_one_that_failed() {
         let mut plan = plan_of_lines(&["make && make x", "make y"]);

@@ -9,14 +9,14 @@ use crate::plan::facts::{Answer, Certainty, Fact, Facts, Question};
 use crate::plan::{Plan, Step};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What make's built-in rules make a program from, chains included (`make -p -f /dev/null`): a goal
-/// without a rule is made all the same when such a file is there.
+/// File endings from which make's built-in rules build a program, chains included (`make -p -f
+/// /dev/null`): a goal without a rule is made all the same when such a file is there.
 const IMPLICIT: &[&str] = &[
     "", ".o", ".c", ".cc", ".C", ".cpp", ".p", ".f", ".F", ".m", ".r", ".s", ".S", ".mod", ".sh",
     ".y", ".l", ".w", ",v",
 ];
 
-/// Applies rules until none applies to what is certain (see [`super::preflight`]).
+/// Applies rules until none applies to a failure that is certain (see [`super::preflight`]).
 pub(super) fn repair(mut plan: Plan, facts: &Facts) -> Plan {
     let mut consulted = BTreeSet::new();
     // Each rewrite is a step on its own, with the digests on both sides of it; but a plan of a
@@ -64,7 +64,7 @@ pub(super) fn repair(mut plan: Plan, facts: &Facts) -> Plan {
     )
 }
 
-/// What is certain to fail, in plan order, before any repair.
+/// Returns the failures that are certain, in plan order, before any repair.
 pub(super) fn foreseen(plan: &Plan, facts: &Facts) -> Vec<Failure> {
     failures(plan, facts, &mut BTreeSet::new())
 }
@@ -75,7 +75,7 @@ fn failures(plan: &Plan, facts: &Facts, consulted: &mut BTreeSet<Question>) -> V
         .collect()
 }
 
-/// The plan with the facts that its repair depended on.
+/// Records in the plan the facts that its repair depended on.
 fn recorded(mut plan: Plan, facts: &Facts, consulted: &BTreeSet<Question>) -> Plan {
     let known: BTreeMap<&Question, &Answer> = plan
         .facts
@@ -90,7 +90,7 @@ fn recorded(mut plan: Plan, facts: &Facts, consulted: &BTreeSet<Question>) -> Pl
         .map(|(question, answer)| (question.clone(), answer.clone()))
         .collect();
     if new.is_empty() {
-        // Nothing that its digest covers is another.
+        // Nothing that its digest covers has changed.
         return plan;
     }
     let mut all: BTreeMap<Question, Answer> = plan
@@ -110,15 +110,15 @@ fn recorded(mut plan: Plan, facts: &Facts, consulted: &BTreeSet<Question>) -> Pl
     }
 }
 
-/// The facts that [`repair`] may depend on and that are not known yet: also those of the parts that
-/// conjunctions will be split into. First what a makefile or package.json declares; only where
-/// something is missing, all that decides what becomes of that, because git must be asked for it.
+/// Returns the facts that [`repair`] may depend on and that are not known yet: also those of the
+/// parts that conjunctions will be split into. First what a makefile or package.json declares; only
+/// where a name is missing, the facts that decide on its step, because they need git.
 pub(super) fn needed(plan: &Plan, facts: &Facts) -> BTreeSet<Question> {
     let of = |step: &Step| needed_of(step, facts);
     let mut needed: BTreeSet<Question> = plan.steps.iter().flat_map(of).collect();
     // Most plans have no conjunction, and then there is nothing to try on a copy.
     if !failures(plan, &Facts::default(), &mut BTreeSet::new()).is_empty() {
-        // What becomes of a copy is not told to anybody, so that it needs no digest.
+        // The copy is not returned, so it needs no digest.
         let copy = Plan {
             digest: None,
             ..plan.clone()
@@ -171,7 +171,7 @@ fn sources(asked: &Asked, goal: &str) -> Vec<Question> {
         .collect()
 }
 
-/// The failure that this step will have, if that is certain. Notes which facts it looked at.
+/// Returns the failure that this step will have, if that is certain. Records which facts were read.
 fn certain(
     plan: &Plan,
     index: usize,
@@ -240,7 +240,7 @@ fn cannot_be_made(
     })
 }
 
-/// Whether no earlier step makes the declaring file: git tracks it, and no step produces it.
+/// Whether no earlier step may make the declaring file: git tracks it, and no step produces it.
 fn stays_as_it_is(
     plan: &Plan,
     asked: &Asked,
@@ -365,8 +365,8 @@ mod tests {
         }
     }
 
-    /// Unless git tracks it, and no step says that it makes it, an earlier step may write what
-    /// declares the name.
+    /// Unless git tracks it, and no step declares that it makes it, an earlier step may write the
+    /// file that declares the name.
     #[test]
     fn what_an_earlier_step_may_make() {
         for (lines, tracked, produces, want) in [
@@ -421,7 +421,8 @@ mod tests {
         }
     }
 
-    /// A plan says what it was repaired by, and what it knew before is not asked twice.
+    /// A plan records the facts that its repair depended on, and known facts are not requested
+    /// twice.
     #[test]
     fn what_it_depended_on_is_recorded() {
         let mut facts = Facts::default();
@@ -447,7 +448,7 @@ mod tests {
             (known(&repaired), repaired.digest),
             (vec![scripts.clone(), base], None)
         );
-        // What has become known since counts.
+        // Facts that became known since then count.
         let mut old = sealed;
         old.facts = vec![Fact {
             answer: Answer::Word(Certainty::Unknown),

@@ -7,7 +7,7 @@ use crate::base::command::{Link, Unsupported};
 use crate::plan::{Plan, Rewrite, Step, digest};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a rule makes of a plan's steps.
+/// The steps of a plan after a rule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     /// Ids of steps that are gone, in the order of the plan before.
@@ -16,7 +16,7 @@ pub struct Change {
     pub steps: Vec<Step>,
 }
 
-/// The plan after, sealed when the plan before was, and the trace of what was done.
+/// Returns the plan after the change, sealed if the plan before was, and the trace of the rewrite.
 #[must_use]
 pub fn apply(before: &Plan, rule: &Rule, failure: &Failure, change: Change) -> (Plan, Rewrite) {
     let mut rewrite = Rewrite {
@@ -45,7 +45,7 @@ pub fn apply(before: &Plan, rule: &Rule, failure: &Failure, change: Change) -> (
 /// thousand cannot fill the memory.
 const MOST_LISTED: usize = 3_000_000;
 
-/// Whether the plan may be rewritten once more, beside these rewrites of it.
+/// Whether the plan may be rewritten once more, in addition to these rewrites.
 pub(super) fn has_room(plan: &Plan, rewrites: &[Rewrite]) -> bool {
     let listed: usize = rewrites
         .iter()
@@ -58,11 +58,12 @@ fn commands(steps: &[Step]) -> Vec<String> {
     steps.iter().map(|s| s.command.clone()).collect()
 }
 
-/// What every rewrite strictly decreases, compared from left to right; so recovery ends.
+/// The measure that every rewrite strictly decreases, compared from left to right; so recovery
+/// ends.
 ///
-/// A split or a hoist takes parts out of an unsupported command (1), a drop takes a step away
-/// without adding an unsupported one (2), a reordering changes neither and moves a cleanup behind a
-/// check that it stood before, and none before one (3).
+/// A split or a hoist takes parts out of an unsupported command (1), a drop removes a step without
+/// adding an unsupported one (2), a reordering changes neither and moves a cleanup from before a
+/// check to after it, and none from after to before (3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Measure {
     /// Unsupported commands and the parts of their conjunctions.
@@ -96,11 +97,11 @@ fn weight(unsupported: &Unsupported) -> usize {
     1 + unsupported.chain.iter().map(part).sum::<usize>()
 }
 
-/// Whether a plan may be run: ids are unique, every predecessor is there and stands before, and the
-/// digest, if there is one, is right.
+/// Checks that a plan may be run: ids are unique, every predecessor exists and comes before, and
+/// the digest, if there is one, is right.
 ///
 /// # Errors
-/// What is wrong, on one line.
+/// The violated rule, on one line.
 pub fn well_formed(plan: &Plan) -> Result<(), String> {
     let mut seen = BTreeSet::new();
     for step in &plan.steps {
@@ -124,8 +125,8 @@ pub fn well_formed(plan: &Plan) -> Result<(), String> {
     }
 }
 
-/// Puts `ids` in the place of `gone` among the predecessors of a step, in the order of the plan. Of
-/// these, those of `prepare` only prepare; all do where `gone` only did.
+/// Replaces `gone` by `ids` among the predecessors of a step, in the order of the plan. Of these,
+/// those of `prepare` only prepare; all do where `gone` only did.
 pub(super) fn replace_predecessor(
     step: &mut Step,
     gone: &str,
@@ -159,7 +160,7 @@ fn put(list: &mut Vec<String>, gone: &str, ids: &[String], order: &BTreeMap<Stri
     }
 }
 
-/// The position of each step.
+/// Returns the position of each step.
 pub(super) fn positions(steps: &[Step]) -> BTreeMap<String, usize> {
     steps
         .iter()
@@ -305,7 +306,7 @@ mod tests {
         }
     }
 
-    /// What only prepared goes on only preparing, and what is bound to come before stays bound.
+    /// A predecessor that only prepared still only prepares, and a binding one stays binding.
     #[test]
     fn predecessors_that_prepare() {
         let order = positions(&plan_of_words(&["a", "b", "c", "d", "e"]).steps);

@@ -109,7 +109,7 @@ impl<'a> Unit<'a> {
     }
 }
 
-/// The checks of two contracts, and which of them are the same.
+/// The checks of two contracts, paired where they are the same.
 #[derive(Debug)]
 pub(super) struct Pairs<'a> {
     pub old: Vec<Unit<'a>>,
@@ -132,8 +132,7 @@ impl<'a> Pairs<'a> {
             to_new: BTreeMap::new(),
             to_old: BTreeMap::new(),
         };
-        // Names first, then anonymous checks by what they run, then those that were renamed and run
-        // the same.
+        // Names first, then anonymous checks by what they run, then renamed ones that run the same.
         pairs.match_by(|c| c.named.then(|| c.id.clone()));
         pairs.match_by(|c| (!c.named).then(|| work(c)));
         pairs.match_by(|c| Some(work(c)));
@@ -197,8 +196,7 @@ fn ids(contract: &Contract, units: &[Unit]) -> BTreeMap<String, usize> {
     units.iter().enumerate().flat_map(of).collect()
 }
 
-/// What makes two checks the same work, as a text that is compared with others of the same process
-/// only.
+/// Returns the identity of a check's work, as a text that is compared within the same process only.
 pub(super) fn work(check: &Check) -> String {
     format!(
         "{:?} {:?} {} {:?}",
@@ -235,7 +233,7 @@ pub(super) struct Comparison<'a> {
     pub restricted: bool,
 }
 
-/// What came of the question whether one side asks for less.
+/// Whether one side asks for less.
 pub(super) enum Less {
     No,
     Yes(Option<usize>),
@@ -387,7 +385,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// What differs in where a check applies.
+    /// Compares where a check applies.
     fn placement(
         &mut self,
         index: usize,
@@ -400,7 +398,7 @@ impl<'a> Comparison<'a> {
             applies(self.new.contract, new),
         );
         let what = if before == after {
-            // What a name of `paths` stands for differs, or what is too long to be shown.
+            // The value of a name of `paths` differs, or one that is too long to be printed.
             format!("applies {after}, in which a selection differs")
         } else {
             format!("applies {before} -> {after}")
@@ -656,7 +654,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Says how many checks stand in another order, leaving out as few as can be.
+    /// Reports how many checks have moved: the fewest that explain the new order.
     fn moved(&mut self) {
         let order: Vec<usize> = self.pairs.to_new.values().copied().collect();
         let stay = super::plans::longest_ascending(&order).len();

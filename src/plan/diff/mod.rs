@@ -15,7 +15,7 @@ use crate::contract::Contract;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The version of what `vplan diff --format json` prints.
+/// The version of the output of `vplan diff --format json`.
 pub const VERSION: u32 = 1;
 
 /// What a difference means for what is verified.

@@ -136,8 +136,8 @@ pub fn compare(old: &Plan, new: &Plan) -> PlanDiff {
     diff
 }
 
-/// Compares two lists whose members have names under `key`. Equal names in one list are told apart
-/// by their number.
+/// Compares two lists whose members have names under `key`. Equal names in one list are
+/// distinguished by their number.
 fn members(old: &[Value], new: &[Value], key: &str) -> Members {
     let (before, after) = (named(old, key), named(new, key));
     let places: BTreeMap<&str, (usize, &Value)> = before

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Choices that a search makes before it gives up.
 const BUDGET: usize = 100_000;
-/// Clauses that a search looks at; behind that it gives up.
+/// Clauses that a search considers; beyond that it gives up.
 const MOST_CLAUSES: usize = 400;
 
 /// The places where one piece of work applies, in one contract.
@@ -29,7 +29,7 @@ pub(super) struct Obligation<'a> {
     pub changed: Option<&'a RepoPath>,
 }
 
-/// A request that tells two contracts apart.
+/// A request on which two contracts differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Witness {
     pub role: String,
@@ -43,7 +43,7 @@ pub(super) struct Witness {
     pub end: bool,
 }
 
-/// A changed file, and what it stands for.
+/// A changed file, and the atom that it represents.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Sample {
     pub path: RepoPath,
@@ -51,13 +51,13 @@ pub(super) struct Sample {
     pub must_exist: bool,
 }
 
-/// What came of the question.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     /// There is no such request.
     Never,
     Request(Witness),
-    /// Why nobody knows.
+    /// Not decided, and why.
     Undecided(&'static str),
 }
 
@@ -282,8 +282,8 @@ impl<'a> Space<'a> {
         bits
     }
 
-    /// What makes a place apply: clauses, all of which must hold. `None` when it cannot for this
-    /// role.
+    /// Returns the clauses, all of which must hold, that make a place apply. `None` when it cannot
+    /// for this role.
     fn asked(
         &self,
         contract: &Contract,
@@ -334,7 +334,8 @@ impl<'a> Space<'a> {
         Some(clauses)
     }
 
-    /// What keeps a place from applying: one of these. `None` when the role alone does.
+    /// Returns the literals, any of which keeps a place from applying. `None` when the role alone
+    /// does.
     fn denied(
         &self,
         contract: &Contract,
@@ -461,8 +462,8 @@ fn key(region: &Region) -> String {
     }
 }
 
-/// The atoms in which two lists of selections differ: those that only the first ones select, those
-/// that only the second ones do. A path for each. `None` when nobody can tell.
+/// Returns the atoms in which two lists of selections differ: those that only the first ones
+/// select, those that only the second ones do. A path for each. `None` when not decided.
 pub(super) fn apart(
     old: &[&Selection],
     new: &[&Selection],
@@ -498,7 +499,7 @@ enum Literal {
     End(bool),
 }
 
-/// What a request is known to be.
+/// The statements chosen so far about a request.
 #[derive(Clone, Debug)]
 struct State {
     musts: Vec<Bits>,
@@ -520,7 +521,7 @@ impl State {
         }
     }
 
-    /// The state with a statement more; `None` when it contradicts what is known.
+    /// Returns the state with one more statement; `None` if it contradicts the others.
     fn with(&self, literal: &Literal) -> Option<Self> {
         let mut state = self.clone();
         let fits = match literal {

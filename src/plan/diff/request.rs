@@ -24,16 +24,16 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Asked<'a> {
     /// The contract.
     pub side: Side<'a>,
-    /// What it asks for.
+    /// Its plan.
     pub plan: &'a Plan,
 }
 
 /// Something that the newer contract does not ask for any more, or asks for less strictly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Weaker {
-    /// The check; `None` for what is about the whole contract.
+    /// The check; `None` for a difference of the whole contract.
     pub check: Option<String>,
-    /// What differs, in one line.
+    /// The difference, on one line.
     pub what: String,
     /// Where the check is defined: in the newer contract if it is there, else in the older one.
     pub at: Option<At>,
@@ -42,7 +42,7 @@ pub struct Weaker {
 }
 
 impl Weaker {
-    /// It in a few words, for people and agents.
+    /// Returns a short text, for people and agents.
     #[must_use]
     pub fn line(&self) -> String {
         let place = self.at.as_ref().map(|at| {
@@ -54,8 +54,8 @@ impl Weaker {
     }
 }
 
-/// A request as the older contract can be asked it: names of checks are those that it knows them
-/// by, a role that it does not know is `worker`.
+/// Translates a request for the older contract: checks have the names that it uses, a role that it
+/// does not have becomes `worker`.
 #[must_use]
 pub fn as_of(request: &Request, old: &Side<'_>, new: &Side<'_>) -> Request {
     let pairs = Pairs::new(old.contract, new.contract);
@@ -213,7 +213,7 @@ impl Comparison<'_> {
             .copied()
             .filter(|c| self.now.contains(c.id.as_str()))
             .collect();
-        // What does the same work under another name does as well.
+        // A check that does the same work under another name counts too.
         let same = contract
             .checks
             .iter()
@@ -265,7 +265,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// What makes the second check less than the first, or may do so.
+    /// Returns the differences that make the second check weaker than the first, or may do so.
     fn less(&self, old: &Check, new: &Check) -> Vec<Finding> {
         let mut found = compare(old, new);
         found.extend(self.needs(old, new));
@@ -288,7 +288,7 @@ impl Comparison<'_> {
         found
     }
 
-    /// What the first needs, and the second does not.
+    /// Returns the checks that the first needs and the second does not.
     fn needs(&self, old: &Check, new: &Check) -> Vec<Finding> {
         let (before, after) = (self.old.side.contract, self.new.side.contract);
         let unit = |checks: &[Check], units: &BTreeMap<String, usize>, i: &usize| {
@@ -315,7 +315,7 @@ impl Comparison<'_> {
             .collect()
     }
 
-    /// What is about no single check: scope, budget, recovery.
+    /// Compares what belongs to no single check: scope, budget, recovery.
     fn whole(&self) -> Vec<Weaker> {
         let whole = |what: String| Weaker {
             check: None,
@@ -368,8 +368,8 @@ impl Comparison<'_> {
         found
     }
 
-    /// What steps of the newer plan alone say that they make or remove is no part of the tree that
-    /// a run verifies.
+    /// Compares what steps declare to make or remove: declared only by the newer plan, it is no
+    /// longer part of the tree that a run verifies.
     fn made(&self) -> Option<Weaker> {
         let makes = |plan: &Plan, path: &RepoPath| {
             let globs = |s: &Step| {

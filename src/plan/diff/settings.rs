@@ -11,7 +11,7 @@ use crate::check::{Kind, Severity, file};
 use crate::contract::{Body, Check};
 use std::fmt::Display;
 
-/// A difference, before anybody said where.
+/// A difference, before its place is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Finding {
     pub class: Class,
@@ -28,7 +28,7 @@ pub(super) fn finding(class: Class, what: impl Into<String>, why: impl Into<Stri
     }
 }
 
-/// Compares two forms of one check, all but where it applies and what it needs.
+/// Compares two forms of one check, except for where it applies and what it needs.
 pub(super) fn compare(old: &Check, new: &Check) -> Vec<Finding> {
     let mut found = Vec::new();
     body(old, new, &mut found);
@@ -206,7 +206,7 @@ fn implies(a: &Assertion, b: &Assertion) -> bool {
     }
 }
 
-/// What decides whether it passes, and what that means.
+/// Compares what decides whether it passes, and the effect of that.
 fn outcome(old: &Check, new: &Check, found: &mut Vec<Finding>) {
     if old.severity != new.severity {
         let word = |s: Severity| {
@@ -267,7 +267,7 @@ fn outcome(old: &Check, new: &Check, found: &mut Vec<Finding>) {
     }
     if old.kind == Kind::Test && new.kind == Kind::Test && old.min_tests != new.min_tests {
         let word = |n: Option<u64>| n.map_or("unset (1)".to_owned(), |n| n.to_string());
-        // What was written asks for evidence, what was not only judges evidence that is there.
+        // A written setting requires evidence; a default only evaluates evidence that is there.
         let rank = |n: Option<u64>| match n {
             Some(0) => (0, 0),
             None => (1, 0),
@@ -432,7 +432,7 @@ fn inputs(old: &Check, new: &Check, found: &mut Vec<Finding>) {
     }
 }
 
-/// The more a step may change, the less is said of a tree in which it passed.
+/// Compares `writes`: the more a step may change, the less a pass means for the tree.
 fn writes(old: &Check, new: &Check, found: &mut Vec<Finding>) {
     let what = || watch_text("writes", old, new, |c| &c.writes);
     match watched(&new.writes, &old.writes) {
@@ -479,7 +479,7 @@ pub(super) fn items(selection: &Selection) -> String {
     words.join(" ")
 }
 
-/// What it runs in, and how it is shown and ordered.
+/// Compares its environment, and how it is shown and ordered.
 fn surroundings(old: &Check, new: &Check, found: &mut Vec<Finding>) {
     let other = "what it does there cannot be compared";
     if old.dir != new.dir {
@@ -610,7 +610,7 @@ mod tests {
         })
     }
 
-    /// What a change means, and its opposite.
+    /// Classes of changes, and of their opposites.
     #[test]
     fn what_lets_more_pass() {
         type Edit = fn(&mut Check);

@@ -11,7 +11,7 @@ use crate::base::unit::show_duration;
 use crate::contract::{Contract, Risk};
 use std::collections::BTreeMap;
 
-/// Checks of tier 1, or with a tag, that are asked about when what reaches them changed.
+/// Most checks of tier 1, or with a tag, that are searched when their triggers or roles changed.
 const MOST_ASKED: usize = 64;
 
 impl Comparison<'_> {
@@ -106,7 +106,7 @@ impl Comparison<'_> {
                 .collect::<Vec<&Selection>>()
         };
         let (before, after) = (of(old), of(new));
-        // With many triggers those that both have need not be told apart, as long as they are in
+        // With many triggers those that both have need not be distinguished, as long as they are in
         // both.
         let by_name = |contract| {
             raising(contract)
@@ -329,7 +329,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// What a role that lets less through loses.
+    /// Classifies the checks that a narrower role loses.
     fn shut_out(&mut self, role: &str, lost: &[usize]) -> (Class, Option<usize>, String) {
         let pairs = self.pairs;
         let mut unknown = None;
@@ -574,7 +574,7 @@ impl Comparison<'_> {
                 ["reset", "downgrade", "off"],
             ),
         ] {
-            // What holds without a word: `fail`, and `downgrade`.
+            // The defaults: `fail`, and `downgrade`.
             let default = if name == "propagate" {
                 "downgrade"
             } else {
@@ -701,7 +701,7 @@ fn sorted(words: &[String]) -> Vec<&String> {
     words
 }
 
-/// What another `budget` means, if it is another.
+/// Compares two budgets; `None` if they are equal.
 pub(super) fn budget(old: Option<u64>, new: Option<u64>) -> Option<Finding> {
     let word = |ms: Option<u64>| ms.map_or("none".to_owned(), show_duration);
     let most = |ms: Option<u64>| ms.unwrap_or(u64::MAX);

@@ -24,7 +24,7 @@ const NAMED: usize = 8;
 /// Compiling asks for facts, gets them, and asks again: a bounded number of times.
 const ROUNDS: usize = 8;
 
-/// What a plan has of a contract's units.
+/// The units of a contract that a plan contains.
 #[derive(Default)]
 struct Planned {
     /// For each unit its name there, and the words of its command.
@@ -36,7 +36,7 @@ struct Planned {
 /// The units that one plan has and the other has not, or has less of.
 type Missed = BTreeMap<usize, Name>;
 
-/// What a unit is called in the plan that has it.
+/// The name of a unit in the plan that contains it.
 #[derive(Clone)]
 struct Name {
     name: String,
@@ -44,7 +44,7 @@ struct Name {
     alone: bool,
 }
 
-/// Two contracts, and the requests that told them apart so far.
+/// Two contracts, and the requests that showed differences so far.
 pub(super) struct Solver<'a> {
     pub old: &'a Contract,
     pub new: &'a Contract,
@@ -53,7 +53,7 @@ pub(super) struct Solver<'a> {
     shown: Vec<Case>,
 }
 
-/// A request with what came of it.
+/// A request with its result.
 struct Case {
     witness: Witness,
     /// Units of the older contract that the newer one does not ask for, and the other way round.
@@ -61,16 +61,16 @@ struct Case {
     gained: Missed,
 }
 
-/// What compiling says of a claim.
+/// The result of checking a claim by compiling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It is so: the request with this number shows it.
+    /// The claim holds: the request with this number shows it.
     Shown(usize),
-    /// It is so; there are too many requests to show another one.
+    /// The claim holds; there are too many requests to show another one.
     True,
-    /// It is not.
+    /// The claim does not hold.
     False,
-    /// Nobody looked, for it would take too long.
+    /// Not checked: it would take too long.
     Open,
 }
 
@@ -140,7 +140,7 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// What only the older contract asks for, and what only the newer one does.
+    /// Returns what only the older contract asks for, and what only the newer one does.
     fn compare(&mut self, witness: &Witness) -> Option<(Missed, Missed)> {
         self.work += self.old.checks.len() + self.new.checks.len() + 100;
         if self.work > WORK {
@@ -164,8 +164,8 @@ impl<'a> Solver<'a> {
     }
 }
 
-/// The units of a plan that the other one has not. With `{changed}`, fewer files are less, too;
-/// what else differs in a command is no question of requests. `counts`: whether fewer words of a
+/// Returns the units of a plan that the other lacks. With `{changed}`, fewer files are less, too;
+/// other differences of a command do not depend on the request. `counts`: whether fewer words of a
 /// unit (the first) with this partner are fewer files.
 fn missed(
     mine: &Planned,

@@ -82,7 +82,7 @@ pub enum ItemKind {
 }
 
 impl ItemKind {
-    /// All of them, in the order in which they are told.
+    /// All kinds, in the order in which they are printed.
     pub const ALL: [ItemKind; 4] = [
         ItemKind::Check,
         ItemKind::Condition,
@@ -136,7 +136,7 @@ impl Count {
     }
 }
 
-/// What the tests of a contract touched, and what they did not.
+/// The coverage of a contract by its tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Coverage {
     /// Items of files that are not of this repository (`std:`, `git+`), which have their own
@@ -144,12 +144,12 @@ pub struct Coverage {
     pub elsewhere: usize,
     /// By kind.
     pub kinds: BTreeMap<ItemKind, Count>,
-    /// What no test touched, by kind, then in file order.
+    /// The items that no test touched, by kind, then in file order.
     pub uncovered: Vec<Item>,
 }
 
 impl Coverage {
-    /// Adds up what tests touched.
+    /// Sums up what the tests touched.
     #[must_use]
     pub fn of<'t>(contract: &Contract, tests: impl Iterator<Item = &'t Touched>) -> Self {
         let mut checks: BTreeSet<usize> = BTreeSet::new();
@@ -278,7 +278,7 @@ fn roles_of(contract: &Contract) -> BTreeMap<&str, (&str, usize)> {
     places
 }
 
-/// The head of a conditional block, as it is written.
+/// Returns the head of a conditional block, as it is written.
 fn head(test: &Test) -> String {
     let list = match test {
         Test::Role(roles) => roles

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 /// Commands are cut here: a picture is for the shape of a plan.
 const LONGEST_COMMAND: usize = 60;
 
-/// For Graphviz: one cluster for each tier, solid edges for `needs`, dashed ones for `sequence`,
-/// dotted ones for artifacts and writers, grey ones from what prepares.
+/// Returns the graph for Graphviz: one cluster for each tier, solid edges for `needs`, dashed ones
+/// for `sequence`, dotted ones for artifacts and writers, grey ones from what prepares.
 #[must_use]
 pub fn dot(plan: &Plan) -> String {
     let quote = |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
@@ -46,8 +46,8 @@ pub fn dot(plan: &Plan) -> String {
     out
 }
 
-/// For Mermaid: as [`dot`]; thick edges for `needs`, plain ones for `sequence`, dotted ones for
-/// artifacts and writers, and from what prepares, which it says.
+/// Returns the graph for Mermaid: as [`dot`]; thick edges for `needs`, plain ones for `sequence`,
+/// dotted ones for artifacts and writers, and labelled dotted ones from what prepares.
 #[must_use]
 pub fn mermaid(plan: &Plan) -> String {
     let names: BTreeMap<&str, usize> = plan
@@ -120,8 +120,8 @@ fn escape_dot(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"")
 }
 
-/// Mermaid reads `#name;` as an entity and Markdown inside quotes; what could mean something
-/// becomes a number.
+/// Escapes text for Mermaid, which reads `#name;` as an entity and Markdown inside quotes: special
+/// characters become numeric entities.
 fn escape_mermaid(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {

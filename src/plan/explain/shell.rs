@@ -8,7 +8,7 @@ use crate::check::request::{Assertion, FileType};
 use crate::check::{Kind, Severity};
 use crate::plan::{Plan, Step};
 
-/// The script. A step that a shell cannot express stands there as a comment and fails.
+/// Returns the script. A step that a shell cannot express becomes a comment and a failing command.
 #[must_use]
 pub fn shell(plan: &Plan) -> String {
     let mut out = String::from("#!/bin/sh\n");
@@ -46,7 +46,7 @@ pub fn shell(plan: &Plan) -> String {
     out
 }
 
-/// The step as one subshell; its exit status decides.
+/// Returns the step as one subshell; its exit status decides.
 fn body(step: &Step) -> Option<String> {
     let mut words = Words::default();
     let mut parts = Vec::new();
@@ -107,7 +107,7 @@ fn body(step: &Step) -> Option<String> {
     Some(format!("({setup}{}{})", words.setup, parts.join(" && ")))
 }
 
-/// Accepted codes other than 0, and failures that only warn.
+/// Adds accepted codes other than 0, and failures that only warn.
 fn guarded(step: &Step, body: &str) -> String {
     let codes: Vec<String> = step
         .exit

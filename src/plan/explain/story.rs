@@ -17,7 +17,7 @@ use crate::plan::request::Request;
 use crate::plan::select::item_text;
 use crate::plan::{Omitted, Plan, Step};
 
-/// One check, from its definition to what came of it.
+/// Everything about one check: its definition, its conditions, and the plan's decision.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Story<'a> {
     /// Its id.
@@ -28,14 +28,14 @@ pub struct Story<'a> {
     pub place: Option<(String, usize)>,
     /// Its place in the plan, or why it has none.
     pub outcome: Outcome<'a>,
-    /// Where it applies: for each placement what it asks for, outermost first.
+    /// For each placement its conditions, outermost first.
     pub placements: Vec<Vec<String>>,
     /// For a check that was left out, the smallest change of the request that would select it, if
     /// one was found.
     pub would: Option<Change>,
 }
 
-/// What came of a check.
+/// The plan's decision on a check.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome<'a> {
     /// It is in the plan: its steps (several when it is batched) with their numbers, and for each
@@ -54,7 +54,7 @@ pub enum Outcome<'a> {
     Merged,
 }
 
-/// What would have to be another in a request.
+/// What would have to change in a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
     /// This role.
@@ -76,7 +76,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// How much is another; the smallest is told.
+    /// Returns the size of the change; the smallest one is printed.
     fn cost(&self) -> usize {
         let flags = [
             self.role.is_some(),
@@ -90,7 +90,7 @@ impl Change {
             + usize::from(self.instead)
     }
 
-    /// The flags of a command line.
+    /// Returns the flags of a command line.
     #[must_use]
     pub fn to_args(&self) -> Vec<Word> {
         let mut args: Vec<Word> = Vec::new();
@@ -114,10 +114,10 @@ impl Change {
     }
 }
 
-/// Tells the story of a check by its name.
+/// Collects the story of a check, given its name.
 ///
 /// # Errors
-/// A name that neither the contract nor the plan knows.
+/// Neither the contract nor the plan has the name.
 pub fn story<'a>(
     contract: Option<&'a Contract>,
     request: &Request,
@@ -211,7 +211,7 @@ fn waits(plan: &Plan, steps: &[(usize, &Step)]) -> Vec<(String, Why)> {
     implied.chain(step.after.iter().filter_map(why)).collect()
 }
 
-/// What a placement asks for, outermost first.
+/// Returns the conditions of a placement, outermost first.
 fn asks(contract: &Contract, check: &Check, placement: &Placement) -> Vec<String> {
     let mut asks = Vec::new();
     for condition in placement
@@ -322,7 +322,7 @@ fn selects(
     false
 }
 
-/// Changes that may select the check through a placement.
+/// Returns changes that may select the check through a placement.
 fn candidates(
     contract: &Contract,
     check: &Check,
@@ -482,7 +482,7 @@ fn examples_of(item: &Item) -> Vec<RepoPath> {
         .collect()
 }
 
-/// The positive globs of a list, named ones included.
+/// Returns the positive globs of a list, named ones included.
 fn globs(items: &[Item]) -> Vec<&Glob> {
     fn of(item: &Item) -> Vec<&Glob> {
         match &item.what {
@@ -493,7 +493,7 @@ fn globs(items: &[Item]) -> Vec<&Glob> {
     items.iter().filter(|i| !i.not).flat_map(of).collect()
 }
 
-/// The story as a text.
+/// Renders the story as text.
 #[must_use]
 pub fn story_text(story: &Story, options: &Options) -> String {
     let mut out = String::new();
@@ -636,7 +636,7 @@ pub fn story_text(story: &Story, options: &Options) -> String {
     out
 }
 
-/// A change, one thing a line.
+/// Renders a change, one item a line.
 fn change_text(change: &Change) -> Vec<String> {
     let list = |paths: &[RepoPath]| {
         paths

@@ -37,7 +37,7 @@ pub fn explain_text(plan: &Plan, options: &Options) -> String {
     page.out
 }
 
-/// The settings of a step that are not what everybody has, and its time limit.
+/// Lists the settings of a step that are not the defaults, and its time limit.
 #[must_use]
 pub fn settings(step: &Step) -> Vec<String> {
     let mut parts = vec![
@@ -140,7 +140,7 @@ impl Page<'_> {
         self.line(&title);
     }
 
-    /// A label of a fixed width, then text with a hanging indent.
+    /// Prints a label of a fixed width, then text with a hanging indent.
     fn labelled(&mut self, indent: usize, label: &str, mark: Mark, text: &str) {
         let column = indent + label.chars().count();
         let width = self.options.width.saturating_sub(column).max(20);
@@ -203,14 +203,14 @@ impl Page<'_> {
         self.line(&how);
     }
 
-    /// What the plan is about, before anything else.
+    /// Prints what the changed files were compared with, first of all.
     fn compared(&mut self, plan: &Plan) {
         if let Some(compared) = &plan.compared {
             self.labelled(0, "compared: ", Mark::Dim, &compared.for_people());
         }
     }
 
-    /// Before the plan, and those that decide before the others.
+    /// Prints the caveats before the plan, those that decide first.
     fn caveats(&mut self, plan: &Plan) {
         for caveat in caveat::sorted(&plan.caveats) {
             self.labelled(0, "! ", Mark::Warn, &caveat.for_people());
@@ -420,7 +420,7 @@ pub fn omission(omitted: &Omitted) -> String {
     format!("{}{at}", visible(omitted.reason.as_bytes()))
 }
 
-/// Where a step comes from, as a word.
+/// Returns the origin of a step as a word.
 #[must_use]
 pub fn origin_text(origin: Origin) -> &'static str {
     match origin {
@@ -431,7 +431,7 @@ pub fn origin_text(origin: Origin) -> &'static str {
     }
 }
 
-/// The name that a plain enumeration has in JSON.
+/// Returns the name that a plain enumeration has in JSON.
 fn word<T: serde::Serialize>(value: &T) -> String {
     serde_json::to_value(value)
         .ok()

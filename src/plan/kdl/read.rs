@@ -54,12 +54,12 @@ fn find<'n>(nodes: &'n [Node], name: &str) -> Option<&'n Node> {
     nodes.iter().find(|n| n.name.text == name)
 }
 
-/// Reads what `to_kdl` wrote, with whatever comments people have added, and checks it as `document`
+/// Reads a plan that `to_kdl` wrote, with any comments that were added, and checks it as `document`
 /// does.
 ///
 /// # Errors
-/// What is no KDL, no plan, of another version, changed since it was made, or not to be run; each
-/// with its place.
+/// The text is no KDL, no plan, of another version, changed since it was made, or not to be run;
+/// each with its place.
 pub fn from_kdl(text: &str) -> Result<Plan, DocumentError> {
     let (plan, nodes) = plan(text)?;
     let Err(unfit) = checked(&plan) else {
@@ -92,7 +92,7 @@ pub fn from_kdl(text: &str) -> Result<Plan, DocumentError> {
     })
 }
 
-/// What is wrong with a node.
+/// An error in a node.
 #[derive(Debug)]
 struct Fault {
     message: String,
@@ -109,7 +109,7 @@ impl Fault {
         }
     }
 
-    /// Unless a place further inside is known already.
+    /// Sets the place, unless one further inside is known already.
     fn at(mut self, span: Span) -> Self {
         self.span = self.span.or(Some(span));
         self
@@ -183,7 +183,7 @@ fn nearest(given: &str, known: &[&str]) -> Option<String> {
     }
 }
 
-/// What stands in the text.
+/// The part of the text that is read.
 #[derive(Clone, Copy)]
 enum Place<'a> {
     Document(&'a [Node]),
@@ -191,7 +191,7 @@ enum Place<'a> {
     Entry(&'a Entry),
 }
 
-/// Reads one place as whatever its type wants.
+/// Deserializes one place as the requested type.
 #[derive(Clone, Copy)]
 struct Reader<'a>(Place<'a>);
 
@@ -212,7 +212,7 @@ impl<'a> Reader<'a> {
         Fault::new(message).at(self.span())
     }
 
-    /// The one value of this place.
+    /// Returns the only value of this place.
     fn scalar(self, wanted: &str) -> Result<&'a Value, Fault> {
         let entry = match self.0 {
             Place::Entry(entry) => entry,

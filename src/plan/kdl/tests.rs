@@ -5,7 +5,7 @@ use super::*;
 use crate::arbitrary::run::{plan, step};
 use crate::plan::error;
 
-/// What our reader accepts, the crate reads as the same nodes; what it refuses, it refuses at the
+/// A text that our reader accepts, the crate reads as the same nodes; another is refused at the
 /// first fault.
 #[test]
 fn texts() {

@@ -20,14 +20,14 @@ use crate::base::word::is_unsafe_to_show;
 /// Levels of `{`, far more than a plan has.
 pub const DEEPEST: usize = 32;
 
-/// What is wrong with a text.
+/// An error in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable {
-    /// A conflict that git left behind.
+    /// Whether it is a conflict of a merge by git.
     pub conflict: bool,
     /// One line, lower case, no full stop.
     pub message: String,
-    /// What stands at the place, in a word or two.
+    /// What is at the place, in a word or two.
     pub label: &'static str,
     /// Where.
     pub span: Span,
@@ -47,11 +47,11 @@ pub struct Name {
 pub struct Node {
     /// The word in parentheses.
     pub mark: Option<Name>,
-    /// What it is called.
+    /// The node's name.
     pub name: Name,
-    /// What stands behind the name.
+    /// The arguments and properties after the name.
     pub entries: Vec<Entry>,
-    /// What stands in braces, if there are any.
+    /// The nodes in braces, if there are braces.
     pub children: Option<Vec<Node>>,
 }
 
@@ -68,11 +68,11 @@ impl Node {
 /// `value` or `name=value`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Of a property.
+    /// The name of a property.
     pub name: Option<Name>,
     /// The word in parentheses.
     pub mark: Option<Name>,
-    /// What it says.
+    /// The value.
     pub value: Value,
     /// The value alone.
     pub at: Span,
@@ -89,7 +89,7 @@ impl Entry {
     }
 }
 
-/// What an entry says.
+/// The value of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// A text in quotes.
@@ -126,20 +126,20 @@ pub fn parse(text: &str) -> Result<Vec<Node>, Unreadable> {
 pub struct Lines {
     /// The nodes that can be read.
     pub nodes: Vec<Node>,
-    /// What is no node: from a fault to the end of its line.
+    /// Text that is no node: from a fault to the end of its line.
     pub junk: Vec<Span>,
-    /// What is wrong, in the order of the text.
+    /// The faults, in the order of the text.
     pub faults: Vec<Unreadable>,
     /// The comments.
     pub comments: Vec<Span>,
-    /// The line ends that end a node: not those in comments, and none behind a `\`.
+    /// The line ends that end a node: not those in comments, and none after a `\`.
     pub line_ends: Vec<Span>,
     /// Reading stopped at the last fault: a comment is not closed, or these are too many faults.
     pub stopped: bool,
 }
 
-/// Reads such a text. A line with a fault is left out and reading goes on behind it, until there
-/// are more than `most`; messages call the text `what`.
+/// Reads a text of one node a line. A line with a fault is left out and reading continues after it,
+/// until there are more than `most`; messages call the text `what`.
 #[must_use]
 pub fn lines(text: &str, what: &'static str, most: usize) -> Lines {
     let at = text.len() - text.strip_prefix('\u{feff}').unwrap_or(text).len();
@@ -187,10 +187,10 @@ pub fn lines(text: &str, what: &'static str, most: usize) -> Lines {
     }
 }
 
-/// Looks for what `git merge` writes into a file that it could not merge.
+/// Checks for the conflict markers of `git merge`.
 ///
 /// # Errors
-/// The first such line.
+/// The first conflict marker.
 pub fn conflicts(text: &str) -> Result<(), Unreadable> {
     let mut start = 0;
     for line in text.split('\n') {
@@ -222,7 +222,7 @@ fn conflict(at: usize) -> Unreadable {
     }
 }
 
-/// The first character that nobody sees.
+/// Returns the first invisible character, with its offset.
 fn hidden(text: &str) -> Option<(usize, char)> {
     let carriage = |at: usize| text.get(at..).is_some_and(|rest| rest.starts_with("\r\n"));
     text.char_indices()
@@ -234,7 +234,7 @@ struct Reader<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
-    /// What a text is called that has no blocks, marks and `/-`.
+    /// The name, in messages, of a text without blocks, marks and `/-`.
     flat: Option<&'static str>,
     comments: Vec<Span>,
     line_ends: Vec<Span>,
@@ -279,7 +279,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Something else than the word or blank that must stand here.
+    /// Fails: something else than the required word or blank is here.
     fn unexpected<T>(&self, message: &str) -> Read<T> {
         if self.newline() == 0 {
             self.shown(
@@ -300,7 +300,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// That this part of the text, so far from here, has no character that nobody sees.
+    /// Checks that this part of the text, `from` bytes after here, has no invisible character.
     fn shown(&self, part: &str, from: usize) -> Read<()> {
         let Some((at, c)) = hidden(part) else {
             return Ok(());
@@ -319,7 +319,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Bytes of the line end that stands here.
+    /// Returns the length in bytes of the line end at this place.
     fn newline(&self) -> usize {
         if self.rest().starts_with("\r\n") {
             2
@@ -334,7 +334,7 @@ impl<'a> Reader<'a> {
         self.at = span.end;
     }
 
-    /// Leaves out the rest of a line with a fault. What follows a `\` at its end is left out too.
+    /// Skips the rest of a line with a fault. What follows a `\` at its end is left out too.
     fn skip_line(&mut self, from: usize) {
         self.at = self.at.max(from);
         loop {
@@ -364,7 +364,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A node, or what is none: one behind `/-`, the `;` that an edit of a lock leaves where a node
+    /// Reads a node, or none: one after `/-`, or the `;` that an edit of a lock leaves where a node
     /// was.
     fn statement(&mut self) -> Read<Option<Node>> {
         if self.peek() == Some(';') {
@@ -391,7 +391,7 @@ impl<'a> Reader<'a> {
         Ok((!dropped).then_some(node))
     }
 
-    /// `/-` in front of what is to be left out.
+    /// Reads `/-` in front of an element that is to be ignored.
     fn slashdash(&mut self, lines: bool) -> Read<bool> {
         if self.flat.is_some() || !self.rest().starts_with("/-") {
             return Ok(false);

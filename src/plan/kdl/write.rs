@@ -5,7 +5,7 @@ use crate::base::word::is_unsafe_to_show;
 use kdl::{KdlEntry, KdlEntryFormat, KdlIdentifier, KdlNode, KdlNodeFormat, KdlValue};
 use serde_json::{Map, Value};
 
-/// What a reader of the file should know.
+/// The comment at the head of the file.
 const HEAD: &str = "// A plan of vplan: what is verified for one change, in which order, and why.
 // It is checked before anything runs: `vplan run --plan FILE` refuses it when a word of it was changed, or when the contract,
 // the repository or the change is no longer the one that it was made from. Comments like this one are welcome.
@@ -40,7 +40,7 @@ const FIRST: &[&str] = &[
     "needs",
     "timeoutMs",
 ];
-/// Fields that stand behind the `-` of an item even when others stand below.
+/// Fields that follow the `-` of an item even when others are in its block.
 const TITLES: &[&str] = &[
     "id",
     "kind",
@@ -53,8 +53,8 @@ const TITLES: &[&str] = &[
     "glob",
     "tier",
 ];
-/// Fields whose type depends on what is written: a list of one word or none is marked in them, and
-/// below them.
+/// Fields whose type depends on the text: a list of one word or none is marked in them, and below
+/// them.
 pub(super) const UNTYPED: &[&str] = &["answer", "chain", "items"];
 /// The mark.
 pub(super) const LIST: &str = "list";
@@ -197,7 +197,8 @@ fn word(name: &str) -> KdlIdentifier {
     word
 }
 
-/// What KDL or a terminal would not take as it stands, and blanks that look like another one.
+/// Whether a character must be escaped: KDL or a terminal does not accept it, or it is a blank that
+/// looks like another.
 fn is_odd(c: char) -> bool {
     is_unsafe_to_show(c) || (c != ' ' && c.is_whitespace())
 }

@@ -6,8 +6,8 @@ use super::{Bundle, MANY};
 use crate::base::glob::{Glob, overlap};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The artifact constraints between nodes: who cleans before who produces, who produces before who
-/// requires, where globs overlap. Each list has the patterns of one setting, with the node they
+/// Returns the artifact constraints between nodes: cleaners before producers, producers before
+/// consumers, where globs overlap. Each list has the patterns of one setting, with the node they
 /// belong to.
 #[must_use]
 pub fn artifact_bundles(effects: &[Effects]) -> Vec<Bundle> {
@@ -65,12 +65,12 @@ fn between((a, a_nodes): &ByGlob, (b, b_nodes): &ByGlob) -> Vec<Bundle> {
         .collect()
 }
 
-/// Adds what contradicts nothing; the result is what was added.
+/// Adds the edges that cause no contradiction, and returns them.
 ///
-/// A pair can only contradict what is on a circle with it, once all that is wished for is in: all
-/// other pairs stay, and as groups. Of two checks that each clean what the other produces nothing
-/// is said. What `needs` and `sequence` turn round goes, pair by pair; where several pairs
-/// contradict each other only together, the earlier ones in base order stay.
+/// Once all candidate edges are in, a pair can only contradict others on a cycle with it: all other
+/// pairs stay, and as groups. Two checks that each clean what the other produces are not ordered.
+/// Pairs that `needs` and `sequence` reverse are removed one by one; where several pairs contradict
+/// each other only together, the earlier ones in base order stay.
 pub(super) fn add(graph: &mut Graph, tiers: &[u8], wishes: &[Bundle]) -> Vec<Bundle> {
     let wishes: Vec<Bundle> = wishes
         .iter()
@@ -133,8 +133,8 @@ pub(super) fn add(graph: &mut Graph, tiers: &[u8], wishes: &[Bundle]) -> Vec<Bun
     added
 }
 
-/// What of a bundle is possible: no node before itself, or before one of an earlier tier. Nodes
-/// that are on both sides contradict each other, so that they are by themselves.
+/// Returns the possible part of a bundle: no node before itself, or before one of an earlier tier.
+/// Nodes on both sides contradict each other, so each is split off.
 fn split(bundle: &Bundle, tiers: &[u8]) -> Vec<Bundle> {
     let tier = |node: &usize| tiers.get(*node).copied().unwrap_or(0);
     let after: BTreeSet<usize> = bundle.after.iter().copied().collect();
@@ -179,8 +179,8 @@ fn split(bundle: &Bundle, tiers: &[u8]) -> Vec<Bundle> {
     parts
 }
 
-/// Of what may contradict each other, what stays. `graph` gets all of it, and what was `added`
-/// before.
+/// Returns the edges that stay of those that may contradict each other. `graph` gets all of them,
+/// and those that were `added` before.
 fn resolve(graph: &mut Graph, tiers: &[u8], open: &[Bundle], added: &[Bundle]) -> Vec<Bundle> {
     let hard = graph.sort(tiers);
     let position = positions(&hard);

@@ -5,11 +5,11 @@ use super::graph::Graph;
 use super::{Bundle, Constraints};
 use std::collections::BTreeMap;
 
-/// What prepares what, beside `Constraints::setup`.
+/// What prepares what, besides `Constraints::setup`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preparing {
-    /// Of each node the file that it is defined in: 0 is the contract, others are its imports.
-    /// None of what no file defines.
+    /// For each node the file that defines it: 0 is the contract, others are its imports. None for
+    /// nodes that no file defines.
     pub files: Vec<Option<usize>>,
     /// Of each import, from 1, the file that imports it; that is an earlier one.
     pub importers: Vec<usize>,
@@ -37,8 +37,8 @@ impl Preparing {
     }
 }
 
-/// Adds what contradicts nothing; the result is what was added. Of what contradicts each other the
-/// earlier stays: `setup` in base order, then the list in its own.
+/// Adds the edges that cause no contradiction, and returns them. Of contradicting ones the earlier
+/// stays: `setup` in base order, then the list in its own.
 pub(super) fn add(graph: &mut Graph, constraints: &Constraints) -> Vec<Bundle> {
     let mut adding = Adding {
         graph,
@@ -74,15 +74,15 @@ impl Adding<'_> {
         }
     }
 
-    /// `setup` comes before what is none in its file and in the files that import it, except what
-    /// it waits for itself.
+    /// Orders `setup` before the other checks in its file and in the files that import it, except
+    /// those that it waits for itself.
     fn setup(&mut self) {
         let preparing = &self.constraints.preparing;
         let is_setup = |node: usize| self.constraints.setup.contains(&node);
         if self.constraints.setup.is_empty() || preparing.files.is_empty() {
             return;
         }
-        // What each file has of both, by tier.
+        // The setup and the other checks of each file, by tier.
         let (mut prepared, mut all) = (
             BTreeMap::<usize, [Vec<usize>; 3]>::new(),
             BTreeMap::<usize, [Vec<usize>; 3]>::new(),
@@ -108,8 +108,8 @@ impl Adding<'_> {
                 (None, _) => {}
             }
         }
-        // What waits for no other check can be before all of them at once: nothing comes back to
-        // it.
+        // A node that waits for no other check can come before all of them at once: no cycle is
+        // possible.
         for (file, by_tier) in &prepared {
             let Some(setup) = all.get(file) else { continue };
             for (tier, nodes) in by_tier.iter().enumerate() {
@@ -140,8 +140,7 @@ impl Adding<'_> {
         self.bundle(vec![node], after);
     }
 
-    /// Each command of the list comes behind the nearest one in front of it that it can come
-    /// behind.
+    /// Orders each command of the list after the nearest one in front of it that it can follow.
     fn list(&mut self) {
         let list = &self.constraints.preparing.list;
         for (at, later) in list.iter().enumerate().skip(1) {
@@ -174,7 +173,7 @@ impl Adding<'_> {
         if stuck.is_empty() {
             return;
         }
-        // What some of them wait for: a check that is a command of the list, too, and what that
+        // Predecessors of some of them: a check that is a command of the list, too, and what that
         // needs.
         for command in 0..alone {
             let before = self.graph.preceding([command]);

@@ -12,9 +12,9 @@ const MOST_PAIRS: usize = 1 << 20;
 /// So many positions are looked at together, in words of 64.
 const WORDS: usize = 64;
 
-/// Direct predecessors of each node by `strong` constraints, and by `weak` ones what those do not
-/// imply together with them; in plan order. What is strong follows from strong ones alone. In
-/// `full`, all that is said.
+/// Returns the direct predecessors of each node by `strong` constraints, and by `weak` ones those
+/// that both together do not imply; in plan order. Strong ones are implied by strong ones alone.
+/// With `full`, all that are declared.
 pub(super) fn predecessors(
     order: &[usize],
     [strong, weak]: [&[Bundle]; 2],
@@ -113,8 +113,8 @@ fn lists(position: &[usize], bundles: &[Bundle], most: usize) -> Lists {
     lists
 }
 
-/// Takes out of `lists` what follows from them together with `others`. Looks at a few thousand
-/// predecessors at a time: for each node, which of them come before what it waits for.
+/// Removes from `lists` what follows from them together with `others`. Processes a few thousand
+/// predecessors at a time: for each node, which of them come before its own predecessors.
 fn reduce(lists: &mut Lists, others: &[Vec<usize>]) {
     let both = |lists: &Lists, node: usize| {
         lists

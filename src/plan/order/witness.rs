@@ -11,7 +11,7 @@ pub enum Why {
     Needs,
     /// The earlier one cleans what the later one produces, or produces what the later one requires.
     Artifacts,
-    /// A `sequence` says so.
+    /// A `sequence` orders them.
     Sequence,
     /// The earlier one may change the tree.
     Writes,
@@ -28,11 +28,11 @@ pub enum Witness {
     Tier,
     /// Neither: the order of the contract.
     Base,
-    /// It does not come before it.
+    /// The step does not come before the other.
     None,
 }
 
-/// Says why the step at `before` comes before the one at `after`. Of several shortest chains the
+/// Finds why the step at `before` comes before the one at `after`. Of several shortest chains the
 /// one through the earliest predecessors.
 #[must_use]
 pub fn witness(plan: &Plan, before: usize, after: usize) -> Witness {
@@ -86,7 +86,7 @@ pub fn witness(plan: &Plan, before: usize, after: usize) -> Witness {
     }
 }
 
-/// Why a direct successor waits.
+/// Returns why a direct successor waits.
 #[must_use]
 pub fn why(earlier: &Step, later: &Step) -> Why {
     let meet = |a: &[_], b: &[_]| a.iter().any(|a| b.iter().any(|b| overlap::overlaps(a, b)));

@@ -6,9 +6,9 @@
 use super::graph::Graph;
 use super::{Bundle, Constraints};
 
-/// Adds the edges to a graph that has those of `needs` and `sequence`; the result is what was
-/// added. One edge for each node and one for each writer: writers are a chain, and a node waits for
-/// the last of them that does not wait for it.
+/// Adds the edges to a graph that has those of `needs` and `sequence`; returns the added edges. One
+/// edge for each node and one for each writer: writers are a chain, and a node waits for the last
+/// of them that does not wait for it.
 pub(super) fn add(graph: &mut Graph, constraints: &Constraints) -> Vec<Bundle> {
     let mut added = Vec::new();
     for setup in [true, false] {
@@ -140,7 +140,7 @@ mod tests {
             (got.order, got.after),
             (vec![1, 3, 0, 2], vec![vec![3], vec![], vec![3], vec![1]])
         );
-        // What one of them waits for is behind the other.
+        // A predecessor of one of them comes after the other.
         let got = order(&Constraints {
             writers: vec![1, 3],
             needs: vec![(2, 3)],
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn it_goes_before_what_makes_something_for_it() {
-        // Artifact settings give way to it: what it does not need it does not wait for.
+        // Artifact settings give way to it: it waits only for what it needs.
         let edge = super::Bundle {
             before: vec![0],
             after: vec![1],

@@ -5,7 +5,7 @@ use super::{Place, Row, Scene, Test, Text, asked_of};
 use crate::plan::facts::{Answer, Certainty};
 use crate::recover::FailureCode;
 
-/// A missing prerequisite has `, needed by` behind the name; a recursive make prints `make[1]:` in
+/// A missing prerequisite has `, needed by` after the name; a recursive make prints `make[1]:` in
 /// front. Neither is ours.
 pub(super) const ROWS: &[Row] = &[
     row(
@@ -54,7 +54,7 @@ const fn row(name: &'static str, tools: &'static [Tool], lines: &'static [&'stat
 }
 
 fn means_something_else(scene: &Scene<'_>, layer: &Layer) -> bool {
-    // Only what stands in the command itself can be dropped with it.
+    // Only names in the command itself can be dropped with it.
     layer.role != Role::Goals
         || layer.echoed
         || wrong_exit(scene, layer)

@@ -23,18 +23,18 @@ use invocation::{Layer, Role, Tool};
 use std::collections::BTreeSet;
 use text::{Line, Names, reads_as};
 
-/// One way to tell why a step failed.
+/// One rule that recognises why a step failed.
 struct Row {
     /// Its stable name.
     name: &'static str,
-    /// What it says.
+    /// The code that it gives.
     code: FailureCode,
-    /// When it says so.
+    /// The test for it.
     test: Test,
 }
 
 enum Test {
-    /// Exit codes, errors of the system, facts: what decided, if it does.
+    /// Exit codes, errors of the system, facts. Returns the evidence, if the row applies.
     Structure(fn(&Scene<'_>) -> Option<String>),
     /// A line that a tool prints.
     Text(Text),
@@ -46,7 +46,7 @@ struct Text {
     place: Place,
     /// Templates of whole lines (see [`reads_as`]); any of them.
     lines: &'static [&'static str],
-    /// What says that the line means something else here.
+    /// Whether the line means something else here.
     unless: fn(&Scene<'_>, &Layer) -> bool,
 }
 
@@ -56,8 +56,7 @@ enum Place {
     Either,
 }
 
-/// Tools indent their own messages by one blank at most (pnpm); what stands further in is quoted by
-/// somebody else.
+/// Tools indent their own messages by one blank at most (pnpm); a line with more is a quotation.
 const DEEPEST_INDENT: usize = 1;
 /// Characters of a line that are kept as evidence.
 const EVIDENCE: usize = 200;
@@ -99,8 +98,8 @@ impl<'a> Scene<'a> {
         match &body {
             Some(body) => layers.extend(invocation::layers_of_body(body)),
             None => {
-                // A runner that was told to be silent, or never says what it starts: the body may
-                // be any tool.
+                // A runner that is silent, or never prints what it starts: the body may be any
+                // tool.
                 let silent: Vec<Layer> = layers
                     .iter()
                     .filter(|l| l.role == Role::Script)
@@ -128,8 +127,8 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Whether the step ended by itself, without success. A tool that was killed has not said its
-    /// last word.
+    /// Whether the step ended by itself, without success. The output of a killed tool is not
+    /// complete.
     fn ended_badly(&self) -> bool {
         self.evidence.signal.is_none() && self.evidence.exit != Some(0)
     }
@@ -152,7 +151,7 @@ impl<'a> Scene<'a> {
             })
     }
 
-    /// The first line at a place that reads as one of the templates.
+    /// Returns the first line at a place that matches one of the templates.
     fn line(&self, place: Place, templates: &[&str], names: Names<'_>) -> Option<String> {
         let out = if place == Place::Either {
             self.out.as_slice()
@@ -167,7 +166,7 @@ impl<'a> Scene<'a> {
             .map(|line| shown(&line.text))
     }
 
-    /// The same, for the words of a tool.
+    /// Like [`Scene::line`], for the names of a layer.
     fn says(&self, layer: &Layer, place: Place, templates: &[&str]) -> Option<String> {
         self.line(
             place,
@@ -222,7 +221,7 @@ fn unsupported(scene: &Scene<'_>) -> Option<String> {
     unsupported_words(scene.step)
 }
 
-/// What is wrong with a command that is none, on one line.
+/// Returns why a command cannot be expressed, on one line.
 pub(super) fn unsupported_words(step: &Step) -> Option<String> {
     use crate::base::command::UnsupportedReason::{
         Builtin, Comment, Empty, Expansion, Operator, Program, Quote,
@@ -302,29 +301,29 @@ fn decide(row: &Row, scene: &Scene<'_>) -> Option<String> {
     }
 }
 
-/// Nothing speaks against a line.
+/// An `unless` that never applies.
 fn never(_: &Scene<'_>, _: &Layer) -> bool {
     false
 }
 
-/// What a step asks of a file that declares scripts or goals.
+/// The names that a step's command requests of a file that declares scripts or goals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
     /// Scripts or goals.
     pub kind: AskedKind,
     /// Their names.
     pub names: Vec<String>,
-    /// Where the declaring file stands, if that is certain.
+    /// The directory of the declaring file, if that is certain.
     pub dir: Option<RepoPath>,
     /// The names under which such a file is found, or the one that the command gives.
     pub files: Vec<String>,
-    /// Whether the command gives it.
+    /// Whether the command names the file.
     pub given: bool,
-    /// Whether a name that is not declared may work nevertheless.
+    /// Whether a name that is not declared may still work.
     pub lenient: bool,
 }
 
-/// What is declared.
+/// The kind of name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AskedKind {
     /// Scripts of a package.json.
@@ -336,7 +335,8 @@ pub enum AskedKind {
 }
 
 impl Asked {
-    /// What asks the repository, and the base revision, for the list of declared names.
+    /// Returns the questions for the list of declared names, in the repository and at the base
+    /// revision.
     #[must_use]
     pub fn questions(&self) -> Option<[Question; 2]> {
         let dir = self.dir.clone()?;
@@ -357,7 +357,8 @@ impl Asked {
         }
     }
 
-    /// The names that the repository is known not to declare, in a file that it is known to have.
+    /// Returns the names that the repository is known not to declare, in a file that it is known to
+    /// have.
     #[must_use]
     pub fn undeclared(&self, facts: &Facts) -> Vec<String> {
         let Some([now, _]) = self.questions() else {
@@ -370,7 +371,7 @@ impl Asked {
         self.names.iter().filter(missing).cloned().collect()
     }
 
-    /// Where the declaring file may stand, in the order in which the tool looks.
+    /// Returns the possible paths of the declaring file, in the order in which the tool looks.
     #[must_use]
     pub fn paths(&self) -> Vec<RepoPath> {
         let Some(dir) = &self.dir else {
@@ -383,7 +384,7 @@ impl Asked {
     }
 }
 
-/// What a step's command asks for by name.
+/// Returns what a step's command requests by name.
 #[must_use]
 pub fn asked(step: &Step) -> Option<Asked> {
     invocation::layers_of(step).into_iter().find_map(asked_of)
@@ -419,7 +420,7 @@ fn asked_of(layer: Layer) -> Option<Asked> {
     })
 }
 
-/// Which facts classifying a step depends on, and dropping it.
+/// Returns the facts on which classifying a step depends, and dropping it.
 pub(super) fn questions(step: &Step) -> BTreeSet<Question> {
     asked(step)
         .and_then(|asked| asked.questions())

@@ -6,14 +6,14 @@ use super::{Place, Row, Scene, Test, Text, asked_of};
 use crate::plan::facts::Certainty;
 use crate::recover::FailureCode;
 
-/// What the repository itself says about the script.
+/// Rows that read the facts about the script.
 pub(super) const FACTS: &[Row] = &[Row {
     name: "script-not-declared",
     code: FailureCode::MissingScript,
     test: Test::Structure(not_declared),
 }];
 
-/// What the runners print.
+/// Rows that read what the runners print.
 pub(super) const ROWS: &[Row] = &[
     row(
         "npm-missing-script",
@@ -90,7 +90,7 @@ const fn row(
     }
 }
 
-/// Whether something shows that the layer's script does exist, or that it was not asked for at all.
+/// Whether there is evidence that the layer's script exists, or that it was not requested at all.
 fn exists(scene: &Scene<'_>, layer: &Layer) -> bool {
     layer.role != Role::Script
         || scene.body.is_some()

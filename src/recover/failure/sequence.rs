@@ -22,21 +22,21 @@ const GENERATED: [&str; 8] = [
     "target",
 ];
 
-/// What a step is to a generated file.
+/// The role of a step for a generated file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     /// It removes the file and does nothing else.
     Cleanup,
-    /// It may make the file. Whatever is not known to do otherwise may.
+    /// It may make the file. The default.
     Producer,
     /// It neither makes nor removes it.
     Bystander,
 }
 
-/// What `reorder-after-cleanup` would do.
+/// A check with a cleanup in front of it, as `reorder-after-cleanup` needs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misplaced {
-    /// The producer, unless it stood before the plan's first step.
+    /// The producer, unless it ran before the plan's first step.
     pub producer: Option<usize>,
     /// The cleanups between it and its last check, ascending, at least one of them before the
     /// failed check.
@@ -62,8 +62,8 @@ pub(super) fn decides(scene: &Scene<'_>) -> Option<String> {
     Some(format!("`{}` stands before it", shown(&before.command)))
 }
 
-/// Whether the step at `index` is a presence check of a likely generated path behind a cleanup, and
-/// what belongs together.
+/// Returns the steps involved, if the step at `index` is a presence check of a likely generated
+/// path after a cleanup.
 #[must_use]
 pub fn misplaced(plan: &Plan, index: usize) -> Option<Misplaced> {
     let path = checked_path(plan.steps.get(index)?)?;
@@ -102,7 +102,7 @@ pub fn misplaced(plan: &Plan, index: usize) -> Option<Misplaced> {
     })
 }
 
-/// How many pairs there are of a cleanup and a later presence check of what it removes.
+/// Counts the pairs of a cleanup and a later presence check of what it removes.
 #[must_use]
 pub fn pairs(plan: &Plan) -> usize {
     let checks = plan
@@ -127,7 +127,7 @@ fn is_bare(plan: &Plan) -> bool {
     plan.contract.is_none() && plan.steps.iter().all(|s| s.origin == Origin::Explicit)
 }
 
-/// The path of `test -f PATH`, `test -s PATH`, `[ -f PATH ]`, if it is likely generated.
+/// Returns the path of `test -f PATH`, `test -s PATH`, `[ -f PATH ]`, if it is likely generated.
 #[must_use]
 pub fn checked_path(step: &Step) -> Option<RepoPath> {
     let words: Vec<&[u8]> = step.argv.iter().flatten().map(|w| w.as_bytes()).collect();
@@ -247,12 +247,12 @@ fn goals(layer: &Layer) -> Part {
     }
 }
 
-/// Parts of a script's name that say it makes something, whatever else is said.
+/// Parts of a script's name that mark it as a producer, whatever its other parts.
 const MAKING: &[&str] = &[
     "build", "compile", "bundle", "dist", "release", "package", "pack", "generate", "gen", "prod",
     "all", "make", "assemble",
 ];
-/// Parts of a script's name that say it only looks.
+/// Parts of a script's name that mark it as one that only reads.
 const SCRIPT_BYSTANDERS: &[&str] = &[
     "lint",
     "test",
@@ -276,7 +276,7 @@ const SCRIPT_BYSTANDERS: &[&str] = &[
     "style",
     "smoke",
 ];
-/// The same for make, where `test` and `check` commonly build first.
+/// As `SCRIPT_BYSTANDERS` for make, where `test` and `check` commonly build first.
 const GOAL_BYSTANDERS: &[&str] = &["lint", "format", "fmt", "typecheck", "style"];
 
 fn by_name(name: &str, bystanders: &[&str]) -> Part {
@@ -341,13 +341,13 @@ const LOOKING: &[&str] = &[
     "yamllint",
 ];
 
-/// Whether a program is known to look at files and make none.
+/// Whether a program is known to read files and make none.
 pub(super) fn looks_only(program: &str) -> bool {
     LOOKING.contains(&program)
 }
 
 fn by_program(step: &Step, layer: &Layer, words: &[String], path: &RepoPath) -> Part {
-    // Behind wrappers: everything from the program on.
+    // After wrappers: everything from the program on.
     let at = words
         .iter()
         .position(|w| w.rsplit('/').next() == Some(layer.program.as_str()))
@@ -505,7 +505,7 @@ mod tests {
         texts.iter().map(|t| Glob::parse(t).unwrap()).collect()
     }
 
-    /// What a contract says of a step counts, and its command does not.
+    /// What a contract declares of a step counts, and its command does not.
     #[test]
     fn declared_parts() {
         let path = RepoPath::parse(b"build/x").unwrap();
@@ -516,7 +516,7 @@ mod tests {
             ("make clean", &[], &["dist/**"], Part::Bystander),
             ("make", &["dist/**"], &["build/**"], Part::Cleanup),
             ("make", &["build/**"], &["build/**"], Part::Producer),
-            // It looks, whatever is said of it.
+            // It only reads, whatever is declared of it.
             ("test -f build/x", &[], &["build/**"], Part::Bystander),
         ] {
             let mut step = plan_of_words(&[command]).steps.remove(0);
@@ -529,7 +529,7 @@ mod tests {
         }
     }
 
-    /// What stood before the first step is not known of a list; of a plan with a contract it is.
+    /// What ran before the first step of a list is not known; of a plan with a contract it is.
     #[test]
     fn without_a_producer_only_in_a_bare_list() {
         let list = || plan_of_words(&["make clean", "test -f build/a"]);

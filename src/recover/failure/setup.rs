@@ -283,7 +283,7 @@ const SHELLS: &[&str] = &[
     "command not found: {asked}",
 ];
 
-/// The same for any program, by a shell that the runner started.
+/// As `SHELLS` for any program, by a shell that the runner started.
 const SHELL: &[&str] = &[
     "sh: {n}: {word}: not found",
     "/bin/sh: {n}: {word}: not found",
@@ -307,7 +307,7 @@ fn shell_line(scene: &Scene<'_>, place: Place, programs: &[String]) -> Option<St
     )
 }
 
-/// The same for any program.
+/// Finds a line of a shell for any program.
 fn any_shell_line(scene: &Scene<'_>) -> Option<String> {
     const ANY: &[&str] = &[
         "{word}: {n}: {word}: not found",
@@ -321,8 +321,8 @@ fn any_shell_line(scene: &Scene<'_>) -> Option<String> {
     scene.line(Place::Stderr, ANY, Names::default())
 }
 
-/// POSIX, "Exit Status for Commands": 127 is a command that was not found. Only what starts other
-/// programs says so.
+/// POSIX, "Exit Status for Commands": 127 is a command that was not found. Only tools that start
+/// other programs report so.
 fn exit_127(scene: &Scene<'_>) -> Option<String> {
     if !scene.exited(127) {
         return None;
@@ -335,7 +335,7 @@ fn exit_127(scene: &Scene<'_>) -> Option<String> {
     if scene.layers.iter().any(starts_others) {
         return Some(any_shell_line(scene).unwrap_or_else(|| "exit 127".to_owned()));
     }
-    // A script that is started by its own name: its shell must have said so.
+    // A script that is started by its own name: its shell must have printed so.
     let own = scene
         .layers
         .iter()
@@ -386,7 +386,7 @@ fn make_127(scene: &Scene<'_>) -> Option<String> {
         .then(|| any_shell_line(scene).unwrap_or(line))
 }
 
-/// The words of what was to start another program, and could not.
+/// The messages of tools that could not start another program.
 const EXEC: &[(Tool, &[&str])] = &[
     (
         Tool::Npm,

@@ -131,8 +131,7 @@ fn exited(scene: &Scene<'_>, tool: Tool, code: i32) -> Option<String> {
     (scene.exited(code) && scene.layers.iter().any(ours)).then(|| format!("exit {code}"))
 }
 
-/// What runners print in the end when there were tests: then one of the tests printed the other
-/// line.
+/// The last lines of runners when there were tests: then one of the tests printed the other line.
 const SUMMARIES: &[&str] = &[
     "Test Files {n} {any}",
     "Tests {n} {any}",

@@ -557,7 +557,7 @@ fn setup() {
                 FAILED,
             ),
             ("cargo test", 101, "sh: 1: foo: not found\n", "", FAILED),
-            // Not everything that is said with 127 is said by who started it.
+            // Not every exit code 127 comes from the tool that was started.
             ("cargo test", 127, "", "sh: 1: foo: not found\n", FAILED),
             (
                 "pnpm test",
@@ -1067,6 +1067,6 @@ fn names_of_rows_are_unique() {
     let count = names.len();
     names.sort_unstable();
     names.dedup();
-    // The same row may stand twice only under a name of its own.
+    // The same row may occur twice only under a name of its own.
     assert_eq!(names.len(), count);
 }

@@ -2,33 +2,33 @@
 
 use crate::check::evidence::Captured;
 
-/// Longer lines are no messages; what lies beyond is not looked at.
+/// Longest line in bytes that is read as a message; the rest of it is ignored.
 const LONGEST_LINE: usize = 4096;
 
-/// A line without terminal escapes, its runs of blanks one blank each, none around it.
+/// A line without terminal escapes, with runs of blanks collapsed and its ends trimmed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Line {
-    /// How many characters of blanks stood in front.
+    /// The number of leading blanks.
     pub indent: usize,
-    /// The rest.
+    /// The text after them.
     pub text: String,
 }
 
-/// What stands for the variable parts of a template.
+/// Values for the variable parts of a template.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Names<'a> {
-    /// `{asked}`: the scripts, goals or programs asked for; one of them.
+    /// `{asked}`: one of the requested scripts, goals or programs.
     pub asked: &'a [String],
     /// `{self}`: the program's name as it was called.
     pub program: &'a str,
 }
 
-/// The lines that are not blank. A carriage return ends a line as well, since what follows it
-/// overwrites it.
+/// Splits output into the lines that are not blank. A carriage return ends a line as well, since
+/// what follows it overwrites it.
 pub(super) fn lines(captured: &Captured) -> Vec<Line> {
     let mut bytes = captured.head.as_bytes().to_vec();
     if captured.total > (captured.head.as_bytes().len() + captured.tail.as_bytes().len()) as u64 {
-        // Something was left out here: what stands on both sides is no single line.
+        // Output was left out here: the two sides are not one line.
         bytes.push(b'\n');
     }
     bytes.extend_from_slice(captured.tail.as_bytes());
@@ -101,7 +101,7 @@ fn without_escapes(text: &str) -> String {
     out
 }
 
-/// Whether a whole line reads as a template: literal text with `{asked}`, `{self}`, `{n}` (digits),
+/// Whether a whole line matches a template: literal text with `{asked}`, `{self}`, `{n}` (digits),
 /// `{word}` (no blanks) and `{any}` (anything, also nothing).
 pub(super) fn reads_as(text: &str, template: &str, names: Names<'_>) -> bool {
     let Some(rest) = template.strip_prefix('{') else {
@@ -136,7 +136,7 @@ pub(super) fn reads_as(text: &str, template: &str, names: Names<'_>) -> bool {
     }
 }
 
-/// The ends of all prefixes of at least one character that consist of such characters.
+/// Returns the ends of all prefixes of at least one character that consist of such characters.
 fn run(text: &str, wanted: fn(char) -> bool) -> impl Iterator<Item = usize> {
     text.char_indices()
         .take_while(move |(_, c)| wanted(*c))

@@ -11,8 +11,8 @@ use crate::base::path::RepoPath;
 use crate::plan::{Origin, Plan, Step};
 use crate::recover::rewrite::{Change, positions, replace_predecessor};
 
-/// Takes the step away and gives each step behind it the directory and the variables. `None` when
-/// it is anything else, nothing comes after it, or what it does cannot be said without a shell.
+/// Removes the step and gives each step after it the directory and the variables. `None` when it is
+/// anything else, nothing comes after it, or its effect needs a shell.
 pub(super) fn carry(case: &Case<'_>) -> Option<Result<Change, String>> {
     let behind = case
         .plan
@@ -30,7 +30,7 @@ pub(super) fn carry(case: &Case<'_>) -> Option<Result<Change, String>> {
     Some(stands_before(case).map_or_else(|| into(case, &carried, behind), Err))
 }
 
-/// Why a `cd` of this step may not be followed yet: another one before it still waits to be
+/// Returns why a `cd` of this step may not be followed yet: another one before it still waits to be
 /// carried.
 pub(super) fn stands_before(case: &Case<'_>) -> Option<String> {
     let moves = |step: &Step| {
@@ -84,7 +84,7 @@ fn into(case: &Case<'_>, carried: &Carried, behind: &[Step]) -> Result<Change, S
         let mut step = step.clone();
         step.dir = moved(&step, &gone.dir, &carried.dir)?;
         step = with(step, &env)?;
-        // What is exported anew is not the business of this one any more.
+        // A variable that is exported again does not come from this step any more.
         let chain = step
             .unsupported
             .iter()
@@ -107,7 +107,7 @@ fn into(case: &Case<'_>, carried: &Carried, behind: &[Step]) -> Result<Change, S
     })
 }
 
-/// The directory of a step behind one that went from one directory to another.
+/// Returns the directory of a step after a move from one directory to another.
 fn moved(step: &Step, from: &RepoPath, to: &RepoPath) -> Result<RepoPath, String> {
     let inner = if step.dir == *from {
         Some(to.clone())
@@ -125,7 +125,7 @@ fn with(step: Step, carried: &Env) -> Result<Step, String> {
     env.extend(step.env.clone());
     let command = match (&step.argv, &step.unsupported) {
         (Some(argv), _) => to_text(&env, argv),
-        // Its parts will get them, and its text says so.
+        // Its parts will get them, and its text contains them.
         (None, Some(u)) if !u.chain.is_empty() => {
             format!("export {} && {}", to_text(carried, &[]), step.command)
         }
@@ -251,7 +251,7 @@ mod tests {
         }
     }
 
-    /// What moves behind a `cd` would run somewhere else.
+    /// A step that moves behind a `cd` would run in another directory.
     #[test]
     fn nothing_moves_over_what_changes_the_shell() {
         let plan = plan_of_lines(&["make", "make clean", "cd build/..", "test -f build/a"]);

@@ -13,10 +13,10 @@ pub(super) fn begins_with_carried(step: &Step) -> Option<bool> {
     Some(step.unsupported.as_ref()?.chain.first()?.is_carried())
 }
 
-/// The steps that the parts stand for, still with the step's own id and constraints.
+/// Returns the steps of the parts, still with the step's own id and constraints.
 ///
 /// `None` when a `cd` leaves the repository, goes where only a shell knows (`cd`, `cd -`, `cd ~`),
-/// or nothing stands behind it: its own success would no longer be verified. `None` too when a part
+/// or nothing follows it: its own success would no longer be verified. `None` too when a part
 /// changes the shell that runs the next one (`source .env && pnpm test`): alone, the next one would
 /// be another command. And `None` when no part can be expressed.
 pub(super) fn parts(step: &Step) -> Option<Vec<Step>> {
@@ -59,8 +59,8 @@ pub(super) fn parts(step: &Step) -> Option<Vec<Step>> {
         .then_some(parts)
 }
 
-/// Puts the parts in the place of the step. A single one keeps its id; several get `id-1`, `id-2`
-/// and so on, each needs the one before it, and who stood behind the step stands behind the last.
+/// Replaces the step by the parts. A single one keeps its id; several get `id-1`, `id-2` and so on,
+/// each needs the one before it, and successors of the step follow the last.
 pub(super) fn put_in_place(case: &Case<'_>, parts: Vec<Step>) -> Change {
     let mut steps = case.plan.steps.clone();
     let many = parts.len() > 1;
@@ -97,8 +97,8 @@ pub(super) fn put_in_place(case: &Case<'_>, parts: Vec<Step>) -> Change {
     }
 }
 
-/// Ids that mean something already: present steps and checks, dropped and omitted ones, and those
-/// of failures, which would else be taken for failures of the new steps.
+/// Returns the ids that are taken: present steps and checks, dropped and omitted ones, and those of
+/// failures, which would else be taken for failures of the new steps.
 fn taken(case: &Case<'_>) -> BTreeSet<String> {
     let plan = case.plan;
     let steps = plan
@@ -210,7 +210,7 @@ mod tests {
         assert!(second.env.is_empty() && second.argv.is_none());
     }
 
-    /// Ids of checks that are shown elsewhere, or were dropped, do not come back as others.
+    /// Ids of checks that are listed elsewhere, or were dropped, are not reused.
     #[test]
     fn new_ids_mean_nothing_yet() {
         let mut plan = plan_of_lines(&["a && b", "c", "d"]);

@@ -1,6 +1,6 @@
 //! Decides whether a step may be dropped.
 //!
-//! Deleting what a check asks for is no repair, dropping what others need breaks them, and a plan
+//! Deleting what a check requires is no repair, dropping what others need breaks them, and a plan
 //! that verifies nothing is no plan: each is a refusal.
 
 use super::{ALL, Case, conjunction};
@@ -13,7 +13,7 @@ use crate::recover::rewrite::{Change, positions, replace_predecessor};
 use crate::recover::{Failure, FailureCode};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Drops the failed step, or says why not.
+/// Drops the failed step, or returns why not.
 pub(super) fn drop(case: &Case<'_>, code: FailureCode) -> Result<Change, String> {
     if let Some(reason) = refusal(case.plan, case.step, code, case.facts) {
         return Err(reason);
@@ -23,7 +23,7 @@ pub(super) fn drop(case: &Case<'_>, code: FailureCode) -> Result<Change, String>
         return Err(format!("`{}` needs it", other.id));
     }
     let gone = case.together.get_or_init(|| together(case));
-    // What cannot be run at all verifies nothing, also when nobody has tried it yet.
+    // A step that cannot be run verifies nothing, also when it has not been tried yet.
     let runs = |step: &Step| step.unsupported.is_none() || conjunction::parts(step).is_some();
     let remains = |step: &Step| {
         step.is_effective() && runs(step) && step.id != *id && !gone.contains(step.id.as_str())
@@ -35,7 +35,7 @@ pub(super) fn drop(case: &Case<'_>, code: FailureCode) -> Result<Change, String>
     steps.remove(case.index);
     let order = positions(&steps);
     for step in &mut steps {
-        // What stood behind it stays behind its predecessors.
+        // Its successors stay behind its predecessors.
         replace_predecessor(step, id, [&case.step.after, &case.step.prepared_by], &order);
     }
     Ok(Change {
@@ -82,7 +82,7 @@ fn is_droppable(plan: &Plan, step: &Step, failure: &Failure, facts: &Facts) -> b
         && refusal(plan, step, failure.code, facts).is_none()
 }
 
-/// What forbids dropping this step, whatever becomes of the others.
+/// Returns what forbids dropping this step, independent of the others.
 fn refusal(plan: &Plan, step: &Step, code: FailureCode, facts: &Facts) -> Option<String> {
     if step.origin == Origin::Contract && !step.optional && !plan.policy.recover_contract {
         return Some(format!(
@@ -237,7 +237,8 @@ mod tests {
     type Edit = fn(&mut Plan);
     const NONE: &str = "no step that verifies something would remain";
 
-    /// Whether something remains is asked of all that would be dropped, and of nothing else.
+    /// Whether a check remains is evaluated for all steps that would be dropped together, and no
+    /// others.
     #[test]
     fn what_would_be_dropped_together() {
         let goal = MissingMakeTarget;
@@ -307,8 +308,8 @@ mod tests {
         }
     }
 
-    /// Who is needed stays, so that the other may go.
-    /// Whether the others have been tried does not matter.
+    /// A needed step stays, so that the other may be dropped. Whether the others have been tried
+    /// does not matter.
     #[test]
     fn what_cannot_be_run_does_not_remain() {
         let only_the_first = [given(1, UnsupportedFormat)];
@@ -372,8 +373,7 @@ mod tests {
         }])
     }
 
-    /// Whoever changes what declares a name, or takes tests away, is not rewarded with a check
-    /// less.
+    /// A change to the file that declares a name, or one that removes tests, must not lose a check.
     #[test]
     fn changes_that_may_have_broken_it() {
         use Status::{Deleted, Modified};
@@ -471,8 +471,8 @@ mod tests {
         }
     }
 
-    /// What the base revision declares was there before the change; several goals are each looked
-    /// at.
+    /// A name that the base revision declares existed before the change; of several goals each is
+    /// checked.
     #[test]
     fn what_was_declared_before() {
         let declares = |name: &str| format!("the base revision declares `{name}`");
@@ -480,7 +480,7 @@ mod tests {
         for (line, now, base, want) in [
             ("make x", &["all"][..], &["all"][..], gone()),
             ("make x", &["all"], &["all", "x"], declares("x")),
-            // Whoever says that it is missing is believed.
+            // The caller's code is trusted.
             ("make x", &["x"], &["x"], declares("x")),
             ("make x y", &["x"], &["x"], gone()),
             ("make x y", &["x"], &["x", "y"], declares("y")),

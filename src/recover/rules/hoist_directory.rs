@@ -11,8 +11,8 @@ use crate::recover::rewrite::Change;
 use crate::recover::{Failure, FailureCode};
 
 /// A leading `cd` inside the repository moves into the `dir` of what comes after it, and an
-/// `export` into its `env`. Of several commands behind it each becomes a step, as with
-/// `split-conjunction`. In a bare list a `cd` or an `export` alone moves into all commands behind
+/// `export` into its `env`. Of several commands after it each becomes a step, as with
+/// `split-conjunction`. In a bare list a `cd` or an `export` alone moves into all commands after
 /// it.
 pub const RULE: Rule = Rule {
     name: "hoist-directory",

@@ -26,15 +26,15 @@ pub struct Rule {
     pub fires_on: FailureCode,
     /// How much is still verified after it.
     pub coverage: Coverage,
-    /// What the trace says.
+    /// The reason in the trace.
     pub reason: &'static str,
-    /// The change, or why it may not be made. `None` when the rule has nothing to say.
+    /// Returns the change, or why it is refused. `None` when the rule does not apply.
     pub rewrite: fn(&Case<'_>) -> Option<Result<Change, String>>,
     /// A use of it, which is its test and its documentation.
     pub example: fn() -> Example,
 }
 
-/// What a rule looks at.
+/// The input of a rule.
 #[derive(Clone, Copy)]
 pub struct Case<'a> {
     /// The plan.
@@ -48,8 +48,8 @@ pub struct Case<'a> {
     pub failures: &'a [Failure],
     /// What is known of the repository.
     pub facts: &'a Facts,
-    /// What the failures would have dropped together, once somebody has asked; it is the same for
-    /// each of them.
+    /// The steps that the failures would drop together, computed on demand; the same for each of
+    /// them.
     pub together: &'a OnceCell<BTreeSet<&'a str>>,
 }
 
@@ -58,7 +58,7 @@ pub struct Case<'a> {
 pub struct Example {
     /// The plan before.
     pub before: Plan,
-    /// What failed.
+    /// The failure.
     pub failure: Failure,
     /// The steps after.
     pub after: Vec<Step>,

@@ -24,7 +24,7 @@ fn rewrite(case: &Case<'_>) -> Option<Result<Change, String>> {
     Some(contradiction(case, &found).map_or_else(|| moved(case, &found), Err))
 }
 
-/// A constraint of the contract that asks for the present order.
+/// Returns a constraint of the contract that requires the present order.
 fn contradiction(case: &Case<'_>, found: &Misplaced) -> Option<String> {
     let steps = &case.plan.steps;
     let (first, last) = (*found.cleanups.first()?, *found.checks.last()?);
@@ -91,7 +91,7 @@ fn moved(case: &Case<'_>, found: &Misplaced) -> Result<Change, String> {
     })
 }
 
-/// A step that a cleanup stood before: what that one waited for it now waits for itself.
+/// Removes cleanups from a step's predecessors: it now waits for what they waited for.
 fn without_cleanups(
     step: &Step,
     steps: &[Step],
@@ -110,7 +110,7 @@ fn without_cleanups(
     step
 }
 
-/// All that stood behind the cleanup and has not been left in front of it stays behind it.
+/// Keeps every successor of the cleanup behind it, except those that now come before it.
 fn stay_behind(cleanup: &str, before: &[Step], steps: &mut [Step]) {
     let waits = |step: &Step, for_one_of: &BTreeSet<String>| {
         step.after
@@ -137,7 +137,7 @@ fn stay_behind(cleanup: &str, before: &[Step], steps: &mut [Step]) {
     }
 }
 
-/// The cleanup with the constraint that keeps it behind the checks it used to stand before. Its
+/// Adds the constraint that keeps the cleanup behind the checks that used to follow it. Its
 /// predecessors stay in front.
 fn behind_checks(index: usize, cleanup: &Step, steps: &[Step], found: &Misplaced) -> Step {
     let mut cleanup = cleanup.clone();
@@ -243,7 +243,7 @@ mod tests {
         }
     }
 
-    /// What stands between a cleanup and the last check may ask for it too.
+    /// A step between a cleanup and the last check may require this order too.
     #[test]
     fn a_step_in_between_may_ask_for_this_order() {
         let mut plan = plan_of_words(&["make", "make clean", "pnpm lint", "test -f build/a"]);

@@ -9,7 +9,7 @@ use crate::recover::rewrite::Change;
 use crate::recover::{Failure, FailureCode};
 
 /// Each part of a conjunction becomes a step of its own, each needing the one before. A `cd`
-/// further on moves into the `dir` of what stands behind it.
+/// further on moves into the `dir` of the parts after it.
 pub const RULE: Rule = Rule {
     name: "split-conjunction",
     fires_on: FailureCode::UnsupportedFormat,

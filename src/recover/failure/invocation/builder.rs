@@ -67,7 +67,7 @@ pub(super) fn make(rest: Words<'_>, layer: Layer) -> Layer {
     layer
 }
 
-/// Make passes over a leading `./` of a goal.
+/// Removes a leading `./` of a goal, as make does.
 fn goal(word: &str) -> &str {
     let mut goal = word;
     while let Some(rest) = goal
@@ -115,7 +115,7 @@ fn make_option(layer: &mut Layer, name: &str, value: Option<&str>) {
     match (name, value) {
         ("-C" | "--directory", Some(to)) => layer.dir = moved(&layer.dir, to),
         ("-f" | "--file" | "--makefile", Some(file)) => {
-            // Of several each has its goals, and one on standard input is not there to be read.
+            // With several files each has its goals, and one on standard input cannot be read.
             layer.lenient |= layer.file.is_some() || file == "-";
             layer.file = Some(file.to_owned());
         }

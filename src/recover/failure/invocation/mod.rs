@@ -1,7 +1,7 @@
 //! Parses an argument vector into the tools that it starts and what it asks of them.
 //!
-//! A command is seen as layers: `env CI=1 pnpm exec vitest run` is `env`, behind it pnpm, behind it
-//! vitest. Each layer knows its own words for "I cannot find that".
+//! A command is seen as layers: `env CI=1 pnpm exec vitest run` is `env`, then pnpm, then vitest.
+//! Each layer has its own message for "not found".
 
 mod builder;
 mod package_manager;
@@ -12,7 +12,7 @@ use crate::plan::Step;
 use builder::{is_steered, just, make, ninja};
 use package_manager::{bun, npm, pnpm, script, yarn};
 
-/// The tools whose words are known.
+/// The tools whose arguments and messages are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Tool {
     Ava,
@@ -49,7 +49,7 @@ pub(super) enum Tool {
     Other,
 }
 
-/// What a layer asks its tool to do.
+/// What a layer's tool is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// Run a package script.
@@ -73,13 +73,13 @@ pub(super) struct Layer {
     pub role: Role,
     /// The program's name without its folder.
     pub program: String,
-    /// The scripts, goals, programs or modules asked for.
+    /// The requested scripts, goals, programs or modules.
     pub asked: Vec<String>,
-    /// Where the file stands that declares them, if that is certain.
+    /// The directory of the file that declares them, if that is certain.
     pub dir: Option<RepoPath>,
     /// Whether a name that is no script may still work (`yarn eslint` starts a program).
     pub lenient: bool,
-    /// Whether the runner's own print of a script's body is all that tells of it.
+    /// Whether a script's body is known only from the runner's output.
     pub echoed: bool,
     /// A file given by option (`-f build.mk`), instead of the usual one.
     pub file: Option<String>,
@@ -87,13 +87,13 @@ pub(super) struct Layer {
 
 type Words<'a> = &'a [String];
 
-/// What is started by this layer, and where.
+/// The command that a layer starts, and its directory.
 type Inner = Option<(Vec<String>, Option<RepoPath>)>;
 
 /// More layers than any real command has.
 const DEEPEST: usize = 8;
 
-/// The layers of a step's command, outermost first. None without an argument vector.
+/// Returns the layers of a step's command, outermost first. None without an argument vector.
 pub(super) fn layers_of(step: &Step) -> Vec<Layer> {
     let words: Vec<String> = step.argv.iter().flatten().map(lossy).collect();
     let mut layers = layers(&words, Some(&step.dir));
@@ -110,7 +110,7 @@ fn lossy(word: &Word) -> String {
     String::from_utf8_lossy(word.as_bytes()).into_owned()
 }
 
-/// The layers of words that start in this directory, if it is known.
+/// Returns the layers of an argument vector that starts in this directory, if it is known.
 pub(super) fn layers(words: Words<'_>, dir: Option<&RepoPath>) -> Vec<Layer> {
     let mut found = Vec::new();
     let mut next = Some((words.to_vec(), dir.cloned()));
@@ -151,7 +151,7 @@ fn base_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
-/// The directory that an option names.
+/// Returns the directory that an option names.
 fn moved(dir: &Option<RepoPath>, to: &str) -> Option<RepoPath> {
     dir.as_ref().and_then(|d| d.join(to.as_bytes()).ok())
 }
@@ -307,7 +307,7 @@ fn exec(rest: Words<'_>, layer: Layer, valued: &[&str]) -> (Layer, Inner) {
     )
 }
 
-/// `-m NAME …`, behind other options. The module's name stands for its program.
+/// Parses `-m NAME …`, after other options. The module's name is taken for its program.
 fn module(rest: Words<'_>, dir: Option<RepoPath>) -> (Vec<String>, Inner) {
     let mut words = rest;
     while let Some((first, further)) = words.split_first() {
@@ -353,7 +353,7 @@ const NPX_VALUES: &[&str] = &[
 
 type Options<'a> = Vec<(&'a str, Option<&'a str>)>;
 
-/// Options in front of the first other word; `--` ends them and goes.
+/// Skips the options in front of the first other word; `--` ends them and is removed.
 fn skip_options<'a>(words: Words<'a>, valued: &[&str]) -> (Words<'a>, Options<'a>) {
     let mut rest = words;
     let mut options = Vec::new();

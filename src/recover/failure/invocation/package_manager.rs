@@ -119,7 +119,7 @@ pub(super) fn pnpm(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
         return (layer, None);
     };
     let (behind, more) = skip_options(further, PNPM_VALUES);
-    // Behind the name of a script options are the script's own; behind `run` they still are pnpm's.
+    // After the name of a script options are the script's own; after `run` they still are pnpm's.
     let runs = matches!(command.as_str(), "run" | "run-script");
     if runs {
         options.extend(more);
