@@ -493,7 +493,7 @@ pub fn derive(glob: &str, choices: &[u8]) -> Option<RepoPath> {
 /// them.
 ///
 /// Both texts hold one thing a line: items of one list, with a `!` in front of those that exclude;
-/// paths. The same items are also given to the index one by one, so that each is told apart.
+/// paths. The same items are also given to the index one by one, so that each is distinguished.
 ///
 /// # Errors
 /// The first difference. Also a parse error that points outside the glob, or whose help is no glob.

@@ -347,8 +347,7 @@ pub fn play(
     let mut trace = Vec::new();
     let mut untold = false;
     for _ in 0..100_000 {
-        // Only what was asked for last counts: a machine that forgets to ask again would wait for
-        // ever.
+        // Only the last request counts: a machine that forgets to repeat it would wait for ever.
         wake = None;
         for action in actions.drain(..) {
             match action {

@@ -29,17 +29,17 @@ pub const VERSION: u32 = 2;
 /// fields are those of [`Plan`], in their order.
 #[derive(Serialize)]
 pub(super) struct Form<'a> {
-    /// What stands before the rewrites.
+    /// The fields before the rewrites.
     #[serde(flatten)]
     pub head: Head<'a>,
     /// The rewrites.
     pub rewrites: &'a [Rewrite],
-    /// What stands behind them.
+    /// The fields after them.
     #[serde(flatten)]
     pub tail: Tail<'a>,
 }
 
-/// What stands before the rewrites.
+/// The fields before the rewrites.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Head<'a> {
@@ -53,7 +53,7 @@ pub(super) struct Head<'a> {
     request: By<'a, RequestRecord, RequestForm<'a>>,
 }
 
-/// What stands behind them.
+/// The fields after them.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Tail<'a> {

@@ -183,7 +183,7 @@ impl Caveat {
         }
     }
 
-    /// With the files that it is about.
+    /// Sets the affected files.
     #[must_use]
     pub fn about(mut self, mut files: Vec<RepoPath>) -> Self {
         files.sort();
@@ -194,7 +194,7 @@ impl Caveat {
         self
     }
 
-    /// With the checks that it is about.
+    /// Sets the affected checks.
     #[must_use]
     pub fn of_checks(mut self, checks: Vec<String>) -> Self {
         self.checks = checks;
@@ -226,7 +226,7 @@ impl Caveat {
         text
     }
 
-    /// With a way out, for people.
+    /// Sets the way out, for people.
     #[must_use]
     pub fn way_out(mut self, way_out: impl Into<String>) -> Self {
         self.way_out = Some(way_out.into());

@@ -191,7 +191,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// The same request with nothing left out: without names, `--only` and `--skip`, and not
+    /// Returns the request with nothing left out: without names, `--only` and `--skip`, and not
     /// switched off.
     #[must_use]
     pub fn whole(&self) -> Self {

@@ -1,4 +1,4 @@
-//! The record that is kept of a pass, and how it is told from a damaged one.
+//! The record that is kept of a pass, and how a damaged one is recognised.
 
 use super::key::{Parts, Print};
 use crate::base::canon::{Digest, to_canonical};

@@ -26,7 +26,7 @@ pub enum Event {
         /// When.
         at: u64,
     },
-    /// The time that was last asked for by [`Action::WakeAt`] has come, or some time has passed.
+    /// The time last requested by [`Action::WakeAt`] has come, or some time has passed.
     Time {
         /// Now.
         at: u64,

@@ -167,7 +167,7 @@ pub enum NotFound {
     /// None has such a name.
     #[error("no run is called `{name}`")]
     Unknown {
-        /// What was asked for, safe to show.
+        /// The requested name, safe to print.
         name: String,
         /// The nearest name, if one is near.
         near: Option<String>,
@@ -175,7 +175,7 @@ pub enum NotFound {
     /// Several have.
     #[error("`{name}` is the beginning of {count} runs")]
     Ambiguous {
-        /// What was asked for, safe to show.
+        /// The requested name, safe to print.
         name: String,
         /// How many.
         count: usize,

@@ -155,7 +155,7 @@ pub struct ShardRecord {
 }
 
 impl ShardRecord {
-    /// For a share of a plan.
+    /// Creates the entry of a share of a plan.
     #[must_use]
     pub fn new(plan: &Plan, shard: Shard, share: &Share) -> Self {
         let Shard { count, index } = shard;

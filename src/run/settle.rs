@@ -22,7 +22,7 @@ pub(super) fn records(state: &RunState) -> Vec<StepRecord> {
     records
 }
 
-/// The same for one step that is over, as far as is known now.
+/// Returns the provisional outcome of one step that is over, as far as is known now.
 pub(super) fn provisional(state: &RunState, index: usize) -> Outcome {
     let Some((step, track)) = state.plan.steps.get(index).zip(state.tracks.get(index)) else {
         return Outcome::PASSED;

@@ -7,11 +7,11 @@
 //!
 //! 1. *Choices are made when a moment is over.* While anything runs, a place that became free is
 //!    given away when all events of this moment have been seen: when the caller reports so
-//!    ([`Event::InstantComplete`]), or by the first event of a later millisecond (one is asked
-//!    for). When nothing runs, nothing else can end, and the choice is made at once.
+//!    ([`Event::InstantComplete`]), or by the first event of a later millisecond (one is
+//!    requested). When nothing runs, nothing else can end, and the choice is made at once.
 //! 2. *A limit is passed when more than it has gone by.* What ends exactly at its limit is within
 //!    it, whichever of the two events comes first; what took longer is out of time, however late
-//!    anybody noticed.
+//!    that was noticed.
 //! 3. *What ended at the moment of an interrupt had ended.* What ended later, or never began, is
 //!    cancelled.
 //! 4. *Statuses are settled at the end, in plan order* (`settle`): what a step did counts only if
@@ -126,8 +126,7 @@ impl RunState {
         Self::begin(plan, kept, now, false)
     }
 
-    /// Like [`RunState::new`], with or without a judge for `judge` checks; without one they are
-    /// skipped.
+    /// Like [`RunState::new`], with a judge for `judge` checks; without one they are skipped.
     #[must_use]
     pub fn with_judge(
         plan: Arc<Plan>,

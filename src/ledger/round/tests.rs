@@ -414,7 +414,7 @@ fn a_change_is_one_under_the_feet_of_others() {
         let (next, recorded) = record(&ledger, &terms, &round("S", 1));
         assert_eq!(counters(&next), [1, left[0], left[1]], "{propagate:?}");
         assert_eq!(recorded.decision, Decision::Reverify);
-        // A round that changes nothing is nobody else's.
+        // A round that changes nothing does not affect other subjects.
         let (next, _) = record(&ledger, &terms, &round("S", 0));
         assert_eq!(counters(&next), [2, others[0], others[1]], "{propagate:?}");
     }
@@ -472,7 +472,7 @@ fn a_pass_makes_earlier_failures_history() {
         }
         ledger.subjects[0].failures.len()
     };
-    // Somebody's word clears nothing, a pass does, also one with more to do.
+    // A round by hand clears nothing, a pass does, also one with more to do.
     for (then, left) in [
         (Said::ByHand(Status::Continue), 2),
         (Said::ByHand(Status::Done), 2),
@@ -645,7 +645,7 @@ fn nothing_applies() {
     // Work begins, and what was settled no longer is.
     let (red_now, _) = run(&again, &terms, about(Scope::Whole, "a"), red("x"), "3");
     assert_eq!(red_now.subjects[0].settled, None);
-    // The work is put aside: all is as it was.
+    // The work is stashed: everything is as before.
     let (aside, got) = nothing(&red_now, "2");
     assert_eq!(
         (got.decision, got.exit(0), got.counter),

@@ -43,7 +43,7 @@ pub(super) struct Witness {
     pub end: bool,
 }
 
-/// A changed file, and the atom that it represents.
+/// A changed file of a witness, which represents all files of its atom.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Sample {
     pub path: RepoPath,

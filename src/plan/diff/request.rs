@@ -105,14 +105,14 @@ pub fn as_of(request: &Request, old: &Side<'_>, new: &Side<'_>) -> Request {
 }
 
 /// Whether a request names checks, by `--only` or to run whatever their conditions say, of which
-/// the older contract knows none: it asked for nothing then.
+/// the older contract knows none: it requested nothing then.
 #[must_use]
 pub fn asks_nothing(request: &Request, then: &Request) -> bool {
     (!request.only.is_empty() && then.only.is_empty())
         || (!request.names.is_empty() && then.names.is_empty())
 }
 
-/// Compares what two contracts ask of one request: each check that counted must still be asked for,
+/// Compares what two contracts ask of one request: each check that counted must still be requested,
 /// as strictly.
 #[must_use]
 pub fn weaker(old: &Asked<'_>, new: &Asked<'_>) -> Vec<Weaker> {

@@ -11,7 +11,8 @@ use crate::base::unit::show_duration;
 use crate::contract::{Contract, Risk};
 use std::collections::BTreeMap;
 
-/// Most checks of tier 1, or with a tag, that are searched when their triggers or roles changed.
+/// The most checks of tier 1, or with a tag, for which a request is searched when their triggers or
+/// roles changed.
 const MOST_ASKED: usize = 64;
 
 impl Comparison<'_> {

@@ -56,8 +56,8 @@ fn middle<'t>(left: &[&'t str], right: &[&'t str], rows: &mut Vec<Row<'t>>) {
         rows.extend(right.iter().map(only_right));
         return;
     }
-    // For each pair of ends of the lists the length of their longest common part, with one more row
-    // and column at the end.
+    // For each pair of suffixes of the lists the length of their longest common subsequence, with
+    // one more row and column for the empty ones.
     let width = right.len() + 1;
     let mut common = vec![0_u32; (left.len() + 1) * width];
     let at = |common: &[u32], i: usize, j: usize| common.get(i * width + j).copied().unwrap_or(0);

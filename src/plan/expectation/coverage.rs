@@ -142,7 +142,7 @@ pub struct Coverage {
     /// Items of files that are not of this repository (`std:`, `git+`), which have their own
     /// tests: they are counted nowhere else.
     pub elsewhere: usize,
-    /// By kind.
+    /// The counts by kind.
     pub kinds: BTreeMap<ItemKind, Count>,
     /// The items that no test touched, by kind, then in file order.
     pub uncovered: Vec<Item>,
@@ -220,7 +220,7 @@ impl Coverage {
         coverage
     }
 
-    /// Of all items.
+    /// Returns the count of all items.
     #[must_use]
     pub fn total(&self) -> Count {
         let sum = |f: fn(&Count) -> usize| self.kinds.values().map(f).sum();

@@ -4,15 +4,14 @@
 //! levels before it goes down one, and reads a part of KDL 2 (whole numbers, texts on one line) in
 //! which there is nothing to guess.
 //!
-//! The `kdl` crate (6.7) writes both files and is the judge of this reader in the tests, but does
-//! not read in its place. Its parser comes to the end of the stack on some hundred `{`, on a
-//! comment with a thousand `* /`, on some thousand faults: a guard that keeps all that from it
-//! knows each word and its place, so is a reader already. Behind such a guard it was measured
-//! (release build, CPU time): a plan of 10,000 steps, 4.1 MB, takes the crate 2.0 s, where the
-//! whole of `vplan run --plan` before its first step takes 0.27 s; a lock of 4,300 entries, 0.95
-//! MB, about the largest that is read, 0.37 s, where the whole of `vplan lock --check` takes 0.04 s
-//! (`cargo bench --bench lock`). And it gives no document where a lock is to be read on, behind the
-//! marks of a merge.
+//! The `kdl` crate (6.7) writes both files and is the reference for this reader in the tests, but
+//! does not replace it. Its parser overflows the stack on some hundred `{`, on a comment with a
+//! thousand `* /`, on some thousand faults: a guard that keeps all that from it knows each word and
+//! its place, so is a reader already. With such a guard it was measured (release build, CPU time):
+//! a plan of 10,000 steps, 4.1 MB, takes the crate 2.0 s, where the whole of `vplan run --plan`
+//! before its first step takes 0.27 s; a lock of 4,300 entries, 0.95 MB, about the largest that is
+//! read, 0.37 s, where the whole of `vplan lock --check` takes 0.04 s (`cargo bench --bench lock`).
+//! And it gives no document where reading a lock must continue after the marks of a merge.
 
 use crate::base::span::Span;
 use crate::base::word::is_unsafe_to_show;

@@ -51,17 +51,17 @@ impl Graph {
         bundle.after.iter().for_each(|to| self.edge(middle, *to));
     }
 
-    /// For each node its direct predecessors.
+    /// Returns the direct predecessors of each node.
     pub fn backwards(&self) -> &[Vec<usize>] {
         &self.previous
     }
 
-    /// Of each node, whether it is one of these or follows one.
+    /// Returns for each node whether it is one of these or follows one.
     pub fn following(&self, from: impl IntoIterator<Item = usize>) -> Vec<bool> {
         walk(&self.next, from)
     }
 
-    /// Of each node, whether it is one of these or comes before one.
+    /// Returns for each node whether it is one of these or comes before one.
     pub fn preceding(&self, to: impl IntoIterator<Item = usize>) -> Vec<bool> {
         walk(&self.previous, to)
     }
@@ -71,8 +71,8 @@ impl Graph {
         self.following([from]).get(to).copied().unwrap_or(false)
     }
 
-    /// Of each node the number of its strongly connected component, where that has more than one
-    /// node.
+    /// Returns for each node the number of its strongly connected component, where that has more
+    /// than one node.
     pub fn circles(&self) -> Vec<Option<usize>> {
         // Nodes in the order in which they are left, walking forwards; then backwards from the last
         // of them (Kosaraju).
@@ -127,8 +127,8 @@ impl Graph {
         circles
     }
 
-    /// By tier, then topologically, ties by index. Total also on a circle, which no validated
-    /// contract has: then its first node goes first.
+    /// Sorts by tier, then topologically, ties by index. Total also with a cycle, which no
+    /// validated contract has: then its first node goes first.
     pub fn sort(&self, tiers: &[u8]) -> Vec<usize> {
         let mut degrees: Vec<usize> = self.previous.iter().map(Vec::len).collect();
         let key = |node: usize| Reverse((tiers.get(node).copied().unwrap_or(0), node));
@@ -202,7 +202,7 @@ fn mark(flags: &mut [bool], at: usize) -> bool {
         .get_mut(at)
         .is_some_and(|flag| !std::mem::replace(flag, true))
 }
-/// For each node its position in an order.
+/// Returns the position of each node in an order.
 pub(super) fn positions(order: &[usize]) -> Vec<usize> {
     let mut positions = vec![0; order.len()];
     for (at, node) in order.iter().enumerate() {

@@ -11,7 +11,7 @@ pub struct Preparing {
     /// For each node the file that defines it: 0 is the contract, others are its imports. None for
     /// nodes that no file defines.
     pub files: Vec<Option<usize>>,
-    /// Of each import, from 1, the file that imports it; that is an earlier one.
+    /// For each import, from 1, the file that imports it; that is an earlier one.
     pub importers: Vec<usize>,
     /// The nodes that the request's commands are, in their order.
     pub list: Vec<usize>,

@@ -37,7 +37,7 @@ pub(super) fn add(graph: &mut Graph, constraints: &Constraints) -> Vec<Bundle> {
     added
 }
 
-/// For each writer of a chain the nodes that wait for it and for no later one.
+/// Returns for each writer of a chain the nodes that wait for it and for no later one.
 fn behind(
     back: &[Vec<usize>],
     chain: &[usize],
