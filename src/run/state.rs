@@ -17,8 +17,8 @@
 //! 4. *Statuses are settled at the end, in plan order* (`settle`): what a step did counts only if
 //!    nothing before it says otherwise.
 //!
-//! Events arrive in the order of their times; those of one millisecond, up to [`Event::InstantComplete`], in
-//! any order.
+//! Events arrive in the order of their times; those of one millisecond, up to
+//! [`Event::InstantComplete`], in any order.
 
 use super::event::{Action, Event, Interrupt};
 use super::record::StepRecord;
