@@ -221,7 +221,7 @@ fn fault(terms: &Terms<'_>, reading: &Reading) -> Option<Fault> {
     })
 }
 
-/// The evidence that the contract asks for and that is not there.
+/// The evidence that the contract requires and that is missing.
 fn missing(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Option<String> {
     let output = &terms.output;
     let reading = evidence.reading.as_deref();

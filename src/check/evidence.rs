@@ -13,7 +13,7 @@ pub struct Evidence {
     pub assertion: Option<String>,
     /// How long it took, by the monotonic clock, in milliseconds.
     pub duration_ms: u64,
-    /// The earlier pass that stands for it; then nothing was started.
+    /// The earlier pass that is reused; then nothing was started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub earlier: Option<Box<EarlierPass>>,
     /// Its exit code, if it exited by itself.

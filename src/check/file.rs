@@ -20,7 +20,7 @@ pub struct FileFacts {
     pub target: Target,
     /// Size of the target in bytes; 0 when there is none.
     pub size: u64,
-    /// Whether somebody may execute the target.
+    /// Whether any execute bit of the target is set.
     pub executable: bool,
     /// The first [`CONTENT_CAP`] bytes, when [`needs_content`] said so and a regular file could be
     /// read.

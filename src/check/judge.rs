@@ -1,6 +1,6 @@
 //! The question to a judge, and the answers that it may give (engine.md sections 1 and 8).
 //!
-//! The question is one JSON object in canonical form. What the repository holds stands in it as
+//! The question is one JSON object in canonical form. What the repository holds is in it as
 //! strings and nowhere else, so that no content can end its string, add a key, or become part of
 //! the question. The answer is one JSON object:
 //!
@@ -17,7 +17,7 @@ use crate::base::word::{Word, visible};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The protocol, for whoever writes a judge: what `vplan help judge` prints.
+/// The protocol, for authors of a judge: what `vplan help judge` prints.
 pub const PROTOCOL: &str = include_str!("judge.md");
 
 /// The most bytes of an answer: what is kept in memory of a step's output.

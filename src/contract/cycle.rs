@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-/// A directed graph. Nodes from `real` on are joints: they stand for a product of edges (every
+/// A directed graph. Nodes from `real` on are joints: they replace a product of edges (every
 /// member of a group behind every member of another) and count nothing in a cycle's length.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Graph {

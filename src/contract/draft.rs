@@ -42,7 +42,7 @@ pub struct Draft {
     /// `import` statements that are still to be resolved: `contract::import` puts what they bring
     /// into their place.
     pub imports: Vec<Import>,
-    /// The uses of other files whose content stands in this draft.
+    /// The imports whose content is part of this draft.
     pub inclusions: Vec<Inclusion>,
     /// The other files that were read, in the order of their sources.
     pub imported: Vec<Imported>,
@@ -90,7 +90,7 @@ pub struct Import {
     pub below: Option<At<String>>,
     /// The statement.
     pub place: Place,
-    /// How much of the draft stood before it.
+    /// How much of the draft preceded it.
     pub stands: Extent,
 }
 
@@ -154,7 +154,7 @@ pub struct Sel {
     pub not: bool,
     /// A glob or a name; the place covers the `!` too.
     pub what: At<SelKind>,
-    /// Where the glob's own first byte stands when the text between the quotes has no escapes, so
+    /// The place of the glob's own first byte when the text between the quotes has no escapes, so
     /// that faults inside the glob can be pointed at.
     pub inner: Option<usize>,
 }

@@ -29,7 +29,7 @@ codes! {
     UNKNOWN_WORD = "unknown_word";
 
     // Statements.
-    /// A statement or a line of a block that stands once at most stands twice.
+    /// A statement or a line of a block that may occur once at most occurs twice.
     DUPLICATE_LINE = "duplicate_line";
     /// An `import` in a text that was read on its own.
     IMPORT = "import";
@@ -43,7 +43,7 @@ codes! {
     NO_VERB = "no_verb";
     /// A check with two verbs.
     SEVERAL_VERBS = "several_verbs";
-    /// A setting that stands once at most stands twice.
+    /// A setting that may occur once at most occurs twice.
     DUPLICATE_SETTING = "duplicate_setting";
     /// A setting that the check's verb does not know.
     FOREIGN_SETTING = "foreign_setting";
@@ -117,7 +117,7 @@ codes! {
     TESTS_MISPLACED = "tests_misplaced";
     /// A file of tests that does not say which contract it tests.
     TESTS_MISSING = "tests_missing";
-    /// A statement that does not stand in a file of tests.
+    /// A statement that may not occur in a file of tests.
     NOT_A_TEST = "not_a_test";
 
     // Warnings.

@@ -99,7 +99,7 @@ impl AssertionKind {
     }
 }
 
-/// Checks the tests that stand in a file of their own, against the contract that they are about.
+/// Checks the tests of a file of tests, against the contract that they are about.
 /// Those with an error are left out.
 #[must_use]
 pub fn validate_tests(
@@ -369,8 +369,8 @@ fn changed_file(text: &At<String>, sink: &mut Diagnostics) -> Option<ChangedFile
     Some(ChangedFile { path, status })
 }
 
-/// Reports what cannot hold together: a name that runs and does not, or that stands twice where
-/// each stands once.
+/// Reports what cannot hold together: a name that runs and does not, or that occurs twice where
+/// each may occur once.
 fn conflicts(assertions: &[Assertion], sink: &mut Diagnostics) {
     let of = |kind| assertions.iter().find(|a| a.kind == kind);
     let mut report = |name: &At<String>, other: Place, message: &str, text: &str, label: &str| {

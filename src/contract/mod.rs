@@ -40,13 +40,13 @@ pub struct Contract {
     /// Of each use of an imported file, from 1, the number of the one that imports it; 0 is the
     /// contract itself.
     pub importers: Vec<usize>,
-    /// The checks, in base order (the order of the file, an import's where it stands).
+    /// The checks, in base order (the order of the file, an import's at its statement).
     pub checks: Vec<Check>,
     /// Conditions, shared by all checks inside the same block.
     pub conditions: Vec<Condition>,
     /// The risk triggers, in file order.
     pub risks: Vec<Risk>,
-    /// The `sequence` statements, in file order, `*` already replaced by what it stands for.
+    /// The `sequence` statements, in file order, `*` already expanded.
     pub sequences: Vec<Sequence>,
     /// All known roles, the four built-in ones included.
     pub roles: BTreeMap<String, Role>,
@@ -327,7 +327,7 @@ pub struct RecoverPolicy {
 
 /// The names of all rewrite rules, in the order in which they are tried (engine.md section 6).
 ///
-/// They stand here because a contract may name them; `recover::rules::ALL` is checked against this
+/// They are here because a contract may name them; `recover::rules::ALL` is checked against this
 /// list by a test.
 pub const RECOVERY_RULES: [&str; 7] = [
     "split-conjunction",

@@ -31,7 +31,7 @@ enum Known {
 impl Checker<'_> {
     /// The sequences with `*` replaced; reports what no order of the checks can satisfy.
     ///
-    /// `*` stands for the other checks of the same file in the same tier. A sequence that names
+    /// `*` means the other checks of the same file in the same tier. A sequence that names
     /// checks of several tiers becomes one of its named checks and one for each of these tiers,
     /// in which `*` has that tier's checks: between tiers there is an order already.
     pub(super) fn order(&mut self, edges: &Edges<'_>) -> Vec<Sequence> {
@@ -172,8 +172,8 @@ impl Checker<'_> {
         }
     }
 
-    /// A graph of who waits for whom. Between two groups of a sequence stands a joint, so that it
-    /// stays as large as the text.
+    /// The graph of which check waits for which. A joint connects two groups of a sequence, so that
+    /// it stays as large as the text.
     fn report_cycles(&mut self, sequences: &[(Sequence, Place)], edges: &Edges<'_>) {
         let mut graph = Graph::new(edges.tiers.len());
         let mut from_sequence: BTreeMap<usize, Place> = BTreeMap::new();
@@ -289,7 +289,7 @@ impl Checker<'_> {
     }
 }
 
-/// The sequences that one with `*` stands for; itself without `*`.
+/// Expands a sequence with `*`; returns itself without `*`.
 fn expand(
     groups: &[Known],
     tiers: &[u8],

@@ -285,7 +285,7 @@ impl Checker<'_> {
         roles
     }
 
-    /// Reports a statement that may stand once only and stood already.
+    /// Reports a statement that may occur once only and occurred already.
     fn once(&mut self, seen: &mut BTreeMap<&'static str, Place>, what: &'static str, place: Place) {
         match seen.get(what) {
             Some(first) => self.sink.push(

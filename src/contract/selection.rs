@@ -320,7 +320,7 @@ fn glob_error(text: &str, fault: GlobError, item: &Sel) -> Diagnostic {
     error
 }
 
-/// A path that somebody wrote; reports what can be none of the repository's.
+/// Reads a path from the contract; reports one that cannot be in the repository.
 pub(super) fn repo_path(
     what: &str,
     text: &str,

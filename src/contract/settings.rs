@@ -250,7 +250,7 @@ impl Checker<'_> {
         values
     }
 
-    /// What is wrong with a setting where it stands.
+    /// Checks a setting against its place.
     fn report_setting(&mut self, setting: &At<Setting>, check: &draft::Check, kind: Option<Kind>) {
         match (&setting.value, &check.tier_block) {
             (Setting::Tier(_), Some(block)) => self.sink.push(

@@ -191,7 +191,7 @@ impl<'d> Checker<'d> {
             roles,
         };
         self.report_unused_paths();
-        // Whatever is missing above was reported, and then nobody gets to see this value.
+        // Whatever is missing above was reported, and then this value is not used.
         (!self.sink.has_errors()).then_some(contract)
     }
 

@@ -22,7 +22,7 @@
 //! | `schema_version`, `project`, `mode`, `model`, `providers`, `paths`, `ignore`, `network`, `storage`, `tools` | no effect on checks |
 //! | any other key | lost |
 //!
-//! Commands run through a shell there; what that becomes is told in `runr_json`.
+//! Commands run through a shell there; `runr_json` describes what that becomes.
 
 use super::convert::builder::{Builder, Spec, slug};
 use super::convert::{BAD_VALUE, DUPLICATE_STEP, Weight};
@@ -631,7 +631,7 @@ fn steps(builder: &mut Builder<'_>, node: &Node, verifier: &Verifier) {
         .filter_map(|n| step(builder, n, verifier))
         .collect();
     // What acode calls a step, ignoring case, and what its checks are called here; the last of them
-    // stands for it.
+    // represents it.
     let mut known: BTreeMap<String, (Place, Option<String>)> = BTreeMap::new();
     let mut pending: Vec<(Vec<At<String>>, usize)> = Vec::new();
     for step in read {

@@ -88,7 +88,7 @@ pub enum Weight {
     Lost,
     /// It is in the contract and means something else there, never less.
     Changed,
-    /// It asks for no check, there or here.
+    /// It requires no check, there or here.
     NoEffect,
 }
 
@@ -109,9 +109,9 @@ impl Weight {
 pub struct Lost {
     /// How much it weighs.
     pub weight: Weight,
-    /// The key, or what stands there; one line.
+    /// The key, or the text there; one line.
     pub what: String,
-    /// Where it stands.
+    /// Its place.
     pub place: Place,
     /// Why it is not there as it was; one line.
     pub why: String,
@@ -121,10 +121,10 @@ pub struct Lost {
     pub about: About,
 }
 
-/// What a comment stands in front of.
+/// What a comment precedes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum About {
-    /// Nothing in particular: the comment stands at the top.
+    /// Nothing in particular: the comment is at the top.
     #[default]
     File,
     /// An entry of the draft.
@@ -138,7 +138,7 @@ pub enum About {
 pub struct Conversion {
     /// What it was.
     pub format: Format,
-    /// What it asks for.
+    /// What it requires.
     pub draft: Draft,
     /// The account, in the order of the file.
     pub lost: Vec<Lost>,

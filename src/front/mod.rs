@@ -19,7 +19,7 @@ use crate::base::span::SourceId;
 use crate::contract::draft::Draft;
 use crate::lang::parse::Caps;
 
-/// Lowers the file to a draft; the format is told by the file's name (`.json`, otherwise the
+/// Lowers the file to a draft; the format follows from the file's name (`.json`, otherwise the
 /// language of its own). The draft is as complete as the text allows, also when the sink received
 /// errors.
 pub fn lower(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Draft {

@@ -108,7 +108,7 @@ impl Reader {
         self.chars.get(self.at + ahead).copied()
     }
 
-    /// Something that is said by a star instead.
+    /// Something that a star replaces.
     fn star(&mut self, why: &'static str) {
         self.out.push('*');
         self.wild = true;
@@ -205,7 +205,7 @@ impl Reader {
             .take_while(|c| matches!(c, '!' | '^'))
             .take(1)
             .count();
-        // A bracket that stands first belongs to the class.
+        // A bracket that comes first belongs to the class.
         let first = usize::from(self.peek(1 + skip) == Some(']'));
         let length = inner
             .skip(skip + first)

@@ -9,7 +9,8 @@
 //! | every other table and key that ralph-tui has: `agent`, `tracker`, `errorHandling`, `maxIterations`, … | no effect on checks |
 //! | any other key | lost |
 //!
-//! Commands run as `sh -c` there, one after another, until one fails. What that becomes is told in
+//! Commands run as `sh -c` there, one after another, until one fails. What that becomes is
+//! described in
 //! `runr_json`.
 
 use super::convert::Weight;
@@ -43,7 +44,7 @@ const ELSEWHERE: &[&str] = &[
     "trackers",
 ];
 const VERIFICATION: &[&str] = &["enabled", "commands", "timeoutMs", "maxRetries"];
-/// What stands for no time limit, in milliseconds.
+/// The value that means no time limit, in milliseconds.
 pub(super) const NO_LIMIT_MS: u64 = 24 * 3_600_000;
 
 /// Lowers the file.

@@ -8,7 +8,7 @@
 //! | `verification.max_verify_time_per_milestone` (600) | `limits { budget }`, and the time limit of each command |
 //! | `verification.cwd` | `defaults { dir }` |
 //! | `scope.allowlist`, `denylist`, `lockfiles` | `scope { allow deny }` |
-//! | `scope.presets` | lost: what a preset stands for is in runr |
+//! | `scope.presets` | lost: a preset is defined in runr |
 //! | `agent.name` | `contract NAME` |
 //! | `scope.env_allowlist`, `agent.version`, `repo`, `workers`, `phases`, `resilience`, `receipts`, `workflow`, `task`, `$schema` | no effect on checks |
 //! | any other key | lost |

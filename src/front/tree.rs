@@ -1,7 +1,7 @@
 //! Reads configuration files: JSON, TOML and YAML become one tree with places.
 //!
 //! Nothing recursive is built before its depth is known, no file grows by being read (aliases of
-//! YAML count as what they stand for), and a key stands once.
+//! YAML count as their targets), and no key occurs twice.
 
 use super::verify_contract_json;
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
@@ -22,12 +22,12 @@ pub const TOML: Code = Code("vplan::convert::toml");
 pub const YAML: Code = Code("vplan::convert::yaml");
 /// The file holds more than the cap, its aliases replaced.
 pub const TOO_LARGE: Code = Code("vplan::convert::too_large");
-/// A key stands twice in a mapping of YAML.
+/// A key occurs twice in a mapping of YAML.
 pub const DUPLICATE_KEY: Code = Code("vplan::convert::duplicate_key");
 
 /// How deep lists and mappings may nest (language.md section 2).
 const MAX_DEPTH: usize = 64;
-/// How many values a file may come to.
+/// The most values that a file may hold.
 const MAX_NODES: usize = 100_000;
 
 /// A value and its place.
@@ -124,7 +124,7 @@ fn from_json(value: &ast::Value<'_>, id: SourceId) -> Node {
     }
 }
 
-/// Reads TOML 1.0. The parser has a limit on nesting of its own, reports a key that stands twice,
+/// Reads TOML 1.0. The parser has a limit on nesting of its own, reports a key that occurs twice,
 /// and goes on after errors.
 pub(super) fn toml(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<Node> {
     let source = sources.get(id)?;

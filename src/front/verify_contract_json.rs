@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 pub const SYNTAX: Code = Code("vplan::json::syntax");
 /// Lists and objects are nested deeper than the cap.
 pub const DEPTH: Code = Code("vplan::json::depth");
-/// A key stands twice in an object.
+/// A key occurs twice in an object.
 pub const DUPLICATE_KEY: Code = Code("vplan::json::duplicate_key");
 /// A key that a contract does not have.
 pub const UNKNOWN_KEY: Code = Code("vplan::json::unknown_key");
@@ -78,7 +78,7 @@ pub fn lower(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Draft {
 }
 
 /// Reads strict JSON whatever it says, for front ends of other files: the value, and the digest of
-/// what it says. `None` after an error; a key that stands twice is one, but the value is there.
+/// what it says. `None` after an error; a key that occurs twice is one, but the value is there.
 pub(super) fn read<'s>(
     source: &'s Source,
     id: SourceId,
@@ -275,7 +275,7 @@ impl<'s> Lowering<'s, '_> {
         let (not, glob) = value
             .strip_prefix('!')
             .map_or((false, value), |glob| (true, glob));
-        // Between the quotes stands the value itself unless there are escapes.
+        // Between the quotes is the value itself unless there are escapes.
         let plain = literal.range.end - literal.range.start == value.len() + 2;
         Sel {
             not,
@@ -364,7 +364,7 @@ impl<'s> Lowering<'s, '_> {
         }
     }
 
-    /// Reports keys that stand twice, in all objects. The text's depth is bounded, so this
+    /// Reports keys that occur twice, in all objects. The text's depth is bounded, so this
     /// recursion is.
     fn report_duplicate_keys(&mut self, value: &Value<'_>) {
         match value {

@@ -122,7 +122,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// Lowers what only stands at the top level.
+    /// Lowers statements that occur at the top level only.
     fn top(&mut self, node: &Node<'_>) {
         match node.statement.keyword {
             Keyword::Contract => self.draft.names.extend(self.values.strings(node)),
@@ -276,7 +276,7 @@ impl Lowering<'_> {
                 {
                     settings.push(self.at(setting, line.span));
                 } else if matches!(line.statement.keyword, Keyword::Check | Keyword::Paths) {
-                    // It does not stand here, which has been said; but its name is known.
+                    // It may not occur here, which was reported; but its name is known.
                     inner.push(line);
                 }
             }

@@ -1,7 +1,7 @@
 //! The syntax tree of a contract: statements with their arguments, and the trivia between them.
 //!
 //! The tree is uniform: a statement is a keyword, arguments and perhaps a block. What arguments a
-//! keyword takes is told by the table in `statement`; what they mean, by the front end.
+//! keyword takes is defined by the table in `statement`; what they mean, by the front end.
 
 use super::statement::{Context, Statement};
 use crate::base::command::Command;
@@ -16,7 +16,7 @@ pub struct Ast<'a> {
     pub source: SourceId,
     /// Its statements, in order.
     pub nodes: Vec<Node<'a>>,
-    /// What stands behind the last of them.
+    /// The trivia after the last of them.
     pub end: Vec<Trivia>,
 }
 
@@ -32,7 +32,7 @@ pub enum Trivia {
 /// A statement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node<'a> {
-    /// What stands before it.
+    /// The trivia before it.
     pub before: Vec<Trivia>,
     /// Which statement it is.
     pub statement: &'static Statement,
@@ -53,13 +53,13 @@ pub struct Node<'a> {
 /// A block.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Body<'a> {
-    /// What may stand in it.
+    /// Decides which statements it may contain.
     pub context: Context,
     /// The `{`.
     pub open: Span,
     /// Its statements, in order.
     pub nodes: Vec<Node<'a>>,
-    /// What stands behind the last of them.
+    /// The trivia after the last of them.
     pub end: Vec<Trivia>,
     /// The `}`; empty where it is missing.
     pub close: Span,

@@ -32,7 +32,7 @@ pub fn parse_command(text: &str) -> Command {
     }
 }
 
-/// Whether a shell would expand a word of the text that this grammar passes on as it stands: `*`,
+/// Whether a shell would expand a word of the text that this grammar passes on unchanged: `*`,
 /// `?`, `[…]`, `~`, `{a,b}`.
 #[must_use]
 pub fn would_expand(text: &str) -> bool {

@@ -39,7 +39,7 @@ codes! {
     UNKNOWN_VERSION = "unknown_version";
     /// A line begins with a word that begins no statement.
     UNKNOWN_STATEMENT = "unknown_statement";
-    /// A statement stands in a block where it has no meaning.
+    /// A statement is in a block where it has no meaning.
     MISPLACED_STATEMENT = "misplaced_statement";
     /// A block without its `}`.
     UNCLOSED_BLOCK = "unclosed_block";

@@ -4,7 +4,7 @@
 //! What is canonical is decided here: indentation, blanks between arguments, blank lines, the
 //! quoting of strings, the order of settings. What is the author's stays: comments, single blank
 //! lines, where a statement goes on in the next line, and the spelling of commands, whose words are
-//! what somebody copies into a shell.
+//! what people copy into a shell.
 
 use super::ast::{Arg, Ast, Body, Node, Trivia, Value, same_values};
 use super::format::is_sorted_block;
@@ -123,7 +123,7 @@ pub fn layout(source: &Source, ast: &Ast<'_>) -> String {
 struct Writer<'a> {
     text: &'a str,
     out: String,
-    /// Whether nothing stands in this block yet.
+    /// Whether this block is still empty.
     fresh: bool,
     /// Whether a blank line is due before what comes next.
     blank: bool,
@@ -307,7 +307,7 @@ impl<'a> Writer<'a> {
             loop {
                 match (bytes.get(at), bytes.get(at + 1)) {
                     (None | Some(b'\n'), _) | (Some(b'\\'), Some(b'\n')) => break,
-                    // What a backslash stands before is no blank that could be left out.
+                    // A blank after a backslash cannot be left out.
                     (Some(b'\\'), _) => {
                         at += 2;
                         end = at;

@@ -181,7 +181,7 @@ fn owned(
         };
         let (detached, own) = node.before.split_at_checked(own).unwrap_or_default();
         if !detached.iter().all(|t| *t == Trivia::Blank) {
-            // Nobody can say to which setting these belong; they must only not leave the block.
+            // It is unknown to which setting these belong; they must only not leave the block.
             let mut apart = Vec::new();
             add(detached, &format!("{inside}/detached"), &mut apart);
             all.extend(

@@ -104,7 +104,7 @@ pub struct Statement {
     pub keyword: Keyword,
     /// The word that begins it.
     pub word: &'static str,
-    /// Where it may stand.
+    /// Where it may occur.
     pub contexts: &'static [Context],
     /// What it takes.
     pub slots: &'static [Slot],
@@ -116,8 +116,8 @@ pub struct Statement {
 
 macro_rules! statements {
     ($($keyword:ident $word:literal in $contexts:expr, takes $slots:expr, opens $body:expr, $usage:literal;)*) => {
-        /// The identity of a statement. Their order is the canonical order of the settings in a block. A word that means
-        /// something else in another block has one for each.
+        /// The identity of a statement. Their order is the canonical order of the settings in a
+        /// block. A word that means something else in another block has one for each.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Keyword {
             $(#[doc = $usage] $keyword,)*
@@ -300,7 +300,7 @@ pub fn find(word: &str, context: Context) -> Option<&'static Statement> {
     })
 }
 
-/// All statements that may stand in a context.
+/// Returns all statements that may occur in a context.
 pub fn allowed(context: Context) -> impl Iterator<Item = &'static Statement> {
     STATEMENTS
         .iter()

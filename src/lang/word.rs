@@ -165,7 +165,7 @@ enum Part<'a> {
     Bare(&'a str),
     /// Text behind a backslash or between quotes.
     Literal(&'a str),
-    /// Bytes that are not in the text as they stand.
+    /// Bytes that are written otherwise in the text.
     Made(Vec<u8>),
 }
 

@@ -1,6 +1,6 @@
 //! Reads the output of cargo-nextest: its summary, and the list of tests below it.
 //!
-//! Written from the output of nextest 0.9. Its words stand in a column of 12 characters in front of
+//! Written from the output of nextest 0.9. Its words are in a column of 12 characters in front of
 //! a time in brackets; what tests print is indented, or (`--no-capture`) not: a summary counts when
 //! it is about as many tests as were started.
 
@@ -226,7 +226,7 @@ impl Reader for Nextest {
         } = *self;
         let (mut reading, _) = built.close();
         for test in &mut failures {
-            // The thread of a test has its name, which stands behind that of the binary.
+            // The thread of a test has its name, which follows that of the binary.
             let thread = test.name.rsplit(' ').next().unwrap_or_default().to_owned();
             if test.message.is_none()
                 && let Some(panic) = panics.iter().find(|p| p.thread == thread)
@@ -324,7 +324,7 @@ fn summary(text: &str) -> Option<(u64, Summary)> {
         .strip_prefix(" tests run: ")
         .or_else(|| rest.strip_prefix(" test run: "))?;
     let mut tests = TestCounts::default();
-    // What stands in parentheses is counted outside them.
+    // What is in parentheses is counted outside them.
     let mut depth = 0_u32;
     let flat: String = rest
         .chars()

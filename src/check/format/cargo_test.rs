@@ -266,7 +266,7 @@ impl CargoTest {
                 ..Run::default()
             });
         };
-        // In what a failed test printed: the summary stands behind the list.
+        // In what a failed test printed: the summary follows the list.
         if matches!(
             last.zone,
             Zone::Section { .. } | Zone::List { any: false, .. }

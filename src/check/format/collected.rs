@@ -10,7 +10,7 @@ pub const MOST: usize = 64 << 20;
 /// After so many bytes it must be plain that this is the document that was looked for.
 const PROBE: usize = 64 << 10;
 
-/// How a kind of document is told.
+/// Recognises a kind of document.
 #[derive(Clone, Copy, Debug)]
 pub struct Signs {
     /// Whether it begins with this line (no leading blanks).
@@ -123,7 +123,7 @@ fn head(text: &str) -> &str {
 /// How many documents may follow each other.
 const DOCUMENTS: usize = 10_000;
 
-/// Reads a list element by element without keeping it: lists of somebody else are long. What `take`
+/// Reads a list element by element without keeping it: untrusted lists are long. What `take`
 /// does not keep is dropped.
 ///
 /// # Errors
@@ -154,7 +154,7 @@ pub fn each<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     list.deserialize_any(Each(take, PhantomData))
 }
 
-/// The JSON values that stand in a text, one after another, and what is wrong with the text behind
+/// The JSON values in a text, one after another, and what is wrong with the text behind
 /// them. Other output behind the last value is not wrong.
 #[must_use]
 pub fn values<T: DeserializeOwned>(text: &str) -> (Vec<T>, Option<String>) {

@@ -216,7 +216,7 @@ impl DotnetTest {
         if let Some(at) = memchr::memchr_iter(b':', line.as_bytes()).find(at)
             && let (Some(place), Some(rest)) = (line.get(..at), line.get(at + word.len()..))
         {
-            // The terminal logger: the name stands on the next line, or here.
+            // The terminal logger: the name is on the next line, or here.
             self.now = Now::Named;
             let (file, number) = place
                 .trim()
@@ -407,7 +407,7 @@ mod tests {
                 "Test summary: total: 3, failed: 1, succeeded: 2, skipped: 0, duration: 1.0s",
                 Some((2, 1, 0)),
             ),
-            // Of all at once, whatever stood before.
+            // Of all at once, whatever came before.
             (
                 "Passed! - Failed: 0, Passed: 5, Skipped: 0, Total: 5\nTest summary: total: 5, failed: 0, succeeded: 5, skipped: 0",
                 Some((5, 0, 0)),

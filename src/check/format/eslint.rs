@@ -21,7 +21,7 @@ pub(super) const TOOLS: &[&str] = &["eslint", "eslint_d"];
 #[derive(Default)]
 struct Eslint {
     reading: Reading,
-    /// The file that findings stand under: the line before the first of them.
+    /// The file of the findings that follow: the line before the first of them.
     file: Option<String>,
     summed: (u64, u64),
     told: bool,

@@ -63,7 +63,7 @@ impl Reader for Flake8 {
     }
 }
 
-/// `FILE:LINE:COLUMN: CODE MESSAGE`, and whether ruff's mark of what it can fix stood before the
+/// `FILE:LINE:COLUMN: CODE MESSAGE`, and whether ruff's mark of what it can fix preceded the
 /// message.
 pub(super) fn concise(line: &str) -> Option<(Finding, bool)> {
     if !line

@@ -1,7 +1,7 @@
 //! Reads the output of gcc, clang and the linkers they run, alone or under make: `FILE:LINE:COLUMN:
 //! error: MESSAGE [-Wcode]`.
 //!
-//! Words like these are many tools' own, so this format stands behind those whose files have a
+//! Words like these are many tools' own, so this format comes after those whose files have a
 //! telling name.
 
 use super::command::program;

@@ -149,7 +149,7 @@ const BROKEN: &[&str] = &[
     "updates to go.mod needed",
 ];
 
-/// How such a line begins where `go: ` does not stand before it.
+/// How such a line begins where `go: ` does not precede it.
 const BEGINNINGS: &[&str] = &[
     "build constraints ",
     "cannot find ",

@@ -244,7 +244,7 @@ impl GoTest {
             && !self.package.announces
             && lines.len() < WAITING
         {
-            // Whoever printed the first of them may have printed this one.
+            // A test that printed the first of them may have printed this one.
             lines.push(clipped(line));
             return;
         }
@@ -341,7 +341,7 @@ fn sum(one: TestCounts, two: TestCounts) -> TestCounts {
 struct TestResult<'a> {
     word: &'a str,
     name: &'a str,
-    /// Nothing but blanks stands before it; otherwise a test did not end its last line.
+    /// Nothing but blanks precedes it; otherwise a test did not end its last line.
     at_start: bool,
 }
 
@@ -359,7 +359,7 @@ fn result(line: &str) -> Option<TestResult<'_>> {
     })
 }
 
-/// A line `=== RUN   NAME`, and what stands before it on its line.
+/// A line `=== RUN   NAME`, and what precedes it on its line.
 fn announcement(line: &str) -> Option<(&str, &str)> {
     if let Some(name) = line.strip_prefix("=== RUN   ") {
         return Some(("", name));
@@ -442,7 +442,7 @@ pub fn located(mut test: FailedTest) -> FailedTest {
         test.file = Some(file);
         test.line = Some(line);
     }
-    // Where it stood says no more than that place.
+    // Its position tells no more than that place.
     let told = message.split("\ngoroutine ").next().unwrap_or_default();
     let told: Vec<_> = told.lines().filter(|line| frame(line).is_none()).collect();
     *message = dedent(told.join("\n").trim_end());

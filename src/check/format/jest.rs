@@ -25,7 +25,7 @@ struct Jest {
     out: Summaries,
     err: Summaries,
     reading: Reading,
-    /// The file that the failures stand under.
+    /// The file of the failures that follow.
     file: Option<String>,
     failure: Option<Failure>,
     /// Failures are printed twice when there are many files.
@@ -76,7 +76,7 @@ impl Summaries {
             *count = count.saturating_add(number);
         }
         let Some(suites) = self.suites.take() else {
-            // A line alone stands for the summary only where there is no other.
+            // A line alone counts as the summary only where there is no other.
             if self.last.is_none_or(|last| last.suites.is_none()) {
                 self.last = Some(Block {
                     counts,
@@ -176,7 +176,7 @@ impl Jest {
             self.flush();
             self.out.shown = true;
             self.err.shown = true;
-            // Behind the file may stand how long it took: `(5.1 s)`.
+            // The time that it took may follow the file: `(5.1 s)`.
             let file = file.rsplit_once(" (").map_or(file, |(file, _)| file);
             self.file = Some(file.trim().to_owned());
         } else if line.starts_with("PASS ") || line.starts_with("Summary of all failing tests") {

@@ -20,7 +20,7 @@ pub const FORMAT: Format = Format {
     },
 };
 
-// What tests print may stand before it.
+// What tests print may precede it.
 const SIGNS: Signs = Signs {
     begins: |line| line.starts_with("{\"num"),
     later: true,

@@ -200,8 +200,8 @@ impl Report {
         }
     }
 
-    /// Whether an element at this depth stands directly in the case, or in the suite when there is
-    /// no case: what a test printed may stand deeper.
+    /// Whether an element at this depth is directly in the case, or in the suite when there is
+    /// no case: what a test printed may be deeper.
     fn is_direct(&self, depth: usize) -> bool {
         match (&self.case, self.suites.last()) {
             (Some(case), _) => depth == case.depth + 1,

@@ -60,7 +60,7 @@ use std::borrow::Cow;
 pub struct Format {
     /// Its id, the name of its file, in kebab case.
     pub id: &'static str,
-    /// Whether it is one document, in which anything may stand that a test has said.
+    /// Whether it is one document, which may contain anything that a test has printed.
     pub is_document: bool,
     /// The names by which a contract may ask for it (`format NAME`, `report "NAME"`). Formats may
     /// share one: the output shows which it is.
@@ -96,7 +96,7 @@ pub trait Reader: Send {
 }
 
 /// All formats. Of several that recognise the same lines, the first counts: the more telling ones
-/// stand before those whose words occur elsewhere. How several make one reading is said in
+/// precede those whose words occur elsewhere. How several make one reading is described in
 /// `together`.
 pub const ALL: &[Format] = &[
     // Documents, which may hold whatever a test has said.

@@ -104,7 +104,7 @@ impl NodeTest {
         *count = count.saturating_add(number);
     }
 
-    /// `✖ failing tests:` begins the list; in it stands `✖ name (1.2ms)`.
+    /// `✖ failing tests:` begins the list, which contains `✖ name (1.2ms)`.
     fn failed(&mut self, text: &str) {
         self.flush();
         if text == "failing tests:" {

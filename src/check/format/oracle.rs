@@ -10,7 +10,7 @@ use crate::check::reading::{FAILED_KEPT, FINDINGS_KEPT, Level, PROBLEMS_KEPT, Re
 /// - is bounded, and no list is longer than its count;
 /// - by several formats is bounded, too, and there only where one of them recognises it.
 ///
-/// `seed` decides where the pieces end and where the colours stand.
+/// `seed` decides where the pieces end and where the colours are.
 ///
 /// # Errors
 /// What does not hold.

@@ -56,7 +56,7 @@ impl Panic {
     }
 }
 
-/// Where a test stands that should have panicked: `note: test did not panic as expected at
+/// The place of a test that should have panicked: `note: test did not panic as expected at
 /// FILE:LINE:COLUMN`.
 #[must_use]
 pub fn calm(line: &str) -> Option<(Option<String>, Option<u64>)> {

@@ -65,7 +65,7 @@ enum Zone {
     Short,
 }
 
-/// `____ test_b ____` and what stands below it.
+/// `____ test_b ____` and what is below it.
 #[derive(Default)]
 struct Section {
     title: String,
@@ -127,7 +127,7 @@ impl Pytest {
         }
         self.open = self.open.saturating_sub(1);
         if self.open == 0 && !self.is_printed() {
-            // What comes now is somebody else's.
+            // What follows is not pytest's.
             self.zone = Zone::Progress;
             self.letters = None;
         }

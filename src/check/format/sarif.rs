@@ -172,7 +172,7 @@ struct Region {
 }
 
 /// The results of a run: the first of them, and of the others how many there are of each rule and
-/// level. The rules may stand behind them.
+/// level. The rules may follow them.
 #[derive(Default)]
 struct Results {
     first: Vec<SarifResult>,

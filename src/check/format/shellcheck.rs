@@ -27,7 +27,7 @@ struct Shellcheck {
     now: Now,
 }
 
-/// Where in the text for people a line stands.
+/// The part of the text for people that a line is in.
 #[derive(Clone, Copy, Default)]
 enum Now {
     /// Between comments, or outside of them.

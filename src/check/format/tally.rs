@@ -1,6 +1,6 @@
 //! Reads a line of counts: `1 failed, 2 skipped, 5 total`.
 
-/// The counts of such a line with their words. The separator stands between them; what does not
+/// The counts of such a line with their words. The separator is between them; what does not
 /// begin with a number is left out.
 pub fn counts(text: &str, separator: char) -> impl Iterator<Item = (u64, &str)> {
     text.split(separator).filter_map(|part| count(part.trim()))

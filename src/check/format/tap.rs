@@ -1,8 +1,8 @@
 //! Reads TAP, versions 12 to 14.
 //!
-//! Every point counts, those of subtests and those that stand for subtests alike. Subtests are
+//! Every point counts, those of subtests and those that summarise subtests alike. Subtests are
 //! indented by four blanks, before their point (TAP 14) or behind it in braces. What is indented
-//! counts only if a comment `# Subtest` or a plan shows that it is a subtest; what stands in a YAML
+//! counts only if a comment `# Subtest` or a plan shows that it is a subtest; what is in a YAML
 //! block never does.
 
 use super::tally::{self, Message};

@@ -34,7 +34,7 @@ impl Reader for Tsc {
             }
             self.flush();
         }
-        // In watch mode the time stands before it.
+        // In watch mode the time precedes it.
         if line.starts_with("Found ")
             || line.starts_with(|c: char| c.is_ascii_digit() || c == '[')
                 && line.contains(" - Found ")

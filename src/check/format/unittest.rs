@@ -191,7 +191,7 @@ fn ran(line: &str) -> Option<u64> {
 }
 
 /// `OK`, `OK (skipped=1)`, `FAILED (failures=2)`, `NO TESTS RAN`: whether it went well, and what
-/// stands in parentheses.
+/// is in parentheses.
 fn verdict(line: &str) -> Option<(bool, &str)> {
     let (good, rest) = ["OK", "NO TESTS RAN"]
         .iter()

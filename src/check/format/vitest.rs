@@ -1,6 +1,6 @@
 //! Reads vitest's report for people.
 //!
-//! The summary is the block ` Test Files  …`, `      Tests  …`, `     Errors  …`; failures stand
+//! The summary is the block ` Test Files  …`, `      Tests  …`, `     Errors  …`; failures are
 //! under ` FAIL  file > suite > name`.
 
 use super::jest::add;
@@ -135,7 +135,7 @@ impl Vitest {
             return;
         }
         let Some(files) = self.files.take() else {
-            // A line alone stands for the summary only where there is no other.
+            // A line alone counts as the summary only where there is no other.
             if self.last.is_none_or(|last| last.files.is_none()) {
                 self.last = Some(Block {
                     counts,

@@ -19,9 +19,9 @@ use crate::base::word::visible;
 use scope::Scope;
 use std::collections::BTreeSet;
 
-/// What stands behind `import` names nothing that can be imported.
+/// The text after `import` names nothing that can be imported.
 pub const IMPORT_SOURCE: Code = Code("vplan::contract::import_source");
-/// What stands behind `at` is no directory of the repository.
+/// The text after `at` is no directory of the repository.
 pub const IMPORT_AT: Code = Code("vplan::contract::import_at");
 /// Files that import each other.
 pub const IMPORT_CYCLE: Code = Code("vplan::contract::import_cycle");
@@ -90,8 +90,8 @@ pub struct File {
     pub imports: Vec<Option<usize>>,
 }
 
-/// Puts the content of all files into the first, the contract. Files stand in the order of their
-/// sources. `None` when the result would be too large, which the sink is told.
+/// Puts the content of all files into the first, the contract. Files are in the order of their
+/// sources. `None` when the result would be too large, which is reported to the sink.
 pub fn expand(
     mut files: Vec<File>,
     caps: &Caps,
@@ -173,7 +173,7 @@ struct Piece {
     to: Extent,
 }
 
-/// Goes through all files as they stand in each other, and notes which part of which comes when.
+/// Walks all files as they import each other, and notes which part of which comes when.
 struct Walk<'w> {
     files: &'w [File],
     caps: &'w Caps,
@@ -328,7 +328,7 @@ fn bad_directory(text: &str, fault: PathError) -> source::Fault {
 const BEGINS: &str =
     "it begins at the repository's root; in an imported file, below the directory of that import";
 
-/// What is said of imports inside imports beyond the cap.
+/// Reports imports nested beyond the cap.
 #[must_use]
 pub fn too_deep(depth: usize) -> source::Fault {
     source::Fault::new(
@@ -339,7 +339,7 @@ pub fn too_deep(depth: usize) -> source::Fault {
     .help("import this file from one further out")
 }
 
-/// What is said of a file beyond the cap.
+/// Reports a file beyond the cap.
 #[must_use]
 pub fn too_many_files(files: usize) -> source::Fault {
     source::Fault::new(

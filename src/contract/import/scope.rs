@@ -52,7 +52,7 @@ impl Scope {
         let mut defaults: Vec<At<Setting>> =
             draft.defaults.iter().map(|s| self.setting(s)).collect();
         if !self.dir.is_root() && !defaults.iter().any(|s| matches!(s.value, Setting::Dir(_))) {
-            // It stands nowhere, and nothing can be wrong with it: `at` was examined.
+            // It has no place in a text, and nothing can be wrong with it: `at` was examined.
             defaults.push(At::new(Setting::Dir(self.path(".")), Place::default()));
         }
         Inclusion {
@@ -155,7 +155,7 @@ impl Scope {
 
     pub(super) fn condition(&self, condition: &At<Condition>) -> At<Condition> {
         let value = match &condition.value {
-            // Whom a request asks for is the same everywhere.
+            // The roles of a request are the same everywhere.
             Condition::Role(roles) => Condition::Role(roles.clone()),
             Condition::ChangedAny(sels) => Condition::ChangedAny(self.sels(sels)),
             Condition::ChangedAll(sels) => Condition::ChangedAll(self.sels(sels)),

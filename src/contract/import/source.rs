@@ -35,7 +35,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// Why an import brings nothing, at whatever place it stands.
+/// Why an import brings nothing, wherever it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// A stable name for it.
@@ -87,7 +87,7 @@ const STD_USAGE: &str =
     "it is written `std:NAME@VERSION`, as in `std:rust@1`; `vplan std` lists them";
 
 impl Source {
-    /// Reads what stands behind `import` in a file from `importer`.
+    /// Parses the text after `import` in a file from `importer`.
     ///
     /// # Errors
     /// Texts that name nothing that can be imported.

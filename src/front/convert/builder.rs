@@ -79,7 +79,7 @@ impl<'a> Spec<'a> {
     }
 }
 
-/// How a command that is no argument vector is said instead.
+/// How a command that is no argument vector is written instead.
 pub(super) enum Instead {
     /// Its parts, each in a directory (none: the check's own).
     Parts(Vec<(Command, Option<String>)>),
@@ -216,7 +216,7 @@ impl<'s> Builder<'s> {
         );
     }
 
-    /// A key that asks for no check.
+    /// Accounts for a key that requires no check.
     pub(in crate::front) fn no_effect(&mut self, within: &str, key: &Key, why: &str) {
         self.lose(
             Weight::NoEffect,
@@ -363,7 +363,7 @@ impl<'s> Builder<'s> {
         name
     }
 
-    /// Makes the checks that a command for a shell comes to, and says what they are called, in
+    /// Makes the checks that a command for a shell becomes, and returns their names, in
     /// order. Each but the first needs the one before it.
     pub(in crate::front) fn command(&mut self, spec: Spec<'_>) -> Vec<String> {
         if !self.can_be_written(spec.text, spec.place) {

@@ -132,7 +132,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A rule or a role without commands asks for nothing.
+    /// A rule or a role without commands requires nothing.
     fn report_idle_conditions(&mut self) {
         let used: BTreeSet<usize> = self
             .draft

@@ -25,7 +25,7 @@ pub(super) struct Parts<'a> {
 pub(super) type Tokens<'a> = Peekable<IntoIter<Token<'a>>>;
 
 impl<'a> Parser<'a> {
-    /// Reads what stands behind a keyword. `rest` begins at `offset`.
+    /// Reads what follows a keyword. `rest` begins at `offset`.
     pub(super) fn arguments(
         &mut self,
         statement: &'static Statement,
@@ -405,7 +405,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// What stands behind the arguments: the `{` of a block, or nothing.
+    /// Reads what follows the arguments: the `{` of a block, or nothing.
     pub(super) fn block(
         &mut self,
         statement: &'static Statement,

@@ -68,7 +68,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// What stands for a line of which nothing is known.
+    /// The node of a line of which nothing is known.
     pub(super) fn unknown(&mut self, line: &Line) -> Option<Node<'a>> {
         Some(Node {
             before: std::mem::take(&mut self.trivia),
@@ -104,12 +104,12 @@ impl<'a> Parser<'a> {
             && let Some(context) = statement.contexts.first()
             && let Some(node) = self.unknown(line)
         {
-            // It ends with whatever does not belong into it, however deep that stands.
+            // It ends with whatever does not belong into it, however deep that is.
             self.presume(node, *context, usize::MAX);
         }
     }
 
-    /// Whether what follows is indented as the lines of a block are, and may stand in this one.
+    /// Whether what follows is indented as the lines of a block are, and may be in this one.
     pub(super) fn goes_deeper(&self, line: &Line, context: Context) -> bool {
         let mut at = line.next;
         while at < self.text.len() {
@@ -139,7 +139,7 @@ impl<'a> Parser<'a> {
                 .label(place, "this belongs to the next line"),
             );
         }
-        // A `}` that stands no deeper than the block around it closes that one.
+        // A `}` that is no deeper than the block around it closes that one.
         while let [.., around, last] = self.frames.as_slice()
             && last.presumed
             && line.indent <= around.indent

@@ -1,7 +1,7 @@
 //! Parses a contract file to a syntax tree.
 //!
 //! Line by line, with an explicit stack of open blocks: no input can overflow the stack, and an
-//! error costs its line. The statement table says what may stand where; behind an error reading
+//! error costs its line. The statement table says what may occur where; after an error reading
 //! goes on at the next line, or behind the matching `}`.
 
 mod argument;
@@ -131,7 +131,7 @@ impl<'a> Parser<'a> {
         self.context_in(self.frames.len())
     }
 
-    /// What may stand where so many blocks are open.
+    /// The context at this depth of open blocks.
     fn context_in(&self, open: usize) -> Context {
         open.checked_sub(1)
             .and_then(|last| self.frames.get(last))
@@ -255,7 +255,7 @@ impl<'a> Parser<'a> {
         let said = self.out.len();
         let parts = self.arguments(statement, keyword, rest, keyword.end);
         if misplaced {
-            // That it stands in the wrong place has been said.
+            // That it is in the wrong place was reported.
             self.out.truncate(said);
         }
         let last = parts.args.last().map_or(keyword, |a| a.span);
@@ -470,7 +470,7 @@ mod tests {
                         ("unknown_statement", "chekc"),
                     ],
                 ),
-                // A head without its `{`, or none at all: what stands in the block is not what is
+                // A head without its `{`, or none at all: the content of the block is not what is
                 // wrong.
                 (
                     "check a\n  run b\n  timeout 5s\n}\ncheck c: d\n",

@@ -10,7 +10,7 @@ use crate::lang::ast::Node;
 use crate::lang::error::{self, shown};
 use crate::lang::statement::{self, Context, Keyword, STATEMENTS, Statement};
 
-/// Suggestions are costly, and nobody reads more of them.
+/// Suggestions are costly, and no more of them are read.
 const GUESSES: u32 = 200;
 
 /// How sure it is that a line is the statement it is read as.
@@ -19,7 +19,7 @@ pub(super) enum Reading {
     Certain,
     /// Of a word that begins none, as the one that comes nearest.
     Guessed,
-    /// It must not stand where it does.
+    /// It is not allowed here.
     Misplaced,
 }
 
@@ -83,7 +83,7 @@ impl<'a> Parser<'a> {
             );
             return Some((other, Reading::Misplaced));
         }
-        // What stands in a conditional block are statements as at the top level; what stands in the
+        // A conditional block contains statements as at the top level; what is in the
         // others sets something.
         let (noun, remark) = match context {
             Context::Top | Context::Group => ("statement", "begins no statement".to_owned()),
@@ -124,7 +124,7 @@ impl<'a> Parser<'a> {
             };
             diagnostic = diagnostic.help(format!("did you mean `{}`{hint}?", found.word));
         } else if self.guesses <= GUESSES {
-            // `tests` stands in files of their own.
+            // `tests` occurs in files of tests only.
             let unsupported = |s: &&Statement| s.keyword == Keyword::Tests;
             let words: Vec<&str> = statement::allowed(context)
                 .filter(|s| !unsupported(s))
@@ -140,7 +140,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Whether the `}` before this line was forgotten: the statement does not belong into the
-    /// block, stands no deeper than the line that opened it, and belongs into what surrounds
+    /// block, is no deeper than the line that opened it, and belongs into what surrounds
     /// it. How many blocks stay open, and the statement.
     fn dedented(&self, word: &str, indent: usize) -> Option<(usize, &'static Statement)> {
         let mut keep = self.frames.len();

@@ -93,7 +93,7 @@ impl<'a> Parser<'a> {
             Some(token) => {
                 let span = token.span;
                 let help = format!("put a `:` behind the name: `check {name}: {}`", next.trim());
-                // A quote that is not closed is what is wrong, and not that it stands here.
+                // A quote that is not closed is what is wrong, and not that it is here.
                 if !is_said {
                     self.unexpected(
                         self.slice(span),
@@ -257,7 +257,7 @@ impl<'a> Parser<'a> {
 }
 
 /// Joins the lines of a shell's text: a backslash at a line's end and the blanks around it become
-/// one blank. What stands behind any other backslash is kept, a blank too.
+/// one blank. What follows any other backslash is kept, a blank too.
 fn join(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut kept = 0;

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Token<'a> {
     pub(super) span: Span,
-    /// Whether no blank stands between it and the token before.
+    /// Whether no blank separates it from the token before.
     pub(super) glued: bool,
     pub(super) kind: Kind<'a>,
 }
