@@ -23,14 +23,14 @@ pub enum Question {
     /// order)? A list, in which a name with `%` is a pattern rule's; `no` when there is none;
     /// `unknown` when it includes others, or has computed targets.
     MakeTargets(RepoPath),
-    /// The same for the base revision (HEAD, or the merge base with `--base`); `unknown` without
+    /// `Scripts` at the base revision (HEAD, or the merge base with `--base`); `unknown` without
     /// git.
     BaseScripts(RepoPath),
-    /// The same for the base revision.
+    /// `MakeTargets` at the base revision.
     BaseMakeTargets(RepoPath),
     /// Which targets does this very makefile have? As `make-targets`.
     MakefileTargets(RepoPath),
-    /// The same for the base revision.
+    /// `MakefileTargets` at the base revision.
     BaseMakefileTargets(RepoPath),
     /// Does git track this path? yes, no; `unknown` without git.
     Tracked(RepoPath),

@@ -52,7 +52,7 @@ pub struct MergeError {
     pub code: &'static str,
     /// Where the plans differ, if that is why.
     pub drift: Vec<Difference>,
-    /// The exit code that says so.
+    /// The exit code of the error.
     pub exit: Exit,
     /// The way out.
     pub help: Option<&'static str>,

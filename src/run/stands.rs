@@ -37,7 +37,7 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// Whether a check failed in it, as far as the verdict says so.
+    /// Whether a check failed in it, by its verdict.
     #[must_use]
     pub fn failed(&self) -> bool {
         matches!(

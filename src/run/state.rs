@@ -2,8 +2,8 @@
 //! 7).
 //!
 //! INVARIANT (interleaving): the report is a function of the plan and of what the steps did,
-//! durations included; the order in which simultaneous events arrive has no say. It rests on four
-//! decisions:
+//! durations included; the order in which simultaneous events arrive has no influence. It rests on
+//! four decisions:
 //!
 //! 1. *Choices are made when a moment is over.* While anything runs, a place that became free is
 //!    given away when all events of this moment have been seen: when the caller reports so

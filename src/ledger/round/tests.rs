@@ -731,13 +731,13 @@ fn another_base_meanwhile() {
         (got.decision, base(&ledger).as_deref()),
         (Decision::Complete, Some("new"))
     );
-    // Who has begun elsewhere at the same time has not verified this subject's change.
+    // A run that began with another base at the same time has not verified this subject's change.
     let (ledger, got) = run(&ledger, &terms, based("other", None), green(None), "1");
     assert_eq!(
         (got.decision, base(&ledger).as_deref()),
         (Decision::Retry, Some("new"))
     );
-    // Who knew the base may widen it.
+    // A run that knew the base may widen it.
     let (ledger, got) = run(&ledger, &terms, based("old", Some("new")), green(None), "1");
     assert_eq!(
         (got.decision, base(&ledger).as_deref()),

@@ -40,7 +40,7 @@ type Missed = BTreeMap<usize, Name>;
 #[derive(Clone)]
 struct Name {
     name: String,
-    /// Nothing in the other plan is called so: a test can tell.
+    /// Nothing in the other plan has this name, so a test can show the difference.
     alone: bool,
 }
 

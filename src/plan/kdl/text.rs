@@ -1,8 +1,8 @@
 //! Parses KDL 2 text into nodes, with the place of each word.
 //!
 //! The one reader of plan files and of locks. It takes time in proportion to the text, counts
-//! levels before it goes down one, and reads a part of KDL 2 (whole numbers, texts on one line) in
-//! which there is nothing to guess.
+//! levels before it descends, and reads an unambiguous part of KDL 2 (whole numbers, texts on one
+//! line).
 //!
 //! The `kdl` crate (6.7) writes both files and is the reference for this reader in the tests, but
 //! does not replace it. Its parser overflows the stack on some hundred `{`, on a comment with a
@@ -453,7 +453,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// INVARIANT (depth): nothing goes down a level but this, and it counts them.
+    /// INVARIANT (depth): only this function descends a level, and it counts them.
     fn block(&mut self) -> Read<Vec<Node>> {
         let start = self.at;
         self.depth += 1;
