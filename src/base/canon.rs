@@ -13,13 +13,13 @@ use std::io::{self, Write};
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    /// The digest of some bytes.
+    /// Returns the digest of some bytes.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         Self(sha2::Sha256::digest(bytes).into())
     }
 
-    /// The digest of a value's canonical form, without building that form in memory.
+    /// Returns the digest of a value's canonical form, without building that form in memory.
     #[must_use]
     pub fn of_value<T: Serialize>(value: &T) -> Self {
         let mut hasher = Hasher::default();
@@ -28,19 +28,19 @@ impl Digest {
         hasher.finish()
     }
 
-    /// Its 32 bytes.
+    /// Returns the 32 bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// The digest that has these bytes.
+    /// Makes a digest of its 32 bytes.
     #[must_use]
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The 64 digits without the prefix.
+    /// Returns the 64 digits without the prefix.
     #[must_use]
     pub fn hex(&self) -> String {
         self.0.iter().map(|b| format!("{b:02x}")).collect()
@@ -105,12 +105,12 @@ impl std::str::FromStr for Digest {
     }
 }
 
-/// A writer that keeps only the SHA-256 of what passes through.
+/// A writer that keeps only the SHA-256 of what is written.
 #[derive(Clone, Debug, Default)]
 pub struct Hasher(sha2::Sha256);
 
 impl Hasher {
-    /// The digest of all that was written.
+    /// Returns the digest of all that was written.
     #[must_use]
     pub fn finish(self) -> Digest {
         Digest(self.0.finalize().into())
@@ -141,7 +141,7 @@ pub fn write_canonical<T: Serialize, W: Write>(value: &T, writer: W) -> io::Resu
     serde_json::to_writer(writer, value).map_err(io::Error::from)
 }
 
-/// The canonical form as text.
+/// Returns the canonical form as text.
 #[must_use]
 pub fn to_canonical<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).unwrap_or_default()

@@ -126,7 +126,7 @@ fn is_announcement(stream: &Captured) -> bool {
             })
 }
 
-/// What is worst in a reading.
+/// Returns the worst fault of a reading.
 fn fault(terms: &Terms<'_>, reading: &Reading) -> Option<Fault> {
     let fault = |cause, text| {
         Some(Fault {
@@ -910,7 +910,7 @@ mod tests {
         }
     }
 
-    /// What is said of a try, by kind, limits, exit code, the word of a reading, and whether it
+    /// The outcome of an attempt, by kind, limits, exit code, the word of a reading, and whether it
     /// wrote anything.
     #[test]
     fn what_people_read_of_every_combination() {

@@ -36,9 +36,9 @@ pub struct Evidence {
     pub signal: Option<String>,
     /// Why it could not be started.
     pub spawn_error: Option<SpawnError>,
-    /// What it wrote to standard error.
+    /// Its standard error.
     pub stderr: Captured,
-    /// What it wrote to standard output.
+    /// Its standard output.
     pub stdout: Captured,
     /// Whether vplan stopped it because its time was up.
     pub timed_out: bool,

@@ -11,7 +11,7 @@ use regex::bytes::{Regex, RegexBuilder};
 /// file holds behind them is not known, and an assertion that would have to know it does not hold.
 pub const CONTENT_CAP: u64 = 64 << 20;
 
-/// What is there under a path, gathered once for all assertions of a check.
+/// The state of a path, gathered once for all assertions of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileFacts {
     /// Whether the path itself is a symlink (`lstat`).
@@ -38,7 +38,7 @@ pub enum Target {
     Dir,
     /// A device, a socket, a pipe.
     Other,
-    /// It could not be found out, for this reason (no permission).
+    /// Unknown, for this reason (no permission).
     Unknown(String),
 }
 
@@ -108,7 +108,7 @@ pub fn show(assertion: &Assertion) -> String {
 /// the ends of the file unless `(?m)` says otherwise.
 ///
 /// # Errors
-/// What is wrong with it, in one line.
+/// Returns what is wrong with it, in one line.
 pub fn regex(pattern: &str) -> Result<Regex, String> {
     const SIZE_LIMIT: usize = 1 << 20;
     RegexBuilder::new(pattern)

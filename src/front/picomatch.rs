@@ -24,9 +24,9 @@ pub(super) struct Translated {
 /// Why a pattern has no glob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Never {
-    /// It is empty, which is an error there.
+    /// The glob is empty, which is an error there.
     Empty,
-    /// It names nothing that a path of a repository can be.
+    /// The glob names nothing that a path of a repository can be.
     Outside,
 }
 

@@ -52,7 +52,7 @@ pub fn only_changes_shell(text: &str) -> bool {
     changes(text) == Changes::Only && !scan(text).faults.iter().any(broken)
 }
 
-/// What is wrong with a scanned text.
+/// Returns what is wrong with a scanned text.
 pub(super) fn unsupported(text: &str, words: &Scan<'_>) -> Option<Unsupported> {
     let fault = words.first_fault()?;
     let found = text

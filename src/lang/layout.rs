@@ -15,12 +15,12 @@ use crate::base::span::{SourceId, Span};
 use crate::base::word::quote_string;
 use std::borrow::Cow;
 
-/// What became of a text.
+/// The result of laying out a text.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Formatted {
     /// Its one layout; perhaps what it was already.
     Text(String),
-    /// It has errors of syntax, and is left as it is.
+    /// The text has errors of syntax, and is left as it is.
     Invalid(Diagnostics),
     /// Laid out, it would be over a cap that it keeps now: blocks nested deep make short lines
     /// long. It is left as it is.

@@ -91,9 +91,9 @@ pub(super) fn changes(text: &str) -> Changes {
 enum Done {
     /// Nothing.
     Other,
-    /// It is another one now.
+    /// Changed the shell.
     Changed,
-    /// It has ended, with a code that is the command's own.
+    /// Ended the shell, with a code that is the command's own.
     Ended,
 }
 

@@ -106,7 +106,7 @@ pub struct Statement {
     pub word: &'static str,
     /// Where it may occur.
     pub contexts: &'static [Context],
-    /// What it takes.
+    /// Its arguments.
     pub slots: &'static [Slot],
     /// What its block holds, if it opens one.
     pub body: Option<Context>,

@@ -34,13 +34,13 @@ pub struct Document {
 enum State {
     /// Nothing but blank lines so far.
     Before,
-    /// It has begun; whether it is one of the kind is open.
+    /// A document has begun; whether it is of the kind is undecided.
     Begun,
-    /// It is one.
+    /// A document of the kind.
     Told,
-    /// It is one and longer than is read.
+    /// A document of the kind, longer than is read.
     TooLarge,
-    /// It is none.
+    /// No document of the kind.
     Foreign,
 }
 
@@ -49,7 +49,7 @@ enum State {
 pub enum Content {
     /// The document, perhaps torn.
     Text(String),
-    /// It is longer than [`MOST`].
+    /// The document is longer than [`MOST`].
     TooLarge,
 }
 
@@ -127,7 +127,7 @@ const DOCUMENTS: usize = 10_000;
 /// does not keep is dropped.
 ///
 /// # Errors
-/// It is no list, or an element is not as it must be.
+/// The value is no list, or an element has the wrong form.
 pub fn each<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     list: D,
     take: impl FnMut(T),

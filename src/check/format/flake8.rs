@@ -32,7 +32,7 @@ fn written_by(argv: &[&str]) -> bool {
 
 struct Flake8 {
     reading: Reading,
-    /// It is ruff's.
+    /// Whether the output is ruff's.
     ruff: bool,
     /// The only line, if it is the number of `--count`.
     only: Option<bool>,

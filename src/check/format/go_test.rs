@@ -49,7 +49,7 @@ struct GoTest {
 struct Package {
     open: Open,
     said: Said,
-    /// Who speaks: the last test that `=== RUN`, `CONT` or `NAME` named.
+    /// The test that prints: the last one that `=== RUN`, `CONT` or `NAME` named.
     speaker: Option<(u64, String)>,
     /// Tests are announced in it.
     announces: bool,

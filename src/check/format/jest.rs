@@ -37,7 +37,7 @@ struct Jest {
 struct Failure {
     test: FailedTest,
     message: Message,
-    /// It is not a test that failed: its file could not be run.
+    /// Not a failed test: its file could not be run.
     suite: bool,
 }
 

@@ -67,7 +67,7 @@ struct Level {
 #[derive(Clone, Copy)]
 struct Plan {
     count: u64,
-    /// It came before the first point.
+    /// Whether it came before the first point.
     first: bool,
 }
 

@@ -12,7 +12,7 @@ use crate::contract::draft::{
 /// Where the content of a file is put.
 #[derive(Clone, Debug)]
 pub(super) struct Scope {
-    /// What its names begin with: `web/`, or nothing.
+    /// The prefix of its names: `web/`, or nothing.
     pub(super) namespace: String,
     /// The directory that all its paths are below.
     pub(super) dir: RepoPath,
@@ -45,8 +45,8 @@ impl Scope {
         }
     }
 
-    /// What is known of this use of a file. Without a default of its own, its checks work in the
-    /// directory.
+    /// Returns the data of this import of a file. Without a default of its own, its checks work in
+    /// the directory.
     pub(super) fn inclusion(&self, file: &File, chain: Vec<Place>) -> Inclusion {
         let draft = &file.draft;
         let mut defaults: Vec<At<Setting>> =

@@ -33,7 +33,7 @@ pub(in crate::front) struct Builder<'s> {
 
 /// A list of commands, read as one shell would read it.
 struct List {
-    /// What its `cd` and `export` have changed so far, and where it began.
+    /// The changes of its `cd` and `export` so far, and where it began.
     carried: Carried,
     from: RepoPath,
     /// The last of them, while no command comes after it.

@@ -104,7 +104,7 @@ struct Parser<'a> {
     frames: Vec<Frame<'a>>,
     /// The statements of the top level.
     nodes: Vec<Node<'a>>,
-    /// What has been met since the last statement.
+    /// The trivia since the last statement.
     trivia: Vec<Trivia>,
     comments: Vec<Span>,
     /// Open blocks beyond the cap on nesting; they are only counted.
