@@ -104,7 +104,7 @@ pub fn caveats(session: &Session, global: &Global, terms: &Terms<'_>) -> Vec<Cav
         .filter(|path| *path != session.contract_path);
     let (own, mut found) = court.own(default.is_some());
     if let Some(default) = default {
-        // A contract that the base has at this very path was chosen by whoever asks, who may have
+        // A contract that the base has at this very path was chosen by the caller, who may have
         // several.
         let by_choice = own != Own::Missing && terms.effect < Effect::Incomplete;
         found.extend(court.default(
@@ -214,7 +214,7 @@ pub fn attach(plan: &mut Plan, found: Vec<Caveat>) {
 /// What became of the comparison with the base's contract at the same path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Own {
-    /// There is one, and it is known how it stands.
+    /// There is one, and its state is known.
     There,
     /// The base has none at this path.
     Missing,

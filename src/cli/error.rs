@@ -15,7 +15,7 @@ pub struct Failure {
     pub message: String,
     /// The way out.
     pub help: Option<String>,
-    /// Messages about the contract, which stand in front.
+    /// Diagnostics about the contract, printed before the error.
     pub diagnostics: Option<Box<(Sources, Vec<Diagnostic>)>>,
 }
 

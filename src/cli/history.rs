@@ -20,7 +20,7 @@ pub struct Records {
     pub records: Option<PathBuf>,
 }
 
-/// What can be said instead of a run's name stands behind the help of each command that takes one.
+/// The ways to name a run, printed after the help of each command that takes one.
 pub const NAMES: &str = "RUN is `latest`, `latest~1` for the one before, and so on, or the beginning of a name that `vplan runs` lists.";
 
 /// Finds the records.
@@ -98,7 +98,7 @@ pub fn when(run: &Summary) -> String {
     }
 }
 
-/// A run in three lines at most: how it stands, which one it is, what failed.
+/// Formats a run in at most three lines: its state, its id, what failed.
 #[must_use]
 pub fn headline(run: &Summary, color: bool, columns: Option<usize>) -> String {
     let word = run.word().replace('_', " ");

@@ -47,7 +47,7 @@ impl Session {
         plan: &Plan,
     ) -> Result<Option<Program>, Failure> {
         if let Some(text) = operators {
-            // Also where nobody asks: a mistake in it is not to be found out later.
+            // Parsed even if it is not used: a mistake in it must not be found later.
             let (argv, env) = words("--judge", super::command::command(text)?)?;
             return Ok(Some(Program {
                 shown: visible(text.as_encoded_bytes()),

@@ -111,7 +111,7 @@ fn own_up_to_faults() {
     std::panic::set_hook(Box::new(|fault| {
         let text =
             format!("error[vplan::internal]: this is a fault of vplan, please report it: {fault}");
-        // Nobody is left to tell if standard error is gone too.
+        // If standard error is gone too, nothing can be reported.
         let _ = std::io::Write::write_all(
             &mut std::io::stderr(),
             (crate::base::word::visible(text.as_bytes()) + "\n").as_bytes(),

@@ -28,9 +28,9 @@ const OF_PROPOSER: &str = "vplan::proposer::";
 pub enum Asking {
     /// Only what is recorded counts: the command is quiet, or `--locked`.
     Recorded,
-    /// What is not recorded is asked for.
+    /// What is not recorded is requested.
     Now,
-    /// It is asked for, whatever is recorded.
+    /// It is requested, whatever is recorded.
     Anew,
 }
 

@@ -1,8 +1,8 @@
 //! Writes the documents of a run besides its report: JUnit, SARIF, GitHub annotations and step
 //! summary.
 //!
-//! The verdict is never lost to them: what cannot be written is said, and makes a pass, and nothing
-//! else, exit 1.
+//! The verdict is never lost to them: an error of writing is reported, and makes only a pass exit
+//! 1.
 
 use super::error::Failure;
 use super::render::{github, junit, sarif};
@@ -95,8 +95,8 @@ impl Reports {
         Ok(())
     }
 
-    /// Writes all that is asked for, and gives the exit code of the run: its verdict's, or 1 for a
-    /// pass that could not be reported. `root` is the repository, if it is here.
+    /// Writes all requested documents, and returns the exit code of the run: its verdict's, or 1
+    /// for a pass that could not be reported. `root` is the repository, if it is here.
     #[must_use]
     pub fn write(
         &self,
@@ -138,8 +138,8 @@ impl Reports {
                 && let Err(error) =
                     append(path, &github::summary(report, plan), github::SUMMARY_BYTES)
             {
-                // A courtesy of the service, not a document that somebody asked for: worth a word,
-                // no failure.
+                // A convenience of the service, not a requested document: worth a warning, no
+                // failure.
                 let why = match error.kind() {
                     io::ErrorKind::FileTooLarge => "the limit of 1 MiB is reached".to_owned(),
                     _ => visible(error.to_string().as_bytes()),

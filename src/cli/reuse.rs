@@ -25,8 +25,8 @@ pub struct Reuse {
 }
 
 impl Reuse {
-    /// How earlier results are used. `counts` says that the round counts towards more than one
-    /// confirmation: then each must be won anew, so nothing earlier stands for a step.
+    /// Decides how earlier results are used. `counts`: the round counts towards more than one
+    /// confirmation; each must be won anew then, so that no earlier result replaces a step.
     #[must_use]
     pub fn how(&self, counts: bool) -> Use {
         if self.confirm {

@@ -176,7 +176,7 @@ impl<'k> Keeper<'k> {
         (self.attempt, self.terms.retries)
     }
 
-    /// Whether a pass has to be seen more than once: results of earlier runs must not stand for it
+    /// Whether a pass must be seen more than once: results of earlier runs must not replace steps
     /// then.
     #[must_use]
     pub fn confirms(&self) -> bool {
@@ -243,14 +243,14 @@ impl<'k> Keeper<'k> {
         }
     }
 
-    /// Records a round of which somebody says how it was.
+    /// Records a round with the result that the caller states.
     ///
     /// # Errors
     /// The files cannot be looked at, or the ledger cannot be used (exit 5).
     pub fn note(&self, changed: Change, said: Said, tree: &Tree<'_>) -> Result<Recorded, Failure> {
         match &self.keeping {
-            // The files are looked at while nobody else can record: what is compared and what is
-            // stored belong together.
+            // The files are looked at under the lock: what is compared and what is stored belong
+            // together.
             Keeping::File(file) => {
                 file.change(PATIENCE, |ledger| self.made(ledger, changed, said, tree))
             }

@@ -531,7 +531,7 @@ pub(super) fn gather_from(site: &Site, source: Option<&ChangeSource>) -> Result<
     changes::gather(source, site.git.as_ref(), &git::environment).map_err(changes_unknown)
 }
 
-/// The failure of a change that nobody can tell.
+/// Makes the failure of a change that is not known.
 pub(super) fn changes_unknown(error: ChangeError) -> Failure {
     let exit = if matches!(error, ChangeError::NotFetched { .. }) {
         Exit::Drift
@@ -721,7 +721,7 @@ fn contract(read: Read, asked: &Asked, brought: bool) -> Result<Option<Loaded>, 
     }
 }
 
-/// Whether somebody can say what to verify where there is no contract: a proposer, or a lock with
+/// Whether there is a source of checks where there is no contract: a proposer, or a lock with
 /// answers of one.
 fn proposes(site: &Site, global: &Global, asked: &Asked) -> bool {
     let recorded = || {

@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 
 /// How many runs are looked at, the newest.
 const LOOKED_AT: usize = 200;
-/// How many records are read of them: those that may stand, or speak against it.
+/// How many of their records are read: those that may verify the request, or contradict it.
 const READ: usize = 20;
 
 /// For what it must be verified. What is not said is taken from the run that is held against it.
@@ -82,7 +82,7 @@ impl Wanted {
     }
 }
 
-/// What is said of what is here.
+/// What is known of the present tree.
 #[derive(Debug)]
 pub struct Standing {
     /// Whether it is verified.
@@ -223,7 +223,7 @@ struct Key {
     fallback: bool,
 }
 
-/// A plan that is asked for.
+/// A plan that was requested.
 struct Made {
     /// As it is compiled.
     plan: Plan,
@@ -383,7 +383,7 @@ fn of_subject(
     Ok((accepted, began.and_then(|b| b.base.clone())))
 }
 
-/// The newest run that stands for what is asked, or why the newest of all does not.
+/// Finds the newest run that verifies the request, or why the newest of all does not.
 fn search(
     asker: &mut Asker<'_>,
     found: &Found<'_>,
@@ -432,7 +432,7 @@ struct Search<'s, 'a> {
     asker: &'s mut Asker<'a>,
     history: &'s History,
     present: Option<&'s Present>,
-    /// Why the newest run does not stand.
+    /// Why the newest run does not verify the request.
     first: Option<WhyNot>,
     /// Runs that failed, whose records are not there to be looked at: the run, and its tree.
     against: Vec<(String, String)>,

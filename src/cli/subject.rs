@@ -197,7 +197,7 @@ impl Subject {
         })
     }
 
-    /// What the ledger is told of the subject's base and of what is asked for.
+    /// Describes the subject's base and its request for the ledger.
     fn about(&self, session: &Session, place: Option<Place>, gate: Terms) -> About {
         let base = place.map(|p| p.commit.to_string());
         let known = self.began().and_then(|b| b.base.clone());

@@ -254,8 +254,7 @@ fn reset(
                 .filter(|s| next.reset(s))
                 .cloned()
                 .collect();
-            // That nothing was to be forgotten is what was asked for, but perhaps not what was
-            // meant.
+            // An empty result is what was requested, but perhaps not what was meant.
             for unknown in args
                 .subject
                 .iter()

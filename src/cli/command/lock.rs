@@ -244,7 +244,7 @@ impl Task<'_> {
                     },
                 ));
             }
-            // Somebody else may have pinned, or recorded an answer, in the meantime.
+            // Another process may have pinned, or recorded an answer, in the meantime.
             let disputed = now
                 .lock
                 .imports
@@ -462,7 +462,7 @@ impl Task<'_> {
                 },
             ));
         }
-        // While something is missing, nobody knows what that imports.
+        // While something is missing, its imports are not known.
         let surplus = found
             .lock
             .imports

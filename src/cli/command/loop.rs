@@ -1,10 +1,10 @@
 //! `vplan loop`: verifies, runs a fixer on what failed, and verifies again, until there is a
 //! decision.
 //!
-//! The fixer is not believed. After a failure nothing that it says, and no end of it, makes
-//! anything pass; and between its turn and the next verification the loop makes sure that the same
-//! is asked for as before, and that the work is still there. All that its word can do is to end the
-//! loop, and to confirm, as a second look, what has passed already.
+//! The fixer is not trusted. After a failure nothing that it says, and no way in which it ends,
+//! makes anything pass; and between its turn and the next verification the loop makes sure that the
+//! request is the same as before, and that the work is still there. Its word can only end the loop,
+//! and confirm, as a second look, what has passed already.
 
 mod answer;
 mod turn;
@@ -360,7 +360,7 @@ impl Task<'_> {
             decision,
         } = *end;
         let exit = match last.finish(&self.run, self.terminal) {
-            // A document that was asked for could not be written.
+            // A requested document could not be written.
             code if code != last.report.exit_code && exit == Exit::Success.code() => code,
             _ => exit,
         };

@@ -38,7 +38,7 @@ use crate::base::command::Command;
 use crate::lang::command::parse_command;
 use ::std::ffi::OsStr;
 
-/// The format asked for, if the command has it.
+/// Returns the requested format, if the command has it.
 fn format(global: &Global, known: &[Format]) -> Result<Format, Failure> {
     let format = global
         .format

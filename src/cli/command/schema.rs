@@ -1,7 +1,6 @@
 //! `vplan schema`: prints the schemas of the documents that vplan prints and writes.
 //!
-//! The schemas are made from the very types that are serialised, when they are asked for and never
-//! otherwise.
+//! The schemas are made from the very types that are serialised, only when requested.
 
 use super::format;
 use crate::base::nearest::nearest;
@@ -36,7 +35,7 @@ struct Kind {
     about: &'static str,
     /// The commands that print it with `--format json`.
     by: &'static [&'static str],
-    /// Whether vplan reads it and somebody else writes it.
+    /// Whether vplan reads it and another program writes it.
     read: bool,
     /// One of these.
     shapes: &'static [fn(&mut SchemaGenerator) -> Json],
@@ -492,7 +491,7 @@ fn plain(schema: &mut Json) {
             .split_whitespace()
             .collect::<Vec<_>>()
             .join(" ");
-        // Where it stands in the design says nothing to those who read a schema.
+        // Section numbers of the design mean nothing to readers of a schema.
         for of in [" (engine.md ", " (language.md "] {
             if let Some((before, rest)) = text.split_once(of)
                 && let Some((_, after)) = rest.split_once(')')

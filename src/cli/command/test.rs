@@ -156,8 +156,8 @@ fn gather(
                 Failure::usage("vplan::test::file", error.to_string()).help(help)
             })?
     };
-    // Warnings about the contract are what `vplan check` is for; about files of tests nobody else
-    // tells.
+    // Warnings about the contract are for `vplan check`; those about files of tests are only
+    // printed here.
     let list = cases.diagnostics.sorted();
     let errors = list
         .iter()

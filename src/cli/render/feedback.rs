@@ -28,7 +28,7 @@ trait Form {
     fn heading(&self, level: usize, words: &str) -> String;
     /// A foreign text of one line inside a sentence.
     fn inline(&self, foreign: &str) -> String;
-    /// A sentence of vplan's own. It may have come from a file that somebody else wrote.
+    /// Formats a sentence of vplan's own. It may come from a file that another program wrote.
     fn own(&self, words: &str) -> String;
     /// A line of a list; its foreign parts have been through `inline`.
     fn item(&self, words: &str) -> String;
@@ -131,7 +131,7 @@ pub fn block(foreign: &str) -> String {
     Markdown.block(foreign)
 }
 
-/// How many backticks stand together at most.
+/// Returns the length of the longest run of backticks.
 fn longest_run(text: &str) -> usize {
     let (mut longest, mut run) = (0, 0);
     for c in text.chars() {

@@ -122,7 +122,7 @@ fn of_step(step: &Step, record: &StepRecord, root: Option<&Path>) -> Vec<Issue> 
             title: format!("{name}: test failed"),
         });
     }
-    // Whoever sees one place of a failed step does not have to see the step itself, too.
+    // A failed step with a place of its own is not listed itself, too.
     let explained = issues
         .iter()
         .any(|i| i.level == level(Level::Error) && i.spot.is_some());

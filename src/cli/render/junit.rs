@@ -12,7 +12,7 @@ use crate::run::record::StepRecord;
 use crate::run::report::Report;
 use std::fmt::Write as _;
 
-/// How many bytes of a stream, or of a failure, stand in a report.
+/// The largest part of a stream, or of a failure, in a report, in bytes.
 const TEXT_BYTES: usize = 8 * 1024;
 
 /// Suites side by side.
@@ -331,8 +331,7 @@ fn facts(record: &StepRecord) -> impl Iterator<Item = String> {
     findings.chain(tests).chain(record.problems.clone())
 }
 
-/// The failed tests of a step, if their names are known. Of those that passed nobody knows the
-/// names.
+/// Lists the failed tests of a step, if their names are known. Names of passed ones are not known.
 fn of_tests(step: &Step, record: &StepRecord) -> Option<Suite> {
     if record.failed_tests.is_empty() {
         return None;

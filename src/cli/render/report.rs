@@ -116,7 +116,7 @@ pub fn rewrite(rewrite: &Rewrite, color: bool) -> String {
             &rewrite.previous_commands,
         ),
     ] {
-        // The same command may stand in a plan twice.
+        // The same command may be in a plan twice.
         let mut left: Vec<&String> = to.iter().collect();
         for command in from {
             match left.iter().position(|c| *c == command) {
@@ -324,7 +324,7 @@ fn counts(tests: &TestCounts) -> String {
     )
 }
 
-/// Says which steps passed although nobody could read what they said.
+/// Lists the steps that passed although their output could not be read.
 fn unread(report: &Report, color: bool) -> String {
     let unread = report
         .steps

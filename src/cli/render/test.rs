@@ -15,11 +15,11 @@ use crate::plan::expectation::{Difference, DifferenceKind, Verdict};
 pub struct Results<'r> {
     /// The contract.
     pub contract: &'r Contract,
-    /// The files that the tests stand in.
+    /// The files that contain the tests.
     pub sources: &'r Sources,
     /// The tests, in order.
     pub expects: &'r [Expect],
-    /// What came of each; `None` when they were only listed.
+    /// The result of each; `None` when they were only listed.
     pub verdicts: Option<&'r Vec<Verdict>>,
     /// What they touched.
     pub coverage: &'r Coverage,
@@ -28,7 +28,7 @@ pub struct Results<'r> {
 }
 
 impl Results<'_> {
-    /// The tests with what came of them.
+    /// Returns the tests with their results.
     fn run(&self) -> impl Iterator<Item = (&Expect, &Verdict)> {
         self.expects.iter().zip(self.verdicts.into_iter().flatten())
     }

@@ -164,7 +164,7 @@ impl Attributes {
         }
     }
 
-    /// An attribute, unless nothing is said of it.
+    /// Returns an attribute, unless it is unspecified.
     pub(super) fn get(&self, name: &str) -> Option<&Value> {
         self.0
             .get(name.as_bytes())

@@ -26,8 +26,8 @@ pub(super) enum Fault {
 
 const STDERR_KEPT: usize = 64 * 1024;
 
-/// A command that runs. It is killed when its time is up, when it writes too much, or when nobody
-/// wants its output any more.
+/// A running command. It is killed when its time is up, when it writes too much, or when it is
+/// dropped.
 #[derive(Debug)]
 pub(super) struct Started {
     child: Child,
@@ -67,7 +67,7 @@ impl Started {
 impl Drop for Started {
     fn drop(&mut self) {
         if !self.is_over {
-            // Whoever drops it has an error already; what matters is that nothing stays behind.
+            // The caller has an error already; what matters is that no process is left.
             let _ = self.child.kill();
             let _ = self.child.wait();
         }

@@ -204,7 +204,7 @@ impl Git {
             command: "cat-file".to_owned(),
             message,
         };
-        // A name with a line end cannot be asked for in lines.
+        // A name with a line end cannot be requested in lines.
         if let Some(name) = names
             .iter()
             .find(|name| name.iter().filter(|b| **b == b'\n').count() != 1)

@@ -190,7 +190,7 @@ fn of_remote(name: &str) -> (&str, &str) {
         .unwrap_or(("origin", name))
 }
 
-/// Whether a text can stand in a proposed command line as a branch, unquoted.
+/// Whether a text can be used in a proposed command line as a branch, unquoted.
 pub(in crate::effect) fn is_branch_name(text: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'/' | b'-');
     !text.is_empty() && !text.starts_with('-') && !text.contains("..") && text.bytes().all(plain)

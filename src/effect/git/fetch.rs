@@ -3,9 +3,9 @@
 //! The remote and its URL come from a contract, so neither is trusted: one protocol, no prompt, no
 //! hook, no submodule, an environment made of nothing, a limit on time. Git starts helpers
 //! (`git-remote-https`, `ssh`, `git-upload-pack`), so it runs below a supervisor, as a step does:
-//! when the time is up, or vplan is gone, all of them are. What the remote sends is what was
-//! asked for or nothing: git names every object that arrives by its own digest, and a commit's id
-//! is what was asked for.
+//! when the time is up, or vplan is gone, all of them are. The remote sends the requested object or
+//! nothing: git names every object that arrives by its own digest, and a commit's id is what was
+//! requested.
 
 use super::call::{self, Fault, Output};
 use super::error::GitError;

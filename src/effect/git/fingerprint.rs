@@ -16,7 +16,7 @@ pub enum Print {
     File {
         /// Of its content.
         digest: Digest,
-        /// Whether somebody may execute it.
+        /// Whether it has an executable bit.
         executable: bool,
         /// In bytes.
         size: u64,

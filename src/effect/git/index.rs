@@ -2,8 +2,8 @@
 //!
 //! vplan reads it itself because every git command that compares the work tree with it may run the
 //! clean filter that the repository's configuration names (for entries whose time stamp is not
-//! older than the index). For vplan it is a list of names and ids: what it says of times and sizes,
-//! whoever may write it can make up.
+//! older than the index). For vplan it is a list of names and ids: its times and sizes can be
+//! forged by any process that may write it.
 
 use super::object::Oid;
 

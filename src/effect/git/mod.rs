@@ -354,7 +354,7 @@ impl Git {
         }
     }
 
-    /// The tree that stands for a branch without commits.
+    /// The empty tree, which represents a branch without commits.
     ///
     /// # Errors
     /// What git says.
@@ -514,7 +514,7 @@ impl Git {
     }
 }
 
-/// What stands in front of every subcommand.
+/// The options before every subcommand.
 const HARDENING: &[&str] = &[
     "-c",
     "core.fsmonitor=false",
@@ -525,7 +525,8 @@ const HARDENING: &[&str] = &[
     // A file of the repository that says which commits come before which, and that nothing checks.
     "-c",
     "core.commitGraph=false",
-    // Two names that differ in case are two files; whoever says otherwise hides one of them.
+    // Two names that differ in case are two files; configuration that says otherwise would hide
+    // one.
     "-c",
     "core.ignoreCase=false",
     // It would be the first thing that git says of any failure.

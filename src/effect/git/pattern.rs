@@ -136,7 +136,7 @@ impl Wild<'_> {
             begins && (rest.is_empty() || rest.starts_with(b"/") || rest.starts_with(b"\\/"));
         let crosses = !self.in_path || (stars > 1 && whole);
         if self.in_path && crosses && rest.starts_with(b"/") && self.from(after + 1, t) {
-            // `**/` may stand for nothing at all.
+            // `**/` may match nothing at all.
             return true;
         }
         let left = self.text.get(t..).unwrap_or_default();

@@ -268,7 +268,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// What stands for a submodule: the commit that is recorded if it is checked out and nothing
+    /// Returns the id of a submodule: the commit that is recorded if it is checked out and nothing
     /// differs from it, else an id of what is there.
     fn submodule(&mut self, entry: &Entry) -> Result<Oid, GitError> {
         let path = RepoPath::from_exact(&entry.path)

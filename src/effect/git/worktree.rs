@@ -124,7 +124,7 @@ pub(super) fn index_stamp(git: &Git) -> Stamp {
     ))
 }
 
-/// What stands where the index has an entry.
+/// What the work tree has where the index has an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Seen {
     Missing,
@@ -150,7 +150,7 @@ pub(super) enum Seen {
 pub(super) struct Observed {
     /// The index, in byte order of the paths.
     pub entries: Vec<Entry>,
-    /// What stands in the place of each.
+    /// What is at the place of each.
     pub seen: Vec<Seen>,
     /// What is neither tracked nor ignored by a tracked `.gitignore`.
     pub others: Vec<Vec<u8>>,

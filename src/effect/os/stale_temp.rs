@@ -23,7 +23,7 @@ pub(in crate::effect) fn claim(made: impl AsFd) -> io::Result<bool> {
 /// not claimed it yet must find it locked or gone.
 pub(in crate::effect) fn reap(found: impl AsFd, remove: impl FnOnce() -> io::Result<()>) {
     if flock(&found, FlockOperation::NonBlockingLockExclusive).is_ok() {
-        // What cannot be removed is in nobody's way.
+        // A file that cannot be removed does no harm.
         let _ = remove();
     }
     drop(found);

@@ -23,7 +23,7 @@ const STAMP: usize = 8 + 8 + 8 + 16 + 16;
 /// Behind the path: a stamp and a digest.
 const FIXED: usize = STAMP + 32;
 
-/// What shows that a file is the one that was read, and that nobody wrote to it since.
+/// What shows that a file is the one that was read, and that it was not written since.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     dev: u64,
@@ -77,8 +77,8 @@ impl Stamp {
         bytes
     }
 
-    /// Whether both are of one file that nobody has written to in between. What was linked or
-    /// renamed meanwhile was not.
+    /// Whether both are of one file that was not written in between. Linking or renaming is
+    /// not writing.
     #[must_use]
     pub fn is_unwritten(&self, later: &Stamp) -> bool {
         let of = |s: &Stamp| (s.dev, s.ino, s.size, s.modified);
@@ -101,7 +101,7 @@ pub struct Stats {
     body: Vec<u8>,
     /// Where each of them begins.
     starts: Vec<usize>,
-    /// Which of them were asked for and right.
+    /// Which of them were requested and right.
     used: Vec<AtomicBool>,
     learned: BTreeMap<Vec<u8>, (Stamp, Digest)>,
     /// Whether there is more to remember than was read.

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 pub struct StateDir {
     /// Where it is.
     pub path: PathBuf,
-    /// Held open: whoever swaps it for something else does not move us.
+    /// Held open: replacing the path has no effect on us.
     pub folder: OwnedFd,
 }
 

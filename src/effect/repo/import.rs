@@ -47,7 +47,7 @@ pub(in crate::effect) struct From<'a> {
     pub(in crate::effect) pins: &'a mut dyn Pins,
 }
 
-/// What came of a contract's imports.
+/// The result of reading a contract's imports.
 pub(in crate::effect) struct Followed {
     /// The contract with all of them in it; `None` when that would be too large.
     pub(in crate::effect) draft: Option<Draft>,

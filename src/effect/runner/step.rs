@@ -29,7 +29,7 @@ use std::thread::Scope;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedSender;
 
-/// A message of a step's thread to the driving thread, with the step's index.
+/// A message of a worker thread to the driving thread. The number is the step's index.
 pub(in crate::effect) enum WorkerEvent {
     /// A step that starts no process is over.
     Evaluated(usize, Box<Evidence>),

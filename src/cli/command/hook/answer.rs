@@ -191,7 +191,7 @@ pub(super) fn of_report(report: &Report, next: String) -> Page {
     }
 }
 
-/// What is said when the hook itself cannot do its work.
+/// Formats the answer for when the hook itself cannot do its work.
 pub(super) fn of_failure(failure: &Failure) -> Page {
     Page {
         head: "The work is not verified: the hook could not look at it.".to_owned(),

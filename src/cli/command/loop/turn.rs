@@ -126,8 +126,7 @@ impl Task<'_> {
         }
     }
 
-    /// How the loop ends where the fixer did not come to an end of its own, or says that it does
-    /// not go on.
+    /// Returns how the loop ends where the fixer was ended, or gives up.
     fn broken_off(&mut self, repair: &Repair, verified: &Once) -> Result<Option<End>, Failure> {
         match repair.outcome {
             "not_started" => {
@@ -179,7 +178,7 @@ impl Task<'_> {
         Ok(!self.watch.changed && session.request.changed == verified.session.request.changed)
     }
 
-    /// Records that somebody looked and left it as it is. Gives whether that confirmed it.
+    /// Records that the work was looked at and left as it is. Returns whether that confirmed it.
     fn confirm(&self, verified: &mut Once) -> Result<bool, Failure> {
         let subject = verified.report.subject.clone();
         let keeper = Keeper::of_review(

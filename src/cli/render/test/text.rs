@@ -245,7 +245,7 @@ fn table(
             (None, _) => ('+', Some(Tone::Warn)),
         };
         let name = row.expected.xor(row.actual);
-        // A check at another place has its reason where it stands.
+        // A check at another place has its reason there.
         let moved = |d: &&&Difference| row.actual.is_some() || !verdict.plan.contains(&d.name);
         let why = name
             .and_then(|n| differences.iter().find(|d| d.name == n))

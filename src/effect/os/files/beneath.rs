@@ -1,8 +1,8 @@
 //! Resolves and reads paths of the repository, where symlinks may lie on the way.
 //!
 //! Nothing outside the root is ever opened: the kernel resolves the path (`openat2` with
-//! `RESOLVE_BENEATH`), because resolving first and opening later loses against somebody who swaps a
-//! symlink in between.
+//! `RESOLVE_BENEATH`), because resolving first and opening later is a race with a process that
+//! swaps a symlink in between.
 
 use crate::base::path::RepoPath;
 use crate::base::unit::show_size;
@@ -404,7 +404,7 @@ impl DirectoryNames {
         match self.0.entry(dir.clone()).or_insert_with(read) {
             Some(names) => names.contains(name),
             // A directory that may be entered but not listed, or one outside: the kernel's answer
-            // stands.
+            // counts.
             None => true,
         }
     }

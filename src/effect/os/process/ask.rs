@@ -159,7 +159,8 @@ impl Talk {
                     Ok(Received::Answer(answer)) => Some(answer),
                     Ok(Received::Gone) | Err(_) => None,
                 };
-                // What it wrote last is still in the pipes; nobody is left who could write more.
+                // What it wrote last is still in the pipes; no process is left that could write
+                // more.
                 while let Some([_, out, err]) = self
                     .wait(Duration::ZERO)
                     .filter(|[_, out, err]| *out || *err)
@@ -192,7 +193,7 @@ impl Talk {
             }
         };
         let [out, err] = self.open;
-        // A stream that has ended is stood in for by the socket, asked for nothing.
+        // A stream that has ended is replaced by the socket, polled for nothing.
         let mut fds = [
             PollFd::new(&supervisor.socket, PollFlags::IN),
             PollFd::new(if out { stdout } else { &supervisor.socket }, events(out)),

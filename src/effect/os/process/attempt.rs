@@ -1,6 +1,6 @@
 //! Runs one try of a step under a supervisor; the try is over when none of its processes is left.
 //!
-//! Nothing here waits: whoever runs steps polls ([`Attempt::watch`]) and says what is ready
+//! Nothing here waits: the caller polls ([`Attempt::watch`]) and says what is ready
 //! ([`Attempt::ready`]).
 
 use super::capture::{Capture, Live, LogPlace, Output};
@@ -52,10 +52,10 @@ pub struct Try<'a, 'f> {
     pub limit_ms: u64,
 }
 
-/// What came of a try.
+/// The result of a try.
 #[derive(Debug, Default)]
 pub struct AttemptResult {
-    /// What was seen; without its duration, which is for whoever has the clock.
+    /// The evidence; without its duration, which the caller with the clock adds.
     pub evidence: Evidence,
     /// What was started, if it was found.
     pub program: Option<Program>,
@@ -96,7 +96,7 @@ pub struct Attempt<'f> {
 pub enum AttemptProgress {
     /// It goes on.
     Nothing,
-    /// Its tree stands still, as [`Attempt::freeze`] asked.
+    /// Its tree is stopped, as [`Attempt::freeze`] requested.
     Frozen,
     /// It is over: [`Attempt::finish`] says how.
     Over,
@@ -120,7 +120,7 @@ impl<'f> Attempt<'f> {
         let socket = self.supervisor.socket.as_fd();
         let [out, err] = self.readers.each_ref().map(|reader| match &reader.fd {
             Some(fd) => PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN),
-            // A stream that has ended is stood in for by the socket, asked for nothing.
+            // A stream that has ended is replaced by the socket, polled for nothing.
             None => PollFd::from_borrowed_fd(socket, PollFlags::empty()),
         });
         [PollFd::from_borrowed_fd(socket, PollFlags::IN), out, err]
@@ -162,7 +162,7 @@ impl<'f> Attempt<'f> {
         self.order(Order::Kill);
     }
 
-    /// Stops the step's whole tree. Whether somebody will say that it stands still.
+    /// Stops the step's whole tree. Returns whether the supervisor will confirm that.
     #[must_use]
     pub fn freeze(&self) -> bool {
         self.order(Order::Freeze)
@@ -256,9 +256,9 @@ impl<'f> Attempt<'f> {
         tried
     }
 
-    /// Nobody of the step is left who could write, and what it wrote is in the pipes. Somebody
-    /// outside may hold them (a descriptor can be passed on); that one is not waited for, and
-    /// no more is read than a pipe can hold.
+    /// Reads the rest of the pipes when no process of the step is left. A process outside may hold
+    /// them (a descriptor can be passed on); it is not waited for, and no more is read than a pipe
+    /// can hold.
     fn drain(&mut self, buffer: &mut Buffer) {
         for _ in 0..2 * LARGE_PIPE / PIPE {
             let mut fds = self.fds();

@@ -80,7 +80,7 @@ pub(super) enum Answer {
     Refused(i32),
     /// It has ended and nothing of it is left.
     Ended(End),
-    /// Its tree stands still.
+    /// Its tree is stopped.
     Frozen,
 }
 

@@ -8,9 +8,9 @@ use std::sync::Arc;
 const LEAST: usize = 8;
 /// What of a secret may stand at the end of a text that was cut; one of fewer bytes tells nothing.
 const BEGINNING: usize = 4;
-/// What stands where a text was cut (see [`crate::check::reading::clip`]).
+/// The mark of a cut (see [`crate::check::reading::clip`]).
 const CUT: &str = "…";
-/// What stands for masked bytes.
+/// The replacement of masked bytes.
 const MARK: &[u8] = b"***";
 
 /// The values to be masked.

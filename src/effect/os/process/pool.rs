@@ -306,7 +306,7 @@ pub(super) enum Received {
     Gone,
 }
 
-/// How long something may stand still before it is given up.
+/// How long a sweep may make no progress before it is given up.
 const SWEEP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Ends everything that this process has inherited, until none is left; gives up when `patience`

@@ -47,8 +47,8 @@ impl Root {
         &self.path
     }
 
-    /// Opens a step's directory. The descriptor, not the name, is what the step is started in:
-    /// nobody can swap a symlink in between.
+    /// Opens a step's directory. The step is started in the descriptor, not the name: no process
+    /// can swap a symlink in between.
     fn open_dir(&self, dir: &RepoPath) -> Result<OwnedFd, SpawnError> {
         let flags = OFlags::DIRECTORY | OFlags::PATH | OFlags::CLOEXEC;
         let beneath =
@@ -113,8 +113,8 @@ pub struct SearchPath {
 }
 
 impl SearchPath {
-    /// Takes a PATH apart: empty and relative entries and those in the repository are left out,
-    /// because whoever writes to the repository could put a `git` there.
+    /// Splits a PATH: empty and relative entries and those in the repository are left out, because
+    /// a writer of the repository could put a `git` there.
     #[must_use]
     pub fn new(root: &Root, path: Option<&[u8]>) -> Self {
         let mut out = Self::default();
@@ -168,7 +168,7 @@ impl Program {
         let is_it = |m: &std::fs::Metadata| {
             m.is_file() && m.len() == self.size && modified(m) == self.modified
         };
-        // Looked at first: to open a named pipe that somebody put in its place would take for ever.
+        // Checked first: opening a named pipe in its place would block for ever.
         std::fs::metadata(&self.path).ok().filter(is_it)?;
         let mut file = std::fs::File::open(&self.path).ok()?;
         file.metadata().ok().filter(is_it)?;

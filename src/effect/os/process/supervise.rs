@@ -34,10 +34,9 @@ pub const ARGUMENT: &str = "__supervise";
 /// What is still there when a step has ended may be on its way out: a pipeline's last process, a
 /// shell's child. It gets this long before it counts as left behind.
 const LEAK_GRACE: Duration = Duration::from_millis(50);
-/// How long vplan may take to stop a step whose time is over before it is taken for one that stands
-/// still.
+/// How long vplan may take to stop a step whose time is over before vplan counts as stopped.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long a sweep may see nobody end before it gives up: another user's processes, a process
+/// How long a sweep may see no process end before it gives up: another user's processes, a process
 /// stuck in the kernel.
 const SWEEP_TIMEOUT: Duration = Duration::from_secs(10);
 /// `__WALL` (wait(2)): also children that were not made by a plain fork.
@@ -51,7 +50,7 @@ pub fn supervise_if_asked() -> Option<ExitCode> {
     if arguments.next().is_none_or(|first| first != ARGUMENT) || arguments.next().is_some() {
         return None;
     }
-    // There is nobody to tell; vplan sees the socket close.
+    // There is no output to report to; vplan sees the socket close.
     Some(if Supervisor::new().and_then(Supervisor::serve).is_ok() {
         ExitCode::SUCCESS
     } else {
@@ -65,8 +64,8 @@ struct Supervisor {
     inbox: Inbox,
     /// The number and the secret of the last start, which every answer carries.
     last: (u64, Secret),
-    /// When vplan should have stopped the last step at the latest; once it is over, a vplan that
-    /// stands still is told to go on.
+    /// When vplan should have stopped the last step at the latest; after that, a stopped vplan gets
+    /// SIGCONT.
     due: Option<Instant>,
     /// Steps have lost what reaches beyond their own processes.
     is_bounded: bool,
@@ -92,18 +91,18 @@ struct Running {
     /// What is ended now has been left behind by a leader that ended by itself.
     left: bool,
     leaked: u32,
-    /// When somebody last ended.
+    /// When a process last ended.
     progress: Instant,
 }
 
-/// The time limit of a step by the supervisor's own clock, for when vplan cannot keep it. It stands
-/// still while the tree does.
+/// The time limit of a step by the supervisor's own clock, for when vplan cannot keep it. It is
+/// paused while the tree is stopped.
 struct Time {
     /// When the limit is over.
     limit: Instant,
     /// How long after that the tree is ended.
     grace: Duration,
-    /// Since when the tree stands still.
+    /// Since when the tree is stopped.
     frozen: Option<Instant>,
 }
 
@@ -464,8 +463,7 @@ impl Supervisor {
                 self.due = None;
             }
             Order::Freeze(n) => {
-                // Whoever is stopped cannot fork; a walk that finds nobody new has stopped them
-                // all.
+                // A stopped process cannot fork; a walk that finds no new one has stopped them all.
                 if *n == number {
                     if let Some(time) = &mut running.time {
                         time.frozen.get_or_insert_with(Instant::now);
@@ -511,8 +509,8 @@ const MILLISECOND: Duration = Duration::from_millis(1);
 /// How many are waited for at least before orders and the living are looked after again.
 const REAPED: usize = 100;
 
-/// Takes the status of those who have ended, but of no more than `most`; gives whether these were
-/// all. `None` when there is nobody left at all.
+/// Reaps at most `most` ended processes; returns whether these were all. `None` when no child is
+/// left at all.
 fn reap(running: &mut Running, most: usize) -> io::Result<Option<bool>> {
     for _ in 0..most {
         match rustix::process::wait(WaitOptions::NOHANG | WaitOptions::from_bits_retain(ALL_KINDS))

@@ -37,7 +37,7 @@ impl Stat {
 /// A child of this process that it has inherited.
 pub(super) struct Orphan {
     pub seen: Seen,
-    /// Its process group; nobody else's as long as this process has not waited for the orphan.
+    /// Its process group; no other process's as long as this process has not waited for the orphan.
     pub group: i32,
     /// It has ended, and is to be waited for.
     pub dead: bool,
@@ -48,7 +48,7 @@ fn stat(pid: Pid) -> Option<Stat> {
     parse_stat(&text)
 }
 
-/// Whether a process stands still (SIGSTOP).
+/// Whether a process is stopped (SIGSTOP).
 pub(super) fn is_stopped(pid: Pid) -> bool {
     stat(pid).is_some_and(|stat| stat.state == b'T')
 }
@@ -122,7 +122,7 @@ pub(super) enum Do {
     Terminate,
     /// SIGKILL.
     Kill,
-    /// SIGSTOP, unless it stands still already.
+    /// SIGSTOP, unless it is stopped already.
     Freeze,
     /// SIGCONT.
     Thaw,

@@ -29,7 +29,7 @@ pub struct Statement<'a> {
     pub contract: &'a RepoPath,
 }
 
-/// What a change is compared with when nobody says.
+/// The default base of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DefaultBase {
     /// The commit: the merge base of HEAD and the branch, the empty tree where they have nothing

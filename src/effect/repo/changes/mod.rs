@@ -82,11 +82,11 @@ pub struct Gathered {
     pub notes: Vec<String>,
     /// What keeps these from being all that changed.
     pub caveats: Vec<Caveat>,
-    /// How the base was found, where nobody named a source.
+    /// How the base was found, where the caller named no source.
     pub default: Option<DefaultBase>,
     /// The changed files that only commits since the base changed. `None` where that is not known.
     pub earlier: Option<BTreeSet<RepoPath>>,
-    /// Nobody named a source.
+    /// The caller named no source.
     pub by_default: bool,
 }
 

@@ -41,7 +41,7 @@ struct Reader {
     targets: BTreeSet<Vec<u8>>,
     /// How many conditionals are open.
     conditions: usize,
-    /// Whether a recipe may stand here.
+    /// Whether a recipe may follow here.
     in_rule: bool,
     /// Whether the makefile has suffixes of its own.
     own_suffixes: bool,
@@ -89,7 +89,7 @@ impl Reader {
                 _ => {}
             }
         }
-        // Wherever it stands, `eval` can make rules.
+        // Anywhere, `eval` can make rules.
         if find(line, b"$(eval").is_some() || find(line, b"${eval").is_some() {
             return None;
         }
