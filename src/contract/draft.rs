@@ -17,7 +17,7 @@ use crate::check::request::Assertion;
 pub struct At<T> {
     /// The value.
     pub value: T,
-    /// Where it stands.
+    /// Its place in the text.
     pub place: Place,
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// The longest glob, in bytes.
 pub(super) const MAX_BYTES: usize = 512;
 
-/// The most alternatives that the braces of one glob may come to, counted as a product.
+/// The most alternatives that the braces of one glob may expand to, counted as a product.
 pub(super) const MAX_ALTERNATIVES: usize = 64;
 
 /// Reads a glob into its alternatives; those that are empty select nothing and are left out.
@@ -83,7 +83,7 @@ enum Leaf {
     Slash,
 }
 
-/// A leaf and where it stands.
+/// A leaf and its place.
 #[derive(Clone)]
 struct Piece {
     leaf: Leaf,
@@ -94,7 +94,7 @@ struct Piece {
 /// The alternatives of the text between two borders.
 type Alternatives = Vec<Vec<Piece>>;
 
-/// An open brace: where it stands, what stood in front of it, its alternatives so far.
+/// An open brace: its place, what precedes it, its alternatives so far.
 struct Open {
     at: usize,
     before: Alternatives,
@@ -248,7 +248,7 @@ fn escaped(text: &str, start: usize, next: Option<char>) -> Result<char, Fault> 
     }
 }
 
-/// Reads the class whose `[` stands at `start`; its length is counted to behind its `]`.
+/// Reads the class whose `[` is at `start`; its length includes its `]`.
 fn class(text: &str, start: usize) -> Result<(Class, usize), Fault> {
     let unclosed = || {
         let fault = Fault::new(start, start + 1, "`[` is not closed");
@@ -448,7 +448,7 @@ fn segment(
             Leaf::Star => Part::Star,
             Leaf::One => Part::One,
             Leaf::Class(class) => Part::Class(class.clone()),
-            // Segments are what stands between slashes.
+            // Segments are what is between slashes.
             Leaf::Slash => continue,
         };
         if !literal.is_empty() {
