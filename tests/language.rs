@@ -3,6 +3,7 @@
 
 use crate::support::Project;
 use std::collections::BTreeSet;
+use vplan::base::vocabulary::RewriteRule;
 use vplan::lang::GRAMMAR;
 use vplan::lang::statement::{Context, STATEMENTS, Slot};
 
@@ -243,7 +244,8 @@ fn a_setting_goes_with_the_verbs_that_its_row_names() {
     assert_eq!(settings, all);
     for name in vplan::check::FORMATS
         .iter()
-        .chain(&vplan::contract::RECOVERY_RULES)
+        .copied()
+        .chain(RewriteRule::names())
     {
         assert!(
             text.contains(&format!("`{name}`")),

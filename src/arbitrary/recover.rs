@@ -3,6 +3,7 @@
 use crate::base::change::{ChangeSet, ChangedFile, Status};
 use crate::base::command::{Command, Env, Link, Piece, Unsupported, UnsupportedReason};
 use crate::base::path::RepoPath;
+use crate::base::vocabulary::{Open, RewriteRule};
 use crate::base::word::Word;
 use crate::check::Severity;
 use crate::check::evidence::{Captured, Evidence, SpawnError};
@@ -213,10 +214,7 @@ pub fn plan() -> impl Strategy<Value = Plan> {
         ],
         0..3,
     );
-    let rules: Vec<String> = crate::recover::rules::ALL
-        .iter()
-        .map(|rule| rule.name.to_owned())
-        .collect();
+    let rules: Vec<Open<RewriteRule>> = RewriteRule::ALL.iter().copied().map(Open::Known).collect();
     let policy =
         prop_oneof![3 => Just(rules.clone()), 1 => subsequence(rules.clone(), 0..rules.len())];
     (

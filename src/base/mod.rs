@@ -15,4 +15,5 @@ pub mod path;
 pub mod source;
 pub mod span;
 pub mod unit;
+pub mod vocabulary;
 pub mod word;

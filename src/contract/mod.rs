@@ -19,6 +19,7 @@ use crate::base::command::{Command, Env};
 use crate::base::glob::{Glob, Selection};
 use crate::base::path::RepoPath;
 use crate::base::span::{Place, SourceId};
+use crate::base::vocabulary::RewriteRule;
 use crate::check::request::Assertion;
 use crate::check::{Kind, Report, Severity};
 use draft::Imported;
@@ -319,30 +320,16 @@ pub struct Scope {
 /// `recover`: which repairs are allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecoverPolicy {
-    /// The names of the allowed rules, in the order of engine.md section 6. All by default.
-    pub rules: Vec<String>,
+    /// The allowed rules, in the order of engine.md section 6. All by default.
+    pub rules: Vec<RewriteRule>,
     /// Whether a contract's own checks may be dropped.
     pub contract: bool,
 }
 
-/// The names of all rewrite rules, in the order in which they are tried (engine.md section 6).
-///
-/// They are here because a contract may name them; `recover::rules::ALL` is checked against this
-/// list by a test.
-pub const RECOVERY_RULES: [&str; 7] = [
-    "split-conjunction",
-    "hoist-directory",
-    "reorder-after-cleanup",
-    "drop-missing-script",
-    "drop-missing-make-target",
-    "drop-no-test-files",
-    "drop-unsupported-format",
-];
-
 impl Default for RecoverPolicy {
     fn default() -> Self {
         Self {
-            rules: RECOVERY_RULES.iter().map(|r| (*r).to_owned()).collect(),
+            rules: RewriteRule::ALL.to_vec(),
             contract: false,
         }
     }

@@ -9,12 +9,11 @@ use super::error::{
 use super::resolve::line;
 use super::settings::quoted_list;
 use super::validate::Checker;
-use super::{
-    BUILT_IN_ROLES, Check, Gate, Limits, RECOVERY_RULES, RecoverPolicy, Risk, Role, Scope,
-};
+use super::{BUILT_IN_ROLES, Check, Gate, Limits, RecoverPolicy, Risk, Role, Scope};
 use crate::base::command::Command;
 use crate::base::diagnostic::Diagnostic;
 use crate::base::span::Place;
+use crate::base::vocabulary::RewriteRule;
 use std::collections::{BTreeMap, BTreeSet};
 
 const ON_EXHAUSTED: &[&str] = &["fail", "escalate", "allow"];
@@ -131,16 +130,19 @@ impl Checker<'_> {
                     self.once(&mut seen, "only", entry.place);
                     for rule in rules
                         .iter()
-                        .filter(|r| !RECOVERY_RULES.contains(&r.value.as_str()))
+                        .filter(|r| RewriteRule::parse(&r.value).is_none())
                     {
                         let error = self.names.unknown(
                             UNKNOWN_RULE,
                             "rule",
                             rule.as_ref(),
-                            RECOVERY_RULES.into_iter(),
+                            RewriteRule::names(),
                         );
                         let error = if error.help.is_none() {
-                            error.help(format!("the rules are {}", quoted_list(RECOVERY_RULES)))
+                            error.help(format!(
+                                "the rules are {}",
+                                quoted_list(RewriteRule::names())
+                            ))
                         } else {
                             error
                         };
@@ -148,7 +150,7 @@ impl Checker<'_> {
                     }
                     policy
                         .rules
-                        .retain(|known| rules.iter().any(|r| r.value == *known));
+                        .retain(|known| rules.iter().any(|r| r.value == known.name()));
                 }
             }
         }

@@ -16,6 +16,7 @@ use super::proposal::ProposalRef;
 use super::request::{Boundary, ChangedIn, Mode, RequestRecord, Risk, Skip};
 use super::{ContractRef, Note, Omitted, Plan, Policy, Reason, Rewrite, Step, Tier};
 use crate::base::change::ChangeSet;
+use crate::base::vocabulary::{Open, RewriteRule};
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -75,7 +76,7 @@ enum By<'a, First, Second> {
 struct PolicyForm<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     budget_ms: Option<u64>,
-    recover: &'a [String],
+    recover: &'a [Open<RewriteRule>],
     recover_contract: bool,
 }
 

@@ -9,6 +9,7 @@ use crate::base::canon::Digest;
 use crate::base::carried::{Carried, listed};
 use crate::base::command::Command;
 use crate::base::path::RepoPath;
+use crate::base::vocabulary::Open;
 use crate::base::word::visible;
 use crate::contract::draft::Imported;
 use crate::contract::{BUILT_IN_ROLES, Contract, Gate, Limits, RecoverPolicy, Role, Scope};
@@ -219,7 +220,7 @@ impl<'a> Input<'a> {
                 recover: if request.no_recover {
                     Vec::new()
                 } else {
-                    recover.rules.clone()
+                    recover.rules.iter().copied().map(Open::Known).collect()
                 },
                 recover_contract: recover.contract,
             },

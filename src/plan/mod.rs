@@ -37,6 +37,7 @@ use crate::base::canon::Digest;
 use crate::base::command::{Env, Unsupported};
 use crate::base::glob::{Glob, Selection};
 use crate::base::path::RepoPath;
+use crate::base::vocabulary::{Open, RewriteRule};
 use crate::base::word::Word;
 use crate::check::request::Assertion;
 use crate::check::{Kind, Report, Severity};
@@ -140,7 +141,7 @@ pub struct Policy {
     #[serde(default = "jobs")]
     pub jobs: u32,
     /// The rewrite rules that may be used, in the order in which they are tried.
-    pub recover: Vec<String>,
+    pub recover: Vec<Open<RewriteRule>>,
     /// Whether a contract's own checks may be dropped.
     pub recover_contract: bool,
 }
@@ -425,7 +426,7 @@ pub struct Rewrite {
     /// Such as `verification_command_missing_script_adjusted`.
     pub reason: String,
     /// The rule's name.
-    pub recovery_rule: String,
+    pub recovery_rule: Open<RewriteRule>,
 }
 
 /// Why a rule may not be applied.
@@ -435,7 +436,7 @@ pub struct Refusal {
     /// One line for people.
     pub reason: String,
     /// The rule's name.
-    pub recovery_rule: String,
+    pub recovery_rule: Open<RewriteRule>,
     /// The step that it would have touched.
     pub step: String,
 }

@@ -12,7 +12,6 @@ use crate::base::path::RepoPath;
 use crate::base::unit::MAX_INTEGER;
 use crate::base::word::visible;
 use crate::check::Kind;
-use crate::contract::RECOVERY_RULES;
 
 /// The most steps side by side, as on the command line.
 const MOST_JOBS: u32 = 256;
@@ -85,11 +84,7 @@ pub fn sound(plan: &Plan) -> Result<(), Unfit> {
     {
         return whole("policy", "`budgetMs` is no time that can pass".to_owned());
     }
-    if let Some(rule) = policy
-        .recover
-        .iter()
-        .find(|r| !RECOVERY_RULES.contains(&r.as_str()))
-    {
+    if let Some(rule) = policy.recover.iter().find(|r| r.known().is_none()) {
         return whole(
             "policy",
             format!("no recovery rule is called `{}`", visible(rule.as_bytes())),

@@ -1,9 +1,10 @@
 //! Turns a bare list of commands into a plan, and reports on its repair (engine.md section 13,
 //! `vplan recover`).
 
-use super::{Failure, FailureCode, Recovery, Refusal, rules};
+use super::{Failure, FailureCode, Recovery, Refusal};
 use crate::base::command::{Command, Env, Piece, to_text};
 use crate::base::path::RepoPath;
+use crate::base::vocabulary::{Open, RewriteRule};
 use crate::base::word::Word;
 use crate::check::Kind;
 use crate::plan::request::RequestRecord;
@@ -33,7 +34,7 @@ pub fn bare_plan(commands: &[Command]) -> Plan {
             budget_ms: None,
             fail_fast: true,
             jobs: 1,
-            recover: rules::ALL.iter().map(|rule| rule.name.to_owned()).collect(),
+            recover: RewriteRule::ALL.iter().copied().map(Open::Known).collect(),
             recover_contract: false,
         },
         request: RequestRecord {
@@ -121,7 +122,7 @@ pub enum Answer {
         /// Such as `verification_command_missing_script_adjusted`.
         reason: String,
         /// The rule's name.
-        recovery_rule: String,
+        recovery_rule: Open<RewriteRule>,
         /// 1.
         #[schemars(extend("const" = 1))]
         version: u32,
@@ -377,8 +378,8 @@ mod tests {
             panic!("not repaired");
         };
         assert_eq!(
-            (coverage, recovery_rule.as_str()),
-            (Coverage::Full, "hoist-directory")
+            (coverage, recovery_rule.known()),
+            (Coverage::Full, Some(RewriteRule::HoistDirectory))
         );
         assert_eq!(
             (previous_commands, next_commands),

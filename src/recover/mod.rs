@@ -157,16 +157,13 @@ pub fn recover(plan: &Plan, failures: &[Failure], facts: &Facts) -> Recovery {
             facts,
             together: &together,
         };
-        for rule in rules::ALL
-            .into_iter()
-            .filter(|rule| rule.fires_on == failure.code)
-        {
+        for rule in rules::all().filter(|rule| rule.fires_on == failure.code) {
             let reason = match (rule.rewrite)(&case) {
                 None => {
-                    tracing::debug!(step = %step.id, rule = rule.name, "a rule has nothing to say");
+                    tracing::debug!(step = %step.id, rule = rule.name.name(), "a rule has nothing to say");
                     continue;
                 }
-                Some(_) if !plan.policy.recover.iter().any(|name| name == rule.name) => {
+                Some(_) if !plan.policy.recover.contains(&rule.name.into()) => {
                     "the plan's policy does not allow it".to_owned()
                 }
                 Some(Err(reason)) => reason,
@@ -178,7 +175,7 @@ pub fn recover(plan: &Plan, failures: &[Failure], facts: &Facts) -> Recovery {
                     let (plan, rewrite) = rewrite::apply(plan, rule, failure, change);
                     match rewrite::well_formed(&plan) {
                         Ok(()) => {
-                            tracing::debug!(step = %step.id, rule = rule.name, "a rule applies");
+                            tracing::debug!(step = %step.id, rule = rule.name.name(), "a rule applies");
                             return Recovery::Rewritten {
                                 plan: Box::new(plan),
                                 rewrite,
@@ -188,10 +185,10 @@ pub fn recover(plan: &Plan, failures: &[Failure], facts: &Facts) -> Recovery {
                     }
                 }
             };
-            tracing::debug!(step = %step.id, rule = rule.name, %reason, "a rule is refused");
+            tracing::debug!(step = %step.id, rule = rule.name.name(), %reason, "a rule is refused");
             refusals.push(Refusal {
                 reason,
-                recovery_rule: rule.name.to_owned(),
+                recovery_rule: rule.name.into(),
                 step: step.id.clone(),
             });
         }
@@ -229,23 +226,24 @@ pub fn preflight_questions(plan: &Plan, facts: &Facts) -> BTreeSet<Question> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::vocabulary::RewriteRule;
     use bare::{given, plan_of_lines, plan_of_words};
 
     #[test]
     fn a_rule_applies_only_where_the_policy_names_it() {
         let mut plan = plan_of_words(&["npm run x", "npm run lint"]);
         let failures = [given(1, FailureCode::MissingScript)];
-        plan.policy.recover = vec!["drop-missing-make-target".to_owned()];
+        plan.policy.recover = vec![RewriteRule::DropMissingMakeTarget.into()];
         let refusal = Refusal {
             reason: "the plan's policy does not allow it".to_owned(),
-            recovery_rule: "drop-missing-script".to_owned(),
+            recovery_rule: RewriteRule::DropMissingScript.into(),
             step: "command-1".to_owned(),
         };
         assert_eq!(
             recover(&plan, &failures, &Facts::default()),
             Recovery::Refused(vec![refusal])
         );
-        plan.policy.recover = vec!["drop-missing-script".to_owned()];
+        plan.policy.recover = vec![RewriteRule::DropMissingScript.into()];
         let Recovery::Rewritten { rewrite, .. } = recover(&plan, &failures, &Facts::default())
         else {
             panic!("not repaired");

@@ -28,7 +28,7 @@ pub fn apply(before: &Plan, rule: &Rule, failure: &Failure, change: Change) -> (
         previous_commands: commands(&before.steps),
         previous_digest: before.digest.clone(),
         reason: rule.reason.to_owned(),
-        recovery_rule: rule.name.to_owned(),
+        recovery_rule: rule.name.into(),
     };
     let mut after = before.clone();
     after.steps = change.steps;

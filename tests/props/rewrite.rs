@@ -4,6 +4,7 @@ use super::recover::situation;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use vplan::arbitrary::config;
+use vplan::base::vocabulary::RewriteRule;
 use vplan::plan::canonical::without_annotations;
 use vplan::plan::digest::digest;
 use vplan::plan::facts::Facts;
@@ -172,7 +173,7 @@ proptest! {
                 let same = |n: &&Step| if behind.contains(id) { plain(n) == plain(step) } else { alone(n) == alone(step) };
                 prop_assert!(new.get(id).is_some_and(same), "{} by {}", id, rewrite.recovery_rule);
             }
-            if rewrite.recovery_rule != "reorder-after-cleanup" {
+            if rewrite.recovery_rule.known() != Some(RewriteRule::ReorderAfterCleanup) {
                 let others = |p: &Plan| p.steps.iter().filter(|s| !failed.contains(s.id.as_str()) && old.contains_key(s.id.as_str())).map(|s| s.id.clone()).collect::<Vec<_>>();
                 prop_assert_eq!(others(&before), others(&after));
             }

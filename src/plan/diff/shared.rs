@@ -8,6 +8,7 @@ use super::{At, Class};
 use crate::base::glob::Selection;
 use crate::base::path::RepoPath;
 use crate::base::unit::show_duration;
+use crate::base::vocabulary::RewriteRule;
 use crate::contract::{Contract, Risk};
 use std::collections::BTreeMap;
 
@@ -465,7 +466,7 @@ impl Comparison<'_> {
 
     fn recovery(&mut self) {
         let (old, new) = (&self.old.contract.recover, &self.new.contract.recover);
-        let less = |a: &[String], b: &[String]| {
+        let less = |a: &[RewriteRule], b: &[RewriteRule]| {
             a.iter()
                 .filter(|r| !b.contains(r))
                 .map(shown)

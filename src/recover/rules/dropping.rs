@@ -3,7 +3,7 @@
 //! Deleting what a check requires is no repair, dropping what others need breaks them, and a plan
 //! that verifies nothing is no plan: each is a refusal.
 
-use super::{ALL, Case, conjunction};
+use super::{Case, all, conjunction};
 use crate::base::change::Status;
 use crate::base::path::RepoPath;
 use crate::plan::facts::{Certainty, Facts};
@@ -72,12 +72,11 @@ fn together<'a>(case: &Case<'a>) -> BTreeSet<&'a str> {
 }
 
 fn is_droppable(plan: &Plan, step: &Step, failure: &Failure, facts: &Facts) -> bool {
-    let rule = ALL
-        .iter()
-        .find(|rule| rule.fires_on == failure.code && rule.coverage == Coverage::Narrowed);
+    let rule =
+        all().find(|rule| rule.fires_on == failure.code && rule.coverage == Coverage::Narrowed);
     let inexpressible = failure.code != FailureCode::UnsupportedFormat
         || (step.unsupported.is_some() && conjunction::parts(step).is_none());
-    rule.is_some_and(|rule| plan.policy.recover.iter().any(|name| name == rule.name))
+    rule.is_some_and(|rule| plan.policy.recover.contains(&rule.name.into()))
         && inexpressible
         && refusal(plan, step, failure.code, facts).is_none()
 }

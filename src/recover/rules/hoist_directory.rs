@@ -4,6 +4,7 @@
 use super::{Case, Example, Rule, carrying, conjunction};
 use crate::base::command::{Command, Link, Unsupported, UnsupportedReason};
 use crate::base::path::RepoPath;
+use crate::base::vocabulary::RewriteRule;
 use crate::base::word::Word;
 use crate::plan::Coverage;
 use crate::recover::bare::{bare_plan, plan_of_words};
@@ -15,7 +16,7 @@ use crate::recover::{Failure, FailureCode};
 /// `split-conjunction`. In a bare list a `cd` or an `export` alone moves into all commands after
 /// it.
 pub const RULE: Rule = Rule {
-    name: "hoist-directory",
+    name: RewriteRule::HoistDirectory,
     fires_on: FailureCode::UnsupportedFormat,
     coverage: Coverage::Full,
     reason: "verification_command_unsupported_format_adjusted",

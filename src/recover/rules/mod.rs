@@ -13,6 +13,7 @@ pub mod split_conjunction;
 
 use super::rewrite::Change;
 use super::{Failure, FailureCode};
+use crate::base::vocabulary::RewriteRule;
 use crate::plan::facts::Facts;
 use crate::plan::{Coverage, Plan, Step};
 use std::cell::OnceCell;
@@ -21,7 +22,7 @@ use std::collections::BTreeSet;
 /// A way to repair a plan.
 pub struct Rule {
     /// Its name for people and contracts.
-    pub name: &'static str,
+    pub name: RewriteRule,
     /// The failure that it repairs.
     pub fires_on: FailureCode,
     /// How much is still verified after it.
@@ -64,17 +65,24 @@ pub struct Example {
     pub after: Vec<Step>,
 }
 
-/// All rules, in the order in which they are tried. `contract::RECOVERY_RULES` names them in this
-/// order.
-pub const ALL: [&Rule; 7] = [
-    &split_conjunction::RULE,
-    &hoist_directory::RULE,
-    &reorder_after_cleanup::RULE,
-    &drop_missing_script::RULE,
-    &drop_missing_make_target::RULE,
-    &drop_no_test_files::RULE,
-    &drop_unsupported_format::RULE,
-];
+/// The rule of this name.
+#[must_use]
+pub fn rule(name: RewriteRule) -> &'static Rule {
+    match name {
+        RewriteRule::SplitConjunction => &split_conjunction::RULE,
+        RewriteRule::HoistDirectory => &hoist_directory::RULE,
+        RewriteRule::ReorderAfterCleanup => &reorder_after_cleanup::RULE,
+        RewriteRule::DropMissingScript => &drop_missing_script::RULE,
+        RewriteRule::DropMissingMakeTarget => &drop_missing_make_target::RULE,
+        RewriteRule::DropNoTestFiles => &drop_no_test_files::RULE,
+        RewriteRule::DropUnsupportedFormat => &drop_unsupported_format::RULE,
+    }
+}
+
+/// All rules, in the order in which they are tried.
+pub fn all() -> impl Iterator<Item = &'static Rule> {
+    RewriteRule::ALL.iter().map(|name| rule(*name))
+}
 
 #[cfg(test)]
 mod tests {
@@ -83,7 +91,8 @@ mod tests {
 
     #[test]
     fn examples() {
-        for rule in ALL {
+        for (rule, name) in all().zip(RewriteRule::ALL) {
+            assert_eq!(rule.name, *name, "the rule of another name");
             let example = (rule.example)();
             assert_eq!(example.failure.code, rule.fires_on, "{}", rule.name);
             let before = crate::plan::digest::seal(example.before);
@@ -96,8 +105,8 @@ mod tests {
             };
             assert_eq!(plan.steps, example.after, "{}", rule.name);
             assert_eq!(
-                (rewrite.recovery_rule.as_str(), rewrite.coverage),
-                (rule.name, rule.coverage)
+                (rewrite.recovery_rule.known(), rewrite.coverage),
+                (Some(rule.name), rule.coverage)
             );
             assert_eq!(rewrite::well_formed(&plan), Ok(()));
             assert_eq!(rewrite.previous_digest, before.digest);

@@ -1,6 +1,7 @@
 //! Moves a cleanup behind the checks of the presence of what it removes.
 
 use super::{Case, Example, Rule};
+use crate::base::vocabulary::RewriteRule;
 use crate::plan::{Coverage, Step};
 use crate::recover::bare::plan_of_words;
 use crate::recover::failure::sequence::{Misplaced, misplaced};
@@ -11,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The cleanups between a producer and the presence checks of what it makes move behind all of
 /// those checks, and stay behind them when steps run side by side.
 pub const RULE: Rule = Rule {
-    name: "reorder-after-cleanup",
+    name: RewriteRule::ReorderAfterCleanup,
     fires_on: FailureCode::SequenceIssue,
     coverage: Coverage::Full,
     reason: "verification_command_sequence_adjusted",

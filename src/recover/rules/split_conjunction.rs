@@ -2,6 +2,7 @@
 
 use super::{Case, Example, Rule, carrying, conjunction};
 use crate::base::command::{Command, Link, Unsupported, UnsupportedReason};
+use crate::base::vocabulary::RewriteRule;
 use crate::base::word::Word;
 use crate::plan::Coverage;
 use crate::recover::bare::{bare_plan, plan_of_words};
@@ -11,7 +12,7 @@ use crate::recover::{Failure, FailureCode};
 /// Each part of a conjunction becomes a step of its own, each needing the one before. A `cd`
 /// further on moves into the `dir` of the parts after it.
 pub const RULE: Rule = Rule {
-    name: "split-conjunction",
+    name: RewriteRule::SplitConjunction,
     fires_on: FailureCode::UnsupportedFormat,
     coverage: Coverage::Full,
     reason: "verification_command_unsupported_format_adjusted",

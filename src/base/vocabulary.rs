@@ -1,0 +1,216 @@
+//! Which words do rooms share with each other and with documents? One enum each, with all its words
+//! and their spelling; what a word makes the program do is said in the room that does it.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use std::ops::Deref;
+
+/// A closed list of words.
+pub trait Vocabulary: Copy {
+    /// The word as it is written.
+    fn spelling(self) -> &'static str;
+    /// The word that is written so.
+    fn spelled(text: &str) -> Option<Self>;
+}
+
+/// Declares an enum whose variants are words, in the order of `ALL`.
+macro_rules! vocabulary {
+    (
+        $(#[$about:meta])*
+        $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)* }
+    ) => {
+        $(#[$about])*
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+        )]
+        pub enum $name {
+            $($(#[$doc])* #[serde(rename = $word)] $variant,)*
+        }
+
+        impl $name {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// The word as it is written.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)*
+                }
+            }
+
+            /// The word that is written so.
+            #[must_use]
+            pub fn parse(text: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|word| word.name() == text)
+            }
+
+            /// All of them, as they are written.
+            pub fn names() -> impl Iterator<Item = &'static str> + Clone {
+                Self::ALL.iter().map(|word| word.name())
+            }
+        }
+
+        impl Vocabulary for $name {
+            fn spelling(self) -> &'static str {
+                self.name()
+            }
+
+            fn spelled(text: &str) -> Option<Self> {
+                Self::parse(text)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+    };
+}
+
+vocabulary! {
+    /// The name of a rewrite rule of recovery (engine.md section 6), in the order in which rules are
+    /// tried. `recover::rules` has the rule of each.
+    RewriteRule {
+        /// A conjunction becomes its parts.
+        SplitConjunction = "split-conjunction",
+        /// A change of directory becomes the directory of what follows.
+        HoistDirectory = "hoist-directory",
+        /// A check of what a cleanup removes goes before the cleanup.
+        ReorderAfterCleanup = "reorder-after-cleanup",
+        /// A script that does not exist is not run.
+        DropMissingScript = "drop-missing-script",
+        /// A goal that does not exist is not made.
+        DropMissingMakeTarget = "drop-missing-make-target",
+        /// A test run that found no test files is left out.
+        DropNoTestFiles = "drop-no-test-files",
+        /// A command outside the grammar is left out.
+        DropUnsupportedFormat = "drop-unsupported-format",
+    }
+}
+
+/// A word as a document has it, which any version of vplan, or anybody, may have written: one of the
+/// vocabulary, or other text. Reading refuses none, so that a record with a later version's word
+/// can be shown; what decides anything asks for [`Open::known`]. It is text wherever text is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Open<T> {
+    /// A word of the vocabulary.
+    Known(T),
+    /// Any other text. Made by `From` alone, so never the spelling of a word.
+    Other(String),
+}
+
+impl<T: Vocabulary> Open<T> {
+    /// The word, if it is one.
+    #[must_use]
+    pub fn known(&self) -> Option<T> {
+        match self {
+            Self::Known(word) => Some(*word),
+            Self::Other(_) => None,
+        }
+    }
+}
+
+impl<T: Vocabulary> From<T> for Open<T> {
+    fn from(word: T) -> Self {
+        Self::Known(word)
+    }
+}
+
+impl<T: Vocabulary> From<&str> for Open<T> {
+    fn from(text: &str) -> Self {
+        T::spelled(text).map_or_else(|| Self::Other(text.to_owned()), Self::Known)
+    }
+}
+
+impl<T: Vocabulary> From<String> for Open<T> {
+    fn from(text: String) -> Self {
+        T::spelled(&text).map_or(Self::Other(text), Self::Known)
+    }
+}
+
+impl<T: Vocabulary> Deref for Open<T> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        match self {
+            Self::Known(word) => word.spelling(),
+            Self::Other(text) => text,
+        }
+    }
+}
+
+impl<T: Vocabulary> fmt::Display for Open<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self)
+    }
+}
+
+impl<T: Vocabulary> Serialize for Open<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self)
+    }
+}
+
+impl<'de, T: Vocabulary> Deserialize<'de> for Open<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self::from(String::deserialize(deserializer)?))
+    }
+}
+
+/// Documents promise text, not one of today's words.
+impl<T> JsonSchema for Open<T> {
+    fn inline_schema() -> bool {
+        String::inline_schema()
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        String::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        String::json_schema(generator)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn each_word_is_read_back<T: Vocabulary + fmt::Debug + PartialEq + Serialize>(all: &[T]) {
+        for word in all {
+            let text = word.spelling();
+            assert_eq!(
+                T::spelled(text).as_ref(),
+                Some(word),
+                "{text} is written twice"
+            );
+            assert_eq!(serde_json::json!(word), text);
+            assert_eq!(Open::<T>::from(text), Open::Known(*word));
+        }
+    }
+
+    #[test]
+    fn words_are_read_as_they_are_written() {
+        each_word_is_read_back(RewriteRule::ALL);
+    }
+
+    #[test]
+    fn a_document_keeps_a_word_that_is_unknown() {
+        for text in [
+            "",
+            "drop-everything",
+            "Split-Conjunction",
+            "split-conjunction ",
+        ] {
+            let read: Open<RewriteRule> = serde_json::from_value(text.into()).unwrap();
+            assert_eq!((read.known(), &*read), (None, text));
+            assert_eq!(serde_json::json!(read), text);
+        }
+        let read: Open<RewriteRule> = serde_json::from_str("\"split-conjunction\"").unwrap();
+        assert_eq!(read.known(), Some(RewriteRule::SplitConjunction));
+        assert!(serde_json::from_str::<Open<RewriteRule>>("1").is_err());
+    }
+}
