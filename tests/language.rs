@@ -3,7 +3,7 @@
 
 use crate::support::Project;
 use std::collections::BTreeSet;
-use vplan::base::vocabulary::RewriteRule;
+use vplan::base::vocabulary::{FormatName, RewriteRule};
 use vplan::lang::GRAMMAR;
 use vplan::lang::statement::{Context, STATEMENTS, Slot};
 
@@ -242,11 +242,7 @@ fn a_setting_goes_with_the_verbs_that_its_row_names() {
         .filter(|w| !verbs.iter().any(|(verb, _)| verb == w))
         .collect();
     assert_eq!(settings, all);
-    for name in vplan::check::FORMATS
-        .iter()
-        .copied()
-        .chain(RewriteRule::names())
-    {
+    for name in FormatName::NAMES.iter().chain(RewriteRule::NAMES) {
         assert!(
             text.contains(&format!("`{name}`")),
             "`{name}` is not explained"

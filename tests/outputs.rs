@@ -5,6 +5,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use vplan::base::vocabulary::FormatName;
 use vplan::check::Kind;
 use vplan::check::format::{self, Scan, Stream};
 use vplan::check::reading::{Reading, TestCounts};
@@ -31,7 +32,7 @@ struct Case {
     findings: Vec<Value>,
     kind: Kind,
     /// The name of the format in a contract.
-    name: String,
+    name: FormatName,
     /// Whether there are any.
     problems: Option<bool>,
     /// Whether it is this format at all; by default it is.
@@ -210,7 +211,7 @@ fn every_captured_output_is_read_as_what_it_means() {
             stderr,
             ..
         } = &captured;
-        let named = format::read(&format::named(&case.name, case.kind), stdout, stderr);
+        let named = format::read(&format::named(case.name, case.kind), stdout, stderr);
         wrong.extend(
             disagreements(&captured, named.as_ref())
                 .into_iter()
@@ -267,7 +268,7 @@ fn outputs_may_come_in_pieces_torn_and_with_other_ends_of_lines() {
             stderr,
             ..
         } = &captured;
-        let formats = format::named(&case.name, case.kind);
+        let formats = format::named(case.name, case.kind);
         let whole = format::read(&formats, stdout, stderr);
         let mut scan = Scan::new(&formats);
         stdout
@@ -313,7 +314,7 @@ fn the_vectors_are_read() {
     for case in &cases {
         let (input, expected) = (&case["input"], &case["expected"]);
         let kind: Kind = serde_json::from_value(input["kind"].clone()).unwrap();
-        let formats = format::named(input["format"].as_str().unwrap(), kind);
+        let formats = format::named(FormatName::deserialize(&input["format"]).unwrap(), kind);
         let Some(text) = input["text"]
             .as_str()
             .filter(|t| !formats.is_empty() && !t.is_empty())

@@ -1,7 +1,9 @@
 //! What do the vectors of `output` say about readings? Their counts and findings, without what a
 //! check makes of them.
 
+use serde::Deserialize as _;
 use serde_json::Value;
+use vplan::base::vocabulary::FormatName;
 use vplan::check::Kind;
 use vplan::check::format;
 
@@ -9,7 +11,7 @@ use vplan::check::format;
 fn disagreement(case: &Value) -> Option<String> {
     let (input, expected) = (&case["input"], &case["expected"]);
     let kind: Kind = serde_json::from_value(input["kind"].clone()).unwrap();
-    let formats = format::named(input["format"].as_str().unwrap(), kind);
+    let formats = format::named(FormatName::deserialize(&input["format"]).unwrap(), kind);
     let bytes = match (input["text"].as_str(), input["textHex"].as_str()) {
         (Some(text), _) => text.as_bytes().to_vec(),
         (_, Some(hex)) => (0..hex.len() / 2)

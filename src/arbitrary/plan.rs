@@ -7,6 +7,7 @@ use crate::base::command::{Command, Env, Piece, Unsupported, UnsupportedReason};
 use crate::base::glob::{Glob, Item, Selection, What};
 use crate::base::path::RepoPath;
 use crate::base::span::{Place, SourceId};
+use crate::base::vocabulary::FormatName;
 use crate::base::word::Word;
 use crate::check::request::Assertion;
 use crate::check::{Kind, Severity};
@@ -120,7 +121,7 @@ pub fn plain_check(id: &str) -> Check {
         setup: false,
         always: false,
         exclusive: None,
-        format: "auto".to_owned(),
+        format: FormatName::Auto,
         report: None,
         max_errors: 0,
         max_warnings: None,

@@ -3,6 +3,7 @@
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::cmp::Ordering;
 use std::fmt;
 use std::ops::Deref;
 
@@ -32,6 +33,9 @@ macro_rules! vocabulary {
             /// All of them.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
+            /// All of them, as they are written.
+            pub const NAMES: &'static [&'static str] = &[$($word),*];
+
             /// The word as it is written.
             #[must_use]
             pub const fn name(self) -> &'static str {
@@ -46,10 +50,6 @@ macro_rules! vocabulary {
                 Self::ALL.iter().copied().find(|word| word.name() == text)
             }
 
-            /// All of them, as they are written.
-            pub fn names() -> impl Iterator<Item = &'static str> + Clone {
-                Self::ALL.iter().map(|word| word.name())
-            }
         }
 
         impl Vocabulary for $name {
@@ -91,6 +91,81 @@ vocabulary! {
     }
 }
 
+vocabulary! {
+    /// The name of a format of output (language.md section 6). `check::format` has the formats of each
+    /// name, which are several where the output shows which it is.
+    FormatName {
+        /// What the words of the command, or else the output itself, show.
+        Auto = "auto",
+        /// What cargo and its tests print.
+        Cargo = "cargo",
+        /// Messages of rustc, also in JSON.
+        Rustc = "rustc",
+        /// Messages of the TypeScript compiler.
+        Tsc = "tsc",
+        /// ESLint, also in JSON.
+        Eslint = "eslint",
+        /// `file:line:column: error:` as GCC, Clang and many others write it.
+        Gcc = "gcc",
+        /// javac.
+        Javac = "javac",
+        /// mypy, also in JSON.
+        Mypy = "mypy",
+        /// pytest.
+        Pytest = "pytest",
+        /// Python's unittest.
+        Unittest = "unittest",
+        /// Jest, also in JSON.
+        Jest = "jest",
+        /// Vitest, also in Jest's JSON.
+        Vitest = "vitest",
+        /// Mocha.
+        Mocha = "mocha",
+        /// The Test Anything Protocol.
+        Tap = "tap",
+        /// `go test`, also in JSON, `go build` and `go vet`.
+        Go = "go",
+        /// `dotnet test` and `dotnet build`.
+        Dotnet = "dotnet",
+        /// XML as JUnit writes it.
+        Junit = "junit",
+        /// Visual Studio's XML of test results.
+        Trx = "trx",
+        /// SARIF, JSON of static analysis.
+        Sarif = "sarif",
+        /// cargo-nextest.
+        Nextest = "nextest",
+        /// Clippy: rustc's messages.
+        Clippy = "clippy",
+        /// Ruff.
+        Ruff = "ruff",
+        /// Flake8.
+        Flake8 = "flake8",
+        /// Pylint, also in JSON.
+        Pylint = "pylint",
+        /// The test runner of Node.js, also as TAP.
+        Node = "node",
+        /// MSBuild.
+        Msbuild = "msbuild",
+        /// ShellCheck.
+        Shellcheck = "shellcheck",
+    }
+}
+
+vocabulary! {
+    /// The kind of a report file that a command writes (`report`). Each is a format of output too.
+    ReportKind {
+        /// Tests or findings, in XML.
+        Junit = "junit",
+        /// Tests, in XML.
+        Trx = "trx",
+        /// Tests.
+        Tap = "tap",
+        /// Findings, in JSON.
+        Sarif = "sarif",
+    }
+}
+
 /// A word as a document has it, which any version of vplan, or anybody, may have written: one of the
 /// vocabulary, or other text. Reading refuses none, so that a record with a later version's word
 /// can be shown; what decides anything asks for [`Open::known`]. It is text wherever text is wanted.
@@ -110,6 +185,19 @@ impl<T: Vocabulary> Open<T> {
             Self::Known(word) => Some(*word),
             Self::Other(_) => None,
         }
+    }
+}
+
+/// As text, whatever is known.
+impl<T: Vocabulary + Eq> Ord for Open<T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.deref().cmp(other)
+    }
+}
+
+impl<T: Vocabulary + Eq> PartialOrd for Open<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -195,6 +283,8 @@ mod tests {
     #[test]
     fn words_are_read_as_they_are_written() {
         each_word_is_read_back(RewriteRule::ALL);
+        each_word_is_read_back(FormatName::ALL);
+        each_word_is_read_back(ReportKind::ALL);
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub mod outcome;
 pub mod reading;
 pub mod request;
 
+use crate::base::vocabulary::{Open, ReportKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -72,37 +73,6 @@ impl Kind {
     }
 }
 
-/// The formats of output that a check may name (language.md section 6).
-pub const FORMATS: &[&str] = &[
-    "auto",
-    "cargo",
-    "rustc",
-    "tsc",
-    "eslint",
-    "gcc",
-    "javac",
-    "mypy",
-    "pytest",
-    "unittest",
-    "jest",
-    "vitest",
-    "mocha",
-    "tap",
-    "go",
-    "dotnet",
-    "junit",
-    "trx",
-    "sarif",
-    "nextest",
-    "clippy",
-    "ruff",
-    "flake8",
-    "pylint",
-    "node",
-    "msbuild",
-    "shellcheck",
-];
-
 /// Whether a failure fails the plan.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
@@ -122,7 +92,7 @@ pub enum Severity {
 #[schemars(rename = "ReportFile")]
 pub struct Report {
     /// `junit`, `trx`, `tap` or `sarif`.
-    pub format: String,
+    pub format: Open<ReportKind>,
     /// Which files.
     pub glob: crate::base::glob::Glob,
 }

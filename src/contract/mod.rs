@@ -19,7 +19,7 @@ use crate::base::command::{Command, Env};
 use crate::base::glob::{Glob, Selection};
 use crate::base::path::RepoPath;
 use crate::base::span::{Place, SourceId};
-use crate::base::vocabulary::RewriteRule;
+use crate::base::vocabulary::{FormatName, RewriteRule};
 use crate::check::request::Assertion;
 use crate::check::{Kind, Report, Severity};
 use draft::Imported;
@@ -164,7 +164,7 @@ pub struct Check {
     /// `exclusive`.
     pub exclusive: Option<String>,
     /// `format`; `auto` by default.
-    pub format: String,
+    pub format: FormatName,
     /// `report`.
     pub report: Option<Report>,
     /// `max-errors`.

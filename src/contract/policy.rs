@@ -136,13 +136,10 @@ impl Checker<'_> {
                             UNKNOWN_RULE,
                             "rule",
                             rule.as_ref(),
-                            RewriteRule::names(),
+                            RewriteRule::NAMES.iter().copied(),
                         );
                         let error = if error.help.is_none() {
-                            error.help(format!(
-                                "the rules are {}",
-                                quoted_list(RewriteRule::names())
-                            ))
+                            error.help(format!("the rules are {}", quoted_list(RewriteRule::NAMES)))
                         } else {
                             error
                         };

@@ -13,7 +13,8 @@ use crate::base::glob::{Glob, Selection};
 use crate::base::path::RepoPath;
 use crate::base::span::Place;
 use crate::base::unit::MAX_INTEGER;
-use crate::check::{FORMATS, Kind, Report, Severity};
+use crate::base::vocabulary::{FormatName, ReportKind};
+use crate::check::{Kind, Report, Severity};
 use std::collections::BTreeMap;
 
 const COMPILE_LINT: &[Kind] = &[Kind::Compile, Kind::Lint];
@@ -64,14 +65,15 @@ const IN_DEFAULTS: &[&str] = &[
     "inputs",
 ];
 
-/// The formats of report files, and the verbs that count what they hold: SARIF has findings and no
-/// tests, TRX and TAP have tests and no findings, and linters write JUnit too.
-const REPORTS: &[(&str, &[Kind])] = &[
-    ("junit", READ),
-    ("trx", &[Kind::Test]),
-    ("tap", &[Kind::Test]),
-    ("sarif", COMPILE_LINT),
-];
+/// The verbs that count what a report holds: SARIF has findings and no tests, TRX and TAP have tests
+/// and no findings, and linters write JUnit too.
+fn counting(report: ReportKind) -> &'static [Kind] {
+    match report {
+        ReportKind::Junit => READ,
+        ReportKind::Trx | ReportKind::Tap => &[Kind::Test],
+        ReportKind::Sarif => COMPILE_LINT,
+    }
+}
 
 /// The settings of one check, or those of `defaults`, each read once.
 #[derive(Clone, Debug, Default)]
@@ -97,7 +99,7 @@ pub(super) struct Values {
     setup: bool,
     always: bool,
     exclusive: Option<String>,
-    format: Option<String>,
+    format: Option<FormatName>,
     report: Option<Report>,
     max_errors: Option<u64>,
     max_warnings: Option<u64>,
@@ -174,8 +176,8 @@ impl Values {
             exclusive: self.exclusive,
             format: self
                 .format
-                .or_else(|| defaults.format.clone().filter(|_| knows("format")))
-                .unwrap_or_else(|| "auto".to_owned()),
+                .or(defaults.format.filter(|_| knows("format")))
+                .unwrap_or(FormatName::Auto),
             report: self.report,
             max_errors: self.max_errors.unwrap_or(0),
             max_warnings: self.max_warnings,
@@ -263,10 +265,7 @@ impl Checker<'_> {
                 .help("take the setting away, or the check out of the block"),
             ),
             (Setting::Report(format, _), _) => {
-                let verbs = REPORTS
-                    .iter()
-                    .find(|(name, _)| name == format)
-                    .map(|(_, verbs)| *verbs);
+                let verbs = ReportKind::parse(format).map(counting);
                 if let (Some(verbs), Some(kind)) = (verbs, kind.filter(|k| READ.contains(k)))
                     && !verbs.contains(&kind)
                 {
@@ -424,14 +423,13 @@ impl Checker<'_> {
             Setting::Optional => into.optional = true,
             Setting::Exclusive(name) => into.exclusive = Some(name.clone()),
             Setting::Format(name) => {
-                self.check_word("format", name, place, FORMATS);
-                into.format = Some(name.clone());
+                self.check_word("format", name, place, FormatName::NAMES);
+                into.format = FormatName::parse(name);
             }
             Setting::Report(format, item) => {
-                let formats: Vec<&str> = REPORTS.iter().map(|(name, _)| *name).collect();
-                self.check_word("report format", format, place, &formats);
+                self.check_word("report format", format, place, ReportKind::NAMES);
                 into.report = self.single_glob("report", item).map(|glob| Report {
-                    format: format.clone(),
+                    format: format.as_str().into(),
                     glob,
                 });
             }

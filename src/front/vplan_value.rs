@@ -5,15 +5,15 @@ use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::base::nearest::nearest;
 use crate::base::span::{Place, SourceId, Span};
 use crate::base::unit::{MAX_INTEGER, UnitError, parse_duration, parse_size};
+use crate::base::vocabulary::{FormatName, ReportKind};
+use crate::check::Severity;
 use crate::check::request::{Assertion, FileType};
-use crate::check::{FORMATS, Severity};
 use crate::contract::draft::{At, Sel, SelKind, Setting};
 use crate::lang::ast::{Arg, Node, Value};
 use crate::lang::error::{self, shown};
 use crate::lang::statement::{Keyword, Slot};
 
 /// How report files can be read (language.md section 6).
-const REPORTS: &[&str] = &["junit", "trx", "tap", "sarif"];
 
 /// Reads values of one file and reports what is wrong with them.
 pub(super) struct Values<'s> {
@@ -351,9 +351,9 @@ impl Values<'_> {
             Keyword::Inputs => Setting::Inputs(self.sels(node)),
             Keyword::Writes => Setting::Writes(self.sels(node)),
             Keyword::Exclusive => Setting::Exclusive(text()?),
-            Keyword::Format => Setting::Format(self.one_of(first, FORMATS)?.to_owned()),
+            Keyword::Format => Setting::Format(self.one_of(first, FormatName::NAMES)?.to_owned()),
             Keyword::Report => {
-                let format = self.one_of(first, REPORTS);
+                let format = self.one_of(first, ReportKind::NAMES);
                 let glob = node.values().nth(1).and_then(|a| self.glob(node, a));
                 Setting::Report(format?.to_owned(), glob?)
             }

@@ -37,7 +37,7 @@ use crate::base::canon::Digest;
 use crate::base::command::{Env, Unsupported};
 use crate::base::glob::{Glob, Selection};
 use crate::base::path::RepoPath;
-use crate::base::vocabulary::{Open, RewriteRule};
+use crate::base::vocabulary::{FormatName, Open, RewriteRule};
 use crate::base::word::Word;
 use crate::check::request::Assertion;
 use crate::check::{Kind, Report, Severity};
@@ -231,7 +231,7 @@ pub struct Step {
     pub exit: Vec<i32>,
     /// How output is read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub format: Option<String>,
+    pub format: Option<Open<FormatName>>,
     /// Its id, unique in the plan.
     pub id: String,
     /// `inputs`.
@@ -319,6 +319,13 @@ impl Step {
     #[must_use]
     pub fn is_effective(&self) -> bool {
         !self.setup && self.severity == Severity::Blocking
+    }
+
+    /// How its output must be read, where that is not left to a guess.
+    #[must_use]
+    pub fn format_said(&self) -> Option<&Open<FormatName>> {
+        let guessed = Open::Known(FormatName::Auto);
+        self.format.as_ref().filter(|format| **format != guessed)
     }
 
     /// The predecessors that something other than preparing puts before it.

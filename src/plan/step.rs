@@ -129,7 +129,7 @@ pub(super) fn of_check(check: &Check, file: &str, files: &[Word]) -> Vec<Step> {
         env: check.env.clone(),
         exclusive: check.exclusive.clone(),
         exit: check.exit.clone(),
-        format: reads.then(|| check.format.clone()),
+        format: reads.then(|| check.format.into()),
         id: check.id.clone(),
         inputs: check.inputs.clone(),
         max_errors: counts.then_some(check.max_errors),

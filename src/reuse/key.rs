@@ -313,6 +313,7 @@ pub fn all_of(globs: &[Glob]) -> Selection {
 mod tests {
     use super::*;
     use crate::arbitrary::run::{plan, step};
+    use crate::base::vocabulary::FormatName;
     use crate::check::{Kind, Severity};
 
     type Row = (&'static str, fn(&mut Step));
@@ -333,7 +334,7 @@ mod tests {
             }),
             ("exit", |s| s.exit = vec![0, 3]),
             ("skip-exit", |s| s.skip_exit = vec![77]),
-            ("format", |s| s.format = Some("tap".to_owned())),
+            ("format", |s| s.format = Some(FormatName::Tap.into())),
             ("kind", |s| s.kind = Kind::Test),
             ("min-tests", |s| s.min_tests = Some(2)),
             ("max-warnings", |s| s.max_warnings = Some(2)),

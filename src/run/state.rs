@@ -790,7 +790,7 @@ fn settled_by_plan(step: &Step, judge: bool) -> Option<Outcome> {
 /// Returns the terms by which a try of this step is evaluated.
 fn terms(step: &Step, limit_ms: u64, by_budget: bool) -> Terms<'_> {
     let output = Output {
-        format: step.format.as_deref().filter(|f| *f != "auto"),
+        format: step.format_said().map(|f| &**f),
         max_errors: step.max_errors.unwrap_or(0),
         max_warnings: step.max_warnings,
         min_tests: step.min_tests,

@@ -16,6 +16,7 @@ use criterion::{BenchmarkId, Criterion, Throughput};
 use std::fmt::Write as _;
 use std::hint::black_box;
 use std::time::Instant;
+use vplan::base::vocabulary::FormatName;
 use vplan::check::Kind;
 use vplan::check::format::{self, ALL, Format, Scan, Stream};
 use vplan::check::reading::Reading;
@@ -112,7 +113,7 @@ fn cases(size: usize) -> Vec<Case> {
 
 fn case(name: &'static str, kind: Kind, format: &'static str, text: String) -> Case {
     let mut formats = Vec::new();
-    let known = format::named(format, kind);
+    let known = format::named(FormatName::parse(format).unwrap(), kind);
     if !known.is_empty() {
         formats.push(("known", known));
     }

@@ -104,8 +104,8 @@ fn generated_situations_reach_every_rule() {
             }
         }
     }
-    for rule in RewriteRule::names() {
-        assert!(seen.get(rule).is_some_and(|n| *n >= 3), "{rule}: {seen:?}");
+    for rule in RewriteRule::NAMES {
+        assert!(seen.get(*rule).is_some_and(|n| *n >= 3), "{rule}: {seen:?}");
         assert!(
             seen.contains_key(&format!("{rule} refused")),
             "{rule}: {seen:?}"

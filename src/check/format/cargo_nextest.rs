@@ -8,7 +8,7 @@ use super::count::{count, counted};
 use super::launched::launched;
 use super::panic::{Panic, calm};
 use super::rustc::Diagnostics;
-use super::{Format, Reader, Stream};
+use super::{Format, FormatName, Reader, Stream};
 use crate::check::Kind;
 use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCounts, clip};
 
@@ -16,7 +16,7 @@ use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCou
 pub const FORMAT: Format = Format {
     id: "cargo-nextest",
     is_document: false,
-    names: &["cargo", "nextest"],
+    names: &[FormatName::Cargo, FormatName::Nextest],
     kinds: &[Kind::Test],
     written_by,
     reader: || Box::new(Nextest::new()),

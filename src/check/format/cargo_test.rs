@@ -8,7 +8,7 @@ use super::count::{count, counted};
 use super::launched::launched;
 use super::panic::{Panic, calm};
 use super::rustc::{Diagnostics, is_status};
-use super::{Format, Reader, Stream};
+use super::{Format, FormatName, Reader, Stream};
 use crate::check::Kind;
 use crate::check::reading::{FAILED_KEPT, FailedTest, Level, Reading, TEXT_KEPT, TestCounts, clip};
 
@@ -16,7 +16,7 @@ use crate::check::reading::{FAILED_KEPT, FailedTest, Level, Reading, TEXT_KEPT, 
 pub const FORMAT: Format = Format {
     id: "cargo-test",
     is_document: false,
-    names: &["cargo"],
+    names: &[FormatName::Cargo],
     kinds: &[Kind::Test],
     written_by,
     reader: || Box::new(CargoTest::new()),

@@ -7,7 +7,7 @@ use super::command::starts;
 use super::distinct::append;
 use super::msbuild::Msbuild;
 use super::place::number;
-use super::{Format, Reader, Stream};
+use super::{Format, FormatName, Reader, Stream};
 use crate::check::Kind;
 use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts, clip};
 
@@ -15,7 +15,7 @@ use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts, clip};
 pub const FORMAT: Format = Format {
     id: "dotnet-test",
     is_document: false,
-    names: &["dotnet"],
+    names: &[FormatName::Dotnet],
     kinds: &[Kind::Test],
     written_by: |argv| starts(argv, &["dotnet"], "test") || starts(argv, &["dotnet"], "vstest"),
     reader: || Box::new(DotnetTest::default()),

@@ -1,7 +1,7 @@
 //! Reads ESLint's text formats: stylish, unix and compact.
 
 use super::place::{number, place};
-use super::{Format, Reader, Stream, npm};
+use super::{Format, FormatName, Reader, Stream, npm};
 use crate::check::Kind;
 use crate::check::reading::{Finding, Level, Reading};
 
@@ -9,7 +9,7 @@ use crate::check::reading::{Finding, Level, Reading};
 pub const FORMAT: Format = Format {
     id: "eslint",
     is_document: false,
-    names: &["eslint"],
+    names: &[FormatName::Eslint],
     kinds: &[Kind::Lint, Kind::Compile],
     written_by: |argv| npm::starts(argv, TOOLS),
     reader: || Box::<Eslint>::default(),

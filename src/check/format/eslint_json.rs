@@ -1,7 +1,7 @@
 //! Reads ESLint's JSON (`-f json`).
 
 use super::collected::{self, Content, Document, Signs};
-use super::{Format, Reader, Stream, eslint, npm};
+use super::{Format, FormatName, Reader, Stream, eslint, npm};
 use crate::check::Kind;
 use crate::check::reading::{Finding, Level, Reading};
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use serde::Deserialize;
 pub const FORMAT: Format = Format {
     id: "eslint-json",
     is_document: true,
-    names: &["eslint"],
+    names: &[FormatName::Eslint],
     kinds: &[Kind::Lint, Kind::Compile],
     written_by: |argv| npm::starts(argv, eslint::TOOLS),
     reader: || {

@@ -6,7 +6,7 @@
 use super::launched::launched;
 use super::place::place;
 use super::ruff::is_ruffs;
-use super::{Format, Reader, Stream};
+use super::{Format, FormatName, Reader, Stream};
 use crate::check::Kind;
 use crate::check::reading::{Finding, Level, Reading};
 
@@ -14,7 +14,7 @@ use crate::check::reading::{Finding, Level, Reading};
 pub const FORMAT: Format = Format {
     id: "flake8",
     is_document: false,
-    names: &["flake8"],
+    names: &[FormatName::Flake8],
     kinds: &[Kind::Lint],
     written_by,
     reader: || {

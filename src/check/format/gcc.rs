@@ -7,7 +7,7 @@
 use super::command::program;
 use super::distinct::Distinct;
 use super::place::place;
-use super::{Format, Reader, Stream};
+use super::{Format, FormatName, Reader, Stream};
 use crate::check::Kind;
 use crate::check::reading::{Finding, Level, Reading};
 
@@ -15,7 +15,7 @@ use crate::check::reading::{Finding, Level, Reading};
 pub const FORMAT: Format = Format {
     id: "gcc",
     is_document: false,
-    names: &["gcc"],
+    names: &[FormatName::Gcc],
     kinds: &[Kind::Compile, Kind::Lint],
     written_by: |argv| {
         is_compiler(program(argv)) || ["clang-tidy", "cppcheck"].contains(&program(argv))

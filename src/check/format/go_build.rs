@@ -4,7 +4,7 @@
 use super::command::{program, starts};
 use super::distinct::Distinct;
 use super::place::place;
-use super::{Format, Reader, Stream};
+use super::{Format, FormatName, Reader, Stream};
 use crate::check::Kind;
 use crate::check::reading::{Finding, Level, Reading};
 
@@ -12,7 +12,7 @@ use crate::check::reading::{Finding, Level, Reading};
 pub const FORMAT: Format = Format {
     id: "go-build",
     is_document: false,
-    names: &["go"],
+    names: &[FormatName::Go],
     kinds: &[Kind::Compile, Kind::Lint],
     written_by: |argv| {
         ["build", "vet", "run", "install", "test", "generate"]

@@ -12,7 +12,7 @@ use super::command::starts;
 use super::distinct::{Open, Said, append, hash};
 use super::go_build::GoBuild;
 use super::place::place;
-use super::{Format, Reader, Stream};
+use super::{Format, FormatName, Reader, Stream};
 use crate::check::Kind;
 use crate::check::reading::{FAILED_KEPT, FailedTest, PROBLEMS_KEPT, Reading, TestCounts, clip};
 
@@ -20,7 +20,7 @@ use crate::check::reading::{FAILED_KEPT, FailedTest, PROBLEMS_KEPT, Reading, Tes
 pub const FORMAT: Format = Format {
     id: "go-test",
     is_document: false,
-    names: &["go"],
+    names: &[FormatName::Go],
     kinds: &[Kind::Test],
     written_by: |argv| starts(argv, &["go"], "test"),
     reader: || Box::new(GoTest::default()),

@@ -6,7 +6,7 @@ use super::command::starts;
 use super::distinct::{Open, Said, append, hash};
 use super::go_build::GoBuild;
 use super::go_test::located;
-use super::{Format, Reader, Stream};
+use super::{Format, FormatName, Reader, Stream};
 use crate::check::Kind;
 use crate::check::reading::{FailedTest, Reading, TestCounts, clip};
 use serde::Deserialize;
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 pub const FORMAT: Format = Format {
     id: "go-test-json",
     is_document: false,
-    names: &["go"],
+    names: &[FormatName::Go],
     kinds: &[Kind::Test],
     written_by: |argv| {
         starts(argv, &["go"], "test")

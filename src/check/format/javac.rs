@@ -3,7 +3,7 @@
 use super::command::program;
 use super::distinct::Distinct;
 use super::place::{number, place};
-use super::{Format, Reader, Stream};
+use super::{Format, FormatName, Reader, Stream};
 use crate::check::Kind;
 use crate::check::reading::{Finding, Level, Reading};
 
@@ -11,7 +11,7 @@ use crate::check::reading::{Finding, Level, Reading};
 pub const FORMAT: Format = Format {
     id: "javac",
     is_document: false,
-    names: &["javac"],
+    names: &[FormatName::Javac],
     kinds: &[Kind::Compile, Kind::Lint],
     written_by: |argv| {
         ["javac", "mvn", "mvnw", "gradle", "gradlew", "ant"].contains(&program(argv))

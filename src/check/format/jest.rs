@@ -4,7 +4,7 @@
 //! test itself prints is on standard output or indented.
 
 use super::tally::{self, Message};
-use super::{Format, Reader, Stream, npm};
+use super::{Format, FormatName, Reader, Stream, npm};
 use crate::check::Kind;
 use crate::check::reading::{FailedTest, Reading, TestCounts};
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 pub const FORMAT: Format = Format {
     id: "jest",
     is_document: false,
-    names: &["jest"],
+    names: &[FormatName::Jest],
     kinds: &[Kind::Test],
     written_by: |argv| npm::starts(argv, &["jest"]),
     reader: || Box::<Jest>::default(),

@@ -1,7 +1,7 @@
 //! Reads the JSON of jest (`--json`) and vitest (`--reporter=json`).
 
 use super::collected::{self, Content, Document, Signs};
-use super::{Format, Reader, Stream, npm, tally, xml};
+use super::{Format, FormatName, Reader, Stream, npm, tally, xml};
 use crate::check::Kind;
 use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts};
 use serde::{Deserialize, Deserializer};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 pub const FORMAT: Format = Format {
     id: "jest-json",
     is_document: true,
-    names: &["jest", "vitest"],
+    names: &[FormatName::Jest, FormatName::Vitest],
     kinds: &[Kind::Test],
     written_by: |argv| npm::starts(argv, &["jest", "vitest"]),
     reader: || {

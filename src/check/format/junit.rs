@@ -5,7 +5,7 @@
 
 use super::collected::{Content, Document, Signs};
 use super::xml::{self, Node};
-use super::{Format, Reader, Stream, npm};
+use super::{Format, FormatName, Reader, Stream, npm};
 use crate::check::Kind;
 use crate::check::reading::{FailedTest, Finding, Level, Reading, TestCounts};
 
@@ -13,7 +13,7 @@ use crate::check::reading::{FailedTest, Finding, Level, Reading, TestCounts};
 pub const FORMAT: Format = Format {
     id: "junit",
     is_document: true,
-    names: &["junit"],
+    names: &[FormatName::Junit],
     kinds: &[Kind::Test],
     written_by: |argv| npm::asks(argv, &["junit", "xunit", "junit-xml"]),
     reader: || {
@@ -28,7 +28,7 @@ pub const FORMAT: Format = Format {
 pub const FINDINGS: Format = Format {
     id: "junit-findings",
     is_document: true,
-    names: &["junit"],
+    names: &[FormatName::Junit],
     kinds: &[Kind::Compile, Kind::Lint],
     written_by: FORMAT.written_by,
     reader: || {

@@ -5,7 +5,7 @@
 
 use super::jest::add;
 use super::tally::{self, Message};
-use super::{Format, Reader, Stream, npm};
+use super::{Format, FormatName, Reader, Stream, npm};
 use crate::check::Kind;
 use crate::check::reading::{FailedTest, Reading, TestCounts};
 
@@ -13,7 +13,7 @@ use crate::check::reading::{FailedTest, Reading, TestCounts};
 pub const FORMAT: Format = Format {
     id: "mocha",
     is_document: false,
-    names: &["mocha"],
+    names: &[FormatName::Mocha],
     kinds: &[Kind::Test],
     written_by: |argv| npm::starts(argv, &["mocha"]),
     reader: || Box::<Mocha>::default(),

@@ -54,6 +54,7 @@ pub mod xml;
 
 use super::Kind;
 use super::reading::Reading;
+use crate::base::vocabulary::FormatName;
 use std::borrow::Cow;
 
 /// A format of output.
@@ -64,7 +65,7 @@ pub struct Format {
     pub is_document: bool,
     /// The names by which a contract may ask for it (`format NAME`, `report "NAME"`). Formats may
     /// share one: the output shows which it is.
-    pub names: &'static [&'static str],
+    pub names: &'static [FormatName],
     /// The kinds of checks whose output may have it.
     pub kinds: &'static [Kind],
     /// Whether a command writes it, as far as its words show (`format auto`): the words without
@@ -136,7 +137,7 @@ pub const ALL: &[Format] = &[
 
 /// The formats that a name means for a kind of check.
 #[must_use]
-pub fn named(name: &str, kind: Kind) -> Vec<&'static Format> {
+pub fn named(name: FormatName, kind: Kind) -> Vec<&'static Format> {
     ALL.iter()
         .filter(|f| f.names.contains(&name) && f.kinds.contains(&kind))
         .collect()
@@ -289,15 +290,13 @@ pub fn read(formats: &[&'static Format], stdout: &[u8], stderr: &[u8]) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::FORMATS;
     use std::collections::BTreeSet;
 
     #[test]
-    fn a_contract_may_write_every_name() {
+    fn every_name_has_a_format() {
         let names = ALL.iter().flat_map(|f| f.names).copied();
-        let names: BTreeSet<&str> = ["auto"].into_iter().chain(names).collect();
-        assert_eq!(names, FORMATS.iter().copied().collect());
-        assert_eq!(names.len(), FORMATS.len(), "each once");
+        let names: BTreeSet<FormatName> = [FormatName::Auto].into_iter().chain(names).collect();
+        assert_eq!(names, FormatName::ALL.iter().copied().collect());
         for format in ALL {
             assert!(
                 !format.names.is_empty() && !format.kinds.is_empty(),
@@ -309,7 +308,7 @@ mod tests {
                     format
                         .kinds
                         .iter()
-                        .any(|kind| named(name, *kind).iter().any(|f| f.id == format.id))
+                        .any(|kind| named(*name, *kind).iter().any(|f| f.id == format.id))
                 );
             }
         }

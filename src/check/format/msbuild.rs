@@ -5,7 +5,7 @@
 use super::command::program;
 use super::distinct::Distinct;
 use super::place::number;
-use super::{Format, Reader, Stream};
+use super::{Format, FormatName, Reader, Stream};
 use crate::check::Kind;
 use crate::check::reading::{Finding, Level, Reading};
 
@@ -13,7 +13,7 @@ use crate::check::reading::{Finding, Level, Reading};
 pub const FORMAT: Format = Format {
     id: "msbuild",
     is_document: false,
-    names: &["dotnet", "msbuild"],
+    names: &[FormatName::Dotnet, FormatName::Msbuild],
     kinds: &[Kind::Compile, Kind::Lint],
     written_by: |argv| ["dotnet", "msbuild", "MSBuild", "xbuild", "csc"].contains(&program(argv)),
     reader: || Box::new(Msbuild::default()),

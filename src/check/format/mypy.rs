@@ -6,7 +6,7 @@
 use super::count::counted;
 use super::launched::launched;
 use super::place::{Place, place};
-use super::{Format, Reader, Stream};
+use super::{Format, FormatName, Reader, Stream};
 use crate::check::Kind;
 use crate::check::reading::{Finding, Level, Reading};
 use serde::Deserialize;
@@ -15,7 +15,7 @@ use serde::Deserialize;
 pub const FORMAT: Format = Format {
     id: "mypy",
     is_document: false,
-    names: &["mypy"],
+    names: &[FormatName::Mypy],
     kinds: &[Kind::Compile, Kind::Lint],
     written_by,
     reader: || {

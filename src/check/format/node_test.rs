@@ -3,7 +3,7 @@
 
 use super::jest::add;
 use super::tally::{self, Message};
-use super::{Format, Reader, Stream, npm};
+use super::{Format, FormatName, Reader, Stream, npm};
 use crate::check::Kind;
 use crate::check::reading::{FailedTest, Reading, TestCounts};
 
@@ -11,7 +11,7 @@ use crate::check::reading::{FailedTest, Reading, TestCounts};
 pub const FORMAT: Format = Format {
     id: "node-test",
     is_document: false,
-    names: &["node"],
+    names: &[FormatName::Node],
     kinds: &[Kind::Test],
     written_by: runs_tests,
     reader: || Box::<NodeTest>::default(),

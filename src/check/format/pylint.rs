@@ -7,7 +7,7 @@
 use super::json_text::Document;
 use super::launched::launched;
 use super::place::place;
-use super::{Format, Reader, Stream};
+use super::{Format, FormatName, Reader, Stream};
 use crate::check::Kind;
 use crate::check::reading::{Finding, Level, Reading};
 use serde::Deserialize;
@@ -16,7 +16,7 @@ use serde::Deserialize;
 pub const FORMAT: Format = Format {
     id: "pylint",
     is_document: false,
-    names: &["pylint"],
+    names: &[FormatName::Pylint],
     kinds: &[Kind::Lint],
     written_by,
     reader: || Box::new(Pylint::default()),

@@ -6,7 +6,7 @@
 use super::count::{count, counted};
 use super::launched::launched;
 use super::place::place;
-use super::{Format, Reader, Stream};
+use super::{Format, FormatName, Reader, Stream};
 use crate::check::Kind;
 use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCounts, clip};
 
@@ -14,7 +14,7 @@ use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCou
 pub const FORMAT: Format = Format {
     id: "pytest",
     is_document: false,
-    names: &["pytest"],
+    names: &[FormatName::Pytest],
     kinds: &[Kind::Test],
     written_by,
     reader: || Box::new(Pytest::default()),

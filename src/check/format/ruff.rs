@@ -7,7 +7,7 @@ use super::count::counted;
 use super::flake8::{concise, is_code};
 use super::json_text::Document;
 use super::launched::launched;
-use super::{Format, Reader, Stream};
+use super::{Format, FormatName, Reader, Stream};
 use crate::check::Kind;
 use crate::check::reading::{Finding, Level, Reading};
 use serde::Deserialize;
@@ -16,7 +16,7 @@ use serde::Deserialize;
 pub const FORMAT: Format = Format {
     id: "ruff",
     is_document: false,
-    names: &["ruff"],
+    names: &[FormatName::Ruff],
     kinds: &[Kind::Lint],
     written_by,
     reader: || Box::new(Ruff::default()),

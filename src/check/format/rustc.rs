@@ -8,7 +8,7 @@ use super::count::counted;
 use super::launched::launched;
 use super::place::place;
 use super::seen::Seen;
-use super::{Format, Reader, Stream};
+use super::{Format, FormatName, Reader, Stream};
 use crate::check::Kind;
 use crate::check::reading::{Finding, Level, Reading};
 
@@ -16,7 +16,7 @@ use crate::check::reading::{Finding, Level, Reading};
 pub const FORMAT: Format = Format {
     id: "rustc",
     is_document: false,
-    names: &["cargo", "rustc", "clippy"],
+    names: &[FormatName::Cargo, FormatName::Rustc, FormatName::Clippy],
     kinds: &[Kind::Compile, Kind::Lint],
     written_by,
     reader: || Box::new(Diagnostics::of("rustc")),

@@ -5,7 +5,7 @@
 //! `json-render-diagnostics` those of rustc too, so text is read beside it.
 
 use super::rustc::{Diagnostics, written_by};
-use super::{Format, Reader, Stream};
+use super::{Format, FormatName, Reader, Stream};
 use crate::check::Kind;
 use crate::check::reading::{Finding, Level, Reading};
 use serde::Deserialize;
@@ -14,7 +14,7 @@ use serde::Deserialize;
 pub const FORMAT: Format = Format {
     id: "rustc-json",
     is_document: false,
-    names: &["cargo", "rustc", "clippy"],
+    names: &[FormatName::Cargo, FormatName::Rustc, FormatName::Clippy],
     kinds: &[Kind::Compile, Kind::Lint],
     written_by,
     reader: || {

@@ -1,7 +1,7 @@
 //! Reads SARIF 2.1.0, the log format of static analysers.
 
 use super::collected::{self, Content, Document, Signs};
-use super::{Format, Reader, Stream, npm};
+use super::{Format, FormatName, Reader, Stream, npm};
 use crate::check::Kind;
 use crate::check::reading::{Finding, Level, Reading};
 use serde::{Deserialize, Deserializer};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub const FORMAT: Format = Format {
     id: "sarif",
     is_document: true,
-    names: &["sarif"],
+    names: &[FormatName::Sarif],
     kinds: &[Kind::Lint, Kind::Compile],
     written_by: |argv| npm::asks(argv, &["sarif"]),
     reader: || {

@@ -3,7 +3,7 @@
 
 use super::command::program;
 use super::place::place;
-use super::{Format, Reader, Stream};
+use super::{Format, FormatName, Reader, Stream};
 use crate::check::Kind;
 use crate::check::reading::{Finding, Level, Reading};
 use serde::Deserialize;
@@ -12,7 +12,7 @@ use serde::Deserialize;
 pub const FORMAT: Format = Format {
     id: "shellcheck",
     is_document: false,
-    names: &["shellcheck"],
+    names: &[FormatName::Shellcheck],
     kinds: &[Kind::Lint],
     written_by: |argv| program(argv) == "shellcheck",
     reader: || Box::new(Shellcheck::default()),

@@ -6,7 +6,7 @@
 //! block never does.
 
 use super::tally::{self, Message};
-use super::{Format, Reader, Stream, node_test, npm};
+use super::{Format, FormatName, Reader, Stream, node_test, npm};
 use crate::check::Kind;
 use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts};
 
@@ -14,7 +14,7 @@ use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts};
 pub const FORMAT: Format = Format {
     id: "tap",
     is_document: false,
-    names: &["tap", "node"],
+    names: &[FormatName::Tap, FormatName::Node],
     kinds: &[Kind::Test],
     written_by: |argv| {
         node_test::runs_tests(argv)

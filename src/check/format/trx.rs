@@ -5,7 +5,7 @@
 
 use super::collected::{Content, Document, Signs};
 use super::xml::{self, Node};
-use super::{Format, Reader, Stream};
+use super::{Format, FormatName, Reader, Stream};
 use crate::check::Kind;
 use crate::check::reading::{FailedTest, Reading, TestCounts};
 
@@ -13,7 +13,7 @@ use crate::check::reading::{FailedTest, Reading, TestCounts};
 pub const FORMAT: Format = Format {
     id: "trx",
     is_document: true,
-    names: &["trx"],
+    names: &[FormatName::Trx],
     kinds: &[Kind::Test],
     // It is written to a file.
     written_by: |_| false,

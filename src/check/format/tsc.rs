@@ -1,7 +1,7 @@
 //! Reads the diagnostics of TypeScript's compiler, plain and pretty.
 
 use super::place::number;
-use super::{Format, Reader, Stream, npm};
+use super::{Format, FormatName, Reader, Stream, npm};
 use crate::check::Kind;
 use crate::check::reading::{Finding, Level, Reading};
 
@@ -9,7 +9,7 @@ use crate::check::reading::{Finding, Level, Reading};
 pub const FORMAT: Format = Format {
     id: "tsc",
     is_document: false,
-    names: &["tsc"],
+    names: &[FormatName::Tsc],
     kinds: &[Kind::Compile, Kind::Lint],
     written_by: |argv| npm::starts(argv, &["tsc", "vue-tsc", "tsgo"]),
     reader: || Box::<Tsc>::default(),

@@ -5,7 +5,7 @@
 
 use super::count::{count, counted};
 use super::launched::launched;
-use super::{Format, Reader, Stream};
+use super::{Format, FormatName, Reader, Stream};
 use crate::check::Kind;
 use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCounts, clip};
 
@@ -13,7 +13,7 @@ use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCou
 pub const FORMAT: Format = Format {
     id: "unittest",
     is_document: false,
-    names: &["unittest"],
+    names: &[FormatName::Unittest],
     kinds: &[Kind::Test],
     written_by,
     reader: || Box::new(Unittest::default()),

@@ -5,7 +5,7 @@
 
 use super::jest::add;
 use super::tally::{self, Message};
-use super::{Format, Reader, Stream, npm};
+use super::{Format, FormatName, Reader, Stream, npm};
 use crate::check::Kind;
 use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts};
 
@@ -13,7 +13,7 @@ use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts};
 pub const FORMAT: Format = Format {
     id: "vitest",
     is_document: false,
-    names: &["vitest"],
+    names: &[FormatName::Vitest],
     kinds: &[Kind::Test],
     written_by: |argv| npm::starts(argv, &["vitest"]),
     reader: || Box::<Vitest>::default(),

@@ -1,6 +1,7 @@
 //! Compares the files that `unchanged` and `report` select before and after a try of a step.
 
 use crate::base::path::RepoPath;
+use crate::base::vocabulary::FormatName;
 use crate::check::evidence::Evidence;
 use crate::check::format::{ALL, Format, named};
 use crate::check::reading::Reading;
@@ -86,13 +87,13 @@ fn reports(root: &Path, step: &Step) -> ReportsAgain {
     let Some(report) = step.report.clone() else {
         return Box::new(|_| Reports::NotAsked);
     };
-    let mut formats = named(&report.format, step.kind);
+    // Whose report it is has been checked with the contract; here it is only how it is read. A plan
+    // from a file may name any format.
+    let name = FormatName::parse(&report.format);
+    let mut formats = name.map(|name| named(name, step.kind)).unwrap_or_default();
     if formats.is_empty() {
-        // Whose report it is has been checked with the contract; here it is only how it is read.
-        formats = ALL
-            .iter()
-            .filter(|f: &&Format| f.names.contains(&report.format.as_str()))
-            .collect();
+        let bears = |f: &&Format| name.is_some_and(|name| f.names.contains(&name));
+        formats = ALL.iter().filter(bears).collect();
     }
     let beneath = match Beneath::open(root) {
         Ok(beneath) => beneath,

@@ -180,6 +180,7 @@ fn wait_until_later(than: (i64, i64)) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::vocabulary::FormatName;
     use crate::check::format::{Reader, Stream};
     use crate::check::reading::TestCounts;
     use std::os::unix::fs::symlink;
@@ -188,7 +189,7 @@ mod tests {
     static WORDS: Format = Format {
         id: "words",
         is_document: false,
-        names: &["words"],
+        names: &[FormatName::Tap],
         kinds: &[crate::check::Kind::Test],
         written_by: |_| false,
         reader: || Box::new(Words(None)),

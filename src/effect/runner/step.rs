@@ -427,9 +427,12 @@ fn formats(step: &Step) -> Vec<&'static Format> {
     if !matches!(step.kind, Kind::Compile | Kind::Test | Kind::Lint) || step.argv.is_none() {
         return Vec::new();
     }
-    match step.format.as_deref() {
-        Some(name) if name != "auto" => named(name, step.kind),
-        _ => with_words(step, |words| guessed(words, step.kind)),
+    match step.format_said() {
+        Some(name) => name
+            .known()
+            .map(|name| named(name, step.kind))
+            .unwrap_or_default(),
+        None => with_words(step, |words| guessed(words, step.kind)),
     }
 }
 
@@ -444,9 +447,9 @@ fn read_as(step: &Step, evidence: &mut Evidence) {
         let written = |words: &[&str]| formats(step).into_iter().find(|f| (f.written_by)(words));
         with_words(step, written).map(|f| f.id)
     };
-    let format = match step.format.as_deref() {
-        Some(name) if name != "auto" => Some(name),
-        _ => of_a_known_tool(),
+    let format = match step.format_said() {
+        Some(name) => Some(&**name),
+        None => of_a_known_tool(),
     };
     evidence.reading = format
         .and_then(|format| silence(format, step.kind, evidence))

@@ -5,6 +5,7 @@ use super::reach::apart;
 use crate::base::command::Command;
 use crate::base::glob::{Glob, Selection, What};
 use crate::base::unit::show_duration;
+use crate::base::vocabulary::FormatName;
 use crate::base::word::visible;
 use crate::check::request::{Assertion, FileType};
 use crate::check::{Kind, Severity, file};
@@ -376,10 +377,12 @@ fn report(old: &Check, new: &Check, found: &mut Vec<Finding>) {
         });
     }
     if reads(old) && reads(new) && old.format != new.format {
-        let what = arrow("format", &old.format, &new.format);
-        found.push(match (old.format.as_str(), new.format.as_str()) {
-            (_, "auto") => finding(Weakens, what, "how its output is read is left to a guess"),
-            ("auto", _) => finding(Strengthens, what, ""),
+        let what = arrow("format", old.format, new.format);
+        found.push(match (old.format, new.format) {
+            (_, FormatName::Auto) => {
+                finding(Weakens, what, "how its output is read is left to a guess")
+            }
+            (FormatName::Auto, _) => finding(Strengthens, what, ""),
             _ => finding(Undecided, what, "its output is read in another way"),
         });
     }
@@ -626,7 +629,7 @@ mod tests {
             (|c| c.timeout_ms = 61_000, Weakens, Strengthens),
             (|c| c.kind = Kind::Run, Weakens, Strengthens),
             (|c| c.kind = Kind::Compile, Undecided, Undecided),
-            (|c| c.format = "eslint".to_owned(), Strengthens, Weakens),
+            (|c| c.format = FormatName::Eslint, Strengthens, Weakens),
             (|c| c.unchanged = selection("a"), Strengthens, Weakens),
             (|c| c.inputs = selection("a"), Weakens, Strengthens),
             (|c| c.writes = selection("a"), Weakens, Strengthens),

@@ -49,7 +49,7 @@ pub fn settings(step: &Step) -> Vec<String> {
             parts.push(text);
         }
     };
-    let name = |text: &String| visible(text.as_bytes());
+    let name = |text: &str| visible(text.as_bytes());
     let codes = |list: &[i32]| {
         list.iter()
             .map(ToString::to_string)
@@ -70,20 +70,16 @@ pub fn settings(step: &Step) -> Vec<String> {
         !step.skip_exit.is_empty(),
         format!("skip-exit {}", codes(&step.skip_exit)),
     );
-    let format = step.format.as_ref().filter(|f| *f != "auto");
+    let format = step.format_said();
     add(
         format.is_some(),
-        format!("read as {}", format.map(name).unwrap_or_default()),
+        format!("read as {}", format.map(|f| name(f)).unwrap_or_default()),
     );
     let report = step.report.as_ref();
     add(
         report.is_some(),
         report.map_or(String::new(), |r| {
-            format!(
-                "report {} {}",
-                name(&r.format),
-                name(&r.glob.text().to_owned())
-            )
+            format!("report {} {}", name(&r.format), name(r.glob.text()))
         }),
     );
     for (limit, usual, word) in [
@@ -104,7 +100,7 @@ pub fn settings(step: &Step) -> Vec<String> {
         step.exclusive.is_some(),
         format!(
             "exclusive {}",
-            step.exclusive.as_ref().map(name).unwrap_or_default()
+            step.exclusive.as_deref().map(name).unwrap_or_default()
         ),
     );
     parts

@@ -213,7 +213,10 @@ const READERS: &[(&str, Reader)] = &[
             before.read(
                 b,
                 &glob,
-                &vplan::check::format::named("junit", vplan::check::Kind::Test),
+                &vplan::check::format::named(
+                    vplan::base::vocabulary::FormatName::Junit,
+                    vplan::check::Kind::Test
+                ),
                 &Default::default()
             )
         )
