@@ -89,7 +89,7 @@ pub enum LoadError {
     MissingIn {
         /// The file.
         path: RepoPath,
-        /// The revision as it was asked for.
+        /// The requested revision.
         revision: String,
     },
     /// It is there and cannot be read.
@@ -368,7 +368,7 @@ fn read_work_tree(
     }
 }
 
-/// Which kind of missing it is: nobody ever wrote one, or this very change deleted it.
+/// Decides which kind of missing it is: it never existed, or this very change deleted it.
 fn missing(site: &Site, path: &RepoPath, wanted: &Wanted<'_>) -> LoadError {
     let Some(git) = site.git.as_ref().ok().filter(|git| git.available().is_ok()) else {
         return LoadError::Missing(path.clone());
@@ -387,7 +387,7 @@ fn missing(site: &Site, path: &RepoPath, wanted: &Wanted<'_>) -> LoadError {
             path: path.clone(),
             revision: commit.short(),
         },
-        // Without an answer nobody can say that there never was one.
+        // Without an answer it is not known that there never was one.
         Err(e) => LoadError::Git(e),
     }
 }

@@ -82,7 +82,7 @@ pub struct Held<'a> {
     store: Option<&'a Store>,
     max_file: u64,
     found: Option<Result<LockFile, LockFileError>>,
-    /// What was asked for.
+    /// The imports that were requested.
     pub asked: BTreeSet<GitOrigin>,
 }
 
@@ -185,7 +185,7 @@ pub struct Fetching<'a> {
     pub fetcher: Option<Result<Fetcher, PinError>>,
     /// `--max-file`, in bytes.
     pub max_file: u64,
-    /// What is pinned now: each import that was asked for.
+    /// The pins now, one for each requested import.
     pub pinned: Lock,
     /// Which of them were fetched, for the account.
     pub fetched: BTreeSet<GitOrigin>,

@@ -96,7 +96,7 @@ impl Since<'_> {
         kept.insert(0, answer);
         kept.truncate(KEPT);
         if let Some(file) = self.file() {
-            // What cannot be kept is asked for again.
+            // What cannot be cached is queried again.
             let _ = files::replace(
                 &file,
                 serde_json::to_string(&kept).unwrap_or_default().as_bytes(),

@@ -48,7 +48,7 @@ pub const CODES: &[Code] = &[
     uncovered::UNCOVERED,
 ];
 
-/// What came of the comparison.
+/// The result of the comparison.
 #[derive(Debug, Default)]
 pub struct Survey {
     /// All that was found; warnings only, since what is missing may be on its way.
@@ -62,7 +62,7 @@ pub struct Survey {
 pub fn survey(site: &Site, contract: &Contract, sources: &Sources) -> Survey {
     let mut sink = Diagnostics::default();
     let mut notes = Vec::new();
-    // Read once already, without an error: what is said of it now was said before.
+    // Read once already, without an error: its diagnostics were reported before.
     let draft = front::lower_within(
         sources,
         SourceId::default(),

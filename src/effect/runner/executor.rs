@@ -255,8 +255,8 @@ impl Driver {
     }
 }
 
-/// The runtime gives up with a panic where no descriptor, or no pair of sockets, is left for its
-/// signals, so they are asked for here first.
+/// Checks that descriptors and a pair of sockets are left for its signals: without them the runtime
+/// panics.
 fn room_for_a_runtime() -> io::Result<()> {
     const DESCRIPTORS: usize = 8;
     drop(std::os::unix::net::UnixStream::pair()?);
@@ -518,7 +518,7 @@ impl<'e> Drive<'_, '_, 'e> {
     }
 
     fn event(&mut self, event: Event, finished: Option<&Finished>) {
-        // What was asked for is void as soon as anything else happens; the machine asks again.
+        // A requested wake-up is void as soon as anything else happens; the machine asks again.
         self.wake = None;
         self.io_wanted = true;
         self.is_instant_open = !matches!(event, Event::InstantComplete { .. });

@@ -146,9 +146,9 @@ impl<'e> JournalWriter<'e> {
         self.note(fault.map_or(Ok(()), Err))
     }
 
-    /// The last lines. A pass that cannot be recorded is none: the report says so then, and so does
-    /// the exit code, and the report of a pass does not stay behind. Of anything else as much
-    /// is kept as can be; whoever reads a record without its end calls the run interrupted.
+    /// Writes the last lines. A pass that cannot be recorded is none: the report and the exit code
+    /// say so, and the report of a pass is removed. Of any other run as much as possible is kept; a
+    /// record without its end counts as interrupted.
     pub(in crate::effect) fn end(mut self, report: &mut Report) {
         // The space was reserved for this: a report that fits is no fault.
         self.record.release();
@@ -228,8 +228,7 @@ impl<'e> JournalWriter<'e> {
         }
     }
 
-    /// Sends the second reader what is synced, and the lines after it that are not the end of a
-    /// step.
+    /// Sends the second reader the lines that are synced; all lines when no sync is outstanding.
     fn tell(&mut self) {
         if !self.unsynced && self.synced_len >= self.requested_len {
             return self.flush();

@@ -162,9 +162,8 @@ fn stamps(beneath: &Beneath, glob: &Glob) -> Result<BTreeMap<RepoPath, Stamp>, S
     Ok(found)
 }
 
-/// Files get their times from a clock that stands still for some milliseconds at a time. Waits
-/// until it has moved on, so that a file that is written next cannot look as if it had not been. A
-/// file from the future is not waited for.
+/// Waits until a file that is written next gets a later time: the clock of file times moves in
+/// steps of some milliseconds. A file from the future is not waited for.
 fn wait_until_later(than: (i64, i64)) {
     const TICK: Duration = Duration::from_millis(1);
     const LONGEST_TICKS: u32 = 50;

@@ -76,7 +76,7 @@ impl Past {
     }
 }
 
-/// What came of removing old runs.
+/// The result of removing old runs.
 #[derive(Debug, Default)]
 pub struct Collected {
     /// Runs that were removed, newest first, with the bytes of their files.
@@ -379,9 +379,9 @@ impl History {
         Ok(collected)
     }
 
-    /// Takes a run out of sight, unless somebody writes it. Who begins a record shares the lock of
-    /// the folder until the record's own is held, so that none is mistaken for a run that
-    /// nobody writes.
+    /// Takes a run out of sight, unless it is being written. A writer that begins a record shares
+    /// the lock of the folder until it holds the record's own, so that no such run is taken for an
+    /// abandoned one.
     fn take(&self, runs: BorrowedFd<'_>, id: &str, dry: bool) -> io::Result<Taken> {
         let alone = flock(runs, FlockOperation::LockExclusive).is_ok();
         let taken = (|| {
@@ -475,7 +475,7 @@ fn remove(parent: BorrowedFd<'_>, name: &str) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// What somebody else has removed in the meantime is removed.
+/// What another process has removed in the meantime is removed.
 fn if_there<T>(result: Result<T, Errno>) -> Result<Option<T>, Errno> {
     match result {
         Ok(value) => Ok(Some(value)),

@@ -172,7 +172,7 @@ mod tests {
                 "{tampered}"
             );
         }
-        // Whatever stands in the way is replaced by the next writer.
+        // Whatever is in the way is replaced by the next writer.
         store.write(b"content").unwrap();
         std::fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink("/etc/passwd", &path).unwrap();

@@ -1,9 +1,9 @@
 //! Stores a ledger: whole at any moment, one writer at a time, and never taken for empty when
 //! damaged.
 //!
-//! A writer locks a file beside the ledger, reads, decides, writes a new file, and renames it over
-//! the old one. Whoever is killed on the way leaves the old ledger or the new one, and the lock
-//! goes with its process. A reader needs no lock.
+//! A writer locks a file next to the ledger, reads, decides, writes a new file, and renames it over
+//! the old one. A killed writer leaves the old ledger or the new one, and its lock is released. A
+//! reader needs no lock.
 
 use crate::base::word::visible;
 use crate::effect::os::process::program::say;
@@ -26,7 +26,7 @@ const NAME: &str = "ledger.json";
 const NEW: &str = ".ledger.json.new";
 /// What a writer locks. It stays: a lock on a file that is removed and made again is two locks.
 const LOCK: &str = "ledger.lock";
-/// Where a damaged ledger is put aside.
+/// The name to which a damaged ledger is renamed.
 const ASIDE: &str = "ledger.damaged";
 /// The largest ledger that is read, in bytes.
 const MOST: u64 = 64 << 20;

@@ -30,9 +30,10 @@ pub const FOLDER: &str = ".vplan";
 pub const RUNS: &str = "runs";
 /// The journal of a run.
 pub const EVENTS: &str = "events.jsonl";
-/// The report of a run that has come to its end.
+/// The report of a run that has ended.
 pub const REPORT: &str = "report.json";
-/// What is set aside so that a run that fills the disk can still say how it ended, in bytes.
+/// The space that is reserved so that a run that fills the disk can still record how it ended, in
+/// bytes.
 const RESERVE: u64 = 64 * 1024;
 
 /// Why a record could not be kept.
@@ -75,8 +76,7 @@ pub struct RunRecord {
     whole: u64,
     /// A line is missing: what would follow it could not be read.
     broken: bool,
-    /// Space that is set aside, in a file without a name: it is gone with vplan, however that
-    /// ends.
+    /// The reserved space, in a file without a name: it is gone with vplan, however that ends.
     reserve: Option<File>,
 }
 
@@ -119,13 +119,12 @@ impl RunRecord {
         ignore_all(base.as_fd()).map_err(|e| RecordError::Io(base_path.clone(), e))?;
         let runs_path = base_path.join(RUNS);
         let runs = folder(base.as_fd(), RUNS, &runs_path)?;
-        // As long as this is held, nobody takes a folder whose events are not locked yet for one
-        // that nobody writes. Where there are no such locks, whoever removes records goes
-        // by what is in them.
+        // While this is held, no process takes a folder whose events are not locked yet for an
+        // abandoned one. Where there are no such locks, removing records goes by their contents.
         let _ = flock(&runs, FlockOperation::LockShared);
         let id = new_id(runs.as_fd()).map_err(|e| RecordError::Io(base_path.clone(), e))?;
         let path = runs_path.join(&id);
-        // The id is random; if the directory is there all the same, somebody else made it.
+        // The id is random; if the directory is there all the same, another process made it.
         mkdirat(&runs, &id, Mode::from_raw_mode(0o755)).map_err(failed)?;
         let own = folder(runs.as_fd(), &id, &path)?;
         let logs = folder(own.as_fd(), "logs", &path.join("logs"))?;
@@ -137,7 +136,7 @@ impl RunRecord {
             Ok(file) => Some(file),
             // Who has no room for the end of the record does not begin.
             Err(error @ (Errno::NOSPC | Errno::DQUOT)) => return Err(failed(error)),
-            // A file system that sets nothing aside, or a limit on file sizes, which no free space
+            // A file system that reserves nothing, or a limit on file sizes, which no free space
             // helps against.
             Err(_) => None,
         };
@@ -198,7 +197,7 @@ impl RunRecord {
         let added = (&*self.events).write_all(line.as_bytes());
         match added {
             Ok(()) => self.whole += line.len() as u64,
-            // Where not even that is possible, whoever reads drops the half of a line.
+            // Where not even that is possible, readers drop the half of a line.
             Err(_) => self.broken |= self.events.set_len(self.whole).is_err(),
         }
         added
@@ -216,7 +215,8 @@ impl RunRecord {
         synced
     }
 
-    /// The events, to be synced by somebody else, who tells [`RunRecord::release`] when that fails.
+    /// Returns the events, to be synced by a caller that calls [`RunRecord::release`] when that
+    /// fails.
     #[must_use]
     pub fn events(&self) -> Arc<File> {
         Arc::clone(&self.events)
@@ -289,8 +289,8 @@ fn folder(parent: BorrowedFd<'_>, name: &str, path: &Path) -> Result<OwnedFd, Re
     })
 }
 
-/// Keeps git away from the records, unless somebody has said otherwise. An empty file is one that
-/// was never finished.
+/// Makes git ignore the records, unless configured otherwise. An empty file is one that was never
+/// finished.
 fn ignore_all(folder: BorrowedFd<'_>) -> io::Result<()> {
     const NAME: &str = ".gitignore";
     let mut file = match create(folder, NAME) {

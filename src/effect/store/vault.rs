@@ -1,10 +1,10 @@
 //! Remembers what vplan itself wrote of each run: `ended/` in the state directory, one small file a
 //! run, written when its record is whole.
 //!
-//! Whoever writes the files of a repository may write `.vplan/` too. What is here says what a
-//! record must be to be believed; a record that is not here, or is another one, is of unknown
-//! origin. Nobody waits for anybody: each run writes one file of its own. Nothing is synced to
-//! disk: what a loss of power damages cannot be read, and its record is not believed then.
+//! A process that can write the repository can write `.vplan/` too. What is here says what a record
+//! must be to be believed; a record that is not here, or is another one, is of unknown origin. No
+//! process waits for another: each run writes one file of its own. Nothing is synced to disk: what
+//! a loss of power damages cannot be read, and its record is not believed then.
 
 use crate::base::canon::to_canonical;
 use crate::effect::os::files::read_bounded;

@@ -30,7 +30,7 @@ const MAX_PATH: usize = 200;
 /// Files that make a directory a package.
 const MANIFESTS: [&str; 4] = ["Cargo.toml", "go.mod", "package.json", "pyproject.toml"];
 
-/// Directories whose packages are somebody else's, made, or there to be tested upon.
+/// Directories whose packages are vendored, generated, or test data.
 const NOT_OURS: [&str; 19] = [
     "__fixtures__",
     "__tests__",
@@ -78,7 +78,7 @@ pub enum Part {
     },
     /// Checks of its own.
     Checks {
-        /// Why they stand here and no import does.
+        /// Why these checks are proposed and no import is.
         why: Option<String>,
         /// The list of `whenChangedAny`: globs, with `!` in front of those that exclude; empty for
         /// "always".
@@ -167,7 +167,7 @@ pub(super) struct Proposer {
     present: Option<BTreeSet<RepoPath>>,
     /// All names that are taken.
     names: BTreeSet<String>,
-    /// The name that stands for a directory.
+    /// The alias of each directory.
     aliases: BTreeMap<RepoPath, String>,
     /// For a package.json below the root, the packages of this repository that it depends on,
     /// others' own ones included.
@@ -178,7 +178,7 @@ pub(super) struct Proposer {
 }
 
 impl Proposer {
-    /// The content of a manifest. One that is there and cannot be read is said.
+    /// Reads a manifest. One that is there and cannot be read is reported.
     pub(super) fn read(&mut self, dir: &RepoPath, name: &str) -> Option<Vec<u8>> {
         let file = dir.join(name.as_bytes()).ok()?;
         match self.beneath.read(&file, MAX_MANIFEST) {

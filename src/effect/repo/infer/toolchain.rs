@@ -328,7 +328,7 @@ pub(super) fn workspace_excludes(manifest: &str) -> Option<Vec<String>> {
         }
     }
     let text = excludes.unwrap_or_default();
-    // What stands between quotes: every other part.
+    // What is between quotes: every other part.
     let quoted = text
         .split(['"', '\''])
         .skip(1)

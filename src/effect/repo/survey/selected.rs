@@ -15,7 +15,7 @@ pub const NEVER_SELECTED: Code = Code("vplan::repository::never_selected");
 /// A check that runs only together with an equal one.
 pub const SHADOWED: Code = Code("vplan::repository::shadowed");
 
-/// How many equal checks one is compared with. Beyond, nothing is said.
+/// The most equal checks that one is compared with. Beyond, nothing is reported.
 const COMPARED: usize = 32;
 
 /// Why a placement never applies.
@@ -40,7 +40,7 @@ pub(super) fn never_selected(contract: &Contract, sink: &mut Diagnostics) {
             .placements
             .iter()
             .map(|p| why_never(contract, check, p, &mut decided));
-        // The first reason stands for all; `None` is a placement that may well apply.
+        // The first reason is reported for all; `None` is a placement that may well apply.
         if let Some(Some(reason)) = reasons.next()
             && reasons.all(|r| r.is_some())
         {
@@ -234,7 +234,7 @@ fn always_beside(contract: &Contract, a: &Check, b: &Check, restricted: bool) ->
             .filter_map(|i| contract.conditions.get(*i).map(|c| &c.test))
             .collect()
     };
-    // What `{changed}` stands for depends on where a check stands.
+    // What `{changed}` is replaced by depends on where a check is.
     let changed = |c: &Check| matches!(&c.body, Body::Command(command) if command.has_changed());
     if changed(a) || changed(b) {
         return false;

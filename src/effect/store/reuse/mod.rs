@@ -142,9 +142,9 @@ impl<'a> Recall<'a> {
         attempt == 1 && eligible(step).is_ok()
     }
 
-    /// Looks at everything that a step depends on. Gives the earlier pass that stands for it, if
-    /// one does; otherwise remembers what is needed to keep this one. Takes as long as it takes
-    /// to look at the files.
+    /// Looks at everything that a step depends on. Returns the earlier pass that replaces it, if
+    /// one does; otherwise remembers what is needed to keep this one. Takes as long as looking at
+    /// the files.
     pub fn look(&self, plan: &Plan, index: usize) -> Option<Box<EarlierPass>> {
         let step = plan.steps.get(index)?;
         let free = {
@@ -291,7 +291,7 @@ impl<'a> Recall<'a> {
         }
     }
 
-    /// A step has come to its end, if it is one that counts: keeps it, or forgets what was kept.
+    /// Keeps the result of a step that has ended, if it counts; else forgets what was kept.
     pub fn ended(&self, step: &Step, record: Option<&StepRecord>) {
         let mut state = self.state();
         let Some(open) = state.open.remove(&step.id) else {
@@ -342,7 +342,7 @@ impl<'a> Recall<'a> {
                     .or_default()
                     .push_str(&told);
             }
-            // The same things gave two ends, or this one: neither may stand for another run.
+            // The same inputs gave two results, or this one: neither may replace another run.
             _ => self.results.remove(&open.key),
         }
     }

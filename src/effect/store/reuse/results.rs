@@ -1,9 +1,9 @@
 //! Stores passes in `results/` of the state directory: one small file a pass, named by its key,
 //! written whole or not at all.
 //!
-//! Nobody waits for anybody: two runs that keep the same pass at once leave one of them. Nothing is
-//! synced to disk, because what a loss of power damages is recognised by its digest and is not
-//! there.
+//! No process waits for another: two runs that keep the same pass at once leave one of them.
+//! Nothing is synced to disk, because what a loss of power damages is recognised by its digest and
+//! is not there.
 
 use crate::base::canon::Digest;
 use crate::effect::os::process::program::say;

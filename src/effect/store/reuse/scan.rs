@@ -28,7 +28,7 @@ const SMALL: usize = 64;
 pub struct Seen {
     /// What it was.
     pub print: Print,
-    /// What shows that nobody wrote to it since; of what a symlink leads to.
+    /// What shows that it was not written since; of what a symlink leads to.
     pub stamp: Option<Stamp>,
 }
 
@@ -154,8 +154,8 @@ impl Walk<'_> {
                         open.extend(leads.then_some((path, all)));
                     }
                     Ok(stat) => self.file(path, &stat, counts)?,
-                    // Somebody removes files meanwhile, which is seen when they are looked at
-                    // again.
+                    // Another process removes files meanwhile, which is seen when they are looked
+                    // at again.
                     Err(Errno::NOENT) => {}
                     Err(e) => {
                         return Err(format!("`{path}` cannot be looked at: {}", say(&e.into())));
