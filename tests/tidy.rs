@@ -1,8 +1,10 @@
 //! Architecture as a test: rooms and their edges, third-party crates and their rooms, the top
 //! level, the size of files.
 
+use regex::Regex;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 /// Room and the rooms that it may use (src/architecture.md has the same table, which is compared
 /// with this one).
@@ -358,5 +360,193 @@ fn the_top_level_is_what_was_agreed() {
             name.starts_with('.') || allowed.contains(&name.as_str()),
             "{name} at the top level"
         );
+    }
+}
+
+/// Pages that vplan and its scripts write, which the repository does not have.
+const WRITTEN: &[&str] = &["stop.md", "fuzz/campaign.md", "target/"];
+
+/// Documents of others that may be cited by section.
+const STANDARDS: &[&str] = &["RFC", "ECMA", "FIPS", "YAML", "Annex", "manual"];
+
+/// What is written for readers: the paragraphs of a page outside its blocks of code, those of
+/// comments elsewhere.
+fn paragraphs(name: &str, text: &str) -> Vec<String> {
+    let mut found = vec![String::new()];
+    let mut is_block = false;
+    for line in text.lines().map(str::trim_start) {
+        let words = if name.ends_with(".md") {
+            is_block ^= line.starts_with("```");
+            (!is_block && !line.starts_with("```")).then_some(line)
+        } else if name.ends_with(".rs") {
+            line.strip_prefix("//")
+                .map(|l| l.trim_start_matches(['/', '!']))
+        } else {
+            line.strip_prefix('#')
+        };
+        match words.map(str::trim).filter(|words| !words.is_empty()) {
+            Some(words) => {
+                let last = found.last_mut().unwrap();
+                last.push_str(words);
+                last.push(' ');
+            }
+            None => found.push(String::new()),
+        }
+    }
+    found.retain(|paragraph| !paragraph.is_empty());
+    found
+}
+
+/// A relative path, seen from a folder.
+fn joined(folder: &Path, path: &str) -> PathBuf {
+    let mut place = folder.to_owned();
+    for part in path.split('/').filter(|part| *part != ".") {
+        if part == ".." {
+            place.pop();
+        } else {
+            place.push(part);
+        }
+    }
+    place
+}
+
+/// A page, and perhaps sections of it by number, or one by its heading.
+static PAGE: LazyLock<Regex> = LazyLock::new(|| {
+    let page = r#"([\w./-]*\w\.md)\b`?\)?"#;
+    let numbers = r#"sections? ([0-9]+(?:(?:,? and|,|,? to) [0-9]+)*)"#;
+    Regex::new(&format!(r#"{page},? ?(?:{numbers}|"([^"]+)")?"#)).unwrap()
+});
+
+/// A section by number, and the two words before it.
+static SECTION: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(\S* ?\S* ?)\(?\bsections? ([0-9]+)").unwrap());
+
+/// The citations of a text that lead nowhere. `page` gives the text of a page of the repository.
+fn dangling(name: &str, text: &str, page: &dyn Fn(&Path) -> Option<String>) -> Vec<String> {
+    let folder = Path::new(name).parent().unwrap();
+    let found = |cited: &str| {
+        let places = [Path::new(""), Path::new("src"), folder];
+        places.iter().find_map(|place| page(&joined(place, cited)))
+    };
+    let has_section = |text: &str, number: &str| {
+        text.lines()
+            .any(|l| l.starts_with(&format!("## {number}. ")))
+    };
+    let mut wrong = Vec::new();
+    let cites = |paragraph: &String| [".md", "section"].iter().any(|w| paragraph.contains(w));
+    for paragraph in paragraphs(name, text).into_iter().filter(cites) {
+        for citation in PAGE.captures_iter(&paragraph) {
+            let (whole, cited) = (citation.get(0).unwrap(), &citation[1]);
+            let is_pattern = paragraph[..whole.start()].ends_with(['*', '{', '?']);
+            if is_pattern || WRITTEN.iter().any(|written| cited.starts_with(written)) {
+                continue;
+            }
+            let Some(text) = found(cited) else {
+                wrong.push(format!("{name} cites {cited}, which is not there"));
+                continue;
+            };
+            let numbers = citation.get(2).map_or("", |numbers| numbers.as_str());
+            for number in numbers
+                .split(|c: char| !c.is_ascii_digit())
+                .filter(|n| !n.is_empty())
+            {
+                if !has_section(&text, number) {
+                    wrong.push(format!("{name} cites section {number} of {cited}"));
+                }
+            }
+            if let Some(heading) = citation.get(3).map(|heading| heading.as_str())
+                && !text
+                    .lines()
+                    .any(|l| l.trim_start_matches('#') == format!(" {heading}"))
+            {
+                wrong.push(format!("{name} cites \"{heading}\" of {cited}"));
+            }
+        }
+        for citation in SECTION.captures_iter(&paragraph) {
+            let (before, number) = (&citation[1], &citation[2]);
+            let of_another = before.contains(".md") || STANDARDS.iter().any(|s| before.contains(s));
+            let of_this = name.ends_with(".md") && has_section(text, number);
+            if !of_another && !of_this {
+                wrong.push(format!("{name} cites section {number} of no document"));
+            }
+        }
+    }
+    wrong
+}
+
+/// The pages, scripts and sources whose citations are read.
+fn cited_from(root: &Path) -> Vec<(String, String)> {
+    const APART: &[&str] = &["outputs", "trees", "seeds", "corpus", "artifacts", "target"];
+    let mut left: Vec<PathBuf> = ["src", "tests", "fuzz", ".ci", ".github", "README.md"]
+        .iter()
+        .map(|place| root.join(place))
+        .collect();
+    let mut read = Vec::new();
+    while let Some(path) = left.pop() {
+        if path.is_dir() {
+            let inside = std::fs::read_dir(&path).unwrap();
+            left.extend(inside.map(|entry| entry.unwrap().path()).filter(|path| {
+                !APART.contains(&path.file_name().unwrap().to_str().unwrap_or_default())
+            }));
+        } else if let Ok(text) = std::fs::read_to_string(&path) {
+            let name = path.strip_prefix(root).unwrap().to_str().unwrap();
+            if !WRITTEN.contains(&name) && !name.ends_with(".json") {
+                read.push((name.to_owned(), text));
+            }
+        }
+    }
+    read
+}
+
+#[test]
+fn no_citation_dangles() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = cited_from(root);
+    assert!(read.len() > 400, "{}", read.len());
+    let page = |place: &Path| std::fs::read_to_string(root.join(place)).ok();
+    let wrong: Vec<String> = read
+        .iter()
+        .flat_map(|(name, text)| dangling(name, text, &page))
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_citation_that_dangles_is_found() {
+    let page = |place: &Path| {
+        (place == Path::new("src/rules.md"))
+            .then(|| "# Rules\n\n## 1. Order\n\n## What is a rule?\n".to_owned())
+    };
+    for (name, text, wrong) in [
+        ("src/a.rs", "//! Orders (src/rules.md section 1).", 0),
+        (
+            "src/a.rs",
+            "/// By src/rules.md, \"What is a\n/// rule?\".",
+            0,
+        ),
+        ("src/a.rs", "let page = \"gone.md section 3\";", 0),
+        ("src/a.rs", "// As RFC 8259 section 6 says.", 0),
+        ("src/a.rs", "//! Orders (gone.md section 1).", 1),
+        (
+            "src/a.rs",
+            "//! Orders (src/rules.md\n//! sections 1 and 2).",
+            1,
+        ),
+        ("src/a.rs", "    /// By src/rules.md, \"What is none?\".", 1),
+        ("src/a.rs", "// The order of section 1.", 1),
+        (
+            "src/b/c.md",
+            "See [the rules](../rules.md), or `other.md`.",
+            1,
+        ),
+        ("src/a.md", "See [`src/rules.md`](other.md).", 1),
+        ("src/a.md", "See [rules](rules.md) section 2.", 1),
+        ("src/rules.md", "## 1. Order\n\nAs section 1 says.", 0),
+        ("src/rules.md", "## 1. Order\n\nAs section 2 says.", 1),
+        ("src/rules.md", "```\ngone.md\n```\n\n`docs/*.md`", 0),
+        (".ci/run", "# As gone.md says.\necho other.md", 1),
+    ] {
+        let found = dangling(name, text, &page);
+        assert_eq!(found.len(), wrong, "{name}: {text}: {found:?}");
     }
 }

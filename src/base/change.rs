@@ -5,8 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// What happened to a file. A rename is its old path deleted and its new path added (language.md
-/// section 5).
+/// What happened to a file. A rename is its old path deleted and its new path added.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]

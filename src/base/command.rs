@@ -16,7 +16,7 @@ pub type Env = BTreeMap<String, Word>;
 pub enum Piece {
     /// An argument as it is.
     Word(Word),
-    /// `{changed}`: the changed files, one argument each (language.md section 5).
+    /// `{changed}`: the changed files, one argument each.
     Changed,
 }
 
@@ -62,7 +62,7 @@ impl Command {
     }
 }
 
-/// Why a text is no command (engine.md section 13).
+/// Why a text is no command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Unsupported {
@@ -86,7 +86,7 @@ pub struct Unsupported {
     pub text: String,
 }
 
-/// The kinds of fault (engine.md section 13).
+/// The kinds of fault.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]

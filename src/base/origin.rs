@@ -4,7 +4,7 @@ use super::path::{PathError, RepoPath};
 use super::word::{is_unsafe_to_show, visible};
 use std::fmt;
 
-/// A file of a revision of another repository: `git+URL?rev=OBJECTID#path` (language.md section 7).
+/// A file of a revision of another repository: `git+URL?rev=OBJECTID#path`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GitOrigin {
     /// The repository: `https://…`, `ssh://…` or `file://…`. No other protocol.

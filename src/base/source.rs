@@ -5,7 +5,7 @@ use super::span::{Place, SourceId, Span};
 /// One text with the name that diagnostics show for it.
 ///
 /// The text is normalised once, before anything else sees it: a byte-order mark is dropped and CR
-/// LF becomes LF (language.md section 2), so all spans are offsets in the normalised text.
+/// LF becomes LF, so all spans are offsets in the normalised text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
     name: String,

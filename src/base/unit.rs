@@ -1,4 +1,4 @@
-//! Parses and prints durations (`10m`) and sizes (`2MiB`) (language.md section 2).
+//! Parses and prints durations (`10m`) and sizes (`2MiB`).
 
 /// Why a duration or a size could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -71,7 +71,7 @@ macro_rules! vocabulary {
 }
 
 vocabulary! {
-    /// The name of a rewrite rule of recovery (engine.md section 6), in the order in which rules are
+    /// The name of a rewrite rule of recovery, in the order in which rules are
     /// tried. `recover::rules` has the rule of each.
     RewriteRule {
         /// A conjunction becomes its parts.
@@ -92,7 +92,7 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// The name of a format of output (language.md section 6). `check::format` has the formats of each
+    /// The name of a format of output. `check::format` has the formats of each
     /// name, which are several where the output shows which it is.
     FormatName {
         /// What the words of the command, or else the output itself, show.

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 /// An argument, a value or a piece of output: bytes, most of the time UTF-8.
 ///
-/// As JSON it is a string, or `{"b64": "…"}` when it is not UTF-8 (engine.md section 3).
+/// As JSON it is a string, or `{"b64": "…"}` when it is not UTF-8.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Word(Vec<u8>);
 

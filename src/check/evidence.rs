@@ -44,7 +44,7 @@ pub struct Evidence {
     pub timed_out: bool,
 }
 
-/// A pass in an earlier run (engine.md section 10).
+/// A pass in an earlier run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EarlierPass {

@@ -1,4 +1,4 @@
-//! The question to a judge, and the answers that it may give (engine.md sections 1 and 8).
+//! The question to a judge, and the answers that it may give.
 //!
 //! The question is one JSON object in canonical form. What the repository holds is in it as
 //! strings and nowhere else, so that no content can end its string, add a key, or become part of

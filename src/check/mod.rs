@@ -1,4 +1,6 @@
-//! The kinds of checks, one file per kind; a kind turns evidence into an outcome.
+//! The kinds of checks, and when one passes. `outcome` turns the evidence of a try into its end, for
+//! all kinds; `file` and `judge` have what only these kinds need, `format`, `reading` and
+//! `agreement` what those need whose output is read.
 
 pub mod agreement;
 pub mod evidence;
@@ -13,7 +15,7 @@ use crate::base::vocabulary::{Open, ReportKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The verb of a check (language.md section 6).
+/// The verb of a check.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -36,7 +38,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All kinds, in the order of language.md.
+    /// All kinds, in the order of the language reference.
     pub const ALL: [Kind; 7] = [
         Kind::Run,
         Kind::Compile,
@@ -61,8 +63,7 @@ impl Kind {
         }
     }
 
-    /// The time limit of a try when the contract gives none, in milliseconds (language.md section
-    /// 6).
+    /// The time limit of a try when the contract gives none, in milliseconds.
     #[must_use]
     pub fn default_timeout_ms(self) -> u64 {
         match self {

@@ -7,7 +7,7 @@ use crate::base::word::visible;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The terminal status of a step (engine.md section 7). Every planned step gets exactly one.
+/// The terminal status of a step. Every planned step gets exactly one.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -239,8 +239,7 @@ pub struct Output<'a> {
     pub report: Option<&'a str>,
 }
 
-/// Spawn errors that a person mends by installing or creating something: exit 5 (engine.md section
-/// 11).
+/// Spawn errors that a person mends by installing or creating something: exit 5.
 const SETUP_CODES: [&str; 9] = [
     "ENOENT",
     "ENOTDIR",

@@ -39,7 +39,7 @@ pub struct Reading {
     pub warnings: u64,
 }
 
-/// A finding of a compiler or linter (engine.md section 14).
+/// A finding of a compiler or linter.
 #[derive(
     Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -88,8 +88,8 @@ pub enum Level {
     Warning,
 }
 
-/// Counts of tests (engine.md section 14): errors count as failed, xfail and todo as skipped, an
-/// unexpected pass as failed.
+/// Counts of tests: errors count as failed, xfail and todo as skipped, an unexpected pass as
+/// failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TestCounts {

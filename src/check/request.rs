@@ -3,8 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One assertion about one path (language.md sections 6 and 11). `exists` follows symlinks; a
-/// broken one does not exist.
+/// One assertion about one path. `exists` follows symlinks; a broken one does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Assertion {

@@ -1,5 +1,5 @@
-//! The command line: parses it, runs commands, prints results. The only room of clap, the terminal
-//! and miette's fancy handler.
+//! The command line: parses it, runs commands, prints results. The only room of clap and miette's
+//! fancy handler, and the only one that writes to the terminal.
 
 pub mod args;
 pub mod base_contract;

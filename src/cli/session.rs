@@ -29,7 +29,7 @@ use crate::plan::caveat;
 use crate::plan::compared::Compared;
 use crate::plan::compile::{Compiled, compile};
 use crate::plan::definition::changed_definitions;
-use crate::plan::facts::{Facts, Question};
+use crate::plan::facts::{Facts, MAX_FACT_ROUNDS, Question};
 use crate::plan::request::{Boundary, ChangedFrom, ChangedIn, Request, Selector, Skip};
 use crate::plan::{Plan, request::Mode as PlanMode};
 use crate::recover;
@@ -40,9 +40,6 @@ use std::path::{Path, PathBuf};
 
 /// The largest list of changed files or commands that is read, in bytes.
 const MAX_LIST: u64 = 256 << 20;
-/// Compiling asks for facts, gets them, and asks for what they made it ask: a bounded number of
-/// times.
-const ROUNDS: usize = 8;
 
 /// Everything up to the plan.
 #[derive(Debug)]
@@ -243,7 +240,7 @@ impl Session {
         }
         let unseen = self.unseen(&plan, &facts)?;
         if preflight {
-            for _ in 0..ROUNDS {
+            for _ in 0..MAX_FACT_ROUNDS {
                 let questions = recover::preflight_questions(&plan, &facts);
                 if questions.is_empty() {
                     break;
@@ -277,7 +274,7 @@ impl Session {
         request: &Request,
         facts: &mut Facts,
     ) -> Result<Plan, Failure> {
-        for round in 1..=ROUNDS {
+        for round in 1..=MAX_FACT_ROUNDS {
             match compile(contract, request, facts)? {
                 Compiled::Plan(compiled) => {
                     tracing::debug!(

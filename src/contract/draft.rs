@@ -242,7 +242,7 @@ pub enum Verb {
     Judge(String),
 }
 
-/// A setting of a check or of `defaults`, with its value read (language.md section 6).
+/// A setting of a check or of `defaults`, with its value read.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Setting {
     /// `describe STR`

@@ -335,7 +335,7 @@ impl Default for RecoverPolicy {
     }
 }
 
-/// `gate` (engine.md section 9). Read and checked now; the ledger uses it.
+/// `gate`: what the ledger asks of a subject's rounds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gate {
     /// `confirmations`.
@@ -350,5 +350,5 @@ pub struct Gate {
     pub same_failure: Option<u32>,
 }
 
-/// The roles that every contract knows (language.md section 4).
+/// The roles that every contract knows.
 pub const BUILT_IN_ROLES: [&str; 4] = ["worker", "tester", "docser", "reviewer"];

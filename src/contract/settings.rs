@@ -51,7 +51,7 @@ fn known_by(keyword: &str) -> &'static [Kind] {
     }
 }
 
-/// What `defaults` may hold (language.md section 4).
+/// What `defaults` may hold.
 const IN_DEFAULTS: &[&str] = &[
     "dir",
     "env",

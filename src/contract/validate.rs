@@ -22,8 +22,7 @@ use crate::base::span::Place;
 use crate::base::word::visible;
 use std::collections::BTreeMap;
 
-/// What a contract may not exceed (language.md section 2). An operator may raise the limits, a
-/// contract may not.
+/// What a contract may not exceed. An operator may raise the limits, a contract may not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caps {
     /// Checks.

@@ -340,7 +340,7 @@ fn verb_lines(verb: &Verb) -> Vec<String> {
     }
 }
 
-/// Settings in the order of language.md section 6.
+/// Settings in the one order, that of `lang::statement`.
 fn settings(list: &[At<Setting>]) -> Vec<String> {
     sorted(list.iter().map(|s| setting(&s.value)), Context::Check)
 }

@@ -1,4 +1,4 @@
-//! The contracts shipped with vplan, imported as `std:NAME@VERSION` (language.md section 7).
+//! The contracts shipped with vplan, imported as `std:NAME@VERSION`.
 //!
 //! A version that was released never changes: a repository that imports it relies on that. What is
 //! better becomes the next.

@@ -25,7 +25,7 @@ pub const TOO_LARGE: Code = Code("vplan::convert::too_large");
 /// A key occurs twice in a mapping of YAML.
 pub const DUPLICATE_KEY: Code = Code("vplan::convert::duplicate_key");
 
-/// How deep lists and mappings may nest (language.md section 2).
+/// How deep lists and mappings may nest.
 const MAX_DEPTH: usize = 64;
 /// The most values that a file may hold.
 const MAX_NODES: usize = 100_000;

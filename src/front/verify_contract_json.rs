@@ -1,4 +1,4 @@
-//! Reads contracts in JSON: `verify.contract.json` to draft (engine.md section 13).
+//! Reads contracts in JSON: `verify.contract.json` to draft.
 //!
 //! Strict JSON (RFC 8259): no comments, no trailing commas, no bare names, no key twice. Its checks
 //! are anonymous; they come in the order `commands`, `byRole`, `rules`, each in the order of the
@@ -49,8 +49,7 @@ pub const CODES: &[Code] = &[
     UNSUPPORTED_KEY,
 ];
 
-/// How deep lists and objects may nest (language.md section 2). Checked before anything recursive
-/// sees the text.
+/// How deep lists and objects may nest. Checked before anything recursive sees the text.
 const MAX_DEPTH: usize = 64;
 
 /// Lowers a contract in JSON to a draft.

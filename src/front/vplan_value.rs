@@ -13,7 +13,7 @@ use crate::lang::ast::{Arg, Node, Value};
 use crate::lang::error::{self, shown};
 use crate::lang::statement::{Keyword, Slot};
 
-/// How report files can be read (language.md section 6).
+/// How report files can be read.
 
 /// Reads values of one file and reports what is wrong with them.
 pub(super) struct Values<'s> {

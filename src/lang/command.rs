@@ -1,4 +1,4 @@
-//! Parses command text, by its one grammar (language.md section 3).
+//! Parses command text, by its one grammar (src/lang/grammar.md, "How is a command read?").
 
 use super::conjunction;
 use super::state::{Changes, changes};

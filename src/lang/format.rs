@@ -1,9 +1,8 @@
 //! Writes a contract in its one canonical layout.
 //!
 //! Two blanks of indentation, no comments, no blank lines, strings in the shorter quoting, commands
-//! in normal quoting, and the settings of a block in the order of language.md section 6: all that
-//! may differ between two files that say the same. The digest of a contract is taken over this
-//! form.
+//! in normal quoting, and the settings of a block in the order of `lang::statement`: all that may
+//! differ between two files that say the same. The digest of a contract is taken over this form.
 
 use super::ast::{Arg, Ast, Node, Value};
 use super::statement::Context;
@@ -20,7 +19,7 @@ pub fn format(ast: &Ast<'_>) -> String {
     out
 }
 
-/// The identity of what a file says (engine.md section 3).
+/// The identity of what a file says.
 #[must_use]
 pub fn digest(ast: &Ast<'_>) -> Digest {
     Digest::of(format(ast).as_bytes())

@@ -1,5 +1,4 @@
-//! Lays out a contract for people: the layout of `vplan fmt`, with comments and blank lines
-//! (language.md section 10).
+//! Lays out a contract for people: the layout of `vplan fmt`, with comments and blank lines.
 //!
 //! What is canonical is decided here: indentation, blanks between arguments, blank lines, the
 //! quoting of strings, the order of settings. What is the author's stays: comments, single blank

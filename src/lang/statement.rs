@@ -1,5 +1,5 @@
 //! The table of statements: where each may occur and what it takes. It drives parsing, suggestions,
-//! help and the canonical order (language.md sections 4 and 6).
+//! help and the canonical order.
 
 /// What surrounds a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,5 +1,5 @@
-//! Splits command text into words: the productions of language.md section 3, shared by command text
-//! inside and outside contract files.
+//! Splits command text into words: the productions of src/lang/grammar.md, "Grammar", shared by
+//! command text inside and outside contract files.
 
 use crate::base::command::{UnsupportedReason, is_env_name};
 use crate::base::span::Span;

@@ -136,7 +136,7 @@ impl Because {
     }
 }
 
-/// What a round came to (engine.md section 13).
+/// What a round came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Recorded {
@@ -165,8 +165,7 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// The exit code (engine.md section 11). `verdict` is that of the run; 0 for a round that was
-    /// recorded by hand.
+    /// The exit code. `verdict` is that of the run; 0 for a round that was recorded by hand.
     #[must_use]
     pub fn exit(&self, verdict: u8) -> u8 {
         let unless_failed = |exit: Exit| if verdict == 0 { exit.code() } else { verdict };
@@ -184,8 +183,9 @@ impl Recorded {
 
 /// Adds a round to the ledger and returns the new ledger and the decision.
 ///
-/// INVARIANT (rounds): the counter of a subject moves by the table of engine.md section 9, whatever
-/// was recorded of others; `tests/props/ledger.rs` compares it with that table.
+/// INVARIANT (rounds): the counter of a subject moves by the table of src/ledger/rounds.md,
+/// "Confirmations", whatever was recorded of others; `tests/props/ledger.rs` compares it with that
+/// table.
 #[must_use]
 pub fn record(ledger: &Ledger, terms: &Terms, round: &Round<'_>) -> (Ledger, Recorded) {
     let required = terms.confirmations;
@@ -378,8 +378,8 @@ fn after(
     After { attempt, entry }
 }
 
-/// Computes the counter by the table of section 9, and the digest of the request that it counts
-/// confirmations of.
+/// Computes the counter by the table of src/ledger/rounds.md, "Confirmations", and the digest of
+/// the request that it counts confirmations of.
 fn count(
     before: Option<&Entry>,
     heard: &Heard,

@@ -1,5 +1,5 @@
 //! Locks: the bytes pinned for each git import, and the recorded answer to each question that a
-//! proposer was asked.
+//! proposer or a judge was asked.
 //!
 //! A lock is KDL 2, written by `vplan lock` and read by people in reviews:
 //!
@@ -57,7 +57,7 @@ pub struct PinnedImport {
     pub bytes: u64,
 }
 
-/// The recorded answer of a proposer.
+/// The recorded answer of a proposer or a judge.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RecordedAnswer {
     /// The digest of the exact question.

@@ -1,4 +1,4 @@
-//! Expands `{changed}` to arguments of a command (language.md section 5).
+//! Expands `{changed}` to arguments of a command.
 
 use super::facts::{Answer, Facts, Question};
 use crate::base::change::{ChangeSet, Status};

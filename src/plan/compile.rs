@@ -1,4 +1,4 @@
-//! Compiles a plan: collect, select, merge, close, order, cut (engine.md section 3).
+//! Compiles a plan: collect, select, close, merge, cut, order (src/engine.md section 3).
 
 use super::changed::Existing;
 use super::definition::Definitions;
@@ -25,7 +25,8 @@ pub(super) const NAMED: &str = "named";
 pub enum Compiled {
     /// The plan, sealed with its digest.
     Plan(Box<Plan>),
-    /// Facts that are still missing. Gather them, add them, compile again; at most four rounds.
+    /// Facts that are still missing. Gather them, add them, compile again; at most
+    /// [`MAX_FACT_ROUNDS`](super::facts::MAX_FACT_ROUNDS) times.
     Needs(BTreeSet<Question>),
 }
 

@@ -1,5 +1,5 @@
-//! Finds the changed files that define what a step does (engine.md section 1: a change can weaken
-//! the checks that verify it).
+//! Finds the changed files that define what a step does: a change can weaken the checks that
+//! verify it.
 
 use super::{Plan, Reason, Step};
 use crate::base::change::ChangeSet;

@@ -1,5 +1,5 @@
-//! Facts: what a plan needs to know about the repository beyond the changed files (engine.md
-//! section 2).
+//! Facts: what a plan needs to know about the repository beyond the changed files
+//! (src/engine.md section 2).
 
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
@@ -7,6 +7,10 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+
+/// How often compiling, or looking for steps that are known to break, is given the facts that it
+/// asks for: what it asks depends on what it knows.
+pub const MAX_FACT_ROUNDS: usize = 8;
 
 /// A question that only the repository can answer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

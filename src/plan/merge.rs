@@ -1,5 +1,4 @@
-//! Merges checks that are the same work, and decides which of the request's commands run (engine.md
-//! section 3, items 4, 5 and 7).
+//! Merges checks that are the same work, and decides which of the request's commands run.
 
 use super::changed::Existing;
 use super::compile::{

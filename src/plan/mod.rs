@@ -48,7 +48,7 @@ use request::RequestRecord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A frozen, totally ordered list of steps and all it was made from (engine.md sections 3 and 13).
+/// A frozen, totally ordered list of steps and all it was made from.
 ///
 /// What `vplan plan` prints is what `vplan run` executes and what recovery rewrites. Annotations,
 /// which the digest leaves out, are marked; [`canonical`] says which there are.
@@ -407,7 +407,7 @@ pub struct Omitted {
     pub reasons: Vec<Reason>,
 }
 
-/// One use of a rewrite rule (engine.md section 6).
+/// One use of a rewrite rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Rewrite {

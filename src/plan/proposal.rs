@@ -1,4 +1,4 @@
-//! The question to an external proposer, and the answers that are accepted (engine.md section 1).
+//! The question to an external proposer, and the answers that are accepted.
 //!
 //! The question is one JSON object in canonical form; its digest is the identity under which an
 //! answer is recorded and found again. It holds what the request holds, and no content of any file.

@@ -1,4 +1,4 @@
-//! The request: what a caller wants verified, for which change (engine.md section 1).
+//! The request: what a caller wants verified, for which change (src/engine.md section 1).
 
 use super::proposal::{Proposal, ProposalRef};
 use crate::base::change::ChangeSet;
@@ -33,7 +33,7 @@ pub enum Boundary {
     RunEnd,
 }
 
-/// Where checks come from (engine.md section 1).
+/// Where checks come from.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]

@@ -1,5 +1,4 @@
-//! Finds the changes that are outside the contract's scope. Denied beats allowed (language.md
-//! section 4).
+//! Finds the changes that are outside the contract's scope. Denied beats allowed.
 
 use super::Note;
 use crate::base::change::ChangeSet;

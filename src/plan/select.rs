@@ -372,7 +372,7 @@ fn selection(test: &Test) -> Option<&Selection> {
     }
 }
 
-/// The selection of a condition that narrows `{changed}` (language.md section 5).
+/// The selection of a condition that narrows `{changed}`.
 fn narrowing(test: &Test) -> Option<&Selection> {
     match test {
         Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) => Some(s),

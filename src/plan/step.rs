@@ -10,7 +10,7 @@ use crate::check::{Kind, Severity, file};
 use crate::contract::{Body, Check};
 use std::collections::BTreeSet;
 
-/// The identity of a check's work (engine.md section 3, item 4).
+/// The identity of a check's work.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Identity<'a> {
     words: Words<'a>,

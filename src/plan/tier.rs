@@ -1,4 +1,4 @@
-//! Computes which tiers a request reaches, and why (engine.md section 3, item 3).
+//! Computes which tiers a request reaches, and why.
 
 use super::request::{Boundary, Request, Risk};
 use super::{Note, Tier};

@@ -1,5 +1,4 @@
-//! Turns a bare list of commands into a plan, and reports on its repair (engine.md section 13,
-//! `vplan recover`).
+//! Turns a bare list of commands into a plan, and reports on its repair, for `vplan recover`.
 
 use super::{Failure, FailureCode, Recovery, Refusal};
 use crate::base::command::{Command, Env, Piece, to_text};

@@ -1,4 +1,4 @@
-//! The laws of engine.md section 6, which hold of every repair and every classification, as
+//! The laws of src/engine.md section 6, which hold of every repair and every classification, as
 //! functions that property tests and fuzz targets call.
 //!
 //! They look at results only and share no code with the rules.

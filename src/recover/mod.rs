@@ -1,4 +1,5 @@
-//! Repairs a plan that was itself wrong: plan and failures in, a plan or a refusal out. Pure.
+//! Repairs a plan that was itself wrong: plan and failures in, a plan or a refusal out. Pure (src/engine.md
+//! section 6).
 
 pub mod bare;
 pub mod failure;
@@ -17,8 +18,7 @@ use serde::{Deserialize, Serialize};
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
-/// Why a step failed (engine.md section 6). The names are known to existing pipelines and never
-/// change.
+/// Why a step failed. The names are known to existing pipelines and never change.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -200,7 +200,7 @@ pub fn recover(plan: &Plan, failures: &[Failure], facts: &Facts) -> Recovery {
     }
 }
 
-/// Repairs what is certain to fail before anything runs (engine.md section 3, item 8): classifies
+/// Repairs what is certain to fail before anything runs: classifies
 /// from facts alone and applies rules until none applies. The answers to [`preflight_questions`]
 /// must be among `facts`; those that the repair depended on are recorded in the plan. A step whose
 /// repair is refused stays unchanged.

@@ -1,4 +1,4 @@
-//! Finds and repairs what is certain to break before anything runs (engine.md section 3, item 8).
+//! Finds and repairs what is certain to break before anything runs.
 
 use super::failure::unsupported_words;
 use super::failure::{Asked, AskedKind, asked};

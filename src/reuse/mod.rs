@@ -1,4 +1,4 @@
-//! Reuses earlier passes in place of steps (engine.md section 10).
+//! Reuses earlier passes in place of steps (src/engine.md section 10).
 //!
 //! INVARIANT (reuse): where an earlier pass replaces a step, running the step would have passed and
 //! left the same products, as far as its command is a function of what the contract says it depends

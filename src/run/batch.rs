@@ -1,5 +1,4 @@
-//! Checks the limits of a check over all its batches (language.md section 5: thresholds apply to
-//! the sum).
+//! Checks the limits of a check over all its batches: thresholds apply to the sum.
 
 use super::record::StepRecord;
 use crate::check::outcome::{Cause, Outcome, Status};

@@ -1,4 +1,4 @@
-//! Decides which evidence is kept after a rewrite, and which steps run again (engine.md section 6).
+//! Decides which evidence is kept after a rewrite, and which steps run again.
 
 use super::record::StepRecord;
 use crate::check::Kind;

@@ -1,4 +1,4 @@
-//! Writes the feedback for the agent or person who repairs a failure (engine.md section 8).
+//! Writes the feedback for the agent or person who repairs a failure.
 //!
 //! Everything in it is bounded and inert: output of commands is foreign text, wherever it is shown.
 

@@ -1,5 +1,5 @@
-//! The journal of a run: written while it goes on, readable afterwards however it ended (engine.md
-//! section 9).
+//! The journal of a run: written while it goes on, readable afterwards however it ended
+//! (src/engine.md section 9).
 //!
 //! A journal is one JSON object a line. A reader takes the longest valid prefix; a run whose end is
 //! not in it was interrupted, whatever else it says.

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 /// How many bytes of each stream's end a report shows.
 pub const TAIL_BYTES: usize = 2048;
 
-/// The end of one step (engine.md section 13).
+/// The end of one step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StepRecord {
@@ -102,7 +102,7 @@ pub struct StepRecord {
     pub warnings: Option<u64>,
 }
 
-/// The file that the first word of a command named (engine.md section 7).
+/// The file that the first word of a command named.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProgramRecord {

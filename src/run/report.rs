@@ -1,5 +1,4 @@
-//! The report of a run, in plan order: the one document that people and pipelines read (engine.md
-//! section 13).
+//! The report of a run, in plan order: the one document that people and pipelines read.
 
 use super::feedback::{Feedback, Round, feedback};
 use super::record::StepRecord;
@@ -17,7 +16,7 @@ use crate::plan::{Coverage, Note, Omitted, Plan, Refusal, Rewrite, Step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How many rounds may follow the first one (engine.md section 9).
+/// How many rounds may follow the first one.
 pub const DEFAULT_RETRIES: u32 = 3;
 
 /// A report. Nothing in it depends on the order in which things happened to be noticed.
@@ -252,7 +251,7 @@ impl EnvironmentUse {
     }
 }
 
-/// What a caller should do next (engine.md section 9).
+/// What a caller should do next.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]

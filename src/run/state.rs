@@ -1,5 +1,5 @@
-//! The runner's state machine: which transitions are legal, and what they cause (engine.md section
-//! 7).
+//! The runner's state machine: which transitions are legal, and what they cause (src/engine.md
+//! section 7).
 //!
 //! INVARIANT (interleaving): the report is a function of the plan and of what the steps did,
 //! durations included; the order in which simultaneous events arrive has no influence. It rests on

@@ -1,4 +1,5 @@
-//! Computes the verdict on a plan and the exit code that reports it (engine.md sections 7 and 11).
+//! Computes the verdict on a plan and the exit code that reports it (src/engine.md sections 7 and
+//! 11).
 
 use super::event::Interrupt;
 use super::record::StepRecord;
@@ -60,7 +61,7 @@ impl Verdict {
     }
 }
 
-/// The exit codes of the program (engine.md section 11).
+/// The exit codes of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Exit {
     /// Passed, or nothing to verify.
@@ -239,7 +240,7 @@ pub fn judge_share(
     }
 }
 
-/// The place of a code in the order of section 11: of several, the first.
+/// The place of a code among several, of which the first counts.
 fn precedence(code: Exit) -> usize {
     const ORDER: [Exit; 8] = [
         Exit::Interrupted,

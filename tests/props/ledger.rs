@@ -1,5 +1,5 @@
-//! Properties of `ledger`: the table of engine.md section 9, written down once more, and what
-//! follows from it.
+//! Properties of `ledger`: the table of src/ledger/rounds.md, "Confirmations", written down once
+//! more, and what follows from it.
 
 use proptest::prelude::*;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Laws of classification and recovery (engine.md section 6).
+//! Laws of classification and recovery (src/engine.md section 6).
 
 use proptest::prelude::*;
 use serde_json::Value;

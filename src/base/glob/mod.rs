@@ -16,8 +16,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// A glob of the one dialect (language.md section 5), checked and taken apart. It is compared and
-/// serialised as its text.
+/// A glob of the one dialect, checked and taken apart. It is compared and serialised as its text.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Glob {
@@ -41,7 +40,7 @@ impl Glob {
     /// Parses a glob.
     ///
     /// # Errors
-    /// Everything language.md sections 2, 5 and 11 call an error.
+    /// What is no glob of the dialect, and why.
     pub fn parse(text: &str) -> Result<Self, GlobError> {
         Ok(Self {
             alternatives: parse::parse(text)?.into(),

@@ -1,4 +1,5 @@
-//! Parses the text of a glob, in the dialect of language.md sections 2, 5 and 11.
+//! Parses the text of a glob, in the dialect of src/lang/grammar.md, "When does a check
+//! apply?".
 
 use super::GlobError;
 use super::pattern::{Class, Part, Pattern, Segment};

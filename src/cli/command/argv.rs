@@ -1,4 +1,4 @@
-//! `vplan argv`: shows how vplan parses a command's text (engine.md section 13).
+//! `vplan argv`: shows how vplan parses a command's text.
 
 use super::{command, format};
 use crate::base::command::{Command, Env, Piece, Unsupported};

@@ -1,4 +1,4 @@
-//! `vplan classify`: classifies why a command failed (engine.md section 13).
+//! `vplan classify`: classifies why a command failed.
 
 use super::{command, format};
 use crate::check::evidence::{Captured, Evidence, SpawnError};

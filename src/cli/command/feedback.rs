@@ -1,4 +1,4 @@
-//! `vplan feedback`: prints what is needed to repair a failed run (engine.md section 8). Prints
+//! `vplan feedback`: prints what is needed to repair a failed run. Prints
 //! nothing when nothing failed.
 
 use super::format;

@@ -1,5 +1,4 @@
-//! `vplan merge`: merges the reports of all shards of a plan into one verdict (engine.md section
-//! 3).
+//! `vplan merge`: merges the reports of all shards of a plan into one verdict.
 
 use super::format;
 use crate::base::word::visible;

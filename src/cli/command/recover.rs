@@ -1,5 +1,5 @@
 //! `vplan recover`: rewrites a list of commands, or a plan, where one failed because the plan was
-//! wrong (engine.md sections 6 and 13).
+//! wrong.
 
 use super::classify::{answer, evidence};
 use super::{command, format};

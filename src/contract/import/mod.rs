@@ -1,4 +1,4 @@
-//! Replaces imports by the files that they name (language.md section 7).
+//! Replaces imports by the files that they name.
 //!
 //! Pure: which files there are and what is in them has been read before. `source` says what an
 //! import names, `scope` how its content reads where it is put; this file puts it there.

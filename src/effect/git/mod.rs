@@ -556,7 +556,7 @@ fn safe_path(path: &OsStr, root: &Path) -> OsString {
     std::env::join_paths(kept).unwrap_or_default()
 }
 
-/// Whether a path is one of vplan's own records (engine.md section 9).
+/// Whether a path is one of vplan's own records.
 pub(in crate::effect) fn is_record(path: &[u8]) -> bool {
     path.strip_prefix(b".vplan")
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))

@@ -1,5 +1,4 @@
-//! Reports faults of a command in a contract file, and how to write it instead (language.md section
-//! 3).
+//! Reports faults of a command in a contract file, and how to write it instead.
 
 use crate::base::command::{Command, Unsupported, UnsupportedReason};
 use crate::base::diagnostic::{Code, Diagnostic};

@@ -23,7 +23,7 @@ use block::Frame;
 use line::Line;
 use resolve::Reading;
 
-/// How much a file may hold (language.md section 2). A contract cannot raise its own.
+/// How much a file may hold. A contract cannot raise its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caps {
     /// Bytes of the file.

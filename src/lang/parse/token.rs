@@ -1,4 +1,5 @@
-//! Splits a statement into words, strings and marks: the productions of language.md section 2.
+//! Splits a statement into words, strings and marks: the productions of src/lang/grammar.md,
+//! "Grammar".
 
 use crate::base::span::Span;
 use nom::branch::alt;

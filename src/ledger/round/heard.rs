@@ -5,7 +5,7 @@ use crate::base::canon::Digest;
 use crate::ledger::{Entry, Status};
 use crate::run::verdict::Verdict;
 
-/// What a round reports, in the terms of the table of engine.md section 9.
+/// What a round reports, in the terms of the table of src/ledger/rounds.md, "Confirmations".
 pub(super) struct Heard {
     pub done: bool,
     /// Verification failed.

@@ -11,7 +11,7 @@ use crate::contract::Contract;
 use crate::contract::expect::AssertionKind;
 use crate::plan::compile::{Compiled, compile};
 use crate::plan::expectation::writing::write_expect;
-use crate::plan::facts::{Answer, Certainty, Facts, Question};
+use crate::plan::facts::{Answer, Certainty, Facts, MAX_FACT_ROUNDS, Question};
 use crate::plan::request::{Boundary, Request, Risk};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,8 +21,6 @@ const WORK: usize = 400_000;
 const SHOWN: usize = 16;
 /// Names that a request lists.
 const NAMED: usize = 8;
-/// Compiling asks for facts, gets them, and asks again: a bounded number of times.
-const ROUNDS: usize = 8;
 
 /// The units of a contract that a plan contains.
 #[derive(Default)]
@@ -297,7 +295,7 @@ fn planned(
     units: &BTreeMap<String, usize>,
 ) -> Option<Planned> {
     let mut facts = Facts::default();
-    for _ in 0..ROUNDS {
+    for _ in 0..MAX_FACT_ROUNDS {
         match compile(Some(contract), request, &facts).ok()? {
             Compiled::Plan(plan) => {
                 let mut planned = Planned::default();

@@ -11,7 +11,7 @@ use crate::base::word::{Word, visible};
 use crate::contract::{Check, Contract, Placement, Test};
 use crate::plan::compile::{Compiled, compile};
 use crate::plan::error::{PlanError, UNKNOWN_CHECK};
-use crate::plan::facts::{Answer, Certainty, Facts, Question};
+use crate::plan::facts::{Answer, Certainty, Facts, MAX_FACT_ROUNDS, Question};
 use crate::plan::order::{Why, Witness, witness};
 use crate::plan::request::Request;
 use crate::plan::select::item_text;
@@ -308,7 +308,7 @@ fn selects(
     // Files that were only thought of exist for the sake of the argument; conditions elsewhere may
     // ask for more.
     facts.add(Question::MissingChanged, Answer::List(Vec::new()));
-    for _ in 0..4 {
+    for _ in 0..MAX_FACT_ROUNDS {
         match compile(Some(contract), &request, &facts) {
             Ok(Compiled::Plan(plan)) => return plan.steps.iter().any(|s| s.check() == check.id),
             Ok(Compiled::Needs(questions)) => {

@@ -2,8 +2,8 @@
 //! evidence first, text last.
 //!
 //! A text row counts only for the tool whose words it knows, at the place where that tool prints
-//! them (engine.md section 6): a test that *prints* `Missing script: "x"` is not a missing script.
-//! Each family of tools has its own file of rows; a further tool is a row there.
+//! them: a test that *prints* `Missing script: "x"` is not a missing script. Each family of tools
+//! has its own file of rows; a further tool is a row there.
 
 mod goal;
 mod invocation;

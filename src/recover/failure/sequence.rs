@@ -10,7 +10,7 @@ use crate::base::path::RepoPath;
 use crate::check::Kind;
 use crate::plan::{Origin, Plan, Step};
 
-/// Folders whose content tools make (engine.md section 14).
+/// Folders whose content tools make.
 const GENERATED: [&str; 8] = [
     "artifact",
     "artifacts",

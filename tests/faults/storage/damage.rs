@@ -1,5 +1,5 @@
-//! What if a file of ours ends anywhere, or one bit of it is another? FI-14: each cut and each
-//! flip, in this process, through the readers that vplan uses.
+//! What if a file of ours ends anywhere, or one bit of it is another? Each cut and each flip, in
+//! this process, through the readers that vplan uses.
 
 use super::files;
 use crate::faults::sweep::Sweep;

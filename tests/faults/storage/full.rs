@@ -149,7 +149,7 @@ fn suffer(sweep: &mut Sweep, case: &mut Case, setup: &Setup, limit: &[&str], hea
     tidy(Path::new(DISK));
 }
 
-/// FI-6: a disk of 4 KiB to 260 KiB, in the steps in which such a disk can be had.
+/// A disk of 4 KiB to 260 KiB, in the steps in which such a disk can be had.
 #[test]
 fn tiny_disks() {
     let Some(mut sweep) = with_disks("faults::storage::full::tiny_disks", 5, 195) else {
@@ -174,7 +174,7 @@ fn tiny_disks() {
     );
 }
 
-/// FI-7: a disk on which few files can be made.
+/// A disk on which few files can be made.
 #[test]
 fn no_inodes() {
     let Some(mut sweep) = with_disks("faults::storage::full::no_inodes", 4, 80) else {
@@ -199,7 +199,7 @@ fn no_inodes() {
     );
 }
 
-/// FI-8: a full ext4, where space is given out when it is written and not when it is asked for.
+/// A full ext4, where space is given out when it is written and not when it is asked for.
 #[test]
 fn a_full_ext4() {
     let Some(mut sweep) = with_disks("faults::storage::full::a_full_ext4", 3, 80) else {
@@ -243,7 +243,7 @@ fn a_full_ext4() {
     );
 }
 
-/// FI-9: no file may grow beyond a size, to the byte.
+/// No file may grow beyond a size, to the byte.
 #[test]
 fn a_limit_on_file_sizes() {
     let Some(mut sweep) = with_disks("faults::storage::full::a_limit_on_file_sizes", 5, 200) else {
@@ -267,8 +267,8 @@ fn a_limit_on_file_sizes() {
     );
 }
 
-/// FI-50: killed while the disk is full, or on the way there; and what another one makes of the
-/// torn record while the disk does not answer.
+/// Killed while the disk is full, or on the way there; and what another one makes of the torn
+/// record while the disk does not answer.
 #[test]
 fn killed_on_a_full_disk() {
     let Some(mut sweep) = with_disks("faults::storage::full::killed_on_a_full_disk", 4, 120) else {

@@ -1,9 +1,9 @@
 //! What if writes that nobody has made sure of come late, in another order, in part, or never?
 //!
-//! FI-13. The real program is traced. From what it wrote, renamed and synced, each state is made
-//! that a disk may be found in when the power goes at any point: of the bytes of a file those that
-//! were synced, and of the others any sectors; of the names in a directory those that were synced,
-//! and of the changes since then any. Then vplan's readers read what is left.
+//! The real program is traced. From what it wrote, renamed and synced, each state is made that a
+//! disk may be found in when the power goes at any point: of the bytes of a file those that were
+//! synced, and of the others any sectors; of the names in a directory those that were synced, and
+//! of the changes since then any. Then vplan's readers read what is left.
 
 use super::files;
 use crate::faults::sweep::{Case, Sweep};

@@ -387,7 +387,7 @@ fn a_lock(
     }
 }
 
-/// FI-12
+/// The power goes while vplan runs checks, records rounds, or replaces a lock.
 #[test]
 fn power_cuts() {
     let Some(mut sweep) = with_disks("faults::storage::power::power_cuts", 4, 290) else {

@@ -57,7 +57,7 @@ fn words(line: &str) -> Vec<&str> {
     line.split(' ').collect()
 }
 
-/// FI-10: the work tree, the records and the state may be read and not written.
+/// The work tree, the records and the state may be read and not written.
 #[test]
 fn a_read_only_tree() {
     let all = (QUIET.len() + WRITING.len()) as u64;
@@ -198,8 +198,8 @@ const SWAPS: &[(&str, &str)] = &[
     ("a pipe", "mkfifo \"$p\""),
 ];
 
-/// FI-11: a step removes what vplan writes, or swaps it for something else. Nothing is written
-/// through a symlink, and whoever takes away what stands there has a vplan that works.
+/// A step removes what vplan writes, or swaps it for something else. Nothing is written through a
+/// symlink, and whoever takes away what stands there has a vplan that works.
 #[test]
 fn swapped_while_it_runs() {
     let all = (PLACES.len() * SWAPS.len()) as u64;

@@ -1,4 +1,4 @@
-//! What if the clock jumps, before a run, in it, or between two of them? (FI-36, FI-37)
+//! What if the clock jumps, before a run, in it, or between two of them?
 
 use super::{World, status, wait};
 use crate::faults::harness::Guard;

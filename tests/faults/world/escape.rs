@@ -1,5 +1,5 @@
 //! Does anything of a step outlive it: when it ends, at its limit, when vplan or its supervisor is
-//! killed, or when it is a fork bomb? (FI-27 to FI-31, G8)
+//! killed, or when it is a fork bomb?
 
 use super::{
     Tally, World, began, is_documented, patiently, side_by_side, status, supervisors, wait,

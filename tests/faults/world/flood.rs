@@ -1,4 +1,4 @@
-//! Is memory small whatever is printed, and does a torrent end where it is told to? (FI-25, FI-26)
+//! Is memory small whatever is printed, and does a torrent end where it is told to?
 
 use super::{World, began, patiently, status};
 use crate::faults::harness::Guard;

@@ -1,5 +1,4 @@
 //! Does anything of what vplan was started with reach a step: descriptors, signals, masks, modes?
-//! (FI-24, FI-32)
 
 use super::{World, status, wait};
 use crate::faults::harness::Guard;

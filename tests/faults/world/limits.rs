@@ -1,4 +1,4 @@
-//! What if there is no memory, no process, no descriptor to be had? (FI-38 to FI-40)
+//! What if there is no memory, no process, no descriptor to be had?
 
 use super::{Tally, World, is_documented, side_by_side, wait};
 use crate::faults::harness::Guard;

@@ -1,4 +1,4 @@
-//! What do other runners leave of the same steps? (G24) Not a test: `cargo test --test main
+//! What do other runners leave of the same steps? Not a test: `cargo test --test main
 //! faults::world::peers -- --ignored --nocapture` prints a table of those that are on the PATH, and
 //! says which are not. `VPLAN_FAULTS_PERCENT=100`: three rounds.
 

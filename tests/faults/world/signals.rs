@@ -1,4 +1,4 @@
-//! Does it stay in order when it is stopped, continued, or hailed with signals? (FI-42, FI-43)
+//! Does it stay in order when it is stopped, continued, or hailed with signals?
 
 use super::{Tally, World, is_documented, side_by_side, status, supervisors, wait};
 use crate::faults::harness::{Guard, eventually};

@@ -1,4 +1,4 @@
-//! Is depth an error rather than an overflow, with a small stack, whatever is read? (FI-41)
+//! Is depth an error rather than an overflow, with a small stack, whatever is read?
 
 use super::World;
 use crate::faults::sweep::Sweep;

@@ -1,4 +1,4 @@
-//! What cannot be started, by its words, its files, its room? (FI-33, FI-34)
+//! What cannot be started, by its words, its files, its room?
 
 use super::{World, status, wait};
 use crate::faults::harness::Guard;

@@ -1,4 +1,4 @@
-//! What if the terminal is gone, if nobody reads, if a step would type into it? (FI-23, FI-44)
+//! What if the terminal is gone, if nobody reads, if a step would type into it?
 
 use super::{Tally, World, side_by_side};
 use crate::faults::harness::{Guard, eventually};

@@ -1,4 +1,4 @@
-//! Do sixteen at once in one workspace get in each other's way? (FI-15, G18)
+//! Do sixteen at once in one workspace get in each other's way?
 
 use super::World;
 use crate::faults::harness::Guard;

@@ -8,7 +8,7 @@ use crate::base::path::{PathError, RepoPath};
 use crate::base::word::visible;
 use std::io::Write as _;
 
-/// The most files that a change may have (language.md section 2).
+/// The most files that a change may have.
 pub const MAX_CHANGED: usize = 1_000_000;
 
 /// The forms of a list.

@@ -1,5 +1,4 @@
-//! Determines the changed files from the source that the caller chose (engine.md section 1,
-//! language.md section 5).
+//! Determines the changed files from the source that the caller chose.
 
 pub mod base;
 pub mod ci;

@@ -209,7 +209,7 @@ fn steers(word: &[u8]) -> bool {
     name.get(..end).is_some_and(|name| STEERING.contains(&name))
 }
 
-/// Targets that tell make how to work (section 4.9).
+/// Targets that tell make how to work (GNU make's manual, section 4.9).
 const SPECIAL: &[&[u8]] = &[
     b".PHONY",
     b".SUFFIXES",
@@ -229,7 +229,7 @@ const SPECIAL: &[&[u8]] = &[
     b".WAIT",
 ];
 
-/// Make's own suffixes (section 10.7).
+/// Make's own suffixes (GNU make's manual, section 10.7).
 const SUFFIXES: &[&[u8]] = &[
     b".out",
     b".a",
