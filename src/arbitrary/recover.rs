@@ -3,14 +3,15 @@
 use crate::base::change::{ChangeSet, ChangedFile, Status};
 use crate::base::command::{Command, Env, Link, Piece, Unsupported, UnsupportedReason};
 use crate::base::path::RepoPath;
+use crate::base::vocabulary::FailureCode;
 use crate::base::vocabulary::{Open, RewriteRule};
 use crate::base::word::Word;
 use crate::check::Severity;
 use crate::check::evidence::{Captured, Evidence, SpawnError};
 use crate::plan::facts::{Answer, Certainty, Facts, Question};
 use crate::plan::{Origin, Plan, Step, digest};
+use crate::recover::Failure;
 use crate::recover::bare::{bare_plan, step};
-use crate::recover::{Failure, FailureCode};
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::sample::{Index, select, subsequence};
@@ -290,11 +291,7 @@ fn make_step(number: usize, settings: Settings, earlier: &[Step]) -> Step {
 /// Failures of a plan's steps: most have the code that fits the command.
 pub fn failures(plan: &Plan) -> impl Strategy<Value = Vec<Failure>> + use<> {
     let plan = plan.clone();
-    vec(
-        (any::<Index>(), select(&FailureCode::ALL[..]), 0_u8..4),
-        0..6,
-    )
-    .prop_map(move |list| {
+    vec((any::<Index>(), select(FailureCode::ALL), 0_u8..4), 0..6).prop_map(move |list| {
         let failure = |(index, code, odd): (Index, FailureCode, u8)| {
             let at = index.index(plan.steps.len().max(1));
             let step = plan.steps.get(at)?;

@@ -166,6 +166,113 @@ vocabulary! {
     }
 }
 
+vocabulary! {
+    /// Why a step failed (engine.md section 6). The names are known to existing pipelines and never
+    /// change.
+    FailureCode {
+        /// The script that a package manager was asked for does not exist.
+        MissingScript = "verification_command_missing_script",
+        /// The goal that make or ninja was asked for does not exist.
+        MissingMakeTarget = "verification_command_missing_make_target",
+        /// A test runner found no test files.
+        NoTestFiles = "verification_command_no_test_files",
+        /// The command is outside the grammar.
+        UnsupportedFormat = "verification_command_unsupported_format",
+        /// A presence check stands behind a cleanup.
+        SequenceIssue = "verification_command_sequence_issue",
+        /// A tool, a module or a manifest is missing.
+        SetupOrBootstrap = "setup_or_bootstrap_issue",
+        /// Its time was up.
+        Timeout = "verification_timeout",
+        /// A change outside the contract's scope.
+        PolicyViolation = "policy_violation",
+        /// Everything else: the check really failed.
+        Failed = "verification_command_failed",
+    }
+}
+
+impl FailureCode {
+    /// What a rewrite that answers this failure gives as its reason.
+    #[must_use]
+    pub fn adjusted(self) -> String {
+        let name = self.name();
+        format!("{}_adjusted", name.strip_suffix("_issue").unwrap_or(name))
+    }
+}
+
+/// Declares the exit codes, in the order of `ALL`: ascending.
+macro_rules! exit_codes {
+    ($($(#[$doc:meta])* $variant:ident = $code:literal, $words:literal;)*) => {
+        /// The exit codes of the program (engine.md section 11).
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Exit {
+            $($(#[$doc])* $variant = $code,)*
+        }
+
+        impl Exit {
+            /// All codes, ascending.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// The number.
+            #[must_use]
+            pub const fn code(self) -> u8 {
+                self as u8
+            }
+
+            /// The code of this number, if it has a meaning.
+            #[must_use]
+            pub fn of(code: u8) -> Option<Self> {
+                Self::ALL.iter().copied().find(|exit| exit.code() == code)
+            }
+
+            /// What it says of a run, in a help text.
+            #[must_use]
+            pub const fn words(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $words,)*
+                }
+            }
+        }
+    };
+}
+
+exit_codes! {
+    /// Passed, or nothing to verify.
+    Success = 0, "passed or nothing to verify";
+    /// vplan itself failed.
+    Internal = 1, "vplan failed";
+    /// Usage.
+    Usage = 2, "usage";
+    /// The contract is invalid or missing.
+    Contract = 3, "contract invalid or missing";
+    /// Lock or plan drift.
+    Drift = 4, "lock or plan drift";
+    /// A tool or a directory is missing, or a `setup` step failed.
+    Setup = 5, "setup";
+    /// Passed, not yet confirmed often enough.
+    Unconfirmed = 20, "to be confirmed again";
+    /// Retries used up.
+    Exhausted = 21, "retries used up";
+    /// Escalated.
+    Escalated = 22, "escalated";
+    /// A check failed.
+    Failed = 40, "a check failed";
+    /// Compilation failed.
+    Compilation = 41, "compilation failed";
+    /// Tests failed.
+    Tests = 42, "tests failed";
+    /// Timed out, or the budget is used up.
+    Time = 43, "time is up";
+    /// Something did not run, nothing was verified, or required coverage is narrowed.
+    Incomplete = 44, "incomplete";
+    /// `vplan diff`: the newer contract asks for less.
+    Weakened = 45, "the contract is weakened";
+    /// SIGINT.
+    Interrupted = 130, "interrupted";
+    /// SIGTERM.
+    Terminated = 143, "interrupted";
+}
+
 /// A word as a document has it, which any version of vplan, or anybody, may have written: one of the
 /// vocabulary, or other text. Reading refuses none, so that a record with a later version's word
 /// can be shown; what decides anything asks for [`Open::known`]. It is text wherever text is wanted.
@@ -285,6 +392,16 @@ mod tests {
         each_word_is_read_back(RewriteRule::ALL);
         each_word_is_read_back(FormatName::ALL);
         each_word_is_read_back(ReportKind::ALL);
+        each_word_is_read_back(FailureCode::ALL);
+    }
+
+    #[test]
+    fn exit_codes_are_read_back_and_ascend() {
+        assert!(Exit::ALL.is_sorted_by_key(|exit| exit.code()));
+        for exit in Exit::ALL {
+            assert_eq!(Exit::of(exit.code()), Some(*exit));
+        }
+        assert_eq!(Exit::of(6), None);
     }
 
     #[test]

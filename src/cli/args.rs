@@ -3,23 +3,31 @@
 use super::command::diff::Diff;
 use super::command::merge::Merge;
 use crate::base::canon::Digest;
+use crate::base::vocabulary::Exit;
 use crate::plan::shard::Shard;
 use clap::{Args, CommandFactory, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// The exit codes of what ends with a verdict.
-macro_rules! verdicts {
-    () => {
-        "Exit codes: 0 passed or nothing to verify; 1 vplan failed; 2 usage; 3 contract invalid or missing; 4 lock or plan drift; 5 \
-         setup; 40 a check failed; 41 compilation failed; 42 tests failed; 43 time is up; 44 incomplete; 130, 143 interrupted. With a \
-         subject also: 20 to be confirmed again; 21 retries used up; 22 escalated."
-    };
+fn verdicts() -> String {
+    let said = |exit: Exit| format!("{} {}", exit.code(), exit.words());
+    let list =
+        |codes: &mut dyn Iterator<Item = Exit>| codes.map(said).collect::<Vec<_>>().join("; ");
+    let of_rounds = |exit: &Exit| (Exit::Unconfirmed..=Exit::Escalated).contains(exit);
+    let of_run = |exit: &Exit| !of_rounds(exit) && *exit < Exit::Weakened;
+    let all = || Exit::ALL.iter().copied();
+    format!(
+        "Exit codes: {}; {}, {}. With a subject also: {}.",
+        list(&mut all().filter(of_run)),
+        Exit::Interrupted.code(),
+        said(Exit::Terminated),
+        list(&mut all().filter(of_rounds)),
+    )
 }
 
 /// What stands behind the help of `vplan` itself.
 const ABOUT: &str = concat!(
-    verdicts!(),
     " Also: 40 a failed `test`, `fmt --check` or `--deny`; 45 the contract is weakened (`diff`).\n\n\
      Topics of `vplan help TOPIC`:\n  \
      language      the contract language, by examples and as a grammar\n  \
@@ -50,7 +58,7 @@ const PLANNED: &str = "Exit codes: 0 planned; 2 usage; 3 contract invalid or mis
     disable_help_subcommand = true,
     arg_required_else_help = true,
     max_term_width = 100,
-    after_help = ABOUT
+    after_help = verdicts() + ABOUT
 )]
 pub struct CommandLine {
     /// Flags that every command takes.
@@ -491,7 +499,7 @@ pub struct PlanArgs {
 
 /// `vplan run`
 #[derive(Clone, Debug, Args)]
-#[command(after_help = verdicts!())]
+#[command(after_help = verdicts())]
 pub struct Run {
     /// Run these checks, or those with `tag:NAME`, whatever their conditions and tiers say, and
     /// what they need. Such a run is narrowed.

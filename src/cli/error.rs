@@ -2,7 +2,7 @@
 
 use crate::base::diagnostic::Diagnostic;
 use crate::base::source::Sources;
-use crate::run::verdict::Exit;
+use crate::base::vocabulary::Exit;
 
 /// A reason to stop, with its exit code. A failed check is none: that is an outcome.
 #[derive(Debug)]

@@ -4,11 +4,12 @@ use super::args::Global;
 use super::error::Failure;
 use super::render::style::{Tone, cut, duration, paint};
 use super::session::locate;
+use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::effect::repo::load::Site;
 use crate::effect::store::history::{History, HistoryError};
 use crate::run::past::{State, Summary, find, short};
-use crate::run::verdict::{Exit, Verdict};
+use crate::run::verdict::Verdict;
 use clap::Args;
 use std::path::PathBuf;
 

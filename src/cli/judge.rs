@@ -7,6 +7,7 @@ use super::session::Session;
 use crate::base::canon::Digest;
 use crate::base::change::ChangeSet;
 use crate::base::command::Env;
+use crate::base::vocabulary::Exit;
 use crate::base::word::{Word, visible};
 use crate::check::Kind;
 use crate::check::judge::Answer;
@@ -19,7 +20,6 @@ use crate::effect::repo::lockfile;
 use crate::effect::runner::judge::{Asked, Ground, question};
 use crate::lock::RecordedAnswer;
 use crate::plan::{Plan, Step};
-use crate::run::verdict::Exit;
 use std::ffi::OsStr;
 use std::time::Duration;
 

@@ -23,10 +23,10 @@ pub mod subject;
 pub mod terminal;
 mod unseen;
 
+use crate::base::vocabulary::Exit;
 use crate::effect::os::own_program;
 use crate::effect::os::process::survive_file_limits;
 use crate::effect::repo::load;
-use crate::run::verdict::Exit;
 use args::{Command, CommandLine};
 use clap::ColorChoice;
 use error::Failure;

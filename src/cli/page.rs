@@ -2,11 +2,11 @@
 
 use super::error::Failure;
 use super::render::html::{LOG_SHOWN, Log, Record, Try, page};
+use crate::base::vocabulary::Exit;
 use crate::effect::os::files;
 use crate::effect::store::history::History;
 use crate::run::journal::{Entry, lines};
 use crate::run::report::Report;
-use crate::run::verdict::Exit;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;

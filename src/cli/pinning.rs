@@ -4,12 +4,12 @@
 use super::args::Global;
 use super::error::Failure;
 use crate::base::path::RepoPath;
+use crate::base::vocabulary::Exit;
 use crate::effect::git::environment;
 use crate::effect::repo::load::{self, LoadError, Loaded, Site, Wanted};
 use crate::effect::repo::lockfile::{self, LockFile, LockFileError};
 use crate::effect::repo::pinned::Held;
 use crate::effect::store::import_cache::Store;
-use crate::run::verdict::Exit;
 
 /// Reads a contract with pinned imports only. With `--locked`, what is pinned must also be what is
 /// imported.

@@ -8,6 +8,7 @@ use super::session::Session;
 use crate::base::canon::Digest;
 use crate::base::change::ChangeSet;
 use crate::base::command::{Command, Env, Piece};
+use crate::base::vocabulary::Exit;
 use crate::base::word::{Word, visible};
 use crate::effect::os::process::ask::NoAnswer;
 use crate::effect::repo::lockfile;
@@ -17,7 +18,6 @@ use crate::plan::caveat::{Caveat, Code, Effect};
 use crate::plan::frame::{known_role, without_contract};
 use crate::plan::proposal::{Answer, Proposal, Question};
 use crate::plan::request::Request;
-use crate::run::verdict::Exit;
 use std::time::Duration;
 
 /// How the codes of a proposer's failures begin.

@@ -4,6 +4,7 @@ use super::args::Global;
 use super::error::Failure;
 use super::session::{Session, state};
 use super::subject::Held;
+use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::contract::Contract;
 use crate::effect::repo::contents::Tree;
@@ -15,7 +16,7 @@ use crate::ledger::round::{About, Change, Recorded, Round as Ended, Said, Scope,
 use crate::ledger::signature::signature;
 use crate::ledger::{Ledger, Status, Terms, wrong_name};
 use crate::run::report::{Decision, Report};
-use crate::run::verdict::{Exit, Verdict};
+use crate::run::verdict::Verdict;
 use clap::{Args, ValueEnum};
 use std::cell::RefCell;
 use std::path::PathBuf;

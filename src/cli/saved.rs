@@ -13,6 +13,7 @@ use crate::base::command::Command;
 use crate::base::diagnostic::{Code, Diagnostic};
 use crate::base::source::{Source, Sources};
 use crate::base::span::Place;
+use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::effect::git::environment;
 use crate::effect::os::files;
@@ -28,7 +29,6 @@ use crate::plan::drift::{Difference, drift};
 use crate::plan::error::TAMPERED;
 use crate::plan::request::{ChangedFrom, ChangedIn, Mode, Request};
 use crate::run::report::SavedPlan;
-use crate::run::verdict::Exit;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 

@@ -10,6 +10,7 @@ use super::round::named;
 use super::session::{Session, kept_state, kept_vault};
 use super::terminal::Terminal;
 use crate::base::canon::Digest;
+use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::effect::repo::load::Site;
 use crate::effect::runner::tree::Present;
@@ -22,7 +23,6 @@ use crate::plan::request::{Boundary, Mode, RequestRecord, Risk as Level};
 use crate::run::past::{State, short};
 use crate::run::report::Report;
 use crate::run::stands::{Answer, Ended, Recorded, WhyNot, believed, failed, stands};
-use crate::run::verdict::Exit;
 use clap::Args;
 use std::collections::BTreeMap;
 

@@ -4,8 +4,8 @@ use super::args::{Global, When};
 use super::error::Failure;
 use super::render;
 use crate::base::inert::{json_piece_without_commands, json_without_commands, without_commands};
+use crate::base::vocabulary::Exit;
 use crate::effect::os::terminal;
-use crate::run::verdict::Exit;
 use std::cell::Cell;
 use std::io::Write;
 

@@ -1,8 +1,9 @@
 //! Turns a bare list of commands into a plan, and reports on its repair, for `vplan recover`.
 
-use super::{Failure, FailureCode, Recovery, Refusal};
+use super::{Failure, Recovery, Refusal};
 use crate::base::command::{Command, Env, Piece, to_text};
 use crate::base::path::RepoPath;
+use crate::base::vocabulary::FailureCode;
 use crate::base::vocabulary::{Open, RewriteRule};
 use crate::base::word::Word;
 use crate::check::Kind;

@@ -4,10 +4,11 @@
 //! They look at results only and share no code with the rules.
 
 use super::rewrite::{measure, well_formed};
-use super::{Failure, FailureCode, Recovery, classify, recover};
+use super::{Failure, Recovery, classify, recover};
 use crate::base::carried::Carried;
 use crate::base::command::{Env, Link, Unsupported};
 use crate::base::path::RepoPath;
+use crate::base::vocabulary::FailureCode;
 use crate::base::vocabulary::RewriteRule;
 use crate::base::word::Word;
 use crate::check::evidence::Evidence;

@@ -9,6 +9,7 @@ mod preflight;
 pub mod rewrite;
 pub mod rules;
 
+use crate::base::vocabulary::FailureCode;
 use crate::check::evidence::Evidence;
 use crate::plan::facts::{Facts, Question};
 use crate::plan::{Plan, Refusal, Rewrite};
@@ -17,71 +18,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
-
-/// Why a step failed. The names are known to existing pipelines and never change.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-pub enum FailureCode {
-    /// The script that a package manager was asked for does not exist.
-    #[serde(rename = "verification_command_missing_script")]
-    MissingScript,
-    /// The goal that make or ninja was asked for does not exist.
-    #[serde(rename = "verification_command_missing_make_target")]
-    MissingMakeTarget,
-    /// A test runner found no test files.
-    #[serde(rename = "verification_command_no_test_files")]
-    NoTestFiles,
-    /// The command is outside the grammar.
-    #[serde(rename = "verification_command_unsupported_format")]
-    UnsupportedFormat,
-    /// A presence check stands behind a cleanup.
-    #[serde(rename = "verification_command_sequence_issue")]
-    SequenceIssue,
-    /// A tool, a module or a manifest is missing.
-    #[serde(rename = "setup_or_bootstrap_issue")]
-    SetupOrBootstrap,
-    /// Its time was up.
-    #[serde(rename = "verification_timeout")]
-    Timeout,
-    /// A change outside the contract's scope.
-    #[serde(rename = "policy_violation")]
-    PolicyViolation,
-    /// Everything else: the check really failed.
-    #[serde(rename = "verification_command_failed")]
-    Failed,
-}
-
-impl FailureCode {
-    /// All codes.
-    pub const ALL: [FailureCode; 9] = [
-        FailureCode::MissingScript,
-        FailureCode::MissingMakeTarget,
-        FailureCode::NoTestFiles,
-        FailureCode::UnsupportedFormat,
-        FailureCode::SequenceIssue,
-        FailureCode::SetupOrBootstrap,
-        FailureCode::Timeout,
-        FailureCode::PolicyViolation,
-        FailureCode::Failed,
-    ];
-
-    /// The name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            FailureCode::MissingScript => "verification_command_missing_script",
-            FailureCode::MissingMakeTarget => "verification_command_missing_make_target",
-            FailureCode::NoTestFiles => "verification_command_no_test_files",
-            FailureCode::UnsupportedFormat => "verification_command_unsupported_format",
-            FailureCode::SequenceIssue => "verification_command_sequence_issue",
-            FailureCode::SetupOrBootstrap => "setup_or_bootstrap_issue",
-            FailureCode::Timeout => "verification_timeout",
-            FailureCode::PolicyViolation => "policy_violation",
-            FailureCode::Failed => "verification_command_failed",
-        }
-    }
-}
 
 /// A classified failure.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]

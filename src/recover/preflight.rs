@@ -2,8 +2,9 @@
 
 use super::failure::unsupported_words;
 use super::failure::{Asked, AskedKind, asked};
-use super::{Failure, FailureCode, Recovery, recover, rewrite};
+use super::{Failure, Recovery, recover, rewrite};
 use crate::base::path::RepoPath;
+use crate::base::vocabulary::FailureCode;
 use crate::plan::digest::{self, Growing};
 use crate::plan::facts::{Answer, Certainty, Fact, Facts, Question};
 use crate::plan::{Plan, Step};

@@ -27,7 +27,7 @@ pub fn apply(before: &Plan, rule: &Rule, failure: &Failure, change: Change) -> (
         next_digest: None,
         previous_commands: commands(&before.steps),
         previous_digest: before.digest.clone(),
-        reason: rule.reason.to_owned(),
+        reason: rule.fires_on.adjusted(),
         recovery_rule: rule.name.into(),
     };
     let mut after = before.clone();
@@ -172,8 +172,9 @@ pub(super) fn positions(steps: &[Step]) -> BTreeMap<String, usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::vocabulary::FailureCode;
     use crate::recover::bare::{given, plan_of_lines, plan_of_words};
-    use crate::recover::{FailureCode, rules};
+    use crate::recover::rules;
 
     #[test]
     fn what_is_measured() {

@@ -7,7 +7,8 @@
 use super::journal::{End, ReplayedRun, Stands};
 use super::merge::{ending, violations};
 use super::report::Report;
-use super::verdict::{Exit, Require, Said, Verdict, judge_share};
+use super::verdict::{Require, Said, Verdict, judge_share};
+use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::check::Kind;
 use crate::check::outcome::Status;

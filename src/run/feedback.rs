@@ -10,6 +10,7 @@ use crate::base::canon::to_canonical;
 use crate::base::change::ChangedFile;
 use crate::base::inert::inert;
 use crate::base::path::RepoPath;
+use crate::base::vocabulary::{FailureCode, Open};
 use crate::base::word::visible;
 use crate::check::Severity;
 use crate::check::evidence::{Captured, Evidence};
@@ -33,9 +34,6 @@ pub const FINDINGS_SHOWN: usize = 10;
 pub const OTHERS_SHOWN: usize = 20;
 /// How many bytes of a message, a name or a command are shown.
 pub const TEXT_BYTES: usize = 1024;
-
-/// The code of changes outside the contract's scope, before which nothing runs.
-pub const POLICY_VIOLATION: &str = "policy_violation";
 
 /// The first blocking failure in plan order, made for its repair. All foreign text in it is inert,
 /// and all of it together bounded to 64 KiB.
@@ -73,7 +71,7 @@ pub struct Feedback {
     pub failed_tests: Vec<FailedTest>,
     /// What the classifier calls the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failure_code: Option<String>,
+    pub failure_code: Option<Open<FailureCode>>,
     /// The format in which its output was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
@@ -146,7 +144,7 @@ pub struct OtherFailure {
     pub detail: String,
     /// What the classifier calls it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failure_code: Option<String>,
+    pub failure_code: Option<Open<FailureCode>>,
     /// Its id.
     pub id: String,
     /// Its status.
@@ -342,7 +340,7 @@ fn of_caveat(caveats: &[Caveat], common: Feedback, bounds: Bounds) -> Option<Fee
     let first = caveat::blocking(caveats)?;
     Some(Feedback {
         detail: cut(&visible(first.message.as_bytes()), bounds.text),
-        failure_code: Some(first.code.name().to_owned()),
+        failure_code: Some(first.code.name().into()),
         suggestion: "no check failed, but the answer is incomplete: mend what is said here, then verify again"
             .to_owned(),
         ..common

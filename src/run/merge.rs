@@ -12,7 +12,8 @@ use super::report::{
     Circumstances, DEFAULT_RETRIES, Decision, Report, SavedPlan, ShardRecord, ShardSummary, report,
 };
 use super::state::Ending;
-use super::verdict::{Exit, Require, Said, UNRECORDED, Verdict, judge, judge_share};
+use super::verdict::{Require, Said, UNRECORDED, Verdict, judge, judge_share};
+use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::check::outcome::{Cause, Outcome, Status};
 use crate::plan::caveat::Caveat;
@@ -306,10 +307,11 @@ pub(super) fn violations(plan: &Plan) -> Vec<String> {
 
 /// How a run ended, as far as its report says.
 pub(super) fn ending(report: &Report, plan: &Plan) -> Ending {
-    let cancelled = (report.verdict == Verdict::Cancelled).then_some(match report.exit_code {
-        143 => Interrupt::Term,
-        _ => Interrupt::Int,
-    });
+    let cancelled =
+        (report.verdict == Verdict::Cancelled).then_some(match Exit::of(report.exit_code) {
+            Some(Exit::Terminated) => Interrupt::Term,
+            _ => Interrupt::Int,
+        });
     // A step's own limit gives that code too, unless something else that failed goes before it.
     let own_limit = || {
         judge(

@@ -2,6 +2,7 @@
 
 use crate::base::canon::Digest;
 use crate::base::inert::inert;
+use crate::base::vocabulary::{FailureCode, Open};
 use crate::base::word::Word;
 use crate::check::Kind;
 use crate::check::evidence::{Captured, EarlierPass, Evidence};
@@ -51,7 +52,7 @@ pub struct StepRecord {
     pub failed_tests: Vec<FailedTest>,
     /// What the classifier calls its failure. Set by the caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failure_code: Option<String>,
+    pub failure_code: Option<Open<FailureCode>>,
     /// The format in which its output was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,

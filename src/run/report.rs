@@ -3,9 +3,10 @@
 use super::feedback::{Feedback, Round, feedback};
 use super::record::StepRecord;
 use super::state::Ending;
-use super::verdict::{Exit, Judgement, Require, Said, UNRECORDED, Verdict, judge_share};
+use super::verdict::{Judgement, Require, Said, UNRECORDED, Verdict, judge_share};
 use crate::base::canon::Digest;
 use crate::base::path::RepoPath;
+use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::check::outcome::{Cause, Outcome, Status};
 use crate::plan::caveat::Caveat;
@@ -198,7 +199,8 @@ pub struct NewFile {
     pub path: RepoPath,
 }
 
-/// The failure code of a step that changed files that it may not change.
+/// The code of a failure of a step that changed what nothing lets it change. It is none of the
+/// classifier's, which looks at the step's own evidence.
 pub const TREE_CHANGED: &str = "verification_tree_changed";
 
 /// One of the shards that were joined.

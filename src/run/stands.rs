@@ -2,8 +2,9 @@
 //! wrote, and nothing that is requested is missing in it.
 
 use super::report::Report;
-use super::verdict::{Exit, Verdict};
+use super::verdict::Verdict;
 use crate::base::canon::Digest;
+use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::check::Severity;
 use crate::plan::contains::missing;

@@ -4,6 +4,7 @@
 use super::event::Interrupt;
 use super::record::StepRecord;
 use super::state::Ending;
+use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::check::outcome::{Cause, Status};
 use crate::check::{Kind, Severity};
@@ -58,74 +59,6 @@ impl Verdict {
             Verdict::NothingToVerify => "nothing_to_verify",
             Verdict::Passed => "passed",
         }
-    }
-}
-
-/// The exit codes of the program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Exit {
-    /// Passed, or nothing to verify.
-    Success = 0,
-    /// vplan itself failed.
-    Internal = 1,
-    /// Usage.
-    Usage = 2,
-    /// The contract is invalid or missing.
-    Contract = 3,
-    /// Lock or plan drift.
-    Drift = 4,
-    /// A tool or a directory is missing, or a `setup` step failed.
-    Setup = 5,
-    /// Passed, not yet confirmed often enough.
-    Unconfirmed = 20,
-    /// Retries used up.
-    Exhausted = 21,
-    /// Escalated.
-    Escalated = 22,
-    /// A check failed.
-    Failed = 40,
-    /// Compilation failed.
-    Compilation = 41,
-    /// Tests failed.
-    Tests = 42,
-    /// Timed out, or the budget is used up.
-    Time = 43,
-    /// Something did not run, nothing was verified, or required coverage is narrowed.
-    Incomplete = 44,
-    /// `vplan diff`: the newer contract asks for less.
-    Weakened = 45,
-    /// SIGINT.
-    Interrupted = 130,
-    /// SIGTERM.
-    Terminated = 143,
-}
-
-impl Exit {
-    /// All codes, ascending.
-    pub const ALL: [Exit; 17] = [
-        Exit::Success,
-        Exit::Internal,
-        Exit::Usage,
-        Exit::Contract,
-        Exit::Drift,
-        Exit::Setup,
-        Exit::Unconfirmed,
-        Exit::Exhausted,
-        Exit::Escalated,
-        Exit::Failed,
-        Exit::Compilation,
-        Exit::Tests,
-        Exit::Time,
-        Exit::Incomplete,
-        Exit::Weakened,
-        Exit::Interrupted,
-        Exit::Terminated,
-    ];
-
-    /// The number.
-    #[must_use]
-    pub fn code(self) -> u8 {
-        self as u8
     }
 }
 

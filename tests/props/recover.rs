@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use vplan::arbitrary::config;
 use vplan::arbitrary::recover as any_of;
 use vplan::base::path::RepoPath;
+use vplan::base::vocabulary::FailureCode;
 use vplan::base::vocabulary::RewriteRule;
 use vplan::base::word::Word;
 use vplan::check::evidence::{Captured, Evidence, SpawnError};
@@ -15,9 +16,7 @@ use vplan::plan::facts::{Answer, Certainty, Facts, Question};
 use vplan::recover::bare::{Answer as Said, answer, bare_plan, given, plan_of_words};
 use vplan::recover::law::{check_classification, check_recovery, check_rewrite};
 use vplan::recover::rewrite::{measure, well_formed};
-use vplan::recover::{
-    Failure, FailureCode, Recovery, classify, preflight, preflight_questions, recover, rules,
-};
+use vplan::recover::{Failure, Recovery, classify, preflight, preflight_questions, recover, rules};
 
 /// A plan, failures of its steps, facts.
 pub(super) fn situation() -> impl Strategy<Value = (Plan, Vec<Failure>, Facts)> {
@@ -516,13 +515,7 @@ fn recovery_of_known_lists() {
         let facts = facts_of(&input["files"]);
         let number = usize::try_from(input["failed"].as_u64().unwrap()).unwrap();
         let failure = match input["code"].as_str() {
-            Some(code) => given(
-                number,
-                FailureCode::ALL
-                    .into_iter()
-                    .find(|c| c.name() == code)
-                    .unwrap(),
-            ),
+            Some(code) => given(number, FailureCode::parse(code).unwrap()),
             None => classify(&plan, number - 1, &evidence_of(input), &facts),
         };
         let failures = [failure];

@@ -147,7 +147,7 @@ fn feedback(texts: &[String]) -> Feedback {
             message: Some(text(6)),
             name: text(8),
         }],
-        failure_code: Some(text(9)),
+        failure_code: Some(text(9).into()),
         log: Some(text(10)),
         other_failures: vec![OtherFailure {
             command: text(7),

@@ -9,6 +9,7 @@ use vplan::arbitrary::run::{
     Case, Happening, Incidents, Played, cases, chooser, evidence, incidents, journal_of, picks,
     play, side_by_side,
 };
+use vplan::base::vocabulary::Exit;
 use vplan::check::outcome::{Cause, Outcome, Status};
 use vplan::check::{Kind, Severity};
 use vplan::plan::Coverage;
@@ -17,7 +18,7 @@ use vplan::run::journal::replay;
 use vplan::run::record::StepRecord;
 use vplan::run::report::{Circumstances, report};
 use vplan::run::state::{CLEAN_UP_MS, Ending, RunState};
-use vplan::run::verdict::{Exit, Require, Said, Verdict, judge};
+use vplan::run::verdict::{Require, Said, Verdict, judge};
 
 fn played(case: &Case, incidents: &Incidents, picks: &[usize]) -> Played {
     play(case, incidents, &mut chooser(picks.to_vec())).unwrap_or_else(|why| panic!("{why}"))

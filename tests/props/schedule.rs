@@ -6,12 +6,13 @@ use vplan::arbitrary::config;
 use vplan::arbitrary::run::{
     Case, Happening, Incidents, Played, cases, chooser, incidents, picks, play, side_by_side,
 };
+use vplan::base::vocabulary::Exit;
 use vplan::check::Severity;
 use vplan::check::outcome::{Cause, Status};
 use vplan::run::event::Interrupt;
 use vplan::run::journal::{Entry, Journal, PlannedStep, lines, replay};
 use vplan::run::state::CLEAN_UP_MS;
-use vplan::run::verdict::{Exit, Require, Said, judge};
+use vplan::run::verdict::{Require, Said, judge};
 
 fn played(case: &Case, incidents: &Incidents, picks: &[usize]) -> Played {
     play(case, incidents, &mut chooser(picks.to_vec())).unwrap_or_else(|why| panic!("{why}"))

@@ -5,6 +5,7 @@ use crate::base::canon::Digest;
 use crate::base::diagnostic::{Code, Diagnostic, Severity};
 use crate::base::nearest::nearest;
 use crate::base::path::RepoPath;
+use crate::base::vocabulary::Exit;
 use crate::check::Kind;
 use crate::cli::args::{Check, Format, Global};
 use crate::cli::error::Failure;
@@ -19,7 +20,6 @@ use crate::effect::repo::survey;
 use crate::effect::repo::survey::uncovered;
 use crate::front::verify_contract_json;
 use crate::plan::explain::place;
-use crate::run::verdict::Exit;
 use schemars::JsonSchema;
 use serde::Serialize;
 

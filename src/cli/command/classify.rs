@@ -1,6 +1,8 @@
 //! `vplan classify`: classifies why a command failed.
 
 use super::{command, format};
+use crate::base::vocabulary::Exit;
+use crate::base::vocabulary::FailureCode;
 use crate::check::evidence::{Captured, Evidence, SpawnError};
 use crate::cli::args::{self, Classify, Format, Global};
 use crate::cli::error::Failure;
@@ -10,8 +12,7 @@ use crate::effect::repo::facts::{self, Ground};
 use crate::effect::repo::load::Site;
 use crate::plan::Plan;
 use crate::plan::facts::{Facts, Question};
-use crate::recover::{FailureCode, bare::bare_plan, classify, questions};
-use crate::run::verdict::Exit;
+use crate::recover::{bare::bare_plan, classify, questions};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;

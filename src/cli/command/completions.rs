@@ -1,9 +1,9 @@
 //! `vplan completions`: prints a completion script for a shell.
 
+use crate::base::vocabulary::Exit;
 use crate::cli::args::{CommandLine, Completions};
 use crate::cli::error::Failure;
 use crate::cli::terminal::Terminal;
-use crate::run::verdict::Exit;
 use clap::CommandFactory;
 
 /// Prints the script.

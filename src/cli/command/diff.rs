@@ -3,6 +3,7 @@
 
 use super::format;
 use crate::base::source::Sources;
+use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global};
 use crate::cli::error::Failure;
@@ -20,7 +21,6 @@ use crate::plan::diff::contracts::Side;
 use crate::plan::diff::{Class, contracts, plans, text};
 use crate::plan::document::from_json;
 use crate::plan::frame::without_contract;
-use crate::run::verdict::Exit;
 use clap::Args;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};

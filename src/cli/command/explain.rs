@@ -2,6 +2,7 @@
 //! nothing.
 
 use super::format;
+use crate::base::vocabulary::Exit;
 use crate::cli::args::{Explain, Format, Global};
 use crate::cli::base_contract::{attach, of_look};
 use crate::cli::error::Failure;
@@ -12,7 +13,6 @@ use crate::cli::terminal::Terminal;
 use crate::plan::document::write_json;
 use crate::plan::explain::story::{story, story_text};
 use crate::plan::explain::{Options, graph, shell, text};
-use crate::run::verdict::Exit;
 
 /// Prints the explanation of a plan, or the story of one check.
 ///

@@ -2,6 +2,7 @@
 //! nothing when nothing failed.
 
 use super::format;
+use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global};
 use crate::cli::error::Failure;
@@ -14,7 +15,6 @@ use crate::effect::store::records::REPORT;
 use crate::run::merge;
 use crate::run::past::short;
 use crate::run::report::Report;
-use crate::run::verdict::Exit;
 use clap::Args;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};

@@ -3,6 +3,7 @@
 use super::format;
 use crate::base::diagnostic::{Diagnostic, Severity};
 use crate::base::source::{Source, Sources};
+use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global};
 use crate::cli::error::Failure;
@@ -16,7 +17,6 @@ use crate::effect::os::input;
 use crate::effect::repo::load::{self, LoadError};
 use crate::lang::layout::{Formatted, reformat};
 use crate::lang::parse::Caps;
-use crate::run::verdict::Exit;
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -6,6 +6,7 @@ mod show;
 
 use super::format;
 use crate::base::nearest::nearest;
+use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global};
 use crate::cli::error::Failure;
@@ -17,7 +18,6 @@ use crate::effect::store::ledger::{LedgerFile, PATIENCE};
 use crate::ledger::Ledger;
 use crate::ledger::round::{Because, Change, Recorded, Said};
 use crate::run::report::Decision;
-use crate::run::verdict::Exit;
 pub(super) use accept::Accepted;
 use clap::{Args, Subcommand};
 use schemars::JsonSchema;

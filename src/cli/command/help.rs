@@ -1,10 +1,10 @@
 //! `vplan help`: prints help on a command or on a topic.
 
 use crate::base::nearest::nearest;
+use crate::base::vocabulary::Exit;
 use crate::cli::args::{CommandLine, Help};
 use crate::cli::error::Failure;
 use crate::cli::terminal::Terminal;
-use crate::run::verdict::Exit;
 use clap::CommandFactory;
 
 /// Topics and their texts.

@@ -4,6 +4,7 @@
 use super::format;
 use crate::base::diagnostic::Diagnostics;
 use crate::base::source::{Source, Sources};
+use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global};
 use crate::cli::error::Failure;
@@ -15,7 +16,6 @@ use crate::effect::os::{files, input};
 use crate::effect::repo::load;
 use crate::effect::repo::load::DEFAULT_CONTRACT;
 use crate::front::convert::{self, Conversion, Weight, convert, tell, text, verify};
-use crate::run::verdict::Exit;
 use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -4,6 +4,7 @@
 use super::format;
 use crate::base::command::Command;
 use crate::base::path::RepoPath;
+use crate::base::vocabulary::Exit;
 use crate::base::word::quote_string as quote;
 use crate::base::word::visible;
 use crate::check::Kind;
@@ -16,7 +17,6 @@ use crate::effect::os::files;
 use crate::effect::repo::infer::propose::{Part, Proposal, Proposed, propose};
 use crate::effect::repo::load;
 use crate::effect::repo::load::DEFAULT_CONTRACT;
-use crate::run::verdict::Exit;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 

@@ -3,6 +3,7 @@
 use super::format;
 use crate::base::inert::{inert, without_commands};
 use crate::base::nearest::nearest;
+use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global};
 use crate::cli::error::Failure;
@@ -10,7 +11,6 @@ use crate::cli::history::{NAMES, Records, open, pick};
 use crate::cli::terminal::Terminal;
 use crate::effect::store::history::{History, Logged};
 use crate::run::past::short;
-use crate::run::verdict::Exit;
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;

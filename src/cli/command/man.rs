@@ -1,10 +1,10 @@
 //! `vplan man`: prints the manual page.
 
 use super::help::subcommand;
+use crate::base::vocabulary::Exit;
 use crate::cli::args::Man;
 use crate::cli::error::Failure;
 use crate::cli::terminal::Terminal;
-use crate::run::verdict::Exit;
 
 /// Prints the page in roff.
 ///

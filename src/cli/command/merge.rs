@@ -1,6 +1,7 @@
 //! `vplan merge`: merges the reports of all shards of a plan into one verdict.
 
 use super::format;
+use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global, Require as Asked};
 use crate::cli::error::Failure;
@@ -12,7 +13,7 @@ use crate::cli::terminal::Terminal;
 use crate::effect::os::files;
 use crate::effect::store::records::REPORT;
 use crate::run::merge::{MergeError, Merged, UNREADABLE, merge, read};
-use crate::run::verdict::{Exit, Require};
+use crate::run::verdict::Require;
 use clap::Args;
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt as _;

@@ -3,6 +3,7 @@
 use super::format;
 use crate::base::canon::Digest;
 use crate::base::inert::kdl_without_commands;
+use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global, PlanArgs};
 use crate::cli::base_contract::{attach, of_look};
@@ -16,7 +17,6 @@ use crate::plan::Plan;
 use crate::plan::document::{Form, write_canonical, write_json};
 use crate::plan::explain::{Options, text::explain_text};
 use crate::plan::kdl::to_kdl;
-use crate::run::verdict::Exit;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::os::unix::ffi::OsStrExt as _;

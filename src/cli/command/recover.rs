@@ -3,6 +3,8 @@
 
 use super::classify::{answer, evidence};
 use super::{command, format};
+use crate::base::vocabulary::Exit;
+use crate::base::vocabulary::FailureCode;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global, Recover};
 use crate::cli::error::Failure;
@@ -13,8 +15,7 @@ use crate::effect::repo::load::Site;
 use crate::plan::Plan;
 use crate::plan::document::Form;
 use crate::recover::bare::{self, bare_plan};
-use crate::recover::{self, FailureCode, Recovery};
-use crate::run::verdict::Exit;
+use crate::recover::{self, Recovery};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -106,19 +107,11 @@ fn from_list(site: &Site, args: &Recover) -> Result<(Plan, Vec<recover::Failure>
 }
 
 fn code(name: &str) -> Result<FailureCode, Failure> {
-    FailureCode::ALL
-        .into_iter()
-        .find(|c| c.name() == name)
-        .ok_or_else(|| {
-            let names = FailureCode::ALL
-                .map(|c| format!("`{}`", c.name()))
-                .join(", ");
-            Failure::usage(
-                "vplan::usage::code",
-                format!("`{}` is no failure code", visible(name.as_bytes())),
-            )
-            .help(names)
-        })
+    FailureCode::parse(name).ok_or_else(|| {
+        let message = format!("`{}` is no failure code", visible(name.as_bytes()));
+        let names = format!("`{}`", FailureCode::NAMES.join("`, `"));
+        Failure::usage("vplan::usage::code", message).help(names)
+    })
 }
 
 /// A failure as a caller writes it.

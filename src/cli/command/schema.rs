@@ -4,11 +4,11 @@
 
 use super::format;
 use crate::base::nearest::nearest;
+use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global};
 use crate::cli::error::Failure;
 use crate::cli::terminal::Terminal;
-use crate::run::verdict::Exit;
 use clap::Args;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::transform::{RecursiveTransform, Transform as _};

@@ -1,6 +1,7 @@
 //! `vplan status`: reports how the latest run ended, and whether the present tree is verified.
 
 use super::format;
+use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global};
 use crate::cli::error::Failure;
@@ -15,7 +16,6 @@ use crate::plan::caveat::Caveat;
 use crate::run::past::{State, Summary, short};
 use crate::run::report::Report;
 use crate::run::stands::Answer;
-use crate::run::verdict::Exit;
 use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,12 +1,12 @@
 //! `vplan std`: lists and prints the contracts that are shipped with vplan.
 
 use super::format;
+use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global};
 use crate::cli::error::Failure;
 use crate::cli::terminal::Terminal;
 use crate::front::std::{SHIPPED, Shipped, find, newest};
-use crate::run::verdict::Exit;
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;

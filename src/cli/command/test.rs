@@ -3,6 +3,7 @@
 use super::format;
 use crate::base::diagnostic::Severity;
 use crate::base::source::Sources;
+use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global};
 use crate::cli::error::Failure;
@@ -16,7 +17,6 @@ use crate::contract::expect::Expect;
 use crate::effect::repo::cases::{CaseError, Shelf};
 use crate::plan::expectation::Examiner;
 use crate::plan::expectation::coverage::Coverage;
-use crate::run::verdict::Exit;
 use clap::Args;
 use std::path::PathBuf;
 

@@ -2,6 +2,7 @@
 
 use super::format;
 use crate::base::canon::Digest;
+use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global};
 use crate::cli::error::Failure;
@@ -21,7 +22,7 @@ use crate::run::merge;
 use crate::run::past::short;
 use crate::run::report::Report;
 use crate::run::stands::{Ended, Recorded, believed};
-use crate::run::verdict::{Exit, Verdict};
+use crate::run::verdict::Verdict;
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -3,12 +3,12 @@
 
 use crate::base::inert::inert;
 use crate::base::path::RepoPath;
+use crate::base::vocabulary::FailureCode;
 use crate::base::word::visible;
 use crate::check::Severity;
 use crate::check::reading::Level;
 use crate::plan::scope::{List, named_outside};
 use crate::plan::{Plan, Step};
-use crate::run::feedback::POLICY_VIOLATION;
 use crate::run::record::StepRecord;
 use crate::run::report::Report;
 use std::path::Path;
@@ -35,7 +35,7 @@ pub struct Issue {
     pub message: String,
     /// Where, if it is in the repository.
     pub spot: Option<Spot>,
-    /// The check that found it, or [`POLICY_VIOLATION`].
+    /// The check that found it, or [`FailureCode::PolicyViolation`].
     pub step: String,
     /// What it is, on one line.
     pub title: String,
@@ -61,7 +61,7 @@ pub fn issues(report: &Report, plan: &Plan, root: Option<&Path>) -> Vec<Issue> {
                 line: None,
                 path: path.clone(),
             }),
-            step: POLICY_VIOLATION.to_owned(),
+            step: FailureCode::PolicyViolation.to_string(),
             title: "outside the scope".to_owned(),
         };
         ranked.push((Level::Error, 0, issue));

@@ -361,7 +361,7 @@ fn step(
             count(record.leaked as usize, "process")
         )
     }));
-    facts.extend(record.failure_code.clone());
+    facts.extend(record.failure_code.as_ref().map(ToString::to_string));
     if !facts.is_empty() {
         let _ = writeln!(out, "<p class=\"faint\">{}</p>", text(&facts.join(" · ")));
     }

@@ -12,6 +12,7 @@ use crate::base::matching::match_all;
 use crate::base::path::RepoPath;
 use crate::base::source::Sources;
 use crate::base::span::{Place, SourceId};
+use crate::base::vocabulary::FailureCode;
 use crate::base::word::visible;
 use crate::contract::draft::{Condition, Draft, Entry, Scope, Sel, SelKind, Setting};
 use crate::contract::{Body, Check, Contract, Test};
@@ -23,7 +24,7 @@ use crate::effect::repo::load::Site;
 use crate::front;
 use crate::plan::facts::Facts;
 use crate::plan::{Plan, Step};
-use crate::recover::{self, FailureCode, bare};
+use crate::recover::{self, bare};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A glob that selects no file of the repository.

@@ -300,7 +300,7 @@ fn hold_against(
             record.status = Status::Failed;
             record.reason = Some(Cause::TreeChanged);
             record.detail = Some(detail);
-            record.failure_code = Some(TREE_CHANGED.to_owned());
+            record.failure_code = Some(TREE_CHANGED.into());
         }
     }
     recall
@@ -343,7 +343,7 @@ fn classify(
         };
         let evidence = record.evidence.as_deref().cloned().unwrap_or_default();
         let failure = recover::classify(plan, step, &evidence, &facts);
-        record.failure_code = Some(failure.code.name().to_owned());
+        record.failure_code = Some(failure.code.into());
         failures.push(failure);
     }
     failures

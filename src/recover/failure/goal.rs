@@ -2,8 +2,8 @@
 
 use super::invocation::{Layer, Role, Tool};
 use super::{Place, Row, Scene, Test, Text, asked_of};
+use crate::base::vocabulary::FailureCode;
 use crate::plan::facts::{Answer, Certainty};
-use crate::recover::FailureCode;
 
 /// A missing prerequisite has `, needed by` after the name; a recursive make prints `make[1]:` in
 /// front. Neither is ours.

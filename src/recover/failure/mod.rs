@@ -13,8 +13,9 @@ mod setup;
 mod test_runner;
 mod text;
 
-use super::{Failure, FailureCode};
+use super::Failure;
 use crate::base::path::RepoPath;
+use crate::base::vocabulary::FailureCode;
 use crate::base::word::visible;
 use crate::check::evidence::Evidence;
 use crate::plan::facts::{Answer, Certainty, Facts, Question};

@@ -3,8 +3,8 @@
 use super::invocation::{Layer, Role, Tool};
 use super::text::Line;
 use super::{Place, Row, Scene, Test, Text, asked_of};
+use crate::base::vocabulary::FailureCode;
 use crate::plan::facts::Certainty;
-use crate::recover::FailureCode;
 
 /// Rows that read the facts about the script.
 pub(super) const FACTS: &[Row] = &[Row {

@@ -6,7 +6,7 @@ use super::invocation::{Layer, Role, Tool};
 use super::test_runner::tests_ran;
 use super::text::Names;
 use super::{Place, Row, Scene, Test, Text, never};
-use crate::recover::FailureCode;
+use crate::base::vocabulary::FailureCode;
 
 const CODE: FailureCode = FailureCode::SetupOrBootstrap;
 

@@ -3,7 +3,7 @@
 use super::invocation::{Layer, Tool};
 use super::text::{Line, Names, reads_as};
 use super::{Place, Row, Scene, Test, Text};
-use crate::recover::FailureCode;
+use crate::base::vocabulary::FailureCode;
 
 const CODE: FailureCode = FailureCode::NoTestFiles;
 

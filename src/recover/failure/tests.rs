@@ -1,9 +1,9 @@
 //! Tests against what real tools print, and against what must not be taken for it.
 
 use super::*;
+use crate::base::vocabulary::FailureCode as Code;
 use crate::base::word::Word;
 use crate::check::evidence::{Captured, SpawnError};
-use crate::recover::FailureCode as Code;
 use crate::recover::bare::plan_of_words;
 
 const SCRIPT: Code = Code::MissingScript;

@@ -145,8 +145,9 @@ fn with(step: Step, carried: &Env) -> Result<Step, String> {
 
 #[cfg(test)]
 mod tests {
+    use crate::base::vocabulary::FailureCode;
     use crate::recover::bare::{given, plan_of_lines};
-    use crate::recover::{FailureCode, Recovery, recover};
+    use crate::recover::{Recovery, recover};
 
     /// `command@dir` of each step after the repair of these steps, or the refusals.
     fn said(lines: &[&str], failed: &[usize]) -> String {

@@ -126,9 +126,10 @@ fn free_id(base: &str, taken: &mut BTreeSet<String>) -> String {
 mod tests {
     use super::*;
     use crate::base::command::{Command, Unsupported, UnsupportedReason};
+    use crate::base::vocabulary::FailureCode;
     use crate::base::word::Word;
     use crate::recover::bare::{bare_plan, given, link, plan_of_lines};
-    use crate::recover::{FailureCode, Recovery, recover};
+    use crate::recover::{Recovery, recover};
 
     fn chained(parts: &[&str]) -> Step {
         let chain = parts.iter().map(|part| link(part)).collect();

@@ -1,18 +1,18 @@
 //! Drops a step whose goal does not exist.
 
 use super::{Case, Example, Rule, dropping};
+use crate::base::vocabulary::FailureCode;
 use crate::base::vocabulary::RewriteRule;
 use crate::plan::Coverage;
+use crate::recover::Failure;
 use crate::recover::bare::plan_of_words;
 use crate::recover::rewrite::Change;
-use crate::recover::{Failure, FailureCode};
 
 /// The step goes, unless `dropping` forbids it.
 pub const RULE: Rule = Rule {
     name: RewriteRule::DropMissingMakeTarget,
     fires_on: FailureCode::MissingMakeTarget,
     coverage: Coverage::Narrowed,
-    reason: "verification_command_missing_make_target_adjusted",
     rewrite,
     example,
 };

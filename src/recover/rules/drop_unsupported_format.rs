@@ -2,18 +2,18 @@
 
 use super::{Case, Example, Rule, conjunction, dropping};
 use crate::base::command::{Command, Unsupported, UnsupportedReason};
+use crate::base::vocabulary::FailureCode;
 use crate::base::vocabulary::RewriteRule;
 use crate::plan::Coverage;
+use crate::recover::Failure;
 use crate::recover::bare::{bare_plan, plan_of_words};
 use crate::recover::rewrite::Change;
-use crate::recover::{Failure, FailureCode};
 
 /// The step goes when no rule above can express it, unless `dropping` forbids it.
 pub const RULE: Rule = Rule {
     name: RewriteRule::DropUnsupportedFormat,
     fires_on: FailureCode::UnsupportedFormat,
     coverage: Coverage::Narrowed,
-    reason: "verification_command_unsupported_format_adjusted",
     rewrite,
     example,
 };

@@ -6,11 +6,12 @@
 use super::{Case, all, conjunction};
 use crate::base::change::Status;
 use crate::base::path::RepoPath;
+use crate::base::vocabulary::FailureCode;
 use crate::plan::facts::{Certainty, Facts};
 use crate::plan::{Coverage, Origin, Plan, Step};
+use crate::recover::Failure;
 use crate::recover::failure::{Asked, AskedKind, asked};
 use crate::recover::rewrite::{Change, positions, replace_predecessor};
-use crate::recover::{Failure, FailureCode};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Drops the failed step, or returns why not.

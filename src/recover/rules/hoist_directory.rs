@@ -4,12 +4,13 @@
 use super::{Case, Example, Rule, carrying, conjunction};
 use crate::base::command::{Command, Link, Unsupported, UnsupportedReason};
 use crate::base::path::RepoPath;
+use crate::base::vocabulary::FailureCode;
 use crate::base::vocabulary::RewriteRule;
 use crate::base::word::Word;
 use crate::plan::Coverage;
+use crate::recover::Failure;
 use crate::recover::bare::{bare_plan, plan_of_words};
 use crate::recover::rewrite::Change;
-use crate::recover::{Failure, FailureCode};
 
 /// A leading `cd` inside the repository moves into the `dir` of what comes after it, and an
 /// `export` into its `env`. Of several commands after it each becomes a step, as with
@@ -19,7 +20,6 @@ pub const RULE: Rule = Rule {
     name: RewriteRule::HoistDirectory,
     fires_on: FailureCode::UnsupportedFormat,
     coverage: Coverage::Full,
-    reason: "verification_command_unsupported_format_adjusted",
     rewrite,
     example,
 };

@@ -11,8 +11,9 @@ pub mod hoist_directory;
 pub mod reorder_after_cleanup;
 pub mod split_conjunction;
 
+use super::Failure;
 use super::rewrite::Change;
-use super::{Failure, FailureCode};
+use crate::base::vocabulary::FailureCode;
 use crate::base::vocabulary::RewriteRule;
 use crate::plan::facts::Facts;
 use crate::plan::{Coverage, Plan, Step};
@@ -27,8 +28,6 @@ pub struct Rule {
     pub fires_on: FailureCode,
     /// How much is still verified after it.
     pub coverage: Coverage,
-    /// The reason in the trace.
-    pub reason: &'static str,
     /// Returns the change, or why it is refused. `None` when the rule does not apply.
     pub rewrite: fn(&Case<'_>) -> Option<Result<Change, String>>,
     /// A use of it, which is its test and its documentation.

@@ -1,12 +1,13 @@
 //! Moves a cleanup behind the checks of the presence of what it removes.
 
 use super::{Case, Example, Rule};
+use crate::base::vocabulary::FailureCode;
 use crate::base::vocabulary::RewriteRule;
 use crate::plan::{Coverage, Step};
+use crate::recover::Failure;
 use crate::recover::bare::plan_of_words;
 use crate::recover::failure::sequence::{Misplaced, misplaced};
 use crate::recover::rewrite::{Change, positions, replace_predecessor};
-use crate::recover::{Failure, FailureCode};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The cleanups between a producer and the presence checks of what it makes move behind all of
@@ -15,7 +16,6 @@ pub const RULE: Rule = Rule {
     name: RewriteRule::ReorderAfterCleanup,
     fires_on: FailureCode::SequenceIssue,
     coverage: Coverage::Full,
-    reason: "verification_command_sequence_adjusted",
     rewrite,
     example,
 };

@@ -2,12 +2,13 @@
 
 use super::{Case, Example, Rule, carrying, conjunction};
 use crate::base::command::{Command, Link, Unsupported, UnsupportedReason};
+use crate::base::vocabulary::FailureCode;
 use crate::base::vocabulary::RewriteRule;
 use crate::base::word::Word;
 use crate::plan::Coverage;
+use crate::recover::Failure;
 use crate::recover::bare::{bare_plan, plan_of_words};
 use crate::recover::rewrite::Change;
-use crate::recover::{Failure, FailureCode};
 
 /// Each part of a conjunction becomes a step of its own, each needing the one before. A `cd`
 /// further on moves into the `dir` of the parts after it.
@@ -15,7 +16,6 @@ pub const RULE: Rule = Rule {
     name: RewriteRule::SplitConjunction,
     fires_on: FailureCode::UnsupportedFormat,
     coverage: Coverage::Full,
-    reason: "verification_command_unsupported_format_adjusted",
     rewrite,
     example,
 };

@@ -5,8 +5,9 @@
 //! Nothing is allowed here: the owner of the contract decides. And nothing is suggested for a file
 //! that is denied, that says what is verified, or whose name means something in a glob.
 
-use super::{AllowedPath, Feedback, OutsideScope, POLICY_VIOLATION};
+use super::{AllowedPath, Feedback, OutsideScope};
 use crate::base::path::RepoPath;
+use crate::base::vocabulary::FailureCode;
 use crate::base::word::count;
 use crate::check::outcome::{Cause, Status};
 use crate::plan::scope::{List, named_outside};
@@ -65,7 +66,7 @@ pub(super) fn violation(plan: &Plan, common: Feedback, most: usize) -> Feedback 
     Feedback {
         allowed_paths_needed: needed.into_iter().take(most).collect(),
         detail: format!("{changes} {verb} outside the contract's scope, so nothing was run"),
-        failure_code: Some(POLICY_VIOLATION.to_owned()),
+        failure_code: Some(FailureCode::PolicyViolation.into()),
         outside_scope: named
             .into_iter()
             .take(most)

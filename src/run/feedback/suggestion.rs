@@ -2,6 +2,7 @@
 //! says nothing more.
 
 use super::super::record::StepRecord;
+use crate::base::vocabulary::{FailureCode, Open};
 use crate::base::word::count;
 use crate::check::Kind;
 use crate::check::outcome::{Cause, Status};
@@ -23,7 +24,7 @@ pub(super) fn suggestion(step: &Step, record: &StepRecord) -> String {
 }
 
 fn by_cause(step: &Step, record: &StepRecord) -> &'static str {
-    let code = record.failure_code.as_deref().unwrap_or_default();
+    let code = record.failure_code.as_ref().and_then(Open::known);
     match (record.status, record.reason) {
         (_, Some(Cause::Missing)) => {
             "install what is missing, or create the directory, and run again; the change itself was not checked"
@@ -69,34 +70,37 @@ fn by_cause(step: &Step, record: &StepRecord) -> &'static str {
         }
         (_, Some(Cause::Signal)) => "it was killed from outside or crashed: look at its output, and at memory limits",
         (_, Some(Cause::ExitCode)) if step.kind == Kind::Test && !step.setup && record.tests.is_none() => {
-            by_code(code).unwrap_or(
+            code.and_then(by_code).unwrap_or(
                 "its output names no failed test: read its end for what stopped it, and run the command by itself first",
             )
         }
         _ if step.setup => "repair the setup step; nothing behind it was checked",
-        _ => by_code(code).unwrap_or_else(|| by_kind(step.kind)),
+        _ => code.and_then(by_code).unwrap_or_else(|| by_kind(step.kind)),
     }
 }
 
 /// Returns the suggestion for a code of the classifier: the command itself is wrong.
-fn by_code(code: &str) -> Option<&'static str> {
+fn by_code(code: FailureCode) -> Option<&'static str> {
     Some(match code {
-        "verification_command_missing_script" => {
+        FailureCode::MissingScript => {
             "the package has no such script: add it where the contract expects it, or ask for the contract to be corrected"
         }
-        "verification_command_missing_make_target" => {
+        FailureCode::MissingMakeTarget => {
             "the makefile has no such target: add it, or ask for the contract to be corrected"
         }
-        "verification_command_no_test_files" => {
+        FailureCode::NoTestFiles => {
             "no test was found: write one for the change, or see why the tool does not find those that there are"
         }
-        "verification_command_sequence_issue" => {
+        FailureCode::SequenceIssue => {
             "it needs what another step makes: run that step first, or say so in the contract with `needs`"
         }
-        "setup_or_bootstrap_issue" => {
+        FailureCode::SetupOrBootstrap => {
             "prepare the work tree first (install dependencies, tools, manifests); the change itself was not checked"
         }
-        _ => return None,
+        FailureCode::UnsupportedFormat
+        | FailureCode::Timeout
+        | FailureCode::PolicyViolation
+        | FailureCode::Failed => return None,
     })
 }
 
@@ -137,7 +141,7 @@ mod tests {
                     status,
                 },
             );
-            record.failure_code = (!code.is_empty()).then(|| code.to_owned());
+            record.failure_code = (!code.is_empty()).then(|| code.into());
             record.tries = tries;
             suggestion(&step, &record)
         };

@@ -1,6 +1,7 @@
 //! Tests that feedback is bounded, inert, ordered and complete.
 
 use super::*;
+use crate::base::vocabulary::FailureCode;
 use crate::base::word::Word;
 use crate::check::outcome::Outcome;
 use crate::plan::{Note, Origin, step::empty};
@@ -216,7 +217,7 @@ fn outside_the_scope() {
     .map(|(path, how)| note(path, how))
     .to_vec();
     let made = feedback(&plan, &[], &round()).unwrap();
-    assert_eq!(made.failure_code.as_deref(), Some(POLICY_VIOLATION));
+    assert_eq!(made.failure_code, Some(FailureCode::PolicyViolation.into()));
     let lists: Vec<List> = made.outside_scope.iter().map(|o| o.list).collect();
     assert_eq!(
         lists,

@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use vplan::arbitrary::drawn;
 use vplan::arbitrary::recover as any_of;
 use vplan::base::command::Command;
+use vplan::base::vocabulary::FailureCode;
 use vplan::check::evidence::{Captured, Evidence};
 use vplan::lang::command::parse_command;
 use vplan::plan::digest::digest;
@@ -14,7 +15,7 @@ use vplan::plan::sound::sound;
 use vplan::plan::{Coverage, Plan};
 use vplan::recover::bare::bare_plan;
 use vplan::recover::law::{check_classification, check_recovery};
-use vplan::recover::{Failure, FailureCode, Recovery, classify as classified, preflight};
+use vplan::recover::{Failure, Recovery, classify as classified, preflight};
 
 /// An exit code, commands, a line each, a zero, standard output, a zero, standard error: what a
 /// step prints only ever triggers what is bound to that very tool, and no law of recovery breaks.
@@ -62,7 +63,7 @@ pub fn recover(bytes: &[u8]) {
         let step = plan.steps[usize::from(choices.byte()) % plan.steps.len()]
             .id
             .clone();
-        let code = choices.one(&FailureCode::ALL);
+        let code = choices.one(FailureCode::ALL);
         failures.push(Failure {
             step,
             code,

@@ -3,6 +3,7 @@
 
 use super::unknown;
 use crate::base::canon::Digest;
+use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global, digest};
 use crate::cli::error::Failure;
@@ -12,7 +13,6 @@ use crate::cli::terminal::Terminal;
 use crate::effect::store::ledger::{LedgerFile, PATIENCE};
 use crate::effect::store::records::wall_clock;
 use crate::ledger::Acceptance;
-use crate::run::verdict::Exit;
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;

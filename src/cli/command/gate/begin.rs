@@ -1,5 +1,6 @@
 //! `vplan gate begin`: records where the work of a subject begins.
 
+use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global};
 use crate::cli::error::Failure;
@@ -14,7 +15,6 @@ use crate::effect::store::ledger::{LedgerFile, PATIENCE};
 use crate::effect::store::records::wall_clock;
 use crate::ledger::Terms;
 use crate::ledger::began::Began;
-use crate::run::verdict::Exit;
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,6 +1,7 @@
 //! Shows the state of all subjects.
 
 use super::{ShowArgs, line, unknown};
+use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global};
 use crate::cli::error::Failure;
@@ -14,7 +15,7 @@ use crate::effect::store::ledger::LedgerFile;
 use crate::ledger::round::Because;
 use crate::ledger::{Acceptance, Contents, Entry, Ledger, Status, Terms, Waiver};
 use crate::run::report::Decision;
-use crate::run::verdict::{Exit, Verdict};
+use crate::run::verdict::Verdict;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -2,6 +2,7 @@
 
 use super::session::subject;
 use crate::base::canon::Digest;
+use crate::base::vocabulary::Exit;
 use crate::cli::args::Global;
 use crate::cli::error::Failure;
 use crate::cli::pinning;
@@ -14,7 +15,7 @@ use crate::effect::store::records::wall_clock;
 use crate::ledger::began::Began;
 use crate::ledger::round::{About, Change, Recorded, Round, Said, record};
 use crate::ledger::{Contents, Ledger, Terms};
-use crate::run::verdict::{Exit, Verdict};
+use crate::run::verdict::Verdict;
 
 /// What the work was begun with: the contract's digest at the base, and its gate.
 pub(super) fn gate_at(global: &Global, site: &Site, base: Option<&Oid>) -> (Option<Digest>, Terms) {

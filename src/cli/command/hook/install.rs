@@ -4,6 +4,7 @@
 use super::named::{MOST, SETTINGS};
 use super::{Hook, available};
 use crate::base::path::RepoPath;
+use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::Global;
 use crate::cli::error::Failure;
@@ -14,7 +15,6 @@ use crate::effect::git::environment;
 use crate::effect::os::files::{is_writable, read_plain};
 use crate::effect::repo::load::Site;
 use crate::ledger::Terms;
-use crate::run::verdict::Exit;
 use serde_json::{Value, json};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;

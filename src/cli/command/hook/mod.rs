@@ -7,6 +7,7 @@ mod named;
 mod session;
 mod stop;
 
+use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::Global;
 use crate::cli::error::Failure;
@@ -15,7 +16,6 @@ use crate::effect::git::Git;
 use crate::effect::os::clock::Clock;
 use crate::effect::os::input::standard_within;
 use crate::effect::repo::load::Site;
-use crate::run::verdict::Exit;
 use answer::Answer;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;

@@ -1,6 +1,7 @@
 //! Keeps, in the state directory, where the session of an agent began.
 
 use super::available;
+use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::Global;
 use crate::cli::error::Failure;
@@ -15,7 +16,6 @@ use crate::effect::store::records::wall_clock;
 use crate::ledger::round::Because;
 use crate::ledger::{Entry, Ledger};
 use crate::run::report::Decision;
-use crate::run::verdict::Exit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};

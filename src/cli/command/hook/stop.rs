@@ -209,7 +209,7 @@ impl Stop<'_> {
             ),
         };
         let exit = if ended.timed_out {
-            Some(crate::run::verdict::Exit::Time.code())
+            Some(crate::base::vocabulary::Exit::Time.code())
         } else {
             ended.exit
         };

@@ -4,6 +4,7 @@ use super::answer::{Repair, Review, ReviewRequest, Stop, Unexplained};
 use super::{End, Form, Once, Task, shown};
 use crate::base::canon::to_canonical;
 use crate::base::unit::show_duration;
+use crate::base::vocabulary::Exit;
 use crate::base::word::{Word, visible};
 use crate::cli::args::Format;
 use crate::cli::command::run::grants;
@@ -21,7 +22,6 @@ use crate::ledger::round::{Change, Said};
 use crate::ledger::{Contents, Status};
 use crate::plan::caveat;
 use crate::run::report::{Decision, Report};
-use crate::run::verdict::Exit;
 
 /// How an agent says that it does not go on.
 const HOW_TO_END: &str = "If you cannot go on without a person, change nothing more and write `STUCK: ` and the reason as your last line.";

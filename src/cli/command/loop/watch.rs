@@ -4,6 +4,7 @@
 use crate::base::canon::Digest;
 use crate::base::change::ChangeSet;
 use crate::base::path::RepoPath;
+use crate::base::vocabulary::Exit;
 use crate::cli::args::{Allowed, Global};
 use crate::cli::error::Failure;
 use crate::cli::session::{Session, gather_from};
@@ -14,7 +15,6 @@ use crate::effect::repo::lockfile;
 use crate::ledger::undone::{Trace, moved, undone};
 use crate::plan::caveat::{Caveat, Code, Effect};
 use crate::plan::request::{ChangedFrom, ChangedIn};
-use crate::run::verdict::Exit;
 
 /// The contract is another one.
 pub(super) const CHANGED: &str = "vplan::loop::contract_changed";

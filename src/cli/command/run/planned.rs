@@ -1,6 +1,7 @@
 //! Makes the plan of a round from the command line, with everything to be reported before anything
 //! runs.
 
+use crate::base::vocabulary::Exit;
 use crate::cli::args::{Global, Run};
 use crate::cli::base_contract::{attach, of_run};
 use crate::cli::error::Failure;
@@ -14,7 +15,6 @@ use crate::plan::Plan;
 use crate::plan::caveat::Caveat;
 use crate::plan::shard::share;
 use crate::run::report::{SavedPlan, ShardRecord};
-use crate::run::verdict::Exit;
 
 /// What is run.
 pub(super) struct Planned {
