@@ -167,7 +167,7 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// Why a step failed (engine.md section 6). The names are known to existing pipelines and never
+    /// Why a step failed. The names are known to existing pipelines and never
     /// change.
     FailureCode {
         /// The script that a package manager was asked for does not exist.
@@ -203,7 +203,7 @@ impl FailureCode {
 /// Declares the exit codes, in the order of `ALL`: ascending.
 macro_rules! exit_codes {
     ($($(#[$doc:meta])* $variant:ident = $code:literal, $words:literal;)*) => {
-        /// The exit codes of the program (engine.md section 11).
+        /// The exit codes of the program.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Exit {
             $($(#[$doc])* $variant = $code,)*
