@@ -26,9 +26,8 @@ fn verdicts() -> String {
     )
 }
 
-/// What stands behind the help of `vplan` itself.
-const ABOUT: &str = concat!(
-    " Also: 40 a failed `test`, `fmt --check` or `--deny`; 45 the contract is weakened (`diff`).\n\n\
+/// The end of the help of `vplan` itself.
+const ABOUT: &str = " Also: 40 a failed `test`, `fmt --check` or `--deny`; 45 the contract is weakened (`diff`).\n\n\
      Topics of `vplan help TOPIC`:\n  \
      language      the contract language, by examples and as a grammar\n  \
      environment   the variables that a step sees\n  \
@@ -39,10 +38,9 @@ const ABOUT: &str = concat!(
      reference     all commands, changed files, steps, JSON documents, exit codes\n  \
      rounds        subjects, confirmations, decisions, the loop\n  \
      security      what is promised, against whom, and what is not\n  \
-     tour          a session, from an empty directory to shared contracts and plan files"
-);
+     tour          a session, from an empty directory to shared contracts and plan files";
 
-/// What `run` takes besides a request and a plan stands under this heading.
+/// The heading in `run --help` of what it takes besides a request and a plan.
 const RUN: &str = "Run";
 
 /// The exit codes of `explain` and `plan`.

@@ -13,8 +13,6 @@ use crate::lang::ast::{Arg, Node, Value};
 use crate::lang::error::{self, shown};
 use crate::lang::statement::{Keyword, Slot};
 
-/// How report files can be read.
-
 /// Reads values of one file and reports what is wrong with them.
 pub(super) struct Values<'s> {
     pub(super) id: SourceId,

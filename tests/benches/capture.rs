@@ -15,7 +15,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use vplan::base::path::RepoPath;
 use vplan::base::word::Word;
-use vplan::effect::os::process::attempt::{Attempt, Buffer, Heard, Try};
+use vplan::effect::os::process::attempt::{Attempt, AttemptProgress, Buffer, Try};
 use vplan::effect::os::process::capture::LogPlace;
 use vplan::effect::os::process::mask::Secrets;
 use vplan::effect::os::process::pool::Pool;
@@ -59,7 +59,7 @@ fn kept(
         attempt.watch(&mut fds);
         rustix::event::poll(&mut fds, None).unwrap();
         let ready = [0, 1, 2].map(|i: usize| !fds[i].revents().is_empty());
-        if attempt.ready(ready, buffer) == Heard::Over {
+        if attempt.ready(ready, buffer) == AttemptProgress::Over {
             break attempt.finish(pool, false, buffer);
         }
     };

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use vplan::check::evidence::Evidence;
 use vplan::effect::os::environment::{Environment, Grants};
 use vplan::effect::os::process::program::Root;
-use vplan::effect::runner::background::Work;
+use vplan::effect::runner::background::IoJob;
 use vplan::effect::runner::executor::{Context, Driver, Message};
 use vplan::effect::runner::file_watch::Looked;
 use vplan::effect::store::records::RunRecord;
@@ -123,14 +123,14 @@ fn supervised(root: &Root, jobs: usize) -> Duration {
                 }
                 actions
             }
-            Message::Settled { work } => {
-                *work = Some(Work {
+            Message::IoWanted { work } => {
+                *work = Some(IoJob {
                     record: Some((record.events(), 0)),
-                    ..Work::default()
+                    ..IoJob::default()
                 });
                 Vec::new()
             }
-            Message::Done { done, .. } => panic!("not kept: {:?}", done.fault),
+            Message::IoFinished { done, .. } => panic!("not kept: {:?}", done.fault),
             _ => Vec::new(),
         })
         .unwrap();
