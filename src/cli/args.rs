@@ -1,4 +1,4 @@
-//! Which words does the command line understand?
+//! Reads the command line into typed arguments.
 
 use super::command::diff::Diff;
 use super::command::merge::Merge;
