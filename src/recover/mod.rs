@@ -145,13 +145,13 @@ pub fn preflight(plan: Plan, facts: &Facts) -> Plan {
     preflight::repair(plan, facts)
 }
 
-/// Returns the failures that [`preflight`] foresees, in plan order, before any repair.
+/// Returns the failures that [`preflight()`] foresees, in plan order, before any repair.
 #[must_use]
 pub fn foreseen(plan: &Plan, facts: &Facts) -> Vec<Failure> {
     preflight::foreseen(plan, facts)
 }
 
-/// Returns the facts that [`preflight`] depends on and that are not among `facts` yet. Call it
+/// Returns the facts that [`preflight()`] depends on and that are not among `facts` yet. Call it
 /// until it returns none: questions depend on the answers so far, so that a plan without faults
 /// costs no more than reading a makefile or a package.json.
 #[must_use]

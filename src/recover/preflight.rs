@@ -17,7 +17,7 @@ const IMPLICIT: &[&str] = &[
     ".y", ".l", ".w", ",v",
 ];
 
-/// Applies rules until none applies to a failure that is certain (see [`super::preflight`]).
+/// Applies rules until none applies to a failure that is certain (see [`super::preflight()`]).
 pub(super) fn repair(mut plan: Plan, facts: &Facts) -> Plan {
     let mut consulted = BTreeSet::new();
     // Each rewrite is a step on its own, with the digests on both sides of it; but a plan of a
