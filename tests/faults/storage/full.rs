@@ -6,10 +6,10 @@ use super::{
 use crate::faults::sweep::{Case, Sweep};
 use crate::support::Project;
 use crate::support::process::Bounded as _;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use vplan::effect::os::state_dir::StateDir;
+use vplan::effect::os::state_dir::{StateDir, StateError};
 use vplan::effect::store::ledger::LedgerFile;
 
 /// Steps that write much, a step that fills the disk, many small steps. Each leaves a mark outside
@@ -87,7 +87,12 @@ fn rounds(project: &Project) -> (u64, u32) {
     if !Path::new("/mnt/state").exists() {
         return (0, 0);
     }
-    let place = StateDir::open(Path::new("/mnt/state"), &project.root()).unwrap();
+    let place = match StateDir::open(Path::new("/mnt/state"), &project.root()) {
+        Ok(place) => place,
+        // The folder of this repository could not be made in it: there is no ledger.
+        Err(StateError::Io(_, error)) if error.kind() == ErrorKind::StorageFull => return (0, 0),
+        Err(error) => panic!("{error}"),
+    };
     let ledger = LedgerFile::new(place).read().expect("the ledger is whole");
     (
         ledger.rounds,
