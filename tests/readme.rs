@@ -10,6 +10,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use vplan::base::vocabulary::Exit;
 
 /// What pages show for the directory around the one in which everything runs, which is also the
 /// home directory.
@@ -295,4 +296,20 @@ fn the_table_of_commands_has_each_of_them_and_no_other() {
             "{topic}"
         );
     }
+}
+
+#[test]
+fn the_table_of_exit_codes_has_each_of_them_and_no_other() {
+    let text = page("src/reference.md");
+    let (_, table) = text
+        .split_once("\n| exit | meaning |\n")
+        .expect("a table of exit codes");
+    let rows = table.lines().skip(1).take_while(|l| l.starts_with('|'));
+    let cells = rows.filter_map(|row| row.split('|').nth(1));
+    let told: Vec<u8> = cells
+        .flat_map(|cell| cell.split(','))
+        .map(|code| code.trim().parse().expect("a number"))
+        .collect();
+    let known: Vec<u8> = Exit::ALL.iter().map(|exit| exit.code()).collect();
+    assert_eq!(told, known);
 }

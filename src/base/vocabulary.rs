@@ -1,5 +1,5 @@
-//! Which words do rooms share with each other and with documents? One enum each, with all its words
-//! and their spelling; what a word makes the program do is said in the room that does it.
+//! Lists the words that rooms share with each other and with documents, one enum each; what a word
+//! makes the program do is in the room that does it.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -49,7 +49,6 @@ macro_rules! vocabulary {
             pub fn parse(text: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|word| word.name() == text)
             }
-
         }
 
         impl Vocabulary for $name {
@@ -71,8 +70,8 @@ macro_rules! vocabulary {
 }
 
 vocabulary! {
-    /// The name of a rewrite rule of recovery, in the order in which rules are
-    /// tried. `recover::rules` has the rule of each.
+    /// The name of a rewrite rule of recovery, in the order in which rules are tried.
+    /// `recover::rules` has the rule of each.
     RewriteRule {
         /// A conjunction becomes its parts.
         SplitConjunction = "split-conjunction",
@@ -92,8 +91,8 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// The name of a format of output. `check::format` has the formats of each
-    /// name, which are several where the output shows which it is.
+    /// The name of a format of output. `check::format` has the formats of each name, which are
+    /// several where the output shows which it is.
     FormatName {
         /// What the words of the command, or else the output itself, show.
         Auto = "auto",
@@ -167,8 +166,7 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// Why a step failed. The names are known to existing pipelines and never
-    /// change.
+    /// Why a step failed. Existing pipelines know the names: they never change.
     FailureCode {
         /// The script that a package manager was asked for does not exist.
         MissingScript = "verification_command_missing_script",
@@ -178,7 +176,7 @@ vocabulary! {
         NoTestFiles = "verification_command_no_test_files",
         /// The command is outside the grammar.
         UnsupportedFormat = "verification_command_unsupported_format",
-        /// A presence check stands behind a cleanup.
+        /// A check of presence follows a cleanup.
         SequenceIssue = "verification_command_sequence_issue",
         /// A tool, a module or a manifest is missing.
         SetupOrBootstrap = "setup_or_bootstrap_issue",
@@ -273,7 +271,7 @@ exit_codes! {
     Terminated = 143, "interrupted";
 }
 
-/// A word as a document has it, which any version of vplan, or anybody, may have written: one of the
+/// A word as a document has it, which any version of vplan or any other program may have written: one of the
 /// vocabulary, or other text. Reading refuses none, so that a record with a later version's word
 /// can be shown; what decides anything asks for [`Open::known`]. It is text wherever text is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -127,7 +127,7 @@ pub struct Keeper<'k> {
 
 impl<'k> Keeper<'k> {
     /// Reads the ledger, so that nothing runs that could not be recorded. None where there is no
-    /// subject, and nobody keeps rounds without one.
+    /// subject, and there are no rounds without one.
     ///
     /// # Errors
     /// A name that is none (exit 2), a ledger that cannot be used (exit 5).

@@ -453,7 +453,7 @@ fn names_changes(asked: &Asked) -> bool {
     named || changes.staged || changes.all || changes.changed_none
 }
 
-/// What a change is compared with when nobody says.
+/// What a change is compared with when no base is named.
 ///
 /// # Errors
 /// What git says (exit 2).

@@ -111,16 +111,7 @@ impl Session {
             path: path.clone(),
             status: Status::Added,
         });
-        let with = self.plan_of(
-            self.request
-                .changed
-                .files()
-                .iter()
-                .cloned()
-                .chain(added)
-                .collect(),
-            facts,
-        )?;
+        let with = self.plan_with(added, facts)?;
         let is_there = |step: &Step| {
             plan.steps
                 .iter()
@@ -178,16 +169,7 @@ impl Session {
             path: file.path.clone(),
             status: Status::Added,
         });
-        let with = self.plan_of(
-            self.request
-                .changed
-                .files()
-                .iter()
-                .cloned()
-                .chain(added)
-                .collect(),
-            facts,
-        )?;
+        let with = self.plan_with(added, facts)?;
         let matched: BTreeSet<&RepoPath> = with
             .steps
             .iter()
@@ -274,10 +256,15 @@ impl Session {
         }
     }
 
-    /// The plan for other changed files, before anything is repaired.
-    fn plan_of(&self, files: Vec<ChangedFile>, facts: &Facts) -> Result<Plan, Failure> {
+    /// The plan with more changed files, before anything is repaired.
+    fn plan_with(
+        &self,
+        more: impl Iterator<Item = ChangedFile>,
+        facts: &Facts,
+    ) -> Result<Plan, Failure> {
+        let changed = self.request.changed.files().iter().cloned();
         let request = Request {
-            changed: ChangeSet::new(files),
+            changed: ChangeSet::new(changed.chain(more).collect()),
             ..self.request.clone()
         };
         self.compiled(self.contract(), &request, &mut facts.clone())

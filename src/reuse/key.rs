@@ -87,7 +87,7 @@ pub struct Tool {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Parts {
     /// Every variable that the step sees, ascending by name. The digest is keyed with a secret of
-    /// the store: nobody can try values.
+    /// the store, so that values cannot be tried.
     pub environment: Vec<(Word, Digest)>,
     /// What `inputs`, `requires` and `unchanged` select.
     pub files: FileSet,

@@ -48,11 +48,7 @@ impl Memo {
         ));
         let left = match report.retries_remaining {
             0 => "no retry left (`verification_failed_max_retries`)".to_owned(),
-            n => format!(
-                "{} left",
-                count(usize::try_from(n).unwrap_or(usize::MAX), "retry")
-                    .replace("retrys", "retries")
-            ),
+            n => format!("{} left", count(n, "retry").replace("retrys", "retries")),
         };
         self.line(&format!("- round: {}, {left}", report.attempt));
         if let Some(reason) = &report.reason {

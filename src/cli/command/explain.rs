@@ -17,7 +17,7 @@ use crate::plan::explain::{Options, graph, shell, text};
 /// Prints the explanation of a plan, or the story of one check.
 ///
 /// # Errors
-/// A contract or a request that does not fit, a name that nobody knows.
+/// A contract or a request that does not fit, an unknown name.
 pub fn run(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, Failure> {
     let known: &[Format] = match args.name {
         None => &[

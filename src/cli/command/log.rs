@@ -188,10 +188,7 @@ fn choose(history: &History, id: &str, args: &Log) -> Result<Logged, Failure> {
         (Some(found), _) => Ok(found.clone()),
         (None, None) => unknown(format!("`{name}` did not run in this run"), all),
         (None, Some(last)) => {
-            let tries = crate::cli::render::style::count(
-                usize::try_from(last).unwrap_or(usize::MAX),
-                "try",
-            );
+            let tries = crate::cli::render::style::count(last, "try");
             unknown(
                 format!("`{name}` had only {}", tries.replace("trys", "tries")),
                 "`--try` counts from 1".to_owned(),

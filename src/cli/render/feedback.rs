@@ -284,16 +284,8 @@ fn summary(feedback: &Feedback, form: &dyn Form) -> Vec<String> {
             tests.passed, tests.failed, tests.skipped
         ));
     }
-    counts.extend(
-        feedback
-            .errors
-            .map(|n| count(usize::try_from(n).unwrap_or(usize::MAX), "error")),
-    );
-    counts.extend(
-        feedback
-            .warnings
-            .map(|n| count(usize::try_from(n).unwrap_or(usize::MAX), "warning")),
-    );
+    counts.extend(feedback.errors.map(|n| count(n, "error")));
+    counts.extend(feedback.warnings.map(|n| count(n, "warning")));
     if !counts.is_empty() {
         lines.push(format!("its output says: {}", counts.join(", ")));
     }

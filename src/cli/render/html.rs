@@ -342,16 +342,8 @@ fn step(
             t.passed, t.failed, t.skipped
         )
     }));
-    facts.extend(
-        record
-            .errors
-            .map(|n| count(usize::try_from(n).unwrap_or(usize::MAX), "error")),
-    );
-    facts.extend(
-        record
-            .warnings
-            .map(|n| count(usize::try_from(n).unwrap_or(usize::MAX), "warning")),
-    );
+    facts.extend(record.errors.map(|n| count(n, "error")));
+    facts.extend(record.warnings.map(|n| count(n, "warning")));
     facts.extend(record.exit_code.map(|code| format!("exit code {code}")));
     facts.extend(record.signal.clone());
     facts.extend((record.tries > 1).then(|| format!("{} tries", record.tries)));

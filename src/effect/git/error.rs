@@ -17,7 +17,7 @@ pub enum GitError {
     /// A repository without a work tree.
     #[error("`{}` is a bare git repository: it has no work tree to verify", show(.0))]
     Bare(PathBuf),
-    /// The repository belongs to somebody else.
+    /// The repository belongs to another user.
     #[error("git refuses the repository `{}`: it belongs to another user", show(.0))]
     DubiousOwnership(PathBuf),
     /// A revision that does not name a commit.

@@ -391,7 +391,7 @@ impl Git {
         }
     }
 
-    /// The names of the remotes that can stand in a proposed command line unquoted.
+    /// The names of the remotes that need no quotes in a proposed command line.
     ///
     /// # Errors
     /// What git says.

@@ -523,13 +523,6 @@ impl<'a> Comparison<'a> {
                 None => Some(Status::Added),
             });
         }
-        let seen = match (seen, &old) {
-            (Seen::Large { executable, size }, Some(old)) => {
-                let id = self.large(&entry.path, size, &old.id);
-                Seen::Regular { executable, id }
-            }
-            (seen, _) => seen,
-        };
         let Some(old) = old else {
             if entry.mode == SUBMODULE && seen == Seen::Directory {
                 self.everything_in(&exact(&entry.path)?, Status::Added)?;
@@ -558,30 +551,42 @@ impl<'a> Comparison<'a> {
             }
             Seen::Symlink(_) if old.mode != SYMLINK => Some(Status::TypeChanged),
             Seen::Symlink(id) => (id != Some(old.id)).then_some(Status::Modified),
-            // Regular by now.
-            Seen::Large { .. } => Some(Status::Modified),
-            Seen::Regular { .. } if old.mode == SYMLINK || old.mode == SUBMODULE => {
+            Seen::Regular { .. } | Seen::Large { .. }
+                if old.mode == SYMLINK || old.mode == SUBMODULE =>
+            {
                 Some(Status::TypeChanged)
             }
-            Seen::Regular { executable, id } => {
-                let expected = old.mode & 0o100 != 0;
-                let has_modes = || *self.has_modes.get_or_init(|| git.has_file_modes());
-                // Where files have no modes, the index is what says so (`git update-index
-                // --chmod`).
-                let mode_differs = match executable != expected {
-                    true => has_modes() || entry.mode != old.mode,
-                    false => entry.mode != old.mode && !has_modes(),
-                };
-                // As it would be committed it may be the same; but only where git has it so.
-                let converted = entry.id == old.id && !mode_differs && id != Some(old.id);
-                let same =
-                    id == Some(old.id) || converted && self.converter.is_same(&entry.path, &old.id);
-                if same && converted && self.converter.has_other_line_ends(&entry.path, &old.id) {
-                    self.line_ends.push(exact(&entry.path)?);
-                }
-                (mode_differs || !same).then_some(Status::Modified)
+            Seen::Regular { executable, id } => self.regular(entry, old, executable, id)?,
+            Seen::Large { executable, size } => {
+                let id = self.large(&entry.path, size, &old.id);
+                self.regular(entry, old, executable, id)?
             }
         })
+    }
+
+    /// What became of a file that is one in both.
+    fn regular(
+        &mut self,
+        entry: &Entry,
+        old: Listed<'_>,
+        executable: bool,
+        id: Option<Oid>,
+    ) -> Result<Option<Status>, GitError> {
+        let git = self.git;
+        let expected = old.mode & 0o100 != 0;
+        let has_modes = || *self.has_modes.get_or_init(|| git.has_file_modes());
+        // Where files have no modes, the index is what says so (`git update-index --chmod`).
+        let mode_differs = match executable != expected {
+            true => has_modes() || entry.mode != old.mode,
+            false => entry.mode != old.mode && !has_modes(),
+        };
+        // As it would be committed it may be the same; but only where git has it so.
+        let converted = entry.id == old.id && !mode_differs && id != Some(old.id);
+        let same = id == Some(old.id) || converted && self.converter.is_same(&entry.path, &old.id);
+        if same && converted && self.converter.has_other_line_ends(&entry.path, &old.id) {
+            self.line_ends.push(exact(&entry.path)?);
+        }
+        Ok((mode_differs || !same).then_some(Status::Modified))
     }
 
     /// The id of a large file's content; `None` if its size says that it is not the blob's.

@@ -9,7 +9,7 @@ use rustix::fs::{FlockOperation, fstat};
 use rustix::io::Errno;
 use std::io;
 
-/// Locks what was made a moment ago. `false` when somebody has taken it for abandoned before that:
+/// Locks what was made a moment ago. `false` when another process has taken it for abandoned before that:
 /// has locked it to remove it, or has removed it.
 ///
 /// # Errors
@@ -19,7 +19,7 @@ pub(in crate::effect) fn claim(made: impl AsFd) -> io::Result<bool> {
     Ok(!taken && fstat(&made)?.st_nlink > 0)
 }
 
-/// Removes what nobody holds a lock on. It is locked until it is removed: whoever has made it and
+/// Removes what no process holds a lock on. It is locked until it is removed: whoever has made it and
 /// not claimed it yet must find it locked or gone.
 pub(in crate::effect) fn reap(found: impl AsFd, remove: impl FnOnce() -> io::Result<()>) {
     if flock(&found, FlockOperation::NonBlockingLockExclusive).is_ok() {

@@ -30,7 +30,7 @@ pub enum StateError {
     /// Nothing says where it is.
     #[error("there is no place for vplan's state: neither `XDG_STATE_HOME` nor `HOME` says where")]
     Nowhere,
-    /// It belongs to somebody else, or is something else.
+    /// It belongs to another user, or is something else.
     #[error("`{}` is not a directory of this user's own", visible(.0.as_os_str().as_bytes()))]
     Foreign(PathBuf),
     /// The system refuses.
@@ -70,7 +70,7 @@ impl StateDir {
     /// there. Only its user may enter.
     ///
     /// # Errors
-    /// When it cannot be made, or belongs to somebody else.
+    /// When it cannot be made, or belongs to another user.
     pub fn open(base: &Path, root: &Path) -> Result<Self, StateError> {
         let path = place(base, root)?;
         // What is there is entered, so that it can be read where nothing can be made.
@@ -91,7 +91,7 @@ impl StateDir {
     /// yet.
     ///
     /// # Errors
-    /// When it cannot be entered, or belongs to somebody else.
+    /// When it cannot be entered, or belongs to another user.
     pub fn find(base: &Path, root: &Path) -> Result<Option<Self>, StateError> {
         enter(&place(base, root)?)
     }

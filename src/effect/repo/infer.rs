@@ -1,6 +1,6 @@
 //! Infers checks from what a repository without a contract declares.
 //!
-//! For mode `fallback`, and for `vplan init`. Only what stands at the root, only what the
+//! For mode `fallback`, and for `vplan init`. Only what is at the root, only what the
 //! repository itself declares, in a fixed order; a file that cannot be read declares nothing.
 
 pub mod propose;

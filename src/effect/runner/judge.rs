@@ -70,7 +70,7 @@ pub struct Ground<'a> {
 /// Makes the question of a step: the exact bytes and their identity.
 ///
 /// # Errors
-/// The files that go with it cannot be had whole: nobody is to be asked then.
+/// The files that go with it cannot be had whole: the judge is not asked then.
 pub fn question(
     ground: &Ground<'_>,
     step: &Step,

@@ -138,7 +138,7 @@ impl LedgerFile {
         })
     }
 
-    /// Replaces it by what `change` makes of it, with nobody in between. Waits at most `limit` for
+    /// Replaces it by what `change` makes of it, with no other writer in between. Waits at most `limit` for
     /// other writers.
     ///
     /// # Errors

@@ -253,7 +253,7 @@ impl RunRecord {
         Ok(fsync(&self.folder)?)
     }
 
-    /// Writes a file of the record as a whole: whoever reads it sees all of it or none, also after
+    /// Writes a file of the record as a whole: a reader sees all of it or none, also after
     /// a loss of power.
     ///
     /// # Errors

@@ -59,11 +59,7 @@ pub fn settings(step: &Step) -> Vec<String> {
     add(step.tier > 0, format!("tier {}", step.tier));
     add(
         step.retries > 0,
-        count(
-            usize::try_from(step.retries).unwrap_or(usize::MAX),
-            "further try",
-        )
-        .replace("trys", "tries"),
+        count(step.retries, "further try").replace("trys", "tries"),
     );
     add(step.exit != [0], format!("exit {}", codes(&step.exit)));
     add(

@@ -55,7 +55,7 @@ pub(super) fn violation(plan: &Plan, common: Feedback, most: usize) -> Feedback 
         .iter()
         .filter_map(|(path, list)| needed(plan, path, *list))
         .collect();
-    let changes = count(usize::try_from(total).unwrap_or(usize::MAX), "change");
+    let changes = count(total, "change");
     let verb = if total == 1 { "is" } else { "are" };
     let suggestion = if needed.is_empty() {
         "take these changes back; if they belong to the work, whoever owns the contract must widen its `scope` first"

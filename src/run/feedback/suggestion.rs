@@ -14,8 +14,7 @@ pub(super) fn suggestion(step: &Step, record: &StepRecord) -> String {
     // A tool that is missing stays missing, however often it is looked for.
     let repeated = record.tries > 1 && record.reason != Some(Cause::Missing);
     if repeated {
-        let tries = count(usize::try_from(record.tries).unwrap_or(usize::MAX), "try")
-            .replace("trys", "tries");
+        let tries = count(record.tries, "try").replace("trys", "tries");
         text.push_str(&format!(
             "; it failed on all of {tries}, so this is no accident"
         ));

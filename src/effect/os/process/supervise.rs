@@ -195,7 +195,7 @@ impl Supervisor {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
         if !start.keep_capabilities && !std::mem::replace(&mut self.is_bounded, true) {
-            // Refused to whoever has no capabilities to lose.
+            // Refused to a process that has no capabilities to lose.
             let _ = remove_capability_from_bounding_set(CapabilitySet::SYS_PTRACE);
             let _ = configure_capability_in_ambient_set(CapabilitySet::SYS_PTRACE, false);
             if let Ok(own) = capabilities(None) {

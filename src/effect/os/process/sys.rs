@@ -82,7 +82,7 @@ extern "C" fn nothing(_: c_int) {}
 /// ignored, because what is caught becomes the default again when a step is executed, and what is
 /// ignored stays ignored.
 const OWN_FAULTS: [c_int; 7] = [4, 5, 6, 7, 8, 11, 31];
-/// SIGCHLD, which is read elsewhere, SIGCONT, and what nobody notices anyway: SIGURG and SIGWINCH.
+/// SIGCHLD, which is read elsewhere, SIGCONT, and what has no effect by default: SIGURG and SIGWINCH.
 const HARMLESS: [c_int; 4] = [CHILD, 18, 23, 28];
 
 /// Undoes whatever was inherited: every signal has its default disposition, but that the ones by
@@ -156,7 +156,7 @@ pub(super) fn child_signals() -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor is new and nobody else's.
+    // SAFETY: the descriptor is new and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 

@@ -156,7 +156,7 @@ impl DefaultBase {
         }
     }
 
-    /// What this clone lacks, if that is why no base is known: where nobody can look, it is an
+    /// What this clone lacks, if that is why no base is known: where no person looks, it is an
     /// error.
     #[must_use]
     pub fn lacking(&self) -> Option<&Lacking> {
@@ -198,7 +198,7 @@ struct Branch {
 /// What is found of a branch.
 type Found<T> = Result<T, Unknown>;
 
-/// Finds what a change is compared with when nobody says.
+/// Finds what a change is compared with when no base is named.
 ///
 /// # Errors
 /// What git says, where it is asked. That nothing is known is none.

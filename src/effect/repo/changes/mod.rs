@@ -90,7 +90,7 @@ pub struct Gathered {
 }
 
 impl Gathered {
-    /// Whether nothing changed since the default base, and nobody named a source. In CI that is a
+    /// Whether nothing changed since the default base, and no source was named. In CI that is a
     /// mistake: an empty change set must be asked for.
     #[must_use]
     pub fn is_empty_by_default(&self) -> bool {

@@ -448,7 +448,7 @@ fn github(text: Text<'_>, event: &Event) -> Job {
     }
 }
 
-/// The merge commit of a pull request that stands at `refs/pull/NUMBER/merge`.
+/// The merge commit of a pull request at `refs/pull/NUMBER/merge`.
 fn pull_merge(
     text: Text<'_>,
     reference: &str,

@@ -1,0 +1,356 @@
+//! Tests of compiling.
+
+use super::*;
+use crate::arbitrary::plan::{command, plain_check, plain_contract, unsupported};
+use crate::base::change::{ChangeSet, ChangedFile, Status};
+use crate::base::path::RepoPath;
+use crate::plan::facts::Answer;
+use crate::plan::request::{Selector, Skip};
+
+fn changed(paths: &[&str]) -> ChangeSet {
+    let file = |p: &&str| ChangedFile {
+        path: RepoPath::parse(p.as_bytes()).unwrap(),
+        status: Status::Modified,
+    };
+    ChangeSet::new(paths.iter().map(file).collect())
+}
+
+fn check(id: &str, text: &str, needs: &[usize]) -> Check {
+    Check {
+        body: Body::Command(command(text)),
+        needs: needs.to_vec(),
+        ..plain_check(id)
+    }
+}
+
+fn planned(contract: &Contract, request: &Request) -> Result<Plan, PlanError> {
+    let mut facts = Facts::default();
+    facts.add(Question::MissingChanged, Answer::List(Vec::new()));
+    match compile(Some(contract), request, &facts)? {
+        Compiled::Plan(plan) => Ok(*plan),
+        Compiled::Needs(questions) => panic!("{questions:?}"),
+    }
+}
+
+fn ids(plan: &Plan) -> Vec<&str> {
+    plan.steps.iter().map(|s| s.id.as_str()).collect()
+}
+
+fn left_out(plan: &Plan) -> Vec<(&str, &str, bool)> {
+    plan.omitted
+        .iter()
+        .map(|o| (o.id.as_str(), o.reason.as_str(), o.narrows))
+        .collect()
+}
+
+fn only(names: &[&str]) -> Vec<Selector> {
+    names
+        .iter()
+        .map(|n| Selector::Name((*n).to_owned()))
+        .collect()
+}
+
+fn skip(names: &[&str]) -> Vec<Skip> {
+    names
+        .iter()
+        .map(|n| Skip {
+            name: (*n).to_owned(),
+            reason: "flaky today".to_owned(),
+        })
+        .collect()
+}
+
+#[test]
+fn only_and_skip_with_needs() {
+    let contract = plain_contract(vec![
+        check("a", "a", &[]),
+        check("b", "b", &[0]),
+        check("c", "c", &[1]),
+    ]);
+    let with = |only: Vec<Selector>, skip: Vec<Skip>| {
+        planned(
+            &contract,
+            &Request {
+                only,
+                skip,
+                ..Request::default()
+            },
+        )
+    };
+    let plan = with(only(&["b"]), vec![]).unwrap();
+    assert_eq!(ids(&plan), ["a", "b"]);
+    assert_eq!(plan.steps[0].reasons[0].condition, "needed-by");
+    assert_eq!(left_out(&plan), [("c", "not among --only", false)]);
+    let plan = with(vec![], skip(&["c"])).unwrap();
+    assert_eq!(left_out(&plan), [("c", "waived: flaky today", true)]);
+    assert_eq!(ids(&with(vec![], skip(&["b", "c"])).unwrap()), ["a"]);
+    for (only, skip, code, message, help) in [
+        (
+            vec![],
+            skip(&["b"]),
+            error::SKIPPED_NEED,
+            "`b` cannot be skipped: `c` needs it",
+            "skip `c` too",
+        ),
+        (
+            only(&["c"]),
+            skip(&["a"]),
+            error::SKIPPED_NEED,
+            "`a` cannot be skipped: `b` needs it",
+            "skip `b` too",
+        ),
+        (
+            only(&["d"]),
+            vec![],
+            error::UNKNOWN_CHECK,
+            "no check is called `d`",
+            "known are `a`, `b`, `c`",
+        ),
+        (
+            vec![],
+            skip(&["zzzz"]),
+            error::UNKNOWN_CHECK,
+            "no check is called `zzzz`",
+            "known are `a`, `b`, `c`",
+        ),
+        (
+            vec![Selector::Tag("t".to_owned())],
+            vec![],
+            error::UNKNOWN_TAG,
+            "no tag is called `t`",
+            "",
+        ),
+    ] {
+        let got = with(only, skip).unwrap_err();
+        assert_eq!(
+            (
+                got.code,
+                got.message.as_str(),
+                got.help.as_deref().unwrap_or("")
+            ),
+            (code, message, help)
+        );
+    }
+    let blank = vec![Skip {
+        name: "c".to_owned(),
+        reason: " \t".to_owned(),
+    }];
+    assert_eq!(with(vec![], blank).unwrap_err().code, error::BLANK_REASON);
+    let role = Request {
+        role: Some("tset".to_owned()),
+        ..Request::default()
+    };
+    assert_eq!(
+        planned(&contract, &role).unwrap_err().code,
+        error::UNKNOWN_ROLE
+    );
+}
+
+#[test]
+fn the_least_tier_of_the_needers() {
+    let mut contract = plain_contract(vec![
+        check("late", "l", &[]),
+        check("mid", "m", &[0]),
+        check("now", "n", &[1]),
+    ]);
+    for (check, tier) in contract.checks.iter_mut().zip([2, 1, 0]) {
+        check.tier = tier;
+    }
+    let plan = planned(&contract, &Request::default()).unwrap();
+    assert_eq!(
+        plan.steps
+            .iter()
+            .map(|s| (s.id.as_str(), s.tier))
+            .collect::<Vec<_>>(),
+        [("late", 0), ("mid", 0), ("now", 0)]
+    );
+}
+
+#[test]
+fn commands_merge_or_stand_alone() {
+    let mut contract = plain_contract(vec![
+        check("lint", "echo lint", &[]),
+        check("unit", "echo unit", &[]),
+    ]);
+    contract.checks[1].tier = 1;
+    contract.limits.max_checks = Some(2);
+    let explicit = ["echo lint", "x", "echo unit", "x", "y"]
+        .map(command)
+        .to_vec();
+    let plan = planned(
+        &contract,
+        &Request {
+            explicit: explicit.clone(),
+            ..Request::default()
+        },
+    )
+    .unwrap();
+    // The list stays in its order, also where a command is a check of the contract.
+    assert_eq!(ids(&plan), ["lint", "x", "echo-unit"]);
+    assert_eq!(plan.steps[2].prepared_by, ["x"]);
+    assert_eq!(
+        left_out(&plan),
+        [
+            ("y", "cut by max-checks 2", true),
+            ("unit", "tier 1 was not reached", false)
+        ]
+    );
+    assert_eq!(
+        plan.steps[0]
+            .reasons
+            .iter()
+            .map(|r| r.condition.as_str())
+            .collect::<Vec<_>>(),
+        ["always", "explicit"]
+    );
+    // A role that runs only tagged checks runs only commands that equal one of them.
+    contract.checks[0].tags = vec!["safe".to_owned()];
+    contract.roles.insert(
+        "docser".to_owned(),
+        Role {
+            only: vec!["safe".to_owned()],
+            max_checks: None,
+            line: Some(9),
+        },
+    );
+    let request = Request {
+        explicit,
+        role: Some("docser".to_owned()),
+        ..Request::default()
+    };
+    let plan = planned(&contract, &request).unwrap();
+    assert_eq!(ids(&plan), ["lint"]);
+    assert!(
+        plan.omitted
+            .iter()
+            .all(|o| o.id == "unit" || o.reason == "role docser runs only checks tagged safe")
+    );
+    assert_eq!(plan.omitted.len(), 4);
+}
+
+#[test]
+fn changed_files_in_batches() {
+    let names: Vec<String> = (0..4_001).map(|i| format!("f{i:05}")).collect();
+    let request = Request {
+        changed: changed(&names.iter().map(String::as_str).collect::<Vec<_>>()),
+        ..Request::default()
+    };
+    let mut contract = plain_contract(vec![
+        check("fmt", "fmt {changed}", &[]),
+        check("after", "true", &[0]),
+    ]);
+    let plan = planned(&contract, &request).unwrap();
+    assert_eq!(ids(&plan), ["fmt#1", "fmt#2", "after"]);
+    assert_eq!(plan.steps[2].needs, ["fmt#1", "fmt#2"]);
+    assert_eq!(
+        plan.steps[1].argv.as_ref().unwrap(),
+        &[Word::from("fmt"), Word::from("f04000")]
+    );
+    assert!(
+        plan.steps[..2]
+            .iter()
+            .all(|s| s.batch_of.as_deref() == Some("fmt"))
+    );
+    contract.checks[0].min_tests = Some(1);
+    assert_eq!(
+        planned(&contract, &request).unwrap_err().code,
+        error::BATCHED_REPORT
+    );
+    // A check without a file that others need leaves them free.
+    let none = planned(&contract, &Request::default()).unwrap();
+    assert_eq!((ids(&none), none.steps[0].needs.len()), (vec!["after"], 0));
+    // Without a file that may exist there is nothing to look up.
+    assert!(matches!(
+        compile(Some(&contract), &Request::default(), &Facts::default()),
+        Ok(Compiled::Plan(_))
+    ));
+    let open = compile(Some(&contract), &request, &Facts::default());
+    assert_eq!(
+        open,
+        Ok(Compiled::Needs(BTreeSet::from([Question::MissingChanged])))
+    );
+}
+
+#[test]
+fn what_weakens_a_plan_is_said() {
+    let mut contract = plain_contract(vec![
+        check("npm", "npm run lint", &[]),
+        check("make", "make -C lib -f rules.mk all", &[]),
+        check("script", "sh tools/x.sh", &[]),
+        check("program", "./check.sh", &[]),
+        check("module", "python3 -m pytest", &[]),
+        check("workspace", "pnpm --filter web test", &[]),
+    ]);
+    contract.checks[0].dir = RepoPath::parse(b"web").unwrap();
+    let files = [
+        "web/package.json",
+        "lib/rules.mk",
+        "tools/x.sh",
+        "check.sh",
+        "contracts/verify.vplan",
+        "Makefile",
+    ];
+    let plan = planned(
+        &contract,
+        &Request {
+            changed: changed(&files),
+            ..Request::default()
+        },
+    )
+    .unwrap();
+    let got: Vec<(&str, String)> = super::super::definition::changed_definitions(&plan)
+        .map(|(step, reason)| (step.id.as_str(), reason.matched[0].to_string()))
+        .collect();
+    let want = [
+        ("npm", "web/package.json"),
+        ("make", "lib/rules.mk"),
+        ("script", "tools/x.sh"),
+        ("program", "check.sh"),
+        ("workspace", "web/package.json"),
+    ];
+    assert_eq!(got, want.map(|(a, b)| (a, b.to_owned())));
+    assert_eq!(
+        plan.notes
+            .iter()
+            .map(|n| n.kind.as_str())
+            .collect::<Vec<_>>(),
+        ["contract-changed"]
+    );
+}
+
+#[test]
+fn modes_without_a_contract() {
+    let inferred = vec![("cargo-test".to_owned(), command("cargo test"))];
+    let explicit = vec![command("make"), unsupported()];
+    for (mode, want, note) in [
+        (Mode::Off, vec![], "mode-off"),
+        (Mode::Contract, vec!["make", "a-b"], "no-contract"),
+        (
+            Mode::Fallback,
+            vec!["make", "a-b", "cargo-test"],
+            "no-contract",
+        ),
+    ] {
+        let request = Request {
+            mode,
+            explicit: explicit.clone(),
+            inferred: inferred.clone(),
+            ..Request::default()
+        };
+        let Ok(Compiled::Plan(plan)) = compile(None, &request, &Facts::default()) else {
+            panic!()
+        };
+        assert_eq!(ids(&plan), want);
+        assert_eq!(plan.notes.last().map(|n| n.kind.as_str()), Some(note));
+    }
+    let contract = plain_contract(vec![check("a", "a", &[])]);
+    let off = planned(
+        &contract,
+        &Request {
+            mode: Mode::Off,
+            ..Request::default()
+        },
+    )
+    .unwrap();
+    assert_eq!(left_out(&off), [("a", "mode is off", false)]);
+}
