@@ -7,6 +7,7 @@ pub mod check;
 pub mod cli;
 pub mod contract;
 pub mod effect;
+pub mod engine;
 pub mod front;
 pub mod lang;
 pub mod ledger;

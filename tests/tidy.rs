@@ -28,10 +28,17 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "cli",
+        "engine",
         &[
             "base", "lang", "check", "contract", "front", "plan", "recover", "run", "reuse",
             "ledger", "lock", "effect",
+        ],
+    ),
+    (
+        "cli",
+        &[
+            "base", "lang", "check", "contract", "front", "plan", "recover", "run", "reuse",
+            "ledger", "lock", "effect", "engine",
         ],
     ),
 ];

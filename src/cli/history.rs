@@ -1,13 +1,13 @@
 //! Finds the recorded run that the user names, and formats it as a line.
 
 use super::args::Global;
-use super::error::Failure;
 use super::render::style::{Tone, cut, duration, paint};
-use super::session::locate;
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::effect::repo::load::Site;
-use crate::effect::store::history::{History, HistoryError};
+use crate::effect::store::history::History;
+use crate::engine::Failure;
+use crate::engine::standing::unreadable;
 use crate::run::past::{State, Summary, find, short};
 use crate::run::verdict::Verdict;
 use clap::Args;
@@ -29,7 +29,7 @@ pub const NAMES: &str = "RUN is `latest`, `latest~1` for the one before, and so 
 /// # Errors
 /// They cannot be looked at: exit 5, or 2 for a directory that was named.
 pub fn open(global: &Global, records: &Records) -> Result<(Site, History), Failure> {
-    let site = locate(global)?;
+    let site = global.engine().locate()?;
     let history = History::open(&site.root, records.records.as_deref()).map_err(|error| {
         let exit = if records.records.is_some() {
             Exit::Usage
@@ -50,16 +50,6 @@ pub fn open(global: &Global, records: &Records) -> Result<(Site, History), Failu
 /// They cannot be listed: exit 5.
 pub fn ids(history: &History) -> Result<Vec<String>, Failure> {
     history.ids().map_err(|e| unreadable(&e))
-}
-
-/// The failure of records that cannot be looked at.
-pub fn unreadable(error: &HistoryError) -> Failure {
-    Failure::new(
-        Exit::Setup.code(),
-        "vplan::records::unreadable",
-        error.to_string(),
-    )
-    .help("`--records DIR` looks in another place")
 }
 
 /// Finds the run that the user names.

@@ -2,34 +2,26 @@
 //! fancy handler, and the only one that writes to the terminal.
 
 pub mod args;
-pub mod base_contract;
 pub mod command;
-pub mod error;
+pub mod command_line;
 pub mod history;
-pub mod judge;
 pub mod page;
-pub mod pinning;
 pub mod progress;
-pub mod propose;
-mod regrown;
 pub mod render;
 pub mod reports;
+pub mod request;
 pub mod reuse;
 pub mod round;
-pub mod saved;
-pub mod session;
-pub mod standing;
-pub mod subject;
 pub mod terminal;
-mod unseen;
 
 use crate::base::vocabulary::Exit;
 use crate::effect::os::own_program;
 use crate::effect::os::process::survive_file_limits;
 use crate::effect::repo::load;
-use args::{Command, CommandLine};
+use crate::engine::Failure;
+use crate::engine::failure::load_failed;
 use clap::ColorChoice;
-use error::Failure;
+use command_line::{Command, CommandLine};
 use std::ffi::OsString;
 use std::process::ExitCode;
 use terminal::Terminal;
@@ -54,14 +46,14 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     };
     own_up_to_faults();
     survive_file_limits();
-    let terminal = Terminal::new(&line.global);
+    let terminal = Terminal::new(line.global.color, line.global.quiet);
     trace(line.global.verbose);
     // As with git and make: whatever the command line names is then relative to it, files to read
     // and to write too.
     if let Some(dir) = &line.global.directory
         && let Err(error) = load::enter(dir)
     {
-        let failure = session::load_failed(error);
+        let failure = load_failed(error);
         terminal.failure(&failure);
         return ExitCode::from(failure.exit);
     }

@@ -1,10 +1,10 @@
 //! Prepares the record of a run for its HTML page (`render::html`).
 
-use super::error::Failure;
 use super::render::html::{LOG_SHOWN, Log, Record, Try, page};
 use crate::base::vocabulary::Exit;
 use crate::effect::os::files;
 use crate::effect::store::history::History;
+use crate::engine::Failure;
 use crate::run::journal::{Entry, lines};
 use crate::run::report::Report;
 use std::fs::File;

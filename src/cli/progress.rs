@@ -7,6 +7,8 @@ use super::terminal::Terminal;
 use crate::base::word::visible;
 use crate::check::outcome::Status;
 use crate::effect::runner::executor::Running;
+use crate::effect::runner::verify::Seen;
+use crate::engine::verify;
 use crate::plan::Plan;
 use crate::run::record::StepRecord;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -19,12 +21,75 @@ const SHOWN: usize = 8;
 /// thousands of passes hides the failure in it. A line each tenth of the way says that the run goes
 /// on.
 pub const MANY: usize = 100;
+/// How often a live view is told what runs.
+const RUNNING: Duration = Duration::from_millis(200);
 /// How often the live view is drawn.
 const TICK: Duration = Duration::from_millis(100);
 
+/// What a person sees of a verification while it goes on.
+pub struct View<'t> {
+    how: args::Progress,
+    terminal: &'t Terminal,
+    progress: Progress,
+}
+
+impl<'t> View<'t> {
+    /// Shows nothing until there is a plan.
+    #[must_use]
+    pub fn new(how: args::Progress, terminal: &'t Terminal) -> Self {
+        Self {
+            how,
+            terminal,
+            progress: Progress::None,
+        }
+    }
+
+    /// How often a live view is told what runs; never without one.
+    #[must_use]
+    pub fn tick(how: args::Progress, terminal: &Terminal) -> Option<Duration> {
+        is_live(how, terminal).then_some(RUNNING)
+    }
+
+    /// Shows what happened.
+    pub fn see(&mut self, progress: verify::Progress<'_>) {
+        let Self {
+            how,
+            terminal,
+            progress: view,
+        } = self;
+        match progress {
+            verify::Progress::Planned(plan) => *view = Progress::new(*how, terminal, plan),
+            verify::Progress::Run(Seen::Ended { step, record, at }) => {
+                view.ended(step, record, at, terminal);
+            }
+            verify::Progress::Run(Seen::Running { at, running }) => view.running(at, running),
+            verify::Progress::Run(Seen::Rewritten { rule, plan, kept }) => {
+                view.rewritten(rule, plan, kept, terminal);
+            }
+        }
+    }
+
+    /// Takes a live view away. Gives the steps whose line has been printed and stays.
+    pub fn close(&mut self) -> BTreeMap<String, Status> {
+        let progress = std::mem::replace(&mut self.progress, Progress::None);
+        let seen = progress.seen();
+        progress.close();
+        seen
+    }
+}
+
+/// Whether the view is a live one.
+fn is_live(how: args::Progress, terminal: &Terminal) -> bool {
+    match how {
+        args::Progress::Bar => true,
+        args::Progress::Auto => !terminal.quiet && terminal.live,
+        args::Progress::Plain | args::Progress::None => false,
+    }
+}
+
 /// The view of one run.
 #[derive(Debug)]
-pub enum Progress {
+enum Progress {
     /// Nothing.
     None,
     /// A line as each step ends.
@@ -35,7 +100,7 @@ pub enum Progress {
 
 /// Lines.
 #[derive(Debug)]
-pub struct Plain {
+struct Plain {
     color: bool,
     rows: Rows,
     /// How many steps there are, how many are over, and how many of those failed.
@@ -46,7 +111,7 @@ pub struct Plain {
 
 /// A bar, and a line for each running step.
 #[derive(Debug)]
-pub struct Live {
+struct Live {
     all: MultiProgress,
     bar: ProgressBar,
     ids: Vec<String>,
@@ -60,16 +125,14 @@ pub struct Live {
 impl Progress {
     /// Chooses the view: `auto` is live on a terminal, plain without one, nothing when vplan is
     /// told to be quiet.
-    #[must_use]
-    pub fn new(how: args::Progress, terminal: &Terminal, plan: &Plan) -> Self {
+    fn new(how: args::Progress, terminal: &Terminal, plan: &Plan) -> Self {
         let color = terminal.color_stderr;
         let rows = Rows::new(plan, terminal.columns, color);
         match how {
             args::Progress::None => Self::None,
             args::Progress::Auto if terminal.quiet => Self::None,
-            args::Progress::Bar => Self::live(terminal, plan, rows),
-            args::Progress::Auto if terminal.live => Self::live(terminal, plan, rows),
-            args::Progress::Plain | args::Progress::Auto => {
+            _ if is_live(how, terminal) => Self::live(terminal, plan, rows),
+            args::Progress::Bar | args::Progress::Plain | args::Progress::Auto => {
                 let counts = [plan.steps.len(), 0, 0];
                 Self::Plain(Plain {
                     color,
@@ -110,8 +173,7 @@ impl Progress {
 
     /// Steps whose line has been printed and stays, and the status that it gave: a step before it
     /// may fail later on, and then it counts for nothing.
-    #[must_use]
-    pub fn seen(&self) -> BTreeMap<String, Status> {
+    fn seen(&self) -> BTreeMap<String, Status> {
         match self {
             Self::Plain(plain) => plain.seen.clone(),
             Self::None | Self::Live(_) => BTreeMap::new(),
@@ -119,7 +181,7 @@ impl Progress {
     }
 
     /// What runs now. The times are the run's own, which stand still while it is suspended.
-    pub fn running(&mut self, at: u64, running: &[Running<'_>]) {
+    fn running(&mut self, at: u64, running: &[Running<'_>]) {
         let Self::Live(live) = self else { return };
         live.keep(|index| running.iter().any(|r| r.step == index));
         for step in running {
@@ -138,7 +200,7 @@ impl Progress {
     }
 
     /// A step is over.
-    pub fn ended(&mut self, index: usize, record: &StepRecord, at: u64, terminal: &Terminal) {
+    fn ended(&mut self, index: usize, record: &StepRecord, at: u64, terminal: &Terminal) {
         match self {
             Self::None => {}
             Self::Plain(plain) => terminal.note(&plain.ended(record, at)),
@@ -154,7 +216,7 @@ impl Progress {
     }
 
     /// The plan has been rewritten; the evidence of so many of its steps stays.
-    pub fn rewritten(&mut self, rule: &str, plan: &Plan, kept: usize, terminal: &Terminal) {
+    fn rewritten(&mut self, rule: &str, plan: &Plan, kept: usize, terminal: &Terminal) {
         let say = |color| {
             let steps = count(plan.steps.len(), "step");
             let what = format!(
@@ -182,7 +244,7 @@ impl Progress {
     }
 
     /// The run has ended: the live view goes.
-    pub fn close(self) {
+    fn close(self) {
         if let Self::Live(live) = self {
             live.running
                 .values()

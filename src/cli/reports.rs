@@ -4,7 +4,6 @@
 //! The verdict is never lost to them: an error of writing is reported, and makes only a pass exit
 //! 1.
 
-use super::error::Failure;
 use super::render::{github, junit, sarif};
 use super::terminal::Terminal;
 use crate::base::canon::to_canonical;
@@ -13,6 +12,7 @@ use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::effect::os::files;
 use crate::effect::repo::github::{Job, append};
+use crate::engine::Failure;
 use crate::plan::Plan;
 use crate::run::report::Report;
 use clap::{Args, ValueEnum};

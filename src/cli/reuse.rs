@@ -1,13 +1,6 @@
-//! Decides whether and how earlier results may replace steps.
+//! The flags of `run` that say whether results of earlier runs are used.
 
-use super::args::Global;
-use super::session::{Session, state};
-use crate::effect::os::environment::Environment;
-use crate::effect::os::process::program::Root;
-use crate::effect::store::reuse::Recall;
-use crate::effect::store::reuse::results::{Results, unavailable};
-use crate::plan::{Note, Plan};
-use crate::reuse::decide::{Use, eligible};
+use crate::reuse::decide::Use;
 use clap::Args;
 
 /// Flags of `run`.
@@ -25,57 +18,15 @@ pub struct Reuse {
 }
 
 impl Reuse {
-    /// Decides how earlier results are used. `counts`: the round counts towards more than one
-    /// confirmation; each must be won anew then, so that no earlier result replaces a step.
+    /// How results of earlier runs are used.
     #[must_use]
-    pub fn how(&self, counts: bool) -> Use {
+    pub fn how(&self) -> Use {
         if self.confirm {
             Use::Confirm
-        } else if self.no_cache || counts {
+        } else if self.no_cache {
             Use::Keep
         } else {
             Use::Reuse
-        }
-    }
-
-    /// What earlier runs have left, where a step of the plan may use it. That there is no place for
-    /// it is no reason not to run.
-    pub fn recall<'a>(
-        &self,
-        global: &Global,
-        session: &Session,
-        plan: &Plan,
-        of: (&'a Root, &'a Environment),
-        run_id: &str,
-        counts: bool,
-    ) -> (Option<Recall<'a>>, Vec<Note>) {
-        if !plan.steps.iter().any(|step| eligible(step).is_ok()) {
-            return (None, Vec::new());
-        }
-        let opened = state(global, &session.site)
-            .map_err(|failure| failure.message)
-            .and_then(|state| {
-                let results = Results::open(&state).map_err(|e| unavailable(&e))?;
-                Recall::new(
-                    of.0,
-                    session.git().cloned(),
-                    of.1,
-                    results,
-                    self.how(counts),
-                    run_id,
-                )
-                .map_err(|e| unavailable(&e))
-            });
-        match opened {
-            Ok(recall) => (Some(recall), Vec::new()),
-            Err(message) => (
-                None,
-                vec![Note {
-                    kind: "reuse".to_owned(),
-                    message,
-                    path: None,
-                }],
-            ),
         }
     }
 }

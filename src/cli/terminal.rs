@@ -1,13 +1,25 @@
 //! Describes standard output, and decides what may be written to it.
 
-use super::args::{Global, When};
-use super::error::Failure;
 use super::render;
 use crate::base::inert::{json_piece_without_commands, json_without_commands, without_commands};
 use crate::base::vocabulary::Exit;
 use crate::effect::os::terminal;
+use crate::engine::{Failure, Observer};
+use crate::plan::drift::Difference;
+use clap::ValueEnum;
 use std::cell::Cell;
 use std::io::Write;
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// On a terminal, unless `NO_COLOR` is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
 
 /// Standard output and error, with what is known of them.
 #[derive(Debug)]
@@ -31,9 +43,9 @@ pub struct Terminal {
 impl Terminal {
     /// Looks at the standard streams, the flags, and `NO_COLOR`, `FORCE_COLOR`, `CI`, `TERM`.
     #[must_use]
-    pub fn new(global: &Global) -> Self {
+    pub fn new(color: When, quiet: bool) -> Self {
         let seen = terminal::look();
-        let wants = |is_terminal: bool| match global.color {
+        let wants = |is_terminal: bool| match color {
             When::Always => true,
             When::Never => false,
             When::Auto => !seen.no_color && (seen.force_color || (is_terminal && !seen.dumb)),
@@ -44,7 +56,7 @@ impl Terminal {
             live: seen.stderr_is_terminal && !seen.dumb && !seen.ci,
             width: seen.width.unwrap_or(100).clamp(40, 120),
             columns: seen.width,
-            quiet: global.quiet,
+            quiet,
             broken: Cell::new(false),
         }
     }
@@ -121,6 +133,18 @@ impl Terminal {
             return Exit::Internal.code();
         }
         code
+    }
+}
+
+impl Observer for Terminal {
+    fn note(&self, text: &str) {
+        if !self.quiet {
+            Terminal::note(self, &format!("note: {text}\n"));
+        }
+    }
+
+    fn drift(&self, differences: &[Difference]) {
+        Terminal::note(self, &render::drift(differences));
     }
 }
 

@@ -19,7 +19,7 @@ use vplan::check::evidence::Evidence;
 use vplan::effect::os::environment::{Environment, Grants};
 use vplan::effect::os::process::program::Root;
 use vplan::effect::runner::background::IoJob;
-use vplan::effect::runner::executor::{Context, Driver, Message};
+use vplan::effect::runner::executor::{Context, Driver, Executor as _, Message};
 use vplan::effect::runner::file_watch::Looked;
 use vplan::effect::store::records::RunRecord;
 use vplan::plan::Plan;

@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use vplan::check::evidence::Evidence;
 use vplan::effect::os::environment::{Environment, Grants};
 use vplan::effect::os::process::program::Root;
-use vplan::effect::runner::executor::{Context, Driver, Message};
+use vplan::effect::runner::executor::{Context, Driver, Executor as _, Message};
 use vplan::effect::runner::file_watch::Looked;
 use vplan::plan::Plan;
 use vplan::run::event::{Action, Event};

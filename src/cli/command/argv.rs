@@ -5,8 +5,8 @@ use crate::base::command::{Command, Env, Piece, Unsupported};
 use crate::base::vocabulary::Exit;
 use crate::base::word::Word;
 use crate::cli::args::{Argv, Format, Global};
-use crate::cli::error::Failure;
 use crate::cli::terminal::Terminal;
+use crate::engine::Failure;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -8,16 +8,16 @@ use crate::base::path::RepoPath;
 use crate::base::vocabulary::Exit;
 use crate::check::Kind;
 use crate::cli::args::{Check, Format, Global};
-use crate::cli::error::Failure;
 use crate::cli::render::diagnostic::{self, Message};
 use crate::cli::render::style::count;
-use crate::cli::session::{invalid, load_contract, locate};
 use crate::cli::terminal::Terminal;
 use crate::contract::Contract;
 use crate::effect::git::error::GitError;
 use crate::effect::repo::load;
 use crate::effect::repo::survey;
 use crate::effect::repo::survey::uncovered;
+use crate::engine::Failure;
+use crate::engine::failure::invalid;
 use crate::front::verify_contract_json;
 use crate::plan::explain::place;
 use schemars::JsonSchema;
@@ -51,9 +51,9 @@ pub(super) struct Document<'a> {
 /// No contract, an invalid one, a word behind `--deny` that is none.
 pub fn run(global: &Global, args: &Check, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
-    let site = locate(global)?;
+    let site = global.engine().locate()?;
     args.deny.iter().try_for_each(|word| known(word))?;
-    let loaded = load_contract(&site, global)?;
+    let loaded = global.engine().load_contract(&site)?;
     let mut found = loaded.diagnostics.clone();
     let mut notes = Vec::new();
     let mut uncovered = None;

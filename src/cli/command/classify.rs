@@ -5,11 +5,11 @@ use crate::base::vocabulary::Exit;
 use crate::base::vocabulary::FailureCode;
 use crate::check::evidence::{Captured, Evidence, SpawnError};
 use crate::cli::args::{self, Classify, Format, Global};
-use crate::cli::error::Failure;
-use crate::cli::session::{locate, read};
+use crate::cli::request::read;
 use crate::cli::terminal::Terminal;
 use crate::effect::repo::facts::{self, Ground};
 use crate::effect::repo::load::Site;
+use crate::engine::Failure;
 use crate::plan::Plan;
 use crate::plan::facts::{Facts, Question};
 use crate::recover::{bare::bare_plan, classify, questions};
@@ -42,7 +42,7 @@ pub(super) struct Answer {
 /// Evidence that cannot be read.
 pub fn run(global: &Global, args: &Classify, terminal: &Terminal) -> Result<u8, Failure> {
     format(global, &[Format::Json])?;
-    let site = locate(global)?;
+    let site = global.engine().locate()?;
     let mut commands = args
         .previous
         .iter()

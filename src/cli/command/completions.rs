@@ -1,9 +1,10 @@
 //! `vplan completions`: prints a completion script for a shell.
 
 use crate::base::vocabulary::Exit;
-use crate::cli::args::{CommandLine, Completions};
-use crate::cli::error::Failure;
+use crate::cli::args::Completions;
+use crate::cli::command_line::CommandLine;
 use crate::cli::terminal::Terminal;
+use crate::engine::Failure;
 use clap::CommandFactory;
 
 /// Prints the script.

@@ -6,16 +6,16 @@ use crate::base::source::Sources;
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global};
-use crate::cli::error::Failure;
-use crate::cli::pinning;
 use crate::cli::render::style::Colors;
-use crate::cli::saved::read_plan;
-use crate::cli::session::{changes_unknown, invalid, load_failed, locate, read};
+use crate::cli::request::{self, read};
 use crate::cli::terminal::Terminal;
 use crate::contract::Contract;
 use crate::effect::git;
-use crate::effect::repo::changes::{self, BaseRevision};
+use crate::effect::repo::changes;
 use crate::effect::repo::load::{self, LoadError, Loaded, Site, Wanted};
+use crate::engine::Failure;
+use crate::engine::failure::{changes_unknown, invalid, load_failed};
+use crate::engine::saved::read_plan;
 use crate::plan::Plan;
 use crate::plan::diff::contracts::Side;
 use crate::plan::diff::{Class, contracts, plans, text};
@@ -55,7 +55,7 @@ pub fn run(global: &Global, args: &Diff, terminal: &Terminal) -> Result<u8, Fail
     let format = format(global, &[Format::Text, Format::Json])?;
     match (&args.base, args.files.as_slice()) {
         (Some(base), _) => {
-            let site = locate(global)?;
+            let site = global.engine().locate()?;
             let (old, new) = since(&site, global, base, terminal)?;
             compare(args, format, &old, &new, &site, terminal)
         }
@@ -204,13 +204,16 @@ fn file(global: &Global, path: &Path) -> Result<(Site, Read), Failure> {
         base: None,
         max_file: global.max_file,
     };
-    let loaded = pinning::load(&site, global, &wanted)?.map_err(|error| match error {
-        // Nobody is without a contract here: a file was named that is not there.
-        LoadError::Missing(_) | LoadError::Deleted { .. } => {
-            unreadable(std::io::Error::other("there is no such file"))
-        }
-        error => load_failed(error),
-    })?;
+    let loaded = global
+        .engine()
+        .load(&site, &wanted)?
+        .map_err(|error| match error {
+            // Nobody is without a contract here: a file was named that is not there.
+            LoadError::Missing(_) | LoadError::Deleted { .. } => {
+                unreadable(std::io::Error::other("there is no such file"))
+            }
+            error => load_failed(error),
+        })?;
     Ok((site, valid(loaded)?))
 }
 
@@ -234,22 +237,12 @@ fn since(
 ) -> Result<(Read, Read), Failure> {
     let no_git = |e: git::error::GitError| load_failed(LoadError::Git(e));
     let git = site.git.as_ref().map_err(|e| no_git(e.clone()))?;
-    let revision = if base == "auto" {
-        BaseRevision::Auto
-    } else {
-        BaseRevision::Revision(base.to_owned())
-    };
-    let base = changes::base(git, &revision, &git::environment).map_err(changes_unknown)?;
+    let base =
+        changes::base(git, &request::base(base), &git::environment).map_err(changes_unknown)?;
     for note in base.notes.iter().filter(|_| !terminal.quiet) {
         terminal.note(&format!("note: {note}\n"));
     }
-    let commit = base.commit.to_string();
-    let wanted = |revision| Wanted {
-        contract: global.contract.as_deref(),
-        revision,
-        base: Some(&base.commit),
-        max_file: global.max_file,
-    };
+    let (commit, engine) = (base.commit.to_string(), global.engine());
     let nothing = |path: String| Read {
         contract: Contract {
             path,
@@ -257,11 +250,11 @@ fn since(
         },
         sources: Sources::default(),
     };
-    let old = match pinning::load(site, global, &wanted(Some(&commit)))? {
+    let old = match engine.load(site, &engine.wanted(Some(&commit), Some(&base.commit)))? {
         Err(LoadError::MissingIn { path, .. }) => Err(path),
         loaded => Ok(valid(loaded.map_err(load_failed)?)?),
     };
-    let new = match pinning::load(site, global, &wanted(None))? {
+    let new = match engine.load(site, &engine.wanted(None, Some(&base.commit)))? {
         Err(LoadError::Deleted { path, .. }) => Err(path),
         loaded => Ok(valid(loaded.map_err(load_failed)?)?),
     };

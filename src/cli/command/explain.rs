@@ -4,12 +4,11 @@
 use super::format;
 use crate::base::vocabulary::Exit;
 use crate::cli::args::{Explain, Format, Global};
-use crate::cli::base_contract::{attach, of_look};
-use crate::cli::error::Failure;
-use crate::cli::propose::Asking;
 use crate::cli::render::style::Colors;
-use crate::cli::session::Session;
 use crate::cli::terminal::Terminal;
+use crate::engine::Failure;
+use crate::engine::base_contract::{attach, of_look};
+use crate::engine::propose::Asking;
 use crate::plan::document::write_json;
 use crate::plan::explain::story::{story, story_text};
 use crate::plan::explain::{Options, graph, shell, text};
@@ -30,9 +29,11 @@ pub fn run(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, F
         Some(_) => &[Format::Text],
     };
     let format = format(global, known)?;
-    let mut session = Session::open(global, &args.request, terminal)?;
-    let (mut plan, facts) = session.plan(&args.request, Asking::Recorded)?;
-    attach(&mut plan, of_look(&session, global));
+    let engine = global.engine().told(terminal);
+    let asked = args.request.planned()?;
+    let mut session = engine.open(&asked)?;
+    let (mut plan, facts) = session.plan(&asked, Asking::Recorded)?;
+    attach(&mut plan, of_look(&session, &engine));
     let style = Colors(terminal.color);
     let options = Options {
         style: &style,

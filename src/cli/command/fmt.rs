@@ -6,15 +6,15 @@ use crate::base::source::{Source, Sources};
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global};
-use crate::cli::error::Failure;
 use crate::cli::render::diagnostic::{self, Message};
 use crate::cli::render::diff;
 use crate::cli::render::style::count;
-use crate::cli::session::{load_failed, locate};
 use crate::cli::terminal::Terminal;
 use crate::effect::os::files::rewrite::{Editable, named};
 use crate::effect::os::input;
 use crate::effect::repo::load::{self, LoadError};
+use crate::engine::Failure;
+use crate::engine::failure::load_failed;
 use crate::lang::layout::{Formatted, reformat};
 use crate::lang::parse::Caps;
 use clap::Args;
@@ -172,7 +172,7 @@ fn targets(global: &Global, args: &Fmt) -> Result<Vec<Item>, Failure> {
         }
         return Ok(items);
     }
-    let site = locate(global)?;
+    let site = global.engine().locate()?;
     let contract = load::contract_path(&site, global.contract.as_deref()).map_err(load_failed)?;
     refuse_json(&contract.to_string())?;
     let path = site.root.join(contract.to_os());

@@ -3,25 +3,26 @@
 mod accept;
 mod begin;
 mod show;
+mod words;
 
 use super::format;
-use crate::base::nearest::nearest;
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global};
-use crate::cli::error::Failure;
-use crate::cli::render::style::{Tone, count, paint};
-use crate::cli::round::{Keeper, Word, named, tree};
-use crate::cli::session::{invalid, load_contract, locate, state};
+use crate::cli::round::Word;
 use crate::cli::terminal::Terminal;
 use crate::effect::store::ledger::{LedgerFile, PATIENCE};
-use crate::ledger::Ledger;
-use crate::ledger::round::{Because, Change, Recorded, Said};
-use crate::run::report::Decision;
+use crate::engine::Failure;
+use crate::engine::failure::invalid;
+use crate::engine::round::Keeper;
+use crate::engine::subject::named;
+use crate::ledger::round::{Change, Said};
 pub(super) use accept::Accepted;
 use clap::{Args, Subcommand};
 use schemars::JsonSchema;
 use serde::Serialize;
+pub(super) use words::line;
+use words::{account, unknown};
 
 /// `vplan gate`
 #[derive(Debug, Args)]
@@ -48,7 +49,7 @@ pub enum What {
     /// verify.
     Record(RecordArgs),
     /// Show how subjects stand.
-    Show(ShowArgs),
+    Show(show::ShowArgs),
     /// Accept a contract that asks for less than the one at the base of a subject. For people.
     Accept(accept::AcceptArgs),
     /// Forget subjects: their next round begins at 0.
@@ -68,17 +69,6 @@ pub struct RecordArgs {
     /// round of any subject.
     #[arg(long, value_name = "WHAT", default_value = "auto", value_parser = changed)]
     pub changed: Change,
-}
-
-/// `vplan gate show`
-#[derive(Debug, Args)]
-pub struct ShowArgs {
-    /// Only this one.
-    #[arg(long, value_name = "NAME")]
-    pub subject: Option<String>,
-    /// Exit 20 unless all that is shown is complete.
-    #[arg(long)]
-    pub check: bool,
 }
 
 /// `vplan gate reset`
@@ -145,13 +135,13 @@ fn record(
     terminal: &Terminal,
 ) -> Result<u8, Failure> {
     named(&args.subject)?;
-    let site = locate(global)?;
-    let loaded = load_contract(&site, global)?;
+    let site = global.engine().locate()?;
+    let loaded = global.engine().load_contract(&site)?;
     let Some(contract) = &loaded.contract else {
         return Err(invalid(loaded));
     };
-    let keeper = Keeper::by_hand(global, &args.subject, &site, Some(contract))?;
-    let tree = tree(&site, Some(contract), global, &[]);
+    let keeper = Keeper::by_hand(&global.engine(), &args.subject, &site, Some(contract))?;
+    let tree = global.engine().tree(&site, Some(contract), &[]);
     let recorded = keeper.note(args.changed, Said::ByHand(args.status.into()), &tree)?;
     let exit = recorded.exit(Exit::Success.code());
     if format == Format::Json {
@@ -162,73 +152,6 @@ fn record(
     Ok(exit)
 }
 
-/// What a round came to: the subject, why, and who else is not complete.
-#[must_use]
-pub fn account(recorded: &Recorded, color: bool) -> String {
-    let Recorded {
-        counter,
-        required,
-        decision,
-        ..
-    } = *recorded;
-    let mut text = line(&recorded.subject, counter, required, decision, color);
-    if recorded.reason == Some(Because::NotVerified) {
-        let subject = visible(recorded.subject.as_bytes());
-        text.push_str(&format!(
-            ": a word verifies nothing here, `vplan run --subject '{subject}'` does"
-        ));
-    } else if let Some(reason) = recorded.reason {
-        text.push_str(&format!(": {}", reason.word().replace('_', " ")));
-    } else if decision == Decision::Retry {
-        let left = usize::try_from(recorded.retries_remaining).unwrap_or(usize::MAX);
-        text.push_str(&format!(": {} left", count(left, "more round")));
-    }
-    text.push('\n');
-    for other in recorded.others.iter().filter(|o| o.counter < required) {
-        let what = format!(
-            "{} {}/{required}",
-            visible(other.subject.as_bytes()),
-            other.counter
-        );
-        text.push_str(&format!("  {}\n", paint(color, Tone::Faint, &what)));
-    }
-    text
-}
-
-/// `S 2/3 [●●○] reverify`
-#[must_use]
-pub fn line(subject: &str, counter: u32, required: u32, decision: Decision, color: bool) -> String {
-    const SHOWN: u32 = 20;
-    let tone = match decision {
-        Decision::Advance | Decision::Complete => Tone::Good,
-        Decision::Reverify | Decision::Retry => Tone::Warn,
-        Decision::Fail | Decision::Escalate => Tone::Bad,
-    };
-    let bar = if required > SHOWN {
-        String::new()
-    } else {
-        let dot = |at| if at < counter { '●' } else { '○' };
-        format!(" [{}]", (0..required).map(dot).collect::<String>())
-    };
-    format!(
-        "{} {counter}/{required}{bar} {}",
-        visible(subject.as_bytes()),
-        paint(color, tone, decision.name())
-    )
-}
-
-fn unknown(ledger: &Ledger, subject: &str) -> Failure {
-    let message = format!(
-        "the subject `{}` has had no round",
-        visible(subject.as_bytes())
-    );
-    let help = match nearest(subject, ledger.subjects.iter().map(|e| e.subject.as_str())) {
-        Some(near) => format!("did you mean `{}`?", visible(near.as_bytes())),
-        None => "`vplan gate show` lists those that have had one".to_owned(),
-    };
-    Failure::usage("vplan::usage::unknown_subject", message).help(help)
-}
-
 fn reset(
     global: &Global,
     args: &ResetArgs,
@@ -236,8 +159,8 @@ fn reset(
     terminal: &Terminal,
 ) -> Result<u8, Failure> {
     args.subject.iter().try_for_each(|subject| named(subject))?;
-    let site = locate(global)?;
-    let file = LedgerFile::new(state(global, &site)?);
+    let site = global.engine().locate()?;
+    let file = LedgerFile::new(global.engine().state(&site)?);
     let reset: Vec<String> = if args.all {
         let (found, aside) = file.begin_anew(PATIENCE)?;
         if let Some(aside) = aside {

@@ -2,11 +2,11 @@
 
 use super::format;
 use crate::cli::args::{Format, Global};
-use crate::cli::error::Failure;
-use crate::cli::history::{Records, open, unreadable};
+use crate::cli::history::{Records, open};
 use crate::cli::render::style::count;
-use crate::cli::session::kept_vault;
 use crate::cli::terminal::Terminal;
+use crate::engine::Failure;
+use crate::engine::standing::unreadable;
 use crate::run::past::{short, started_at};
 use clap::Args;
 use schemars::JsonSchema;
@@ -76,7 +76,7 @@ pub fn run(global: &Global, args: &Gc, terminal: &Terminal) -> Result<u8, Failur
     let collected = history
         .collect(keep, args.dry_run)
         .map_err(|e| unreadable(&e))?;
-    if let Ok(Some(vault)) = kept_vault(global, &site)
+    if let Ok(Some(vault)) = global.engine().kept_vault(&site)
         && !args.dry_run
     {
         collected

@@ -2,9 +2,10 @@
 
 use crate::base::nearest::nearest;
 use crate::base::vocabulary::Exit;
-use crate::cli::args::{CommandLine, Help};
-use crate::cli::error::Failure;
+use crate::cli::args::Help;
+use crate::cli::command_line::CommandLine;
 use crate::cli::terminal::Terminal;
+use crate::engine::Failure;
 use clap::CommandFactory;
 
 /// Topics and their texts.

@@ -7,14 +7,13 @@ use crate::base::source::{Source, Sources};
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global};
-use crate::cli::error::Failure;
 use crate::cli::render::style::count;
-use crate::cli::session::locate;
 use crate::cli::terminal::Terminal;
 use crate::contract::Contract;
 use crate::effect::os::{files, input};
 use crate::effect::repo::load;
 use crate::effect::repo::load::DEFAULT_CONTRACT;
+use crate::engine::Failure;
 use crate::front::convert::{self, Conversion, Weight, convert, tell, text, verify};
 use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
@@ -188,7 +187,7 @@ fn target(global: &Global, args: &Import) -> Result<(PathBuf, String), Failure> 
     if let Some(path) = &args.output {
         return Ok((path.clone(), visible(path.as_os_str().as_bytes())));
     }
-    let site = locate(global)?;
+    let site = global.engine().locate()?;
     let path = load::contract_path(&site, global.contract.as_deref())
         .map_err(|e| Failure::usage(e.code(), e.to_string()))?;
     Ok((site.root.join(path.to_os()), path.to_string()))

@@ -9,14 +9,13 @@ use crate::base::word::quote_string as quote;
 use crate::base::word::visible;
 use crate::check::Kind;
 use crate::cli::args::{Format, Global, Init};
-use crate::cli::error::Failure;
 use crate::cli::render::style::count;
-use crate::cli::session::locate;
 use crate::cli::terminal::Terminal;
 use crate::effect::os::files;
 use crate::effect::repo::infer::propose::{Part, Proposal, Proposed, propose};
 use crate::effect::repo::load;
 use crate::effect::repo::load::DEFAULT_CONTRACT;
+use crate::engine::Failure;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
@@ -27,7 +26,7 @@ use std::path::Path;
 /// repository's.
 pub fn run(global: &Global, args: &Init, terminal: &Terminal) -> Result<u8, Failure> {
     format(global, &[Format::Text])?;
-    let site = locate(global)?;
+    let site = global.engine().locate()?;
     let found = propose(&site.root, site.git.as_ref().ok()).map_err(|e| {
         Failure::usage(
             "vplan::usage::unreadable",

@@ -8,11 +8,7 @@ use crate::base::path::RepoPath;
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global, Request, duration};
-use crate::cli::error::Failure;
-use crate::cli::pinning::{invalid as lock_invalid, no_cache, store};
-use crate::cli::propose::Asking;
 use crate::cli::render::{diagnostic, style::count};
-use crate::cli::session::{Session, invalid, load_failed, locate};
 use crate::cli::terminal::Terminal;
 use crate::effect::git::environment;
 use crate::effect::git::error::GitError;
@@ -23,6 +19,10 @@ use crate::effect::repo::changes;
 use crate::effect::repo::load::{self, LoadError, Loaded, Site, Wanted};
 use crate::effect::repo::lockfile::{self, LockFile};
 use crate::effect::repo::pinned::{CHANGED, Fetching, Held, NOT_PINNED};
+use crate::engine::Failure;
+use crate::engine::failure::{invalid, load_failed};
+use crate::engine::pins::{invalid as lock_invalid, no_cache};
+use crate::engine::propose::Asking;
 use crate::lock::{self, RecordedAnswer};
 use clap::{Arg, Args};
 use schemars::JsonSchema;
@@ -134,7 +134,7 @@ enum State {
 /// read or is not up to date (exit 4).
 pub fn run(global: &Global, args: &Lock, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
-    let site = locate(global)?;
+    let site = global.engine().locate()?;
     let contract = load::contract_path(&site, global.contract.as_deref()).map_err(load_failed)?;
     let path = lockfile::beside(&contract);
     let refuse =
@@ -311,7 +311,7 @@ impl Task<'_> {
 
     /// What the contract imports, fetched where the cache does not have it.
     fn pinned(&self, lock: &lock::Lock, limit: Duration) -> Result<lock::Lock, Failure> {
-        let store = store(self.global).ok_or_else(no_cache)?;
+        let store = self.global.engine().import_cache().ok_or_else(no_cache)?;
         let fetcher =
             (!self.global.offline).then(|| Fetcher::new(&self.site.root, &environment, limit));
         let mut pins = Fetching {
@@ -390,9 +390,9 @@ impl Task<'_> {
     /// Asks the proposer and the judge, and records what they say. Gives the digests of the
     /// questions.
     fn record(&self, limit: Duration) -> Result<Recorded, Failure> {
-        let asked = &self.args.request;
-        let mut session = Session::open(self.global, asked, self.terminal)?;
-        let (plan, _) = session.make(asked, Asking::Anew, false)?;
+        let asked = self.args.request.planned()?;
+        let mut session = self.global.engine().told(self.terminal).open(&asked)?;
+        let (plan, _) = session.make(&asked, Asking::Anew, false)?;
         let judge = session.judge(self.args.judge.as_deref(), &plan)?;
         let judged = judge.map_or(Ok(Vec::new()), |judge| session.judge_now(&judge, &plan))?;
         let proposed = session.request.proposal.map(|proposal| {
@@ -435,7 +435,7 @@ impl Task<'_> {
         if found.has_errors() {
             return Err(lock_invalid(&self.path, found));
         }
-        let store = store(self.global);
+        let store = self.global.engine().import_cache();
         let mut pins = Held::new(
             &self.site,
             self.path.clone(),

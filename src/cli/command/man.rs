@@ -3,8 +3,8 @@
 use super::help::subcommand;
 use crate::base::vocabulary::Exit;
 use crate::cli::args::Man;
-use crate::cli::error::Failure;
 use crate::cli::terminal::Terminal;
+use crate::engine::Failure;
 
 /// Prints the page in roff.
 ///

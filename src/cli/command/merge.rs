@@ -4,14 +4,13 @@ use super::format;
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global, Require as Asked};
-use crate::cli::error::Failure;
 use crate::cli::render;
 use crate::cli::render::style::{Tone, count, duration, paint};
 use crate::cli::reports::Reports;
-use crate::cli::saved::account;
 use crate::cli::terminal::Terminal;
 use crate::effect::os::files;
 use crate::effect::store::records::REPORT;
+use crate::engine::Failure;
 use crate::run::merge::{MergeError, Merged, UNREADABLE, merge, read};
 use crate::run::verdict::Require;
 use clap::Args;
@@ -56,7 +55,7 @@ pub fn run(global: &Global, args: &Merge, terminal: &Terminal) -> Result<u8, Fai
         parts.push(load(path)?);
     }
     let merged = merge(parts, require).map_err(|error| {
-        terminal.note(&account(&error.drift));
+        terminal.note(&render::drift(&error.drift));
         failure(error)
     })?;
     if format == Format::Json {

@@ -33,8 +33,8 @@ pub mod test;
 pub mod verify;
 
 use super::args::{Format, Global};
-use super::error::Failure;
 use crate::base::command::Command;
+use crate::engine::Failure;
 use crate::lang::command::parse_command;
 use ::std::ffi::OsStr;
 

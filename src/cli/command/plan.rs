@@ -6,13 +6,12 @@ use crate::base::inert::kdl_without_commands;
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global, PlanArgs};
-use crate::cli::base_contract::{attach, of_look};
-use crate::cli::error::Failure;
-use crate::cli::propose::Asking;
 use crate::cli::render::style::{Colors, count};
-use crate::cli::session::Session;
 use crate::cli::terminal::Terminal;
 use crate::effect::os::files;
+use crate::engine::Failure;
+use crate::engine::base_contract::{attach, of_look};
+use crate::engine::propose::Asking;
 use crate::plan::Plan;
 use crate::plan::document::{Form, write_canonical, write_json};
 use crate::plan::explain::{Options, text::explain_text};
@@ -37,12 +36,14 @@ pub fn run(global: &Global, args: &PlanArgs, terminal: &Terminal) -> Result<u8, 
         .as_deref()
         .map(|path| output_form(global, path))
         .transpose()?;
-    let mut session = Session::open(global, &args.request, terminal)?;
+    let engine = global.engine().told(terminal);
+    let asked = args.request.planned()?;
+    let mut session = engine.open(&asked)?;
     if let Some(path) = &args.output {
         session.leave_out(path);
     }
-    let (mut plan, facts) = session.plan(&args.request, Asking::Recorded)?;
-    attach(&mut plan, of_look(&session, global));
+    let (mut plan, facts) = session.plan(&asked, Asking::Recorded)?;
+    attach(&mut plan, of_look(&session, &engine));
     if let (Some(path), Some(form)) = (&args.output, form) {
         write(path, form, &plan)?;
         if global.format == Some(Format::Json) {

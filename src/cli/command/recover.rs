@@ -7,11 +7,11 @@ use crate::base::vocabulary::Exit;
 use crate::base::vocabulary::FailureCode;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global, Recover};
-use crate::cli::error::Failure;
-use crate::cli::saved::read_plan_as;
-use crate::cli::session::{locate, read};
+use crate::cli::request::read;
 use crate::cli::terminal::Terminal;
 use crate::effect::repo::load::Site;
+use crate::engine::Failure;
+use crate::engine::saved::read_plan_as;
 use crate::plan::Plan;
 use crate::plan::document::Form;
 use crate::recover::bare::{self, bare_plan};
@@ -36,7 +36,7 @@ pub(super) struct Document {
 /// Commands, plans or failures that cannot be read.
 pub fn run(global: &Global, args: &Recover, terminal: &Terminal) -> Result<u8, Failure> {
     format(global, &[Format::Json])?;
-    let site = locate(global)?;
+    let site = global.engine().locate()?;
     let (plan, failures) = match (&args.plan, &args.failure) {
         (Some(plan), Some(failure)) => from_files(plan, failure)?,
         _ => from_list(&site, args)?,

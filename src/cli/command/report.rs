@@ -3,12 +3,12 @@
 use super::format;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global};
-use crate::cli::error::Failure;
 use crate::cli::history::{NAMES, Records, fit, headline, open, pick};
 use crate::cli::page;
 use crate::cli::render::style::{Tone, count, duration, mark, paint};
 use crate::cli::terminal::Terminal;
 use crate::effect::store::history::History;
+use crate::engine::Failure;
 use crate::run::event::Interrupt;
 use crate::run::journal::{Entry, Line, lines};
 use crate::run::past::Summary;

@@ -1,17 +1,20 @@
 //! `vplan status`: reports how the latest run ended, and whether the present tree is verified.
 
 use super::format;
+use crate::base::canon::Digest;
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
-use crate::cli::args::{Format, Global};
-use crate::cli::error::Failure;
+use crate::cli::args::{Format, Global, Risk, digest};
 use crate::cli::history::{Records, headline, ids, open};
 use crate::cli::render;
 use crate::cli::render::style::{Tone, paint};
-use crate::cli::standing::{Found, Standing, Wanted, standing};
+use crate::cli::request;
 use crate::cli::terminal::Terminal;
+use crate::effect::repo::changes::ChangeSource;
 use crate::effect::runner::tree::Present;
 use crate::effect::store::history::History;
+use crate::engine::Failure;
+use crate::engine::standing::{Found, Standing, StatusRequest, standing};
 use crate::plan::caveat::Caveat;
 use crate::run::past::{State, Summary, short};
 use crate::run::report::Report;
@@ -41,6 +44,68 @@ pub struct Status {
     /// Where the records are.
     #[command(flatten)]
     pub records: Records,
+}
+
+/// For what it must be verified. What is not said is taken from the run that is held against it.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Request (what is not said is as in the run that is looked at)")]
+pub struct Wanted {
+    /// Whose change it is.
+    #[arg(long, value_name = "NAME")]
+    pub role: Option<String>,
+    /// How risky the change is.
+    #[arg(long, value_name = "LEVEL")]
+    pub risk: Option<Risk>,
+    /// The change ends a milestone.
+    #[arg(long)]
+    pub milestone_end: bool,
+    /// The change ends the run.
+    #[arg(long)]
+    pub run_end: bool,
+    /// The last change: `--milestone-end` and `--run-end`.
+    #[arg(long)]
+    pub last: bool,
+    /// The least tier.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=2))]
+    pub min_tier: Option<u8>,
+    /// Read the contract from this revision, not from the work tree.
+    #[arg(long, value_name = "REV", allow_hyphen_values = true)]
+    pub contract_from: Option<String>,
+    /// All changes since the merge base with this revision, not what is compared by default;
+    /// `auto` asks the CI system.
+    #[arg(long, value_name = "REV", allow_hyphen_values = true, group = "wanted")]
+    pub base: Option<String>,
+    /// Every tracked file.
+    #[arg(long, group = "wanted")]
+    pub all: bool,
+    /// Whose work it is: what it began with is compared, and the contracts count that a person has
+    /// accepted for it.
+    #[arg(long, value_name = "NAME")]
+    pub subject: Option<String>,
+    /// Accept the contract with this digest although it asks for less than the one at the base;
+    /// the answer still says so.
+    #[arg(long, value_name = "sha256:…", require_equals = true, value_parser = digest)]
+    pub allow_contract_change: Option<Digest>,
+}
+
+impl Wanted {
+    fn request(&self) -> StatusRequest {
+        StatusRequest {
+            role: self.role.clone(),
+            risk: self.risk.map(Into::into),
+            boundaries: request::boundaries(self.milestone_end, self.run_end, self.last),
+            min_tier: self.min_tier,
+            contract_from: self.contract_from.clone(),
+            changes: if self.all {
+                Some(ChangeSource::All)
+            } else {
+                let base = self.base.as_deref().map(request::base);
+                base.map(ChangeSource::Base)
+            },
+            subject: self.subject.clone(),
+            allow_contract_change: self.allow_contract_change.clone(),
+        }
+    }
 }
 
 /// What can be required.
@@ -125,7 +190,8 @@ pub fn run(global: &Global, args: &Status, terminal: &Terminal) -> Result<u8, Fa
         history: &history,
         present: present.as_ref(),
     };
-    let standing = standing(global, &args.wanted, &found, terminal)?;
+    let engine = global.engine().told(terminal);
+    let standing = standing(&engine, &args.wanted.request(), &found)?;
     let report = finished
         .as_ref()
         .and_then(|run| history.report(&run.run_id).ok()?);

@@ -6,15 +6,15 @@ use crate::base::source::Sources;
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global};
-use crate::cli::error::Failure;
 use crate::cli::render::diagnostic;
 use crate::cli::render::style::count;
 use crate::cli::render::test::{Results, json, junit, text};
-use crate::cli::session::{invalid, load_contract, locate};
 use crate::cli::terminal::Terminal;
 use crate::contract::Contract;
 use crate::contract::expect::Expect;
 use crate::effect::repo::cases::{CaseError, Shelf};
+use crate::engine::Failure;
+use crate::engine::failure::invalid;
 use crate::plan::expectation::Examiner;
 use crate::plan::expectation::coverage::Coverage;
 use clap::Args;
@@ -58,8 +58,8 @@ pub struct Test {
 /// No contract or an invalid one, invalid tests, none at all.
 pub fn run(global: &Global, args: &Test, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json, Format::Junit])?;
-    let site = locate(global)?;
-    let mut loaded = load_contract(&site, global)?;
+    let site = global.engine().locate()?;
+    let mut loaded = global.engine().load_contract(&site)?;
     let Some(contract) = loaded.contract.take() else {
         return Err(invalid(loaded));
     };

@@ -5,16 +5,15 @@ use crate::base::canon::Digest;
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global};
-use crate::cli::error::Failure;
 use crate::cli::history::{NAMES, Records, open, pick};
 use crate::cli::render::style::{Tone, paint};
-use crate::cli::session::{kept_vault, locate};
 use crate::cli::terminal::Terminal;
 use crate::effect::os::files;
 use crate::effect::repo::load::Site;
 use crate::effect::runner::tree::Present;
 use crate::effect::store::history::MAX_FILE;
 use crate::effect::store::records::REPORT;
+use crate::engine::Failure;
 use crate::plan::{Plan, document};
 use crate::run::audit::{Aspect, Holds, audit};
 use crate::run::journal::{ReplayedRun, replay};
@@ -83,7 +82,9 @@ pub fn run(global: &Global, args: &Verify, terminal: &Terminal) -> Result<u8, Fa
         .collect();
     aspects.append(&mut found);
     aspects.push(logs(&report, &folder));
-    let ended = kept_vault(global, &site)
+    let ended = global
+        .engine()
+        .kept_vault(&site)
         .ok()
         .flatten()
         .and_then(|vault| vault.get(&report.run_id));
@@ -110,7 +111,7 @@ fn place(global: &Global, args: &Verify) -> Result<(Site, PathBuf, PathBuf), Fai
     let looks_like_a_path = path.as_os_str().as_bytes().contains(&b'/')
         || path.extension().is_some_and(|e| e == "json");
     if looks_like_a_path || path.symlink_metadata().is_ok() {
-        let site = locate(global)?;
+        let site = global.engine().locate()?;
         if path.is_dir() {
             return Ok((site, path.to_owned(), path.join(REPORT)));
         }

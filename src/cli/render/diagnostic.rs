@@ -3,7 +3,7 @@
 use crate::base::diagnostic::{Diagnostic, Severity};
 use crate::base::source::{Source, Sources};
 use crate::base::word::{is_unsafe_to_show, visible};
-use crate::cli::error::Failure;
+use crate::engine::Failure;
 use miette::{
     GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents,
     SourceCode, SourceSpan, SpanContents,

@@ -2,6 +2,7 @@
 
 use crate::plan::caveat::{self, Caveat};
 use crate::plan::compared::Compared;
+use crate::plan::drift::Difference;
 use style::{Tone, paint};
 
 pub mod diagnostic;
@@ -32,4 +33,21 @@ pub fn compared(compared: Option<&Compared>, color: bool) -> String {
 pub fn caveats(caveats: &[Caveat], color: bool) -> String {
     let line = |c: &Caveat| format!("  {} {}\n", paint(color, Tone::Warn, "!"), c.for_people());
     caveat::sorted(caveats).into_iter().map(line).collect()
+}
+
+/// Lines of an account of drift.
+const LINES: usize = 20;
+
+/// One line a field, and how many more there are.
+#[must_use]
+pub fn drift(differences: &[Difference]) -> String {
+    let mut text: String = differences
+        .iter()
+        .take(LINES)
+        .map(|d| format!("  {d}\n"))
+        .collect();
+    if differences.len() > LINES {
+        text.push_str(&format!("  and {} more\n", differences.len() - LINES));
+    }
+    text
 }

@@ -42,6 +42,14 @@ pub struct Site {
     pub git: Result<Git, GitError>,
 }
 
+impl Site {
+    /// Git, if it can be asked.
+    #[must_use]
+    pub fn usable_git(&self) -> Option<&Git> {
+        self.git.as_ref().ok().filter(|git| git.available().is_ok())
+    }
+}
+
 /// What was read.
 #[derive(Debug)]
 pub struct Loaded {
@@ -370,7 +378,7 @@ fn read_work_tree(
 
 /// Decides which kind of missing it is: it never existed, or this very change deleted it.
 fn missing(site: &Site, path: &RepoPath, wanted: &Wanted<'_>) -> LoadError {
-    let Some(git) = site.git.as_ref().ok().filter(|git| git.available().is_ok()) else {
+    let Some(git) = site.usable_git() else {
         return LoadError::Missing(path.clone());
     };
     let base = match wanted.base {

@@ -153,6 +153,24 @@ pub enum DriveError {
     Stuck,
 }
 
+/// What executes plans: the [`Driver`], or one that a test plays.
+pub trait Executor {
+    /// Now, in milliseconds since the run's start.
+    fn now(&self) -> u64;
+
+    /// Does `first` and then what `tell` answers to events, until [`Action::Done`].
+    ///
+    /// # Errors
+    /// Only what is vplan's own fault; whatever happens to steps is evidence.
+    fn drive(
+        &mut self,
+        plan: &Plan,
+        context: &Context<'_>,
+        first: Vec<Action>,
+        tell: &mut dyn FnMut(Message<'_>) -> Vec<Action>,
+    ) -> Result<(), DriveError>;
+}
+
 /// What lasts from plan to plan of a run: supervisors, the clock, the signals, and the runtime that
 /// waits for all of it.
 pub struct Driver {
@@ -205,12 +223,14 @@ impl Driver {
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
+}
 
-    /// Does `first` and then what `tell` answers to events, until [`Action::Done`].
-    ///
-    /// # Errors
-    /// Only what is vplan's own fault; whatever happens to steps is evidence.
-    pub fn drive(
+impl Executor for Driver {
+    fn now(&self) -> u64 {
+        self.clock.now()
+    }
+
+    fn drive(
         &mut self,
         plan: &Plan,
         context: &Context<'_>,

@@ -11,7 +11,7 @@ use crate::effect::os::environment::Environment;
 use crate::effect::os::files::read_plain;
 use crate::effect::os::process::program::Root;
 use crate::effect::os::retry_eintr::openat;
-use crate::effect::runner::executor::{Context, DriveError, Driver, Message};
+use crate::effect::runner::executor::{Context, DriveError, Driver, Executor as _, Message};
 use crate::effect::runner::file_watch::Looked;
 use crate::plan::request::{Mode, RequestRecord, Risk};
 use crate::plan::step::empty;

@@ -9,7 +9,9 @@ use crate::contract::Contract;
 use crate::effect::os::environment::Environment;
 use crate::effect::os::process::program::{Program, Root};
 use crate::effect::runner::background::IoResult;
-use crate::effect::runner::executor::{Context, DriveError, Driver, Finished, Message, Running};
+use crate::effect::runner::executor::{
+    Context, DriveError, Driver, Executor, Finished, Message, Running,
+};
 use crate::effect::runner::file_watch::Watch;
 use crate::effect::runner::journal_writer::JournalWriter;
 use crate::effect::runner::judge::Judge;
@@ -124,13 +126,15 @@ pub enum VerifyError {
     Record(#[from] io::Error),
 }
 
-/// Verifies a plan; `see` gets the progress.
+/// Verifies a plan; `see` gets the progress. `executor` executes it; without one the [`Driver`],
+/// which is vplan's own.
 ///
 /// # Errors
 /// When the record cannot be begun, or vplan's own machinery fails. A failed step is no error.
 pub fn verify(
     plan: Plan,
     run: Run<'_>,
+    executor: Option<&mut dyn Executor>,
     see: &mut dyn FnMut(Seen<'_>),
 ) -> Result<Verified, VerifyError> {
     let Run {
@@ -164,10 +168,11 @@ pub fn verify(
     let ending;
     let mut records;
     if circumstances.violations.is_empty() {
-        let driver = driver.insert(Driver::new(
-            None,
-            circumstances.environment.capabilities_kept,
-        )?);
+        let keep_capabilities = circumstances.environment.capabilities_kept;
+        let executor: &mut dyn Executor = match executor {
+            Some(executor) => executor,
+            None => driver.insert(Driver::new(None, keep_capabilities)?),
+        };
         let logs = book.record.logs().try_clone_to_owned()?;
         let context = Context {
             root,
@@ -189,11 +194,8 @@ pub fn verify(
             } else {
                 RunState::new
             };
-            let (mut state, actions) = begin(
-                Arc::clone(&plan),
-                std::mem::take(&mut kept),
-                driver.clock().now(),
-            );
+            let (mut state, actions) =
+                begin(Arc::clone(&plan), std::mem::take(&mut kept), executor.now());
             let mut table = Table {
                 plan: &plan,
                 state: &mut state,
@@ -204,8 +206,8 @@ pub fn verify(
                 see,
             };
             // What the plan itself settles is over before anything has happened.
-            table.tell_what_is_over(driver.clock().now());
-            driver.drive(&plan, &context, actions, &mut |message| table.tell(message))?;
+            table.tell_what_is_over(executor.now());
+            executor.drive(&plan, &context, actions, &mut |message| table.tell(message))?;
             records = state.records();
             rounds.attach(&mut records);
             context
@@ -226,12 +228,12 @@ pub fn verify(
                 kept: carried.kept.len(),
             });
             book.write(
-                driver.clock().now(),
+                executor.now(),
                 Entry::PlanRewritten {
                     rewrite: Box::new(rewrite),
                 },
             );
-            book.plan(driver.clock().now(), &next);
+            book.plan(executor.now(), &next);
             circumstances.superseded.extend(carried.superseded);
             kept = carried.kept;
             plan = Arc::new(next);

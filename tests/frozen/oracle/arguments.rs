@@ -3,7 +3,7 @@
 use clap::{ColorChoice, CommandFactory, FromArgMatches};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
-use vplan::cli::args::CommandLine;
+use vplan::cli::command_line::CommandLine;
 
 /// Any words, each ended by a zero, as arguments: read or refused with a documented code, always
 /// the same way, and the short way of reading, which builds one subcommand, agrees with the long

@@ -1,17 +1,16 @@
 //! `vplan gate accept`: lets a person accept, for one subject, a contract that requires less than
 //! the one at its base.
 
-use super::unknown;
+use super::words::unknown;
 use crate::base::canon::Digest;
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global, digest};
-use crate::cli::error::Failure;
-use crate::cli::round::named;
-use crate::cli::session::{locate, state};
 use crate::cli::terminal::Terminal;
 use crate::effect::store::ledger::{LedgerFile, PATIENCE};
 use crate::effect::store::records::wall_clock;
+use crate::engine::Failure;
+use crate::engine::subject::named;
 use crate::ledger::Acceptance;
 use clap::Args;
 use schemars::JsonSchema;
@@ -63,8 +62,8 @@ pub fn accept(
         contract: None,
         ..global.clone()
     };
-    let site = locate(global)?;
-    LedgerFile::new(state(global, &site)?).change(PATIENCE, |ledger| {
+    let site = global.engine().locate()?;
+    LedgerFile::new(global.engine().state(&site)?).change(PATIENCE, |ledger| {
         let mut next = ledger.clone();
         let acceptance = Acceptance {
             at: wall_clock(),

@@ -3,16 +3,16 @@
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global};
-use crate::cli::error::Failure;
-use crate::cli::round::named;
-use crate::cli::session::{changes_unknown, invalid, load_contract, locate, state};
-use crate::cli::subject::{Place, by_default};
 use crate::cli::terminal::Terminal;
 use crate::effect::git::environment;
 use crate::effect::repo::changes::{BaseRevision, base};
 use crate::effect::repo::load::{Loaded, Site};
 use crate::effect::store::ledger::{LedgerFile, PATIENCE};
 use crate::effect::store::records::wall_clock;
+use crate::engine::Failure;
+use crate::engine::failure::{changes_unknown, invalid};
+use crate::engine::subject::Place;
+use crate::engine::subject::named;
 use crate::ledger::Terms;
 use crate::ledger::began::Began;
 use clap::Args;
@@ -55,15 +55,15 @@ pub(super) fn begin(
     terminal: &Terminal,
 ) -> Result<u8, Failure> {
     named(&args.subject)?;
-    let site = locate(global)?;
-    let loaded = load_contract(&site, global)?;
+    let site = global.engine().locate()?;
+    let loaded = global.engine().load_contract(&site)?;
     let Some(contract) = &loaded.contract else {
         return Err(invalid(loaded));
     };
     let (gate, contract) = (Terms::of(Some(&contract.gate)), contract.digest.clone());
     let Place { commit, assumed } = place(global, &site, &loaded, args.base.as_deref())?;
     let base = commit.to_string();
-    LedgerFile::new(state(global, &site)?).change(PATIENCE, |ledger| {
+    LedgerFile::new(global.engine().state(&site)?).change(PATIENCE, |ledger| {
         let known = ledger
             .entry(&args.subject)
             .and_then(|e| e.began.as_ref())
@@ -115,7 +115,7 @@ fn place(
     revision: Option<&str>,
 ) -> Result<Place, Failure> {
     let found = match revision {
-        None => by_default(global, site, Some(loaded))?,
+        None => global.engine().by_default(site, Some(loaded))?,
         Some(revision) => {
             let git = site
                 .git

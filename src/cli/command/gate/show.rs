@@ -1,21 +1,21 @@
 //! Shows the state of all subjects.
 
-use super::{ShowArgs, line, unknown};
+use super::words::{line, unknown};
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global};
-use crate::cli::error::Failure;
-use crate::cli::pinning;
 use crate::cli::render::style::{Tone, count, paint};
-use crate::cli::round::{named, tree};
-use crate::cli::session::{invalid, kept_state, load_failed, locate};
 use crate::cli::terminal::Terminal;
-use crate::effect::repo::load::{LoadError, Wanted};
+use crate::effect::repo::load::LoadError;
 use crate::effect::store::ledger::LedgerFile;
+use crate::engine::Failure;
+use crate::engine::failure::{invalid, load_failed};
+use crate::engine::subject::named;
 use crate::ledger::round::Because;
 use crate::ledger::{Acceptance, Contents, Entry, Ledger, Status, Terms, Waiver};
 use crate::run::report::Decision;
 use crate::run::verdict::Verdict;
+use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -119,6 +119,17 @@ fn is_settled(entry: &Entry, now: Option<&Contents>) -> bool {
     now.is_some() && entry.settled.as_ref() == now
 }
 
+/// `vplan gate show`
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// Only this one.
+    #[arg(long, value_name = "NAME")]
+    pub subject: Option<String>,
+    /// Exit 20 unless all that is shown is complete.
+    #[arg(long)]
+    pub check: bool,
+}
+
 /// Shows how subjects stand.
 ///
 /// # Errors
@@ -132,14 +143,9 @@ pub(super) fn show(
     if let Some(subject) = &args.subject {
         named(subject)?;
     }
-    let site = locate(global)?;
-    let wanted = Wanted {
-        contract: global.contract.as_deref(),
-        revision: None,
-        base: None,
-        max_file: global.max_file,
-    };
-    let loaded = match pinning::load(&site, global, &wanted)? {
+    let engine = global.engine();
+    let site = engine.locate()?;
+    let loaded = match engine.load(&site, &engine.wanted(None, None))? {
         Ok(loaded) if loaded.contract.is_none() => return Err(invalid(loaded)),
         Ok(loaded) => Some(loaded),
         // Rounds of `--mode fallback` need none.
@@ -148,7 +154,7 @@ pub(super) fn show(
     };
     let contract = loaded.as_ref().and_then(|l| l.contract.as_ref());
     let terms = Terms::of(contract.map(|c| &c.gate));
-    let ledger = match kept_state(global, &site)? {
+    let ledger = match engine.kept_state(&site)? {
         Some(place) => LedgerFile::new(place).read()?,
         None => Ledger::default(),
     };
@@ -164,7 +170,7 @@ pub(super) fn show(
     // The files are looked at only where a subject may be settled.
     let settles = shown.iter().any(|e| e.settled.is_some());
     let now = if settles {
-        tree(&site, contract, global, &[]).contents().ok()
+        engine.tree(&site, contract, &[]).contents().ok()
     } else {
         None
     };

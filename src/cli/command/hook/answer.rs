@@ -1,11 +1,10 @@
 //! Formats the answer to an agent: whether it may stop, and if not, what to do. Foreign text in it
 //! is kept inert.
 
-use super::cut;
 use crate::base::inert::without_commands;
 use crate::check::outcome::Status;
-use crate::cli::error::Failure;
 use crate::cli::render::feedback::{block, code};
+use crate::engine::Failure;
 use crate::plan::caveat::sorted;
 use crate::run::report::{Decision, Report};
 use serde::Serialize;
@@ -219,6 +218,15 @@ pub(super) fn said(stderr: &[u8]) -> String {
     } else {
         block(shown)
     }
+}
+
+/// The first bytes of a text, at a character's edge.
+pub(super) fn cut(text: &str, most: usize) -> &str {
+    let mut end = most.min(text.len());
+    while !text.is_char_boundary(end) {
+        end = end.saturating_sub(1);
+    }
+    text.get(..end).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -4,14 +4,11 @@ use super::session::subject;
 use crate::base::canon::Digest;
 use crate::base::vocabulary::Exit;
 use crate::cli::args::Global;
-use crate::cli::error::Failure;
-use crate::cli::pinning;
-use crate::cli::round::tree;
-use crate::cli::session::{load_contract, state};
 use crate::effect::git::object::Oid;
-use crate::effect::repo::load::{Site, Wanted};
+use crate::effect::repo::load::Site;
 use crate::effect::store::ledger::{LedgerFile, PATIENCE};
 use crate::effect::store::records::wall_clock;
+use crate::engine::Failure;
 use crate::ledger::began::Began;
 use crate::ledger::round::{About, Change, Recorded, Round, Said, record};
 use crate::ledger::{Contents, Ledger, Terms};
@@ -19,14 +16,13 @@ use crate::run::verdict::Verdict;
 
 /// What the work was begun with: the contract's digest at the base, and its gate.
 pub(super) fn gate_at(global: &Global, site: &Site, base: Option<&Oid>) -> (Option<Digest>, Terms) {
-    let revision = base.map(ToString::to_string);
-    let wanted = Wanted {
-        contract: global.contract.as_deref(),
-        revision: revision.as_deref(),
-        base,
-        max_file: global.max_file,
-    };
-    let loaded = base.and_then(|_| pinning::load(site, global, &wanted).ok()?.ok());
+    let (engine, revision) = (global.engine(), base.map(ToString::to_string));
+    let loaded = base.and_then(|_| {
+        engine
+            .load(site, &engine.wanted(revision.as_deref(), base))
+            .ok()?
+            .ok()
+    });
     let contract = loaded.and_then(|l| l.contract);
     (
         contract.as_ref().map(|c| c.digest.clone()),
@@ -52,7 +48,7 @@ pub(super) fn begin(
             .entry(&name)
             .is_some_and(|e| e.began.as_ref().is_some_and(|b| b.base.is_some()))
     };
-    let file = LedgerFile::new(state(global, site)?);
+    let file = LedgerFile::new(global.engine().state(site)?);
     if has_begun(&file.read()?) {
         return Ok(());
     }
@@ -119,11 +115,21 @@ impl Failed {
         base: Option<&Oid>,
     ) -> Result<Recorded, Failure> {
         let name = subject(id);
-        let contract = load_contract(site, global).ok().and_then(|l| l.contract);
+        let contract = global
+            .engine()
+            .load_contract(site)
+            .ok()
+            .and_then(|l| l.contract);
         let (_, at_base) = gate_at(global, site, base);
         // Files that cannot be listed are not those of an earlier round; when time is up there is
         // none to list them.
-        let listed = || tree(site, contract.as_ref(), global, &[]).contents().ok();
+        let listed = || {
+            global
+                .engine()
+                .tree(site, contract.as_ref(), &[])
+                .contents()
+                .ok()
+        };
         let contents = if self.verdict == Verdict::TimedOut {
             None
         } else {
@@ -150,7 +156,7 @@ impl Failed {
             status: None,
             verdict: self.verdict,
         };
-        LedgerFile::new(state(global, site)?).change(PATIENCE, |ledger| {
+        LedgerFile::new(global.engine().state(site)?).change(PATIENCE, |ledger| {
             let began = ledger.entry(&name).and_then(|e| e.began.as_ref());
             let terms = began.map_or(at_base, |b| b.gate);
             let (about, contents) = (About::default(), contents.clone());

@@ -2,18 +2,16 @@
 //! be.
 
 use super::named::{MOST, SETTINGS};
-use super::{Hook, available};
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::Global;
-use crate::cli::error::Failure;
-use crate::cli::session::{load_contract, locate};
 use crate::cli::terminal::Terminal;
 use crate::contract::Contract;
 use crate::effect::git::environment;
 use crate::effect::os::files::{is_writable, read_plain};
 use crate::effect::repo::load::Site;
+use crate::engine::Failure;
 use crate::ledger::Terms;
 use serde_json::{Value, json};
 use std::os::unix::ffi::OsStrExt as _;
@@ -29,13 +27,12 @@ const MORE: u64 = 60;
 const BLOCKS: u32 = 8;
 
 /// After how many seconds the agent ends the hook.
-pub(super) fn timeout(global: &Global, args: &Hook) -> u64 {
+pub(super) fn limit(global: &Global, timeout: Option<u64>) -> u64 {
     let contract = || {
-        let site = locate(global).ok()?;
-        load_contract(&site, global).ok()?.contract
+        let site = global.engine().locate().ok()?;
+        global.engine().load_contract(&site).ok()?.contract
     };
-    args.timeout
-        .unwrap_or_else(|| of_contract(contract().as_ref()))
+    timeout.unwrap_or_else(|| of_contract(contract().as_ref()))
 }
 
 fn of_contract(contract: Option<&Contract>) -> u64 {
@@ -65,8 +62,12 @@ fn settings(timeout: u64) -> Value {
 /// # Errors
 /// None.
 #[expect(clippy::unnecessary_wraps, reason = "as every command")]
-pub(super) fn print(global: &Global, args: &Hook, terminal: &Terminal) -> Result<u8, Failure> {
-    let text = serde_json::to_string_pretty(&settings(timeout(global, args))).unwrap_or_default();
+pub(super) fn print(
+    global: &Global,
+    timeout: Option<u64>,
+    terminal: &Terminal,
+) -> Result<u8, Failure> {
+    let text = serde_json::to_string_pretty(&settings(limit(global, timeout))).unwrap_or_default();
     terminal.say(&format!("{text}\n"));
     if !terminal.quiet {
         terminal.note(
@@ -81,12 +82,18 @@ pub(super) fn print(global: &Global, args: &Hook, terminal: &Terminal) -> Result
 ///
 /// # Errors
 /// No repository.
-pub(super) fn check(global: &Global, args: &Hook, terminal: &Terminal) -> Result<u8, Failure> {
-    let site = locate(global)?;
-    let contract = load_contract(&site, global).ok().and_then(|l| l.contract);
-    let timeout = args
-        .timeout
-        .unwrap_or_else(|| of_contract(contract.as_ref()));
+pub(super) fn check(
+    global: &Global,
+    timeout: Option<u64>,
+    terminal: &Terminal,
+) -> Result<u8, Failure> {
+    let site = global.engine().locate()?;
+    let contract = global
+        .engine()
+        .load_contract(&site)
+        .ok()
+        .and_then(|l| l.contract);
+    let timeout = timeout.unwrap_or_else(|| of_contract(contract.as_ref()));
     let (mut lines, mut is_installed) = (Vec::new(), false);
     for path in places(&site) {
         let Ok(bytes) = read_plain(&path, MOST) else {
@@ -233,8 +240,13 @@ fn reach(site: &Site, path: &std::path::Path) -> String {
         .strip_prefix(&site.root)
         .ok()
         .and_then(|p| RepoPath::from_exact(p.as_os_str().as_bytes()));
-    let tracked =
-        inside.and_then(|path| available(site)?.tracked_of(&[path]).ok()?.first().copied());
+    let tracked = inside.and_then(|path| {
+        site.usable_git()?
+            .tracked_of(&[path])
+            .ok()?
+            .first()
+            .copied()
+    });
     let tracked = match tracked {
         Some(true) => "tracked by git, ",
         Some(false) => "not tracked by git, ",

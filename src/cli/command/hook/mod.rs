@@ -10,13 +10,11 @@ mod stop;
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::Global;
-use crate::cli::error::Failure;
 use crate::cli::terminal::Terminal;
-use crate::effect::git::Git;
 use crate::effect::os::clock::Clock;
 use crate::effect::os::input::standard_within;
-use crate::effect::repo::load::Site;
-use answer::Answer;
+use crate::engine::Failure;
+use answer::{Answer, cut};
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 pub(super) use session::Record;
@@ -72,10 +70,10 @@ struct Event {
 pub fn run(global: &Global, args: &Hook, terminal: &Terminal) -> Result<u8, Failure> {
     let Agent::ClaudeCode = args.agent;
     if args.print {
-        return install::print(global, args, terminal);
+        return install::print(global, args.timeout, terminal);
     }
     if args.check {
-        return install::check(global, args, terminal);
+        return install::check(global, args.timeout, terminal);
     }
     let clock = Clock::start();
     let Event {
@@ -85,7 +83,7 @@ pub fn run(global: &Global, args: &Hook, terminal: &Terminal) -> Result<u8, Fail
     match hook_event_name.as_str() {
         "SessionStart" => session::start(global, &session_id)?,
         "Stop" | "SubagentStop" => {
-            let answer = stop::stop(global, args, &session_id, &clock);
+            let answer = stop::stop(global, args.timeout, &session_id, &clock);
             let answer =
                 answer.unwrap_or_else(|failure| Answer::block(&answer::of_failure(&failure)));
             terminal.print_json(&answer);
@@ -122,20 +120,6 @@ fn event() -> Result<Event, Failure> {
     Ok(event)
 }
 
-/// Git, if it can be asked.
-fn available(site: &Site) -> Option<&Git> {
-    site.git.as_ref().ok().filter(|git| git.available().is_ok())
-}
-
 fn unknown(message: String) -> Failure {
     Failure::new(Exit::Internal.code(), "vplan::hook::event", message)
-}
-
-/// The first bytes of a text, at a character's edge.
-fn cut(text: &str, most: usize) -> &str {
-    let mut end = most.min(text.len());
-    while !text.is_char_boundary(end) {
-        end = end.saturating_sub(1);
-    }
-    text.get(..end).unwrap_or_default()
 }

@@ -1,7 +1,6 @@
 //! Finds changed files among those that verify an agent's work or send it back, since its work
 //! began.
 
-use super::available;
 use crate::base::canon::Digest;
 use crate::base::path::RepoPath;
 use crate::cli::args::Global;
@@ -39,7 +38,7 @@ pub(super) fn changed(
 ) -> Vec<String> {
     let mut lines = Vec::new();
     let own = contract_path(site, global.contract.as_deref()).ok();
-    if let (Some(git), Some(base), Some(path)) = (available(site), base, own) {
+    if let (Some(git), Some(base), Some(path)) = (site.usable_git(), base, own) {
         let since = Since {
             root: &site.root,
             git,

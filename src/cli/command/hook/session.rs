@@ -1,11 +1,8 @@
 //! Keeps, in the state directory, where the session of an agent began.
 
-use super::available;
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::Global;
-use crate::cli::error::Failure;
-use crate::cli::session::{kept_state, locate, state};
 use crate::effect::git::Git;
 use crate::effect::git::error::GitError;
 use crate::effect::git::object::Oid;
@@ -13,6 +10,7 @@ use crate::effect::os::files::{read_plain, replace};
 use crate::effect::repo::load::{Site, contract_path};
 use crate::effect::store::ledger::LedgerFile;
 use crate::effect::store::records::wall_clock;
+use crate::engine::Failure;
 use crate::ledger::round::Because;
 use crate::ledger::{Entry, Ledger};
 use crate::run::report::Decision;
@@ -99,15 +97,19 @@ impl Now {
 /// # Errors
 /// No repository, or no place to remember it.
 pub(super) fn start(global: &Global, id: &str) -> Result<(), Failure> {
-    let site = locate(global)?;
-    if kept_state(global, &site)?.is_some_and(|place| read(&place.path, id).is_some()) {
+    let site = global.engine().locate()?;
+    if global
+        .engine()
+        .kept_state(&site)?
+        .is_some_and(|place| read(&place.path, id).is_some())
+    {
         return Ok(());
     }
-    let git = available(&site);
+    let git = site.usable_git();
     let head = git
         .map(Git::head)
         .transpose()
-        .map_err(|e| crate::cli::session::changes_unknown(e.into()))?
+        .map_err(|e| crate::engine::failure::changes_unknown(e.into()))?
         .flatten();
     let contract = has_contract(global, &site, head.as_ref());
     if !contract {
@@ -115,10 +117,10 @@ pub(super) fn start(global: &Global, id: &str) -> Result<(), Failure> {
     }
     let now = Now::look(git);
     // Of a ledger that cannot be read no session is known to be finished.
-    let ledger = LedgerFile::new(state(global, &site)?)
+    let ledger = LedgerFile::new(global.engine().state(&site)?)
         .read()
         .unwrap_or_default();
-    let place = state(global, &site)?;
+    let place = global.engine().state(&site)?;
     let (left, inherited) = match (git, &head) {
         (Some(git), Some(head)) => unfinished(&place.path, &ledger, &now, git, head),
         _ => (None, false),
@@ -152,7 +154,9 @@ pub(super) fn lost(global: &Global, site: &Site, id: &str) -> Option<Site> {
             root: root.to_owned(),
             git: Err(GitError::NotARepository(root.to_owned())),
         };
-        let known = kept_state(global, &site)
+        let known = global
+            .engine()
+            .kept_state(&site)
             .ok()
             .flatten()
             .is_some_and(|place| read(&place.path, id).is_some());
@@ -175,7 +179,7 @@ pub(super) fn has_contract(global: &Global, site: &Site, commit: Option<&Oid>) -
     if site.root.join(path.to_os()).symlink_metadata().is_ok() {
         return true;
     }
-    match (available(site), commit) {
+    match (site.usable_git(), commit) {
         // What cannot be told is no reason to let go.
         (Some(git), Some(commit)) => git
             .files_at(commit, std::slice::from_ref(&path))

@@ -4,15 +4,11 @@
 use super::answer::{self, Answer, Page};
 use super::failed::{Failed, begin};
 use super::session::{self, Now, Record, has_contract, subject};
-use super::{Hook, available, install, named};
+use super::{install, named};
 use crate::base::unit::show_size;
 use crate::base::word::visible;
 use crate::cli::args::Global;
-use crate::cli::error::Failure;
-use crate::cli::regrown::only_grew;
 use crate::cli::render::feedback::code;
-use crate::cli::session::{changes_unknown, kept_state, load_contract, locate, state};
-use crate::cli::subject::by_default;
 use crate::effect::git::error::GitError;
 use crate::effect::git::object::Oid;
 use crate::effect::os::clock::Clock;
@@ -21,6 +17,9 @@ use crate::effect::repo::changes::base::{Unknown, default_base};
 use crate::effect::repo::changes::kept::Kept;
 use crate::effect::repo::load::Site;
 use crate::effect::store::ledger::LedgerFile;
+use crate::engine::Failure;
+use crate::engine::failure::changes_unknown;
+use crate::engine::only_grew;
 use crate::ledger::Entry;
 use crate::ledger::round::Because;
 use crate::plan::caveat::{Caveat, Code, Effect, sorted};
@@ -53,21 +52,21 @@ enum Ending {
 /// What keeps even a failed round from being recorded.
 pub(super) fn stop(
     global: &Global,
-    args: &Hook,
+    timeout: Option<u64>,
     id: &str,
     clock: &Clock,
 ) -> Result<Answer, Failure> {
-    let mut site = locate(global)?;
+    let mut site = global.engine().locate()?;
     let lost = session::lost(global, &site, id);
     let is_lost = lost.is_some();
     if let Some(began) = lost {
         site = began;
     }
-    let git = available(&site);
+    let git = site.usable_git();
     let head = git.and_then(|git| git.head().ok().flatten());
     // Without git nothing is known of the past; a git that cannot be asked is another matter.
     let is_mute = site.git.is_ok() && (git.is_none() || git.is_some_and(|git| git.head().is_err()));
-    let place = kept_state(global, &site).unwrap_or_default();
+    let place = global.engine().kept_state(&site).unwrap_or_default();
     let record = place
         .as_ref()
         .and_then(|place| session::read(&place.path, id));
@@ -96,7 +95,7 @@ pub(super) fn stop(
     if stop.is_untouched() {
         return Ok(Answer::pass());
     }
-    let limit = Duration::from_secs(install::timeout(global, args));
+    let limit = Duration::from_secs(install::limit(global, timeout));
     let limit = limit
         .saturating_sub(MARGIN.min(limit / 2))
         .saturating_sub(clock.elapsed());
@@ -128,11 +127,15 @@ impl Stop<'_> {
         if let Some(known) = known.and_then(|known| Oid::parse(known.as_bytes())) {
             return Ok(Some(known));
         }
-        let Some(git) = available(self.site) else {
+        let Some(git) = self.site.usable_git() else {
             return Ok(None);
         };
-        let loaded = load_contract(self.site, self.global).ok();
-        let Some(place) = by_default(self.global, self.site, loaded.as_ref())? else {
+        let loaded = self.global.engine().load_contract(self.site).ok();
+        let Some(place) = self
+            .global
+            .engine()
+            .by_default(self.site, loaded.as_ref())?
+        else {
             return Ok(None);
         };
         if place.assumed {
@@ -152,7 +155,7 @@ impl Stop<'_> {
             return false;
         };
         let had_none = self.entry.as_ref().is_none_or(|e| e.rounds == 0);
-        had_none && !record.inherited && Now::look(available(self.site)).is_start_of(record)
+        had_none && !record.inherited && Now::look(self.site.usable_git()).is_start_of(record)
     }
 
     /// Makes a round.
@@ -188,7 +191,7 @@ impl Stop<'_> {
                 let is_own = report.subject.as_ref() == Some(&subject(self.id))
                     && ended.exit == Some(report.exit_code);
                 let is_recorded =
-                    report.decision_reason.as_deref() != Some(crate::cli::round::NOT_RECORDED);
+                    report.decision_reason.as_deref() != Some(crate::engine::round::NOT_RECORDED);
                 is_own && is_recorded && report.verdict != Verdict::Cancelled
             });
         if let Some(report) = report {
@@ -388,7 +391,10 @@ impl Stop<'_> {
         };
         record.unrecorded = count;
         // Where not even that can be remembered, the agent is sent back once more.
-        let _ = state(self.global, self.site)
+        let _ = self
+            .global
+            .engine()
+            .state(self.site)
             .and_then(|place| session::write(&place.path, self.id, record));
     }
 

@@ -6,14 +6,12 @@ use crate::cli::args::Format;
 use crate::cli::command::gate;
 use crate::cli::render;
 use crate::cli::render::style::{Tone, count, paint};
-use crate::cli::saved;
-use crate::cli::session::Session;
 use crate::cli::terminal::Terminal;
-use crate::effect::runner::verify::Verified;
+use crate::engine::Session;
+use crate::engine::verify::Verified;
 use crate::run::report::Report;
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
 
 /// How it is printed.
 pub(super) struct Showing<'s> {
@@ -26,13 +24,7 @@ pub(super) struct Showing<'s> {
 }
 
 /// Prints the report.
-pub(super) fn show(
-    verified: &Verified,
-    session: &Session,
-    place: &str,
-    showing: &Showing<'_>,
-    terminal: &Terminal,
-) {
+pub(super) fn show(verified: &Verified, showing: &Showing<'_>, terminal: &Terminal) {
     withheld(&verified.report, terminal);
     match showing.format {
         None => {}
@@ -48,7 +40,7 @@ pub(super) fn show(
                 seen: showing.seen,
                 quiet: terminal.quiet,
             };
-            let text = text(verified, session, place, look);
+            let text = text(verified, look);
             if showing.streams {
                 terminal.note(&text);
             } else {
@@ -65,15 +57,13 @@ fn withheld(report: &Report, terminal: &Terminal) {
     }
 }
 
-fn text(
-    verified: &Verified,
-    session: &Session,
-    place: &str,
-    look: render::report::Look<'_>,
-) -> String {
-    let shown = Path::new(place)
+fn text(verified: &Verified, look: render::report::Look<'_>) -> String {
+    let (session, record) = (&verified.session, &verified.record);
+    let shown = record
         .strip_prefix(&session.site.root)
-        .map_or(place.to_owned(), |p| p.display().to_string());
+        .unwrap_or(record)
+        .display()
+        .to_string();
     let silent = look.quiet && verified.report.exit_code == 0;
     let mut text = if silent {
         String::new()
@@ -131,7 +121,7 @@ fn standing(report: &Report, session: &Session, color: bool) -> String {
             let fields = count(saved.drift.len(), "field");
             warn(format!(
                 "the saved plan ran although {fields} would be different now:\n{}",
-                saved::account(&saved.drift).trim_end()
+                render::drift(&saved.drift).trim_end()
             ));
         }
     }

@@ -1,10 +1,9 @@
 //! Asks external proposers what to verify, in modes `llm` and `hybrid`.
 
-use super::args::Request as Asked;
-use super::command::command;
-use super::error::Failure;
-use super::pinning;
-use super::session::Session;
+use super::failure::Failure;
+use super::open::Session;
+use super::pins;
+use super::request::PlanRequest;
 use crate::base::canon::Digest;
 use crate::base::change::ChangeSet;
 use crate::base::command::{Command, Env, Piece};
@@ -18,7 +17,7 @@ use crate::plan::caveat::{Caveat, Code, Effect};
 use crate::plan::frame::{known_role, without_contract};
 use crate::plan::proposal::{Answer, Proposal, Question};
 use crate::plan::request::Request;
-use std::time::Duration;
+use std::ffi::OsStr;
 
 /// How the codes of a proposer's failures begin.
 const OF_PROPOSER: &str = "vplan::proposer::";
@@ -59,7 +58,7 @@ impl Session {
         let revision = self.loaded.as_ref().and_then(|l| l.revision.as_ref());
         let found = lockfile::read(&self.site, &path, revision)?;
         if found.has_errors() {
-            return Err(pinning::invalid(&path, found));
+            return Err(pins::invalid(&path, found));
         }
         Ok(found.lock.answer(question).map(|a| a.answer.clone()))
     }
@@ -68,7 +67,7 @@ impl Session {
     /// for: `failed` is then what to say.
     pub(super) fn proposal(
         &self,
-        asked: &Asked,
+        asked: &PlanRequest,
         asking: Asking,
         demanded: bool,
         failed: &mut Option<Caveat>,
@@ -92,7 +91,7 @@ impl Session {
     /// one. `None` when there is neither an answer nor a proposer, and none was demanded.
     pub(super) fn propose(
         &self,
-        asked: &Asked,
+        asked: &PlanRequest,
         asking: Asking,
         demanded: bool,
     ) -> Result<Option<Proposal>, Failure> {
@@ -139,7 +138,7 @@ impl Session {
                 .help("name one with `--proposer COMMAND`"));
         };
         let (argv, env) = words("--proposer", command(text)?)?;
-        let limit = Duration::from_millis(asked.proposer_timeout);
+        let limit = asked.proposer_timeout;
         let said = propose(&self.site.root, &argv, &env, &question, limit)
             .map_err(|why| no_answer(text, &why))?;
         understand(question, &said).map(Some).map_err(|why| {
@@ -169,7 +168,7 @@ fn understand(question: String, answer: &[u8]) -> Result<Proposal, String> {
 }
 
 /// The words of a program that is asked: a flag's, or a statement's.
-pub(super) fn words(of: &str, command: Command) -> Result<(Vec<Word>, Env), Failure> {
+pub fn words(of: &str, command: Command) -> Result<(Vec<Word>, Env), Failure> {
     let wrong = |why: String| {
         Err(Failure::usage(
             format!(
@@ -231,4 +230,15 @@ fn no_answer(text: &std::ffi::OsStr, why: &NoAnswer) -> Failure {
         NoAnswer::TimedOut => failure.help("`--proposer-timeout` gives it longer"),
         _ => failure,
     }
+}
+
+/// Reads a command's text from the command line.
+///
+/// # Errors
+/// It is not UTF-8 (exit 2).
+pub fn command(text: &OsStr) -> Result<Command, Failure> {
+    text.to_str().map(parse_command).ok_or_else(|| {
+        Failure::usage("vplan::usage::not_utf8", "a command's text must be UTF-8")
+            .help("write other bytes as `$'\\xHH'`")
+    })
 }

@@ -1,9 +1,9 @@
 //! Chooses the program that answers `judge` checks, and loads the answers that are already
 //! recorded.
 
-use super::error::Failure;
-use super::propose::words;
-use super::session::Session;
+use super::failure::Failure;
+use super::open::Session;
+use super::propose::{command, words};
 use crate::base::canon::Digest;
 use crate::base::change::ChangeSet;
 use crate::base::command::Env;
@@ -48,7 +48,7 @@ impl Session {
     ) -> Result<Option<Program>, Failure> {
         if let Some(text) = operators {
             // Parsed even if it is not used: a mistake in it must not be found later.
-            let (argv, env) = words("--judge", super::command::command(text)?)?;
+            let (argv, env) = words("--judge", command(text)?)?;
             return Ok(Some(Program {
                 shown: visible(text.as_encoded_bytes()),
                 argv,
@@ -56,19 +56,19 @@ impl Session {
             }));
         }
         let asks = plan.steps.iter().any(|s| s.kind == Kind::Judge);
-        let Some(command) = self
+        let Some(asked) = self
             .contract()
             .and_then(|c| c.judge_with.clone())
             .filter(|_| asks)
         else {
             return Ok(None);
         };
-        let shown = command.to_text();
+        let shown = asked.to_text();
         let wrong = |failure: Failure| Failure {
             exit: Exit::Contract.code(),
             ..failure
         };
-        let (argv, env) = words("judge-with", command).map_err(wrong)?;
+        let (argv, env) = words("judge-with", asked).map_err(wrong)?;
         Ok(Some(Program { shown, argv, env }))
     }
 

@@ -1,20 +1,20 @@
 //! Checks that a plan from a file is still the plan for this repository: reads it, makes it again,
 //! and compares field by field.
 
-use super::args::{Global, Request as Asked, Run};
-use super::error::Failure;
-use super::pinning;
+use super::failure::Failure;
+use super::failure::{changes_unknown, invalid, load_failed};
+use super::open;
+use super::open::Session;
+use super::place::Engine;
 use super::propose::Asking;
-use super::render::style::count;
-use super::session::{self, Session, invalid, load_failed, locate};
-use super::terminal::Terminal;
+use super::request::{PlanFile, PlanRequest, VerifyRequest, deny, selector};
 use crate::base::canon::Digest;
 use crate::base::command::Command;
 use crate::base::diagnostic::{Code, Diagnostic};
 use crate::base::source::{Source, Sources};
 use crate::base::span::Place;
 use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
+use crate::base::word::{count, visible};
 use crate::effect::git::environment;
 use crate::effect::os::files;
 use crate::effect::repo::changes::base::{Statement, default_base};
@@ -34,8 +34,6 @@ use std::path::Path;
 
 /// The largest plan file that is read, in bytes.
 const MAX_PLAN: u64 = 64 << 20;
-/// Lines of an account of drift.
-const LINES: usize = 20;
 
 /// Reads a plan file, in the form that its ending says.
 ///
@@ -128,26 +126,25 @@ pub struct Opened {
 /// A file that is none, a contract that is missing or invalid, a plan that would be another one
 /// today (exit 4).
 pub fn open(
-    global: &Global,
-    args: &Run,
-    path: &Path,
-    terminal: &Terminal,
+    engine: &Engine<'_>,
+    asked: &VerifyRequest,
+    file: &PlanFile,
 ) -> Result<Opened, Failure> {
-    let mut plan = read_plan(path)?;
-    let site = locate(global)?;
-    let mut session = gather(global, args, site, &plan)?;
-    session.leave_out(path);
+    let mut plan = read_plan(&file.path)?;
+    let site = engine.locate()?;
+    let mut session = gather(engine, asked, file, site, &plan)?;
+    session.leave_out(&file.path);
     let as_is = session.loaded.is_none() && plan.contract.is_some();
     let differences = if as_is {
         plan.caveats
             .extend(session.gathered.caveats.iter().cloned());
         Vec::new()
     } else {
-        compare(&mut session, &args.request, &mut plan)
+        compare(&mut session, &asked.plan, &mut plan)
     };
-    session::deny(&plan, &args.request.deny)?;
-    if !differences.is_empty() && !args.saved.allow_drift {
-        terminal.note(&account(&differences));
+    deny(&plan, &asked.plan.deny)?;
+    if !differences.is_empty() && !file.allow_drift {
+        engine.observer.drift(&differences);
         let differ = if differences.len() == 1 {
             "differs"
         } else {
@@ -160,7 +157,7 @@ pub fn open(
         let help = "make the plan again, or run the saved one all the same with `--allow-drift`";
         return Err(Failure::new(Exit::Drift.code(), "vplan::plan::drift", message).help(help));
     }
-    schedule(&mut plan, &args.request)?;
+    schedule(&mut plan, &asked.plan)?;
     Ok(Opened {
         session,
         plan,
@@ -173,7 +170,7 @@ pub fn open(
 
 /// How the plan is run: as the command line says, where it does. In version 1 that is a part of the
 /// plan.
-fn schedule(plan: &mut Plan, asked: &Asked) -> Result<(), Failure> {
+fn schedule(plan: &mut Plan, asked: &PlanRequest) -> Result<(), Failure> {
     let policy = &plan.policy;
     let (jobs, fail_fast) = (
         asked.jobs.unwrap_or(policy.jobs),
@@ -188,23 +185,9 @@ fn schedule(plan: &mut Plan, asked: &Asked) -> Result<(), Failure> {
     Ok(())
 }
 
-/// One line a field, and how many more there are.
-#[must_use]
-pub fn account(differences: &[Difference]) -> String {
-    let mut text: String = differences
-        .iter()
-        .take(LINES)
-        .map(|d| format!("  {d}\n"))
-        .collect();
-    if differences.len() > LINES {
-        text.push_str(&format!("  and {} more\n", differences.len() - LINES));
-    }
-    text
-}
-
 /// In what the plan would be another one today. What is to be said of today's plan is said of it
 /// too: a file can leave that out.
-fn compare(session: &mut Session, asked: &Asked, plan: &mut Plan) -> Vec<Difference> {
+fn compare(session: &mut Session, asked: &PlanRequest, plan: &mut Plan) -> Vec<Difference> {
     // What kept the plan from being made again, and first the likely reason for it.
     let misfit = |session: &Session, plan: &Plan, failure: Failure| {
         let digest = |found: Option<&Digest>| found.map(ToString::to_string);
@@ -282,10 +265,10 @@ fn source(plan: &Plan) -> ChangeSource {
 
 /// The changes as they are now; what the caller named, and what cannot be compared in another
 /// repository, as the plan has it.
-fn gathered(site: &Site, args: &Run, plan: &Plan) -> Result<Gathered, Failure> {
+fn gathered(site: &Site, file: &PlanFile, plan: &Plan) -> Result<Gathered, Failure> {
     let git = site.git.as_ref();
     let named = || {
-        let none = session::gather_from(site, Some(&ChangeSource::None))?;
+        let none = open::gather_from(site, Some(&ChangeSource::None))?;
         Ok(Gathered {
             changes: plan.request.changed.clone(),
             ..none
@@ -294,26 +277,28 @@ fn gathered(site: &Site, args: &Run, plan: &Plan) -> Result<Gathered, Failure> {
     match source(plan) {
         ChangeSource::None => named(),
         source => match changes::gather(Some(&source), git, &environment) {
-            Err(ChangeError::NotFetched { .. }) if args.saved.plan_as_is => named(),
-            answer => answer.map_err(session::changes_unknown),
+            Err(ChangeError::NotFetched { .. }) if file.as_is => named(),
+            answer => answer.map_err(changes_unknown),
         },
     }
 }
 
 /// The recorded request, with the present contract and changes.
-fn gather(global: &Global, args: &Run, site: Site, plan: &Plan) -> Result<Session, Failure> {
+fn gather(
+    engine: &Engine<'_>,
+    asked: &VerifyRequest,
+    file: &PlanFile,
+    site: Site,
+    plan: &Plan,
+) -> Result<Session, Failure> {
     let record = &plan.request;
-    let mut gathered = gathered(&site, args, plan)?;
-    let wanted = Wanted {
-        contract: global.contract.as_deref(),
-        revision: args.request.contract_from.as_deref(),
-        base: gathered.base.as_ref(),
-        max_file: global.max_file,
-    };
-    let loaded = contract(&site, global, &wanted, args, plan)?;
+    let mut gathered = gathered(&site, file, plan)?;
+    let revision = asked.plan.contract_from.as_deref();
+    let wanted = engine.wanted(revision, gathered.base.as_ref());
+    let loaded = contract(&site, engine, &wanted, file, plan)?;
     gathered
         .caveats
-        .extend(of_base(global, &site, &gathered, loaded.as_ref())?);
+        .extend(of_base(engine, &site, &gathered, loaded.as_ref())?);
     let mut request = Request {
         role: Some(record.role.clone()),
         changed: gathered.changes.clone(),
@@ -332,8 +317,8 @@ fn gather(global: &Global, args: &Run, site: Site, plan: &Plan) -> Result<Sessio
         inferred: Vec::new(),
         proposal: None,
         mode: record.mode,
-        names: record.names.iter().map(|o| session::selector(o)).collect(),
-        only: record.only.iter().map(|o| session::selector(o)).collect(),
+        names: record.names.iter().map(|o| selector(o)).collect(),
+        only: record.only.iter().map(|o| selector(o)).collect(),
         skip: record.skip.clone(),
         // The contract is the same or it is drift; all of these then say the same as when the plan
         // was made.
@@ -343,10 +328,9 @@ fn gather(global: &Global, args: &Run, site: Site, plan: &Plan) -> Result<Sessio
         no_recover: plan.policy.recover.is_empty(),
     };
     if record.mode == Mode::Fallback && loaded.is_none() {
-        request.inferred = session::inferred(&site)?;
+        request.inferred = open::inferred(&site)?;
     }
-    let contract_path =
-        load::contract_path(&site, global.contract.as_deref()).map_err(load_failed)?;
+    let contract_path = load::contract_path(&site, engine.contract).map_err(load_failed)?;
     Ok(Session {
         site,
         contract_path,
@@ -358,7 +342,7 @@ fn gather(global: &Global, args: &Run, site: Site, plan: &Plan) -> Result<Sessio
 
 /// What is to be said of the commit that the plan compares with: a file can leave that out.
 fn of_base(
-    global: &Global,
+    engine: &Engine<'_>,
     site: &Site,
     gathered: &Gathered,
     loaded: Option<&Loaded>,
@@ -367,8 +351,8 @@ fn of_base(
     let (Ok(git), Some(base)) = (&site.git, gathered.base.filter(|_| is_tree)) else {
         return Ok(Vec::new());
     };
-    let unknown = |e| session::changes_unknown(ChangeError::Git(e));
-    let kept = session::kept(global, site);
+    let unknown = |e| changes_unknown(ChangeError::Git(e));
+    let kept = engine.kept(site);
     let line = loaded.and_then(|l| Some((l.contract.as_ref()?.base.as_ref()?, &l.path)));
     let statement = line.map(|(branch, contract)| Statement { branch, contract });
     let default = default_base(git, statement, &kept).map_err(unknown)?;
@@ -383,14 +367,14 @@ fn of_base(
 
 fn contract(
     site: &Site,
-    global: &Global,
+    engine: &Engine<'_>,
     wanted: &Wanted<'_>,
-    args: &Run,
+    file: &PlanFile,
     plan: &Plan,
 ) -> Result<Option<Loaded>, Failure> {
-    match pinning::load(site, global, wanted)? {
+    match engine.load(site, wanted)? {
         Ok(loaded) if loaded.contract.is_none() => Err(invalid(loaded)),
-        Ok(loaded) if args.saved.plan_as_is => {
+        Ok(loaded) if file.as_is => {
             let message = format!(
                 "there is a contract at `{}`, so the plan is not run as it is",
                 loaded.path
@@ -399,7 +383,7 @@ fn contract(
                 .help("`--allow-drift` runs a plan that it does not give"))
         }
         Ok(loaded) => Ok(Some(loaded)),
-        Err(LoadError::Missing(_)) if args.saved.plan_as_is || plan.contract.is_none() => Ok(None),
+        Err(LoadError::Missing(_)) if file.as_is || plan.contract.is_none() => Ok(None),
         Err(error @ LoadError::Missing(_)) => {
             let help = "`--contract` says where it is; `--plan-as-is` runs the plan without one, and the report says so";
             Err(load_failed(error).help(help))

@@ -1,29 +1,28 @@
 //! Decides whether the present tree is verified: compares the plan that is requested now with the
 //! runs that vplan remembers.
 
-use super::args::{Global, Request as Flags, Risk, digest};
 use super::base_contract::{Terms, accepted_for, attach, caveats, judged_since};
-use super::error::Failure;
-use super::history::ids;
+use super::failure::Failure;
+use super::open::Session;
+use super::place::Engine;
 use super::propose::Asking;
-use super::round::named;
-use super::session::{Session, kept_state, kept_vault};
-use super::terminal::Terminal;
+use super::request::PlanRequest;
+use super::subject::named;
 use crate::base::canon::Digest;
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
+use crate::effect::repo::changes::{BaseRevision, ChangeSource};
 use crate::effect::repo::load::Site;
 use crate::effect::runner::tree::Present;
-use crate::effect::store::history::History;
+use crate::effect::store::history::{History, HistoryError};
 use crate::effect::store::ledger::LedgerFile;
 use crate::effect::store::vault::Vault;
 use crate::plan::Plan;
 use crate::plan::caveat::{self, Caveat, Code, Effect};
-use crate::plan::request::{Boundary, Mode, RequestRecord, Risk as Level};
+use crate::plan::request::{Boundary, Mode, RequestRecord, Risk};
 use crate::run::past::{State, short};
 use crate::run::report::Report;
 use crate::run::stands::{Answer, Ended, Recorded, WhyNot, believed, failed, stands};
-use clap::Args;
 use std::collections::BTreeMap;
 
 /// How many runs are looked at, the newest.
@@ -32,52 +31,33 @@ const LOOKED_AT: usize = 200;
 const READ: usize = 20;
 
 /// For what it must be verified. What is not said is taken from the run that is held against it.
-#[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Request (what is not said is as in the run that is looked at)")]
-pub struct Wanted {
+#[derive(Clone, Debug, Default)]
+pub struct StatusRequest {
     /// Whose change it is.
-    #[arg(long, value_name = "NAME")]
     pub role: Option<String>,
     /// How risky the change is.
-    #[arg(long, value_name = "LEVEL")]
     pub risk: Option<Risk>,
-    /// The change ends a milestone.
-    #[arg(long)]
-    pub milestone_end: bool,
-    /// The change ends the run.
-    #[arg(long)]
-    pub run_end: bool,
-    /// The last change: `--milestone-end` and `--run-end`.
-    #[arg(long)]
-    pub last: bool,
-    /// The least tier.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=2))]
+    /// What the change ends.
+    pub boundaries: Vec<Boundary>,
+    /// The least tier, 0 to 2.
     pub min_tier: Option<u8>,
-    /// Read the contract from this revision, not from the work tree.
-    #[arg(long, value_name = "REV", allow_hyphen_values = true)]
+    /// The revision from which the contract is read; the work tree otherwise.
     pub contract_from: Option<String>,
-    /// All changes since the merge base with this revision, not what is compared by default;
-    /// `auto` asks the CI system.
-    #[arg(long, value_name = "REV", allow_hyphen_values = true, group = "wanted")]
-    pub base: Option<String>,
-    /// Every tracked file.
-    #[arg(long, group = "wanted")]
-    pub all: bool,
+    /// Which files changed; without it everything since the merge base with the default branch, or
+    /// since the subject began.
+    pub changes: Option<ChangeSource>,
     /// Whose work it is: what it began with is compared, and the contracts count that a person has
     /// accepted for it.
-    #[arg(long, value_name = "NAME")]
     pub subject: Option<String>,
-    /// Accept the contract with this digest although it asks for less than the one at the base;
-    /// the answer still says so.
-    #[arg(long, value_name = "sha256:…", require_equals = true, value_parser = digest)]
+    /// The contract that is accepted although it asks for less than the one at the base.
     pub allow_contract_change: Option<Digest>,
 }
 
-impl Wanted {
+impl StatusRequest {
     fn is_said(&self) -> bool {
         self.role.is_some()
             || self.contract_from.is_some()
-            || self.base.is_some()
+            || matches!(self.changes, Some(ChangeSource::Base(_)))
             || self.subject.is_some()
     }
 }
@@ -115,12 +95,11 @@ pub struct Found<'a> {
 /// # Errors
 /// Records that cannot be listed; flags of the request that fit nothing (exit 2).
 pub fn standing(
-    global: &Global,
-    wanted: &Wanted,
+    engine: &Engine<'_>,
+    wanted: &StatusRequest,
     found: &Found<'_>,
-    terminal: &Terminal,
 ) -> Result<Standing, Failure> {
-    let mut asker = match Asker::open(global, wanted, found.site, terminal) {
+    let mut asker = match Asker::open(engine, wanted, found.site) {
         Ok(asker) => asker,
         Err(failure) if failure.exit == Exit::Usage.code() && wanted.is_said() => {
             return Err(failure);
@@ -151,7 +130,7 @@ pub fn standing(
         standing.nothing_applies = nothing.is_ok();
         nothing.map(|()| None)
     } else {
-        search(&mut asker, found, global)?.map(Some)
+        search(&mut asker, found, engine)?.map(Some)
     };
     Ok(match answer {
         Ok(by) => Standing {
@@ -203,11 +182,11 @@ fn whole(plan: &Plan) -> Result<(), WhyNot> {
 /// Makes the plans that are asked for: of one change, under one contract, for the request of each
 /// run that is looked at.
 struct Asker<'a> {
-    global: &'a Global,
+    engine: &'a Engine<'a>,
     /// The contracts that a person has accepted.
     accepted: Vec<Digest>,
-    wanted: &'a Wanted,
-    flags: Flags,
+    wanted: &'a StatusRequest,
+    request: PlanRequest,
     session: Session,
     compared: String,
     made: BTreeMap<Key, Made>,
@@ -217,7 +196,7 @@ struct Asker<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     role: Option<String>,
-    risk: Level,
+    risk: Risk,
     boundaries: Vec<Boundary>,
     min_tier: u8,
     fallback: bool,
@@ -233,35 +212,32 @@ struct Made {
 
 impl<'a> Asker<'a> {
     fn open(
-        global: &'a Global,
-        wanted: &'a Wanted,
+        engine: &'a Engine<'a>,
+        wanted: &'a StatusRequest,
         site: &Site,
-        terminal: &Terminal,
     ) -> Result<Self, Failure> {
-        let mut flags = Flags::plain()
-            .map_err(|e| Failure::new(Exit::Internal.code(), "vplan::internal", e.to_string()))?;
-        // Without a contract, what the repository declares is all that can be asked for; with one,
-        // it never is.
-        flags.mode = super::args::Mode::Fallback;
-        flags.contract_from.clone_from(&wanted.contract_from);
-        let (accepted, began) = of_subject(global, wanted, site)?;
-        flags.changes.base = wanted
-            .base
-            .clone()
-            .or_else(|| began.filter(|_| !wanted.all));
-        flags.changes.all = wanted.all;
-        let session = Session::open(global, &flags, terminal)?;
+        let (accepted, began) = of_subject(engine, wanted, site)?;
+        let since = |commit| ChangeSource::Base(BaseRevision::Revision(commit));
+        let request = PlanRequest {
+            // Without a contract, what the repository declares is all that can be asked for; with
+            // one, it never is.
+            mode: Mode::Fallback,
+            contract_from: wanted.contract_from.clone(),
+            changes: wanted.changes.clone().or_else(|| began.map(since)),
+            ..PlanRequest::default()
+        };
+        let session = engine.open(&request)?;
         let compared = session.gathered.description.clone();
         let mut asker = Self {
-            global,
+            engine,
             accepted,
             wanted,
-            flags,
+            request,
             session,
             compared,
             made: BTreeMap::new(),
         };
-        let by_default = !wanted.all && asker.flags.changes.base.is_none();
+        let by_default = asker.request.changes.is_none();
         if by_default
             && asker
                 .plan(None)?
@@ -271,8 +247,8 @@ impl<'a> Asker<'a> {
                 .any(|c| c.code == Code::BaseUnknown)
         {
             // What the whole change is cannot be said: whatever there is must have been verified.
-            asker.flags.changes.all = true;
-            asker.session = Session::open(global, &asker.flags, terminal)?;
+            asker.request.changes = Some(ChangeSource::All);
+            asker.session = engine.open(&asker.request)?;
             asker.compared = format!(
                 "{}, because no base is known",
                 asker.session.gathered.description
@@ -284,18 +260,14 @@ impl<'a> Asker<'a> {
 
     fn key(&self, of: Option<&RequestRecord>) -> Key {
         let asked = self.wanted;
-        let mut boundaries = of.map(|r| r.boundaries.clone()).unwrap_or_default();
-        if asked.milestone_end || asked.run_end || asked.last {
-            boundaries.clear();
-            boundaries
-                .extend((asked.milestone_end || asked.last).then_some(Boundary::MilestoneEnd));
-            boundaries.extend((asked.run_end || asked.last).then_some(Boundary::RunEnd));
-        }
+        let boundaries = match of {
+            Some(of) if asked.boundaries.is_empty() => of.boundaries.clone(),
+            _ => asked.boundaries.clone(),
+        };
         Key {
             role: asked.role.clone().or_else(|| of.map(|r| r.role.clone())),
             risk: asked
                 .risk
-                .map(Level::from)
                 .or_else(|| of.map(|r| r.risk))
                 .unwrap_or_default(),
             boundaries,
@@ -323,18 +295,18 @@ impl<'a> Asker<'a> {
             } else {
                 Mode::Fallback
             };
-            let (mut plan, _) = self.session.make(&self.flags, Asking::Recorded, false)?;
-            let (repaired, _) = self.session.make(&self.flags, Asking::Recorded, true)?;
+            let (mut plan, _) = self.session.make(&self.request, Asking::Recorded, false)?;
+            let (repaired, _) = self.session.make(&self.request, Asking::Recorded, true)?;
             let (effect, accepted) = (Effect::Incomplete, self.accepted.as_slice());
             let subject = self.wanted.subject.as_deref();
-            let base = judged_since(&self.session, self.global);
+            let base = judged_since(&self.session, self.engine);
             let terms = Terms {
                 effect,
                 accepted,
                 subject,
                 ..Terms::plain(base.as_ref())
             };
-            attach(&mut plan, caveats(&self.session, self.global, &terms));
+            attach(&mut plan, caveats(&self.session, self.engine, &terms));
             self.made.insert(key.clone(), Made { plan, repaired });
         }
         let internal = || {
@@ -362,8 +334,8 @@ impl<'a> Asker<'a> {
 /// The contracts that a person has accepted, and the commit that the subject began with, if it is
 /// known.
 fn of_subject(
-    global: &Global,
-    wanted: &Wanted,
+    engine: &Engine<'_>,
+    wanted: &StatusRequest,
     site: &Site,
 ) -> Result<(Vec<Digest>, Option<String>), Failure> {
     let mut accepted: Vec<Digest> = wanted.allow_contract_change.iter().cloned().collect();
@@ -371,7 +343,7 @@ fn of_subject(
         return Ok((accepted, None));
     };
     named(subject)?;
-    let Some(place) = kept_state(global, site)? else {
+    let Some(place) = engine.kept_state(site)? else {
         return Ok((accepted, None));
     };
     let ledger = LedgerFile::new(place).read()?;
@@ -383,22 +355,33 @@ fn of_subject(
     Ok((accepted, began.and_then(|b| b.base.clone())))
 }
 
+/// The failure of records that cannot be looked at.
+#[must_use]
+pub fn unreadable(error: &HistoryError) -> Failure {
+    Failure::new(
+        Exit::Setup.code(),
+        "vplan::records::unreadable",
+        error.to_string(),
+    )
+    .help("`--records DIR` looks in another place")
+}
+
 /// Finds the newest run that verifies the request, or why the newest of all does not.
 fn search(
     asker: &mut Asker<'_>,
     found: &Found<'_>,
-    global: &Global,
+    engine: &Engine<'_>,
 ) -> Result<Result<String, WhyNot>, Failure> {
     let Found {
         history,
         present,
         site,
     } = *found;
-    let vault = match kept_vault(global, site) {
+    let vault = match engine.kept_vault(site) {
         Ok(vault) => vault,
         Err(failure) => return Ok(Err(WhyNot::unknown(visible(failure.message.as_bytes())))),
     };
-    let recorded = ids(history)?;
+    let recorded = history.ids().map_err(|e| unreadable(&e))?;
     let mut all = vault
         .as_ref()
         .map_or_else(|| Ok(Vec::new()), Vault::ids)

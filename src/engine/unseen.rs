@@ -1,8 +1,8 @@
 //! Finds the files that the comparison of the work tree did not read, and that a check would depend
 //! on.
 
-use super::error::Failure;
-use super::session::Session;
+use super::failure::Failure;
+use super::open::Session;
 use crate::base::change::{ChangeSet, ChangedFile, Status};
 use crate::base::path::RepoPath;
 use crate::check::Severity;

@@ -1,12 +1,12 @@
 //! Compares the contract with the one at the base of the change: a change must not weaken the
 //! contract that it is verified against.
 
-use super::args::{Allowed, Global, Run};
-use super::error::Failure;
-use super::pinning;
-use super::round::named;
-use super::session::{Session, invalid, kept_state};
-use super::subject::{Held, by_default};
+use super::failure::Failure;
+use super::failure::invalid;
+use super::open::Session;
+use super::place::Engine;
+use super::request::{Allowed, VerifyRequest};
+use super::subject::{Held, named};
 use crate::base::canon::Digest;
 use crate::base::command::quote;
 use crate::base::path::RepoPath;
@@ -71,11 +71,11 @@ impl<'a> Terms<'a> {
 
 /// Those of a plan that is only looked at. What only git could tell is left to the run.
 #[must_use]
-pub fn of_look(session: &Session, global: &Global) -> Vec<Caveat> {
-    let base = judged_since(session, global);
+pub fn of_look(session: &Session, engine: &Engine<'_>) -> Vec<Caveat> {
+    let base = judged_since(session, engine);
     caveats(
         session,
-        global,
+        engine,
         &Terms {
             may_ask: false,
             ..Terms::plain(base.as_ref())
@@ -86,28 +86,28 @@ pub fn of_look(session: &Session, global: &Global) -> Vec<Caveat> {
 /// What is to be said of the contract beside that of the base. Where neither the contract nor what
 /// it imports nor its lock has changed since, nothing is read and git is not asked.
 #[must_use]
-pub fn caveats(session: &Session, global: &Global, terms: &Terms<'_>) -> Vec<Caveat> {
+pub fn caveats(session: &Session, engine: &Engine<'_>, terms: &Terms<'_>) -> Vec<Caveat> {
     let (Some(base), Some(git)) = (terms.base, session.git()) else {
         return Vec::new();
     };
     if session.request.mode == Mode::Off {
         return Vec::new();
     }
-    let court = Court {
+    let comparison = Comparison {
         session,
-        global,
+        engine,
         terms,
         base,
         git,
     };
     let default = RepoPath::from_exact(DEFAULT_CONTRACT.as_bytes())
         .filter(|path| *path != session.contract_path);
-    let (own, mut found) = court.own(default.is_some());
+    let (own, mut found) = comparison.own(default.is_some());
     if let Some(default) = default {
         // A contract that the base has at this very path was chosen by the caller, who may have
         // several.
         let by_choice = own != Own::Missing && terms.effect < Effect::Incomplete;
-        found.extend(court.default(
+        found.extend(comparison.default(
             &default,
             if by_choice {
                 Effect::Note
@@ -126,13 +126,13 @@ pub fn caveats(session: &Session, global: &Global, terms: &Terms<'_>) -> Vec<Cav
 /// 2).
 pub fn of_run(
     session: &Session,
-    global: &Global,
-    args: &Run,
+    engine: &Engine<'_>,
+    asked: &VerifyRequest,
     is_loop: bool,
     held: Option<&Held>,
 ) -> Result<Vec<Caveat>, Failure> {
     let mut accepted: Vec<Digest> = Vec::new();
-    match &args.allow_contract_change {
+    match &asked.allow_contract_change {
         Some(Allowed::Contract(digest)) => accepted.push(digest.clone()),
         Some(Allowed::Any) if !is_loop => {
             let message = "`--allow-contract-change` names no contract";
@@ -144,10 +144,10 @@ pub fn of_run(
         }
         Some(Allowed::Any) | None => {}
     }
-    let subject = args.round.subject.as_deref();
+    let subject = asked.subject.as_deref();
     if let Some(subject) = subject {
         named(subject)?;
-        if let Some(place) = kept_state(global, &session.site)? {
+        if let Some(place) = engine.kept_state(&session.site)? {
             accepted.extend(accepted_for(&LedgerFile::new(place).read()?, subject));
         }
     }
@@ -157,7 +157,7 @@ pub fn of_run(
     } else {
         Effect::Narrows
     };
-    let base = judged_since(session, global);
+    let base = judged_since(session, engine);
     let plain = Terms {
         effect,
         accepted: &accepted,
@@ -172,18 +172,19 @@ pub fn of_run(
         },
         None => plain,
     };
-    Ok(caveats(session, global, &terms))
+    Ok(caveats(session, engine, &terms))
 }
 
 /// The commit whose contract judges. Who names a base has chosen it; who names files, or takes all
 /// of them, is judged by the contract before the whole change.
 #[must_use]
-pub fn judged_since(session: &Session, global: &Global) -> Option<Oid> {
+pub fn judged_since(session: &Session, engine: &Engine<'_>) -> Option<Oid> {
     let gathered = &session.gathered;
     if gathered.place == Some(ChangedIn::WorkTree) {
         return gathered.base;
     }
-    let whole = by_default(global, &session.site, session.loaded.as_ref())
+    let whole = engine
+        .by_default(&session.site, session.loaded.as_ref())
         .ok()
         .flatten();
     whole
@@ -227,21 +228,21 @@ enum Then {
     Unreadable(String),
 }
 
-struct Court<'a> {
+struct Comparison<'a> {
     session: &'a Session,
-    global: &'a Global,
+    engine: &'a Engine<'a>,
     terms: &'a Terms<'a>,
     base: &'a Oid,
     git: &'a Git,
 }
 
-impl Court<'_> {
+impl Comparison<'_> {
     /// Compares with the contract of the base at the same path.
     fn own(&self, is_chosen: bool) -> (Own, Vec<Caveat>) {
         if self.is_same() {
             return (Own::There, Vec::new());
         }
-        match self.then(self.global.contract.as_deref()) {
+        match self.then(self.engine.contract) {
             Then::Contract(contract, sources) => (
                 Own::There,
                 self.compare(&contract, &sources, None, self.terms.effect)
@@ -332,7 +333,7 @@ impl Court<'_> {
                 .any(|path| self.session.gathered.changes.contains(path))
         };
         let state = if changes.is_none() {
-            kept_state(self.global, &self.session.site).ok().flatten()
+            self.engine.kept_state(&self.session.site).ok().flatten()
         } else {
             None
         };
@@ -357,7 +358,7 @@ impl Court<'_> {
             return Then::Missing;
         }
         let revision = commit.to_string();
-        let (base, max_file) = (Some(commit), self.global.max_file);
+        let (base, max_file) = (Some(commit), self.engine.max_file);
         let wanted = Wanted {
             contract,
             revision: Some(&revision),
@@ -365,7 +366,7 @@ impl Court<'_> {
             max_file,
         };
         let failed = |failure: Failure| Then::Unreadable(reason(failure));
-        match pinning::load(&self.session.site, self.global, &wanted) {
+        match self.engine.load(&self.session.site, &wanted) {
             Err(failure) => failed(failure),
             Ok(Err(LoadError::MissingIn { path, .. })) => match self
                 .git
@@ -520,7 +521,7 @@ impl Court<'_> {
         let Some(now) = self.session.contract() else {
             return false;
         };
-        let then = self.at(present, self.global.contract.as_deref());
+        let then = self.at(present, self.engine.contract);
         matches!(then, Then::Contract(then, _) if then.identity() == now.identity())
     }
 }

@@ -5,13 +5,15 @@ use crate::base::canon::Digest;
 use crate::base::change::ChangeSet;
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::Exit;
-use crate::cli::args::{Allowed, Global};
-use crate::cli::error::Failure;
-use crate::cli::session::{Session, gather_from};
-use crate::cli::subject::{by_default, now, trace};
 use crate::effect::git::object::Oid;
 use crate::effect::repo::changes::ChangeSource;
 use crate::effect::repo::lockfile;
+use crate::engine::failure::Failure;
+use crate::engine::open::Session;
+use crate::engine::open::gather_from;
+use crate::engine::place::Engine;
+use crate::engine::request::Allowed;
+use crate::engine::subject::{now, trace};
 use crate::ledger::undone::{Trace, moved, undone};
 use crate::plan::caveat::{Caveat, Code, Effect};
 use crate::plan::request::{ChangedFrom, ChangedIn};
@@ -99,7 +101,7 @@ impl Watch {
     /// cannot be known any more (exit 2).
     pub(super) fn look(
         &mut self,
-        global: &Global,
+        engine: &Engine<'_>,
         session: &Session,
     ) -> Result<Vec<Caveat>, Failure> {
         let now = Pin::of(session);
@@ -120,7 +122,7 @@ impl Watch {
         self.pin = Some(now);
         self.same_head(session)?;
         let Some(work) = &self.work else {
-            self.work = Some(Work::of(global, session)?);
+            self.work = Some(Work::of(engine, session)?);
             return Ok(Vec::new());
         };
         let (files, caveats) = work.look(session)?;
@@ -183,10 +185,11 @@ struct Work {
 }
 
 impl Work {
-    fn of(global: &Global, session: &Session) -> Result<Self, Failure> {
+    fn of(engine: &Engine<'_>, session: &Session) -> Result<Self, Failure> {
         let own_base = match tells(session) {
             true => None,
-            false => by_default(global, &session.site, session.loaded.as_ref())
+            false => engine
+                .by_default(&session.site, session.loaded.as_ref())
                 .ok()
                 .flatten()
                 .map(|place| place.commit),

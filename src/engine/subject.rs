@@ -1,13 +1,12 @@
 //! Determines what a round of a subject covers: the whole change since the commit at which the
 //! subject began, under its first gate.
 
-use super::args::{Global, Request as Asked};
-use super::error::Failure;
-use super::pinning;
-use super::round::{Round, named};
-use super::session::{
-    Session, changes_unknown, gather_from, kept, kept_state, load_contract, locate,
-};
+use super::failure::Failure;
+use super::failure::changes_unknown;
+use super::open::Session;
+use super::open::gather_from;
+use super::place::Engine;
+use super::request::PlanRequest;
 use crate::base::canon::Digest;
 use crate::base::change::ChangeSet;
 use crate::base::path::RepoPath;
@@ -18,12 +17,12 @@ use crate::effect::git::object::Oid;
 use crate::effect::repo::changes::base::{Statement, default_base};
 use crate::effect::repo::changes::{ChangeError, ChangeSource};
 use crate::effect::repo::contents::in_short;
-use crate::effect::repo::load::{Loaded, Site, Wanted};
+use crate::effect::repo::load::{Loaded, Site};
 use crate::effect::store::ledger::LedgerFile;
 use crate::ledger::began::Began;
 use crate::ledger::round::{About, Scope};
 use crate::ledger::undone::{PATHS, Trace, moved, undone};
-use crate::ledger::{Entry, Terms};
+use crate::ledger::{Entry, Terms, wrong_name};
 use crate::plan::Plan;
 use crate::plan::caveat::{Caveat, Code, Effect};
 use crate::plan::contains::missing;
@@ -71,6 +70,19 @@ pub struct Held {
     pub terms: Terms,
 }
 
+/// Refuses what is no name of a subject.
+///
+/// # Errors
+/// Exit 2.
+pub fn named(subject: &str) -> Result<(), Failure> {
+    let Some(why) = wrong_name(subject) else {
+        return Ok(());
+    };
+    let message = format!("the subject `{}` {why}", visible(subject.as_bytes()));
+    Err(Failure::usage("vplan::usage::subject", message)
+        .help("a subject is a short name of one line, such as `M1` or `specs/login.md`"))
+}
+
 /// What a confirmation has to have in common with the round that it confirms.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -96,13 +108,13 @@ impl Subject {
     ///
     /// # Errors
     /// A name that is none (exit 2), a ledger that cannot be used (exit 5).
-    pub fn of(global: &Global, round: &Round) -> Result<Option<Self>, Failure> {
-        let Some(name) = &round.subject else {
+    pub fn of(engine: &Engine<'_>, name: Option<&str>) -> Result<Option<Self>, Failure> {
+        let Some(name) = name else {
             return Ok(None);
         };
         named(name)?;
-        let site = locate(global)?;
-        let entry = match kept_state(global, &site)? {
+        let site = engine.locate()?;
+        let entry = match engine.kept_state(&site)? {
             Some(place) => LedgerFile::new(place).read()?.entry(name).cloned(),
             None => None,
         };
@@ -115,10 +127,10 @@ impl Subject {
         });
         let begin = match kept {
             Some(kept) => Some(kept),
-            None => by_default(global, &site, load_contract(&site, global).ok().as_ref())?,
+            None => engine.by_default(&site, engine.load_contract(&site).ok().as_ref())?,
         };
         Ok(Some(Self {
-            name: name.clone(),
+            name: name.to_owned(),
             entry,
             begin,
         }))
@@ -141,9 +153,9 @@ impl Subject {
     /// cannot be known.
     pub fn hold(
         &self,
-        global: &Global,
+        engine: &Engine<'_>,
         session: &Session,
-        asked: &Asked,
+        asked: &PlanRequest,
         plan: &Plan,
         saved: bool,
     ) -> Result<Held, Failure> {
@@ -155,7 +167,7 @@ impl Subject {
         if scope == Scope::Part {
             caveats.push(self.part(plan, whole.plan.as_ref()));
         }
-        if place.is_some_and(|p| p.assumed) && !asked.changes.all {
+        if place.is_some_and(|p| p.assumed) && !asked.takes_all() {
             caveats.push(unknown_base(
                 whole.changes.is_empty() || plan.steps.is_empty(),
             ));
@@ -165,20 +177,20 @@ impl Subject {
             self.look(session, head.as_ref(), &whole.changes, &mut caveats);
         let touched = whole.changes.contains(&session.contract_path);
         let present = if touched {
-            by_default(global, &session.site, session.loaded.as_ref())?
+            engine.by_default(&session.site, session.loaded.as_ref())?
         } else {
             None
         };
         let present = present
             .map(|p| p.commit)
             .filter(|commit| Some(*commit) != base);
-        let court = Court {
-            global,
+        let reader = GateReader {
+            engine,
             session,
             base: base.as_ref().filter(|_| touched),
             present: present.as_ref(),
         };
-        let terms = self.gate(&court, &mut caveats);
+        let terms = self.gate(&reader, &mut caveats);
         let trace = head.map(|id| trace(&session.site.root, id.to_string(), &whole.changes));
         let about = self.about(session, place, terms);
         let about = About {
@@ -238,7 +250,7 @@ impl Subject {
     fn place(
         &self,
         session: &Session,
-        asked: &Asked,
+        asked: &PlanRequest,
         saved: bool,
     ) -> Result<Option<Place>, Failure> {
         let Some(git) = session.git() else {
@@ -247,7 +259,7 @@ impl Subject {
         let found = session
             .gathered
             .base
-            .filter(|_| asked.changes.base.is_some() && !saved);
+            .filter(|_| asked.names_base() && !saved);
         Ok(match (self.begin, found) {
             (Some(begin), Some(found)) if begin.commit != found => {
                 if !is_behind(git, &found, &begin.commit) {
@@ -368,8 +380,8 @@ impl Subject {
     }
 
     /// The gate that the subject is held against from now on.
-    fn gate(&self, court: &Court<'_>, caveats: &mut Vec<Caveat>) -> Terms {
-        let contract = court.session.contract();
+    fn gate(&self, reader: &GateReader<'_>, caveats: &mut Vec<Caveat>) -> Terms {
+        let contract = reader.session.contract();
         let today = Terms::of(contract.map(|c| &c.gate));
         let own = contract.map(Contract::identity);
         if self
@@ -388,7 +400,7 @@ impl Subject {
                 ..
             }) => *gate,
             // A contract that the change does not touch is the one at the base.
-            _ => match (court.base.and_then(|base| court.gate_at(base)), began) {
+            _ => match (reader.base.and_then(|base| reader.gate_at(base)), began) {
                 (Some(first), Some(by_hand)) if !first.weaker_than(&by_hand).is_empty() => by_hand,
                 (first, by_hand) => first.or(by_hand).unwrap_or(today),
             },
@@ -398,7 +410,9 @@ impl Subject {
             return today;
         }
         // Who merged it into the default branch has answered for it.
-        let there = court.present.filter(|id| court.gate_at(id) == Some(today));
+        let there = reader
+            .present
+            .filter(|id| reader.gate_at(id) == Some(today));
         let others = there.map_or(String::new(), |id| {
             format!(
                 "; the contract at the present merge base ({}) says the same, so others changed it",
@@ -418,27 +432,20 @@ impl Subject {
 }
 
 /// What is needed to read the gate of an earlier contract.
-struct Court<'a> {
-    global: &'a Global,
+struct GateReader<'a> {
+    engine: &'a Engine<'a>,
     session: &'a Session,
     /// The subject's base, where the contract may be another one there.
     base: Option<&'a Oid>,
     present: Option<&'a Oid>,
 }
 
-impl Court<'_> {
+impl GateReader<'_> {
     /// The gate of the contract at a commit, if there is one that can be read.
     fn gate_at(&self, commit: &Oid) -> Option<Terms> {
         let revision = commit.to_string();
-        let wanted = Wanted {
-            contract: self.global.contract.as_deref(),
-            revision: Some(&revision),
-            base: Some(commit),
-            max_file: self.global.max_file,
-        };
-        let loaded = pinning::load(&self.session.site, self.global, &wanted)
-            .ok()?
-            .ok()?;
+        let wanted = self.engine.wanted(Some(&revision), Some(commit));
+        let loaded = self.engine.load(&self.session.site, &wanted).ok()?.ok()?;
         loaded.contract.map(|c| Terms::of(Some(&c.gate)))
     }
 }
@@ -446,39 +453,34 @@ impl Court<'_> {
 /// The role of a request that names none.
 const DEFAULT_ROLE: &str = "worker";
 
-/// Whether the request names its changes, or leaves out of the plan what applies to them.
-fn names_changes(asked: &Asked) -> bool {
-    let changes = &asked.changes;
-    let named = !changes.changed.is_empty() || changes.changed_from.is_some();
-    named || changes.staged || changes.all || changes.changed_none
-}
-
-/// What a change is compared with when no base is named.
-///
-/// # Errors
-/// What git says (exit 2).
-pub fn by_default(
-    global: &Global,
-    site: &Site,
-    loaded: Option<&Loaded>,
-) -> Result<Option<Place>, Failure> {
-    let Some(git) = site.git.as_ref().ok().filter(|git| git.available().is_ok()) else {
-        return Ok(None);
-    };
-    let line = loaded.and_then(|l| Some((l.contract.as_ref()?.base.as_ref()?, &l.path)));
-    let statement = line.map(|(branch, contract)| Statement { branch, contract });
-    let found = default_base(git, statement, &kept(global, site))
-        .map_err(|e| changes_unknown(ChangeError::Git(e)))?;
-    if let Some(lacking) = found
-        .lacking()
-        .filter(|_| crate::effect::os::terminal::look().ci)
-    {
-        return Err(changes_unknown(ChangeError::Lacking(Box::new(
-            lacking.clone(),
-        ))));
+impl Engine<'_> {
+    /// What a change is compared with when no base is named.
+    ///
+    /// # Errors
+    /// What git says (exit 2).
+    pub fn by_default(
+        &self,
+        site: &Site,
+        loaded: Option<&Loaded>,
+    ) -> Result<Option<Place>, Failure> {
+        let Some(git) = site.usable_git() else {
+            return Ok(None);
+        };
+        let line = loaded.and_then(|l| Some((l.contract.as_ref()?.base.as_ref()?, &l.path)));
+        let statement = line.map(|(branch, contract)| Statement { branch, contract });
+        let found = default_base(git, statement, &self.kept(site))
+            .map_err(|e| changes_unknown(ChangeError::Git(e)))?;
+        if let Some(lacking) = found
+            .lacking()
+            .filter(|_| crate::effect::os::terminal::look().ci)
+        {
+            return Err(changes_unknown(ChangeError::Lacking(Box::new(
+                lacking.clone(),
+            ))));
+        }
+        let assumed = found.unknown().is_some();
+        Ok(found.commit.map(|commit| Place { commit, assumed }))
     }
-    let assumed = found.unknown().is_some();
-    Ok(found.commit.map(|commit| Place { commit, assumed }))
 }
 
 /// Whether a commit is an ancestor of another one, or the same.
@@ -504,7 +506,7 @@ fn unknown_base(empty: bool) -> Caveat {
 /// The change since the base, and the plan for it where the request is about something else.
 fn whole(
     session: &Session,
-    asked: &Asked,
+    asked: &PlanRequest,
     base: Option<&Oid>,
     saved: bool,
 ) -> Result<Whole, Failure> {
@@ -516,7 +518,7 @@ fn whole(
             plan: None,
         });
     };
-    let elsewhere = saved || names_changes(asked);
+    let elsewhere = saved || asked.names_changes();
     let changes = if elsewhere {
         gather_from(&session.site, Some(&since(base)))?.changes
     } else {

@@ -1,20 +1,23 @@
-//! Makes the plan of a round from the command line, with everything to be reported before anything
+//! Makes the plan of a round with everything to be reported before anything
 //! runs.
 
 use crate::base::vocabulary::Exit;
-use crate::cli::args::{Global, Run};
-use crate::cli::base_contract::{attach, of_run};
-use crate::cli::error::Failure;
-use crate::cli::propose::Asking;
-use crate::cli::saved;
-use crate::cli::session::{Session, selector};
-use crate::cli::subject::{Held, Subject};
-use crate::cli::terminal::Terminal;
 use crate::effect::git::object::Oid;
+use crate::engine::base_contract::{attach, of_run};
+use crate::engine::failure::Failure;
+use crate::engine::open::Session;
+use crate::engine::place::Engine;
+use crate::engine::propose::Asking;
+use crate::engine::request::VerifyRequest;
+use crate::engine::saved;
+use crate::engine::subject::{Held, Subject};
 use crate::plan::Plan;
 use crate::plan::caveat::Caveat;
 use crate::plan::shard::share;
 use crate::run::report::{SavedPlan, ShardRecord};
+
+/// Has a look before anything runs, and gives what there is to report.
+pub type Look<'l> = &'l mut dyn FnMut(&Session) -> Result<Vec<Caveat>, Failure>;
 
 /// What is run.
 pub(super) struct Planned {
@@ -38,37 +41,19 @@ pub(super) struct Planned {
 /// # Errors
 /// Whatever keeps the plan from being made, or from being run here.
 pub(super) fn planned(
-    global: &Global,
-    args: &Run,
-    terminal: &Terminal,
+    engine: &Engine<'_>,
+    asked: &VerifyRequest,
     is_loop: bool,
-    look: &mut dyn FnMut(&Session) -> Result<Vec<Caveat>, Failure>,
+    look: Look<'_>,
 ) -> Result<Planned, Failure> {
-    // With a flag of the request beside it, clap forgets that it asked for `--plan`.
-    if args.saved.plan.is_none() && (args.saved.allow_drift || args.saved.plan_as_is) {
-        let flag = if args.saved.allow_drift {
-            "--allow-drift"
-        } else {
-            "--plan-as-is"
-        };
-        return Err(Failure::usage(
-            "vplan::usage::plan",
-            format!("`{flag}` is about a plan file"),
-        )
-        .help("name it with `--plan FILE`"));
-    }
-    let subject = Subject::of(global, &args.round)?;
-    let (session, mut whole, saved_plan) = made(global, args, terminal, subject.as_ref())?;
+    let subject = Subject::of(engine, asked.subject.as_deref())?;
+    let (session, mut whole, saved_plan) = made(engine, asked, subject.as_ref())?;
     let said = look(&session)?;
-    expected(args, &whole)?;
+    expected(asked, &whole)?;
     let held = match &subject {
-        Some(subject) => Some(subject.hold(
-            global,
-            &session,
-            &args.request,
-            &whole,
-            saved_plan.is_some(),
-        )?),
+        Some(subject) => {
+            Some(subject.hold(engine, &session, &asked.plan, &whole, saved_plan.is_some())?)
+        }
         None => None,
     };
     whole
@@ -83,9 +68,9 @@ pub(super) fn planned(
     whole.caveats.extend(more);
     attach(
         &mut whole,
-        of_run(&session, global, args, is_loop, held.as_ref())?,
+        of_run(&session, engine, asked, is_loop, held.as_ref())?,
     );
-    let (plan, shard) = match args.saved.shard {
+    let (plan, shard) = match asked.shard {
         Some(shard) => {
             let share = share(&whole, shard);
             let record = ShardRecord::new(&whole, shard, &share);
@@ -106,32 +91,27 @@ pub(super) fn planned(
 
 /// The plan as it is made, or as its file has it.
 fn made(
-    global: &Global,
-    args: &Run,
-    terminal: &Terminal,
+    engine: &Engine<'_>,
+    asked: &VerifyRequest,
     subject: Option<&Subject>,
 ) -> Result<(Session, Plan, Option<SavedPlan>), Failure> {
-    if let Some(path) = &args.saved.plan {
-        let opened = saved::open(global, args, path, terminal)?;
+    if let Some(file) = &asked.file {
+        let opened = saved::open(engine, asked, file)?;
         return Ok((opened.session, opened.plan, Some(opened.saved)));
     }
-    let since = subject.and_then(Subject::since);
-    let mut session = Session::open_since(global, &args.request, terminal, since)?;
-    session.request.names = args.names.iter().map(|name| selector(name)).collect();
-    let (plan, _) = session.plan(
-        &args.request,
-        if global.locked {
-            Asking::Recorded
-        } else {
-            Asking::Now
-        },
-    )?;
+    let mut session = engine.open_since(&asked.plan, subject.and_then(Subject::since))?;
+    let asking = if engine.locked {
+        Asking::Recorded
+    } else {
+        Asking::Now
+    };
+    let (plan, _) = session.plan(&asked.plan, asking)?;
     Ok((session, plan, None))
 }
 
-/// `--expect-digest`
-fn expected(args: &Run, plan: &Plan) -> Result<(), Failure> {
-    match (&args.saved.expect_digest, &plan.digest) {
+/// Refuses every plan but the one that is expected.
+fn expected(asked: &VerifyRequest, plan: &Plan) -> Result<(), Failure> {
+    match (&asked.expect_digest, &plan.digest) {
         (Some(wanted), Some(found)) if wanted != found => {
             let message = format!("the plan's digest is {found}, expected was {wanted}");
             Err(Failure::new(Exit::Drift.code(), "vplan::plan::expected_digest", message)

@@ -1,9 +1,9 @@
 //! Checks whether the change requires more after checks have written to the tree as they may.
 
-use super::args::{Global, Run};
+use super::open::Session;
+use super::place::Engine;
 use super::propose::Asking;
-use super::session::Session;
-use super::terminal::Terminal;
+use super::request::VerifyRequest;
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
 use crate::effect::git::object::Oid;
@@ -16,23 +16,22 @@ use crate::run::verdict::Verdict;
 /// What people are told to do.
 const AGAIN: &str = "run again: the next run sees all of the change";
 
-/// What a change is taken again with.
+/// Makes the plan once more, of the change as it is after the run.
 #[derive(Clone, Copy)]
-pub(super) struct Taken<'a> {
-    pub global: &'a Global,
-    pub args: &'a Run,
-    pub terminal: &'a Terminal,
+pub(super) struct Again<'a> {
+    pub engine: &'a Engine<'a>,
+    pub asked: &'a VerifyRequest,
     /// The commit at which the subject began, if there is one.
     pub since: Option<Oid>,
     /// The session of the run.
     pub session: &'a Session,
 }
 
-impl Taken<'_> {
-    /// Takes the change again. `first`: the plan that was executed first; `wrote`: what checks
+impl Again<'_> {
+    /// Gives the caveat where the change requires more than what ran. `first`: the plan that was executed first; `wrote`: what checks
     /// wrote as they may.
-    pub fn again(&self, first: &Plan, wrote: &[RepoPath]) -> Option<Caveat> {
-        if self.args.saved.shard.is_some() {
+    pub fn caveat(&self, first: &Plan, wrote: &[RepoPath]) -> Option<Caveat> {
+        if self.asked.shard.is_some() {
             let message = "checks wrote files, which those of other shards do not see";
             return Some(
                 grew(message.to_owned())
@@ -40,7 +39,7 @@ impl Taken<'_> {
                     .way_out("keep what they write, and run all shards again"),
             );
         }
-        let asks_others = self.args.saved.plan.is_some() || self.session.request.proposal.is_some();
+        let asks_others = self.asked.file.is_some() || self.session.request.proposal.is_some();
         if asks_others {
             // What a plan file or a proposer would say of the change as it is now cannot be known.
             let more: Vec<RepoPath> = wrote
@@ -51,11 +50,10 @@ impl Taken<'_> {
             let message = "checks wrote files that were not part of the change";
             return (!more.is_empty()).then(|| grew(message.to_owned()).about(more));
         }
-        let made = Session::open_since(self.global, &self.args.request, self.terminal, self.since)
-            .and_then(|mut now| {
-                now.request.names.clone_from(&self.session.request.names);
-                now.plan(&self.args.request, Asking::Recorded)
-            });
+        let made = self
+            .engine
+            .open_since(&self.asked.plan, self.since)
+            .and_then(|mut now| now.plan(&self.asked.plan, Asking::Recorded));
         match made {
             Ok((plan, _)) => {
                 let mut checks: Vec<String> = missing(&plan, first)
@@ -88,7 +86,7 @@ fn grew(message: String) -> Caveat {
 
 /// Whether nothing but that keeps a run from having passed.
 #[must_use]
-pub(super) fn only_grew(report: &Report) -> bool {
+pub fn only_grew(report: &Report) -> bool {
     let blocks = |c: &&Caveat| c.effect == Effect::Incomplete;
     let mut blocking = report
         .caveats

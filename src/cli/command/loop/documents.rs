@@ -1,0 +1,71 @@
+//! The JSON documents of a loop: its answer, and what a fixer is told where there is no feedback.
+
+use crate::base::path::RepoPath;
+use crate::engine::repair_loop::{RoundRecord, Stop};
+use crate::run::report::{Decision, Report};
+use crate::run::verdict::Verdict;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The answer.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::cli::command) struct Answer<'a> {
+    /// How often the work is confirmed; absent where one pass is enough and there is no subject.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) counter: Option<u32>,
+    /// What the caller should do.
+    pub(super) decision: Decision,
+    /// The exit code.
+    pub(super) exit_code: u8,
+    /// Of the last round that was verified; `failed` when nothing is left of the change.
+    pub(super) report: &'a Report,
+    /// How many confirmations are asked for; absent where `counter` is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) required: Option<u32>,
+    /// The rounds, in order.
+    pub(super) rounds: &'a [RoundRecord],
+    /// Why the loop ended.
+    pub(super) stop: Stop,
+    /// Why the fixer does not go on, in its own words made harmless.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) stuck: Option<&'a str>,
+    /// Whose rounds they were, if anybody's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) subject: Option<&'a str>,
+    /// The files of the first round's change that are as at the base again.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub(super) undone: &'a [RepoPath],
+    #[schemars(extend("const" = 1))]
+    pub(super) version: u32,
+}
+
+/// What a fixer is asked after a pass that has to be confirmed.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::cli::command) struct ReviewRequest<'a> {
+    /// What keeps the pass from meaning all that was asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) caveats: Vec<&'a str>,
+    /// How often it is confirmed so far.
+    pub(super) counter: u32,
+    /// How often it has to be.
+    pub(super) required: u32,
+    /// What to do.
+    pub(super) review: &'a str,
+    /// The verdict of the round.
+    pub(super) verdict: Verdict,
+    #[schemars(extend("const" = 1))]
+    pub(super) version: u32,
+}
+
+/// What a fixer is told when nothing failed and it is no pass all the same.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::cli::command) struct Unexplained<'a> {
+    /// What decided the verdict, on one line.
+    pub(super) reason: &'a str,
+    /// The verdict.
+    pub(super) verdict: Verdict,
+    #[schemars(extend("const" = 1))]
+    pub(super) version: u32,
+}

@@ -1,0 +1,141 @@
+//! What a loop tells people and fixers.
+
+use super::Form;
+use super::documents::{ReviewRequest, Unexplained};
+use crate::base::canon::to_canonical;
+use crate::base::unit::show_duration;
+use crate::base::word::visible;
+use crate::cli::render;
+use crate::cli::render::style::{Tone, paint};
+use crate::engine::repair_loop::{Stop, Turn, TurnRecord};
+use crate::plan::caveat;
+use crate::run::report::Report;
+
+/// How an agent says that it does not go on.
+const HOW_TO_END: &str = "If you cannot go on without a person, change nothing more and write `STUCK: ` and the reason as your last line.";
+/// What is asked of work that has passed.
+const REVIEW: &str = "All checks passed. Look at the whole change once more, as a reviewer who did not write it: does it do what was asked, \
+    completely, and nothing else? Repair what is wrong. If nothing is, change no file and end with exit code 0.";
+
+/// Why a loop ended.
+pub(super) fn stop(stop: Stop) -> &'static str {
+    match stop {
+        Stop::Passed => "passed",
+        Stop::Exhausted => "the retries are used up",
+        Stop::Escalated => "a person should look at it",
+        Stop::MaxRounds => "no more rounds are allowed",
+        Stop::NoChange => "it failed, and the fixer changed nothing",
+        Stop::NotConfirmed => "passed, and not confirmed",
+        Stop::Stuck => "the fixer is stuck",
+        Stop::ChangeGone => "failed: nothing is left of the change",
+        Stop::ContractChanged => "the contract is not what it was in the first round",
+        Stop::HistoryChanged => "what has changed cannot be told any more",
+        Stop::FixerNotStarted => "the fixer could not be started",
+        Stop::Interrupted => "interrupted",
+    }
+}
+
+/// What failed, and what to do about it.
+pub(super) fn feedback(form: Form, report: &Report) -> String {
+    // Nothing failed, and yet it is no pass: a budget that was used up, nothing that was
+    // verified.
+    let why = visible(report.reason.as_deref().unwrap_or_default().as_bytes());
+    let verdict = report.verdict;
+    match (form, &report.feedback) {
+        (Form::Md, Some(told)) => format!("{}\n{HOW_TO_END}\n", render::feedback::markdown(told)),
+        (Form::Md, None) => format!("## {}\n\n{why}\n\n{HOW_TO_END}\n", verdict.name()),
+        (Form::Text, Some(told)) => format!("{}\n{HOW_TO_END}\n", render::feedback::text(told)),
+        (Form::Text, None) => format!("{}: {why}\n\n{HOW_TO_END}\n", verdict.name()),
+        (Form::Json, Some(told)) => to_canonical(told) + "\n",
+        (Form::Json, None) => {
+            to_canonical(&Unexplained {
+                reason: &why,
+                verdict,
+                version: 1,
+            }) + "\n"
+        }
+    }
+}
+
+/// What is asked after a pass.
+pub(super) fn review(form: Form, report: &Report) -> String {
+    let (counter, required) = (
+        report.counter.unwrap_or_default(),
+        report.required.unwrap_or_default(),
+    );
+    let caveats: Vec<&str> = caveat::sorted(&report.caveats)
+        .into_iter()
+        .map(|c| c.message.as_str())
+        .collect();
+    let lines: String = caveats
+        .iter()
+        .map(|c| format!("- {}\n", visible(c.as_bytes())))
+        .collect();
+    let lines = if lines.is_empty() {
+        lines
+    } else {
+        format!("What was not looked at, or is worth a look:\n\n{lines}\n")
+    };
+    match form {
+        Form::Md => {
+            format!("## review {counter} of {required}\n\n{REVIEW}\n\n{lines}{HOW_TO_END}\n")
+        }
+        Form::Text => {
+            format!("review {counter} of {required}\n\n{REVIEW}\n\n{lines}{HOW_TO_END}\n")
+        }
+        Form::Json => {
+            let verdict = report.verdict;
+            to_canonical(&ReviewRequest {
+                caveats,
+                counter,
+                required,
+                review: REVIEW,
+                verdict,
+                version: 1,
+            }) + "\n"
+        }
+    }
+}
+
+/// Formats a turn of the fixer. `limit_ms`: how long it could take.
+pub(super) fn turn(turn: Turn, repair: &TurnRecord, limit_ms: u64, color: bool) -> String {
+    let how = match (repair.outcome, repair.exit_code, &repair.signal) {
+        (_, Some(code), _) => format!("exit code {code}"),
+        ("timed_out", ..) => format!("stopped: it took longer than {}", show_duration(limit_ms)),
+        ("signalled", _, Some(signal)) => format!("ended by {}", visible(signal.as_bytes())),
+        (other, ..) => other.replace('_', " "),
+    };
+    let changed = if repair.no_change {
+        "changed nothing"
+    } else {
+        "changed files"
+    };
+    let sign = paint(color, Tone::Warn, "↻");
+    let name = if turn == Turn::Repair {
+        "fix"
+    } else {
+        "review"
+    };
+    let mut text = format!(
+        "  {sign} {name}: {changed} ({how}, {})\n",
+        show_duration(repair.duration_ms)
+    );
+    if repair.leaked > 0 {
+        let noun = if repair.leaked == 1 {
+            "process"
+        } else {
+            "processes"
+        };
+        text.push_str(&format!(
+            "    left {} {noun} behind, stopped\n",
+            repair.leaked
+        ));
+    }
+    if let Some(log) = &repair.log {
+        text.push_str(&format!(
+            "    {}\n",
+            paint(color, Tone::Faint, &visible(log.as_bytes()))
+        ));
+    }
+    text
+}

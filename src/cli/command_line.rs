@@ -1,0 +1,234 @@
+//! Reads the command line into typed arguments.
+
+use super::args::{
+    Argv, Check, Classify, Completions, Explain, Global, Help, Init, Man, PlanArgs, Recover, Run,
+    verdicts,
+};
+use super::command::diff::Diff;
+use super::command::merge::Merge;
+use clap::{Args, CommandFactory, FromArgMatches as _, Parser, Subcommand};
+use std::ffi::OsString;
+
+/// The end of the help of `vplan` itself.
+const ABOUT: &str = " Also: 40 a failed `test`, `fmt --check` or `--deny`; 45 the contract is weakened (`diff`).\n\n\
+     Topics of `vplan help TOPIC`:\n  \
+     language      the contract language, by examples and as a grammar\n  \
+     environment   the variables that a step sees\n  \
+     events        the events of a run, and what other tools call them\n  \
+     integrations  vplan in git hooks, CI systems and coding agents\n  \
+     judge         how the program that answers `judge` checks is asked\n  \
+     proposer      how the program that proposes checks is asked\n  \
+     reference     all commands, changed files, steps, JSON documents, exit codes\n  \
+     rounds        subjects, confirmations, decisions, the loop\n  \
+     security      what is promised, against whom, and what is not\n  \
+     tour          a session, from an empty directory to shared contracts and plan files";
+
+/// The whole command line.
+#[derive(Debug, Parser)]
+#[command(
+    name = "vplan",
+    version,
+    about = "Which checks does this change need? Plan them, explain them, run them, and believe the answer.",
+    disable_help_subcommand = true,
+    arg_required_else_help = true,
+    max_term_width = 100,
+    after_help = verdicts() + ABOUT
+)]
+pub struct CommandLine {
+    /// Flags that every command takes.
+    #[command(flatten)]
+    pub global: Global,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+impl CommandLine {
+    /// Reads a command line. `color` says how clap's own words are to look, should it come to that.
+    ///
+    /// # Errors
+    /// What clap has to say: also help and version, which are none.
+    pub fn read(
+        words: Vec<OsString>,
+        color: fn(&[OsString]) -> clap::ColorChoice,
+    ) -> Result<Self, clap::Error> {
+        if let Some(line) = Self::read_directly(&words) {
+            return Ok(line);
+        }
+        let matches = Self::command()
+            .color(color(&words))
+            .try_get_matches_from(&words)?;
+        Self::from_arg_matches(&matches)
+    }
+
+    /// Reads a command line that begins with a subcommand and has nothing wrong with it. Only that
+    /// subcommand is built, a tenth of all words that there are; whatever is not plain is read,
+    /// and answered, by all of them.
+    fn read_directly(words: &[OsString]) -> Option<Self> {
+        let name = words.get(1)?.to_str()?;
+        let augment: fn(clap::Command) -> clap::Command = match name {
+            "argv" => Argv::augment_args,
+            "check" => Check::augment_args,
+            "classify" => Classify::augment_args,
+            "diff" => Diff::augment_args,
+            "explain" => Explain::augment_args,
+            "fmt" => super::command::fmt::Fmt::augment_args,
+            "plan" => PlanArgs::augment_args,
+            "recover" => Recover::augment_args,
+            "run" => Run::augment_args,
+            "status" => super::command::status::Status::augment_args,
+            "test" => super::command::test::Test::augment_args,
+            _ => return None,
+        };
+        let subcommand = augment(clap::Command::new(name.to_owned()));
+        let mut all = Global::augment_args(clap::Command::new("vplan")).subcommand(subcommand);
+        let read = all.try_get_matches_from_mut(words).ok()?;
+        // The process lives shortly; to give back hundreds of small pieces of memory would only
+        // take time.
+        std::mem::forget(all);
+        Self::from_arg_matches(&read).ok()
+    }
+}
+
+/// Subcommands, in the order of the help: of the contract, of the plan, of runs, of records, of
+/// rounds; tools.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Write a contract from what the repository declares.
+    Init(Init),
+    /// Convert another tool's configuration into a contract: verify.contract.json, runr, ralph-tui,
+    /// acode.
+    Import(super::command::import::Import),
+    /// Validate the contract and show everything that is wrong with it.
+    Check(Check),
+    /// Write the contract in its one layout.
+    Fmt(super::command::fmt::Fmt),
+    /// Run the tests of the contract: does it ask for what it should?
+    Test(super::command::test::Test),
+    /// Compare two plans, or two contracts: what differs, and what of it weakens.
+    Diff(Diff),
+    /// Fetch the contract's git imports, pin them in the lock, and take out what is not imported
+    /// any more.
+    Lock(super::command::lock::Lock),
+    /// List the contracts shipped with vplan, which `import "std:NAME@VERSION"` names, or print
+    /// one.
+    Std(super::command::std::Std),
+    /// Show what would run for this change, and why, and what would not, and why not.
+    Explain(Explain),
+    /// Print the plan for this change.
+    Plan(PlanArgs),
+    /// Verify this change: plan, execute, repair the plan where the plan was wrong, report.
+    Run(Box<Run>),
+    /// Verify, have a command repair what failed, and verify again, until there is a decision.
+    Loop(Box<super::command::r#loop::Loop>),
+    /// Join the reports of all shards of a plan into one verdict.
+    Merge(Merge),
+    /// Say what failed in a run, and what to do about it: for a person, or for an agent.
+    Feedback(super::command::feedback::Feedback),
+    /// Show how the latest run ended, and whether what is here now is verified.
+    Status(super::command::status::Status),
+    /// List the recorded runs, newest first.
+    Runs(super::command::runs::Runs),
+    /// Show what each check of a run did, and why it was there.
+    Details(super::command::details::Details),
+    /// Print what a check wrote.
+    Log(super::command::log::Log),
+    /// Show what happened in a run, in order.
+    Report(super::command::report::ReportArgs),
+    /// Show how checks fare over many runs: how often they pass, how long they take.
+    Stats(super::command::stats::Stats),
+    /// Check a report offline: is it what vplan wrote, and is it about this tree?
+    Verify(super::command::verify::Verify),
+    /// Remove the records of old runs.
+    Gc(super::command::gc::Gc),
+    /// Record rounds of work by hand, and show how subjects stand.
+    Gate(super::command::gate::Gate),
+    /// Answer a coding agent's hooks: an agent that stops is sent back until its change is
+    /// verified.
+    Hook(super::command::hook::Hook),
+    /// Repair a list of commands, or a plan, of which one failed because the plan was wrong.
+    Recover(Recover),
+    /// Say why a command failed.
+    Classify(Classify),
+    /// Read a command text as vplan reads it: environment and argument vector.
+    Argv(Argv),
+    /// Print the JSON Schema of a document that vplan prints or writes, or list them.
+    Schema(super::command::schema::Schema),
+    /// Print a completion script.
+    Completions(Completions),
+    /// Print the manual page.
+    Man(Man),
+    /// Help on a command, or on a topic: `language`, `environment`, `events`, `integrations`,
+    /// `judge`, `proposer`, `reference`, `rounds`, `security`, `tour`.
+    Help(Help),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_short_way_reads_what_the_long_way_reads() {
+        for (line, direct) in [
+            ("explain --changed a b", true),
+            ("explain lint --changed a -q", true),
+            (
+                "plan --format json --changed-from list -z --max-file 2MiB",
+                true,
+            ),
+            (
+                "plan -C dir --contract c --color never -vv --risk high --min-tier 2 --last",
+                true,
+            ),
+            (
+                "run --all --jobs 2 --keep-going --skip a --reason b --skip c --reason d --only tag:x",
+                true,
+            ),
+            (
+                "run --grant-env A --grant-env B --max-output 1GiB --events - --attempt 2",
+                true,
+            ),
+            ("argv -x", true),
+            ("check --deny warnings", true),
+            ("check --uncovered --deny never_selected", true),
+            ("fmt --check a.vplan - --format json", true),
+            ("diff a.json b.json --exit-code", true),
+            ("diff --base main --strict --contract c", true),
+            ("test a.test.vplan --filter x --list", true),
+            ("test --min-coverage 80", true),
+            ("status --require verified --records r", true),
+            ("classify --command x --exit -1", true),
+            ("recover --command a --command b --failed 2 --exit 1", true),
+            // Everything else takes the long way.
+            ("", false),
+            ("-q explain", false),
+            ("init --stdout", false),
+            ("completions bash", false),
+            ("help", false),
+            ("explain --help", false),
+            ("--version", false),
+            ("explain --no-such-flag", false),
+            ("test --min-coverage 101", false),
+            ("test --filter x --min-coverage 1", false),
+            ("explain --all --staged", false),
+            ("plan --skip a", false),
+            ("run --jobs 0", false),
+            ("explian", false),
+        ] {
+            let words: Vec<OsString> = std::iter::once("vplan")
+                .chain(line.split_whitespace())
+                .map(Into::into)
+                .collect();
+            let short = CommandLine::read_directly(&words);
+            assert_eq!(short.is_some(), direct, "{line}");
+            let long = CommandLine::try_parse_from(&words);
+            if let Some(short) = short {
+                assert_eq!(
+                    format!("{short:?}"),
+                    format!("{:?}", long.unwrap()),
+                    "{line}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Turns the words of a command line into what the engine is asked.
+
+use super::args::{Changes, ListFormat, Request, Require, Run};
+use crate::base::command::{Command, is_env_name};
+use crate::base::word::visible;
+use crate::effect::os::environment::Grants;
+use crate::effect::os::{files, input};
+use crate::effect::repo::changes::{BaseRevision, ChangeSource, list};
+use crate::engine::propose::command;
+use crate::engine::request::PlanFile;
+use crate::engine::request::selector;
+use crate::engine::{Failure, PlanRequest, VerifyRequest};
+use crate::lang::command::parse_command;
+use crate::plan::request::{Boundary, Skip};
+use crate::run::verdict;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+/// The largest list of changed files or commands that is read, in bytes.
+const MAX_LIST: u64 = 256 << 20;
+
+impl Request {
+    /// Reads what is to be planned, with the files and the standard input that the flags name.
+    ///
+    /// # Errors
+    /// Flags that do not fit together, files that cannot be read (exit 2).
+    pub fn planned(&self) -> Result<PlanRequest, Failure> {
+        Ok(PlanRequest {
+            role: self.role.clone(),
+            risk: self.risk.into(),
+            boundaries: boundaries(self.milestone_end, self.run_end, self.last),
+            min_tier: self.min_tier,
+            changes: self.changes.source()?,
+            explicit: self.explicit()?,
+            mode: self.mode.into(),
+            proposer: self.proposer.clone(),
+            proposer_timeout: Duration::from_millis(self.proposer_timeout),
+            names: Vec::new(),
+            only: self.only.iter().map(|o| selector(o)).collect(),
+            skip: self.skips()?,
+            jobs: self.jobs,
+            budget_ms: self.budget,
+            keep_going: self.keep_going,
+            no_recover: self.no_recover,
+            no_preflight: self.no_preflight,
+            deny: self.deny.iter().map(|deny| (*deny).into()).collect(),
+            contract_from: self.contract_from.clone(),
+        })
+    }
+
+    fn explicit(&self) -> Result<Vec<Command>, Failure> {
+        let mut commands = self
+            .command
+            .iter()
+            .map(|text| command(text))
+            .collect::<Result<Vec<_>, _>>()?;
+        if let Some(path) = &self.commands_from {
+            commands.extend(listed(path)?.iter().map(|text| parse_command(text)));
+        }
+        Ok(commands)
+    }
+
+    fn skips(&self) -> Result<Vec<Skip>, Failure> {
+        let reasons = match (self.reason.as_slice(), self.skip.len()) {
+            ([one], count) => vec![one.clone(); count],
+            (many, count) if many.len() == count => many.to_vec(),
+            (many, count) => {
+                let message = format!("{count} `--skip` and {} `--reason`", many.len());
+                return Err(Failure::usage("vplan::usage::skip_reason", message)
+                    .help("one reason for each, or one for all"));
+            }
+        };
+        Ok(self
+            .skip
+            .iter()
+            .cloned()
+            .zip(reasons)
+            .map(|(name, reason)| Skip { name, reason })
+            .collect())
+    }
+}
+
+impl Changes {
+    fn source(&self) -> Result<Option<ChangeSource>, Failure> {
+        Ok(if !self.changed.is_empty() {
+            let paths = self.changed.iter().map(|p| p.as_bytes().to_vec());
+            Some(ChangeSource::Named(paths.collect()))
+        } else if let Some(path) = &self.changed_from {
+            Some(ChangeSource::From {
+                bytes: read(path)?,
+                format: match self.changed_format {
+                    ListFormat::Names => list::ListFormat::Names,
+                    ListFormat::NameStatus => list::ListFormat::NameStatus,
+                    ListFormat::Raw => list::ListFormat::Raw,
+                },
+                nul: self.null,
+            })
+        } else if let Some(name) = &self.base {
+            Some(ChangeSource::Base(base(name)))
+        } else if self.staged {
+            Some(ChangeSource::Staged)
+        } else if self.all {
+            Some(ChangeSource::All)
+        } else if self.changed_none {
+            Some(ChangeSource::None)
+        } else {
+            None
+        })
+    }
+}
+
+impl Run {
+    /// Reads what is to be verified.
+    ///
+    /// # Errors
+    /// Flags that do not fit together, files that cannot be read (exit 2).
+    pub fn verified(&self) -> Result<VerifyRequest, Failure> {
+        let grants = self.grants()?;
+        // With a flag of the request beside it, clap forgets that it asked for `--plan`.
+        if self.saved.plan.is_none() && (self.saved.allow_drift || self.saved.plan_as_is) {
+            let flag = if self.saved.allow_drift {
+                "--allow-drift"
+            } else {
+                "--plan-as-is"
+            };
+            let message = format!("`{flag}` is about a plan file");
+            return Err(
+                Failure::usage("vplan::usage::plan", message).help("name it with `--plan FILE`")
+            );
+        }
+        let own = [
+            &self.events,
+            &self.records,
+            &self.reports.junit,
+            &self.reports.sarif,
+        ];
+        Ok(VerifyRequest {
+            plan: PlanRequest {
+                names: self.names.iter().map(|name| selector(name)).collect(),
+                ..self.request.planned()?
+            },
+            file: self.saved.plan.clone().map(|path| PlanFile {
+                path,
+                allow_drift: self.saved.allow_drift,
+                as_is: self.saved.plan_as_is,
+            }),
+            expect_digest: self.saved.expect_digest.clone(),
+            shard: self.saved.shard,
+            allow_contract_change: self.allow_contract_change.clone(),
+            subject: self.round.subject.clone(),
+            status: self.round.status.map(Into::into),
+            attempt: self.attempt,
+            require: verdict::Require {
+                full: self.require == Some(Require::Full),
+                some: self.require == Some(Require::Some),
+            },
+            require_subtree: self.require_containment == Some(super::args::Containment::Subtree),
+            judge: self.judge.clone(),
+            grants,
+            max_output: self.max_output,
+            records: self.records.clone(),
+            reuse: self.reuse.how(),
+            own: own.into_iter().flatten().cloned().collect(),
+        })
+    }
+
+    fn grants(&self) -> Result<Grants, Failure> {
+        if let Some(name) = self.grant_env.iter().find(|n| !is_env_name(n)) {
+            let message = format!("`{}` is no name of a variable", visible(name.as_bytes()));
+            return Err(Failure::usage("vplan::usage::grant_env", message)
+                .help("`--grant-env NAME`, without a value"));
+        }
+        Ok(Grants {
+            names: self.grant_env.iter().cloned().collect(),
+            inherit: self.inherit_env,
+            capabilities: self.keep_capabilities,
+        })
+    }
+}
+
+/// What `--base` names.
+pub fn base(name: &str) -> BaseRevision {
+    if name == "auto" {
+        BaseRevision::Auto
+    } else {
+        BaseRevision::Revision(name.to_owned())
+    }
+}
+
+/// What the change ends: `--milestone-end`, `--run-end`, `--last`.
+pub fn boundaries(milestone_end: bool, run_end: bool, last: bool) -> Vec<Boundary> {
+    let mut list = Vec::new();
+    list.extend((milestone_end || last).then_some(Boundary::MilestoneEnd));
+    list.extend((run_end || last).then_some(Boundary::RunEnd));
+    list
+}
+
+/// Reads a file that the command line names, or standard input for `-`.
+///
+/// # Errors
+/// A file that cannot be read is a usage error.
+pub fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    let read = if path == Path::new("-") {
+        input::standard(MAX_LIST)
+    } else {
+        files::read_plain(path, MAX_LIST)
+    };
+    read.map_err(|e| {
+        let shown = visible(path.as_os_str().as_bytes());
+        Failure::usage(
+            "vplan::usage::unreadable",
+            format!("`{shown}` cannot be read: {e}"),
+        )
+    })
+}
+
+/// Reads a list of commands: one a line, or a JSON array.
+fn listed(path: &Path) -> Result<Vec<String>, Failure> {
+    let wrong = |why: &str| {
+        let shown = visible(path.as_os_str().as_bytes());
+        Failure::usage("vplan::usage::commands", format!("`{shown}` {why}"))
+            .help("one command a line, or a JSON array of strings")
+    };
+    let text = String::from_utf8(read(path)?).map_err(|_| wrong("is not UTF-8"))?;
+    if text.trim_start().starts_with('[') {
+        return serde_json::from_str(&text)
+            .map_err(|e| wrong(&format!("is no JSON array of strings: {e}")));
+    }
+    Ok(text
+        .lines()
+        .map(str::to_owned)
+        .filter(|l| !l.trim().is_empty())
+        .collect())
+}

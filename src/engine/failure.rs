@@ -1,0 +1,130 @@
+//! Why vplan cannot do what was requested, and what to do about it.
+
+use crate::base::diagnostic::{Diagnostic, Severity};
+use crate::base::source::Sources;
+use crate::base::vocabulary::Exit;
+use crate::base::word::{count, visible};
+use crate::effect::repo::changes::ChangeError;
+use crate::effect::repo::load::{LoadError, Loaded};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// A reason to stop, with its exit code. A failed check is none: that is an outcome.
+#[derive(Debug)]
+pub struct Failure {
+    /// The exit code.
+    pub exit: u8,
+    /// A stable code such as `vplan::usage::empty_change_set`.
+    pub code: String,
+    /// One line, lower case, no full stop.
+    pub message: String,
+    /// The way out.
+    pub help: Option<String>,
+    /// Diagnostics about the contract, printed before the error.
+    pub diagnostics: Option<Box<(Sources, Vec<Diagnostic>)>>,
+}
+
+impl Failure {
+    /// Makes one.
+    #[must_use]
+    pub fn new(exit: u8, code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            exit,
+            code: code.into(),
+            message: message.into(),
+            help: None,
+            diagnostics: None,
+        }
+    }
+
+    /// A usage error: exit 2.
+    #[must_use]
+    pub fn usage(code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage.code(), code, message)
+    }
+
+    /// Says the way out.
+    #[must_use]
+    pub fn help(mut self, text: impl Into<String>) -> Self {
+        self.help = Some(text.into());
+        self
+    }
+
+    /// The way out, where one is known.
+    #[must_use]
+    pub fn helped(self, help: Option<impl Into<String>>) -> Self {
+        Self {
+            help: help.map(Into::into).or(self.help),
+            ..self
+        }
+    }
+}
+
+impl From<crate::plan::error::PlanError> for Failure {
+    fn from(error: crate::plan::error::PlanError) -> Self {
+        Self {
+            help: error.help,
+            ..Self::usage(error.code, error.message)
+        }
+    }
+}
+
+/// Makes the failure of a change that is not known.
+pub fn changes_unknown(error: ChangeError) -> Failure {
+    let exit = if matches!(error, ChangeError::NotFetched { .. }) {
+        Exit::Drift
+    } else {
+        Exit::Usage
+    };
+    Failure::new(exit.code(), error.code(), error.to_string()).helped(error.help())
+}
+
+/// The failure of a contract with errors: exit 3, or 4 when only pinned imports are not to be had.
+#[must_use]
+pub fn invalid(loaded: Loaded) -> Failure {
+    let list = loaded.diagnostics.sorted();
+    let errors = list
+        .iter()
+        .filter(|d| d.severity == Severity::Error)
+        .count();
+    let failure = if loaded.drift {
+        let message = format!(
+            "the contract `{}` imports what its lock and the cache do not give",
+            loaded.path
+        );
+        Failure::new(Exit::Drift.code(), "vplan::contract::drift", message)
+    } else {
+        let message = format!(
+            "the contract `{}` has {}",
+            loaded.path,
+            count(errors, "error")
+        );
+        Failure::new(Exit::Contract.code(), "vplan::contract::invalid", message)
+    };
+    Failure {
+        diagnostics: Some(Box::new((loaded.sources, list))),
+        ..failure
+    }
+}
+
+/// The failure of a contract that is not there, or cannot be read.
+#[must_use]
+pub fn load_failed(error: LoadError) -> Failure {
+    let exit = match &error {
+        LoadError::Missing(_)
+        | LoadError::Deleted { .. }
+        | LoadError::MissingIn { .. }
+        | LoadError::Unreadable { .. } => Exit::Contract,
+        LoadError::Directory { .. } | LoadError::Outside(_) | LoadError::Git(_) => Exit::Usage,
+    };
+    Failure::new(exit.code(), error.code(), error.to_string()).helped(error.help())
+}
+
+/// The failure of a folder that cannot be read.
+pub(super) fn root_failed(root: &Path, error: &std::io::Error) -> Failure {
+    let shown = visible(root.as_os_str().as_bytes());
+    Failure::usage(
+        "vplan::usage::unreadable",
+        format!("`{shown}` cannot be read: {error}"),
+    )
+}

@@ -1,0 +1,28 @@
+//! Use cases: opens a repository, plans a change, verifies it, repairs it in rounds. Without a
+//! command line and without a terminal: what happens meanwhile goes to an [`Observer`].
+
+pub mod base_contract;
+pub mod failure;
+pub mod judge;
+pub mod open;
+pub mod pins;
+pub mod place;
+pub mod plan;
+pub mod propose;
+mod regrown;
+pub mod repair_loop;
+pub mod request;
+pub mod round;
+pub mod saved;
+pub mod standing;
+pub mod subject;
+mod unseen;
+pub mod verify;
+
+pub use failure::Failure;
+pub use open::Session;
+pub use place::{Engine, Observer, Silent};
+pub use regrown::only_grew;
+pub use repair_loop::repair_loop;
+pub use request::{PlanRequest, VerifyRequest};
+pub use verify::verify;

@@ -1,0 +1,271 @@
+//! Opens what a plan is made from: the repository, the changed files, the contract.
+
+use super::failure::{Failure, changes_unknown, invalid, load_failed, root_failed};
+use super::place::Engine;
+use super::request::PlanRequest;
+use crate::base::change::ChangeSet;
+use crate::base::command::Command;
+use crate::base::path::RepoPath;
+use crate::contract::Contract;
+use crate::effect::git;
+use crate::effect::git::Git;
+use crate::effect::git::object::Oid;
+use crate::effect::repo::changes::base::{Statement, default_base};
+use crate::effect::repo::changes::earlier::earlier;
+use crate::effect::repo::changes::{self, BaseRevision, ChangeError, ChangeSource, Gathered, said};
+use crate::effect::repo::load::{self, LoadError, Loaded, Site};
+use crate::effect::repo::{infer, lockfile};
+use crate::plan::request::{ChangedIn, Mode, Request};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// Everything up to the plan.
+#[derive(Debug)]
+pub struct Session {
+    /// Where.
+    pub site: Site,
+    /// Where the contract is, or would be.
+    pub contract_path: RepoPath,
+    /// Which files changed, and how that is known.
+    pub gathered: Gathered,
+    /// The contract; none where there need be none.
+    pub loaded: Option<Loaded>,
+    /// What is asked.
+    pub request: Request,
+}
+
+impl Engine<'_> {
+    /// Finds the repository, the changed files and the contract.
+    ///
+    /// # Errors
+    /// What does not fit, is missing or invalid, with its exit code.
+    pub fn open(&self, asked: &PlanRequest) -> Result<Session, Failure> {
+        self.open_since(asked, None)
+    }
+
+    /// The same; where the caller names no changes, the change is everything since a commit.
+    ///
+    /// # Errors
+    /// As [`Engine::open`].
+    pub fn open_since(&self, asked: &PlanRequest, since: Option<Oid>) -> Result<Session, Failure> {
+        let site = self.locate()?;
+        let early = self.early(&site, asked);
+        let line = early.as_ref().and_then(base_line);
+        let gathered = self.gather(&site, asked.changes.as_ref(), line, since)?;
+        gathered
+            .notes
+            .iter()
+            .for_each(|note| self.observer.note(note));
+        let revision = asked.contract_from.as_deref();
+        let read = early
+            .unwrap_or_else(|| self.load(&site, &self.wanted(revision, gathered.base.as_ref())));
+        let brought = !asked.explicit.is_empty() || self.proposes(&site, asked);
+        let loaded = contract(read, asked.mode, brought)?;
+        let mut request = Request {
+            role: asked.role.clone(),
+            changed: gathered.changes.clone(),
+            changed_from: asked.changed_from(since),
+            changed_in: gathered.place,
+            base: gathered.compared_with().map(ToString::to_string),
+            in_version_1: false,
+            risk: asked.risk,
+            boundaries: asked.boundaries.clone(),
+            min_tier: asked.min_tier,
+            explicit: asked.explicit.clone(),
+            inferred: Vec::new(),
+            proposal: None,
+            mode: asked.mode,
+            names: asked.names.clone(),
+            only: asked.only.clone(),
+            skip: asked.skip.clone(),
+            jobs: asked.jobs,
+            budget_ms: asked.budget_ms,
+            keep_going: asked.keep_going,
+            no_recover: asked.no_recover,
+        };
+        if asked.mode == Mode::Fallback && loaded.is_none() {
+            request.inferred = inferred(&site)?;
+        }
+        let contract_path = load::contract_path(&site, self.contract).map_err(load_failed)?;
+        Ok(Session {
+            site,
+            contract_path,
+            gathered,
+            loaded,
+            request,
+        })
+    }
+
+    /// Finds the changed files. `own`: where they come from, by the request; `line`: the contract's
+    /// line `base`, and the contract that has it.
+    fn gather(
+        &self,
+        site: &Site,
+        own: Option<&ChangeSource>,
+        line: Option<(String, RepoPath)>,
+        since: Option<Oid>,
+    ) -> Result<Gathered, Failure> {
+        let statement = line
+            .as_ref()
+            .map(|(branch, contract)| Statement { branch, contract });
+        let kept = self.kept(site);
+        let begun = since.filter(|_| own.is_none());
+        let recorded = |commit: Oid| ChangeSource::Recorded {
+            place: ChangedIn::WorkTree,
+            base: Some(commit.to_string()),
+        };
+        let source = own.cloned().or_else(|| begun.map(recorded));
+        let ci = crate::effect::os::terminal::look().ci;
+        let mut gathered = match &source {
+            Some(source) => changes::gather_stated(
+                Some(source),
+                site.git.as_ref(),
+                &git::environment,
+                statement,
+            )
+            .map_err(changes_unknown)?,
+            None => {
+                changes::by_default(site.git.as_ref(), statement, &kept).map_err(changes_unknown)?
+            }
+        };
+        if let Some(commit) = begun {
+            gathered.description = format!(
+                "the work tree against the commit at which the subject began ({})",
+                commit.short()
+            );
+        }
+        if let Some(lacking) = gathered
+            .default
+            .as_ref()
+            .and_then(|d| d.lacking())
+            .filter(|_| ci)
+        {
+            return Err(changes_unknown(ChangeError::Lacking(Box::new(
+                lacking.clone(),
+            ))));
+        }
+        if let (Ok(git), Some(base)) = (&site.git, gathered.base) {
+            let unknown = |e| changes_unknown(ChangeError::Git(e));
+            if let Some(ChangeSource::Base(BaseRevision::Revision(_))) = &source {
+                let default = default_base(git, statement, &kept).map_err(unknown)?;
+                if default.is_before(&base, git, &kept).map_err(unknown)? {
+                    gathered.caveats.push(said::later(&default, "`--base`"));
+                }
+            }
+            if begun.is_some() || matches!(source, None | Some(ChangeSource::Base(_))) {
+                gathered.earlier =
+                    earlier(git, &base, &gathered.changes, &kept).map_err(unknown)?;
+            }
+        }
+        if gathered.is_empty_by_default() && ci {
+            let message = "nothing changed, and this is CI: an empty change set must be asked for";
+            return Err(Failure::usage("vplan::usage::empty_change_set", message).help(
+                "name the changes: `--base REV` or `--base auto` for a branch, `--all` for everything, `--changed-none` for nothing",
+            ));
+        }
+        Ok(gathered)
+    }
+
+    /// Reads the contract before the changes are known, because it says what they are compared
+    /// with. Whether one that is not there was deleted by the change is only known afterwards.
+    fn early(&self, site: &Site, asked: &PlanRequest) -> Option<Read> {
+        let path = load::contract_path(site, self.contract).ok()?;
+        let is_there = || site.root.join(path.to_os()).symlink_metadata().is_ok();
+        let revision = asked.contract_from.as_deref();
+        (revision.is_some() || is_there()).then(|| self.load(site, &self.wanted(revision, None)))
+    }
+
+    /// Whether there is a source of checks where there is no contract: a proposer, or a lock with
+    /// answers of one.
+    fn proposes(&self, site: &Site, asked: &PlanRequest) -> bool {
+        let recorded = || {
+            let path = load::contract_path(site, self.contract).ok()?;
+            let lock = site.root.join(std::ffi::OsStr::from_bytes(
+                lockfile::beside(&path).as_bytes(),
+            ));
+            lock.symlink_metadata().ok()
+        };
+        matches!(asked.mode, Mode::Llm | Mode::Hybrid)
+            && (asked.proposer.is_some() || recorded().is_some())
+    }
+}
+
+impl Session {
+    /// The contract, if there is one.
+    #[must_use]
+    pub fn contract(&self) -> Option<&Contract> {
+        self.loaded.as_ref().and_then(|l| l.contract.as_ref())
+    }
+
+    /// Git, if this is a repository of it.
+    #[must_use]
+    pub fn git(&self) -> Option<&Git> {
+        self.site.usable_git()
+    }
+
+    /// Leaves a file out of the changes that git found: a plan in the work tree is no part of the
+    /// change that it is about.
+    pub fn leave_out(&mut self, file: &Path) {
+        let inside = file.parent().map(|p| {
+            if p.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                p
+            }
+        });
+        let Some(real) = inside
+            .and_then(|p| p.canonicalize().ok())
+            .zip(file.file_name())
+            .map(|(p, n)| p.join(n))
+        else {
+            return;
+        };
+        let Ok(below) = real.strip_prefix(&self.site.root) else {
+            return;
+        };
+        if self.request.changed_in.is_some() {
+            let files = self.request.changed.files().iter();
+            let others = files
+                .filter(|f| f.path.as_bytes() != below.as_os_str().as_bytes())
+                .cloned()
+                .collect();
+            self.request.changed = ChangeSet::new(others);
+            self.gathered.changes = self.request.changed.clone();
+        }
+    }
+}
+
+/// Gathers the changed files from a source.
+///
+/// # Errors
+/// They cannot be known (exit 2).
+pub fn gather_from(site: &Site, source: Option<&ChangeSource>) -> Result<Gathered, Failure> {
+    changes::gather(source, site.git.as_ref(), &git::environment).map_err(changes_unknown)
+}
+
+/// What reading the contract gave.
+type Read = Result<Result<Loaded, LoadError>, Failure>;
+
+/// The contract's line `base`, and the contract that has it.
+fn base_line(read: &Read) -> Option<(String, RepoPath)> {
+    let Ok(Ok(loaded)) = read else { return None };
+    Some((loaded.contract.as_ref()?.base.clone()?, loaded.path.clone()))
+}
+
+fn contract(read: Read, mode: Mode, brought: bool) -> Result<Option<Loaded>, Failure> {
+    match read? {
+        Ok(loaded) if loaded.contract.is_some() => Ok(Some(loaded)),
+        Ok(loaded) => Err(invalid(loaded)),
+        // Mode `off` verifies nothing and says so; it needs no contract, and passes no broken one
+        // over.
+        Err(LoadError::Missing(_) | LoadError::Deleted { .. }) if mode == Mode::Off => Ok(None),
+        Err(LoadError::Missing(_)) if brought || mode == Mode::Fallback => Ok(None),
+        Err(error) => Err(load_failed(error)),
+    }
+}
+
+/// What the repository declares: ids and commands.
+pub(super) fn inferred(site: &Site) -> Result<Vec<(String, Command)>, Failure> {
+    let found = infer::infer(&site.root).map_err(|e| root_failed(&site.root, &e))?;
+    Ok(found.into_iter().map(|i| (i.id, i.command)).collect())
+}

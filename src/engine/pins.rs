@@ -1,0 +1,112 @@
+//! Chooses the lock that a command checks the contract's imports against, and what happens if they
+//! differ.
+
+use super::failure::Failure;
+use super::place::Engine;
+use crate::base::path::RepoPath;
+use crate::base::vocabulary::Exit;
+use crate::effect::repo::load::{self, LoadError, Loaded, Site, Wanted};
+use crate::effect::repo::lockfile::{self, LockFile, LockFileError};
+use crate::effect::repo::pinned::Held;
+
+impl Engine<'_> {
+    /// Reads a contract with pinned imports only. With `--locked`, what is pinned must also be what is
+    /// imported.
+    ///
+    /// # Errors
+    /// A lock that is there and cannot be read, has mistakes, or with `--locked` pins what nothing
+    /// imports: exit 4. Inside: what is wrong with finding the contract.
+    pub fn load(
+        &self,
+        site: &Site,
+        wanted: &Wanted<'_>,
+    ) -> Result<Result<Loaded, LoadError>, Failure> {
+        let store = self.import_cache();
+        let path = match load::contract_path(site, wanted.contract) {
+            Ok(path) => lockfile::beside(&path),
+            Err(e) => return Ok(Err(e)),
+        };
+        let mut pins = Held::new(
+            site,
+            path.clone(),
+            wanted.revision,
+            store.as_ref(),
+            wanted.max_file,
+        );
+        if self.locked {
+            pins.look();
+        }
+        let loaded = load::load(site, wanted, &mut pins);
+        let asked = std::mem::take(&mut pins.asked);
+        let found = match pins.into_found() {
+            None => return Ok(loaded),
+            Some(found) => found?,
+        };
+        if found.has_errors() {
+            return Err(invalid(&path, found));
+        }
+        let complete = matches!(&loaded, Ok(loaded) if loaded.contract.is_some());
+        let mut surplus = found
+            .lock
+            .imports
+            .iter()
+            .filter(|i| !asked.contains(&i.origin));
+        if let Some(import) = surplus.next().filter(|_| self.locked && complete) {
+            let more = surplus.count();
+            let also = if more > 0 {
+                format!(" and {more} more")
+            } else {
+                String::new()
+            };
+            let message = format!(
+                "the lock `{path}` pins `{}`{also}, which nothing imports",
+                import.origin
+            );
+            return Err(
+                Failure::new(Exit::Drift.code(), "vplan::lock::surplus", message)
+                    .help("`vplan lock` takes it out"),
+            );
+        }
+        Ok(loaded)
+    }
+}
+
+/// The failure of a lock with mistakes in it.
+#[must_use]
+pub fn invalid(path: &RepoPath, found: LockFile) -> Failure {
+    let count = crate::base::word::count(found.diagnostics.len(), "error");
+    let failure = Failure::new(
+        Exit::Drift.code(),
+        "vplan::lock::invalid",
+        format!("the lock `{path}` has {count}"),
+    );
+    let failure = if found.is_newer() {
+        failure
+    } else {
+        failure.help("`vplan lock` mends it")
+    };
+    Failure {
+        diagnostics: Some(Box::new((found.sources, found.diagnostics))),
+        ..failure
+    }
+}
+
+impl From<LockFileError> for Failure {
+    fn from(error: LockFileError) -> Self {
+        // A revision that cannot be looked into is not a lock that does not fit.
+        let exit = if matches!(error, LockFileError::Git(_)) {
+            Exit::Usage
+        } else {
+            Exit::Drift
+        };
+        Failure::new(exit.code(), error.code(), error.to_string()).helped(error.help())
+    }
+}
+
+/// The failure of a user without a cache.
+#[must_use]
+pub fn no_cache() -> Failure {
+    let message = "there is no cache: neither `XDG_CACHE_HOME` nor `HOME` says where";
+    Failure::new(Exit::Setup.code(), "vplan::lock::cache", message)
+        .help("name a directory with `--cache-dir`")
+}

@@ -1,0 +1,184 @@
+//! Finds what belongs to a repository and is not in the change: the contract, the state, the cache.
+
+use super::failure::{Failure, load_failed};
+use crate::base::vocabulary::Exit;
+use crate::effect::git;
+use crate::effect::os::state_dir::{self, StateDir, StateError};
+use crate::effect::repo::changes::kept::Kept;
+use crate::effect::repo::load::{self, Loaded, Site, Wanted};
+use crate::effect::store::import_cache::Store;
+use crate::effect::store::vault::{self, Vault};
+use crate::plan::drift::Difference;
+use std::path::{Path, PathBuf};
+
+/// Where the contract, the state and the cache are, and who is told what there is to report.
+#[derive(Clone, Copy)]
+pub struct Engine<'e> {
+    /// The directory of the caller: the repository around it is meant.
+    pub directory: &'e Path,
+    /// The contract, relative to the repository's root; without it `contracts/verify.vplan`.
+    pub contract: Option<&'e Path>,
+    /// The lock must pin exactly what is imported.
+    pub locked: bool,
+    /// The largest contract that is read, in bytes.
+    pub max_file: u64,
+    /// Where fetched imports are kept; the user's cache otherwise.
+    pub cache_dir: Option<&'e Path>,
+    /// Where the state of repositories is kept; the user's otherwise.
+    pub state_dir: Option<&'e Path>,
+    /// Who is told.
+    pub observer: &'e dyn Observer,
+}
+
+/// Gets what there is to report while something is planned.
+pub trait Observer {
+    /// The changed files are not what one might expect, for this reason.
+    fn note(&self, text: &str) {
+        let _ = text;
+    }
+
+    /// A saved plan is not the one that is planned here now.
+    fn drift(&self, differences: &[Difference]) {
+        let _ = differences;
+    }
+}
+
+/// The observer that ignores everything.
+#[derive(Clone, Copy, Debug)]
+pub struct Silent;
+
+impl Observer for Silent {}
+
+/// The largest contract that is read if nothing else is said, in bytes.
+pub const MAX_FILE: u64 = 1 << 20;
+
+impl<'e> Engine<'e> {
+    /// The engine for the repository around a directory, with the user's cache and state.
+    #[must_use]
+    pub fn at(directory: &'e Path) -> Self {
+        Self {
+            directory,
+            contract: None,
+            locked: false,
+            max_file: MAX_FILE,
+            cache_dir: None,
+            state_dir: None,
+            observer: &Silent,
+        }
+    }
+
+    /// The same engine with an observer.
+    #[must_use]
+    pub fn told(self, observer: &'e dyn Observer) -> Self {
+        Self { observer, ..self }
+    }
+
+    /// Finds the repository around the caller's directory.
+    ///
+    /// # Errors
+    /// A directory that cannot be entered.
+    pub fn locate(&self) -> Result<Site, Failure> {
+        let mut site =
+            load::locate(self.directory, self.contract, &git::environment).map_err(load_failed)?;
+        // Where there is no such place, everything is read again.
+        if let Ok(states) = self.state_base() {
+            site.git = site.git.map(|git| git.with_memory(&states));
+        }
+        Ok(site)
+    }
+
+    /// Opens the state of a repository: its ledger, its reusable results.
+    ///
+    /// # Errors
+    /// Exit 5 when it cannot be had.
+    pub fn state(&self, site: &Site) -> Result<StateDir, Failure> {
+        StateDir::open(&self.state_base()?, &site.root).map_err(|e| state_failed(&e))
+    }
+
+    /// Finds the state without making anything; `None`: nothing is kept yet.
+    ///
+    /// # Errors
+    /// A place that cannot be entered: exit 5.
+    pub fn kept_state(&self, site: &Site) -> Result<Option<StateDir>, Failure> {
+        StateDir::find(&self.state_base()?, &site.root).map_err(|e| state_failed(&e))
+    }
+
+    /// Opens the record of how runs ended. That there is no place for it is no reason not to run:
+    /// it is one not to believe the record later.
+    #[must_use]
+    pub fn vault(&self, site: &Site) -> Option<Vault> {
+        let state = self
+            .state(site)
+            .inspect_err(|failure| tracing::debug!(why = failure.message, "no vault"))
+            .ok()?;
+        Vault::open(&state)
+            .inspect_err(|error| tracing::debug!(%error, "no vault"))
+            .ok()
+    }
+
+    /// Finds the record of how runs ended; `None`: nothing was ever remembered.
+    ///
+    /// # Errors
+    /// A place that cannot be entered: exit 5.
+    pub fn kept_vault(&self, site: &Site) -> Result<Option<Vault>, Failure> {
+        let Some(state) = self.kept_state(site)? else {
+            return Ok(None);
+        };
+        let failed = |e| StateError::Io(state.path.join(vault::FOLDER), e);
+        Vault::find(&state).map_err(|e| state_failed(&failed(e)))
+    }
+
+    /// What is known of commits of a repository. That nothing can be kept costs time only.
+    #[must_use]
+    pub fn kept(&self, site: &Site) -> Kept {
+        self.state_base()
+            .map_or_else(|_| Kept::nowhere(), |base| Kept::below(base, &site.root))
+    }
+
+    /// Reads the contract of the work tree on its own.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be read. An invalid one is no error here.
+    pub fn load_contract(&self, site: &Site) -> Result<Loaded, Failure> {
+        self.load(site, &self.wanted(None, None))?
+            .map_err(load_failed)
+    }
+
+    /// The contract that is meant, of a revision or the work tree. `base`: what the change is
+    /// compared with, for saying that the contract was deleted.
+    #[must_use]
+    pub fn wanted<'w>(
+        &self,
+        revision: Option<&'w str>,
+        base: Option<&'w git::object::Oid>,
+    ) -> Wanted<'w>
+    where
+        'e: 'w,
+    {
+        Wanted {
+            contract: self.contract,
+            revision,
+            base,
+            max_file: self.max_file,
+        }
+    }
+
+    /// Opens the cache of imports: `cache_dir`, or the user's.
+    #[must_use]
+    pub fn import_cache(&self) -> Option<Store> {
+        match self.cache_dir {
+            Some(dir) => Some(Store::at(
+                std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned()),
+            )),
+            None => Store::of_user(git::environment),
+        }
+    }
+
+    fn state_base(&self) -> Result<PathBuf, Failure> {
+        state_dir::base(self.state_dir, git::environment).map_err(|e| state_failed(&e))
+    }
+}
+
+fn state_failed(error: &StateError) -> Failure {
+    Failure::new(Exit::Setup.code(), "vplan::state", error.to_string()).help(error.help())
+}

@@ -1,0 +1,204 @@
+//! Makes the plan: compiles, answers what compiling asks about the repository, asks the proposer,
+//! repairs what is known to break.
+
+use super::failure::Failure;
+use super::open::Session;
+use super::open::inferred;
+use super::propose::Asking;
+use super::request::{PlanRequest, deny};
+use crate::base::change::ChangeSet;
+use crate::base::vocabulary::Exit;
+use crate::contract::Contract;
+use crate::effect::repo::changes::Gathered;
+use crate::effect::repo::facts::{self, Ground};
+use crate::plan::Plan;
+use crate::plan::caveat;
+use crate::plan::compared::Compared;
+use crate::plan::compile::{Compiled, compile};
+use crate::plan::facts::{Facts, MAX_FACT_ROUNDS, Question};
+use crate::plan::request::{Mode, Request};
+use crate::recover;
+use std::collections::BTreeSet;
+
+impl Session {
+    /// Compiles the plan, asks the proposer where the mode says so, and repairs what is known for
+    /// certain to break.
+    ///
+    /// # Errors
+    /// A request that does not fit the contract (exit 2), a step that `--deny` refuses (exit 40), a
+    /// proposer that may not be asked (exit 4). One that fails leaves what the contract asks
+    /// for, with a caveat.
+    pub fn plan(&mut self, asked: &PlanRequest, asking: Asking) -> Result<(Plan, Facts), Failure> {
+        let made = self.make(asked, asking, !asked.no_preflight && !asked.no_recover)?;
+        deny(&made.0, &asked.deny)?;
+        Ok(made)
+    }
+
+    /// The same, with or without preflight, and refuses nothing.
+    ///
+    /// # Errors
+    /// As [`Session::plan`], but for what is refused.
+    pub fn make(
+        &mut self,
+        asked: &PlanRequest,
+        asking: Asking,
+        preflight: bool,
+    ) -> Result<(Plan, Facts), Failure> {
+        let mut facts = Facts::default();
+        let mode = self.request.mode;
+        let mut failed = None;
+        self.request.proposal = if mode == Mode::Llm {
+            self.proposal(asked, asking, true, &mut failed)?
+        } else {
+            None
+        };
+        if mode == Mode::Hybrid {
+            self.request.inferred.clear();
+        }
+        let mut plan = self.compile(&mut facts)?;
+        if mode == Mode::Hybrid && plan.steps.is_empty() {
+            self.request.proposal = self.proposal(asked, asking, false, &mut failed)?;
+            if self
+                .request
+                .proposal
+                .as_ref()
+                .is_none_or(|p| p.commands.is_empty())
+            {
+                self.request.inferred = inferred(&self.site)?;
+            }
+            plan = self.compile(&mut facts)?;
+        }
+        let unseen = self.unseen(&plan, &facts)?;
+        if preflight {
+            for _ in 0..MAX_FACT_ROUNDS {
+                let questions = recover::preflight_questions(&plan, &facts);
+                if questions.is_empty() {
+                    break;
+                }
+                tracing::debug!(
+                    questions = questions.len(),
+                    "looking for steps that are known to break"
+                );
+                facts.0.extend(self.answer(&questions).0);
+            }
+            plan = recover::preflight(plan, &facts);
+        }
+        self.annotate(&mut plan, &facts);
+        plan.caveats.extend(unseen);
+        plan.caveats.extend(failed);
+        Ok((plan, facts))
+    }
+
+    /// Compiles, and gathers the facts that compiling asks for.
+    fn compile(&self, facts: &mut Facts) -> Result<Plan, Failure> {
+        self.compiled(self.contract(), &self.request, facts)
+    }
+
+    /// The same for another contract or another request of the same repository.
+    ///
+    /// # Errors
+    /// A request that does not fit the contract (exit 2).
+    pub(super) fn compiled(
+        &self,
+        contract: Option<&Contract>,
+        request: &Request,
+        facts: &mut Facts,
+    ) -> Result<Plan, Failure> {
+        for round in 1..=MAX_FACT_ROUNDS {
+            match compile(contract, request, facts)? {
+                Compiled::Plan(compiled) => {
+                    tracing::debug!(
+                        round,
+                        steps = compiled.steps.len(),
+                        omitted = compiled.omitted.len(),
+                        digest = compiled.digest.as_ref().map(tracing::field::display),
+                        "compiled"
+                    );
+                    return Ok(*compiled);
+                }
+                Compiled::Needs(questions) => {
+                    tracing::debug!(round, questions = questions.len(), "compiling needs facts");
+                    facts.0.extend(self.answer(&questions).0);
+                }
+            }
+        }
+        Err(Failure::new(
+            Exit::Internal.code(),
+            "vplan::internal",
+            "compiling asks for facts without end",
+        ))
+    }
+
+    /// Says what was compared, and what keeps that from being all that changed.
+    fn annotate(&self, plan: &mut Plan, facts: &Facts) {
+        let Gathered {
+            changes,
+            description,
+            default,
+            caveats,
+            ..
+        } = &self.gathered;
+        plan.compared = Some(Compared {
+            base: self.gathered.compared_with().map(ToString::to_string),
+            branch: default.as_ref().and_then(|d| d.reference.clone()),
+            changed: changes.len(),
+            earlier_checks: self.earlier_checks(plan, facts),
+            what: description.clone(),
+        });
+        let nothing = changes.is_empty() || plan.steps.is_empty();
+        plan.caveats
+            .extend(caveats.iter().cloned().map(|mut caveat| {
+                // Commits that were not looked at could hold all there is to verify.
+                if caveat.code == caveat::Code::BaseUnknown
+                    && nothing
+                    && self.request.mode != Mode::Off
+                {
+                    caveat.effect = caveat::Effect::Incomplete;
+                }
+                caveat
+            }));
+    }
+
+    /// How many steps are in the plan because of files that only earlier commits changed.
+    fn earlier_checks(&self, plan: &Plan, facts: &Facts) -> Option<usize> {
+        let earlier = self.gathered.earlier.as_ref()?;
+        if earlier.is_empty() {
+            return Some(0);
+        }
+        let others = self
+            .request
+            .changed
+            .files()
+            .iter()
+            .filter(|f| !earlier.contains(&f.path))
+            .cloned()
+            .collect();
+        let request = Request {
+            changed: ChangeSet::new(others),
+            ..self.request.clone()
+        };
+        let without = self
+            .compiled(self.contract(), &request, &mut facts.clone())
+            .ok()?;
+        fn checks(plan: &Plan) -> BTreeSet<&str> {
+            plan.steps
+                .iter()
+                .map(|s| s.batch_of.as_ref().unwrap_or(&s.id).as_str())
+                .collect()
+        }
+        Some(checks(plan).difference(&checks(&without)).count())
+    }
+
+    /// Answers questions about the repository; what cannot be looked at is "unknown", and then
+    /// decides nothing.
+    #[must_use]
+    pub fn answer(&self, questions: &BTreeSet<Question>) -> Facts {
+        let ground = Ground {
+            root: &self.site.root,
+            git: self.git(),
+            base: self.gathered.base.as_ref(),
+            changes: &self.request.changed,
+        };
+        facts::answer(questions, &ground).unwrap_or_default()
+    }
+}

@@ -1,0 +1,37 @@
+//! Verifies a change, runs a fixer on what failed, and verifies again, until there is a decision.
+//!
+//! The fixer is not trusted. After a failure nothing that it says, and no way in which it ends,
+//! makes anything pass; and between its turn and the next verification the loop makes sure that the
+//! request is the same as before, and that the work is still there. Its word can only end the loop,
+//! and confirm, as a second look, what has passed already.
+
+mod caller;
+mod record;
+mod task;
+mod turn;
+mod watch;
+
+pub use caller::{
+    Fix, FixerCommand, LoopCaller, LoopOutcome, LoopProgress, LoopRequest, MAX_ROUNDS,
+};
+pub use record::{Review, RoundRecord, Stop, Turn, TurnRecord};
+
+use super::failure::Failure;
+use super::place::Engine;
+use crate::ledger::Ledger;
+use std::cell::RefCell;
+use task::Task;
+
+/// Verifies and repairs until there is a decision.
+///
+/// # Errors
+/// Whatever keeps the first round from beginning; later what is no decision about the work (a disk
+/// that is full).
+pub fn repair_loop(
+    engine: &Engine<'_>,
+    asked: &LoopRequest,
+    caller: LoopCaller<'_>,
+) -> Result<LoopOutcome, Failure> {
+    let memory = RefCell::new(Ledger::default());
+    Task::new(engine, asked, caller, &memory).go()
+}

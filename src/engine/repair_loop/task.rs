@@ -1,0 +1,275 @@
+//! Goes through the rounds of a loop, and decides when it ends.
+
+use super::caller::{LoopCaller, LoopOutcome, LoopProgress, LoopRequest};
+use super::record::{RoundRecord, Stop};
+use super::watch::{CHANGED, GONE, MOVED, Watch};
+use crate::base::vocabulary::Exit;
+use crate::effect::repo::changes::{BaseRevision, ChangeSource};
+use crate::engine::failure::Failure;
+use crate::engine::open::Session;
+use crate::engine::place::Engine;
+use crate::engine::regrown::only_grew;
+use crate::engine::request::VerifyRequest;
+use crate::engine::round::{Keeper, NOT_RECORDED};
+use crate::engine::verify::{Caller, Progress, Verified, round};
+use crate::ledger::round::{Because, Change, Said};
+use crate::ledger::{Ledger, Status};
+use crate::plan::caveat::{Caveat, Code, Effect};
+use crate::plan::request::ChangedFrom;
+use crate::run::report::{Decision, Report};
+use crate::run::verdict::Verdict;
+use std::cell::RefCell;
+
+pub(super) struct Task<'t, 'c> {
+    pub(super) engine: &'t Engine<'t>,
+    pub(super) asked: &'t LoopRequest,
+    pub(super) caller: LoopCaller<'c>,
+    pub(super) memory: &'t RefCell<Ledger>,
+    /// The request of the next round.
+    pub(super) verify: VerifyRequest,
+    pub(super) watch: Watch,
+    pub(super) rounds: Vec<RoundRecord>,
+    /// Why the fixer does not go on.
+    pub(super) stuck: Option<String>,
+}
+
+/// How the loop ends.
+#[derive(Debug)]
+pub(super) struct End {
+    pub(super) stop: Stop,
+    pub(super) exit: u8,
+    pub(super) decision: Decision,
+}
+
+impl End {
+    pub(super) fn new(stop: Stop, exit: Exit, decision: Decision) -> Self {
+        Self {
+            stop,
+            exit: exit.code(),
+            decision,
+        }
+    }
+}
+
+impl<'t, 'c> Task<'t, 'c> {
+    /// Before the first round.
+    pub(super) fn new(
+        engine: &'t Engine<'t>,
+        asked: &'t LoopRequest,
+        caller: LoopCaller<'c>,
+        memory: &'t RefCell<Ledger>,
+    ) -> Self {
+        Self {
+            engine,
+            asked,
+            caller,
+            memory,
+            verify: asked.verify.clone(),
+            watch: Watch::new(asked.verify.allow_contract_change.clone()),
+            rounds: Vec::new(),
+            stuck: None,
+        }
+    }
+}
+
+impl Task<'_, '_> {
+    /// Goes on until there is a decision.
+    pub(super) fn go(mut self) -> Result<LoopOutcome, Failure> {
+        let mut last: Option<Verified> = None;
+        let mut number = 0;
+        loop {
+            number += 1;
+            (self.caller.see)(LoopProgress::Round(number));
+            let mut verified = match self.verified() {
+                Ok(verified) => verified,
+                Err(failure) => match last {
+                    Some(last) => return self.refused(failure, last),
+                    None => return Err(failure),
+                },
+            };
+            self.record(number, &verified.report);
+            let end = match self.stop(number, &verified.report) {
+                Some((stop, exit)) => Some(End {
+                    stop,
+                    exit,
+                    decision: verified.report.decision,
+                }),
+                None if verified.report.decision == Decision::Retry => self.repaired(&verified)?,
+                None => match self.reviewed(number, &mut verified) {
+                    Ok(end) => end,
+                    Err(failure) => return self.refused(failure, verified),
+                },
+            };
+            if let Some(end) = end {
+                return Ok(self.end(&end, verified));
+            }
+            last = Some(verified);
+        }
+    }
+
+    fn verified(&mut self) -> Result<Verified, Failure> {
+        let mut verified = self.verify_once()?;
+        if only_grew(&verified.report) {
+            // Nothing is to be repaired: the same once more, of the whole change.
+            verified = self.verify_once()?;
+        }
+        self.compare(&verified.session);
+        Ok(verified)
+    }
+
+    fn verify_once(&mut self) -> Result<Verified, Failure> {
+        let Self {
+            engine,
+            caller,
+            memory,
+            verify,
+            watch,
+            ..
+        } = self;
+        let see = &mut caller.see;
+        let mut tell = |progress: Progress<'_>| see(LoopProgress::Verifying(progress));
+        let of_round = Caller {
+            see: Some(&mut tell),
+            tick: caller.tick,
+            events: None,
+            executor: match &mut caller.executor {
+                Some(executor) => Some(&mut **executor),
+                None => None,
+            },
+        };
+        let mut look = |session: &Session| watch.look(engine, session);
+        let verified = round(engine, verify, of_round, Some(memory), &mut look)?;
+        (caller.see)(LoopProgress::Verified(&verified));
+        Ok(verified)
+    }
+
+    /// From the second round on, what is compared with a commit is compared with that of the first
+    /// round: whatever the fixer commits, and wherever it moves a branch, its changes stay
+    /// changes.
+    fn compare(&mut self, session: &Session) {
+        // What a subject is compared with is in the ledger.
+        let from_commit = self.verify.subject.is_none()
+            && matches!(
+                session.request.changed_from,
+                Some(ChangedFrom::WorkTree | ChangedFrom::Base(_))
+            );
+        if let Some(base) = self.watch.base().filter(|_| from_commit) {
+            let revision = BaseRevision::Revision(base.to_string());
+            self.verify.plan.changes = Some(ChangeSource::Base(revision));
+        }
+    }
+
+    fn record(&mut self, round: u32, report: &Report) {
+        self.rounds.push(RoundRecord {
+            attempt: report.attempt,
+            contract_changed: std::mem::take(&mut self.watch.changed),
+            decision: report.decision,
+            exit_code: report.verdict_code.unwrap_or(report.exit_code),
+            fix: None,
+            no_change: report.no_change.unwrap_or(false),
+            retries_remaining: report.retries_remaining,
+            reviews: Vec::new(),
+            round,
+            run_id: report.run_id.clone(),
+            verdict: report.verdict,
+        });
+    }
+
+    /// Whether this round was the last one, and the exit code.
+    fn stop(&self, round: u32, report: &Report) -> Option<(Stop, u8)> {
+        let exhausted =
+            report.decision_reason.as_deref() == Some(Because::VerificationFailedMaxRetries.word());
+        // Without a subject the report is about the round alone.
+        let exit = |exit: Exit| {
+            if report.subject.is_some() {
+                report.exit_code
+            } else {
+                exit.code()
+            }
+        };
+        let last = round >= self.asked.max_rounds;
+        match report.decision {
+            _ if report.verdict == Verdict::Cancelled => {
+                Some((Stop::Interrupted, report.exit_code))
+            }
+            _ if report.decision_reason.as_deref() == Some(NOT_RECORDED) => {
+                Some((Stop::Escalated, report.exit_code))
+            }
+            Decision::Advance if exhausted => Some((Stop::Exhausted, exit(Exit::Incomplete))),
+            Decision::Advance | Decision::Complete => Some((Stop::Passed, report.exit_code)),
+            Decision::Fail => Some((Stop::Exhausted, exit(Exit::Exhausted))),
+            Decision::Escalate if exhausted => Some((Stop::Exhausted, exit(Exit::Escalated))),
+            Decision::Escalate => Some((Stop::Escalated, exit(Exit::Escalated))),
+            // What has passed may be confirmed without another round.
+            Decision::Retry if last => Some((Stop::MaxRounds, Exit::Exhausted.code())),
+            Decision::Retry | Decision::Reverify => None,
+        }
+    }
+
+    /// A later round could not begin. If that is the fixer's doing, it is a decision about the
+    /// work.
+    fn refused(self, failure: Failure, mut last: Verified) -> Result<LoopOutcome, Failure> {
+        let stop = match failure.code.as_str() {
+            CHANGED => Stop::ContractChanged,
+            MOVED => Stop::HistoryChanged,
+            GONE => Stop::ChangeGone,
+            // The contract of the first round was valid, and its changed files were known.
+            _ if [Exit::Contract.code(), Exit::Drift.code()].contains(&failure.exit) => {
+                Stop::ContractChanged
+            }
+            _ if failure.exit == Exit::Usage.code() => Stop::HistoryChanged,
+            _ => return Err(failure),
+        };
+        (self.caller.see)(LoopProgress::Failed(&failure));
+        let end = if stop == Stop::ChangeGone {
+            // Whatever passed before, it was another work tree.
+            self.noted(Status::Continue, &last)?;
+            let message = failure.message;
+            let caveat = Caveat::new(Code::ChangeGone, Effect::Incomplete, message.clone());
+            let report = &mut last.report;
+            report.caveats.push(caveat.about(self.watch.undone.clone()));
+            report.verdict = Verdict::Failed;
+            report.exit_code = Exit::Failed.code();
+            report.verdict_code = report.verdict_code.map(|_| Exit::Failed.code());
+            report.decision = Decision::Fail;
+            report.decision_reason = Some(Code::ChangeGone.name().to_owned());
+            report.reason = Some(message);
+            report.counter = report.counter.map(|_| 0);
+            End::new(stop, Exit::Failed, Decision::Fail)
+        } else {
+            self.noted(Status::Stuck, &last)?;
+            End::new(stop, Exit::Escalated, Decision::Escalate)
+        };
+        Ok(self.end(&end, last))
+    }
+
+    /// Records what became of a subject's work without a run.
+    pub(super) fn noted(&self, status: Status, last: &Verified) -> Result<(), Failure> {
+        let Some(subject) = &last.report.subject else {
+            return Ok(());
+        };
+        let site = &last.session.site;
+        let keeper = Keeper::by_hand(self.engine, subject, site, last.session.contract())?;
+        let tree = last.tree(self.engine, &self.verify);
+        keeper
+            .note(Change::Auto, Said::ByHand(status), &tree)
+            .map(|_| ())
+    }
+
+    fn end(self, end: &End, last: Verified) -> LoopOutcome {
+        let decision = if end.stop == Stop::MaxRounds {
+            Decision::Fail
+        } else {
+            end.decision
+        };
+        LoopOutcome {
+            stop: end.stop,
+            exit: end.exit,
+            decision,
+            last,
+            rounds: self.rounds,
+            stuck: self.stuck,
+            undone: self.watch.undone,
+        }
+    }
+}

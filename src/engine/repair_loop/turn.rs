@@ -1,0 +1,243 @@
+//! Runs one turn of the fixer: what it is given, and what it changed.
+
+use super::caller::LoopProgress;
+use super::record::{Review, Stop, Turn, TurnRecord};
+use super::task::{End, Task};
+use crate::base::vocabulary::Exit;
+use crate::base::word::Word;
+use crate::effect::os::environment::Environment;
+use crate::effect::os::files;
+use crate::effect::os::process::program::Root;
+use crate::effect::runner::fixer::Fixer;
+use crate::engine::failure::Failure;
+use crate::engine::round::Keeper;
+use crate::engine::subject::Subject;
+use crate::engine::verify::Verified;
+use crate::ledger::round::{Change, Said};
+use crate::ledger::{Contents, Status};
+use crate::run::report::Decision;
+
+impl Task<'_, '_> {
+    /// Has the fixer repair what failed. Gives how the loop ends, if it does.
+    pub(super) fn repaired(&mut self, verified: &Verified) -> Result<Option<End>, Failure> {
+        let feedback = (self.caller.feedback)(&verified.report);
+        let repair = self.turn(verified, Turn::Repair, &feedback)?;
+        let end = self.broken_off(&repair, verified)?;
+        let no_change = repair.no_change;
+        if let Some(line) = self.rounds.last_mut() {
+            line.fix = Some(repair);
+        }
+        if end.is_none() && no_change {
+            self.noted(Status::Stuck, verified)?;
+            return Ok(Some(End::new(
+                Stop::NoChange,
+                Exit::Escalated,
+                Decision::Escalate,
+            )));
+        }
+        Ok(end)
+    }
+
+    /// Has the fixer look at work that has passed, until it is confirmed as often as it must, or
+    /// has changed.
+    pub(super) fn reviewed(
+        &mut self,
+        round: u32,
+        verified: &mut Verified,
+    ) -> Result<Option<End>, Failure> {
+        let once_more = (round >= self.asked.max_rounds)
+            .then(|| End::new(Stop::MaxRounds, Exit::Exhausted, Decision::Fail));
+        loop {
+            let request = (self.caller.review)(&verified.report);
+            let turn = self.turn(verified, Turn::Review, &request)?;
+            let end = self.broken_off(&turn, verified)?;
+            let agrees = end.is_none() && turn.exit_code == Some(0) && turn.no_change;
+            let no_change = turn.no_change;
+            let confirmed = agrees && self.is_same(verified)? && self.confirm(verified)?;
+            let counter = if no_change {
+                verified.report.counter.unwrap_or_default()
+            } else {
+                0
+            };
+            if let Some(line) = self.rounds.last_mut() {
+                line.reviews.push(Review {
+                    confirmed,
+                    counter,
+                    turn,
+                });
+            }
+            let decision = verified.report.decision;
+            match (end, decision) {
+                (Some(end), _) => return Ok(Some(end)),
+                // It is verified anew, and counts from 1.
+                (None, _) if !no_change || (agrees && !confirmed) => return Ok(once_more),
+                (None, _) if !confirmed => {
+                    return Ok(Some(End::new(
+                        Stop::NotConfirmed,
+                        Exit::Unconfirmed,
+                        Decision::Reverify,
+                    )));
+                }
+                (None, Decision::Reverify) => {}
+                (None, Decision::Advance | Decision::Complete) => {
+                    let exit = verified.report.exit_code;
+                    return Ok(Some(End {
+                        stop: Stop::Passed,
+                        exit,
+                        decision,
+                    }));
+                }
+                (None, _) => {
+                    return Ok(Some(End::new(
+                        Stop::Escalated,
+                        Exit::Escalated,
+                        Decision::Escalate,
+                    )));
+                }
+            }
+        }
+    }
+
+    /// Returns how the loop ends where the fixer was ended, or gives up.
+    fn broken_off(
+        &mut self,
+        repair: &TurnRecord,
+        verified: &Verified,
+    ) -> Result<Option<End>, Failure> {
+        match repair.outcome {
+            "not_started" => {
+                let why = repair.reason.clone().unwrap_or_default();
+                let message = format!(
+                    "the fixer `{}` could not be started: {why}",
+                    self.asked.fixer.shown
+                );
+                let failure = Failure::new(Exit::Setup.code(), "vplan::loop::fixer", message);
+                (self.caller.see)(LoopProgress::Failed(&failure));
+                Ok(Some(End::new(
+                    Stop::FixerNotStarted,
+                    Exit::Setup,
+                    Decision::Escalate,
+                )))
+            }
+            "interrupted" => {
+                let terminated = repair.signal.as_deref() == Some("SIGTERM");
+                let exit = if terminated {
+                    Exit::Terminated
+                } else {
+                    Exit::Interrupted
+                };
+                Ok(Some(End::new(Stop::Interrupted, exit, Decision::Retry)))
+            }
+            _ if repair.stuck.is_some() => {
+                self.stuck.clone_from(&repair.stuck);
+                self.noted(Status::Stuck, verified)?;
+                Ok(Some(End::new(
+                    Stop::Stuck,
+                    Exit::Escalated,
+                    Decision::Escalate,
+                )))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether a run now would be about the same as the one that passed.
+    fn is_same(&mut self, verified: &Verified) -> Result<bool, Failure> {
+        let since = Subject::of(self.engine, self.verify.subject.as_deref())?
+            .as_ref()
+            .and_then(Subject::since);
+        let session = self.engine.open_since(&self.verify.plan, since)?;
+        self.watch.look(self.engine, &session)?;
+        Ok(!self.watch.changed && session.request.changed == verified.session.request.changed)
+    }
+
+    /// Records that the work was looked at and left as it is. Returns whether that confirmed it.
+    fn confirm(&self, verified: &mut Verified) -> Result<bool, Failure> {
+        let subject = verified.report.subject.clone();
+        let keeper = Keeper::of_review(
+            self.engine,
+            subject.as_deref(),
+            self.memory,
+            &verified.session,
+        )?;
+        let tree = verified.tree(self.engine, &self.verify);
+        let recorded = keeper.note(Change::Auto, Said::Reviewed, &tree)?;
+        let confirmed =
+            recorded.no_change && recorded.counter > 0 && recorded.decision != Decision::Retry;
+        drop(tree);
+        keeper.tell(recorded, &mut verified.report);
+        Ok(confirmed)
+    }
+
+    /// Starts the fixer, and waits for its end.
+    fn turn(&mut self, verified: &Verified, turn: Turn, text: &str) -> Result<TurnRecord, Failure> {
+        let Verified {
+            report,
+            session,
+            record,
+            ..
+        } = verified;
+        let record = std::path::absolute(record).unwrap_or_else(|_| record.clone());
+        let name = if turn == Turn::Repair {
+            "feedback"
+        } else {
+            "review"
+        };
+        let path = record.join(format!("{name}.{}", self.asked.fixer.ending));
+        let stuck = record.join("stuck.txt");
+        let failed = |what: &str, e: &dyn std::fmt::Display| {
+            Failure::new(
+                Exit::Setup.code(),
+                "vplan::loop::record",
+                format!("{what}: {e}"),
+            )
+        };
+        files::replace(&path, text.as_bytes())
+            .map_err(|e| failed("the feedback cannot be written", &e))?;
+        let root = Root::open(&session.site.root)
+            .map_err(|e| failed("the repository cannot be opened", &e))?;
+        let environment = Environment::of_this_process(&root, self.verify.grants.clone());
+        let mut env = self.asked.fixer.env.clone();
+        env.insert(
+            "VPLAN_FEEDBACK".to_owned(),
+            Word::new(path.as_os_str().as_encoded_bytes()),
+        );
+        env.insert(
+            "VPLAN_STUCK".to_owned(),
+            Word::new(stuck.as_os_str().as_encoded_bytes()),
+        );
+        env.insert("VPLAN_TURN".to_owned(), Word::from(turn.name()));
+        if let Some(subject) = &report.subject {
+            env.insert("VPLAN_SUBJECT".to_owned(), Word::from(subject.as_str()));
+        }
+        let before = self.contents(verified)?;
+        let granted: Vec<String> = self.verify.grants.names.iter().cloned().collect();
+        let fixed = (self.caller.fix)(Fixer {
+            root: &root,
+            environment: &environment,
+            granted: &granted,
+            argv: &self.asked.fixer.argv,
+            env,
+            feedback: text.as_bytes(),
+            limit_ms: self.asked.fixer.timeout_ms,
+            max_output: self.verify.max_output,
+            logs: &record.join("logs"),
+            stuck: &stuck,
+        })
+        .map_err(|e| failed("the fixer could not be run", &e))?;
+        // Files that cannot be listed any more are not as they were; the next verification finds
+        // out what that means.
+        let no_change = self.contents(verified).is_ok_and(|after| after == before);
+        let record = TurnRecord::of(fixed, no_change, &path, &record);
+        (self.caller.see)(LoopProgress::Turn(turn, &record));
+        Ok(record)
+    }
+
+    fn contents(&self, verified: &Verified) -> Result<Contents, Failure> {
+        let tree = verified.tree(self.engine, &self.verify);
+        tree.contents().map_err(|e| {
+            let message = format!("the files of the work tree cannot be listed: {e}");
+            Failure::new(Exit::Setup.code(), "vplan::ledger::contents", message)
+        })
+    }
+}

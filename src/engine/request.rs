@@ -1,0 +1,268 @@
+//! What a caller wants planned, and verified.
+
+use super::failure::Failure;
+use crate::base::canon::Digest;
+use crate::base::command::Command;
+use crate::base::vocabulary::Exit;
+use crate::base::word::visible;
+use crate::check::Kind;
+use crate::effect::git::object::Oid;
+use crate::effect::os::environment::Grants;
+use crate::effect::repo::changes::{BaseRevision, ChangeSource};
+use crate::ledger::Status;
+use crate::plan::Plan;
+use crate::plan::definition::changed_definitions;
+use crate::plan::request::{Boundary, ChangedFrom, Mode, Risk, Selector, Skip};
+use crate::plan::shard::Shard;
+use crate::reuse::decide::Use;
+use crate::run::verdict::Require;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How long a proposer may take if nothing else is said.
+pub const PROPOSER_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// What a caller wants planned. The default is the whole change, under the contract.
+#[derive(Clone, Debug)]
+pub struct PlanRequest {
+    /// Whose change it is.
+    pub role: Option<String>,
+    /// How risky the change is.
+    pub risk: Risk,
+    /// What the change ends.
+    pub boundaries: Vec<Boundary>,
+    /// The least tier, 0 to 2.
+    pub min_tier: u8,
+    /// Commands to run first.
+    pub explicit: Vec<Command>,
+    /// Where checks come from.
+    pub mode: Mode,
+    /// The program that proposes commands (modes `llm` and `hybrid`).
+    pub proposer: Option<OsString>,
+    /// How long it may take.
+    pub proposer_timeout: Duration,
+    /// Checks that run whatever their conditions say, with what they need.
+    pub names: Vec<Selector>,
+    /// Only these checks.
+    pub only: Vec<Selector>,
+    /// Checks that are waived.
+    pub skip: Vec<Skip>,
+    /// Steps side by side; the contract's number otherwise.
+    pub jobs: Option<u32>,
+    /// Time for the whole run, in milliseconds.
+    pub budget_ms: Option<u64>,
+    /// Go on after a failure.
+    pub keep_going: bool,
+    /// Do not repair the plan.
+    pub no_recover: bool,
+    /// Do not repair the plan before it runs.
+    pub no_preflight: bool,
+    /// Plans that are refused.
+    pub deny: Vec<Deny>,
+    /// The revision from which the contract is read; the work tree otherwise.
+    pub contract_from: Option<String>,
+    /// Which files changed; without it everything since the merge base with the default branch.
+    pub changes: Option<ChangeSource>,
+}
+
+impl Default for PlanRequest {
+    fn default() -> Self {
+        Self {
+            role: None,
+            risk: Risk::default(),
+            boundaries: Vec::new(),
+            min_tier: 0,
+            explicit: Vec::new(),
+            mode: Mode::Contract,
+            proposer: None,
+            proposer_timeout: PROPOSER_TIMEOUT,
+            names: Vec::new(),
+            only: Vec::new(),
+            skip: Vec::new(),
+            jobs: None,
+            budget_ms: None,
+            keep_going: false,
+            no_recover: false,
+            no_preflight: false,
+            deny: Vec::new(),
+            contract_from: None,
+            changes: None,
+        }
+    }
+}
+
+impl PlanRequest {
+    /// Whether it names a base to compare with.
+    #[must_use]
+    pub fn names_base(&self) -> bool {
+        matches!(self.changes, Some(ChangeSource::Base(_)))
+    }
+
+    /// Whether every tracked file is changed.
+    #[must_use]
+    pub fn takes_all(&self) -> bool {
+        self.changes == Some(ChangeSource::All)
+    }
+
+    /// Whether it names its changes, which need not be the whole change then.
+    #[must_use]
+    pub fn names_changes(&self) -> bool {
+        !matches!(self.changes, None | Some(ChangeSource::Base(_)))
+    }
+
+    /// How the changed files are found, for the plan. `since`: the commit at which the subject
+    /// began, which is compared with if nothing else is named.
+    pub(super) fn changed_from(&self, since: Option<Oid>) -> Option<ChangedFrom> {
+        let base = |name: &str| Some(ChangedFrom::Base(name.to_owned()));
+        match &self.changes {
+            Some(ChangeSource::Base(BaseRevision::Auto)) => base("auto"),
+            Some(ChangeSource::Base(BaseRevision::Revision(name))) => base(name),
+            Some(ChangeSource::Staged) => Some(ChangedFrom::Staged),
+            Some(ChangeSource::All) => Some(ChangedFrom::All),
+            None => Some(since.map_or(ChangedFrom::WorkTree, |commit| {
+                ChangedFrom::Base(commit.to_string())
+            })),
+            Some(ChangeSource::WorkTree) => Some(ChangedFrom::WorkTree),
+            Some(ChangeSource::Named(_) | ChangeSource::From { .. } | ChangeSource::None) => None,
+            Some(ChangeSource::Recorded { base, .. }) => base.clone().map(ChangedFrom::Base),
+        }
+    }
+}
+
+/// Reads what selects checks: a name, or `tag:NAME`.
+#[must_use]
+pub fn selector(text: &str) -> Selector {
+    match text.strip_prefix("tag:") {
+        Some(tag) => Selector::Tag(tag.to_owned()),
+        None => Selector::Name(text.to_owned()),
+    }
+}
+
+/// How much output of a step is kept if nothing else is said, in bytes.
+pub const MAX_OUTPUT: u64 = 64 << 20;
+
+/// What a caller wants verified, and how.
+#[derive(Clone, Debug)]
+pub struct VerifyRequest {
+    /// What is planned.
+    pub plan: PlanRequest,
+    /// The plan file that is run instead of a plan that is made.
+    pub file: Option<PlanFile>,
+    /// The only plan that may run.
+    pub expect_digest: Option<Digest>,
+    /// The share of the plan that runs.
+    pub shard: Option<Shard>,
+    /// What is allowed where the contract asks for less than the one at the base.
+    pub allow_contract_change: Option<Allowed>,
+    /// Whose round this is.
+    pub subject: Option<String>,
+    /// What the caller says of the round. Without it a pass says that the work is done.
+    pub status: Option<Status>,
+    /// Which attempt at the same work this is, from 1, where there is no subject.
+    pub attempt: u32,
+    /// What a pass must have verified.
+    pub require: Require,
+    /// Refuse to run unless a step's whole process tree can be ended.
+    pub require_subtree: bool,
+    /// The program that answers `judge` checks, instead of the contract's.
+    pub judge: Option<OsString>,
+    /// What steps may see and keep.
+    pub grants: Grants,
+    /// How much output of a step is kept, in bytes.
+    pub max_output: u64,
+    /// Where runs are recorded; `.vplan/` at the root otherwise.
+    pub records: Option<PathBuf>,
+    /// How results of earlier runs are used.
+    pub reuse: Use,
+    /// Files that the caller writes itself, which are no part of the work.
+    pub own: Vec<PathBuf>,
+}
+
+impl Default for VerifyRequest {
+    fn default() -> Self {
+        Self {
+            plan: PlanRequest::default(),
+            file: None,
+            expect_digest: None,
+            shard: None,
+            allow_contract_change: None,
+            subject: None,
+            status: None,
+            attempt: 1,
+            require: Require::default(),
+            require_subtree: false,
+            judge: None,
+            grants: Grants::default(),
+            max_output: MAX_OUTPUT,
+            records: None,
+            reuse: Use::default(),
+            own: Vec::new(),
+        }
+    }
+}
+
+/// A plan file to be run.
+#[derive(Clone, Debug)]
+pub struct PlanFile {
+    /// The file.
+    pub path: PathBuf,
+    /// Run it although it would be another plan today.
+    pub allow_drift: bool,
+    /// Run it where there is no contract that could confirm it.
+    pub as_is: bool,
+}
+
+/// Which contract is accepted although it asks for less than the one at the base.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Allowed {
+    /// In a loop any, as long as it asks for no less.
+    Any,
+    /// This very contract.
+    Contract(Digest),
+}
+
+/// What can be refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deny {
+    /// A step whose command is defined by a changed file.
+    DefinitionChanged,
+    /// A step that goes through `sh -c`.
+    Shell,
+}
+
+/// Refuses a plan with a step that is denied: exit 40.
+pub(super) fn deny(plan: &Plan, what: &[Deny]) -> Result<(), Failure> {
+    let refuse = |code: &str, message: String, help: &str| {
+        Err(Failure::new(Exit::Failed.code(), code, message).help(help))
+    };
+    if what.contains(&Deny::DefinitionChanged)
+        && let Some((step, reason)) = changed_definitions(plan).next()
+    {
+        let files = reason
+            .matched
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join("`, `");
+        let message = format!(
+            "the change touches `{files}`, which defines what `{}` runs",
+            visible(step.id.as_bytes())
+        );
+        return refuse(
+            "vplan::deny::definition_changed",
+            message,
+            "have a person look at the change, then run without `--deny`",
+        );
+    }
+    let shell = plan.steps.iter().find(|s| s.kind == Kind::Shell);
+    if let Some(step) = shell.filter(|_| what.contains(&Deny::Shell)) {
+        let message = format!("`{}` goes through a shell", visible(step.id.as_bytes()));
+        return refuse(
+            "vplan::deny::shell",
+            message,
+            "write it as one command, without the verb `shell`",
+        );
+    }
+    Ok(())
+}

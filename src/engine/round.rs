@@ -1,0 +1,326 @@
+//! Determines the subject whose round a run is, and records the round in the ledger.
+
+use super::failure::Failure;
+use super::open::Session;
+use super::place::Engine;
+use super::request::VerifyRequest;
+use super::subject::{Held, named};
+use crate::base::vocabulary::Exit;
+use crate::contract::Contract;
+use crate::effect::repo::contents::Tree;
+use crate::effect::repo::load::Site;
+use crate::effect::store::ledger::{LedgerError, LedgerFile, PATIENCE};
+use crate::effect::store::records::wall_clock;
+use crate::ledger::began::Began;
+use crate::ledger::round::{About, Change, Recorded, Round as Ended, Said, Scope, record};
+use crate::ledger::signature::signature;
+use crate::ledger::{Ledger, Status, Terms};
+use crate::run::report::{Decision, Report};
+use crate::run::verdict::Verdict;
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+
+impl From<LedgerError> for Failure {
+    fn from(error: LedgerError) -> Self {
+        Failure::new(Exit::Setup.code(), error.code(), error.to_string()).help(error.help())
+    }
+}
+
+impl Engine<'_> {
+    /// What of a work tree counts as a change. `own`: files that the caller writes itself.
+    #[must_use]
+    pub fn tree<'a>(
+        &self,
+        site: &'a Site,
+        contract: Option<&Contract>,
+        own: &[PathBuf],
+    ) -> Tree<'a> {
+        let produces = contract.map(|c| {
+            c.checks
+                .iter()
+                .flat_map(|check| check.produces.iter().cloned())
+                .collect()
+        });
+        let state = self.state_dir.map(Path::to_owned);
+        Tree {
+            root: &site.root,
+            git: site.usable_git(),
+            produces: produces.unwrap_or_default(),
+            own: own.iter().cloned().chain(state).collect(),
+        }
+    }
+}
+
+/// Why a run escalates whose round could not be recorded.
+pub const NOT_RECORDED: &str = "not_recorded";
+
+/// Where rounds are kept.
+#[derive(Debug)]
+pub enum Keeping<'k> {
+    /// In the repository's ledger.
+    File(LedgerFile),
+    /// For as long as vplan runs: there is no subject.
+    Memory(&'k RefCell<Ledger>),
+}
+
+/// Who records the round that a run is.
+#[derive(Debug)]
+pub struct Keeper<'k> {
+    keeping: Keeping<'k>,
+    subject: String,
+    status: Option<Status>,
+    terms: Terms,
+    attempt: u32,
+    /// What the round is about.
+    about: About,
+    /// Why the round could not be recorded.
+    fault: RefCell<Option<Failure>>,
+}
+
+impl<'k> Keeper<'k> {
+    /// Reads the ledger, so that nothing runs that could not be recorded. None where there is no
+    /// subject, and there are no rounds without one.
+    ///
+    /// # Errors
+    /// A name that is none (exit 2), a ledger that cannot be used (exit 5).
+    pub fn open(
+        engine: &Engine<'_>,
+        asked: &VerifyRequest,
+        memory: Option<&'k RefCell<Ledger>>,
+        session: &Session,
+        held: Option<Held>,
+        scope: Scope,
+    ) -> Result<Option<Self>, Failure> {
+        let today = || Terms::of(session.contract().map(|c| &c.gate));
+        let own = || About {
+            scope,
+            ..About::default()
+        };
+        let (terms, about) = held.map_or_else(|| (today(), own()), |held| (held.terms, held.about));
+        let (keeping, attempt, subject) = match (&asked.subject, memory) {
+            (Some(subject), _) => {
+                named(subject)?;
+                let file = LedgerFile::new(engine.state(&session.site)?);
+                let attempt = file.read()?.attempt(subject);
+                (Keeping::File(file), attempt, subject.clone())
+            }
+            (None, Some(ledger)) => (
+                Keeping::Memory(ledger),
+                ledger.borrow().attempt(""),
+                String::new(),
+            ),
+            (None, None) => return Ok(None),
+        };
+        Ok(Some(Self {
+            keeping,
+            subject,
+            status: asked.status,
+            terms,
+            attempt,
+            about,
+            fault: RefCell::default(),
+        }))
+    }
+
+    /// Which attempt this is, and how many rounds may follow the first one.
+    #[must_use]
+    pub fn attempt(&self) -> (u32, u32) {
+        (self.attempt, self.terms.retries)
+    }
+
+    /// Whether a pass must be seen more than once: results of earlier runs must not replace steps
+    /// then.
+    #[must_use]
+    pub fn confirms(&self) -> bool {
+        self.terms.confirmations > 1
+    }
+
+    /// Records the round and puts the decision into the report. A run that was interrupted is no
+    /// round: nothing is recorded, and the same attempt comes again.
+    pub fn conclude(&self, report: &mut Report, tree: &Tree<'_>) {
+        let has_subject = matches!(self.keeping, Keeping::File(_));
+        if has_subject {
+            report.subject = Some(self.subject.clone());
+            report.verdict_code = Some(report.exit_code);
+        }
+        if report.verdict == Verdict::Cancelled {
+            report.decision = Decision::Retry;
+            return;
+        }
+        let root = tree.root.to_string_lossy();
+        let passed = report.verdict.is_pass() && report.exit_code == 0;
+        let said = Said::Run {
+            exit: report.exit_code,
+            run_id: report.run_id.clone(),
+            signature: (!passed).then(|| signature(report, &root)),
+            status: self.status,
+            verdict: report.verdict,
+        };
+        match self.note(Change::Auto, said, tree) {
+            Ok(recorded) => self.tell(recorded, report),
+            Err(failure) => {
+                // What is not recorded is not confirmed, however green it is.
+                report.decision = Decision::Escalate;
+                report.decision_reason = Some(NOT_RECORDED.to_owned());
+                report.exit_code = failure.exit;
+                self.fault.replace(Some(failure));
+            }
+        }
+    }
+
+    /// Puts what was recorded into the report.
+    pub fn tell(&self, recorded: Recorded, report: &mut Report) {
+        let has_subject = matches!(self.keeping, Keeping::File(_));
+        if has_subject || self.confirms() {
+            report.counter = Some(recorded.counter);
+            report.required = Some(recorded.required);
+        }
+        if has_subject {
+            report.exit_code = recorded.exit(report.verdict_code.unwrap_or(report.exit_code));
+            report.others = Some(recorded.others);
+        }
+        let advance = !has_subject && recorded.decision == Decision::Complete;
+        report.attempt = recorded.attempt;
+        report.decision = if advance {
+            Decision::Advance
+        } else {
+            recorded.decision
+        };
+        report.decision_reason = recorded.reason.map(|r| r.word().to_owned());
+        report.no_change = Some(recorded.no_change);
+        report.retries_remaining = recorded.retries_remaining;
+        if let Some(feedback) = &mut report.feedback {
+            feedback.attempt_number = recorded.attempt;
+            feedback.retries_remaining = recorded.retries_remaining;
+        }
+    }
+
+    /// Records a round with the result that the caller states.
+    ///
+    /// # Errors
+    /// The files cannot be looked at, or the ledger cannot be used (exit 5).
+    pub fn note(&self, changed: Change, said: Said, tree: &Tree<'_>) -> Result<Recorded, Failure> {
+        match &self.keeping {
+            // The files are looked at under the lock: what is compared and what is stored belong
+            // together.
+            Keeping::File(file) => {
+                file.change(PATIENCE, |ledger| self.made(ledger, changed, said, tree))
+            }
+            Keeping::Memory(kept) => {
+                let (next, recorded) = self.made(&kept.borrow(), changed, said, tree)?;
+                kept.replace(next);
+                Ok(recorded)
+            }
+        }
+    }
+
+    fn made(
+        &self,
+        ledger: &Ledger,
+        changed: Change,
+        said: Said,
+        tree: &Tree<'_>,
+    ) -> Result<(Ledger, Recorded), Failure> {
+        let contents = tree.contents().map_err(|e| {
+            let message = format!("the files of the work tree cannot be listed: {e}");
+            Failure::new(Exit::Setup.code(), "vplan::ledger::contents", message)
+        })?;
+        let entry = ledger.entry(&self.subject);
+        let weaker = entry
+            .and_then(|e| e.began.as_ref())
+            .map(|b| self.terms.weaker_than(&b.gate))
+            .unwrap_or_default();
+        if said == Said::ByHand(Status::Done) && !weaker.is_empty() {
+            let message = format!(
+                "the gate asks for less than the one that the subject began with: {}",
+                weaker.join(", ")
+            );
+            return Err(Failure::new(
+                Exit::Incomplete.code(),
+                "vplan::ledger::gate_weakened",
+                message,
+            )
+            .help("`vplan gate reset` begins anew, under today's gate"));
+        }
+        let ended_at = wall_clock();
+        let about = self.about.clone();
+        let round = Ended {
+            about,
+            changed,
+            contents,
+            ended_at: &ended_at,
+            said,
+            subject: &self.subject,
+        };
+        Ok(record(ledger, &self.terms, &round))
+    }
+
+    /// Who records by hand.
+    ///
+    /// # Errors
+    /// As [`Keeper::open`].
+    pub fn by_hand(
+        engine: &Engine<'_>,
+        subject: &str,
+        site: &Site,
+        contract: Option<&Contract>,
+    ) -> Result<Self, Failure> {
+        named(subject)?;
+        let keeping = Keeping::File(LedgerFile::new(engine.state(site)?));
+        let terms = Terms::of(contract.map(|c| &c.gate));
+        let contract = contract.map(|c| c.digest.clone());
+        let began = Began {
+            assumed: false,
+            base: None,
+            contract,
+            gate: terms,
+        };
+        let about = About {
+            began: Some(began),
+            ..About::default()
+        };
+        let subject = subject.to_owned();
+        Ok(Self {
+            keeping,
+            subject,
+            status: None,
+            terms,
+            attempt: 1,
+            about,
+            fault: RefCell::default(),
+        })
+    }
+
+    /// Who records that work which has passed was looked at again.
+    ///
+    /// # Errors
+    /// As [`Keeper::open`].
+    pub fn of_review(
+        engine: &Engine<'_>,
+        subject: Option<&str>,
+        memory: &'k RefCell<Ledger>,
+        session: &Session,
+    ) -> Result<Self, Failure> {
+        let keeping = match subject {
+            Some(_) => Keeping::File(LedgerFile::new(engine.state(&session.site)?)),
+            None => Keeping::Memory(memory),
+        };
+        let terms = Terms::of(session.contract().map(|c| &c.gate));
+        let subject = subject.unwrap_or_default().to_owned();
+        Ok(Self {
+            keeping,
+            subject,
+            status: None,
+            terms,
+            attempt: 1,
+            about: About::default(),
+            fault: RefCell::default(),
+        })
+    }
+
+    /// Why the round could not be recorded, if it could not.
+    #[must_use]
+    pub fn fault(self) -> Option<Failure> {
+        self.fault.into_inner()
+    }
+}

@@ -1,0 +1,438 @@
+//! Verifies a change: makes the plan, executes it, repairs it where it was wrong, records the
+//! round.
+
+mod planned;
+
+use super::failure::Failure;
+use super::judge::Program;
+use super::regrown::Again;
+use super::request::VerifyRequest;
+use super::round::Keeper;
+use crate::base::path::RepoPath;
+use crate::base::vocabulary::Exit;
+use crate::check::evidence::Evidence;
+use crate::check::file;
+use crate::effect::os::environment::Environment;
+use crate::effect::os::files::beneath::Beneath;
+use crate::effect::os::process::program::Root;
+use crate::effect::repo::contents::Tree;
+use crate::effect::runner::asserted;
+use crate::effect::runner::executor::{DriveError, Executor};
+use crate::effect::runner::file_watch::watch;
+use crate::effect::runner::judge::Judge;
+use crate::effect::runner::tree::Beginning;
+use crate::effect::runner::verify::{self as runner, Seen, VerifyError};
+use crate::effect::store::earlier::Earlier;
+use crate::effect::store::records::{RecordError, RunRecord};
+use crate::effect::store::reuse::Recall;
+use crate::effect::store::reuse::results::{Results, unavailable};
+use crate::engine::open::Session;
+use crate::engine::place::Engine;
+use crate::ledger::round::Scope;
+use crate::ledger::{Ledger, Terms};
+use crate::plan::{Note, Plan, Step, scope::OUTSIDE};
+use crate::reuse::decide::{Use, eligible};
+use crate::run::report::{Circumstances, Report};
+use crate::run::verdict::Verdict;
+use planned::{Look, Planned, planned};
+use std::cell::RefCell;
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What happens during a verification.
+pub enum Progress<'a> {
+    /// The plan is made; nothing has run yet.
+    Planned(&'a Plan),
+    /// What the executor reports.
+    Run(Seen<'a>),
+}
+
+/// Opens the place for the events, once everything is planned.
+pub type OpenEvents<'c> = Box<dyn FnOnce() -> Result<Box<dyn Write + 'c>, Failure> + 'c>;
+
+/// What the caller of a verification brings.
+#[derive(Default)]
+pub struct Caller<'c> {
+    /// Is told the progress.
+    pub see: Option<&'c mut dyn FnMut(Progress<'_>)>,
+    /// How often it is told what runs; never without.
+    pub tick: Option<Duration>,
+    /// A second place for the events, besides the record.
+    pub events: Option<OpenEvents<'c>>,
+    /// What executes plans; vplan's own executor otherwise. Tests play one.
+    pub executor: Option<&'c mut dyn Executor>,
+}
+
+/// What became of a verification.
+#[derive(Debug)]
+pub struct Verified {
+    /// The report.
+    pub report: Report,
+    /// The plan that was executed last.
+    pub plan: Plan,
+    /// The directory of its record.
+    pub record: PathBuf,
+    /// Where, and under which contract.
+    pub session: Session,
+    /// Why the round could not be recorded, if it could not.
+    pub unrecorded: Option<Failure>,
+}
+
+/// Verifies a change.
+///
+/// # Errors
+/// Whatever keeps the plan from being made or begun. A failed check is no error: the report's exit
+/// code is the answer.
+pub fn verify(
+    engine: &Engine<'_>,
+    asked: &VerifyRequest,
+    caller: Caller<'_>,
+) -> Result<Verified, Failure> {
+    round(engine, asked, caller, None, &mut |_| Ok(Vec::new()))
+}
+
+/// Verifies a change as a round. `memory`: what is remembered of earlier rounds of a loop where
+/// there is no subject.
+pub(super) fn round(
+    engine: &Engine<'_>,
+    asked: &VerifyRequest,
+    mut caller: Caller<'_>,
+    memory: Option<&RefCell<Ledger>>,
+    look: Look<'_>,
+) -> Result<Verified, Failure> {
+    let planned = planned(engine, asked, memory.is_some(), look)?;
+    let judge = planned
+        .session
+        .judge(asked.judge.as_deref(), &planned.plan)?;
+    let containment = containment(asked)?;
+    let prepared = prepare(engine, asked, memory, planned, judge)?;
+    let events = caller.events.take().map(|open| open()).transpose()?;
+    if let Some(see) = &mut caller.see {
+        see(Progress::Planned(&prepared.plan));
+    }
+    execute(engine, asked, prepared, containment, events, caller)
+}
+
+/// Everything that a run needs, opened.
+struct Prepared<'k> {
+    session: Session,
+    plan: Plan,
+    /// For the report.
+    circumstances: Circumstances,
+    /// Who records the round.
+    keeper: Option<Keeper<'k>>,
+    judge: Option<Program>,
+    /// The tree before anything runs.
+    beginning: Beginning,
+    root: Root,
+    beneath: Beneath,
+    environment: Environment,
+    record: RunRecord,
+    /// The commit at which the subject began.
+    since: Option<crate::effect::git::object::Oid>,
+}
+
+fn prepare<'k>(
+    engine: &Engine<'_>,
+    asked: &VerifyRequest,
+    memory: Option<&'k RefCell<Ledger>>,
+    planned: Planned,
+    judge: Option<Program>,
+) -> Result<Prepared<'k>, Failure> {
+    let Planned {
+        session,
+        since,
+        plan,
+        held,
+        saved_plan,
+        shard,
+    } = planned;
+    session.git().iter().for_each(|git| git.keep());
+    let beginning = Beginning::look(session.git());
+    let scope = if plan.steps.is_empty() && plan.rewrites.is_empty() {
+        Scope::Nothing
+    } else {
+        Scope::Whole
+    };
+    let keeper = Keeper::open(engine, asked, memory, &session, held, scope)?;
+    let retries = Terms::of(session.contract().map(|c| &c.gate)).retries;
+    let attempt = keeper
+        .as_ref()
+        .map_or((asked.attempt, retries), Keeper::attempt);
+    let root = Root::open(&session.site.root).map_err(|e| broken(&e))?;
+    let beneath = Beneath::open(&session.site.root).map_err(|e| broken(&e))?;
+    let environment = Environment::of_this_process(&root, asked.grants.clone());
+    let record = record(&session, asked, &root)?;
+    let circumstances = Circumstances {
+        saved_plan,
+        shard,
+        ..circumstances(asked, &plan, attempt)
+    };
+    Ok(Prepared {
+        session,
+        plan,
+        circumstances,
+        keeper,
+        judge,
+        beginning,
+        root,
+        beneath,
+        environment,
+        record,
+        since,
+    })
+}
+
+fn execute(
+    engine: &Engine<'_>,
+    asked: &VerifyRequest,
+    prepared: Prepared<'_>,
+    containment: &str,
+    events: Option<Box<dyn Write + '_>>,
+    mut caller: Caller<'_>,
+) -> Result<Verified, Failure> {
+    let Prepared {
+        session,
+        plan,
+        circumstances,
+        keeper,
+        judge,
+        beginning,
+        root,
+        beneath,
+        environment,
+        record,
+        since,
+    } = prepared;
+    let place = record.path().to_owned();
+    let tree = engine.tree(&session.site, session.contract(), &asked.own);
+    let conclude = |report: &mut Report| {
+        keeper
+            .iter()
+            .for_each(|keeper| keeper.conclude(report, &tree))
+    };
+    let evaluate = |step: &Step| evaluate(&beneath, step);
+    let watch = |step: &Step| watch(&session.site.root, session.git(), step);
+    let answer = |questions: &_| session.answer(questions);
+    let (recall, notes) = recall(
+        engine,
+        asked,
+        &session,
+        &plan,
+        (&root, &environment),
+        record.id(),
+        keeper.as_ref().is_some_and(Keeper::confirms),
+    );
+    let earlier = earlier(engine, &session);
+    let compare = |plan: &Plan, records: &[_]| {
+        earlier
+            .as_ref()
+            .map(|e| e.compare(plan, records))
+            .unwrap_or_default()
+    };
+    let question = session.questions(&beneath, engine.locked);
+    let judge = judge.map(|Program { argv, env, .. }| Judge {
+        argv,
+        env,
+        question: &question,
+    });
+    let vault = engine.vault(&session.site);
+    let again = Again {
+        engine,
+        asked,
+        since,
+        session: &session,
+    };
+    let again = |first: &Plan, wrote: &[RepoPath]| again.caveat(first, wrote);
+    let run = runner::Run {
+        root: &root,
+        environment: &environment,
+        record,
+        events,
+        max_output: asked.max_output,
+        answer: &answer,
+        evaluate: &evaluate,
+        watch: &watch,
+        recall,
+        judge: judge.as_ref(),
+        tick: caller.tick,
+        tree: beginning.seen(),
+        again: &again,
+        vault: vault.as_ref(),
+        compare: &compare,
+        contract: session.contract(),
+        circumstances: Circumstances {
+            containment: Some(containment.to_owned()),
+            notes,
+            ..circumstances
+        },
+        conclude: &conclude,
+    };
+    let verified = runner::verify(plan, run, caller.executor, &mut |seen| {
+        if let Some(see) = &mut caller.see {
+            see(Progress::Run(seen));
+        }
+    })
+    .map_err(failed)?;
+    let report = &verified.report;
+    if let Some(earlier) = earlier
+        .as_ref()
+        .filter(|_| report.verdict == Verdict::Passed)
+    {
+        earlier.keep(&verified.plan, &report.steps, &report.caveats);
+    }
+    drop((earlier, tree, judge));
+    drop(question);
+    Ok(Verified {
+        report: verified.report,
+        plan: verified.plan,
+        record: place,
+        session,
+        unrecorded: keeper.and_then(Keeper::fault),
+    })
+}
+
+impl Verified {
+    /// What of its work tree counts as a change.
+    #[must_use]
+    pub fn tree(&self, engine: &Engine<'_>, asked: &VerifyRequest) -> Tree<'_> {
+        engine.tree(&self.session.site, self.session.contract(), &asked.own)
+    }
+}
+
+/// What the caller says of a run; `attempt`: which one it is, and how many may follow the first.
+fn circumstances(asked: &VerifyRequest, plan: &Plan, attempt: (u32, u32)) -> Circumstances {
+    Circumstances {
+        attempt: attempt.0,
+        caveats: plan.caveats.clone(),
+        require: asked.require,
+        retries: attempt.1,
+        violations: plan
+            .notes
+            .iter()
+            .filter(|n| n.kind == OUTSIDE)
+            .map(|n| n.message.clone())
+            .collect(),
+        ..Circumstances::default()
+    }
+}
+
+/// Passes of earlier runs to compare with. Where nothing can be kept, nothing is known.
+fn earlier<'s>(engine: &Engine<'_>, session: &'s Session) -> Option<Earlier<'s>> {
+    let git = session.git()?;
+    let kept = engine.state(&session.site).ok()?;
+    Earlier::new(
+        git,
+        session.gathered.base.as_ref(),
+        session.contract(),
+        &session.request,
+        &kept,
+    )
+}
+
+/// Opens what earlier runs have left, where a step of the plan may use it. That there is no place
+/// for it is no reason not to run. `counts`: the round counts towards more than one confirmation;
+/// each must be won anew then, so that no earlier result replaces a step.
+fn recall<'a>(
+    engine: &Engine<'_>,
+    asked: &VerifyRequest,
+    session: &Session,
+    plan: &Plan,
+    of: (&'a Root, &'a Environment),
+    run_id: &str,
+    counts: bool,
+) -> (Option<Recall<'a>>, Vec<Note>) {
+    if !plan.steps.iter().any(|step| eligible(step).is_ok()) {
+        return (None, Vec::new());
+    }
+    let how = if counts && asked.reuse == Use::Reuse {
+        Use::Keep
+    } else {
+        asked.reuse
+    };
+    let opened = engine
+        .state(&session.site)
+        .map_err(|failure| failure.message)
+        .and_then(|state| {
+            let results = Results::open(&state).map_err(|e| unavailable(&e))?;
+            Recall::new(of.0, session.git().cloned(), of.1, results, how, run_id)
+                .map_err(|e| unavailable(&e))
+        });
+    match opened {
+        Ok(recall) => (Some(recall), Vec::new()),
+        Err(message) => {
+            let note = Note {
+                kind: "reuse".to_owned(),
+                message,
+                path: None,
+            };
+            (None, vec![note])
+        }
+    }
+}
+
+fn failed(error: VerifyError) -> Failure {
+    match error {
+        VerifyError::Record(_) => {
+            Failure::new(Exit::Setup.code(), "vplan::run::record", error.to_string())
+                .help("`--records DIR` keeps the records in another place")
+        }
+        VerifyError::Drive(DriveError::Setup(_)) => {
+            Failure::new(Exit::Setup.code(), "vplan::run::setup", error.to_string())
+        }
+        VerifyError::Drive(DriveError::Stuck) => {
+            Failure::new(Exit::Internal.code(), "vplan::run", error.to_string())
+        }
+    }
+}
+
+/// The level that this system reaches, if it is enough.
+fn containment(asked: &VerifyRequest) -> Result<&'static str, Failure> {
+    let reached = if cfg!(target_os = "linux") {
+        "subtree"
+    } else {
+        "group"
+    };
+    if asked.require_subtree && reached != "subtree" {
+        let message = format!("this system can only end a step's {reached}, not its subtree");
+        return Err(Failure::new(
+            Exit::Setup.code(),
+            "vplan::run::containment",
+            message,
+        ));
+    }
+    Ok(reached)
+}
+
+/// Begins the record, with what a proposer said.
+fn record(session: &Session, asked: &VerifyRequest, root: &Root) -> Result<RunRecord, Failure> {
+    let unusable = |why: String| Failure::new(Exit::Setup.code(), "vplan::run::record", why);
+    let tracked = session.git().and_then(|git| git.tracked_record());
+    let mut record = RunRecord::create(root, asked.records.as_deref(), tracked.as_ref())
+        .map_err(|e: RecordError| unusable(e.to_string()).help(e.help()))?;
+    if let Some(proposal) = &session.request.proposal {
+        record
+            .write("proposal.json", proposal.record().as_bytes())
+            .map_err(|e| unusable(format!("the proposal cannot be recorded: {e}")))?;
+    }
+    Ok(record)
+}
+
+/// Looks at the path of a `file` check.
+fn evaluate(beneath: &Beneath, step: &Step) -> Evidence {
+    let path = step.path.clone().unwrap_or_else(RepoPath::root);
+    let facts = asserted::gather(beneath, &path, file::needs_content(&step.assertions));
+    Evidence {
+        assertion: file::judge(&step.assertions, &facts).err(),
+        ..Evidence::default()
+    }
+}
+
+fn broken(error: &std::io::Error) -> Failure {
+    Failure::new(
+        Exit::Setup.code(),
+        "vplan::run::root",
+        format!("the repository cannot be opened: {error}"),
+    )
+}
