@@ -1,6 +1,7 @@
 //! Shows the progress of a run: a live view on a terminal, else a line as each step ends.
 
 use super::args;
+use super::render::MANY;
 use super::render::report::Rows;
 use super::render::style::{Tone, count, cut, duration, paint};
 use super::terminal::Terminal;
@@ -17,10 +18,6 @@ use std::time::Duration;
 
 /// Running steps that have a line of their own in the live view.
 const SHOWN: usize = 8;
-/// With more steps than these, a plain pass has no line of its own without a terminal: a log of
-/// thousands of passes hides the failure in it. A line each tenth of the way says that the run goes
-/// on.
-pub const MANY: usize = 100;
 /// How often a live view is told what runs.
 const RUNNING: Duration = Duration::from_millis(200);
 /// How often the live view is drawn.

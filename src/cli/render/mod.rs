@@ -35,6 +35,10 @@ pub fn caveats(caveats: &[Caveat], color: bool) -> String {
     caveat::sorted(caveats).into_iter().map(line).collect()
 }
 
+/// With more steps than these, a plain pass has no line of its own without a terminal: a log of
+/// thousands of passes hides the failure in it. A line each tenth of the way says that the run goes
+/// on.
+pub const MANY: usize = 100;
 /// Lines of an account of drift.
 const LINES: usize = 20;
 

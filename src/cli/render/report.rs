@@ -7,7 +7,7 @@ use crate::check::Severity;
 use crate::check::agreement::{located, short};
 use crate::check::outcome::{Cause, Status};
 use crate::check::reading::{Level, TestCounts};
-use crate::cli::progress::MANY;
+use crate::cli::render::MANY;
 use crate::plan::{Coverage, Plan, Rewrite};
 use crate::run::feedback::Excerpt;
 use crate::run::record::StepRecord;

@@ -16,6 +16,7 @@ use crate::plan::order::{Why, Witness, witness};
 use crate::plan::request::Request;
 use crate::plan::select::item_text;
 use crate::plan::{Omitted, Plan, Step};
+use std::collections::BTreeSet;
 
 /// Everything about one check: its definition, its conditions, and the plan's decision.
 #[derive(Clone, Debug, PartialEq)]
@@ -335,6 +336,7 @@ fn candidates(
     let mut one_of: Vec<&Selection> = Vec::new();
     let mut each: Vec<RepoPath> = Vec::new();
     let mut forbids = false;
+    let (mut exist, mut absent) = (BTreeSet::new(), BTreeSet::new());
     let mut allowed: Option<Vec<&String>> = None;
     for condition in placement
         .conditions
@@ -365,10 +367,17 @@ fn candidates(
                 forbids = true;
             }
             Test::ChangedNone(_) => forbids = true,
-            Test::Exists(paths) => base.exist.extend(paths.iter().cloned()),
-            Test::Absent(paths) => base.absent.extend(paths.iter().cloned()),
+            Test::Exists(paths) => exist.extend(paths.iter().cloned()),
+            Test::Absent(paths) => absent.extend(paths.iter().cloned()),
         }
     }
+    // No repository has a path and has it not.
+    let asked = exist.is_disjoint(&absent).then(|| Change {
+        exist: exist.into_iter().collect(),
+        absent: absent.into_iter().collect(),
+        ..Change::default()
+    });
+    let asked = asked.filter(|asked| *asked != Change::default());
     let tagged = |role: &str| {
         contract
             .roles
@@ -420,21 +429,18 @@ fn candidates(
                     if instead && !forbids {
                         continue;
                     }
-                    let asked = (base.exist.clone(), base.absent.clone());
-                    let asks = !asked.0.is_empty() || !asked.1.is_empty();
                     // As the repository is, then as the conditions want it.
-                    for (exist, absent) in
-                        [Default::default(), asked]
-                            .into_iter()
-                            .take(if asks { 2 } else { 1 })
+                    for like in [Some(&Change::default()), asked.as_ref()]
+                        .into_iter()
+                        .flatten()
                     {
                         all.push(Change {
                             role: role.clone(),
                             min_tier,
                             instead,
                             files: files.clone(),
-                            exist,
-                            absent,
+                            exist: like.exist.clone(),
+                            absent: like.absent.clone(),
                             ..base.clone()
                         });
                     }
@@ -808,5 +814,43 @@ mod tests {
                 !want.is_empty()
             );
         }
+    }
+
+    #[test]
+    fn no_path_is_to_be_there_and_not_there() {
+        let path = |text: &str| RepoPath::parse(text.as_bytes()).unwrap();
+        let tests = [
+            Test::Exists(vec![path("a"), path("b")]),
+            Test::Absent(vec![path("a")]),
+            Test::Exists(vec![path("b")]),
+        ];
+        let placement = |conditions: &[usize]| Placement {
+            conditions: conditions.to_vec(),
+            line: 1,
+            source: Default::default(),
+            is_use: false,
+        };
+        let mut check = plain_check("c");
+        check.placements = vec![placement(&[0, 1]), placement(&[0, 2])];
+        let mut contract = plain_contract(vec![check]);
+        contract.conditions = tests
+            .map(|test| Condition {
+                line: 1,
+                source: Default::default(),
+                test,
+            })
+            .to_vec();
+        let mut facts = Facts::default();
+        for (name, is_there) in [("a", Certainty::Yes), ("b", Certainty::No)] {
+            facts.add(Question::Exists(path(name)), Answer::Word(is_there));
+        }
+        let request = Request::default();
+        let Ok(Compiled::Plan(plan)) = compile(Some(&contract), &request, &facts) else {
+            panic!()
+        };
+        let told = story(Some(&contract), &request, &facts, &plan, "c").unwrap();
+        let would = told.would.unwrap();
+        assert_eq!(would.exist, [path("a"), path("b")]);
+        assert_eq!(would.absent, []);
     }
 }
