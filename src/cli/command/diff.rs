@@ -2,25 +2,19 @@
 //! writes nothing.
 
 use super::format;
-use crate::base::source::Sources;
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global};
 use crate::cli::render::style::Colors;
 use crate::cli::request::{self, read};
 use crate::cli::terminal::Terminal;
-use crate::contract::Contract;
-use crate::effect::git;
-use crate::effect::repo::changes;
-use crate::effect::repo::load::{self, LoadError, Loaded, Site, Wanted};
+use crate::effect::repo::load::Site;
 use crate::engine::Failure;
-use crate::engine::failure::{changes_unknown, invalid, load_failed};
+use crate::engine::compared::ReadContract;
 use crate::engine::saved::read_plan;
 use crate::plan::Plan;
-use crate::plan::diff::contracts::Side;
 use crate::plan::diff::{Class, contracts, plans, text};
 use crate::plan::document::from_json;
-use crate::plan::frame::without_contract;
 use clap::Args;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -56,13 +50,17 @@ pub fn run(global: &Global, args: &Diff, terminal: &Terminal) -> Result<u8, Fail
     match (&args.base, args.files.as_slice()) {
         (Some(base), _) => {
             let site = global.engine().locate()?;
-            let (old, new) = since(&site, global, base, terminal)?;
+            let (old, new) = global
+                .engine()
+                .told(terminal)
+                .contracts_since(&site, &request::base(base))?;
             compare(args, format, &old, &new, &site, terminal)
         }
         (None, [old, new]) => match (plan(old)?, plan(new)?) {
             (Some(old), Some(new)) => Ok(compare_plans(args, format, &old, &new, terminal)),
             (None, None) => {
-                let ((_, old), (site, new)) = (file(global, old)?, file(global, new)?);
+                let engine = global.engine();
+                let ((_, old), (site, new)) = (engine.contract_in(old)?, engine.contract_in(new)?);
                 compare(args, format, &old, &new, &site, terminal)
             }
             (a, _) => {
@@ -99,26 +97,11 @@ fn compare_plans(args: &Diff, format: Format, old: &Plan, new: &Plan, terminal: 
     }
 }
 
-/// One side of a comparison: the contract, or the empty one where there is none.
-struct Read {
-    contract: Contract,
-    sources: Sources,
-}
-
-impl Read {
-    fn side(&self) -> Side<'_> {
-        Side {
-            contract: &self.contract,
-            sources: &self.sources,
-        }
-    }
-}
-
 fn compare(
     args: &Diff,
     format: Format,
-    old: &Read,
-    new: &Read,
+    old: &ReadContract,
+    new: &ReadContract,
     site: &Site,
     terminal: &Terminal,
 ) -> Result<u8, Failure> {
@@ -179,101 +162,4 @@ fn is_contract(text: &str) -> bool {
         Ok(_) => false,
         Err(_) => !text.contains("\"steps\""),
     }
-}
-
-/// The contract in a file, wherever it is: in this repository, another one, or none.
-fn file(global: &Global, path: &Path) -> Result<(Site, Read), Failure> {
-    let dir = path
-        .parent()
-        .filter(|dir| !dir.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    let name = path.file_name().map(PathBuf::from).unwrap_or_default();
-    let unreadable = |e: std::io::Error| {
-        let shown = visible(path.as_os_str().as_bytes());
-        Failure::usage(
-            "vplan::usage::unreadable",
-            format!("`{shown}` cannot be read: {e}"),
-        )
-    };
-    let dir = dir.canonicalize().map_err(unreadable)?;
-    let site = load::locate(&dir, Some(&name), &git::environment).map_err(load_failed)?;
-    let absolute = dir.join(&name);
-    let wanted = Wanted {
-        contract: Some(&absolute),
-        revision: None,
-        base: None,
-        max_file: global.max_file,
-    };
-    let loaded = global
-        .engine()
-        .load(&site, &wanted)?
-        .map_err(|error| match error {
-            // Nobody is without a contract here: a file was named that is not there.
-            LoadError::Missing(_) | LoadError::Deleted { .. } => {
-                unreadable(std::io::Error::other("there is no such file"))
-            }
-            error => load_failed(error),
-        })?;
-    Ok((site, valid(loaded)?))
-}
-
-fn valid(loaded: Loaded) -> Result<Read, Failure> {
-    match loaded {
-        Loaded {
-            contract: Some(contract),
-            sources,
-            ..
-        } => Ok(Read { contract, sources }),
-        loaded => Err(invalid(loaded)),
-    }
-}
-
-/// The contract at the base of the change, and that of the work tree. One of them may be missing.
-fn since(
-    site: &Site,
-    global: &Global,
-    base: &str,
-    terminal: &Terminal,
-) -> Result<(Read, Read), Failure> {
-    let no_git = |e: git::error::GitError| load_failed(LoadError::Git(e));
-    let git = site.git.as_ref().map_err(|e| no_git(e.clone()))?;
-    let base =
-        changes::base(git, &request::base(base), &git::environment).map_err(changes_unknown)?;
-    for note in base.notes.iter().filter(|_| !terminal.quiet) {
-        terminal.note(&format!("note: {note}\n"));
-    }
-    let (commit, engine) = (base.commit.to_string(), global.engine());
-    let nothing = |path: String| Read {
-        contract: Contract {
-            path,
-            ..without_contract()
-        },
-        sources: Sources::default(),
-    };
-    let old = match engine.load(site, &engine.wanted(Some(&commit), Some(&base.commit)))? {
-        Err(LoadError::MissingIn { path, .. }) => Err(path),
-        loaded => Ok(valid(loaded.map_err(load_failed)?)?),
-    };
-    let new = match engine.load(site, &engine.wanted(None, Some(&base.commit)))? {
-        Err(LoadError::Deleted { path, .. }) => Err(path),
-        loaded => Ok(valid(loaded.map_err(load_failed)?)?),
-    };
-    let say = |message: String| {
-        if !terminal.quiet {
-            terminal.note(&format!("note: {message}\n"));
-        }
-    };
-    if let Err(path) = &old {
-        say(format!(
-            "`{}` has no contract at `{path}`",
-            base.commit.short()
-        ));
-    }
-    if let Err(path) = &new {
-        say(format!("the contract `{path}` is deleted"));
-    }
-    let or_nothing = |side: Result<Read, crate::base::path::RepoPath>| {
-        side.unwrap_or_else(|path| nothing(path.to_string()))
-    };
-    Ok((or_nothing(old), or_nothing(new)))
 }

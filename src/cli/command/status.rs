@@ -1,27 +1,26 @@
 //! `vplan status`: reports how the latest run ended, and whether the present tree is verified.
 
+mod document;
+mod text;
+
 use super::format;
 use crate::base::canon::Digest;
 use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
 use crate::cli::args::{Format, Global, Risk, digest};
-use crate::cli::history::{Records, headline, ids, open};
-use crate::cli::render;
-use crate::cli::render::style::{Tone, paint};
+use crate::cli::history::{Records, ids, open};
 use crate::cli::request;
 use crate::cli::terminal::Terminal;
 use crate::effect::repo::changes::ChangeSource;
 use crate::effect::runner::tree::Present;
 use crate::effect::store::history::History;
 use crate::engine::Failure;
-use crate::engine::standing::{Found, Standing, StatusRequest, standing};
-use crate::plan::caveat::Caveat;
-use crate::run::past::{State, Summary, short};
-use crate::run::report::Report;
+use crate::engine::standing::{Found, StatusRequest, standing};
+use crate::run::past::{State, Summary};
 use crate::run::stands::Answer;
 use clap::{Args, ValueEnum};
-use schemars::JsonSchema;
-use serde::Serialize;
+pub(super) use document::Document;
+use document::tree;
+use text::{Latest, Shown};
 
 /// `vplan status`
 #[derive(Debug, Args)]
@@ -115,52 +114,6 @@ pub enum Required {
     Verified,
 }
 
-/// The latest run, and whether what is here is verified.
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Document<'a> {
-    /// Whether what is here is verified; `unknown`: there is a record, and vplan does not know it
-    /// for its own.
-    answer: Answer,
-    /// What keeps the answer from meaning all that is asked.
-    #[serde(skip_serializing_if = "<[Caveat]>::is_empty")]
-    caveats: &'a [Caveat],
-    /// What was compared to know the change; absent when what is asked for cannot be planned.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    compared: Option<&'a str>,
-    /// The latest run that came to its end, when the latest one did not.
-    latest_finished: Option<&'a Summary>,
-    /// No check is asked for by the whole change.
-    nothing_applies: bool,
-    /// The latest run.
-    run: Option<&'a Summary>,
-    /// The tree that the latest finished run verified, by its report, and the one that is here.
-    tree: Option<Tree>,
-    /// Whether all that is asked for now was verified, on the work tree as it is.
-    verified: bool,
-    /// The run that verified it; absent where none did, or nothing applies.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    verified_by: Option<&'a str>,
-    #[schemars(extend("const" = 1))]
-    version: u32,
-    /// Why it is not verified, by the newest run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    why_not: Option<&'a str>,
-}
-
-/// The tree that a run verified, and the one that is here.
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-struct Tree {
-    /// What git knows of the work tree now; absent when that is not known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    present: Option<String>,
-    /// What the run verified.
-    recorded: String,
-    /// Whether both are the same.
-    same: bool,
-}
-
 /// Shows the latest run, and whether what is here is verified.
 ///
 /// # Errors
@@ -168,19 +121,7 @@ struct Tree {
 pub fn run(global: &Global, args: &Status, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
     let (site, history) = open(global, &args.records)?;
-    let mut latest = None;
-    let mut finished = None;
-    // Only as many are read as it takes to find one that came to its end.
-    for id in ids(&history)? {
-        let past = history.past(&id);
-        let summary = past.summary();
-        let is_finished = summary.state == State::Finished;
-        latest.get_or_insert_with(|| (summary.clone(), past.trouble));
-        if is_finished {
-            finished = Some(summary);
-            break;
-        }
-    }
+    let (latest, finished) = latest(&history)?;
     // Without a run that has ended, nothing is compared with the tree.
     let present = finished
         .is_some()
@@ -225,78 +166,23 @@ pub fn run(global: &Global, args: &Status, terminal: &Terminal) -> Result<u8, Fa
             reason: report.and_then(|r| r.reason),
             required: args.require.is_some(),
         };
-        terminal.say(&text(&shown, &standing, terminal));
+        terminal.say(&text::page(&shown, &standing, terminal));
     }
     Ok(exit.code())
 }
 
-/// The tree of a report beside the present one.
-fn tree(history: &History, report: &Report, present: &Present) -> Option<Tree> {
-    let recorded = report.tree.clone()?;
-    let plan = history.plan(&report.run_id).ok()??;
-    let present = present.digest(&plan, &report.new_files);
-    let same = present.as_ref() == Some(&recorded);
-    Some(Tree {
-        present,
-        recorded,
-        same,
-    })
-}
-
-/// What is shown of the recorded runs.
-struct Shown {
-    /// With what is wrong with its journal.
-    latest: Option<(Summary, Option<String>)>,
-    finished: Option<Summary>,
-    /// What decided the verdict, by the report of the latest finished run.
-    reason: Option<String>,
-    required: bool,
-}
-
-fn text(shown: &Shown, standing: &Standing, terminal: &Terminal) -> String {
-    let mut text = String::new();
-    if let Some(compared) = &standing.compared {
-        text.push_str(&format!("compared: {}\n", visible(compared.as_bytes())));
-    }
-    text.push_str(&render::caveats(&standing.caveats, terminal.color));
-    let Some((latest, trouble)) = &shown.latest else {
-        let answer = if shown.required || standing.nothing_applies {
-            answer(standing, None)
-        } else {
-            String::new()
-        };
-        return text + "no run is recorded yet: `vplan run` makes one\n" + &answer;
-    };
-    let warn = |what: &str| format!("  {} {what}\n", paint(terminal.color, Tone::Warn, "!"));
-    text.push_str(&headline(latest, terminal.color, terminal.columns));
-    text.push_str(&trouble.as_ref().map_or_else(String::new, |t| warn(t)));
-    if let Some(finished) = &shown.finished {
-        if finished.run_id != latest.run_id {
-            text.push_str("\nthe latest run that came to its end:\n");
-            text.push_str(&headline(finished, terminal.color, terminal.columns));
-        }
-        if let Some(reason) = &shown.reason {
-            text.push_str(&format!("  {}\n", visible(reason.as_bytes())));
+/// The latest run, with what is wrong with its journal, and the latest one that came to its end.
+fn latest(history: &History) -> Result<(Option<Latest>, Option<Summary>), Failure> {
+    let mut latest = None;
+    // Only as many are read as it takes to find one that came to its end.
+    for id in ids(history)? {
+        let past = history.past(&id);
+        let summary = past.summary();
+        let is_finished = summary.state == State::Finished;
+        latest.get_or_insert_with(|| (summary.clone(), past.trouble));
+        if is_finished {
+            return Ok((latest, Some(summary)));
         }
     }
-    if shown.finished.is_some() || shown.required {
-        text.push_str(&answer(standing, shown.finished.as_ref()));
-    }
-    text
-}
-
-fn answer(standing: &Standing, finished: Option<&Summary>) -> String {
-    let why = standing.why_not.as_deref().unwrap_or_default();
-    match (standing.answer, &standing.by) {
-        (Answer::Verified, None) => "  verified: nothing applies\n".to_owned(),
-        (Answer::Verified, Some(by)) if finished.is_some_and(|run| run.run_id == *by) => {
-            "  the work tree is the one that was verified\n".to_owned()
-        }
-        (Answer::Verified, Some(by)) => format!(
-            "  the work tree is the one that the run {} verified\n",
-            short(by)
-        ),
-        (Answer::NotVerified, _) => format!("  not verified: {why}\n"),
-        (Answer::Unknown, _) => format!("  unknown: {why}\n"),
-    }
+    Ok((latest, None))
 }

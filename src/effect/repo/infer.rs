@@ -3,6 +3,7 @@
 //! For mode `fallback`, and for `vplan init`. Only what is at the root, only what the
 //! repository itself declares, in a fixed order; a file that cannot be read declares nothing.
 
+pub mod contract;
 pub mod propose;
 mod scripts;
 mod toolchain;

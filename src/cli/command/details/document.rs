@@ -1,0 +1,153 @@
+//! What each check of a run did, gathered from its record.
+
+use crate::base::nearest::nearest;
+use crate::base::word::visible;
+use crate::check::Kind;
+use crate::effect::store::history::{History, Past};
+use crate::engine::Failure;
+use crate::plan::caveat::Caveat;
+use crate::plan::{Note, Omitted, Plan, Reason, Refusal, Rewrite};
+use crate::run::past::{State, Summary, records, short};
+use crate::run::record::StepRecord;
+use crate::run::report::Report;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Document {
+    /// What keeps the run's answer from meaning all that was asked.
+    pub caveats: Vec<Caveat>,
+    /// What is worth a reader's attention about the plan.
+    pub notes: Vec<Note>,
+    /// The checks that were left out, and why.
+    pub omitted: Vec<Omitted>,
+    /// Repairs of the plan that were not made, and why.
+    pub refusals: Vec<Refusal>,
+    /// What of the record could not be used, and why.
+    pub remarks: Vec<String>,
+    /// What recovery did to the plan, in order.
+    pub rewrites: Vec<Rewrite>,
+    /// How the run stands.
+    pub run: Summary,
+    /// What each check did, in plan order.
+    pub steps: Vec<Detail>,
+    /// Evidence that no longer counts: of steps before a rewrite.
+    pub superseded: Vec<StepRecord>,
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+}
+
+/// One step, by the plan and by the report.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Detail {
+    /// Its verb; absent when no plan is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Kind>,
+    /// Why it was in the plan.
+    pub reasons: Vec<Reason>,
+    /// What it did.
+    pub record: StepRecord,
+    /// Its tier; absent when no plan is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tier: Option<u8>,
+}
+
+/// All that is known of a run: by its report if it came to its end, else by its journal.
+pub(super) fn gather(history: &History, past: &Past) -> Document {
+    let run = past.summary();
+    let mut remarks: Vec<String> = past.trouble.iter().cloned().collect();
+    let report = (run.state == State::Finished)
+        .then(|| report(history, past, &mut remarks))
+        .flatten();
+    let plan: Option<Plan> = history.plan(&past.id).unwrap_or_else(|why| {
+        remarks.push(why);
+        None
+    });
+    let planned = |record: StepRecord| {
+        let step = plan
+            .as_ref()
+            .and_then(|p| p.steps.iter().find(|s| s.id == record.id));
+        let kind = step
+            .map(|s| s.kind)
+            .or_else(|| past.run.steps.iter().find(|s| s.id == record.id)?.kind);
+        Detail {
+            kind,
+            reasons: step.map(|s| s.reasons.clone()).unwrap_or_default(),
+            record,
+            tier: step.map(|s| s.tier),
+        }
+    };
+    let document = Document {
+        caveats: plan.as_ref().map(|p| p.caveats.clone()).unwrap_or_default(),
+        notes: plan.as_ref().map(|p| p.notes.clone()).unwrap_or_default(),
+        omitted: plan.as_ref().map(|p| p.omitted.clone()).unwrap_or_default(),
+        refusals: Vec::new(),
+        remarks,
+        rewrites: past.run.rewrites.clone(),
+        steps: Vec::new(),
+        superseded: Vec::new(),
+        version: 1,
+        run,
+    };
+    match report {
+        Some(report) => Document {
+            caveats: report.caveats,
+            notes: report.notes,
+            omitted: report.omitted,
+            refusals: report.refusals,
+            rewrites: report.rewrites,
+            steps: report.steps.into_iter().map(planned).collect(),
+            superseded: report.superseded,
+            ..document
+        },
+        None => {
+            let steps = records(&past.run, document.run.state)
+                .into_iter()
+                .map(planned)
+                .collect();
+            Document { steps, ..document }
+        }
+    }
+}
+
+/// The report of a run that came to its end.
+fn report(history: &History, past: &Past, remarks: &mut Vec<String>) -> Option<Report> {
+    match history.report(&past.id) {
+        Ok(Some(report)) => return Some(report),
+        Ok(None) if remarks.is_empty() => remarks.push("`report.json` is not there".to_owned()),
+        Ok(None) => {}
+        Err(why) => remarks.push(why),
+    }
+    None
+}
+
+/// Leaves only what is about one check.
+pub(super) fn only(document: &mut Document, name: &str) -> Result<(), Failure> {
+    let ids = || {
+        document
+            .steps
+            .iter()
+            .map(|s| s.record.id.as_str())
+            .chain(document.omitted.iter().map(|o| o.id.as_str()))
+    };
+    if !ids().any(|id| id == name) {
+        let help = match nearest(name, ids()) {
+            Some(near) => format!("did you mean `{}`?", visible(near.as_bytes())),
+            None => format!(
+                "`vplan details {}` shows all of them",
+                short(&document.run.run_id)
+            ),
+        };
+        let message = format!(
+            "no check of this run is called `{}`",
+            visible(name.as_bytes())
+        );
+        return Err(Failure::usage("vplan::records::unknown_check", message).help(help));
+    }
+    document.steps.retain(|s| s.record.id == name);
+    document.omitted.retain(|o| o.id == name);
+    document.superseded.retain(|s| s.id == name);
+    Ok(())
+}

@@ -1,0 +1,208 @@
+//! What each check of a run did, for people.
+
+use super::document::{Detail, Document};
+use crate::base::word::visible;
+use crate::check::reading::{FailedTest, Finding};
+use crate::cli::history::headline;
+use crate::cli::render::style::{Tone, cut, duration, mark, paint};
+use crate::cli::render::{caveats, report};
+use crate::cli::terminal::Terminal;
+use crate::plan::explain::{sentence, text::omission};
+use crate::run::record::StepRecord;
+
+pub(super) fn page(document: &Document, one: bool, terminal: &Terminal) -> String {
+    let color = terminal.color;
+    let mut out = String::new();
+    if !one {
+        out.push_str(&headline(&document.run, color, terminal.columns));
+        out.push_str(&caveats(&document.caveats, color));
+    }
+    for remark in &document.remarks {
+        out.push_str(&format!(
+            "  {} {}\n",
+            paint(color, Tone::Warn, "!"),
+            visible(remark.as_bytes())
+        ));
+    }
+    if !one {
+        document
+            .rewrites
+            .iter()
+            .for_each(|rewrite| out.push_str(&report::rewrite(rewrite, color)));
+        for refusal in &document.refusals {
+            let what = format!(
+                "{} was not applied: {}",
+                refusal.recovery_rule, refusal.reason
+            );
+            out.push_str(&format!(
+                "  {} {}\n",
+                paint(color, Tone::Faint, "↻"),
+                visible(what.as_bytes())
+            ));
+        }
+        for note in &document.notes {
+            out.push_str(&format!(
+                "  {} {}\n",
+                paint(color, Tone::Warn, "!"),
+                visible(note.message.as_bytes())
+            ));
+        }
+    }
+    for step in &document.steps {
+        out.push_str(&detail(step, color));
+    }
+    for record in &document.superseded {
+        let id = visible(record.id.as_bytes());
+        let status = record.status.name().replace('_', " ");
+        let time = duration(record.duration_ms);
+        let what = format!("before a rewrite: {id} {status} in {time}; it no longer counts");
+        out.push_str(&format!("\n{}\n", paint(color, Tone::Faint, &what)));
+    }
+    if !document.omitted.is_empty() {
+        out.push_str("\nleft out:\n");
+    }
+    for omitted in &document.omitted {
+        out.push_str(&format!(
+            "  - {}: {}\n",
+            visible(omitted.id.as_bytes()),
+            omission(omitted)
+        ));
+    }
+    out
+}
+
+/// So many findings, and so many tests, are shown of a step.
+const NAMED: usize = 20;
+
+fn detail(step: &Detail, color: bool) -> String {
+    let record = &step.record;
+    let lines = [why(step, color), seen(record), output(record, color)];
+    let indented = |line: String| format!("  {line}\n");
+    head(step, color)
+        + &lines
+            .into_iter()
+            .flatten()
+            .map(indented)
+            .collect::<String>()
+}
+
+fn head(step: &Detail, color: bool) -> String {
+    let record = &step.record;
+    let (sign, tone) = mark(record.status);
+    let mut head = record.status.name().replace('_', " ");
+    if record.tries > 0 {
+        head.push_str(&format!(" in {}", duration(record.duration_ms)));
+    }
+    if record.tries > 1 {
+        head.push_str(&format!(", {} tries", record.tries));
+    }
+    let kind = step
+        .kind
+        .map_or_else(String::new, |k| format!(" ({})", k.verb()));
+    format!(
+        "\n{} {}{kind}: {head}\n",
+        paint(color, tone, sign),
+        paint(color, Tone::Strong, &visible(record.id.as_bytes()))
+    )
+}
+
+/// Its command, how that ended, and why it was in the plan.
+fn why(step: &Detail, color: bool) -> Vec<String> {
+    let record = &step.record;
+    let command = visible(record.command.as_bytes());
+    let mut lines = vec![format!("$ {}", paint(color, Tone::Command, &command))];
+    lines.extend(record.detail.as_ref().map(|detail| {
+        let reason = record
+            .reason
+            .map_or_else(String::new, |r| format!(" ({})", word(r)));
+        format!("{}{reason}", visible(detail.as_bytes()))
+    }));
+    let code = record.failure_code.as_ref();
+    lines.extend(code.map(|code| format!("classified as {}", visible(code.as_bytes()))));
+    let because = |reason| format!("because {}", sentence(reason, 3));
+    let faint = |text: String| paint(color, Tone::Faint, &text);
+    lines.extend(step.reasons.iter().map(because).map(faint));
+    lines
+}
+
+/// What was read in its output.
+fn seen(record: &StepRecord) -> Vec<String> {
+    let mut lines = Vec::new();
+    lines.extend(record.tests.map(|tests| {
+        format!(
+            "tests: {} passed, {} failed, {} skipped",
+            tests.passed, tests.failed, tests.skipped
+        )
+    }));
+    if record.errors.is_some() || record.warnings.is_some() {
+        lines.push(format!(
+            "errors: {}, warnings: {}",
+            record.errors.unwrap_or(0),
+            record.warnings.unwrap_or(0)
+        ));
+    }
+    lines.extend(record.diagnostics.iter().take(NAMED).map(finding));
+    lines.extend(record.failed_tests.iter().take(NAMED).map(failed_test));
+    lines.extend(record.problems.iter().map(|p| visible(p.as_bytes())));
+    lines.extend((record.leaked > 0).then(|| {
+        format!(
+            "left {} processes behind, which were stopped",
+            record.leaked
+        )
+    }));
+    lines
+}
+
+fn finding(finding: &Finding) -> String {
+    let parts = [
+        finding.file.clone(),
+        finding.line.map(|n| n.to_string()),
+        finding.column.map(|n| n.to_string()),
+    ];
+    let mut place = parts.into_iter().flatten().collect::<Vec<_>>().join(":");
+    if !place.is_empty() {
+        place.push_str(": ");
+    }
+    let code = finding
+        .code
+        .as_ref()
+        .map_or_else(String::new, |c| format!(" [{c}]"));
+    visible(format!("{place}{}{code}", finding.message).as_bytes())
+}
+
+fn failed_test(test: &FailedTest) -> String {
+    let why = test
+        .message
+        .as_ref()
+        .map_or_else(String::new, |m| format!(": {}", cut(m, 200)));
+    visible(format!("failed test {}{why}", test.name).as_bytes())
+}
+
+/// The ends of its output, and where all of it is.
+fn output(record: &StepRecord, color: bool) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (name, tail) in [
+        ("stdout", &record.stdout_tail),
+        ("stderr", &record.stderr_tail),
+    ] {
+        let tail = tail.trim_end();
+        if !tail.is_empty() {
+            lines.push(paint(color, Tone::Faint, &format!("{name}, its end:")));
+            let shown = |l: &str| format!("│ {}", visible(l.as_bytes())).trim_end().to_owned();
+            lines.extend(tail.lines().map(shown));
+        }
+    }
+    if record.log.is_some() {
+        let id = visible(record.id.as_bytes());
+        let all = format!("`vplan log {id}` shows all of its output");
+        lines.push(paint(color, Tone::Faint, &all));
+    }
+    lines
+}
+
+fn word<T: serde::Serialize>(value: T) -> String {
+    serde_json::to_value(value)
+        .ok()
+        .and_then(|v| v.as_str().map(str::to_owned))
+        .unwrap_or_default()
+}

@@ -1,0 +1,71 @@
+//! What was formatted, as a document.
+
+use super::text::diff;
+use crate::cli::render::diagnostic::{self, Message};
+use crate::engine::layout::{Formatting, Text};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What was formatted.
+#[derive(Serialize, JsonSchema)]
+pub struct Document<'a> {
+    /// Why files are invalid.
+    pub diagnostics: Vec<Message<'a>>,
+    /// The files, in the order in which they were named.
+    pub files: Vec<Entry>,
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+}
+
+/// A file.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "FormattedFile")]
+pub struct Entry {
+    /// What differs from the one layout, as a unified diff; absent when nothing does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+    /// Its name; `-` is standard input.
+    pub path: String,
+    /// How it stands.
+    pub status: State,
+    /// Of standard input: the text in the one layout.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+/// How a file stands.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "FormatState")]
+pub enum State {
+    /// It had the one layout already.
+    Formatted,
+    /// It has it now.
+    Changed,
+    /// It has another layout, and was not written.
+    Differs,
+    /// It has an error.
+    Invalid,
+}
+
+impl<'a> Document<'a> {
+    pub(super) fn of(done: &'a Formatting, check: bool) -> Self {
+        let sound = done.texts.iter().all(|i| i.new.is_some());
+        let file = |text: &Text| Entry {
+            diff: text.differs().then(|| diff(text, false)),
+            path: text.name.clone(),
+            status: match (&text.new, text.differs()) {
+                (None, _) => State::Invalid,
+                (_, false) => State::Formatted,
+                (_, true) if check || !sound => State::Differs,
+                (_, true) => State::Changed,
+            },
+            text: text.new.clone().filter(|_| text.file.is_none()),
+        };
+        Self {
+            diagnostics: diagnostic::messages(&done.sources, &done.faults),
+            files: done.texts.iter().map(file).collect(),
+            version: 1,
+        }
+    }
+}

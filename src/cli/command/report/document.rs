@@ -1,0 +1,127 @@
+//! What happened in a run, in order, gathered from its record.
+
+use crate::effect::store::history::History;
+use crate::run::journal::{Entry, Line, lines};
+use crate::run::past::Summary;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::VecDeque;
+
+/// What happened in a run.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Document {
+    /// The events, in order; the last ones when there are many.
+    pub events: VecDeque<Line>,
+    /// Sums over all events.
+    pub figures: Figures,
+    /// How many events stand before those that are shown.
+    pub omitted_events: usize,
+    /// What of the record could not be used, and why.
+    pub remarks: Vec<String>,
+    /// How the run stands.
+    pub run: Summary,
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+}
+
+impl Document {
+    /// All of a run, with the last events only.
+    pub(super) fn of(history: &History, id: &str, most: usize) -> Self {
+        let past = history.past(id);
+        let mut figures = Figures::default();
+        let mut events = VecDeque::new();
+        let mut seen = 0;
+        for line in lines(&history.events(id).unwrap_or_default()) {
+            figures.add(&line.entry);
+            seen += 1;
+            events.push_back(line);
+            if events.len() > most {
+                events.pop_front();
+            }
+        }
+        Self {
+            omitted_events: seen - events.len(),
+            events,
+            figures,
+            remarks: past.trouble.iter().cloned().collect(),
+            run: past.summary(),
+            version: 1,
+        }
+    }
+}
+
+/// A run in numbers.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Figures {
+    /// Which round it was, from 1; absent when its end is not recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
+    /// The log of the try that ended last and has one, relative to the run's folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_log: Option<String>,
+    /// Tries beyond the first of a step.
+    pub retries: u64,
+    /// How many rounds are left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retries_remaining: Option<u32>,
+    /// How often recovery rewrote the plan.
+    pub rewrites: u64,
+    /// The try that took longest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slowest: Option<Slowest>,
+    /// All tries together, in milliseconds: more than the run took where several ran side by side.
+    pub steps_ms: u64,
+    /// Tries that came to their end.
+    pub tries: u64,
+}
+
+/// A try.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Slowest {
+    /// How long it took, in milliseconds.
+    pub duration_ms: u64,
+    /// The step.
+    pub id: String,
+}
+
+impl Figures {
+    fn add(&mut self, entry: &Entry) {
+        match entry {
+            Entry::StepFinished {
+                attempt,
+                duration_ms,
+                id,
+                log,
+                ..
+            } => {
+                self.tries += u64::from(*attempt > 0);
+                self.retries += u64::from(*attempt > 1);
+                self.steps_ms = self.steps_ms.saturating_add(*duration_ms);
+                if self
+                    .slowest
+                    .as_ref()
+                    .is_none_or(|s| s.duration_ms < *duration_ms)
+                {
+                    self.slowest = Some(Slowest {
+                        duration_ms: *duration_ms,
+                        id: id.clone(),
+                    });
+                }
+                self.last_log = log.clone().or(self.last_log.take());
+            }
+            Entry::PlanRewritten { .. } => self.rewrites += 1,
+            Entry::RunFinished {
+                attempt,
+                retries_remaining,
+                ..
+            } => {
+                self.attempt = *attempt;
+                self.retries_remaining = *retries_remaining;
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! What happened in a run, for people.
+
+use super::document::{Document, Figures};
+use crate::base::word::visible;
+use crate::cli::history::{fit, headline};
+use crate::cli::render::style::{Tone, count, duration, mark, paint};
+use crate::cli::terminal::Terminal;
+use crate::run::event::Interrupt;
+use crate::run::journal::Entry;
+use crate::run::verdict::Verdict;
+use std::fmt::Display;
+
+pub(super) fn page(document: &Document, terminal: &Terminal) -> String {
+    let color = terminal.color;
+    let mut out = headline(&document.run, color, terminal.columns);
+    for remark in &document.remarks {
+        out.push_str(&format!(
+            "  {} {}\n",
+            paint(color, Tone::Warn, "!"),
+            visible(remark.as_bytes())
+        ));
+    }
+    out.push('\n');
+    if document.omitted_events > 0 {
+        let before = count(document.omitted_events, "event");
+        out.push_str(&format!("  … {before} before these\n"));
+    }
+    for line in &document.events {
+        let (sign, tone, what) = describe(&line.entry);
+        let what = fit(&visible(what.as_bytes()), terminal.columns, 12);
+        out.push_str(&format!(
+            "{:>9}  {} {what}\n",
+            duration(line.t),
+            paint(color, tone, sign)
+        ));
+    }
+    out + &sums(&document.figures)
+}
+
+/// What all events come to.
+fn sums(figures: &Figures) -> String {
+    let plural = |n: u64, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
+    let mut parts = Vec::new();
+    if let Some(attempt) = figures.attempt {
+        let left = figures
+            .retries_remaining
+            .map_or_else(String::new, |n| format!(", {n} left"));
+        parts.push(format!("round {attempt}{left}"));
+    }
+    parts.push(plural(figures.tries, "try", "tries"));
+    parts.push(plural(figures.retries, "retry", "retries"));
+    if figures.rewrites > 0 {
+        parts.push(plural(figures.rewrites, "rewrite", "rewrites"));
+    }
+    parts.push(format!("{} in steps", duration(figures.steps_ms)));
+    let mut out = format!("\n  {}\n", parts.join("; "));
+    if let Some(slowest) = &figures.slowest {
+        let id = visible(slowest.id.as_bytes());
+        out.push_str(&format!(
+            "  slowest: {id} ({})\n",
+            duration(slowest.duration_ms)
+        ));
+    }
+    if let Some(log) = &figures.last_log {
+        out.push_str(&format!("  last log: {}\n", visible(log.as_bytes())));
+    }
+    out
+}
+
+/// An event on one line, with its mark. Not yet safe to show.
+fn describe(entry: &Entry) -> (&'static str, Tone, String) {
+    match entry {
+        Entry::RunStarted {
+            run_id, started_at, ..
+        } => {
+            let at = after(" at ", started_at.as_ref(), "");
+            ("▶", Tone::Faint, format!("run {run_id} begins{at}"))
+        }
+        Entry::PlanCompiled { digest, steps, .. } => {
+            let digest = after(" (", digest.as_ref(), ")");
+            let what = format!("plan of {}{digest}", count(steps.len(), "step"));
+            ("▶", Tone::Faint, what)
+        }
+        Entry::StepStarted {
+            attempt,
+            id,
+            limit_ms,
+        } => {
+            let limit = duration(*limit_ms);
+            let what = format!("{id} begins{}, limit {limit}", again(*attempt));
+            ("·", Tone::Faint, what)
+        }
+        Entry::StepFinished {
+            attempt,
+            detail,
+            duration_ms,
+            id,
+            status,
+            tests,
+            ..
+        } => {
+            let took = format!("{}{}", duration(*duration_ms), again(*attempt));
+            let tests = tests.map_or_else(String::new, |t| {
+                format!(
+                    "; tests: {} passed, {} failed, {} skipped",
+                    t.passed, t.failed, t.skipped
+                )
+            });
+            let detail = after(": ", detail.as_ref(), "");
+            let word = status.name().replace('_', " ");
+            let (sign, tone) = mark(*status);
+            (sign, tone, format!("{id} {word} in {took}{detail}{tests}"))
+        }
+        Entry::ProgramResolved { program } => {
+            let path = String::from_utf8_lossy(program.path.as_bytes());
+            ("·", Tone::Faint, format!("program {path}"))
+        }
+        Entry::PlanRewritten { rewrite } => {
+            let what = format!("plan repaired: {}", rewrite.recovery_rule);
+            ("↻", Tone::Warn, what)
+        }
+        Entry::RunInterrupted { signal } => {
+            ("!", Tone::Warn, format!("interrupted by {}", name(*signal)))
+        }
+        Entry::RunFinished {
+            exit_code, verdict, ..
+        } => run_ends(*exit_code, *verdict),
+    }
+}
+
+fn run_ends(exit: u8, verdict: Verdict) -> (&'static str, Tone, String) {
+    let tone = if exit == 0 { Tone::Good } else { Tone::Bad };
+    let verdict = verdict.name().replace('_', " ");
+    let what = format!("run ends: {verdict}, exit code {exit}");
+    ("■", tone, what)
+}
+
+fn name(signal: Interrupt) -> &'static str {
+    if signal == Interrupt::Int {
+        "SIGINT"
+    } else {
+        "SIGTERM"
+    }
+}
+
+fn again(attempt: u32) -> String {
+    after(", try ", Some(attempt).filter(|n| *n > 1), "")
+}
+
+/// What there is, between two words.
+fn after<T: Display>(before: &str, what: Option<T>, behind: &str) -> String {
+    what.map_or_else(String::new, |what| format!("{before}{what}{behind}"))
+}

@@ -1,0 +1,60 @@
+//! Recorded runs as rows.
+
+use crate::effect::store::history::Past;
+use crate::run::journal::{ReplayedStep, Stands};
+use crate::run::past::Summary;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The recorded runs.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Document {
+    /// They, newest first.
+    pub runs: Vec<Row>,
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+}
+
+/// A run.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Row {
+    /// How the check that was asked for ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check: Option<CheckEnd>,
+    /// How it stands.
+    pub run: Summary,
+}
+
+/// How a check ended.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CheckEnd {
+    /// How long it took, in milliseconds.
+    pub duration_ms: u64,
+    /// The check.
+    pub id: String,
+    /// A status, or `running` or `waiting`.
+    pub status: &'static str,
+    /// How many tries there were.
+    pub tries: u32,
+}
+
+pub(super) fn row(past: &Past, check: Option<&str>) -> Row {
+    let end = |step: &ReplayedStep| CheckEnd {
+        duration_ms: step.duration_ms,
+        id: step.id.clone(),
+        status: match step.stands {
+            Stands::Ended(status, _) => status.name(),
+            Stands::Running => "running",
+            Stands::Waiting => "waiting",
+        },
+        tries: step.tries,
+    };
+    let found = check.and_then(|name| past.run.steps.iter().find(|s| s.id == name));
+    Row {
+        check: found.map(end),
+        run: past.summary(),
+    }
+}

@@ -1,0 +1,65 @@
+//! Recorded runs as lines, for people.
+
+use super::rows::Row;
+use crate::base::word::visible;
+use crate::cli::history::{fit, mark};
+use crate::cli::render::style::{Tone, duration, paint};
+use crate::cli::terminal::Terminal;
+use crate::run::past::{State, short};
+
+pub(super) fn table(rows: &[Row], terminal: &Terminal) -> String {
+    if rows.is_empty() {
+        return "no such run is recorded\n".to_owned();
+    }
+    let narrow = terminal.columns.is_some_and(|c| c < 70);
+    let word = |row: &Row| match &row.check {
+        Some(check) => check.status.replace('_', " "),
+        None => row.run.word().replace('_', " "),
+    };
+    let width = rows
+        .iter()
+        .map(|r| word(r).chars().count())
+        .max()
+        .unwrap_or(0);
+    let mut text = String::new();
+    for row in rows {
+        let run = &row.run;
+        let time = run.started_at.as_deref().unwrap_or_default();
+        let time = if narrow {
+            time.get(5..16)
+        } else {
+            time.get(..19)
+        }
+        .unwrap_or_default()
+        .replace('T', " ");
+        let took = duration(
+            row.check
+                .as_ref()
+                .map_or(run.duration_ms, |c| c.duration_ms),
+        );
+        let failed = run
+            .failed
+            .iter()
+            .map(|id| visible(id.as_bytes()))
+            .collect::<Vec<_>>()
+            .join(" ");
+        let steps = if run.state == State::Finished {
+            format!("{}/{}", run.passed, run.total)
+        } else {
+            String::new()
+        };
+        let rest = if narrow {
+            format!("{:width$} {took:>6}", word(row))
+        } else {
+            format!("{:width$}  {took:>7}  {steps:>7}  {failed}", word(row))
+        };
+        let used = 4 + 8 + 1 + time.len() + 1;
+        let rest = fit(rest.trim_end(), terminal.columns, used);
+        let name = paint(terminal.color, Tone::Strong, short(&run.run_id));
+        text.push_str(&format!(
+            "{} {name}  {time} {rest}\n",
+            mark(run, terminal.color)
+        ));
+    }
+    text
+}

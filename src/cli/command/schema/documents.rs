@@ -1,0 +1,149 @@
+//! The table of the documents that have a schema.
+
+use crate::cli::command;
+use crate::cli::render::test::json;
+use crate::{check, ledger, plan, reuse, run};
+use schemars::generate::SchemaGenerator;
+use schemars::{JsonSchema, Schema};
+use serde::Serialize;
+
+/// A kind of document.
+pub(super) struct Kind {
+    pub name: &'static str,
+    /// One line for people.
+    pub about: &'static str,
+    /// The commands that print it with `--format json`.
+    pub by: &'static [&'static str],
+    pub direction: Direction,
+    /// One of these.
+    pub shapes: &'static [fn(&mut SchemaGenerator) -> Schema],
+}
+
+/// Who writes a document.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Direction {
+    /// vplan.
+    Written,
+    /// Another program, for vplan.
+    Read,
+}
+
+/// Makes the schema of a type.
+fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.root_schema_for::<T>()
+}
+
+/// Reads rows: a direction, a name, the commands that print it, a line for people, its types.
+macro_rules! documents {
+    ($($direction:ident $name:literal [$($by:literal),*] $about:literal => $($shape:ty),+;)*) => {
+        &[$(Kind {
+            name: $name,
+            about: $about,
+            by: &[$($by),*],
+            direction: Direction::$direction,
+            shapes: &[$(of::<$shape>),+],
+        }),*]
+    };
+}
+
+/// All documents, by name.
+#[rustfmt::skip]
+pub(super) const ALL: &[Kind] = documents! {
+    Written "argv" ["argv"] "a command text as vplan reads it"
+        => command::argv::Read<'static>, command::argv::Unread<'static>;
+    Written "check" ["check"] "what is wrong with a contract"
+        => command::check::Document<'static>;
+    Written "classify" ["classify"] "why a command failed"
+        => command::classify::Answer;
+    Written "details" ["details"] "what each check of a recorded run did, and why it was there"
+        => command::details::Document;
+    Written "diff" ["diff"] "what two plans, or two contracts, differ in"
+        => plan::diff::plans::PlanDiff, plan::diff::ContractDiff;
+    Written "ended-run" [] "what vplan remembers of a run that has ended: ended/ of the state directory"
+        => run::stands::Ended;
+    Written "event" [] "a line of events.jsonl and of `run --events`"
+        => run::journal::Line;
+    Written "feedback" ["feedback"] "what failed and what to do about it; also what `loop --feedback json` hands to a fixer"
+        => run::feedback::Feedback,
+           command::r#loop::Unexplained<'static>,
+           command::r#loop::ReviewRequest<'static>;
+    Written "fmt" ["fmt"] "the layout of contracts"
+        => command::fmt::Document<'static>;
+    Written "gate" ["gate"] "a round that was recorded, how subjects stand, where one begins, what was accepted or forgotten"
+        => ledger::round::Recorded,
+           command::gate::Standings<'static>,
+           command::gate::Accepted<'static>,
+           command::gate::Begun<'static>,
+           command::gate::Forgotten;
+    Written "gc" ["gc"] "records that were removed"
+        => command::gc::Document;
+    Written "hook-session" [] "what is remembered of the start of an agent's session: sessions/ of the state directory"
+        => command::hook::Record;
+    Written "import" ["import"] "another tool's configuration as a contract"
+        => command::import::Document<'static>;
+    Read "judge-answer" [] "what a judge writes to its standard output"
+        => check::judge::Answer;
+    Written "judge-question" [] "what a judge reads from its standard input"
+        => check::judge::Question<'static>;
+    Written "kept-pass" [] "a pass that is kept for reuse: the second line of its file"
+        => reuse::entry::Entry;
+    Written "ledger" [] "the rounds of all subjects: ledger.json of the state directory"
+        => ledger::document::Document;
+    Written "lock-account" ["lock"] "what became of the lock"
+        => command::lock::Account;
+    Written "log" ["log"] "what a check of a recorded run wrote"
+        => command::log::Document;
+    Written "loop" ["loop"] "rounds of verification and repair"
+        => command::r#loop::Answer<'static>;
+    Written "plan" ["plan", "explain"] "a plan: also plan.json, and a plan file `.json`"
+        => plan::Plan;
+    Written "plan-written" ["plan"] "what `plan --output` wrote"
+        => command::plan::Written<'static>;
+    Written "proposal" [] "a question and its answer: proposal.json of a run"
+        => plan::proposal::RecordedProposal;
+    Read "proposal-answer" [] "what a proposer writes to its standard output"
+        => plan::proposal::Answer;
+    Written "proposal-question" [] "what a proposer reads from its standard input"
+        => plan::proposal::Question;
+    Written "recover" ["recover"] "a repaired list of commands or plan, or why there is none"
+        => command::recover::Document;
+    Written "report" ["run", "merge"] "what came of a run: also report.json"
+        => run::report::Report;
+    Written "runs" ["runs"] "the recorded runs"
+        => command::runs::Document;
+    Written "schemas" ["schema"] "this list"
+        => List;
+    Written "stats" ["stats"] "how checks fare over many runs"
+        => command::stats::Document;
+    Written "status" ["status"] "how the latest run ended, and whether it is about what is here"
+        => command::status::Document<'static>;
+    Written "std" ["std"] "the contracts shipped with vplan"
+        => command::std::List;
+    Written "test" ["test"] "the tests of a contract, and what came of them"
+        => json::Document<'static>;
+    Written "timeline" ["report"] "what happened in a recorded run, in order"
+        => command::report::Document;
+    Written "verify" ["verify"] "whether a report is what vplan wrote"
+        => command::verify::Document<'static>;
+};
+
+/// The documents that have a schema.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct List {
+    /// By name.
+    pub schemas: Vec<Entry>,
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+}
+
+/// A kind of document.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "SchemaEntry")]
+pub(super) struct Entry {
+    /// One line for people.
+    pub about: &'static str,
+    /// The commands that print it with `--format json`.
+    pub by: &'static [&'static str],
+    /// Its name.
+    pub name: &'static str,
+}

@@ -1,0 +1,131 @@
+//! Makes the schema of a document from the types that are serialised.
+
+use super::documents::{Direction, Kind};
+use schemars::generate::SchemaSettings;
+use schemars::transform::{RecursiveTransform, Transform as _};
+use schemars::{Schema, json_schema};
+use serde_json::Value;
+
+/// The schema of a kind of document.
+pub(super) fn schema(kind: &Kind) -> Schema {
+    let settings = SchemaSettings::draft2020_12();
+    let settings = if kind.direction == Direction::Read {
+        settings.for_deserialize()
+    } else {
+        settings.for_serialize()
+    };
+    let mut generator = settings.into_generator();
+    let mut schema = match kind.shapes {
+        [one] => one(&mut generator),
+        several => {
+            let any: Vec<Value> = several
+                .iter()
+                .map(|shape| part(shape(&mut generator)))
+                .collect();
+            json_schema!({"$schema": "https://json-schema.org/draft/2020-12/schema", "anyOf": any})
+        }
+    };
+    let definitions = generator.take_definitions(true);
+    if !definitions.is_empty() {
+        schema.insert("$defs".to_owned(), definitions.into());
+    }
+    if kind.direction == Direction::Written {
+        RecursiveTransform(lenient).transform(&mut schema);
+    }
+    RecursiveTransform(plain).transform(&mut schema);
+    let version = if kind.name == "plan" {
+        crate::plan::canonical::VERSION
+    } else {
+        1
+    };
+    schema.insert(
+        "$id".to_owned(),
+        format!("urn:vplan:schema:{}:{version}", kind.name).into(),
+    );
+    schema.insert("title".to_owned(), format!("vplan {}", kind.name).into());
+    schema.insert("description".to_owned(), kind.about.into());
+    schema
+}
+
+/// A schema as a part of another one.
+fn part(mut schema: Schema) -> Value {
+    for key in ["$schema", "$defs", "title"] {
+        schema.remove(key);
+    }
+    schema.to_value()
+}
+
+/// Types that vplan reads again refuse what they do not know; who else reads them is to let it
+/// pass. And what is left out when there is nothing to say is never null.
+fn lenient(schema: &mut Schema) {
+    schema
+        .remove("additionalProperties")
+        .into_iter()
+        .filter(|value| *value != Value::Bool(false))
+        .for_each(|value| {
+            schema.insert("additionalProperties".to_owned(), value);
+        });
+    let required: Vec<String> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(name)
+        .collect();
+    let Some(Value::Object(properties)) = schema.get_mut("properties") else {
+        return;
+    };
+    for (_, property) in properties
+        .iter_mut()
+        .filter(|(name, _)| !required.contains(name))
+    {
+        not_null(property);
+    }
+}
+
+fn name(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}
+
+fn not_null(schema: &mut Value) {
+    let Some(object) = schema.as_object_mut() else {
+        return;
+    };
+    if let Some(Value::Array(types)) = object.get_mut("type") {
+        types.retain(|t| t != "null");
+        if let [one] = types.as_slice() {
+            let one = one.clone();
+            object.insert("type".to_owned(), one);
+        }
+    }
+    if let Some(Value::Array(any)) = object.get_mut("anyOf") {
+        any.retain(|s| s.get("type").is_none_or(|t| t != "null"));
+        // A reference with a description beside it says the same as one inside `anyOf`.
+        if let [Value::Object(one)] = any.as_slice() {
+            let one = one.clone();
+            object.remove("anyOf");
+            one.into_iter().for_each(|(key, value)| {
+                object.entry(key).or_insert(value);
+            });
+        }
+    }
+}
+
+/// A version is the same everywhere; descriptions are made of docstrings: what only their tool
+/// understands is taken out.
+fn plain(schema: &mut Schema) {
+    if schema.get("const").is_some_and(|v| *v == 1) {
+        schema.insert(
+            "description".to_owned(),
+            "The version of this shape.".into(),
+        );
+    }
+    if let Some(Value::String(text)) = schema.get_mut("description") {
+        *text = text
+            .replace("[`", "`")
+            .replace("`]", "`")
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
+    }
+}

@@ -1,0 +1,69 @@
+//! How the latest run ended, as a document.
+
+use crate::effect::runner::tree::Present;
+use crate::effect::store::history::History;
+use crate::plan::caveat::Caveat;
+use crate::run::past::Summary;
+use crate::run::report::Report;
+use crate::run::stands::Answer;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The latest run, and whether what is here is verified.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Document<'a> {
+    /// Whether what is here is verified; `unknown`: there is a record, and vplan does not know it
+    /// for its own.
+    pub answer: Answer,
+    /// What keeps the answer from meaning all that is asked.
+    #[serde(skip_serializing_if = "<[Caveat]>::is_empty")]
+    pub caveats: &'a [Caveat],
+    /// What was compared to know the change; absent when what is asked for cannot be planned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compared: Option<&'a str>,
+    /// The latest run that came to its end, when the latest one did not.
+    pub latest_finished: Option<&'a Summary>,
+    /// No check is asked for by the whole change.
+    pub nothing_applies: bool,
+    /// The latest run.
+    pub run: Option<&'a Summary>,
+    /// The tree that the latest finished run verified, by its report, and the one that is here.
+    pub tree: Option<Tree>,
+    /// Whether all that is asked for now was verified, on the work tree as it is.
+    pub verified: bool,
+    /// The run that verified it; absent where none did, or nothing applies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verified_by: Option<&'a str>,
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+    /// Why it is not verified, by the newest run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why_not: Option<&'a str>,
+}
+
+/// The tree that a run verified, and the one that is here.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Tree {
+    /// What git knows of the work tree now; absent when that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub present: Option<String>,
+    /// What the run verified.
+    pub recorded: String,
+    /// Whether both are the same.
+    pub same: bool,
+}
+
+/// The tree of a report beside the present one.
+pub(super) fn tree(history: &History, report: &Report, present: &Present) -> Option<Tree> {
+    let recorded = report.tree.clone()?;
+    let plan = history.plan(&report.run_id).ok()??;
+    let present = present.digest(&plan, &report.new_files);
+    let same = present.as_ref() == Some(&recorded);
+    Some(Tree {
+        present,
+        recorded,
+        same,
+    })
+}

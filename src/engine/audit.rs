@@ -1,0 +1,190 @@
+//! Whether a recorded report is what vplan wrote, and about this tree.
+
+use super::failure::Failure;
+use super::place::Engine;
+use crate::base::canon::Digest;
+use crate::base::word::{count, visible};
+use crate::effect::os::files;
+use crate::effect::repo::load::Site;
+use crate::effect::runner::tree::Present;
+use crate::effect::store::history::MAX_FILE;
+use crate::plan::{Plan, document};
+use crate::run::audit::{Aspect, audit};
+use crate::run::journal::{ReplayedRun, replay};
+use crate::run::merge;
+use crate::run::report::Report;
+use crate::run::stands::{Ended, Recorded, believed};
+use std::collections::BTreeSet;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// The aspect that says who wrote the record.
+const ORIGIN: &str = "origin";
+
+/// A report, and what can be said of it.
+#[derive(Debug)]
+pub struct Audited {
+    /// The report.
+    pub report: Report,
+    /// What was looked at.
+    pub aspects: Vec<Aspect>,
+}
+
+impl Engine<'_> {
+    /// Looks at a report, at what is beside it in the folder of its run, and at the work tree.
+    ///
+    /// # Errors
+    /// A report that cannot be read.
+    pub fn audit(&self, site: &Site, folder: &Path, file: &Path) -> Result<Audited, Failure> {
+        let (report, bytes) = read_report(file)?;
+        let mut aspects = Vec::new();
+        let plan = beside(folder, "plan.json", &mut aspects, "plan")
+            .and_then(|bytes| read_plan(&bytes, &mut aspects));
+        let journal: Option<ReplayedRun> =
+            beside(folder, "events.jsonl", &mut aspects, "journal").map(|bytes| replay(&bytes));
+        let known: BTreeSet<&str> = aspects.iter().map(|a| a.aspect).collect();
+        let found = audit(&report, plan.as_ref(), journal.as_ref());
+        let found = found.into_iter().filter(|a| !known.contains(a.aspect));
+        let found: Vec<Aspect> = found.collect();
+        aspects.extend(found);
+        aspects.push(logs(&report, folder));
+        let vault = self.kept_vault(site).ok().flatten();
+        let ended = vault.and_then(|vault| vault.get(&report.run_id));
+        aspects.push(origin(&report, &bytes, plan.as_ref(), ended.as_ref()));
+        aspects.push(tree(site, &report, plan.as_ref(), ended.as_ref()));
+        Ok(Audited { report, aspects })
+    }
+}
+
+fn read_report(file: &Path) -> Result<(Report, Digest), Failure> {
+    let name = visible(file.as_os_str().as_bytes());
+    let wrong =
+        |why: String| Failure::usage("vplan::records::unreadable", format!("`{name}` {why}"));
+    let bytes = files::read_plain(file, MAX_FILE).map_err(|e| wrong(cannot(&e)))?;
+    let part = merge::read(&name, &bytes).map_err(|e| {
+        let help =
+            "give the `report.json` of a run, the run's directory, or the name of a recorded run";
+        Failure::usage("vplan::records::unreadable", e.message).help(help)
+    })?;
+    Ok((part.report, Digest::of(&bytes)))
+}
+
+fn cannot(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "is not there".to_owned(),
+        io::ErrorKind::FileTooLarge => "is larger than any vplan writes".to_owned(),
+        io::ErrorKind::InvalidInput => "is no regular file".to_owned(),
+        _ => format!("cannot be read: {}", visible(error.to_string().as_bytes())),
+    }
+}
+
+/// Reads a file beside the report. That it is not there is no fault.
+fn beside(
+    folder: &Path,
+    name: &str,
+    aspects: &mut Vec<Aspect>,
+    aspect: &'static str,
+) -> Option<Vec<u8>> {
+    match files::read_plain(&folder.join(name), MAX_FILE) {
+        Ok(bytes) => Some(bytes),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => {
+            aspects.push(Aspect::no(aspect, format!("`{name}` {}", cannot(&error))));
+            None
+        }
+    }
+}
+
+fn read_plan(bytes: &[u8], aspects: &mut Vec<Aspect>) -> Option<Plan> {
+    let read = std::str::from_utf8(bytes)
+        .map_err(|_| "it is not UTF-8".to_owned())
+        .and_then(|text| document::from_json(text).map_err(|e| e.message));
+    read.map_err(|why| aspects.push(Aspect::no("plan", format!("`plan.json`: {why}"))))
+        .ok()
+}
+
+fn logs(report: &Report, folder: &Path) -> Aspect {
+    if !folder.join("logs").is_dir() {
+        return Aspect::unknown("logs", "there is no folder of logs beside the report");
+    }
+    let named: Vec<&String> = report.steps.iter().filter_map(|s| s.log.as_ref()).collect();
+    // Nothing is read through what a report names: it may name anything.
+    let plain = |log: &str| {
+        log.strip_prefix("logs/")
+            .is_some_and(|n| !n.is_empty() && !n.contains('/') && n != "..")
+    };
+    let is_there = |log: &str| {
+        plain(log)
+            && folder
+                .join(log)
+                .symlink_metadata()
+                .is_ok_and(|m| m.is_file())
+    };
+    match named.iter().find(|log| !is_there(log)) {
+        Some(log) => Aspect::no(
+            "logs",
+            format!("the log `{}` is not there", visible(log.as_bytes())),
+        ),
+        None => Aspect::yes("logs", format!("{} are there", count(named.len(), "log"))),
+    }
+}
+
+/// Whether vplan wrote this record, here: what it remembers of the run is no part of the
+/// repository.
+fn origin(report: &Report, bytes: &Digest, plan: Option<&Plan>, ended: Option<&Ended>) -> Aspect {
+    let Some(ended) = ended else {
+        let why = "vplan has not kept that it ran here: it ran elsewhere, long ago, or never";
+        return Aspect::unknown(ORIGIN, why);
+    };
+    let Some(plan) = plan else {
+        return if ended.report.as_ref() == Some(bytes) {
+            Aspect::yes(ORIGIN, "the report is the one that vplan wrote")
+        } else {
+            Aspect::no(ORIGIN, "the report is not the one that vplan wrote")
+        };
+    };
+    match believed(
+        &Recorded {
+            bytes,
+            plan,
+            report,
+        },
+        ended,
+    ) {
+        Ok(()) => Aspect::yes(ORIGIN, "the report and the plan are those that vplan wrote"),
+        Err(why) => Aspect::no(ORIGIN, why.message),
+    }
+}
+
+fn tree(site: &Site, report: &Report, plan: Option<&Plan>, ended: Option<&Ended>) -> Aspect {
+    let Some(recorded) = &report.tree else {
+        return Aspect::unknown("tree", "the report does not say which tree was verified");
+    };
+    // Which files are products, and no part of the tree, only the plan says.
+    let Some(plan) = plan else {
+        return Aspect::unknown("tree", "without the plan this tree cannot be compared");
+    };
+    let Some(present) = Present::look(site.git.as_ref().ok()).digest(plan, &report.new_files)
+    else {
+        return Aspect::unknown("tree", "which tree this is cannot be said");
+    };
+    if present != *recorded {
+        let recorded = visible(recorded.as_bytes());
+        return Aspect::no(
+            "tree",
+            format!("the work tree is {present}, verified was {recorded}"),
+        );
+    }
+    match ended.map(|ended| ended.tree.as_ref() == Some(&present)) {
+        Some(true) => Aspect::yes("tree", "the work tree is the one that was verified"),
+        Some(false) => Aspect::no(
+            "tree",
+            "the work tree is the one that the report names, and not the one that was verified",
+        ),
+        None => Aspect::unknown(
+            "tree",
+            "the work tree is the one that the report names: only the report says that it was verified",
+        ),
+    }
+}

@@ -1,0 +1,129 @@
+//! Reads the contracts that are compared: of files, or of the base of a change and the work tree.
+
+use super::failure::{Failure, changes_unknown, invalid, load_failed};
+use super::place::Engine;
+use crate::base::path::RepoPath;
+use crate::base::source::Sources;
+use crate::base::word::visible;
+use crate::contract::Contract;
+use crate::effect::git;
+use crate::effect::repo::changes::{self, BaseRevision};
+use crate::effect::repo::load::{self, LoadError, Loaded, Site, Wanted};
+use crate::plan::diff::contracts::Side;
+use crate::plan::frame::without_contract;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// One side of a comparison: the contract, or the empty one where there is none.
+#[derive(Debug)]
+pub struct ReadContract {
+    contract: Contract,
+    sources: Sources,
+}
+
+impl ReadContract {
+    /// As the comparison takes it.
+    #[must_use]
+    pub fn side(&self) -> Side<'_> {
+        Side {
+            contract: &self.contract,
+            sources: &self.sources,
+        }
+    }
+
+    fn empty(path: &RepoPath) -> Self {
+        Self {
+            contract: Contract {
+                path: path.to_string(),
+                ..without_contract()
+            },
+            sources: Sources::default(),
+        }
+    }
+
+    fn of(loaded: Loaded) -> Result<Self, Failure> {
+        match loaded {
+            Loaded {
+                contract: Some(contract),
+                sources,
+                ..
+            } => Ok(Self { contract, sources }),
+            loaded => Err(invalid(loaded)),
+        }
+    }
+}
+
+impl Engine<'_> {
+    /// The contract in a file, wherever it is: in this repository, another one, or none.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or holds an invalid contract.
+    pub fn contract_in(&self, path: &Path) -> Result<(Site, ReadContract), Failure> {
+        let dir = path
+            .parent()
+            .filter(|dir| !dir.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
+        let name = path.file_name().map(PathBuf::from).unwrap_or_default();
+        let unreadable = |e: std::io::Error| {
+            let shown = visible(path.as_os_str().as_bytes());
+            Failure::usage(
+                "vplan::usage::unreadable",
+                format!("`{shown}` cannot be read: {e}"),
+            )
+        };
+        let dir = dir.canonicalize().map_err(unreadable)?;
+        let site = load::locate(&dir, Some(&name), &git::environment).map_err(load_failed)?;
+        let absolute = dir.join(&name);
+        let wanted = Wanted {
+            contract: Some(&absolute),
+            revision: None,
+            base: None,
+            max_file: self.max_file,
+        };
+        let loaded = self.load(&site, &wanted)?.map_err(|error| match error {
+            // Nobody is without a contract here: a file was named that is not there.
+            LoadError::Missing(_) | LoadError::Deleted { .. } => {
+                unreadable(std::io::Error::other("there is no such file"))
+            }
+            error => load_failed(error),
+        })?;
+        Ok((site, ReadContract::of(loaded)?))
+    }
+
+    /// The contract at the base of the change, and that of the work tree. One of them may be
+    /// missing.
+    ///
+    /// # Errors
+    /// No git, no such base, a contract that cannot be read or is invalid.
+    pub fn contracts_since(
+        &self,
+        site: &Site,
+        base: &BaseRevision,
+    ) -> Result<(ReadContract, ReadContract), Failure> {
+        let no_git = |e: git::error::GitError| load_failed(LoadError::Git(e));
+        let git = site.git.as_ref().map_err(|e| no_git(e.clone()))?;
+        let base = changes::base(git, base, &git::environment).map_err(changes_unknown)?;
+        base.notes.iter().for_each(|note| self.observer.note(note));
+        let commit = base.commit.to_string();
+        let old = match self.load(site, &self.wanted(Some(&commit), Some(&base.commit)))? {
+            Err(LoadError::MissingIn { path, .. }) => Err(path),
+            loaded => Ok(ReadContract::of(loaded.map_err(load_failed)?)?),
+        };
+        let new = match self.load(site, &self.wanted(None, Some(&base.commit)))? {
+            Err(LoadError::Deleted { path, .. }) => Err(path),
+            loaded => Ok(ReadContract::of(loaded.map_err(load_failed)?)?),
+        };
+        let old = old.unwrap_or_else(|path| {
+            let commit = base.commit.short();
+            self.observer
+                .note(&format!("`{commit}` has no contract at `{path}`"));
+            ReadContract::empty(&path)
+        });
+        let new = new.unwrap_or_else(|path| {
+            self.observer
+                .note(&format!("the contract `{path}` is deleted"));
+            ReadContract::empty(&path)
+        });
+        Ok((old, new))
+    }
+}

@@ -1,0 +1,92 @@
+//! Proposes a contract for a repository that has none, and writes it.
+
+use super::failure::Failure;
+use super::place::Engine;
+use crate::base::path::RepoPath;
+use crate::base::vocabulary::Exit;
+use crate::base::word::visible;
+use crate::effect::os::files;
+use crate::effect::repo::infer::contract;
+use crate::effect::repo::infer::propose::{self, Proposal};
+use crate::effect::repo::load::{self, Site};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// A proposed contract.
+#[derive(Debug)]
+pub struct Proposed {
+    /// What it says, and why.
+    pub proposal: Proposal,
+    /// Its text.
+    pub text: String,
+}
+
+/// Proposes a contract from what the repository declares.
+///
+/// # Errors
+/// A repository that cannot be read.
+pub fn propose(site: &Site) -> Result<Proposed, Failure> {
+    let proposal = propose::propose(&site.root, site.git.as_ref().ok()).map_err(|e| {
+        Failure::usage(
+            "vplan::usage::unreadable",
+            format!("the repository cannot be read: {e}"),
+        )
+    })?;
+    let name = site.root.file_name().map(|n| visible(n.as_bytes()));
+    let text = contract::text(&name.unwrap_or_default(), &proposal);
+    Ok(Proposed { proposal, text })
+}
+
+impl Engine<'_> {
+    /// Writes a proposed contract; with `force` in the place of one that is there.
+    ///
+    /// # Errors
+    /// A contract that is there already, a place that cannot be written or that is not the
+    /// repository's.
+    pub fn write_proposal(
+        &self,
+        site: &Site,
+        found: &Proposed,
+        force: bool,
+    ) -> Result<RepoPath, Failure> {
+        let path = load::contract_path(site, self.contract)
+            .map_err(|e| Failure::usage(e.code(), e.to_string()))?;
+        let target = site.root.join(path.to_os());
+        if !force && target.symlink_metadata().is_ok() {
+            let message = format!("`{path}` is there already");
+            return Err(Failure::usage("vplan::init::exists", message)
+                .help("`--stdout` prints the proposal, `--force` replaces what is there"));
+        }
+        let failed = |why: String| {
+            Failure::new(
+                Exit::Setup.code(),
+                "vplan::init::write",
+                format!("`{path}` cannot be written: {why}"),
+            )
+        };
+        if let Some(link) = link_above(&site.root, &path) {
+            return Err(failed(format!(
+                "`{link}` is a symlink, and may lead out of the repository"
+            )));
+        }
+        files::replace(&target, found.text.as_bytes()).map_err(|e| failed(e.to_string()))?;
+        Ok(path)
+    }
+}
+
+/// The first directory above the file that is a symlink.
+fn link_above(root: &Path, path: &RepoPath) -> Option<RepoPath> {
+    let mut at = RepoPath::root();
+    for segment in path.segments() {
+        at = at.join(segment).ok()?;
+        if at != *path
+            && root
+                .join(at.to_os())
+                .symlink_metadata()
+                .is_ok_and(|m| m.is_symlink())
+        {
+            return Some(at);
+        }
+    }
+    None
+}

@@ -1,0 +1,271 @@
+//! Formats contracts in place, in their one layout.
+
+use super::failure::{Failure, load_failed};
+use super::place::Engine;
+use crate::base::diagnostic::Diagnostic;
+use crate::base::source::{Source, Sources};
+use crate::base::vocabulary::Exit;
+use crate::base::word::visible;
+use crate::effect::os::files::rewrite::{Editable, named};
+use crate::effect::os::input;
+use crate::effect::repo::load::{self, LoadError};
+use crate::lang::layout::{Formatted, reformat};
+use crate::lang::parse::Caps;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// Texts that were to be formatted, and what became of them.
+#[derive(Debug)]
+pub struct Formatting {
+    /// The texts, in the order in which they were named.
+    pub texts: Vec<Text>,
+    /// Where the faults stand.
+    pub sources: Sources,
+    /// Errors of syntax.
+    pub faults: Vec<Diagnostic>,
+    /// What else is wrong with the first text that cannot be formatted.
+    pub failure: Option<Failure>,
+}
+
+impl Formatting {
+    /// Whether all of them can be formatted.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        self.failure.is_none() && self.faults.is_empty()
+    }
+}
+
+/// A text that is to be formatted.
+#[derive(Debug)]
+pub struct Text {
+    /// What it is called.
+    pub name: String,
+    /// None for standard input.
+    pub file: Option<Editable>,
+    /// What it is.
+    pub bytes: Vec<u8>,
+    /// What it is to become; none when it is invalid.
+    pub new: Option<String>,
+}
+
+impl Text {
+    fn of(name: String, file: Editable) -> Self {
+        Self {
+            name,
+            bytes: file.bytes().to_vec(),
+            file: Some(file),
+            new: None,
+        }
+    }
+
+    /// Whether it has another layout.
+    #[must_use]
+    pub fn differs(&self) -> bool {
+        self.new
+            .as_ref()
+            .is_some_and(|new| new.as_bytes() != self.bytes)
+    }
+
+    /// Whether both are one file, by whatever names.
+    fn is_same(&self, other: &Editable) -> bool {
+        self.file
+            .as_ref()
+            .is_some_and(|file| file.path() == other.path())
+    }
+}
+
+impl Engine<'_> {
+    /// Formats files, standard input (`-`), or without any the contract and the tests beside it.
+    /// Nothing is written for a check, or when one of them cannot be formatted.
+    ///
+    /// # Errors
+    /// No contract, files that cannot be read or written.
+    pub fn format(&self, files: &[PathBuf], check: bool) -> Result<Formatting, Failure> {
+        let mut done = Formatting {
+            texts: self.texts(files)?,
+            sources: Sources::default(),
+            faults: Vec::new(),
+            failure: None,
+        };
+        for text in &mut done.texts {
+            if let Err(fault) = one(text, self.max_file, &mut done.sources, &mut done.faults) {
+                done.failure.get_or_insert(fault);
+            }
+        }
+        if done.is_sound() && !check {
+            done.texts
+                .iter()
+                .filter(|text| text.differs())
+                .try_for_each(write)?;
+        }
+        Ok(done)
+    }
+
+    /// Reads all texts before anything is done to one of them.
+    fn texts(&self, files: &[PathBuf]) -> Result<Vec<Text>, Failure> {
+        if !files.iter().any(|f| f.as_os_str() == "-") {
+            return if files.is_empty() {
+                self.own_texts()
+            } else {
+                self.named_texts(files)
+            };
+        }
+        if files.len() > 1 {
+            let message = "`-` stands alone: standard input is one text";
+            return Err(Failure::usage("vplan::usage::fmt_stdin", message));
+        }
+        let bytes = input::standard(self.max_file).map_err(|e| unreadable("-", &e))?;
+        Ok(vec![Text {
+            name: "-".to_owned(),
+            file: None,
+            bytes,
+            new: None,
+        }])
+    }
+
+    fn named_texts(&self, files: &[PathBuf]) -> Result<Vec<Text>, Failure> {
+        let mut texts: Vec<Text> = Vec::new();
+        for path in files {
+            let name = visible(path.as_os_str().as_bytes());
+            refuse_json(&name)?;
+            let file =
+                Editable::read(path, None, self.max_file).map_err(|e| unreadable(&name, &e))?;
+            if !texts.iter().any(|text| text.is_same(&file)) {
+                texts.push(Text::of(name, file));
+            }
+        }
+        Ok(texts)
+    }
+
+    /// The contract, and the `*.test.vplan` beside it.
+    fn own_texts(&self) -> Result<Vec<Text>, Failure> {
+        let site = self.locate()?;
+        let contract = load::contract_path(&site, self.contract).map_err(load_failed)?;
+        refuse_json(&contract.to_string())?;
+        let path = site.root.join(contract.to_os());
+        let file = Editable::read(&path, Some(&site.root), self.max_file).map_err(|e| {
+            load_failed(match e.kind() {
+                io::ErrorKind::NotFound if !path.is_symlink() => {
+                    LoadError::Missing(contract.clone())
+                }
+                _ => LoadError::Unreadable {
+                    path: contract.clone(),
+                    message: said(&e),
+                },
+            })
+        })?;
+        let mut texts = vec![Text::of(contract.to_string(), file)];
+        let beside = path.parent().unwrap_or(Path::new("."));
+        let tests = named(beside, ".test.vplan")
+            .map_err(|e| unreadable(&visible(beside.as_os_str().as_bytes()), &e))?;
+        for path in tests {
+            let below = path.strip_prefix(&site.root).unwrap_or(&path);
+            let name = visible(below.as_os_str().as_bytes());
+            let file = Editable::read(&path, Some(&site.root), self.max_file)
+                .map_err(|e| unreadable(&name, &e))?;
+            if !texts.iter().any(|text| text.is_same(&file)) {
+                texts.push(Text::of(name, file));
+            }
+        }
+        Ok(texts)
+    }
+}
+
+fn refuse_json(name: &str) -> Result<(), Failure> {
+    if !name.ends_with(".json") {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        "vplan::usage::fmt_json",
+        format!("`{name}` is JSON, and `vplan fmt` formats `.vplan` files"),
+    )
+    .help(format!("`vplan import {name}` converts it")))
+}
+
+fn said(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::FileTooLarge => "it is larger than `--max-file` allows".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+fn unreadable(name: &str, error: &io::Error) -> Failure {
+    let failure = Failure::usage(
+        "vplan::usage::unreadable",
+        format!("`{name}` cannot be read: {}", said(error)),
+    );
+    match error.kind() {
+        io::ErrorKind::IsADirectory => {
+            failure.help("name its files, as in `vplan fmt contracts/*.vplan`")
+        }
+        _ => failure,
+    }
+}
+
+/// Formats one text. Its errors of syntax go to `faults`; everything else that is wrong with it is
+/// the `Err`.
+fn one(
+    item: &mut Text,
+    max_file: u64,
+    sources: &mut Sources,
+    faults: &mut Vec<Diagnostic>,
+) -> Result<(), Failure> {
+    let name = &item.name;
+    let text = std::str::from_utf8(&item.bytes).map_err(|e| {
+        let at = e.valid_up_to();
+        let byte = item.bytes.get(at).copied().unwrap_or(0);
+        let message = format!("`{name}` is not UTF-8: byte 0x{byte:02x} at offset {at}");
+        Failure::new(Exit::Contract.code(), load::NOT_UTF8.0, message)
+            .help("save the file as UTF-8")
+    })?;
+    let id = sources.add(Source::new(name.clone(), text));
+    let Some(source) = sources.get(id) else {
+        return Ok(());
+    };
+    let caps = Caps {
+        file_bytes: usize::try_from(max_file).unwrap_or(usize::MAX),
+        ..Caps::default()
+    };
+    match reformat(source, id, &caps) {
+        Ok(Formatted::Text(text)) => item.new = Some(text),
+        Ok(Formatted::Invalid(diagnostics)) => faults.extend(diagnostics.sorted()),
+        Ok(Formatted::TooLarge(diagnostics)) => {
+            let why = diagnostics
+                .iter()
+                .next()
+                .map(|d| d.message.clone())
+                .unwrap_or_default();
+            let message =
+                format!("`{name}` cannot be formatted, it would be over a limit then: {why}");
+            return Err(Failure::new(
+                Exit::Contract.code(),
+                "vplan::fmt::too_large",
+                message,
+            ));
+        }
+        Err(why) => {
+            let message = format!(
+                "`{name}` was left as it is: {why}; this is a fault of vplan, please report it"
+            );
+            return Err(Failure::new(
+                Exit::Internal.code(),
+                "vplan::internal",
+                message,
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn write(item: &Text) -> Result<(), Failure> {
+    let (Some(file), Some(new)) = (&item.file, &item.new) else {
+        return Ok(());
+    };
+    file.rewrite(new.as_bytes()).map_err(|e| {
+        Failure::usage(
+            "vplan::usage::unwritable",
+            format!("`{}` cannot be written: {e}", item.name),
+        )
+    })
+}
