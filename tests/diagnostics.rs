@@ -6,7 +6,7 @@ use vplan::base::diagnostic::{Code, Diagnostic, Diagnostics};
 use vplan::base::source::{Source, Sources};
 use vplan::contract::Contract;
 use vplan::contract::error as contract;
-use vplan::contract::expect::validate_tests;
+use vplan::contract::expect::validate::validate_tests;
 use vplan::contract::validate::validate;
 use vplan::front::vplan_test::lower_tests;
 use vplan::front::{self, verify_contract_json as json};

@@ -7,7 +7,8 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use vplan::base::vocabulary::FormatName;
 use vplan::check::Kind;
-use vplan::check::format::{self, Scan, Stream};
+use vplan::check::format::reader::Stream;
+use vplan::check::format::{self, Scan};
 use vplan::check::reading::{Reading, TestCounts};
 
 /// A captured output and its meaning. What is absent is not compared.

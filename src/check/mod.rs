@@ -1,8 +1,9 @@
-//! The kinds of checks, and when one passes. `outcome` turns the evidence of a try into its end, for
+//! The kinds of checks, and when one passes. `decide` turns the evidence of a try into its end, for
 //! all kinds; `file` and `judge` have what only these kinds need, `format`, `reading` and
 //! `agreement` what those need whose output is read.
 
 pub mod agreement;
+pub mod decide;
 pub mod evidence;
 pub mod file;
 pub mod format;

@@ -1,6 +1,6 @@
 //! The reading of a step's output: how many tests, which findings.
 //!
-//! Made by `format` from output or from a report file; judged in `outcome`. Bounded, whatever the
+//! Made by `format` from output or from a report file; judged in `decide`. Bounded, whatever the
 //! output: counts are complete, lists hold the first of them.
 
 use super::Kind;

@@ -1,11 +1,11 @@
 //! Validates a check's verb and what it does.
 
 use super::Body;
+use super::checker::Checker;
 use super::draft::{self, At, Verb};
 use super::error::{
     ABSENT_AND_MORE, CHANGED_MISPLACED, EMPTY_FILE, NO_VERB, REGEX, SEVERAL_VERBS, SIZE_RANGE,
 };
-use super::validate::Checker;
 use crate::base::command::{Command, Env};
 use crate::base::diagnostic::Diagnostic;
 use crate::base::unit::show_size;

@@ -444,6 +444,26 @@ pub struct Expect {
     pub broken: bool,
 }
 
+/// How risky a test takes its change for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RiskLevel {
+    /// `low`
+    Low,
+    /// `medium`
+    Medium,
+    /// `high`
+    High,
+}
+
+/// What ends with the change of a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum End {
+    /// `milestone-end`
+    Milestone,
+    /// `run-end`
+    Run,
+}
+
 /// A line of an `expect`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExpectLine {
@@ -455,9 +475,9 @@ pub enum ExpectLine {
     /// `tier N`
     Tier(u8),
     /// `risk-level LEVEL`
-    RiskLevel(super::expect::RiskLevel),
+    RiskLevel(RiskLevel),
     /// `at milestone-end|run-end …`
-    At(Vec<super::expect::End>),
+    At(Vec<End>),
     /// `command STR`
     Command(Command),
     /// `exists STR…`

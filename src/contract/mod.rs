@@ -1,6 +1,8 @@
 //! The checked model of a contract, which all front ends share.
 
 mod body;
+pub mod caps;
+mod checker;
 pub mod condition;
 mod cycle;
 pub mod draft;

@@ -1,13 +1,13 @@
 //! Checks the order of checks: `sequence`, `needs` and tiers, compared with each other without any
 //! request.
 
+use super::checker::{Checker, Reference};
 use super::cycle::Graph;
 use super::draft::{self, Group};
 use super::error::{
     CYCLE, SEQUENCE_AGAINST_TIERS, SEQUENCE_REPEATS, SEQUENCE_REST, SEQUENCE_SHORT, SEQUENCE_SIZE,
 };
 use super::resolve::line;
-use super::validate::{Checker, Reference};
 use super::{CheckIndex, Sequence};
 use crate::base::diagnostic::Diagnostic;
 use crate::base::span::Place;

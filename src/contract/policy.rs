@@ -1,6 +1,7 @@
 //! Validates settings of the whole run: name, roles, triggers, limits, scope, and what recovery may
 //! do.
 
+use super::checker::Checker;
 use super::draft::{self, At};
 use super::error::{
     BASE_BRANCH, CHANGED_MISPLACED, DUPLICATE_LINE, NUMBER, RECOVER_CONFLICT, RISK_TIER,
@@ -8,7 +9,6 @@ use super::error::{
 };
 use super::resolve::line;
 use super::settings::quoted_list;
-use super::validate::Checker;
 use super::{BUILT_IN_ROLES, Check, Gate, Limits, RecoverPolicy, Risk, Role, Scope};
 use crate::base::command::Command;
 use crate::base::diagnostic::Diagnostic;

@@ -1,8 +1,8 @@
 //! Resolves the names of a draft, and suggests one for a name that refers to nothing.
 
+use super::caps::Caps;
 use super::draft::{Check, Draft, Entry, Inclusion};
 use super::error::{DUPLICATE_NAME, NAME_LENGTH, UNKNOWN_CHECK};
-use super::validate::Caps;
 use super::{BUILT_IN_ROLES, CheckIndex};
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::base::nearest::nearest_within;

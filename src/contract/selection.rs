@@ -1,12 +1,13 @@
 //! Validates the file lists of a draft: parses globs and replaces names by their definitions.
 
+use super::caps::Caps;
+use super::checker::Checker;
 use super::cycle::Graph;
 use super::draft::{At, Sel, SelKind};
 use super::error::{
     GLOB, NOT_A_GLOB, ONLY_EXCLUSIONS, PATHS_CYCLE, PATHS_SIZE, UNKNOWN_PATHS, UNUSED_PATHS,
 };
 use super::resolve::Names;
-use super::validate::{Caps, Checker};
 use crate::base::diagnostic::{Diagnostic, Diagnostics};
 use crate::base::glob::{Glob, GlobError, Item, Selection, What};
 use crate::base::path::{PathError, RepoPath};
@@ -14,13 +15,6 @@ use crate::base::span::{Place, Span};
 use crate::base::word::visible;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-
-/// The `paths` definitions, resolved; `None` for those with an error.
-#[derive(Debug, Default)]
-pub(super) struct Resolved {
-    selections: Vec<Option<Arc<Selection>>>,
-    used: BTreeSet<usize>,
-}
 
 impl Checker<'_> {
     /// Resolves all `paths` definitions, those that others are made of first.

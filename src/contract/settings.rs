@@ -1,11 +1,11 @@
 //! Validates the settings of a check and merges them with the defaults.
 
+use super::checker::{Checker, Reference};
 use super::draft::{self, At, Setting};
 use super::error::{
     DEFAULTS_SETTING, DUPLICATE_SETTING, ENV_NAME, EXIT_OVERLAP, FOREIGN_SETTING, NUMBER,
     REPORT_FORMAT, TIER_TWICE, UNKNOWN_WORD,
 };
-use super::validate::{Checker, Reference};
 use super::{Body, Check};
 use crate::base::command::{Env, is_env_name};
 use crate::base::diagnostic::Diagnostic;

@@ -4,6 +4,8 @@
 //! `selection` (globs), `settings` and `body` (checks), `order` (`needs`, `sequence`, tiers),
 //! `policy` (everything about the whole contract).
 
+use super::caps::Caps;
+use super::checker::{Checker, Resolved};
 use super::draft::{self, At, Draft, Entry};
 use super::error::{
     CHANGED_IN_NONE, IMPORT, NO_CHECKS, TIER_AROUND_USE, TOO_MANY_CHECKS, UNKNOWN_ROLE,
@@ -11,9 +13,8 @@ use super::error::{
 use super::import;
 use super::order::Edges;
 use super::resolve::{Names, derive_ids, line};
-use super::selection::Resolved;
 use super::settings::Values;
-use super::{Check, CheckIndex, Condition, Contract, Placement, Test};
+use super::{Check, Condition, Contract, Placement, Test};
 use crate::base::canon::Digest;
 use crate::base::diagnostic::{Diagnostic, Diagnostics};
 use crate::base::path::RepoPath;
@@ -21,33 +22,6 @@ use crate::base::source::Sources;
 use crate::base::span::Place;
 use crate::base::word::visible;
 use std::collections::BTreeMap;
-
-/// What a contract may not exceed. An operator may raise the limits, a contract may not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Caps {
-    /// Checks.
-    pub checks: usize,
-    /// Bytes of a name.
-    pub name_bytes: usize,
-    /// `paths` inside `paths`.
-    pub paths_depth: usize,
-    /// Globs of one `paths` with all names replaced.
-    pub paths_globs: usize,
-    /// Members of all sequences together, with `*` replaced.
-    pub sequence_members: usize,
-}
-
-impl Default for Caps {
-    fn default() -> Self {
-        Self {
-            checks: 10_000,
-            name_bytes: 128,
-            paths_depth: 64,
-            paths_globs: 100_000,
-            sequence_members: 1_000_000,
-        }
-    }
-}
 
 /// Checks a draft. The sink receives errors and warnings; `None` means that it holds an error now,
 /// be it from here or from the front end.
@@ -114,22 +88,7 @@ pub fn validate_within(
     if sink.has_errors() { None } else { contract }
 }
 
-/// A draft under examination. Its methods live in the files beside this one, each of which says
-/// what it decides.
-pub(super) struct Checker<'d> {
-    pub(super) draft: &'d Draft,
-    pub(super) sources: &'d Sources,
-    pub(super) caps: Caps,
-    /// Whether the front end had to leave parts out.
-    pub(super) incomplete: bool,
-    pub(super) names: Names<'d>,
-    /// The checks' names, or the ids derived from their words.
-    pub(super) ids: Vec<String>,
-    pub(super) paths: Resolved,
-    pub(super) sink: &'d mut Diagnostics,
-}
-
-impl<'d> Checker<'d> {
+impl Checker<'_> {
     fn contract(&mut self) -> Option<Contract> {
         self.report_imports();
         self.report_tier_blocks();
@@ -458,9 +417,6 @@ fn importers(inclusions: &[draft::Inclusion]) -> Vec<usize> {
     };
     inclusions.iter().map(importer).collect()
 }
-
-/// An index into the definitions, with the place that names it.
-pub(super) type Reference = draft::At<CheckIndex>;
 
 #[cfg(test)]
 mod tests {

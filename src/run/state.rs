@@ -22,7 +22,8 @@
 
 use super::event::{Action, Event, Interrupt};
 use super::record::StepRecord;
-use crate::check::outcome::{Cause, Outcome, Output, Status, Terms, judge};
+use crate::check::decide::judge;
+use crate::check::outcome::{Cause, Outcome, Output, Status, Terms};
 use crate::check::{Kind, Severity};
 use crate::plan::{Plan, Step};
 use std::collections::{BTreeMap, BTreeSet};

@@ -18,7 +18,8 @@ use std::hint::black_box;
 use std::time::Instant;
 use vplan::base::vocabulary::FormatName;
 use vplan::check::Kind;
-use vplan::check::format::{self, ALL, Format, Scan, Stream};
+use vplan::check::format::reader::{Format, Stream};
+use vplan::check::format::{self, ALL, Scan};
 use vplan::check::reading::Reading;
 
 const SIZE: usize = 100 << 20;

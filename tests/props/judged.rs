@@ -4,8 +4,9 @@
 use proptest::prelude::*;
 use vplan::arbitrary::config;
 use vplan::check::Kind;
+use vplan::check::decide::judge;
 use vplan::check::evidence::{Captured, Evidence};
-use vplan::check::outcome::{Cause, Outcome, Output, Status, Terms, judge};
+use vplan::check::outcome::{Cause, Outcome, Output, Status, Terms};
 use vplan::check::reading::{FailedTest, Finding, Reading, TestCounts};
 
 /// Small numbers, so that limits are met exactly, and the largest.

@@ -101,7 +101,7 @@ fn check(kind: Kind, columns: &[(&str, Output<'_>)], table: &str) {
                 }),
                 ..Evidence::default()
             };
-            let outcome = super::super::outcome::judge(&terms, &evidence);
+            let outcome = super::super::decide::judge(&terms, &evidence);
             assert_eq!(
                 word(&outcome),
                 want,
@@ -364,7 +364,7 @@ fn skipping_is_no_way_out() {
             ..Evidence::default()
         };
         assert_eq!(
-            super::super::outcome::judge(&terms, &evidence).status,
+            super::super::decide::judge(&terms, &evidence).status,
             status,
             "{said}"
         );
@@ -491,7 +491,7 @@ fn what_people_read() {
             ..Evidence::default()
         };
         assert_eq!(
-            super::super::outcome::judge(&terms, &evidence).detail,
+            super::super::decide::judge(&terms, &evidence).detail,
             Some(want)
         );
     }
@@ -799,7 +799,7 @@ fn what_people_read_of_every_combination() {
             }),
             ..Evidence::default()
         };
-        let got = super::super::outcome::judge(&terms, &evidence).detail;
+        let got = super::super::decide::judge(&terms, &evidence).detail;
         // Which codes are accepted is said by `wrong_exit`, and tested there.
         assert_eq!(
             got.as_deref(),

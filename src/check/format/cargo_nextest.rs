@@ -7,8 +7,9 @@
 use super::count::{count, counted};
 use super::launched::launched;
 use super::panic::{Panic, calm};
+use super::reader::{Format, Reader, Stream};
 use super::rustc::Diagnostics;
-use super::{Format, FormatName, Reader, Stream};
+use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCounts, clip};
 

@@ -1,6 +1,6 @@
 //! Collects a document (XML, JSON) that arrives line by line, without holding what is none.
 
-use super::Stream;
+use super::reader::Stream;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, SeqAccess, Visitor};
 use std::marker::PhantomData;

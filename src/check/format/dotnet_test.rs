@@ -7,7 +7,8 @@ use super::command::starts;
 use super::distinct::append;
 use super::msbuild::Msbuild;
 use super::place::number;
-use super::{Format, FormatName, Reader, Stream};
+use super::reader::{Format, Reader, Stream};
+use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts, clip};
 

@@ -1,7 +1,9 @@
 //! Reads ESLint's text formats: stylish, unix and compact.
 
+use super::npm;
 use super::place::{number, place};
-use super::{Format, FormatName, Reader, Stream, npm};
+use super::reader::{Format, Reader, Stream};
+use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::reading::{Finding, Level, Reading};
 

@@ -1,7 +1,9 @@
 //! Reads ESLint's JSON (`-f json`).
 
 use super::collected::{self, Content, Document, Signs};
-use super::{Format, FormatName, Reader, Stream, eslint, npm};
+use super::reader::{Format, Reader, Stream};
+use super::{eslint, npm};
+use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::reading::{Finding, Level, Reading};
 use serde::Deserialize;

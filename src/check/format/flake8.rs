@@ -4,9 +4,9 @@
 //! writes makes it ruff's. Codes that begin with W are warnings.
 
 use super::launched::launched;
-use super::place::place;
-use super::ruff::is_ruffs;
-use super::{Format, FormatName, Reader, Stream};
+use super::reader::{Format, Reader, Stream};
+use super::ruff::{concise, is_ruffs};
+use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::reading::{Finding, Level, Reading};
 
@@ -61,65 +61,6 @@ impl Reader for Flake8 {
         let any = self.reading.errors > 0 || self.reading.warnings > 0 || self.only == Some(true);
         (any && !self.ruff).then_some(self.reading)
     }
-}
-
-/// `FILE:LINE:COLUMN: CODE MESSAGE`, and whether ruff's mark of what it can fix preceded the
-/// message.
-pub(super) fn concise(line: &str) -> Option<(Finding, bool)> {
-    if !line
-        .as_bytes()
-        .first()
-        .is_some_and(|b| b.is_ascii_graphic())
-    {
-        return None;
-    }
-    // Most lines of other outputs have no colon and digit, which is seen at once.
-    let colon = line.find(':')?;
-    let behind = line.as_bytes().get(colon + 1);
-    if !behind.is_some_and(|b| b.is_ascii_digit() || matches!(b, b'\\' | b'/')) {
-        return None;
-    }
-    let at = place(line)?;
-    let column = at.column?;
-    let (code, message) = match at.rest.split_once(' ') {
-        Some((code, message)) if is_code(code) => (Some(code), message),
-        _ => (
-            None,
-            at.rest
-                .strip_prefix("SyntaxError: ")
-                .or_else(|| at.rest.strip_prefix("invalid-syntax: "))?,
-        ),
-    };
-    let code = code.map(str::to_owned).or_else(|| {
-        at.rest
-            .starts_with("invalid")
-            .then(|| "invalid-syntax".to_owned())
-    });
-    let (message, fixable) = match message
-        .strip_prefix("[*] ")
-        .or_else(|| message.strip_prefix("[-] "))
-    {
-        Some(message) => (message, true),
-        None => (message, false),
-    };
-    let finding = Finding {
-        code,
-        column: Some(column),
-        file: Some(at.file.to_owned()),
-        line: Some(at.line),
-        message: message.trim_end().to_owned(),
-        severity: Level::Error,
-    };
-    Some((finding, fixable))
-}
-
-/// One to seven capitals, then three or four digits: `E501`, `PLR0913`.
-pub(super) fn is_code(code: &str) -> bool {
-    let digits = code.bytes().rev().take_while(u8::is_ascii_digit).count();
-    let letters = code.len().saturating_sub(digits);
-    (3..=4).contains(&digits)
-        && (1..=7).contains(&letters)
-        && code.bytes().take(letters).all(|b| b.is_ascii_uppercase())
 }
 
 #[cfg(test)]

@@ -7,7 +7,8 @@
 use super::command::program;
 use super::distinct::Distinct;
 use super::place::place;
-use super::{Format, FormatName, Reader, Stream};
+use super::reader::{Format, Reader, Stream};
+use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::reading::{Finding, Level, Reading};
 

@@ -4,7 +4,8 @@
 use super::command::{program, starts};
 use super::distinct::Distinct;
 use super::place::place;
-use super::{Format, FormatName, Reader, Stream};
+use super::reader::{Format, Reader, Stream};
+use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::reading::{Finding, Level, Reading};
 

@@ -12,7 +12,8 @@ use super::command::starts;
 use super::distinct::{Open, Said, append, hash};
 use super::go_build::GoBuild;
 use super::place::place;
-use super::{Format, FormatName, Reader, Stream};
+use super::reader::{Format, Reader, Stream};
+use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::reading::{FAILED_KEPT, FailedTest, PROBLEMS_KEPT, Reading, TestCounts, clip};
 

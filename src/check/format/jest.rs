@@ -3,8 +3,10 @@
 //! jest writes it to standard error; the summary is the block `Test Suites: …`, `Tests: …`. What a
 //! test itself prints is on standard output or indented.
 
+use super::npm;
+use super::reader::{Format, Reader, Stream};
 use super::tally::{self, Message};
-use super::{Format, FormatName, Reader, Stream, npm};
+use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::reading::{FailedTest, Reading, TestCounts};
 use std::collections::BTreeSet;

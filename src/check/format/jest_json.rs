@@ -1,7 +1,9 @@
 //! Reads the JSON of jest (`--json`) and vitest (`--reporter=json`).
 
 use super::collected::{self, Content, Document, Signs};
-use super::{Format, FormatName, Reader, Stream, npm, tally, xml};
+use super::reader::{Format, Reader, Stream};
+use super::{npm, tally, xml};
+use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts};
 use serde::{Deserialize, Deserializer};

@@ -4,8 +4,10 @@
 //! shows one speaks against a pass.
 
 use super::collected::{Content, Document, Signs};
+use super::npm;
+use super::reader::{Format, Reader, Stream};
 use super::xml::{self, Node};
-use super::{Format, FormatName, Reader, Stream, npm};
+use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::reading::{FailedTest, Finding, Level, Reading, TestCounts};
 

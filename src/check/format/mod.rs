@@ -16,6 +16,7 @@ pub mod panic;
 pub mod place;
 pub mod pylint;
 pub mod pytest;
+pub mod reader;
 pub mod ruff;
 pub mod rustc;
 pub mod rustc_json;
@@ -55,46 +56,8 @@ pub mod xml;
 use super::Kind;
 use super::reading::Reading;
 use crate::base::vocabulary::FormatName;
+use reader::{Format, Reader, Stream};
 use std::borrow::Cow;
-
-/// A format of output.
-pub struct Format {
-    /// Its id, the name of its file, in kebab case.
-    pub id: &'static str,
-    /// Whether it is one document, which may contain anything that a test has printed.
-    pub is_document: bool,
-    /// The names by which a contract may ask for it (`format NAME`, `report "NAME"`). Formats may
-    /// share one: the output shows which it is.
-    pub names: &'static [FormatName],
-    /// The kinds of checks whose output may have it.
-    pub kinds: &'static [Kind],
-    /// Whether a command writes it, as far as its words show (`format auto`): the words without
-    /// environment and directory.
-    pub written_by: fn(&[&str]) -> bool,
-    /// A fresh reader.
-    pub reader: fn() -> Box<dyn Reader>,
-}
-
-/// One of a step's two streams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stream {
-    /// Standard output; also the content of a report file.
-    Out,
-    /// Standard error.
-    Err,
-}
-
-/// Reads one output. `Send`, because a step may be read on another thread.
-pub trait Reader: Send {
-    /// Takes the next line of a stream: without its end (`\n`, `\r\n`), without terminal sequences
-    /// (colours), invalid UTF-8 replaced. Lines of the two streams come in the order in which
-    /// they were read, which is an approximation.
-    fn line(&mut self, stream: Stream, line: &str);
-
-    /// The output is over. `None` when it is not this format: nothing in it that only this format
-    /// has. A document that can be told but not be read (torn XML) is a reading with a problem.
-    fn finish(self: Box<Self>) -> Option<Reading>;
-}
 
 /// All formats. Of several that recognise the same lines, the first counts: the more telling ones
 /// precede those whose words occur elsewhere. How several make one reading is described in

@@ -6,7 +6,8 @@
 use super::count::counted;
 use super::launched::launched;
 use super::place::{Place, place};
-use super::{Format, FormatName, Reader, Stream};
+use super::reader::{Format, Reader, Stream};
+use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::reading::{Finding, Level, Reading};
 use serde::Deserialize;

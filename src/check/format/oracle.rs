@@ -1,7 +1,8 @@
 //! Invariants of every reader for any output: the oracle that property tests and the fuzz target
 //! share.
 
-use super::{ALL, Format, Scan, Stream, read};
+use super::reader::{Format, Stream};
+use super::{ALL, Scan, read};
 use crate::check::reading::{FAILED_KEPT, FINDINGS_KEPT, Level, PROBLEMS_KEPT, Reading, TEXT_KEPT};
 
 /// Reading any two streams by any format ends, without a panic, and

@@ -7,8 +7,9 @@
 use super::count::counted;
 use super::launched::launched;
 use super::place::place;
+use super::reader::{Format, Reader, Stream};
 use super::seen::Seen;
-use super::{Format, FormatName, Reader, Stream};
+use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::reading::{Finding, Level, Reading};
 

@@ -4,8 +4,9 @@
 //! Cargo writes its own words as text to standard error all the same, and with
 //! `json-render-diagnostics` those of rustc too, so text is read beside it.
 
+use super::reader::{Format, Reader, Stream};
 use super::rustc::{Diagnostics, written_by};
-use super::{Format, FormatName, Reader, Stream};
+use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::reading::{Finding, Level, Reading};
 use serde::Deserialize;

@@ -1,7 +1,9 @@
 //! Reads SARIF 2.1.0, the log format of static analysers.
 
 use super::collected::{self, Content, Document, Signs};
-use super::{Format, FormatName, Reader, Stream, npm};
+use super::npm;
+use super::reader::{Format, Reader, Stream};
+use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::reading::{Finding, Level, Reading};
 use serde::{Deserialize, Deserializer};

@@ -5,8 +5,10 @@
 //! counts only if a comment `# Subtest` or a plan shows that it is a subtest; what is in a YAML
 //! block never does.
 
+use super::reader::{Format, Reader, Stream};
 use super::tally::{self, Message};
-use super::{Format, FormatName, Reader, Stream, node_test, npm};
+use super::{node_test, npm};
+use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts};
 

@@ -5,7 +5,7 @@
 //! are those of one tool, the first that recognises the output counts. A document is the whole
 //! output. Tests of different tools are added up, and so are findings, each once.
 
-use super::Format;
+use super::reader::Format;
 use crate::check::reading::{Finding, Level, Reading};
 
 /// One reading of all, in the order of the formats; its format is theirs, joined by `+`.

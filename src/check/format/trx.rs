@@ -4,8 +4,9 @@
 //! counters is believed.
 
 use super::collected::{Content, Document, Signs};
+use super::reader::{Format, Reader, Stream};
 use super::xml::{self, Node};
-use super::{Format, FormatName, Reader, Stream};
+use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::reading::{FailedTest, Reading, TestCounts};
 

@@ -1,7 +1,9 @@
 //! Reads the diagnostics of TypeScript's compiler, plain and pretty.
 
+use super::npm;
 use super::place::number;
-use super::{Format, FormatName, Reader, Stream, npm};
+use super::reader::{Format, Reader, Stream};
+use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::reading::{Finding, Level, Reading};
 

@@ -4,8 +4,10 @@
 //! under ` FAIL  file > suite > name`.
 
 use super::jest::add;
+use super::npm;
+use super::reader::{Format, Reader, Stream};
 use super::tally::{self, Message};
-use super::{Format, FormatName, Reader, Stream, npm};
+use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts};
 

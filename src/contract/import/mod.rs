@@ -17,10 +17,9 @@ use crate::base::span::{Place, SourceId};
 use crate::base::unit::show_size;
 use crate::base::word::visible;
 use scope::Scope;
+use source::IMPORT_SOURCE;
 use std::collections::BTreeSet;
 
-/// The text after `import` names nothing that can be imported.
-pub const IMPORT_SOURCE: Code = Code("vplan::contract::import_source");
 /// The text after `at` is no directory of the repository.
 pub const IMPORT_AT: Code = Code("vplan::contract::import_at");
 /// Files that import each other.
@@ -62,7 +61,7 @@ pub struct Caps {
 
 impl Default for Caps {
     fn default() -> Self {
-        let checks = super::validate::Caps::default().checks;
+        let checks = super::caps::Caps::default().checks;
         Self {
             depth: 8,
             files: 64,
@@ -429,7 +428,7 @@ fn put_together(mut main: Draft, files: &[File], uses: Vec<Use>, pieces: &[Piece
     let inclusion = |used: Use| {
         files
             .get(used.file)
-            .map(|file| used.scope.inclusion(file, used.chain))
+            .map(|file| used.scope.inclusion(file.source, &file.draft, used.chain))
     };
     main.inclusions = uses.into_iter().skip(1).filter_map(inclusion).collect();
     main

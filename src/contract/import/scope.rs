@@ -1,12 +1,11 @@
 //! Rewrites the content of an imported file for its directory and namespace.
 
-use super::File;
 use crate::base::glob::{Glob, escape};
 use crate::base::path::RepoPath;
-use crate::base::span::Place;
+use crate::base::span::{Place, SourceId};
 use crate::contract::draft::{
-    At, Check, Condition, Entry, Group, Inclusion, Paths, Risk, Sel, SelKind, Sequence, Setting,
-    Verb,
+    At, Check, Condition, Draft, Entry, Group, Inclusion, Paths, Risk, Sel, SelKind, Sequence,
+    Setting, Verb,
 };
 
 /// Where the content of a file is put.
@@ -47,8 +46,12 @@ impl Scope {
 
     /// Returns the data of this import of a file. Without a default of its own, its checks work in
     /// the directory.
-    pub(super) fn inclusion(&self, file: &File, chain: Vec<Place>) -> Inclusion {
-        let draft = &file.draft;
+    pub(super) fn inclusion(
+        &self,
+        source: SourceId,
+        draft: &Draft,
+        chain: Vec<Place>,
+    ) -> Inclusion {
         let mut defaults: Vec<At<Setting>> =
             draft.defaults.iter().map(|s| self.setting(s)).collect();
         if !self.dir.is_root() && !defaults.iter().any(|s| matches!(s.value, Setting::Dir(_))) {
@@ -56,7 +59,7 @@ impl Scope {
             defaults.push(At::new(Setting::Dir(self.path(".")), Place::default()));
         }
         Inclusion {
-            source: file.source,
+            source,
             namespace: self.namespace.clone(),
             defaults,
             roles: draft.roles.iter().map(|r| r.name.clone()).collect(),

@@ -1,13 +1,15 @@
 //! Parses the text after `import`: a file of this repository, one shipped with vplan, one of
 //! another repository.
 
-use super::IMPORT_SOURCE;
 use crate::base::diagnostic::{Code, Diagnostic};
 use crate::base::origin::GitOrigin;
 use crate::base::path::{PathError, RepoPath};
 use crate::base::span::Place;
 use crate::base::word::{is_unsafe_to_show, visible};
 use std::fmt;
+
+/// The text after `import` names nothing that can be imported.
+pub const IMPORT_SOURCE: Code = Code("vplan::contract::import_source");
 
 /// Where a contract comes from, resolved: two imports with one source name the same file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

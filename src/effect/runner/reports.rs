@@ -8,7 +8,8 @@ use crate::base::glob::Glob;
 use crate::base::path::RepoPath;
 use crate::base::unit::show_size;
 use crate::base::word::visible;
-use crate::check::format::{self, Format};
+use crate::check::format;
+use crate::check::format::reader::Format;
 use crate::check::reading::Reading;
 use crate::effect::os::files::MAX_FILES;
 use crate::effect::os::files::beneath::{Beneath, ReadError, Stamp};
@@ -180,7 +181,7 @@ fn wait_until_later(than: (i64, i64)) {
 mod tests {
     use super::*;
     use crate::base::vocabulary::FormatName;
-    use crate::check::format::{Reader, Stream};
+    use crate::check::format::reader::{Reader, Stream};
     use crate::check::reading::TestCounts;
     use std::os::unix::fs::symlink;
 

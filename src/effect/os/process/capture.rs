@@ -3,7 +3,8 @@
 use super::mask::{Masker, Secrets};
 use crate::base::word::Word;
 use crate::check::evidence::Captured;
-use crate::check::format::{Scan, Stream};
+use crate::check::format::Scan;
+use crate::check::format::reader::Stream;
 use crate::check::reading::Reading;
 use crate::effect::os::retry_eintr::openat;
 use rustix::fd::{BorrowedFd, OwnedFd};

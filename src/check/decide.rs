@@ -1,0 +1,417 @@
+//! Decides the outcome of a step: evidence of one attempt in, status and cause out.
+
+use super::evidence::Evidence;
+use super::judge::{Answer, Ruling};
+use super::outcome::{Cause, Outcome, Status, Terms, wrong_exit};
+use super::{Kind, agreement};
+use crate::base::word::visible;
+
+/// Spawn errors that a person mends by installing or creating something: exit 5.
+const SETUP_CODES: [&str; 9] = [
+    "ENOENT",
+    "ENOTDIR",
+    "EACCES",
+    "ENOEXEC",
+    "ELOOP",
+    "PROGRAM_NOT_FOUND",
+    "PROGRAM_IN_REPOSITORY",
+    "NO_SUCH_DIRECTORY",
+    "DIRECTORY_OUTSIDE",
+];
+
+/// Judges one try. Total; the first that holds: not started, out of time, ended by a signal,
+/// changed what it must not, skipped itself, a false assertion; then what exit code and output say
+/// together (`agreement`).
+///
+/// A try that took longer than its limit is out of time even when it ended before anybody stopped
+/// it: the same durations must give the same outcome however late the clock was read. One that took
+/// exactly its limit is within it.
+#[must_use]
+pub fn judge(terms: &Terms<'_>, evidence: &Evidence) -> Outcome {
+    if let Some(earlier) = &evidence.earlier {
+        let detail = format!(
+            "passed in run {} on the same inputs",
+            visible(earlier.run_id.as_bytes())
+        );
+        return Outcome::new(Status::Cached, Cause::SameInputs, detail);
+    }
+    if let Some(error) = &evidence.spawn_error {
+        let cause = if SETUP_CODES.contains(&error.code.as_str()) {
+            Cause::Missing
+        } else {
+            Cause::SpawnError
+        };
+        return Outcome::new(Status::Errored, cause, visible(error.message.as_bytes()));
+    }
+    if evidence.timed_out || evidence.duration_ms > terms.limit_ms {
+        let limit = crate::base::unit::show_duration(terms.limit_ms);
+        return if terms.by_budget {
+            Outcome::new(
+                Status::TimedOut,
+                Cause::Budget,
+                format!("the run's budget left it {limit}"),
+            )
+        } else {
+            Outcome::new(
+                Status::TimedOut,
+                Cause::TimeLimit,
+                format!("it took longer than {limit}"),
+            )
+        };
+    }
+    if let Some(signal) = &evidence.signal {
+        return Outcome::new(
+            Status::Failed,
+            Cause::Signal,
+            format!("ended by {}", visible(signal.as_bytes())),
+        );
+    }
+    if terms.kind == Kind::Judge {
+        return ruled(evidence);
+    }
+    let exit = match (evidence.exit, terms.kind) {
+        // vplan itself looks at the path; there is no process that could exit.
+        (exit, Kind::File) => exit.unwrap_or(0),
+        (Some(exit), _) => exit,
+        (None, _) => {
+            return Outcome::new(Status::Errored, Cause::Lost, "how it ended is not known");
+        }
+    };
+    if let Some(path) = &evidence.mutated {
+        return Outcome::new(
+            Status::Failed,
+            Cause::Mutated,
+            format!("it changed `{path}`, which must stay as it was"),
+        );
+    }
+    let is_read = matches!(terms.kind, Kind::Compile | Kind::Test | Kind::Lint);
+    if terms.skip_exit.contains(&exit) {
+        return match agreement::failures(terms, evidence).filter(|_| is_read) {
+            // What did not apply cannot have failed.
+            Some(failures) => {
+                let detail =
+                    format!("exit code {exit} says that it does not apply here, but {failures}");
+                Outcome::new(Status::Failed, Cause::Contradiction, detail)
+            }
+            None => {
+                let detail = format!("exit code {exit}: it says that it does not apply here");
+                Outcome::new(Status::Skipped, Cause::SkipExit, detail)
+            }
+        };
+    }
+    if let Some(assertion) = &evidence.assertion {
+        return Outcome::new(
+            Status::Failed,
+            Cause::Assertion,
+            visible(assertion.as_bytes()),
+        );
+    }
+    if is_read {
+        return agreement::judge(terms, evidence, exit);
+    }
+    if terms.kind != Kind::File && !terms.accepts(exit) {
+        return Outcome::new(
+            Status::Failed,
+            Cause::ExitCode,
+            wrong_exit(exit, terms.exit),
+        );
+    }
+    Outcome::PASSED
+}
+
+/// What a judge that ended by itself has said.
+fn ruled(evidence: &Evidence) -> Outcome {
+    let bad = |why: String| Outcome::new(Status::Errored, Cause::BadAnswer, why);
+    match evidence.exit {
+        Some(0) => {}
+        Some(exit) => {
+            return bad(format!(
+                "the judge gave no answer: it ended with exit code {exit}"
+            ));
+        }
+        None => return Outcome::new(Status::Errored, Cause::Lost, "how it ended is not known"),
+    }
+    let said = &evidence.stdout;
+    if said.total > said.head.as_bytes().len() as u64 {
+        return bad(format!(
+            "the judge's answer has more than {} bytes",
+            super::judge::MAX_ANSWER
+        ));
+    }
+    match Answer::read(said.head.as_bytes()) {
+        Err(why) => bad(format!("the judge's answer cannot be used: {why}")),
+        Ok(Answer {
+            verdict: Ruling::Pass,
+            ..
+        }) => Outcome::PASSED,
+        Ok(Answer {
+            verdict: Ruling::Fail,
+            reasoning,
+            ..
+        }) => {
+            let mut why = visible(reasoning.trim().as_bytes());
+            super::reading::clip(&mut why);
+            Outcome::new(
+                Status::Failed,
+                Cause::Judged,
+                format!("the judge says no: {why}"),
+            )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::evidence::SpawnError;
+    use super::super::outcome::Output;
+    use super::*;
+    use crate::base::path::RepoPath;
+
+    fn terms(kind: Kind) -> Terms<'static> {
+        Terms {
+            by_budget: false,
+            exit: &[0],
+            kind,
+            limit_ms: 1000,
+            output: Output::default(),
+            skip_exit: &[77],
+        }
+    }
+
+    fn exited(code: i32) -> Evidence {
+        Evidence {
+            exit: Some(code),
+            ..Evidence::default()
+        }
+    }
+
+    #[test]
+    fn one_try() {
+        let run = terms(Kind::Run);
+        let three = Terms { exit: &[3], ..run };
+        let spawn = |code: &str| Evidence {
+            spawn_error: Some(SpawnError {
+                code: code.into(),
+                message: "no".into(),
+            }),
+            ..Evidence::default()
+        };
+        let late = Evidence {
+            timed_out: true,
+            ..exited(0)
+        };
+        let slow = Evidence {
+            duration_ms: 1001,
+            ..exited(0)
+        };
+        let just = Evidence {
+            duration_ms: 1000,
+            ..exited(0)
+        };
+        let killed = Evidence {
+            signal: Some("SIGKILL".into()),
+            ..Evidence::default()
+        };
+        let wrote = Evidence {
+            mutated: RepoPath::from_exact(b"gen/a"),
+            ..exited(0)
+        };
+        let wrote_and_skipped = Evidence {
+            exit: Some(77),
+            ..wrote.clone()
+        };
+        let wrong = Evidence {
+            assertion: Some("exists".into()),
+            ..Evidence::default()
+        };
+        let budget = Terms {
+            by_budget: true,
+            ..run
+        };
+        for (name, terms, evidence, status, cause) in [
+            ("exit 0", run, exited(0), Status::Passed, None),
+            (
+                "exit 7",
+                run,
+                exited(7),
+                Status::Failed,
+                Some(Cause::ExitCode),
+            ),
+            (
+                "0 is not in the list",
+                three,
+                exited(0),
+                Status::Failed,
+                Some(Cause::ExitCode),
+            ),
+            ("3 is", three, exited(3), Status::Passed, None),
+            (
+                "its skip code",
+                run,
+                exited(77),
+                Status::Skipped,
+                Some(Cause::SkipExit),
+            ),
+            (
+                "no program",
+                run,
+                spawn("PROGRAM_NOT_FOUND"),
+                Status::Errored,
+                Some(Cause::Missing),
+            ),
+            (
+                "too many arguments",
+                run,
+                spawn("E2BIG"),
+                Status::Errored,
+                Some(Cause::SpawnError),
+            ),
+            (
+                "stopped",
+                run,
+                late.clone(),
+                Status::TimedOut,
+                Some(Cause::TimeLimit),
+            ),
+            (
+                "stopped by the budget",
+                budget,
+                late,
+                Status::TimedOut,
+                Some(Cause::Budget),
+            ),
+            (
+                "nobody stopped it",
+                run,
+                slow,
+                Status::TimedOut,
+                Some(Cause::TimeLimit),
+            ),
+            ("just in time", run, just, Status::Passed, None),
+            ("killed", run, killed, Status::Failed, Some(Cause::Signal)),
+            (
+                "lost",
+                run,
+                Evidence::default(),
+                Status::Errored,
+                Some(Cause::Lost),
+            ),
+            ("mutated", run, wrote, Status::Failed, Some(Cause::Mutated)),
+            (
+                "mutated and skipped",
+                run,
+                wrote_and_skipped,
+                Status::Failed,
+                Some(Cause::Mutated),
+            ),
+            (
+                "a file as asserted",
+                terms(Kind::File),
+                Evidence::default(),
+                Status::Passed,
+                None,
+            ),
+            (
+                "a file not as asserted",
+                terms(Kind::File),
+                wrong,
+                Status::Failed,
+                Some(Cause::Assertion),
+            ),
+        ] {
+            let outcome = judge(&terms, &evidence);
+            assert_eq!((outcome.status, outcome.cause), (status, cause), "{name}");
+            assert_eq!(outcome.cause.is_some(), outcome.detail.is_some(), "{name}");
+        }
+        assert_eq!(
+            judge(&three, &exited(0)).detail.as_deref(),
+            Some("exit code 0; accepted: 3")
+        );
+    }
+
+    /// An answer counts only if it is whole, and its process ended well.
+    #[test]
+    fn judges() {
+        use super::super::evidence::Captured;
+        let pass = br#"{"reasoning":"fine","verdict":"pass"}"#;
+        let fail = br#"{"reasoning":" too\nshort ","verdict":"fail"}"#;
+        let said = |answer: &[u8], more: u64| {
+            let all = Captured::from(answer);
+            Evidence {
+                stdout: Captured {
+                    total: all.total + more,
+                    ..all
+                },
+                ..exited(0)
+            }
+        };
+        for (evidence, status, cause, detail) in [
+            (said(pass, 0), Status::Passed, None, None),
+            (
+                said(fail, 0),
+                Status::Failed,
+                Some(Cause::Judged),
+                Some("the judge says no: too\\nshort"),
+            ),
+            // What was cut off may have said something else.
+            (
+                said(pass, 1),
+                Status::Errored,
+                Some(Cause::BadAnswer),
+                Some("the judge's answer has more than 65536 bytes"),
+            ),
+            (
+                said(b"pass", 0),
+                Status::Errored,
+                Some(Cause::BadAnswer),
+                Some("the judge's answer cannot be used: the answer is not one JSON object"),
+            ),
+            (
+                Evidence {
+                    exit: Some(1),
+                    ..said(pass, 0)
+                },
+                Status::Errored,
+                Some(Cause::BadAnswer),
+                Some("the judge gave no answer: it ended with exit code 1"),
+            ),
+            (
+                Evidence {
+                    exit: None,
+                    ..said(pass, 0)
+                },
+                Status::Errored,
+                Some(Cause::Lost),
+                Some("how it ended is not known"),
+            ),
+        ] {
+            let outcome = judge(&terms(Kind::Judge), &evidence);
+            assert_eq!(
+                (outcome.status, outcome.cause, outcome.detail.as_deref()),
+                (status, cause, detail)
+            );
+        }
+    }
+
+    #[test]
+    fn words_are_those_of_the_json() {
+        for cause in [
+            Cause::ExitCode,
+            Cause::NoJudge,
+            Cause::FailFast,
+            Cause::OutputUnread,
+            Cause::SkipExit,
+        ] {
+            assert_eq!(
+                serde_json::to_string(&cause).unwrap(),
+                format!("\"{}\"", cause.word())
+            );
+        }
+        for status in [Status::NotRun, Status::TimedOut, Status::PassedWithWarnings] {
+            assert_eq!(
+                serde_json::to_string(&status).unwrap(),
+                format!("\"{}\"", status.name())
+            );
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! Validates a contract's tests: every name exists, and no two assertions exclude each other.
+
+use super::{Assertion, AssertionKind, Expect};
+use crate::base::change::{ChangeSet, ChangedFile, split_status};
+use crate::base::diagnostic::{Diagnostic, Diagnostics};
+use crate::base::source::Sources;
+use crate::base::span::Place;
+use crate::base::word::visible;
+use crate::contract::checker::Checker;
+use crate::contract::draft::{self, At, ExpectLine};
+use crate::contract::error::{
+    DUPLICATE_LINE, DUPLICATE_NAME, EMPTY_EXPECT, EXPECT_CONFLICT, EXPECT_TITLE, PATH,
+    TESTS_MISPLACED, UNKNOWN_CHECK, UNKNOWN_ROLE,
+};
+use crate::contract::resolve::{Names, line};
+use crate::contract::selection::{repo_path, warn_of_glob};
+use crate::contract::{BUILT_IN_ROLES, Contract};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Checks the tests of a file of tests, against the contract that they are about.
+/// Those with an error are left out.
+#[must_use]
+pub fn validate_tests(
+    drafts: &[draft::Expect],
+    contract: &Contract,
+    sources: &Sources,
+    sink: &mut Diagnostics,
+) -> Vec<Expect> {
+    let known = Known {
+        checks: contract.checks.iter().map(|c| c.id.as_str()).collect(),
+        roles: contract.roles.keys().map(String::as_str).collect(),
+        names: &Names::none(),
+    };
+    known.expects(drafts, sources, sink)
+}
+
+impl Checker<'_> {
+    /// The contract's own tests.
+    pub(in crate::contract) fn expects(&mut self) -> Vec<Expect> {
+        for tests in &self.draft.tests {
+            self.sink.push(
+                Diagnostic::error(TESTS_MISPLACED, "`tests` does not stand in a contract")
+                    .label(tests.place, "this says that the file holds tests of another")
+                    .help("`vplan test` reads files of tests, named `NAME.test.vplan`; a contract's own tests need no `tests`"),
+            );
+        }
+        let known = Known {
+            checks: self
+                .names
+                .defined
+                .iter()
+                .filter_map(|c| Some(c.name.as_ref()?.value.as_str()))
+                .collect(),
+            roles: self.names.roles.clone(),
+            names: &self.names,
+        };
+        let checks = known
+            .checks
+            .iter()
+            .copied()
+            .chain(self.ids.iter().map(String::as_str))
+            .collect();
+        Known { checks, ..known }.expects(&self.draft.expects, self.sources, self.sink)
+    }
+}
+
+/// What a test may name.
+struct Known<'k> {
+    checks: BTreeSet<&'k str>,
+    roles: BTreeSet<&'k str>,
+    /// For suggestions.
+    names: &'k Names<'k>,
+}
+
+impl Known<'_> {
+    fn expects(
+        &self,
+        drafts: &[draft::Expect],
+        sources: &Sources,
+        sink: &mut Diagnostics,
+    ) -> Vec<Expect> {
+        let mut titles: BTreeMap<&str, Place> = BTreeMap::new();
+        let mut all = Vec::with_capacity(drafts.len());
+        for draft in drafts {
+            let title = &draft.title;
+            if title.value.trim().is_empty() {
+                let error = Diagnostic::error(EXPECT_TITLE, "a test has no title")
+                    .label(title.place, "nothing is said");
+                sink.push(error.help("say what is expected: it is what a failure shows"));
+            } else if let Some(first) = titles.get(title.value.as_str()) {
+                let message = format!("two tests are called `{}`", visible(title.value.as_bytes()));
+                sink.push(
+                    Diagnostic::error(DUPLICATE_NAME, message)
+                        .label(title.place, "again here")
+                        .label(*first, "first here")
+                        .help("say what is different about this one"),
+                );
+            } else {
+                titles.insert(&title.value, title.place);
+            }
+            all.extend(self.expect(draft, sources, sink));
+        }
+        all
+    }
+
+    fn expect(
+        &self,
+        draft: &draft::Expect,
+        sources: &Sources,
+        sink: &mut Diagnostics,
+    ) -> Option<Expect> {
+        let mut wrong = Diagnostics::default();
+        let mut expect = Expect {
+            title: draft.title.value.clone(),
+            place: draft.title.place,
+            line: line(sources, draft.title.place),
+            role: None,
+            changed: ChangeSet::default(),
+            min_tier: 0,
+            risk: None,
+            ends: BTreeSet::new(),
+            commands: Vec::new(),
+            exists: BTreeSet::new(),
+            assertions: Vec::new(),
+        };
+        let mut seen: BTreeMap<&str, Place> = BTreeMap::new();
+        let mut files = Vec::new();
+        // The steps of commands have names that no contract knows.
+        let closed = !draft
+            .lines
+            .iter()
+            .any(|l| matches!(l.value, ExpectLine::Command(_)));
+        for entry in &draft.lines {
+            let keyword = entry.value.keyword();
+            let repeatable = matches!(entry.value, ExpectLine::Changed(_) | ExpectLine::Command(_));
+            if let Some(first) = seen.insert(keyword, entry.place).filter(|_| !repeatable) {
+                seen.insert(keyword, first);
+                wrong.push(
+                    Diagnostic::error(DUPLICATE_LINE, format!("`{keyword}` stands twice"))
+                        .label(entry.place, "again here")
+                        .label(first, "first here")
+                        .help("keep one of them"),
+                );
+                continue;
+            }
+            match &entry.value {
+                ExpectLine::Role(role) => expect.role = self.role(role, &mut wrong),
+                ExpectLine::Changed(list) => {
+                    files.extend(list.iter().filter_map(|f| changed_file(f, &mut wrong)))
+                }
+                ExpectLine::Tier(tier) => expect.min_tier = *tier,
+                ExpectLine::RiskLevel(level) => expect.risk = Some(*level),
+                ExpectLine::At(ends) => expect.ends = ends.iter().copied().collect(),
+                ExpectLine::Command(command) => expect.commands.push(command.clone()),
+                ExpectLine::Exists(paths) => {
+                    for path in paths {
+                        warn_of_glob("what `exists` names", &path.value, path.place, &mut wrong);
+                        expect.exists.extend(repo_path(
+                            "the path",
+                            &path.value,
+                            path.place,
+                            &mut wrong,
+                        ));
+                    }
+                }
+                ExpectLine::Plan(names) => {
+                    expect.assertions.extend(self.assertion(
+                        AssertionKind::Plan,
+                        names,
+                        entry.place,
+                        closed,
+                        &mut wrong,
+                    ));
+                }
+                ExpectLine::Runs(names) => {
+                    expect.assertions.extend(self.assertion(
+                        AssertionKind::Runs,
+                        names,
+                        entry.place,
+                        closed,
+                        &mut wrong,
+                    ));
+                }
+                ExpectLine::Skips(names) => {
+                    expect.assertions.extend(self.assertion(
+                        AssertionKind::Skips,
+                        names,
+                        entry.place,
+                        closed,
+                        &mut wrong,
+                    ));
+                }
+            }
+        }
+        expect.changed = ChangeSet::new(files);
+        let asserted = draft.lines.iter().any(|l| {
+            matches!(
+                l.value,
+                ExpectLine::Plan(_) | ExpectLine::Runs(_) | ExpectLine::Skips(_)
+            )
+        });
+        if !asserted && !draft.broken {
+            let message = format!(
+                "the test `{}` asserts nothing",
+                visible(expect.title.as_bytes())
+            );
+            wrong.push(
+                Diagnostic::error(EMPTY_EXPECT, message)
+                    .label(expect.place, "neither `plan` nor `runs` nor `skips`")
+                    .help(
+                        "`plan` with the names of all checks that run, in order; a `plan` alone says that nothing runs",
+                    ),
+            );
+        }
+        conflicts(&expect.assertions, &mut wrong);
+        let sound = !wrong.has_errors();
+        sink.append(wrong);
+        sound.then_some(expect)
+    }
+
+    fn role(&self, role: &At<String>, sink: &mut Diagnostics) -> Option<String> {
+        if !self.roles.contains(role.value.as_str()) {
+            let mut error = self.names.unknown(
+                UNKNOWN_ROLE,
+                "role",
+                role.as_ref(),
+                self.roles.iter().copied(),
+            );
+            if error.help.is_none() {
+                let own: Vec<&str> = self
+                    .roles
+                    .iter()
+                    .copied()
+                    .filter(|r| !BUILT_IN_ROLES.contains(r))
+                    .collect();
+                let list = BUILT_IN_ROLES
+                    .into_iter()
+                    .chain(own)
+                    .map(|r| format!("`{r}`"))
+                    .collect::<Vec<_>>()
+                    .join(", ");
+                error = error.help(format!("known are {list}"));
+            }
+            sink.push(error);
+        }
+        Some(role.value.clone())
+    }
+
+    /// The names of an assertion. `closed`: every name must be that of a check.
+    fn assertion(
+        &self,
+        kind: AssertionKind,
+        names: &[At<String>],
+        place: Place,
+        closed: bool,
+        sink: &mut Diagnostics,
+    ) -> Option<Assertion> {
+        let known = |name: &str| self.checks.contains(name) || self.names.is_absent(name);
+        for name in names.iter().filter(|n| closed && !known(&n.value)) {
+            sink.push(self.names.unknown(
+                UNKNOWN_CHECK,
+                "check",
+                name.as_ref(),
+                self.checks.iter().copied(),
+            ));
+        }
+        Some(Assertion {
+            kind,
+            names: names.to_vec(),
+            place,
+        })
+    }
+}
+
+/// A changed file as a test writes it.
+fn changed_file(text: &At<String>, sink: &mut Diagnostics) -> Option<ChangedFile> {
+    let (status, path) = split_status(text.value.as_bytes());
+    // What was cut off is ASCII.
+    let path = std::str::from_utf8(path).unwrap_or(&text.value);
+    warn_of_glob("what `changed` names", path, text.place, sink);
+    let path = repo_path("the changed path", path, text.place, sink)?;
+    if path.is_root() {
+        let error = Diagnostic::error(PATH, "the repository's root is no changed file");
+        sink.push(error.label(text.place, "not a file of the repository"));
+        return None;
+    }
+    Some(ChangedFile { path, status })
+}
+
+/// Reports what cannot hold together: a name that runs and does not, or that occurs twice where
+/// each may occur once.
+fn conflicts(assertions: &[Assertion], sink: &mut Diagnostics) {
+    let of = |kind| assertions.iter().find(|a| a.kind == kind);
+    let mut report = |name: &At<String>, other: Place, message: &str, text: &str, label: &str| {
+        let message = format!("`{}` {message}", visible(name.value.as_bytes()));
+        sink.push(
+            Diagnostic::error(EXPECT_CONFLICT, message)
+                .label(name.place, text)
+                .label(other, label)
+                .help("no plan fulfils both: keep one of them"),
+        );
+    };
+    for assertion in assertions {
+        let mut first: BTreeMap<&str, Place> = BTreeMap::new();
+        for name in &assertion.names {
+            if let Some(first) = first.insert(&name.value, name.place) {
+                report(
+                    name,
+                    first,
+                    "is named twice, and a plan has each check once",
+                    "again here",
+                    "first here",
+                );
+            }
+        }
+    }
+    let find = |list: &'_ Assertion, name: &str| {
+        list.names.iter().find(|n| n.value == name).map(|n| n.place)
+    };
+    for skipped in of(AssertionKind::Skips).into_iter().flat_map(|s| &s.names) {
+        for kind in [AssertionKind::Plan, AssertionKind::Runs] {
+            if let Some(place) = of(kind).and_then(|a| find(a, &skipped.value)) {
+                report(
+                    skipped,
+                    place,
+                    "is expected to run and not to run",
+                    "not to run here",
+                    "to run here",
+                );
+                break;
+            }
+        }
+    }
+    if let (Some(plan), Some(runs)) = (of(AssertionKind::Plan), of(AssertionKind::Runs)) {
+        for name in runs.names.iter().filter(|n| find(plan, &n.value).is_none()) {
+            report(
+                name,
+                plan.place,
+                "is expected to run, but is not in the plan",
+                "to run here",
+                "not among these",
+            );
+        }
+    }
+}
