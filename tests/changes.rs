@@ -9,8 +9,10 @@ use vplan::base::change::{ChangeSet, ChangedFile, Status};
 use vplan::base::path::RepoPath;
 use vplan::effect::git::Git;
 use vplan::effect::git::error::GitError;
+use vplan::effect::repo::changes::error::ChangeError;
+use vplan::effect::repo::changes::gathered::Gathered;
 use vplan::effect::repo::changes::list::{ListFormat, parse};
-use vplan::effect::repo::changes::{BaseRevision, ChangeError, ChangeSource, Gathered, gather};
+use vplan::effect::repo::changes::{BaseRevision, ChangeSource, gather};
 
 /// What `gather` says in a directory of the project.
 fn ask_in(

@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use vplan::base::change::Status;
 use vplan::effect::git::Git;
-use vplan::effect::repo::changes::{BaseRevision, ChangeError, ChangeSource, Gathered, gather};
+use vplan::effect::repo::changes::error::ChangeError;
+use vplan::effect::repo::changes::gathered::Gathered;
+use vplan::effect::repo::changes::{BaseRevision, ChangeSource, gather};
 use vplan::plan::request::ChangedIn;
 
 /// The forge's repository. `main`: root, main1, main2; `work`: root, w1, w2; `merge`: work merged

@@ -10,7 +10,8 @@ use vplan::base::origin::GitOrigin;
 use vplan::contract::import as contract;
 use vplan::effect::git::pins::{NOT_PINNED, NothingPinned, PinError, Pins};
 use vplan::effect::repo::import as effect;
-use vplan::effect::repo::load::{self, Loaded, NOT_UTF8, TOO_LARGE, Wanted};
+use vplan::effect::repo::import::{NOT_UTF8, TOO_LARGE};
+use vplan::effect::repo::load::{self, Loaded, Wanted};
 
 const REV: &str = "0123456789abcdef0123456789abcdef01234567";
 

@@ -1,6 +1,8 @@
 //! Architecture as a test: rooms and their edges, third-party crates and their rooms, the top
 //! level, the size of files.
 
+mod circles;
+
 use regex::Regex;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@ use crate::base::diagnostic::{Diagnostic, Severity};
 use crate::base::source::Sources;
 use crate::base::vocabulary::Exit;
 use crate::base::word::{count, visible};
-use crate::effect::repo::changes::ChangeError;
+use crate::effect::repo::changes::error::ChangeError;
 use crate::effect::repo::load::{LoadError, Loaded};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;

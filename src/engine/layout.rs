@@ -8,6 +8,7 @@ use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::effect::os::files::rewrite::{Editable, named};
 use crate::effect::os::input;
+use crate::effect::repo::import::NOT_UTF8;
 use crate::effect::repo::load::{self, LoadError};
 use crate::lang::layout::{Formatted, reformat};
 use crate::lang::parse::Caps;
@@ -216,8 +217,7 @@ fn one(
         let at = e.valid_up_to();
         let byte = item.bytes.get(at).copied().unwrap_or(0);
         let message = format!("`{name}` is not UTF-8: byte 0x{byte:02x} at offset {at}");
-        Failure::new(Exit::Contract.code(), load::NOT_UTF8.0, message)
-            .help("save the file as UTF-8")
+        Failure::new(Exit::Contract.code(), NOT_UTF8.0, message).help("save the file as UTF-8")
     })?;
     let id = sources.add(Source::new(name.clone(), text));
     let Some(source) = sources.get(id) else {

@@ -9,7 +9,7 @@ use super::request::{PlanRequest, deny};
 use crate::base::change::ChangeSet;
 use crate::base::vocabulary::Exit;
 use crate::contract::Contract;
-use crate::effect::repo::changes::Gathered;
+use crate::effect::repo::changes::gathered::Gathered;
 use crate::effect::repo::facts::{self, Ground};
 use crate::plan::Plan;
 use crate::plan::caveat;

@@ -12,8 +12,9 @@ use std::process::{Child, Command, Stdio};
 use vplan::check::evidence::Evidence;
 use vplan::effect::os::environment::{Environment, Grants};
 use vplan::effect::os::process::program::Root;
-use vplan::effect::runner::executor::{Context, Driver, Executor as _, Message};
+use vplan::effect::runner::executor::{Driver, Executor as _, Message};
 use vplan::effect::runner::file_watch::Looked;
+use vplan::effect::runner::step::Context;
 use vplan::plan::Plan;
 use vplan::run::event::{Action, Event};
 

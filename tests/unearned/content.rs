@@ -10,7 +10,8 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 use vplan::arbitrary::config;
 use vplan::base::change::Status;
-use vplan::effect::git::{Git, Unseen};
+use vplan::effect::git::Git;
+use vplan::effect::git::unseen::Unseen;
 use vplan::effect::repo::changes::{ChangeSource, gather};
 
 const CONTRACT: &str =

@@ -11,6 +11,7 @@ use crate::cli::render::style::count;
 use crate::cli::terminal::Terminal;
 use crate::contract::Contract;
 use crate::effect::os::{files, input};
+use crate::effect::repo::import::{NOT_UTF8, TOO_LARGE};
 use crate::effect::repo::load;
 use crate::effect::repo::load::DEFAULT_CONTRACT;
 use crate::engine::Failure;
@@ -161,7 +162,7 @@ fn read(path: &Path, name: &str, cap: u64) -> Result<String, Failure> {
                 "`{name}` is larger than {}",
                 crate::base::unit::show_size(cap)
             );
-            return Failure::new(Exit::Contract.code(), load::TOO_LARGE.0, message)
+            return Failure::new(Exit::Contract.code(), TOO_LARGE.0, message)
                 .help("`--max-file 16MiB` reads larger ones");
         }
         let failure = Failure::usage(
@@ -178,7 +179,7 @@ fn read(path: &Path, name: &str, cap: u64) -> Result<String, Failure> {
         let at = e.utf8_error().valid_up_to();
         let message =
             format!("`{name}` is not UTF-8: the first byte that is none is at offset {at}");
-        Failure::new(Exit::Contract.code(), load::NOT_UTF8.0, message)
+        Failure::new(Exit::Contract.code(), NOT_UTF8.0, message)
     })
 }
 

@@ -18,9 +18,10 @@ use crate::engine::repair_loop::{
     FixerCommand, LoopCaller, LoopOutcome, LoopProgress, LoopRequest, MAX_ROUNDS, Stop,
 };
 use crate::engine::{Failure, repair_loop};
-use clap::{Arg, Args, ValueEnum};
+use clap::{Arg, Args};
 pub(super) use documents::{Answer, ReviewRequest, Unexplained};
 use std::ffi::OsString;
+use words::Form;
 
 /// `vplan loop`
 #[derive(Debug, Args)]
@@ -77,27 +78,6 @@ fn not_in_a_loop(arg: Arg) -> Arg {
         arg.hide(true).conflicts_with("fix")
     } else {
         arg
-    }
-}
-
-/// Forms of feedback.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Form {
-    /// Markdown.
-    Md,
-    /// Plain text.
-    Text,
-    /// One JSON document.
-    Json,
-}
-
-impl Form {
-    fn ending(self) -> &'static str {
-        match self {
-            Form::Md => "md",
-            Form::Text => "txt",
-            Form::Json => "json",
-        }
     }
 }
 

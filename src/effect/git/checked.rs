@@ -6,7 +6,7 @@ use super::error::GitError;
 use super::listing::Listed;
 use super::object::{Oid, object_id};
 use crate::base::word::visible;
-use crate::effect::os::process::ask::memory;
+use crate::effect::os::process::input::memory;
 use std::collections::BTreeMap;
 
 /// What a folder of a commit has under a name.

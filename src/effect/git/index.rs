@@ -7,6 +7,11 @@
 
 use super::object::Oid;
 
+/// The mode of a symlink.
+pub(super) const SYMLINK: u32 = 0o120_000;
+/// The mode of a submodule.
+pub(super) const SUBMODULE: u32 = 0o160_000;
+
 /// What the file held when it was read.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Index {

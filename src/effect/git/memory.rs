@@ -5,8 +5,8 @@
 //! The table is vplan's alone: what git's index says of times and sizes is what anybody wrote
 //! there.
 
-use super::Unseen;
 use super::object::Oid;
+use super::unseen::Unseen;
 use crate::base::canon::Digest;
 use crate::effect::os::retry_eintr::read_dir;
 use crate::effect::os::stat_cache::{Stamp, Stats};

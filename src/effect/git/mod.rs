@@ -21,6 +21,8 @@ pub mod index;
 mod listing;
 mod memory;
 pub mod object;
+#[cfg(any(test, feature = "arbitrary"))]
+pub mod oracle;
 mod others;
 mod pattern;
 pub mod pins;
@@ -31,6 +33,7 @@ mod rules;
 mod scratch;
 pub mod snapshot;
 mod tree;
+pub mod unseen;
 pub mod worktree;
 
 use crate::base::command::quote;
@@ -48,6 +51,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+use unseen::Unseen;
 
 /// How long git may take, in seconds.
 const LIMIT_SECONDS: u64 = 30;
@@ -76,20 +80,6 @@ pub struct Git {
     memory: Arc<Memory>,
     /// Of a submodule: where it is in the repository that has this memory.
     below: Vec<u8>,
-}
-
-/// What a comparison of the work tree did not look into.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Unseen {
-    /// Files that are neither tracked nor ignored by a tracked `.gitignore`, but hidden by rules
-    /// of this machine: in `.git/info/exclude`, in the user's own file, in a `.gitignore` that
-    /// is not tracked. In byte order.
-    pub hidden: Vec<RepoPath>,
-    /// Files that a sparse checkout leaves out, in byte order.
-    pub left_out: Vec<RepoPath>,
-    /// Files that have other line ends than the commit, and would be committed with the same, in
-    /// byte order. A checkout here would not give them these.
-    pub line_ends: Vec<RepoPath>,
 }
 
 /// Git's executable, and the PATH that it gets.
@@ -569,64 +559,6 @@ fn split_nul(bytes: &[u8]) -> Vec<Vec<u8>> {
     } else {
         bytes.split(|b| *b == 0).map(<[u8]>::to_vec).collect()
     }
-}
-
-/// What holds of any bytes that git may print, or keep in an index: reading is total, no path is
-/// invented or leaves the repository, and of several lists in a row each says what it says alone.
-///
-/// # Errors
-/// What does not hold.
-#[cfg(any(test, feature = "arbitrary"))]
-pub fn oracle(bytes: &[u8]) -> Result<(), String> {
-    if let Some(listing) = listing::Listing::read(bytes.to_vec()) {
-        let mut previous: &[u8] = b"";
-        for file in listing.iter() {
-            if !bytes.windows(file.path.len()).any(|w| w == file.path) {
-                return Err(format!("a path from nowhere: {file:?}"));
-            }
-            if file.path <= previous || listing.get(file.path) != Some(file) {
-                return Err(format!("a path out of order: {file:?}"));
-            }
-            previous = file.path;
-        }
-    }
-    for record in split_nul(bytes) {
-        if let Some(entry) = worktree::listed_entry(&record)
-            && !record.ends_with(&entry.path)
-        {
-            return Err(format!("an entry from nowhere: {entry:?}"));
-        }
-    }
-    for length in [20, 32] {
-        let index::Index::Entries(entries) = index::parse(bytes, length) else {
-            continue;
-        };
-        if entries.len() > bytes.len() / 40 {
-            return Err(format!(
-                "{} entries in {} bytes",
-                entries.len(),
-                bytes.len()
-            ));
-        }
-        if let Some(entry) = entries
-            .iter()
-            .find(|e| e.stage > 3 || e.id.length() != length || e.path.contains(&0))
-        {
-            return Err(format!("no entry: {entry:?}"));
-        }
-        // A byte less than the whole is another form, or damaged.
-        let cut = bytes.get(..bytes.len() - 1).unwrap_or_default();
-        if let index::Index::Entries(fewer) = index::parse(cut, length)
-            && fewer.len() != entries.len()
-        {
-            return Err(format!(
-                "{} entries, and {} of what is cut off",
-                entries.len(),
-                fewer.len()
-            ));
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

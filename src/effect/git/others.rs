@@ -5,12 +5,11 @@
 //! vplan finds here.
 
 use super::error::GitError;
-use super::index::Entry;
+use super::index::{Entry, SUBMODULE};
 use super::rules::{self, Rules};
-use super::worktree::SUBMODULE;
 use super::{Git, is_record, pattern, repository, split_nul};
 use crate::effect::os::files;
-use crate::effect::os::process::ask::memory;
+use crate::effect::os::process::input::memory;
 use crate::effect::os::retry_eintr::{openat, read_dir};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, statat};

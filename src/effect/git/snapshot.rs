@@ -7,8 +7,9 @@
 
 use super::error::GitError;
 use super::index::Entry;
+use super::index::{SUBMODULE, SYMLINK};
 use super::object::{Oid, blob_id};
-use super::worktree::{self, SUBMODULE, SYMLINK, Seen};
+use super::worktree::{self, Seen};
 use super::{Git, is_record};
 use crate::base::canon::{Digest, Hasher};
 use crate::base::path::RepoPath;

@@ -7,8 +7,8 @@
 
 use super::checked::{Entry, FOLDER, check, find};
 use super::error::GitError;
+use super::index::{SUBMODULE, SYMLINK};
 use super::object::Oid;
-use super::worktree::{SUBMODULE, SYMLINK};
 use super::{CAP_MIB, Git};
 use crate::base::path::RepoPath;
 use std::collections::BTreeMap;

@@ -7,11 +7,12 @@
 
 use super::convert::Converter;
 use super::error::GitError;
-use super::index::{self, Entry, Index};
+use super::index::{self, Entry, Index, SUBMODULE, SYMLINK};
 use super::listing::{Listed, Listing};
 use super::memory::Learned;
 use super::object::{Oid, blob_id};
-use super::{Git, Unseen, is_record, others, split_nul};
+use super::unseen::Unseen;
+use super::{Git, is_record, others, split_nul};
 use crate::base::change::{ChangedFile, Status};
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
@@ -39,8 +40,6 @@ const SMALL: usize = 500;
 
 const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-pub(super) const SYMLINK: u32 = 0o120_000;
-pub(super) const SUBMODULE: u32 = 0o160_000;
 /// What of a mode says file, symlink or submodule.
 const KIND: u32 = 0o170_000;
 

@@ -14,14 +14,19 @@ use crate::base::word::visible;
 use crate::contract::draft::{Draft, Import};
 use crate::contract::import::source::{Fault, Source};
 use crate::contract::import::{Caps, File, expand, too_deep, too_many_files};
+use crate::effect::git::Git;
 use crate::effect::git::error::GitError;
 use crate::effect::git::object::Oid;
 use crate::effect::git::pins::Pins;
 use crate::effect::os::files::beneath::{Beneath, Kind, ReadError};
-use crate::effect::repo::load::{NOT_UTF8, Site, TOO_LARGE};
 use crate::front;
 use std::collections::BTreeMap;
+use std::path::Path;
 
+/// A contract, or a file that it imports, is not UTF-8.
+pub const NOT_UTF8: Code = Code("vplan::load::not_utf8");
+/// One is larger than `--max-file` allows.
+pub const TOO_LARGE: Code = Code("vplan::load::too_large");
 /// An imported file that does not exist.
 pub const MISSING: Code = Code("vplan::load::import_missing");
 /// An imported path that leads out of the repository.
@@ -32,13 +37,15 @@ pub const NO_FILE: Code = Code("vplan::load::import_no_file");
 pub const UNREADABLE: Code = Code("vplan::load::import_unreadable");
 /// `std:NAME@VERSION` that is not shipped.
 pub const UNKNOWN_STD: Code = Code("vplan::load::import_unknown_std");
-/// All codes of this file.
+/// The codes of what is wrong with an import alone.
 pub const CODES: [Code; 5] = [MISSING, OUTSIDE, NO_FILE, UNREADABLE, UNKNOWN_STD];
 
 /// Where imported files come from.
 pub(in crate::effect) struct From<'a> {
-    /// The repository.
-    pub(in crate::effect) site: &'a Site,
+    /// The repository's root.
+    pub(in crate::effect) root: &'a Path,
+    /// Git, or why there is none.
+    pub(in crate::effect) git: Result<&'a Git, &'a GitError>,
     /// The revision that the contract was read from, if not the work tree.
     pub(in crate::effect) revision: Option<&'a Oid>,
     /// `--max-file`, in bytes, for each file.
@@ -243,9 +250,7 @@ impl Reader<'_, '_> {
         if let Some(commit) = self.from.revision {
             let git = self
                 .from
-                .site
                 .git
-                .as_ref()
                 .map_err(|e| unreadable(path, &e.to_string()))?;
             return match git.file_at(commit, path, max) {
                 Ok(Some(bytes)) => Ok(bytes),
@@ -258,10 +263,8 @@ impl Reader<'_, '_> {
             };
         }
         if self.beneath.is_none() {
-            self.beneath = Some(
-                Beneath::open(&self.from.site.root)
-                    .map_err(|e| unreadable(path, &e.to_string()))?,
-            );
+            self.beneath =
+                Some(Beneath::open(self.from.root).map_err(|e| unreadable(path, &e.to_string()))?);
         }
         let Some(beneath) = &self.beneath else {
             return Err(unreadable(path, "the root cannot be opened"));

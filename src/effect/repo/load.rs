@@ -17,7 +17,7 @@ use crate::effect::git::repository::{self, Found};
 use crate::effect::git::{Git, Lookup};
 use crate::effect::os::files::beneath::{Beneath, ReadError, shown};
 use crate::effect::repo::changes;
-use crate::effect::repo::import;
+use crate::effect::repo::import::{self, NOT_UTF8, TOO_LARGE};
 use crate::front;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -25,11 +25,7 @@ use std::path::{Path, PathBuf};
 /// Where a contract is, unless `--contract` says otherwise.
 pub const DEFAULT_CONTRACT: &str = "contracts/verify.vplan";
 
-/// The contract is not UTF-8.
-pub const NOT_UTF8: Code = Code("vplan::load::not_utf8");
-/// The contract is larger than `--max-file` allows.
-pub const TOO_LARGE: Code = Code("vplan::load::too_large");
-/// All codes of this file.
+/// The codes of what makes a contract unreadable, imported or not.
 pub const CODES: [Code; 2] = [NOT_UTF8, TOO_LARGE];
 
 /// Where vplan works.
@@ -247,7 +243,8 @@ pub fn load(site: &Site, wanted: &Wanted<'_>, pins: &mut dyn Pins) -> Result<Loa
         let (mut read, mut unpinned) = (Some(draft), 0);
         if let Some(main) = read.take_if(|d| !d.imports.is_empty()) {
             let from = import::From {
-                site,
+                root: &site.root,
+                git: site.git.as_ref(),
                 revision: revision.as_ref(),
                 max_file: wanted.max_file,
                 pins,

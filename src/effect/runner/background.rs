@@ -1,9 +1,11 @@
-//! Runs slow I/O off the driving thread: syncs the record and digests the programs that were
-//! started. A disk that is slow to sync would otherwise make steps late.
+//! Defines what threads tell the driving thread, and runs slow I/O off it: syncs the record and
+//! digests the programs that were started. A disk that is slow to sync would otherwise make steps late.
 
 use crate::base::canon::Digest;
+use crate::check::evidence::{EarlierPass, Evidence};
 use crate::effect::os::process::program::Program;
-use crate::effect::runner::step::WorkerEvent;
+use crate::effect::runner::file_watch::Looked;
+use crate::effect::runner::judge::Asked;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
@@ -58,6 +60,22 @@ impl IoJob {
         self.record = more.record.or(self.record.take());
         self.answer |= more.answer;
     }
+}
+
+/// A message of a worker thread to the driving thread. The number is the step's index.
+pub(in crate::effect) enum WorkerEvent {
+    /// A step that starts no process is over.
+    Evaluated(usize, Box<Evidence>),
+    /// Its files have been recorded; it can start.
+    Looked(usize),
+    /// An earlier pass replaces it.
+    Recalled(usize, Box<EarlierPass>),
+    /// The question of a `judge` check is made.
+    Asked(usize, Asked),
+    /// Its files have been compared.
+    LookedAgain(usize, Box<Looked>),
+    /// A background job is done.
+    IoFinished(IoResult),
 }
 
 /// The thread for the jobs, started with the first one. Jobs that arrive while it is busy are

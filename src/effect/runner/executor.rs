@@ -7,25 +7,18 @@
 
 use crate::check::evidence::{Evidence, SpawnError};
 use crate::effect::os::clock::Clock;
-use crate::effect::os::environment::Environment;
 use crate::effect::os::process::attempt::{Attempt, AttemptProgress, AttemptResult, Buffer};
 use crate::effect::os::process::capture::Live;
 use crate::effect::os::process::doorbell::Doorbell;
 use crate::effect::os::process::pool::Pool;
-use crate::effect::os::process::program::{Program, Root, say};
+use crate::effect::os::process::program::say;
 use crate::effect::os::signals::Signals;
-use crate::effect::runner::background::{BackgroundIo, IoJob, IoResult};
-use crate::effect::runner::file_watch::Watch;
-use crate::effect::runner::judge::Judge;
-use crate::effect::runner::looks::Looks;
-use crate::effect::runner::step::{StepExecution, StepIo, WorkerEvent};
+use crate::effect::runner::background::{BackgroundIo, IoJob, IoResult, WorkerEvent};
+use crate::effect::runner::step::{Context, Finished, StepExecution, StepIo};
 use crate::effect::store::records::log_name;
-use crate::effect::store::reuse::Recall;
-use crate::plan::{Plan, Step};
+use crate::plan::Plan;
 use crate::run::event::{Action, Event, Interrupt};
-use crate::run::report::Withheld;
 use rustix::event::{Timespec, poll};
-use rustix::fd::BorrowedFd;
 use rustix::process::Signal;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -41,34 +34,6 @@ const SUPERVISOR_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long vplan waits for the trees to be stopped before it stops itself, and for its own stop to
 /// take effect.
 const SUSPEND_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// What all steps share.
-pub struct Context<'a> {
-    /// The repository.
-    pub root: &'a Root,
-    /// What steps see of the environment.
-    pub environment: &'a Environment,
-    /// The folder for logs, if there is a record.
-    pub logs: Option<BorrowedFd<'a>>,
-    /// How much of a step's output its log keeps, in bytes (`--max-output`).
-    pub max_output: u64,
-    /// Makes the evidence of a step that starts nothing (`file`). Called on the step's thread;
-    /// must start no process that leaves its session.
-    pub evaluate: &'a (dyn Fn(&Step) -> Evidence + Sync),
-    /// Called before each try of a step that is watched; what it gives is called after the try.
-    pub watch: &'a (dyn Fn(&Step) -> Watch + Sync),
-    /// The looks at the tree, if it is looked at.
-    pub looks: Option<&'a Looks>,
-    /// Results of earlier runs, if they may be used.
-    pub recall: Option<&'a Recall<'a>>,
-    /// The judge that answers the questions of `judge` checks, if there is one.
-    pub judge: Option<&'a Judge<'a>>,
-    /// What steps find on their standard input, if that is not empty. A judge finds its question
-    /// there.
-    pub input: Option<&'a [u8]>,
-    /// How often [`Message::Tick`] comes while something runs; never without.
-    pub tick: Option<Duration>,
-}
 
 /// What the driver reports to its caller, which answers with actions. Only the answer to an event
 /// may contain other actions than stops.
@@ -123,23 +88,6 @@ pub struct Running<'a> {
     pub since: u64,
     /// Its latest output.
     pub live: &'a Live,
-}
-
-/// The end of a try, without its evidence.
-#[derive(Debug, Default)]
-pub struct Finished {
-    /// When it began, in milliseconds since the run's start.
-    pub started_at: u64,
-    /// The name of its log in the folder for logs; none for a silent step.
-    pub log: Option<String>,
-    /// Why the log is not complete. To the machine that is [`Event::RecordFailed`].
-    pub log_error: Option<String>,
-    /// What was started.
-    pub program: Option<Program>,
-    /// Variables that it requested and did not get.
-    pub withheld: Vec<Withheld>,
-    /// Processes that could not be ended (another user's).
-    pub survivors: u32,
 }
 
 /// Why a plan could not be driven.

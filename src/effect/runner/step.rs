@@ -4,19 +4,19 @@ use crate::base::canon::Digest;
 use crate::base::word::Word;
 use crate::check::Kind;
 use crate::check::agreement::silence;
-use crate::check::evidence::{Captured, EarlierPass, Evidence};
+use crate::check::evidence::{Captured, Evidence};
 use crate::check::format::reader::Format;
 use crate::check::format::{guessed, named};
+use crate::effect::os::environment::Environment;
 use crate::effect::os::process::attempt::{Attempt, AttemptProgress, AttemptResult, Buffer, Try};
 use crate::effect::os::process::capture::{Live, LogPlace};
 use crate::effect::os::process::mask::Secrets;
 use crate::effect::os::process::pool::Pool;
-use crate::effect::os::process::program::say;
+use crate::effect::os::process::program::{Program, Root, say};
 use crate::effect::os::retry_eintr::openat;
-use crate::effect::runner::background::IoResult;
-use crate::effect::runner::executor::{Context, Finished};
-use crate::effect::runner::file_watch::{Looked, is_watched};
-use crate::effect::runner::judge::Asked;
+use crate::effect::runner::background::WorkerEvent;
+use crate::effect::runner::file_watch::{Watch, is_watched};
+use crate::effect::runner::judge::{Asked, Judge};
 use crate::effect::runner::looks::Looks;
 use crate::effect::store::reuse::Recall;
 use crate::plan::{Plan, Step};
@@ -30,20 +30,50 @@ use std::thread::Scope;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedSender;
 
-/// A message of a worker thread to the driving thread. The number is the step's index.
-pub(in crate::effect) enum WorkerEvent {
-    /// A step that starts no process is over.
-    Evaluated(usize, Box<Evidence>),
-    /// Its files have been recorded; it can start.
-    Looked(usize),
-    /// An earlier pass replaces it.
-    Recalled(usize, Box<EarlierPass>),
-    /// The question of a `judge` check is made.
-    Asked(usize, Asked),
-    /// Its files have been compared.
-    LookedAgain(usize, Box<Looked>),
-    /// A background job is done.
-    IoFinished(IoResult),
+/// What all steps share.
+pub struct Context<'a> {
+    /// The repository.
+    pub root: &'a Root,
+    /// What steps see of the environment.
+    pub environment: &'a Environment,
+    /// The folder for logs, if there is a record.
+    pub logs: Option<BorrowedFd<'a>>,
+    /// How much of a step's output its log keeps, in bytes (`--max-output`).
+    pub max_output: u64,
+    /// Makes the evidence of a step that starts nothing (`file`). Called on the step's thread;
+    /// must start no process that leaves its session.
+    pub evaluate: &'a (dyn Fn(&Step) -> Evidence + Sync),
+    /// Called before each try of a step that is watched; what it gives is called after the try.
+    pub watch: &'a (dyn Fn(&Step) -> Watch + Sync),
+    /// The looks at the tree, if it is looked at.
+    pub looks: Option<&'a Looks>,
+    /// Results of earlier runs, if they may be used.
+    pub recall: Option<&'a Recall<'a>>,
+    /// The judge that answers the questions of `judge` checks, if there is one.
+    pub judge: Option<&'a Judge<'a>>,
+    /// What steps find on their standard input, if that is not empty. A judge finds its question
+    /// there.
+    pub input: Option<&'a [u8]>,
+    /// How often a tick comes while something runs; never without.
+    pub tick: Option<Duration>,
+}
+
+/// The end of a try, without its evidence.
+#[derive(Debug, Default)]
+pub struct Finished {
+    /// When it began, in milliseconds since the run's start.
+    pub started_at: u64,
+    /// The name of its log in the folder for logs; none for a silent step.
+    pub log: Option<String>,
+    /// Why the log is not complete. To the machine that is
+    /// [`Event::RecordFailed`](crate::run::event::Event::RecordFailed).
+    pub log_error: Option<String>,
+    /// What was started.
+    pub program: Option<Program>,
+    /// Variables that it requested and did not get.
+    pub withheld: Vec<Withheld>,
+    /// Processes that could not be ended (another user's).
+    pub survivors: u32,
 }
 
 /// A try of a step that is under way.

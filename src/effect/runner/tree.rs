@@ -4,20 +4,17 @@
 //! tree that they were made from. Nor are new files that a step left and the report names, as long
 //! as they are as it left them and not in the index.
 
-mod blame;
+pub mod blame;
 
 use crate::base::path::RepoPath;
-use crate::contract::Contract;
 use crate::effect::git::Git;
 use crate::effect::git::object::Oid;
 use crate::effect::git::snapshot::Snapshot;
 use crate::effect::runner::looks::{Looks, take};
 use crate::plan::caveat::{Caveat, Code, Effect};
-use crate::plan::{Note, Plan, Step};
-use crate::run::record::StepRecord;
+use crate::plan::{Note, Plan};
 use crate::run::report::NewFile;
-use blame::{Found, blame};
-use std::sync::Arc;
+use blame::{AGAIN, Found, Run, blame, is_product};
 use std::thread::{Builder, JoinHandle};
 
 /// The note of a run in which the tree changed.
@@ -26,10 +23,6 @@ pub const CHANGED: &str = "tree-changed";
 const NAMED: usize = 3;
 /// How many new files a report names; of a tree with more it is not said what it was.
 const MOST_NEW: usize = 1_000;
-/// What to do about a tree that moved.
-const AGAIN: &str =
-    "run again when nothing else writes to the work tree; `writes` says what a check may change";
-
 /// The present work tree, if it is known.
 #[derive(Debug)]
 pub struct Present(Option<Snapshot>);
@@ -63,13 +56,6 @@ fn digest(snapshot: &Snapshot, plan: &Plan, new: &[NewFile]) -> String {
     snapshot.digest(any.then_some(&leave_out)).to_string()
 }
 
-fn is_product(plan: &Plan, path: &RepoPath) -> bool {
-    plan.steps
-        .iter()
-        .flat_map(|s| &s.produces)
-        .any(|glob| glob.matches(path))
-}
-
 /// A snapshot that is being taken while other things are prepared.
 #[derive(Debug)]
 pub struct Beginning(Option<(Git, Option<JoinHandle<Look>>)>);
@@ -99,47 +85,6 @@ impl Beginning {
         let seen = handle.and_then(|handle| handle.join().ok());
         let (head, first) = seen.unwrap_or_else(|| (git.head().ok(), take(&git)));
         Some(Looks::new(git, head, first))
-    }
-}
-
-/// The facts of an ended run that decide about its tree.
-#[derive(Clone, Copy, Debug)]
-pub struct Run<'a> {
-    /// The plans that were executed, in order; at least one.
-    pub plans: &'a [Arc<Plan>],
-    /// The contract, if there is one.
-    pub contract: Option<&'a Contract>,
-    /// The records of the last plan's steps.
-    pub records: &'a [StepRecord],
-}
-
-impl Run<'_> {
-    /// The plan that was executed last.
-    fn plan(&self) -> Option<&Plan> {
-        self.plans.last().map(Arc::as_ref)
-    }
-
-    /// Returns a step of any of the plans.
-    fn step(&self, id: &str) -> Option<&Step> {
-        self.plans
-            .iter()
-            .rev()
-            .flat_map(|plan| &plan.steps)
-            .find(|s| s.id == id)
-    }
-
-    /// Returns the steps whose passes count.
-    fn passed(&self) -> Vec<&Step> {
-        let steps = self
-            .plan()
-            .map(|plan| plan.steps.as_slice())
-            .unwrap_or_default();
-        steps
-            .iter()
-            .zip(self.records)
-            .filter(|(s, r)| !s.setup && r.status.is_pass())
-            .map(|(s, _)| s)
-            .collect()
     }
 }
 

@@ -9,14 +9,13 @@ use crate::contract::Contract;
 use crate::effect::os::environment::Environment;
 use crate::effect::os::process::program::{Program, Root};
 use crate::effect::runner::background::IoResult;
-use crate::effect::runner::executor::{
-    Context, DriveError, Driver, Executor, Finished, Message, Running,
-};
+use crate::effect::runner::executor::{DriveError, Driver, Executor, Message, Running};
 use crate::effect::runner::file_watch::Watch;
 use crate::effect::runner::journal_writer::JournalWriter;
 use crate::effect::runner::judge::Judge;
 use crate::effect::runner::looks::Looks;
-use crate::effect::runner::tree::{self, Ended};
+use crate::effect::runner::step::{Context, Finished};
+use crate::effect::runner::tree::{self, Ended, blame};
 use crate::effect::store::records::RunRecord;
 use crate::effect::store::reuse::Recall;
 use crate::effect::store::vault::Vault;
@@ -252,7 +251,7 @@ pub fn verify(
     };
     let found = tree::ended(
         tree.as_ref(),
-        &tree::Run {
+        &blame::Run {
             plans: &plans,
             contract,
             records: &records,

@@ -49,7 +49,7 @@ pub fn changes(bytes: &[u8]) {
 
 /// Any bytes that git may print, or keep in its index: total, and no path is invented.
 pub fn git(bytes: &[u8]) {
-    vplan::effect::git::oracle(bytes).unwrap();
+    vplan::effect::git::oracle::bytes(bytes).unwrap();
 }
 
 /// A makefile, a zero, a manifest: what is said to be there stands there, and what stands there

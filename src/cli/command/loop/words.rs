@@ -1,6 +1,5 @@
 //! What a loop tells people and fixers.
 
-use super::Form;
 use super::documents::{ReviewRequest, Unexplained};
 use crate::base::canon::to_canonical;
 use crate::base::unit::show_duration;
@@ -10,12 +9,34 @@ use crate::cli::render::style::{Tone, paint};
 use crate::engine::repair_loop::{Stop, Turn, TurnRecord};
 use crate::plan::caveat;
 use crate::run::report::Report;
+use clap::ValueEnum;
 
 /// How an agent says that it does not go on.
 const HOW_TO_END: &str = "If you cannot go on without a person, change nothing more and write `STUCK: ` and the reason as your last line.";
 /// What is asked of work that has passed.
 const REVIEW: &str = "All checks passed. Look at the whole change once more, as a reviewer who did not write it: does it do what was asked, \
     completely, and nothing else? Repair what is wrong. If nothing is, change no file and end with exit code 0.";
+
+/// Forms of feedback.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// Markdown.
+    Md,
+    /// Plain text.
+    Text,
+    /// One JSON document.
+    Json,
+}
+
+impl Form {
+    pub(super) fn ending(self) -> &'static str {
+        match self {
+            Form::Md => "md",
+            Form::Text => "txt",
+            Form::Json => "json",
+        }
+    }
+}
 
 /// Why a loop ended.
 pub(super) fn stop(stop: Stop) -> &'static str {

@@ -6,18 +6,17 @@
 
 use super::attempt::{Launch, Launched, launch};
 use super::frame::{Answer, End, Order, send_order};
+use super::input::memory;
 use super::pool::{Pool, Received};
 use super::program::{Root, SearchPath, explain, say};
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::{AsFd as _, OwnedFd};
-use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::fd::AsFd as _;
 use rustix::io::Errno;
 use rustix::process::{Signal, kill_process};
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Seek as _, Write as _};
+use std::io;
 use std::time::{Duration, Instant};
 
 /// A question and whom it is for.
@@ -112,14 +111,6 @@ pub fn ask(pool: &Pool, what: &Ask<'_>) -> Result<Vec<u8>, NoAnswer> {
     };
     let answer = talk.listen(what);
     talk.end(pool, answer)
-}
-
-/// A file in memory that holds these bytes, to be read from the start.
-pub(in crate::effect) fn memory(bytes: &[u8]) -> io::Result<OwnedFd> {
-    let mut file = File::from(memfd_create("input", MemfdFlags::CLOEXEC)?);
-    file.write_all(bytes)?;
-    file.rewind()?;
-    Ok(file.into())
 }
 
 struct Talk {

@@ -5,6 +5,7 @@
 
 use super::capture::{Capture, Live, LogPlace, Output};
 use super::frame::{Answer, End, Order, Start, send_order};
+use super::input::memory;
 use super::mask::Secrets;
 use super::pool::{Pool, Received, Supervisor};
 use super::program::{self, Program, Root, SearchPath};
@@ -324,17 +325,13 @@ fn begin<'f>(pool: &Pool, what: &Try<'_, 'f>) -> Result<Attempt<'f>, Box<Attempt
         limit_ms,
         ..
     } = *what;
-    let input = what
-        .input
-        .map(super::ask::memory)
-        .transpose()
-        .map_err(|error| {
-            let message = format!("its input could not be prepared: {}", program::say(&error));
-            Box::new(AttemptResult::refused(
-                program::refusal(program::code_of(&error), message),
-                None,
-            ))
-        })?;
+    let input = what.input.map(memory).transpose().map_err(|error| {
+        let message = format!("its input could not be prepared: {}", program::say(&error));
+        Box::new(AttemptResult::refused(
+            program::refusal(program::code_of(&error), message),
+            None,
+        ))
+    })?;
     let Launched {
         program,
         supervisor,

@@ -16,6 +16,7 @@ pub mod attempt;
 pub mod capture;
 pub mod doorbell;
 mod frame;
+pub mod input;
 pub mod mask;
 pub mod pool;
 pub mod program;

@@ -14,6 +14,7 @@ use crate::effect::git::error::{GitError, is_branch_name};
 use crate::effect::git::object::Oid;
 use crate::effect::git::refs::{Refs, Remote, Target};
 use crate::front;
+use crate::plan::caveat::Caveat;
 
 /// The names that are tried where no remote says which branch is its default.
 const COMMON: [&str; 3] = ["main", "master", "trunk"];
@@ -27,6 +28,27 @@ pub struct Statement<'a> {
     pub branch: &'a str,
     /// The contract's path.
     pub contract: &'a RepoPath,
+}
+
+/// What a change began from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Base {
+    /// The merge base of the revision and HEAD.
+    pub commit: Oid,
+    /// What it is: the merge base of something and HEAD.
+    pub what: String,
+    /// Remarks for people: which variable named it.
+    pub notes: Vec<String>,
+    /// What keeps the change since then from being all that changed.
+    pub caveats: Vec<Caveat>,
+}
+
+/// Words for a merge base.
+pub(super) fn merge_base_with(name: &str) -> String {
+    format!(
+        "the merge base of `{}` and `HEAD`",
+        visible(name.as_bytes())
+    )
 }
 
 /// The default base of a change.

@@ -3,24 +3,24 @@
 pub mod base;
 pub mod ci;
 pub mod earlier;
+pub mod error;
+pub mod gathered;
 pub mod kept;
 pub mod list;
 pub mod recorded;
 pub mod said;
 
-use crate::base::change::{ChangeSet, ChangedFile, Status, split_status};
-use crate::base::path::RepoPath;
-use crate::base::word::visible;
+use crate::base::change::{ChangedFile, split_status};
 use crate::effect::git::error::GitError;
 use crate::effect::git::object::Oid;
-use crate::effect::git::{Git, Lookup, is_record};
-use crate::plan::caveat::Caveat;
+use crate::effect::git::{Git, Lookup};
 use crate::plan::request::ChangedIn;
-use base::{DefaultBase, Lacking, Statement, common, default_base};
+use base::{Base, Statement, common, default_base, merge_base_with};
 use ci::Compared;
+use error::ChangeError;
+use gathered::{Gathered, all, done, without_records};
 use kept::Kept;
-use list::{ListError, ListFormat, MAX_CHANGED};
-use std::collections::BTreeSet;
+use list::{ListFormat, MAX_CHANGED};
 
 /// Where the changed files come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,185 +62,6 @@ pub enum BaseRevision {
     Revision(String),
     /// Whatever the CI system's variables say.
     Auto,
-}
-
-/// The answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Gathered {
-    /// The changed files, without vplan's own records.
-    pub changes: ChangeSet,
-    /// Where they come from: one line for people, such as ``the work tree against `HEAD`
-    /// (0123456789ab)``.
-    pub description: String,
-    /// What `base` questions are about: the merge base with `--base`, else HEAD. `None` without
-    /// git or without a commit.
-    pub base: Option<Oid>,
-    /// Where git looked for them; `None` for what the caller named.
-    pub place: Option<ChangedIn>,
-    /// Remarks for people: which variable named the base.
-    pub notes: Vec<String>,
-    /// What keeps these from being all that changed.
-    pub caveats: Vec<Caveat>,
-    /// How the base was found, where the caller named no source.
-    pub default: Option<DefaultBase>,
-    /// The changed files that only commits since the base changed. `None` where that is not known.
-    pub earlier: Option<BTreeSet<RepoPath>>,
-    /// The caller named no source.
-    pub by_default: bool,
-}
-
-impl Gathered {
-    /// Whether nothing changed since the default base, and no source was named. In CI that is a
-    /// mistake: an empty change set must be asked for.
-    #[must_use]
-    pub fn is_empty_by_default(&self) -> bool {
-        self.by_default && self.changes.is_empty()
-    }
-
-    fn found_in(self, place: ChangedIn) -> Self {
-        Self {
-            place: Some(place),
-            ..self
-        }
-    }
-
-    /// The commit that the changed files were compared with, if they were compared with one.
-    #[must_use]
-    pub fn compared_with(&self) -> Option<&Oid> {
-        self.base
-            .as_ref()
-            .filter(|_| matches!(self.place, Some(ChangedIn::WorkTree | ChangedIn::Index)))
-    }
-}
-
-/// Why the changed files are not known. All of them are usage errors (exit 2), but for a commit of
-/// a saved plan (exit 4).
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ChangeError {
-    /// Git cannot say.
-    #[error(transparent)]
-    Git(#[from] GitError),
-    /// A path on the command line is none.
-    #[error("{0}")]
-    Path(String),
-    /// A list is malformed.
-    #[error(transparent)]
-    List(#[from] ListError),
-    /// `--base auto`, and no variable says anything.
-    #[error("no variable of a CI system names a base")]
-    NoCiBase,
-    /// `--base auto`, and what is named is not here, or not enough of its history.
-    #[error("`{}` ({variable}) is not in this clone, or not enough of its history", visible(.value.as_bytes()))]
-    CiBaseMissing {
-        /// What names it.
-        variable: &'static str,
-        /// What is named.
-        value: String,
-        /// The command that gets it.
-        fetch: Option<String>,
-    },
-    /// `--base auto`, and the branch that the change goes into has all that is checked out.
-    #[error("`{}` ({variable}) has all that is checked out: the change is not here", visible(.value.as_bytes()))]
-    CiNoChange {
-        /// The variable.
-        variable: &'static str,
-        /// What it names.
-        value: String,
-    },
-    /// The commit that a saved plan names is not here.
-    #[error("the change is compared with the commit {commit}, which is not in this clone")]
-    NotFetched {
-        /// The commit.
-        commit: String,
-        /// The command that brings it, if a remote is known.
-        fetch: Option<String>,
-    },
-    /// `--base auto`, a branch was pushed, and nothing says which branch changes are made for.
-    #[error("the CI system does not say which branch is the default, and neither does this clone")]
-    CiDefault {
-        /// The command that gets it.
-        fetch: Option<String>,
-    },
-    /// `--base auto`, and a commit is wanted where everything counts as changed.
-    #[error("there is no base to compare with: {}", visible(.why.as_bytes()))]
-    CiWhole {
-        /// Why.
-        why: String,
-    },
-    /// The event file of the job cannot be read.
-    #[error("the event file `{}` cannot be read: {}", visible(.path.as_bytes()), visible(.message.as_bytes()))]
-    CiEvent {
-        /// The file.
-        path: String,
-        /// Why.
-        message: String,
-    },
-    /// What is to be compared is not in this clone.
-    #[error("{}", .0.message())]
-    Lacking(Box<Lacking>),
-    /// More than the cap.
-    #[error("more than {MAX_CHANGED} changed files")]
-    TooMany,
-}
-
-impl ChangeError {
-    /// A stable name for it.
-    #[must_use]
-    pub fn code(&self) -> &'static str {
-        match self {
-            ChangeError::Git(e) => e.code(),
-            ChangeError::Path(_) => "vplan::changes::path",
-            ChangeError::List(_) => "vplan::changes::list",
-            ChangeError::NoCiBase => "vplan::changes::no_ci_base",
-            ChangeError::CiBaseMissing { .. } => "vplan::changes::ci_base_missing",
-            ChangeError::NotFetched { .. } => "vplan::changes::not_fetched",
-            ChangeError::CiNoChange { .. } => "vplan::changes::ci_no_change",
-            ChangeError::CiDefault { .. } => "vplan::changes::ci_default",
-            ChangeError::CiWhole { .. } => "vplan::changes::ci_whole",
-            ChangeError::CiEvent { .. } => "vplan::changes::ci_event",
-            ChangeError::Lacking(_) => "vplan::changes::base_lacking",
-            ChangeError::TooMany => "vplan::changes::too_many",
-        }
-    }
-
-    /// The way out, where there is one.
-    #[must_use]
-    pub fn help(&self) -> Option<String> {
-        Some(match self {
-            ChangeError::Git(e) => return e.help(),
-            ChangeError::Path(_) => "paths count from the root of the repository, wherever vplan is started".to_owned(),
-            ChangeError::List(_) => {
-                "say which form the list has with `--changed-format names|name-status|raw`, and `-z` if it is separated \
-                 by NUL"
-                    .to_owned()
-            }
-            ChangeError::NoCiBase => {
-                let known: Vec<String> = ci::system::signs().map(|v| format!("`{v}`")).collect();
-                format!("name the base yourself with `--base REV`; looked at: {}", known.join(" "))
-            }
-            ChangeError::CiBaseMissing { fetch: Some(fetch), .. } => format!("fetch it first: `{fetch}`"),
-            ChangeError::CiDefault { fetch: Some(fetch) } => format!("`{fetch}`, or name it with `--base REV`"),
-            ChangeError::CiBaseMissing { fetch: None, .. } | ChangeError::CiDefault { fetch: None } => {
-                "name the base yourself with `--base REV`".to_owned()
-            }
-            ChangeError::CiNoChange { .. } => {
-                "check out the commit of the change; `--base REV` compares with another one".to_owned()
-            }
-            ChangeError::CiWhole { .. } => "name it yourself with `--base REV`".to_owned(),
-            ChangeError::CiEvent { .. } => {
-                format!("`{}` names it; `--base REV` does without", ci::system::EVENT_FILE)
-            }
-            ChangeError::NotFetched { fetch: Some(fetch), .. } => format!("fetch it first: `{fetch}`"),
-            ChangeError::NotFetched { fetch: None, .. } => {
-                "fetch it from the repository that has it; several remotes, or none, could have it".to_owned()
-            }
-            ChangeError::Lacking(lacking) => match lacking.commands() {
-                Some(commands) => format!("fetch it first: `{commands}`; or name another base with `--base REV`"),
-                None => "fetch it first, or name another base with `--base REV`".to_owned(),
-            },
-            ChangeError::TooMany => "narrow the change, or verify it in parts".to_owned(),
-        })
-    }
 }
 
 /// Gathers the changed files. `source`: what the caller chose, `None` for the default. `git`: the
@@ -354,39 +175,6 @@ fn staged(git: &Git) -> Result<Gathered, ChangeError> {
     Ok(done(without_records(files, true)?, description, head).found_in(ChangedIn::Index))
 }
 
-fn all(git: &Git) -> Result<Gathered, ChangeError> {
-    let head = git.head()?;
-    let tracked = git.tracked()?;
-    // What the index lacks is tracked all the same as long as the commit has it: anybody may have
-    // written the index.
-    let committed = head
-        .as_ref()
-        .map(|head| git.names_at(head))
-        .transpose()?
-        .unwrap_or_default();
-    let taken_out = committed
-        .into_iter()
-        .filter(|path| tracked.binary_search(path).is_err())
-        .map(|path| {
-            let is_there = git.root().join(path.to_os()).symlink_metadata().is_ok();
-            ChangedFile {
-                path,
-                status: if is_there {
-                    Status::Modified
-                } else {
-                    Status::Deleted
-                },
-            }
-        });
-    let mut files: Vec<ChangedFile> = taken_out.collect();
-    files.extend(tracked.into_iter().map(|path| ChangedFile {
-        path,
-        status: Status::Modified,
-    }));
-    let description = "every tracked file".to_owned();
-    Ok(done(without_records(files, true)?, description, head).found_in(ChangedIn::Tracked))
-}
-
 fn since_base(
     git: &Git,
     revision: &BaseRevision,
@@ -420,19 +208,6 @@ fn since_base(
     })
 }
 
-/// What a change began from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Base {
-    /// The merge base of the revision and HEAD.
-    pub commit: Oid,
-    /// What it is: the merge base of something and HEAD.
-    pub what: String,
-    /// Remarks for people: which variable named it.
-    pub notes: Vec<String>,
-    /// What keeps the change since then from being all that changed.
-    pub caveats: Vec<Caveat>,
-}
-
 /// Finds what a change began from.
 ///
 /// # Errors
@@ -460,14 +235,6 @@ pub fn base(git: &Git, revision: &BaseRevision, lookup: Lookup<'_>) -> Result<Ba
     })
 }
 
-/// Words for a merge base.
-fn merge_base_with(name: &str) -> String {
-    format!(
-        "the merge base of `{}` and `HEAD`",
-        visible(name.as_bytes())
-    )
-}
-
 /// The commit of a revision, or of a branch that only a remote has.
 ///
 /// # Errors
@@ -492,40 +259,10 @@ fn given(files: Vec<ChangedFile>, description: &str, git: Result<&Git, &GitError
     done(files, description.to_owned(), base)
 }
 
-fn done(files: Vec<ChangedFile>, description: String, base: Option<Oid>) -> Gathered {
-    Gathered {
-        changes: ChangeSet::new(files),
-        description,
-        base,
-        place: None,
-        notes: Vec::new(),
-        caveats: Vec::new(),
-        default: None,
-        earlier: None,
-        by_default: false,
-    }
-}
-
-/// vplan's own records are never a change; one that git tracks is a mistake.
-fn without_records(
-    mut files: Vec<ChangedFile>,
-    tracked: bool,
-) -> Result<Vec<ChangedFile>, GitError> {
-    match files
-        .iter()
-        .find(|f| tracked && f.status != Status::Deleted && is_record(f.path.as_bytes()))
-    {
-        Some(file) => Err(GitError::TrackedRecord(file.path.to_string())),
-        None => {
-            files.retain(|f| !is_record(f.path.as_bytes()));
-            Ok(files)
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::change::Status;
 
     #[test]
     fn named_paths() {

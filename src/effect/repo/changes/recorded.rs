@@ -1,7 +1,8 @@
 //! Determines the changed files of a saved plan: from the source that the plan names, against the
 //! exact commit that it names.
 
-use super::{ChangeError, Gathered, all, done, without_records};
+use super::error::ChangeError;
+use super::gathered::{Gathered, all, done, without_records};
 use crate::effect::git::Git;
 use crate::effect::git::error::GitError;
 use crate::effect::git::object::Oid;

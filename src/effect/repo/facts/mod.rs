@@ -1,5 +1,6 @@
 //! Answers the questions of `plan::facts` about the repository, each only when it is needed.
 
+pub mod cargo;
 pub mod makefile;
 pub mod package;
 

@@ -11,6 +11,7 @@ use crate::base::word::visible;
 use crate::check::Kind;
 use crate::effect::git::Git;
 use crate::effect::os::files::beneath::{Beneath, ReadError};
+use crate::effect::repo::facts::cargo::workspace_excludes;
 use crate::effect::repo::facts::package::{self, Manifest};
 use crate::lang::command::parse_command;
 use std::collections::{BTreeMap, BTreeSet};
@@ -374,9 +375,7 @@ impl Proposer {
             else {
                 continue;
             };
-            if let Some(excludes) =
-                super::toolchain::workspace_excludes(&String::from_utf8_lossy(&bytes))
-            {
+            if let Some(excludes) = workspace_excludes(&String::from_utf8_lossy(&bytes)) {
                 let own: BTreeMap<RepoPath, ()> = excludes
                     .iter()
                     .filter_map(|e| Some((dir.join(e.as_bytes()).ok()?, ())))

@@ -1,17 +1,70 @@
 //! Attributes the changes between two snapshots to steps, and decides which of them are allowed.
 
-use super::{AGAIN, Run, is_product};
 use crate::base::path::RepoPath;
+use crate::contract::Contract;
 use crate::effect::git::snapshot::Snapshot;
 use crate::effect::runner::looks::{Changed, Span, Was};
 use crate::plan::about::is_about;
 use crate::plan::caveat::{Caveat, Code, Effect, FILES_SHOWN};
 use crate::plan::{Plan, Step};
+use crate::run::record::StepRecord;
 use crate::run::report::NewFile;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+/// What to do about a tree that moved.
+pub(super) const AGAIN: &str =
+    "run again when nothing else writes to the work tree; `writes` says what a check may change";
 /// How many ways out of new files are named.
 const WAYS: usize = 3;
+
+/// The facts of an ended run that decide about its tree.
+#[derive(Clone, Copy, Debug)]
+pub struct Run<'a> {
+    /// The plans that were executed, in order; at least one.
+    pub plans: &'a [Arc<Plan>],
+    /// The contract, if there is one.
+    pub contract: Option<&'a Contract>,
+    /// The records of the last plan's steps.
+    pub records: &'a [StepRecord],
+}
+
+impl Run<'_> {
+    /// The plan that was executed last.
+    pub(super) fn plan(&self) -> Option<&Plan> {
+        self.plans.last().map(Arc::as_ref)
+    }
+
+    /// Returns a step of any of the plans.
+    pub(super) fn step(&self, id: &str) -> Option<&Step> {
+        self.plans
+            .iter()
+            .rev()
+            .flat_map(|plan| &plan.steps)
+            .find(|s| s.id == id)
+    }
+
+    /// Returns the steps whose passes count.
+    pub(super) fn passed(&self) -> Vec<&Step> {
+        let steps = self
+            .plan()
+            .map(|plan| plan.steps.as_slice())
+            .unwrap_or_default();
+        steps
+            .iter()
+            .zip(self.records)
+            .filter(|(s, r)| !s.setup && r.status.is_pass())
+            .map(|(s, _)| s)
+            .collect()
+    }
+}
+
+pub(super) fn is_product(plan: &Plan, path: &RepoPath) -> bool {
+    plan.steps
+        .iter()
+        .flat_map(|s| &s.produces)
+        .any(|glob| glob.matches(path))
+}
 
 /// The result of attributing all changes.
 #[derive(Debug)]
@@ -274,7 +327,6 @@ pub(super) fn new_files(new: &[NewFile], now: &Snapshot) -> Caveat {
 mod tests {
     use super::*;
     use crate::recover::bare::plan_of_words;
-    use std::sync::Arc;
 
     /// What appears while no step runs is no step's: the tree with it is another one.
     #[test]

@@ -4,9 +4,10 @@
 pub mod event;
 pub mod system;
 
-use super::base::{self, DefaultBase, How, Lacking, Statement, Unknown};
+use super::base::{self, Base, DefaultBase, How, Lacking, Statement, Unknown, merge_base_with};
+use super::error::ChangeError;
 use super::kept::Kept;
-use super::{Base, ChangeError, merge_base_with, said};
+use super::said;
 use crate::base::word::visible;
 use crate::effect::git::error::GitError;
 use crate::effect::git::object::Oid;

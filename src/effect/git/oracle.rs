@@ -1,0 +1,63 @@
+//! States the law of reading what git prints and keeps, for tests and fuzzing.
+
+use super::index::{Index, parse};
+use super::listing::Listing;
+use super::split_nul;
+use super::worktree::listed_entry;
+
+/// What holds of any bytes that git may print, or keep in an index: reading is total, no path is
+/// invented or leaves the repository, and of several lists in a row each says what it says alone.
+///
+/// # Errors
+/// What does not hold.
+pub fn bytes(bytes: &[u8]) -> Result<(), String> {
+    if let Some(listing) = Listing::read(bytes.to_vec()) {
+        let mut previous: &[u8] = b"";
+        for file in listing.iter() {
+            if !bytes.windows(file.path.len()).any(|w| w == file.path) {
+                return Err(format!("a path from nowhere: {file:?}"));
+            }
+            if file.path <= previous || listing.get(file.path) != Some(file) {
+                return Err(format!("a path out of order: {file:?}"));
+            }
+            previous = file.path;
+        }
+    }
+    for record in split_nul(bytes) {
+        if let Some(entry) = listed_entry(&record)
+            && !record.ends_with(&entry.path)
+        {
+            return Err(format!("an entry from nowhere: {entry:?}"));
+        }
+    }
+    for length in [20, 32] {
+        let Index::Entries(entries) = parse(bytes, length) else {
+            continue;
+        };
+        if entries.len() > bytes.len() / 40 {
+            return Err(format!(
+                "{} entries in {} bytes",
+                entries.len(),
+                bytes.len()
+            ));
+        }
+        if let Some(entry) = entries
+            .iter()
+            .find(|e| e.stage > 3 || e.id.length() != length || e.path.contains(&0))
+        {
+            return Err(format!("no entry: {entry:?}"));
+        }
+        // A byte less than the whole is another form, or damaged.
+        let cut = bytes.get(..bytes.len() - 1).unwrap_or_default();
+        if let Index::Entries(fewer) = parse(cut, length)
+            && fewer.len() != entries.len()
+        {
+            return Err(format!(
+                "{} entries, and {} of what is cut off",
+                entries.len(),
+                fewer.len()
+            ));
+        }
+    }
+    Ok(())
+}

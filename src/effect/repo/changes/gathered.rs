@@ -1,0 +1,126 @@
+//! Holds the changed files that were found, and says where they come from.
+
+use super::base::DefaultBase;
+use super::error::ChangeError;
+use crate::base::change::{ChangeSet, ChangedFile, Status};
+use crate::base::path::RepoPath;
+use crate::effect::git::error::GitError;
+use crate::effect::git::object::Oid;
+use crate::effect::git::{Git, is_record};
+use crate::plan::caveat::Caveat;
+use crate::plan::request::ChangedIn;
+use std::collections::BTreeSet;
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gathered {
+    /// The changed files, without vplan's own records.
+    pub changes: ChangeSet,
+    /// Where they come from: one line for people, such as ``the work tree against `HEAD`
+    /// (0123456789ab)``.
+    pub description: String,
+    /// What `base` questions are about: the merge base with `--base`, else HEAD. `None` without
+    /// git or without a commit.
+    pub base: Option<Oid>,
+    /// Where git looked for them; `None` for what the caller named.
+    pub place: Option<ChangedIn>,
+    /// Remarks for people: which variable named the base.
+    pub notes: Vec<String>,
+    /// What keeps these from being all that changed.
+    pub caveats: Vec<Caveat>,
+    /// How the base was found, where the caller named no source.
+    pub default: Option<DefaultBase>,
+    /// The changed files that only commits since the base changed. `None` where that is not known.
+    pub earlier: Option<BTreeSet<RepoPath>>,
+    /// The caller named no source.
+    pub by_default: bool,
+}
+
+impl Gathered {
+    /// Whether nothing changed since the default base, and no source was named. In CI that is a
+    /// mistake: an empty change set must be asked for.
+    #[must_use]
+    pub fn is_empty_by_default(&self) -> bool {
+        self.by_default && self.changes.is_empty()
+    }
+
+    pub(super) fn found_in(self, place: ChangedIn) -> Self {
+        Self {
+            place: Some(place),
+            ..self
+        }
+    }
+
+    /// The commit that the changed files were compared with, if they were compared with one.
+    #[must_use]
+    pub fn compared_with(&self) -> Option<&Oid> {
+        self.base
+            .as_ref()
+            .filter(|_| matches!(self.place, Some(ChangedIn::WorkTree | ChangedIn::Index)))
+    }
+}
+
+/// Every tracked file.
+pub(super) fn all(git: &Git) -> Result<Gathered, ChangeError> {
+    let head = git.head()?;
+    let tracked = git.tracked()?;
+    // What the index lacks is tracked all the same as long as the commit has it: anybody may have
+    // written the index.
+    let committed = head
+        .as_ref()
+        .map(|head| git.names_at(head))
+        .transpose()?
+        .unwrap_or_default();
+    let taken_out = committed
+        .into_iter()
+        .filter(|path| tracked.binary_search(path).is_err())
+        .map(|path| {
+            let is_there = git.root().join(path.to_os()).symlink_metadata().is_ok();
+            ChangedFile {
+                path,
+                status: if is_there {
+                    Status::Modified
+                } else {
+                    Status::Deleted
+                },
+            }
+        });
+    let mut files: Vec<ChangedFile> = taken_out.collect();
+    files.extend(tracked.into_iter().map(|path| ChangedFile {
+        path,
+        status: Status::Modified,
+    }));
+    let description = "every tracked file".to_owned();
+    Ok(done(without_records(files, true)?, description, head).found_in(ChangedIn::Tracked))
+}
+
+pub(super) fn done(files: Vec<ChangedFile>, description: String, base: Option<Oid>) -> Gathered {
+    Gathered {
+        changes: ChangeSet::new(files),
+        description,
+        base,
+        place: None,
+        notes: Vec::new(),
+        caveats: Vec::new(),
+        default: None,
+        earlier: None,
+        by_default: false,
+    }
+}
+
+/// vplan's own records are never a change; one that git tracks is a mistake.
+pub(super) fn without_records(
+    mut files: Vec<ChangedFile>,
+    tracked: bool,
+) -> Result<Vec<ChangedFile>, GitError> {
+    match files
+        .iter()
+        .find(|f| tracked && f.status != Status::Deleted && is_record(f.path.as_bytes()))
+    {
+        Some(file) => Err(GitError::TrackedRecord(file.path.to_string())),
+        None => {
+            files.retain(|f| !is_record(f.path.as_bytes()));
+            Ok(files)
+        }
+    }
+}
