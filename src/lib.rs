@@ -1,3 +1,50 @@
+//! Which checks does this change need, and does it pass them? The room [`engine`] answers without a
+//! command line: it plans a change, verifies it, and has it repaired in rounds.
+//!
+//! ```standalone_crate
+//! use vplan::engine::{Engine, Failure, PlanRequest, VerifyRequest, supervise_if_asked, verify};
+//!
+//! fn verified(directory: &std::path::Path) -> Result<bool, Failure> {
+//!     let engine = Engine::at(directory);
+//!     let plan = engine.plan(&PlanRequest::default())?;
+//!     for step in &plan.steps {
+//!         println!("{}: {}", step.id, step.command);
+//!     }
+//!     let verified = verify(&engine, &VerifyRequest::default(), Default::default())?;
+//!     Ok(verified.report.exit_code == 0)
+//! }
+//!
+//! fn main() -> std::process::ExitCode {
+//!     // Each step runs under a supervisor, which is this very program, started once more.
+//!     if let Some(code) = supervise_if_asked() {
+//!         return code;
+//!     }
+//! #   // The example has a repository of its own.
+//! #   let folder = tempfile::tempdir().expect("a folder");
+//! #   let contract = folder.path().join("contracts/verify.vplan");
+//! #   std::fs::create_dir(folder.path().join("contracts")).expect("made");
+//! #   std::fs::write(contract, "vplan 1\ncheck greets: echo hello\n").expect("written");
+//! #   let git = |words: &[&str]| {
+//! #       let git = std::process::Command::new("git").arg("-C").arg(folder.path()).args(words).status();
+//! #       assert!(git.expect("git").success());
+//! #   };
+//! #   git(&["init", "-q", "-b", "main"]);
+//! #   let engine = Engine { state_dir: Some(folder.path()), ..Engine::at(folder.path()) };
+//! #   let request = VerifyRequest::default();
+//! #   let answer = verify(&engine, &request, Default::default()).expect("an answer");
+//! #   assert_eq!(answer.plan.steps.len(), 1);
+//! #   let directory = folder.path();
+//!     match verified(directory) {
+//!         Ok(true) => std::process::ExitCode::SUCCESS,
+//!         Ok(false) => std::process::ExitCode::FAILURE,
+//!         Err(failure) => std::process::ExitCode::from(failure.exit),
+//!     }
+//! }
+//! ```
+//!
+//! The other rooms are public for vplan's own tests, fuzz targets and benchmarks; their map
+//! follows.
+//!
 #![doc = include_str!("architecture.md")]
 
 #[cfg(any(test, feature = "arbitrary"))]

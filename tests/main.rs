@@ -19,6 +19,7 @@ mod convert;
 mod default_base;
 mod diagnostics;
 mod diff;
+mod engine;
 mod examples;
 mod execution;
 mod expect;

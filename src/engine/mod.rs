@@ -30,3 +30,5 @@ pub use regrown::only_grew;
 pub use repair_loop::repair_loop;
 pub use request::{PlanRequest, VerifyRequest};
 pub use verify::verify;
+
+pub use crate::effect::os::process::supervise::supervise_if_asked;

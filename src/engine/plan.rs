@@ -1,9 +1,11 @@
 //! Makes the plan: compiles, answers what compiling asks about the repository, asks the proposer,
 //! repairs what is known to break.
 
+use super::base_contract::{attach, of_look};
 use super::failure::Failure;
 use super::open::Session;
 use super::open::inferred;
+use super::place::Engine;
 use super::propose::Asking;
 use super::request::{PlanRequest, deny};
 use crate::base::change::ChangeSet;
@@ -19,6 +21,29 @@ use crate::plan::facts::{Facts, MAX_FACT_ROUNDS, Question};
 use crate::plan::request::{Mode, Request};
 use crate::recover;
 use std::collections::BTreeSet;
+
+impl Engine<'_> {
+    /// Makes the plan for a change, as `vplan plan` prints it: with what is to be said of the
+    /// contract beside that of the base. No proposer is started.
+    ///
+    /// # Errors
+    /// What does not fit, is missing or invalid, with its exit code.
+    pub fn plan(&self, asked: &PlanRequest) -> Result<Plan, Failure> {
+        let (_, plan, _) = self.planned(asked)?;
+        Ok(plan)
+    }
+
+    /// The same, with what it was made from.
+    ///
+    /// # Errors
+    /// As [`Engine::plan`].
+    pub fn planned(&self, asked: &PlanRequest) -> Result<(Session, Plan, Facts), Failure> {
+        let mut session = self.open(asked)?;
+        let (mut plan, facts) = session.plan(asked, Asking::Recorded)?;
+        attach(&mut plan, of_look(&session, self));
+        Ok((session, plan, facts))
+    }
+}
 
 impl Session {
     /// Compiles the plan, asks the proposer where the mode says so, and repairs what is known for

@@ -7,8 +7,6 @@ use crate::cli::args::{Explain, Format, Global};
 use crate::cli::render::style::Colors;
 use crate::cli::terminal::Terminal;
 use crate::engine::Failure;
-use crate::engine::base_contract::{attach, of_look};
-use crate::engine::propose::Asking;
 use crate::plan::document::write_json;
 use crate::plan::explain::story::{story, story_text};
 use crate::plan::explain::{Options, graph, shell, text};
@@ -30,10 +28,7 @@ pub fn run(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, F
     };
     let format = format(global, known)?;
     let engine = global.engine().told(terminal);
-    let asked = args.request.planned()?;
-    let mut session = engine.open(&asked)?;
-    let (mut plan, facts) = session.plan(&asked, Asking::Recorded)?;
-    attach(&mut plan, of_look(&session, &engine));
+    let (session, plan, facts) = engine.planned(&args.request.planned()?)?;
     let style = Colors(terminal.color);
     let options = Options {
         style: &style,
