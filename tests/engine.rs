@@ -109,7 +109,7 @@ impl Executor for Played {
 }
 
 const CONTRACT: &str =
-    "vplan 1\ncheck lint: ./lint\ncheck test: ./test\nsequence: lint then test\n";
+    "vplan 1\ncheck lint: ./lint\ncheck test: ./test\nsequence lint -> test\n";
 
 fn project() -> Project {
     Project::git_with(&[("contracts/verify.vplan", CONTRACT), ("flag", "bad\n")])
@@ -277,7 +277,7 @@ fn rounds_of_a_subject_are_counted_in_its_ledger() {
     let project = project();
     project.write(
         "contracts/verify.vplan",
-        format!("{CONTRACT}gate confirmations: 2\n"),
+        format!("{CONTRACT}gate {{\n  confirmations 2\n}}\n"),
     );
     let begin = project.commit("two confirmations");
     project.pushed(&begin);

@@ -321,50 +321,6 @@ pub fn verify(conversion: &Conversion, sources: &Sources, text: &str) -> Result<
     }
 }
 
-/// Any bytes as any format: reading ends without a panic, and what is accepted is written as a text
-/// that reads as the same.
-///
-/// # Errors
-/// What does not hold.
-pub fn oracle(format: Format, bytes: &[u8]) -> Result<(), String> {
-    let mut sources = Sources::default();
-    let text = String::from_utf8_lossy(bytes);
-    let _ = tell("-", &text);
-    let id = sources.add(Source::new("fuzz", &text));
-    let mut sink = Diagnostics::default();
-    let converted = convert(&sources, id, format, &mut sink);
-    let inside = |place: Place| {
-        let end = sources.get(place.source).map_or(0, |s| s.text().len());
-        place.span.end <= end
-            && sources
-                .get(place.source)
-                .is_some_and(|s| s.text().get(place.span.start..place.span.end).is_some())
-    };
-    if let Some(bad) = sink
-        .iter()
-        .find(|d| d.labels.is_empty() || !d.labels.iter().all(|l| inside(l.place)))
-    {
-        return Err(format!("{}: a label outside the text", bad.code));
-    }
-    match converted {
-        None if sink.has_errors() => Ok(()),
-        None => Err("refused without a word".to_owned()),
-        Some(conversion) => {
-            if let Some(bad) = conversion
-                .lost
-                .iter()
-                .find(|l| !inside(l.place) || l.what.contains('\n'))
-            {
-                return Err(format!("the account points outside the text: {bad:?}"));
-            }
-            let written = self::text(&conversion, &sources);
-            verify(&conversion, &sources, &written)
-                .map(|_| ())
-                .map_err(|e| format!("{e}\n{written}"))
-        }
-    }
-}
-
 /// A contract without places, names of the file and shared conditions.
 fn essence(contract: &Contract) -> Contract {
     let mut plain = contract.clone();

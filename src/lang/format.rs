@@ -43,7 +43,7 @@ fn sort_nodes(nodes: &mut [Node<'_>]) {
 
 /// Blocks whose lines mean the same in any order. The lines of a `file` block are tried in order,
 /// and the statements of a group are checks.
-pub(super) fn is_sorted_block(context: Context) -> bool {
+pub fn is_sorted_block(context: Context) -> bool {
     matches!(
         context,
         Context::Check | Context::Defaults | Context::Limits | Context::Gate

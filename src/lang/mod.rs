@@ -10,8 +10,6 @@ mod conjunction;
 pub mod error;
 pub mod format;
 pub mod layout;
-#[cfg(any(test, feature = "arbitrary"))]
-pub mod oracle;
 pub mod parse;
 mod state;
 pub mod statement;

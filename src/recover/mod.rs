@@ -3,8 +3,6 @@
 
 pub mod bare;
 pub mod failure;
-#[cfg(any(test, feature = "arbitrary"))]
-pub mod law;
 mod preflight;
 pub mod rewrite;
 pub mod rules;

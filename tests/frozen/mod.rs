@@ -1,7 +1,7 @@
 //! What was once found by fuzzing, forever: every input below `tests/frozen/TARGET` and every seed
 //! of the fuzz targets holds, and the targets, their files and their manifest are the same list.
 
-mod oracle;
+pub mod oracle;
 
 use oracle::ALL;
 use std::collections::{BTreeMap, BTreeSet};

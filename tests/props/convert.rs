@@ -1,5 +1,6 @@
 //! Laws of `vplan import`: what is converted means the same, and is never less.
 
+use crate::frozen::oracle::contract::converted as oracle;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -12,7 +13,7 @@ use vplan::base::glob::Glob;
 use vplan::base::source::{Source, Sources};
 use vplan::contract::Contract;
 use vplan::contract::validate::validate;
-use vplan::front::convert::{Conversion, Format, Weight, convert, oracle, tell, text, verify};
+use vplan::front::convert::{Conversion, Format, Weight, convert, tell, text, verify};
 use vplan::front::lower;
 use vplan::lang::command::parse_command;
 use vplan::plan::canonical::without_annotations;

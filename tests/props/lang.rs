@@ -1,6 +1,7 @@
 //! Laws of `lang`: parsing is total, the canonical form is canonical, the command grammar reads
 //! what it writes.
 
+use crate::frozen::oracle::language as oracle;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use vplan::arbitrary::config;
@@ -18,7 +19,6 @@ use vplan::front::vplan::lower;
 use vplan::lang::command::parse_command;
 use vplan::lang::format::{digest, format};
 use vplan::lang::layout::{Formatted, reformat};
-use vplan::lang::oracle;
 use vplan::lang::parse::{Caps, parse};
 
 /// The digest of a text that must be without errors.

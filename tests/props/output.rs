@@ -1,10 +1,10 @@
 //! Properties of reading output.
 
+use crate::frozen::oracle::readings as oracle;
 use proptest::prelude::*;
 use std::path::Path;
 use std::sync::LazyLock;
 use vplan::arbitrary::config;
-use vplan::check::format::oracle;
 
 /// What real tools wrote, with what tests may print to look like them.
 static OUTPUTS: LazyLock<Vec<Vec<String>>> = LazyLock::new(|| {

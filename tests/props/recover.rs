@@ -1,5 +1,6 @@
 //! Laws of classification and recovery (src/engine.md section 6).
 
+use crate::frozen::oracle::rewrites::{check_classification, check_recovery, check_rewrite};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -14,7 +15,6 @@ use vplan::lang::command::parse_command;
 use vplan::plan::Plan;
 use vplan::plan::facts::{Answer, Certainty, Facts, Question};
 use vplan::recover::bare::{Answer as Said, answer, bare_plan, given, plan_of_words};
-use vplan::recover::law::{check_classification, check_recovery, check_rewrite};
 use vplan::recover::rewrite::{measure, well_formed};
 use vplan::recover::{Failure, Recovery, classify, preflight, preflight_questions, recover, rules};
 

@@ -41,8 +41,6 @@ mod mocha;
 mod msbuild;
 mod node_test;
 mod npm;
-#[cfg(any(test, feature = "arbitrary"))]
-pub mod oracle;
 mod sarif;
 mod shellcheck;
 mod tally;

@@ -8,6 +8,7 @@ use vplan::base::command::Command;
 use vplan::base::diagnostic::Diagnostics;
 use vplan::base::path::RepoPath;
 use vplan::base::source::{Source, Sources};
+use vplan::base::span::Place;
 use vplan::base::word::Word;
 use vplan::contract::caps::Caps;
 use vplan::contract::draft::Draft;
@@ -15,7 +16,7 @@ use vplan::contract::validate::validate;
 use vplan::contract::{Body, Check, Contract, Test};
 use vplan::effect::repo::changes::list::{ListFormat, parse};
 use vplan::front;
-use vplan::front::convert::Format;
+use vplan::front::convert::{Format, convert as convert_text, tell, text, verify};
 use vplan::front::print::{Comments, print};
 use vplan::lang::command::parse_command;
 use vplan::plan::compile::{Compiled, compile};
@@ -25,20 +26,64 @@ use vplan::plan::request::{Boundary, Mode, Request, Risk, Selector, Skip};
 
 /// Any bytes as a contract: parsing is total, places lie inside, what is right round-trips.
 pub fn contract(bytes: &[u8]) {
-    vplan::lang::oracle::contract(bytes).unwrap();
+    super::language::contract(bytes).unwrap();
 }
 
 /// Any bytes as a contract: what is laid out says the same, keeps its comments, and is laid out
 /// once and for all.
 pub fn fmt(bytes: &[u8]) {
-    vplan::lang::oracle::fmt(bytes).unwrap();
+    super::language::fmt(bytes).unwrap();
 }
 
 /// Any bytes as the file of any other tool: reading ends, and what is accepted converts to a text
 /// that reads as the same.
 pub fn convert(bytes: &[u8]) {
     for format in Format::ALL {
-        vplan::front::convert::oracle(format, bytes).unwrap();
+        converted(format, bytes).unwrap();
+    }
+}
+
+/// Any bytes as any format: reading ends without a panic, and what is accepted is written as a text
+/// that reads as the same.
+///
+/// # Errors
+/// What does not hold.
+pub fn converted(format: Format, bytes: &[u8]) -> Result<(), String> {
+    let mut sources = Sources::default();
+    let text = String::from_utf8_lossy(bytes);
+    let _ = tell("-", &text);
+    let id = sources.add(Source::new("fuzz", &text));
+    let mut sink = Diagnostics::default();
+    let converted = convert_text(&sources, id, format, &mut sink);
+    let inside = |place: Place| {
+        let end = sources.get(place.source).map_or(0, |s| s.text().len());
+        place.span.end <= end
+            && sources
+                .get(place.source)
+                .is_some_and(|s| s.text().get(place.span.start..place.span.end).is_some())
+    };
+    if let Some(bad) = sink
+        .iter()
+        .find(|d| d.labels.is_empty() || !d.labels.iter().all(|l| inside(l.place)))
+    {
+        return Err(format!("{}: a label outside the text", bad.code));
+    }
+    match converted {
+        None if sink.has_errors() => Ok(()),
+        None => Err("refused without a word".to_owned()),
+        Some(conversion) => {
+            if let Some(bad) = conversion
+                .lost
+                .iter()
+                .find(|l| !inside(l.place) || l.what.contains('\n'))
+            {
+                return Err(format!("the account points outside the text: {bad:?}"));
+            }
+            let written = text(&conversion, &sources);
+            verify(&conversion, &sources, &written)
+                .map(|_| ())
+                .map_err(|e| format!("{e}\n{written}"))
+        }
     }
 }
 

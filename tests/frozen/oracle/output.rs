@@ -8,7 +8,7 @@ use vplan::effect::repo::facts::{makefile, package};
 /// Any output of a step by every format: reading is total and bounded, and does not depend on
 /// pieces, colours or ends of lines.
 pub fn output(bytes: &[u8]) {
-    vplan::check::format::oracle::bytes(bytes).unwrap();
+    super::readings::bytes(bytes).unwrap();
 }
 
 /// Any bytes as a list of changed files: total; what is read can be written and read again, names

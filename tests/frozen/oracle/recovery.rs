@@ -1,6 +1,7 @@
 //! Recovery: what a tool prints, and what becomes of a plan when steps fail.
 
 use super::choices::{Choices, fields};
+use super::rewrites::{check_classification, check_recovery};
 use proptest::prelude::*;
 use std::cell::RefCell;
 use vplan::arbitrary::drawn;
@@ -14,7 +15,6 @@ use vplan::plan::facts::Facts;
 use vplan::plan::sound::sound;
 use vplan::plan::{Coverage, Plan};
 use vplan::recover::bare::bare_plan;
-use vplan::recover::law::{check_classification, check_recovery};
 use vplan::recover::{Failure, Recovery, classify as classified, preflight};
 
 /// An exit code, commands, a line each, a zero, standard output, a zero, standard error: what a

@@ -19,7 +19,7 @@ pub fn command(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return;
     };
-    vplan::lang::oracle::command(text).unwrap();
+    super::language::command(text).unwrap();
     // Here a line that goes on begins with a blank, in a shell it does not.
     if text.contains("\\\n") {
         return;

@@ -1,14 +1,14 @@
 //! Invariants for every input: the oracles that property tests and fuzz targets share.
 
-use super::ast::{Ast, Node, Trivia, same};
-use super::command::parse_command;
-use super::format::{format, is_sorted_block, sort};
-use super::layout::{Formatted, reformat};
-use super::parse::{Caps, parse};
-use crate::base::command::{Command, Link, Piece, is_env_name, to_text};
-use crate::base::source::Source;
-use crate::base::span::{SourceId, Span};
-use crate::base::word::Word;
+use vplan::base::command::{Command, Link, Piece, is_env_name, to_text};
+use vplan::base::source::Source;
+use vplan::base::span::{SourceId, Span};
+use vplan::base::word::Word;
+use vplan::lang::ast::{Ast, Node, Trivia, same};
+use vplan::lang::command::parse_command;
+use vplan::lang::format::{format, is_sorted_block, sort};
+use vplan::lang::layout::{Formatted, reformat};
+use vplan::lang::parse::{Caps, parse};
 
 /// Caps for canonical forms, which may be longer than what was written.
 const WIDE: Caps = Caps {
@@ -52,7 +52,7 @@ pub fn contract(bytes: &[u8]) -> Result<(), String> {
     let (read, diagnostics) = parse(&again, SourceId(0), &WIDE);
     if let Some(first) = diagnostics
         .iter()
-        .find(|d| d.severity == crate::base::diagnostic::Severity::Error)
+        .find(|d| d.severity == vplan::base::diagnostic::Severity::Error)
     {
         return Err(format!(
             "the formatted form has errors: {}\n{formatted}",

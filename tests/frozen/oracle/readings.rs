@@ -1,9 +1,9 @@
 //! Invariants of every reader for any output: the oracle that property tests and the fuzz target
 //! share.
 
-use super::reader::{Format, Stream};
-use super::{ALL, Scan, read};
-use crate::check::reading::{FAILED_KEPT, FINDINGS_KEPT, Level, PROBLEMS_KEPT, Reading, TEXT_KEPT};
+use vplan::check::format::reader::{Format, Stream};
+use vplan::check::format::{ALL, Scan, read};
+use vplan::check::reading::{FAILED_KEPT, FINDINGS_KEPT, Level, PROBLEMS_KEPT, Reading, TEXT_KEPT};
 
 /// Reading any two streams by any format ends, without a panic, and
 ///

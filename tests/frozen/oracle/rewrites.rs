@@ -3,18 +3,18 @@
 //!
 //! They look at results only and share no code with the rules.
 
-use super::rewrite::{measure, well_formed};
-use super::{Failure, Recovery, classify, recover};
-use crate::base::carried::Carried;
-use crate::base::command::{Env, Link, Unsupported};
-use crate::base::path::RepoPath;
-use crate::base::vocabulary::FailureCode;
-use crate::base::vocabulary::RewriteRule;
-use crate::base::word::Word;
-use crate::check::evidence::Evidence;
-use crate::plan::facts::Facts;
-use crate::plan::{Coverage, Origin, Plan, Rewrite, Step};
 use std::collections::{BTreeMap, BTreeSet};
+use vplan::base::carried::Carried;
+use vplan::base::command::{Env, Link, Unsupported};
+use vplan::base::path::RepoPath;
+use vplan::base::vocabulary::FailureCode;
+use vplan::base::vocabulary::RewriteRule;
+use vplan::base::word::Word;
+use vplan::check::evidence::Evidence;
+use vplan::plan::facts::Facts;
+use vplan::plan::{Coverage, Origin, Plan, Rewrite, Step};
+use vplan::recover::rewrite::{measure, well_formed};
+use vplan::recover::{Failure, Recovery, classify, recover};
 
 /// Repairs a plan until nothing applies, and checks every law on the way. Gives the number of
 /// rewrites.
