@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use vplan::check::evidence::Evidence;
 use vplan::effect::repo::changes::ChangeSource;
-use vplan::effect::runner::executor::{Context, DriveError, Executor, Message};
+use vplan::effect::runner::executor::{DriveError, Executor, Message};
 use vplan::effect::runner::fixer::{Fixed, How};
+use vplan::effect::runner::step::Context;
 use vplan::engine::propose::Asking;
 use vplan::engine::repair_loop::{
     FixerCommand, LoopCaller, LoopOutcome, LoopProgress, LoopRequest, Stop,
@@ -108,8 +109,7 @@ impl Executor for Played {
     }
 }
 
-const CONTRACT: &str =
-    "vplan 1\ncheck lint: ./lint\ncheck test: ./test\nsequence lint -> test\n";
+const CONTRACT: &str = "vplan 1\ncheck lint: ./lint\ncheck test: ./test\nsequence lint -> test\n";
 
 fn project() -> Project {
     Project::git_with(&[("contracts/verify.vplan", CONTRACT), ("flag", "bad\n")])

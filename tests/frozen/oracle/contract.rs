@@ -16,7 +16,7 @@ use vplan::contract::validate::validate;
 use vplan::contract::{Body, Check, Contract, Test};
 use vplan::effect::repo::changes::list::{ListFormat, parse};
 use vplan::front;
-use vplan::front::convert::{Format, convert as convert_text, tell, text, verify};
+use vplan::front::convert::{Format, convert as convert_text, tell, text as text_of, verify};
 use vplan::front::print::{Comments, print};
 use vplan::lang::command::parse_command;
 use vplan::plan::compile::{Compiled, compile};
@@ -79,7 +79,7 @@ pub fn converted(format: Format, bytes: &[u8]) -> Result<(), String> {
             {
                 return Err(format!("the account points outside the text: {bad:?}"));
             }
-            let written = text(&conversion, &sources);
+            let written = text_of(&conversion, &sources);
             verify(&conversion, &sources, &written)
                 .map(|_| ())
                 .map_err(|e| format!("{e}\n{written}"))
