@@ -1,4 +1,4 @@
-//! Whether a recorded report is what vplan wrote, and about this tree.
+//! Checks whether a recorded report is the one that vplan wrote, and is about this tree.
 
 use super::failure::Failure;
 use super::place::Engine;
@@ -19,20 +19,20 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// The aspect that says who wrote the record.
+/// The aspect about the origin of the record.
 const ORIGIN: &str = "origin";
 
-/// A report, and what can be said of it.
+/// A report, and the findings about it.
 #[derive(Debug)]
 pub struct Audited {
     /// The report.
     pub report: Report,
-    /// What was looked at.
+    /// The aspects that were examined.
     pub aspects: Vec<Aspect>,
 }
 
 impl Engine<'_> {
-    /// Looks at a report, at what is beside it in the folder of its run, and at the work tree.
+    /// Examines a report, the other files in the folder of its run, and the work tree.
     ///
     /// # Errors
     /// A report that cannot be read.
@@ -79,7 +79,7 @@ fn cannot(error: &io::Error) -> String {
     }
 }
 
-/// Reads a file beside the report. That it is not there is no fault.
+/// Reads another file of the report's folder. A missing one is no error.
 fn beside(
     folder: &Path,
     name: &str,
@@ -109,7 +109,7 @@ fn logs(report: &Report, folder: &Path) -> Aspect {
         return Aspect::unknown("logs", "there is no folder of logs beside the report");
     }
     let named: Vec<&String> = report.steps.iter().filter_map(|s| s.log.as_ref()).collect();
-    // Nothing is read through what a report names: it may name anything.
+    // No file is read by a path in a report, which may name any file.
     let plain = |log: &str| {
         log.strip_prefix("logs/")
             .is_some_and(|n| !n.is_empty() && !n.contains('/') && n != "..")
@@ -130,8 +130,7 @@ fn logs(report: &Report, folder: &Path) -> Aspect {
     }
 }
 
-/// Whether vplan wrote this record, here: what it remembers of the run is no part of the
-/// repository.
+/// Decides whether vplan wrote this record, here: its memory of the run is outside the repository.
 fn origin(report: &Report, bytes: &Digest, plan: Option<&Plan>, ended: Option<&Ended>) -> Aspect {
     let Some(ended) = ended else {
         let why = "vplan has not kept that it ran here: it ran elsewhere, long ago, or never";
@@ -161,7 +160,7 @@ fn tree(site: &Site, report: &Report, plan: Option<&Plan>, ended: Option<&Ended>
     let Some(recorded) = &report.tree else {
         return Aspect::unknown("tree", "the report does not say which tree was verified");
     };
-    // Which files are products, and no part of the tree, only the plan says.
+    // Only the plan records which files are products, and not part of the tree.
     let Some(plan) = plan else {
         return Aspect::unknown("tree", "without the plan this tree cannot be compared");
     };

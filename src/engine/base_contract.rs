@@ -29,17 +29,17 @@ use crate::plan::frame::without_contract;
 use crate::plan::request::{ChangedIn, Mode};
 use std::path::Path;
 
-/// How many of what is weaker a message says.
+/// The most weakenings that a message lists.
 const SAID: usize = 3;
-/// How many checks a caveat names.
+/// The most checks that a caveat names.
 const NAMED: usize = 20;
 
-/// How a contract is held against that of the base.
+/// How the contract is compared with that of the base.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms<'a> {
     /// The base; `None` where there is none.
     pub base: Option<&'a Oid>,
-    /// The merge base of now, where the base is an older one: for saying that others changed the
+    /// The present merge base, where the base is an older commit: to report that others changed the
     /// contract.
     pub present: Option<&'a Oid>,
     /// What a weaker contract does: `Narrows` for a plain run, `Incomplete` where a round is
@@ -47,7 +47,7 @@ pub struct Terms<'a> {
     pub effect: Effect,
     /// The contracts that a person has accepted (`Contract::identity`).
     pub accepted: &'a [Digest],
-    /// Whose round it is: for the way out.
+    /// The subject of the round, named in the way out.
     pub subject: Option<&'a str>,
     /// Whether git may be asked where the changed files do not say whether the contract is among
     /// them.
@@ -55,7 +55,7 @@ pub struct Terms<'a> {
 }
 
 impl<'a> Terms<'a> {
-    /// Those of a plain run.
+    /// Returns the terms of a plain run.
     #[must_use]
     pub fn plain(base: Option<&'a Oid>) -> Self {
         Self {
@@ -69,7 +69,7 @@ impl<'a> Terms<'a> {
     }
 }
 
-/// Those of a plan that is only looked at. What only git could tell is left to the run.
+/// Compares for a plan that is only shown. What only git could tell is left to the run.
 #[must_use]
 pub fn of_look(session: &Session, engine: &Engine<'_>) -> Vec<Caveat> {
     let base = judged_since(session, engine);
@@ -83,8 +83,8 @@ pub fn of_look(session: &Session, engine: &Engine<'_>) -> Vec<Caveat> {
     )
 }
 
-/// What is to be said of the contract beside that of the base. Where neither the contract nor what
-/// it imports nor its lock has changed since, nothing is read and git is not asked.
+/// Compares the contract with that of the base. Where neither the contract nor its imports nor its
+/// lock has changed since, nothing is read and git is not called.
 #[must_use]
 pub fn caveats(session: &Session, engine: &Engine<'_>, terms: &Terms<'_>) -> Vec<Caveat> {
     let (Some(base), Some(git)) = (terms.base, session.git()) else {
@@ -119,7 +119,7 @@ pub fn caveats(session: &Session, engine: &Engine<'_>, terms: &Terms<'_>) -> Vec
     found
 }
 
-/// Those of a run: with a subject or in a loop, a pass of a weaker contract is none.
+/// Compares for a run: with a subject or in a loop, a run under a weaker contract does not pass.
 ///
 /// # Errors
 /// A ledger that cannot be used (exit 5); `--allow-contract-change` that names no contract (exit
@@ -175,8 +175,8 @@ pub fn of_run(
     Ok(caveats(session, engine, &terms))
 }
 
-/// The commit whose contract judges. Who names a base has chosen it; who names files, or takes all
-/// of them, is judged by the contract before the whole change.
+/// Returns the commit whose contract counts. A caller that names a base has chosen it; where files
+/// are named, or all of them are taken, it is the base of the whole change.
 #[must_use]
 pub fn judged_since(session: &Session, engine: &Engine<'_>) -> Option<Oid> {
     let gathered = &session.gathered;
@@ -192,7 +192,7 @@ pub fn judged_since(session: &Session, engine: &Engine<'_>) -> Option<Oid> {
         .map_or(gathered.base, |place| Some(place.commit))
 }
 
-/// The contracts that a person has accepted for a subject.
+/// Returns the contracts that a person has accepted for a subject.
 #[must_use]
 pub fn accepted_for(ledger: &Ledger, subject: &str) -> Vec<Digest> {
     ledger
@@ -201,7 +201,7 @@ pub fn accepted_for(ledger: &Ledger, subject: &str) -> Vec<Digest> {
         .unwrap_or_default()
 }
 
-/// Puts what was found into a plan, in place of what an earlier comparison found.
+/// Puts the caveats into a plan, in place of those of an earlier comparison.
 pub fn attach(plan: &mut Plan, found: Vec<Caveat>) {
     plan.caveats.retain(|c| {
         !matches!(
@@ -212,7 +212,7 @@ pub fn attach(plan: &mut Plan, found: Vec<Caveat>) {
     plan.caveats.extend(found);
 }
 
-/// What became of the comparison with the base's contract at the same path.
+/// The result of the comparison with the base's contract at the same path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Own {
     /// There is one, and its state is known.
@@ -221,7 +221,7 @@ enum Own {
     Missing,
 }
 
-/// What the base has at a path.
+/// The contract that the base has at a path.
 enum Then {
     Contract(Box<Contract>, Sources),
     Missing,
@@ -291,7 +291,8 @@ impl Comparison<'_> {
         }
     }
 
-    /// Whether the contract is the one of the base, as far as can be told without reading that.
+    /// Whether the contract is the one of the base, as far as that is known without reading the
+    /// base.
     fn is_same(&self) -> bool {
         if let Some(revision) = self
             .session
@@ -307,11 +308,12 @@ impl Comparison<'_> {
             paths.push(lockfile::beside(&self.session.contract_path));
             paths.extend(contract.imports.iter().filter_map(|i| i.path.clone()));
         }
-        // What a look may not ask for is left to the run.
+        // What only git could tell is left to the run.
         self.is_unchanged(&paths).unwrap_or(true)
     }
 
-    /// Whether a revision has nothing of the change: who asks took the contract from elsewhere.
+    /// Whether a revision contains nothing of the change: then the caller took the contract from
+    /// elsewhere.
     fn is_foreign(&self, revision: &Oid) -> bool {
         let head = self.git.head().ok().flatten();
         head.is_some_and(|head| {
@@ -347,13 +349,13 @@ impl Comparison<'_> {
         since.is_same(paths, self.terms.may_ask || is_named())
     }
 
-    /// The contract at the base.
+    /// Reads the contract at the base.
     fn then(&self, contract: Option<&Path>) -> Then {
         self.at(self.base, contract)
     }
 
     fn at(&self, commit: &Oid, contract: Option<&Path>) -> Then {
-        // What unrelated histories have in common.
+        // The empty tree is the base of unrelated histories.
         if Oid::empty_tree(commit.length()) == Some(*commit) {
             return Then::Missing;
         }
@@ -386,7 +388,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// What the contract of the base asks of this request that today's does not.
+    /// Lists what the contract of the base requires for this request and today's does not.
     fn compare(
         &self,
         then: &Contract,
@@ -490,7 +492,8 @@ impl Comparison<'_> {
         self.settled(Caveat::new(Code::BaseContractUnreadable, effect, message))
     }
 
-    /// What a person has accepted is only said; else the way to accept it is for people to read.
+    /// Turns the caveat into a note if a person has accepted the contract; otherwise adds how to
+    /// accept it.
     fn settled(&self, caveat: Caveat) -> Caveat {
         let Some(now) = self.session.contract().map(Contract::identity) else {
             return caveat;
@@ -512,8 +515,8 @@ impl Comparison<'_> {
         })
     }
 
-    /// Whether the contract is that of the present merge base: then it is not this change that
-    /// weakened it.
+    /// Whether the contract is that of the present merge base, so that this change did not weaken
+    /// it.
     fn is_of_others(&self) -> bool {
         let Some(present) = self.terms.present.filter(|present| *present != self.base) else {
             return false;
@@ -526,7 +529,7 @@ impl Comparison<'_> {
     }
 }
 
-/// A failure on one line: the first error of a contract, or the failure itself.
+/// Shows a failure on one line: the first error of a contract, or the failure itself.
 fn reason(failure: Failure) -> String {
     let first = failure.diagnostics.as_ref().and_then(|found| {
         let (sources, list) = found.as_ref();

@@ -22,7 +22,7 @@ pub struct ReadContract {
 }
 
 impl ReadContract {
-    /// As the comparison takes it.
+    /// Returns the input of the comparison.
     #[must_use]
     pub fn side(&self) -> Side<'_> {
         Side {
@@ -54,7 +54,7 @@ impl ReadContract {
 }
 
 impl Engine<'_> {
-    /// The contract in a file, wherever it is: in this repository, another one, or none.
+    /// Reads the contract in a file, wherever it is: in this repository, another one, or none.
     ///
     /// # Errors
     /// A file that cannot be read, or holds an invalid contract.
@@ -81,7 +81,7 @@ impl Engine<'_> {
             max_file: self.max_file,
         };
         let loaded = self.load(&site, &wanted)?.map_err(|error| match error {
-            // Nobody is without a contract here: a file was named that is not there.
+            // A contract is required here: a file was named that does not exist.
             LoadError::Missing(_) | LoadError::Deleted { .. } => {
                 unreadable(std::io::Error::other("there is no such file"))
             }
@@ -90,7 +90,7 @@ impl Engine<'_> {
         Ok((site, ReadContract::of(loaded)?))
     }
 
-    /// The contract at the base of the change, and that of the work tree. One of them may be
+    /// Reads the contract at the base of the change, and that of the work tree. One of them may be
     /// missing.
     ///
     /// # Errors

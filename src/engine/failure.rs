@@ -1,4 +1,4 @@
-//! Why vplan cannot do what was requested, and what to do about it.
+//! The failures of the engine: exit code, stable code, message, and what to do about it.
 
 use crate::base::diagnostic::{Diagnostic, Severity};
 use crate::base::source::Sources;
@@ -9,7 +9,7 @@ use crate::effect::repo::load::{LoadError, Loaded};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// A reason to stop, with its exit code. A failed check is none: that is an outcome.
+/// A reason to stop, with its exit code. A failed check is an outcome, not a failure.
 #[derive(Debug)]
 pub struct Failure {
     /// The exit code.
@@ -25,7 +25,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Makes one.
+    /// Makes a failure.
     #[must_use]
     pub fn new(exit: u8, code: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
@@ -37,20 +37,20 @@ impl Failure {
         }
     }
 
-    /// A usage error: exit 2.
+    /// Makes a usage error: exit 2.
     #[must_use]
     pub fn usage(code: impl Into<String>, message: impl Into<String>) -> Self {
         Self::new(Exit::Usage.code(), code, message)
     }
 
-    /// Says the way out.
+    /// Adds the way out.
     #[must_use]
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help = Some(text.into());
         self
     }
 
-    /// The way out, where one is known.
+    /// Adds the way out, where one is known.
     #[must_use]
     pub fn helped(self, help: Option<impl Into<String>>) -> Self {
         Self {
@@ -79,7 +79,8 @@ pub fn changes_unknown(error: ChangeError) -> Failure {
     Failure::new(exit.code(), error.code(), error.to_string()).helped(error.help())
 }
 
-/// The failure of a contract with errors: exit 3, or 4 when only pinned imports are not to be had.
+/// Makes the failure of a contract with errors: exit 3, or 4 when only pinned imports cannot be
+/// read.
 #[must_use]
 pub fn invalid(loaded: Loaded) -> Failure {
     let list = loaded.diagnostics.sorted();
@@ -107,7 +108,7 @@ pub fn invalid(loaded: Loaded) -> Failure {
     }
 }
 
-/// The failure of a contract that is not there, or cannot be read.
+/// Makes the failure of a contract that is missing or cannot be read.
 #[must_use]
 pub fn load_failed(error: LoadError) -> Failure {
     let exit = match &error {
@@ -120,7 +121,7 @@ pub fn load_failed(error: LoadError) -> Failure {
     Failure::new(exit.code(), error.code(), error.to_string()).helped(error.help())
 }
 
-/// The failure of a folder that cannot be read.
+/// Makes the failure of a folder that cannot be read.
 pub(super) fn root_failed(root: &Path, error: &std::io::Error) -> Failure {
     let shown = visible(root.as_os_str().as_bytes());
     Failure::usage(

@@ -15,7 +15,7 @@ use std::path::Path;
 /// A proposed contract.
 #[derive(Debug)]
 pub struct Proposed {
-    /// What it says, and why.
+    /// Its statements, with the reasons.
     pub proposal: Proposal,
     /// Its text.
     pub text: String,
@@ -38,10 +38,10 @@ pub fn propose(site: &Site) -> Result<Proposed, Failure> {
 }
 
 impl Engine<'_> {
-    /// Writes a proposed contract; with `force` in the place of one that is there.
+    /// Writes a proposed contract; with `force` in place of an existing one.
     ///
     /// # Errors
-    /// A contract that is there already, a place that cannot be written or that is not the
+    /// A contract that exists already, a place that cannot be written or that is not the
     /// repository's.
     pub fn write_proposal(
         &self,
@@ -74,7 +74,7 @@ impl Engine<'_> {
     }
 }
 
-/// The first directory above the file that is a symlink.
+/// Returns the first directory above the file that is a symlink.
 fn link_above(root: &Path, path: &RepoPath) -> Option<RepoPath> {
     let mut at = RepoPath::root();
     for segment in path.segments() {

@@ -23,20 +23,20 @@ use crate::plan::{Plan, Step};
 use std::ffi::OsStr;
 use std::time::Duration;
 
-/// A program that judges.
+/// The program that answers `judge` checks.
 #[derive(Debug)]
 pub struct Program {
-    /// As people know it.
+    /// The command as it is shown to people.
     pub shown: String,
-    /// Its words.
+    /// The program and its arguments.
     pub argv: Vec<Word>,
     /// Variables that its command sets.
     pub env: Env,
 }
 
 impl Session {
-    /// The judge: `--judge`, else the contract's `judge-with`. None where no step of the plan asks
-    /// one.
+    /// Returns the judge: `--judge`, else the contract's `judge-with`. None where no step of the
+    /// plan asks one.
     ///
     /// # Errors
     /// A command that cannot be started without a shell: exit 2 for the operator's, 3 for the
@@ -72,7 +72,7 @@ impl Session {
         Ok(Some(Program { shown, argv, env }))
     }
 
-    /// The changed files as a judge is told them: without the lock, because an answer that was
+    /// Returns the changed files as a judge sees them: without the lock, because an answer that was
     /// recorded just now would be the answer to another question.
     fn told(&self) -> ChangeSet {
         let lock = lockfile::beside(&self.contract_path);
@@ -86,7 +86,7 @@ impl Session {
         ChangeSet::new(others.collect())
     }
 
-    /// Makes the questions of a plan's steps, and finds their answers in the lock.
+    /// Makes the questions of a plan's steps, and looks up their answers in the lock.
     pub fn questions<'a>(
         &'a self,
         beneath: &'a Beneath,
@@ -117,7 +117,8 @@ impl Session {
         }
     }
 
-    /// Puts the questions of a plan now, and gives the answers to be recorded, in the plan's order.
+    /// Asks the judge the questions of a plan, and returns the answers to be recorded, in the
+    /// plan's order.
     ///
     /// # Errors
     /// A question that cannot be made, or no answer that can be used: exit 5.

@@ -16,16 +16,16 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// Texts that were to be formatted, and what became of them.
+/// Texts to format, with the results.
 #[derive(Debug)]
 pub struct Formatting {
     /// The texts, in the order in which they were named.
     pub texts: Vec<Text>,
-    /// Where the faults stand.
+    /// The sources of the faults.
     pub sources: Sources,
     /// Errors of syntax.
     pub faults: Vec<Diagnostic>,
-    /// What else is wrong with the first text that cannot be formatted.
+    /// Any other error of the first text that cannot be formatted.
     pub failure: Option<Failure>,
 }
 
@@ -37,16 +37,16 @@ impl Formatting {
     }
 }
 
-/// A text that is to be formatted.
+/// A text to format.
 #[derive(Debug)]
 pub struct Text {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// None for standard input.
     pub file: Option<Editable>,
-    /// What it is.
+    /// Its content.
     pub bytes: Vec<u8>,
-    /// What it is to become; none when it is invalid.
+    /// Its new content; none when it is invalid.
     pub new: Option<String>,
 }
 
@@ -60,7 +60,7 @@ impl Text {
         }
     }
 
-    /// Whether it has another layout.
+    /// Whether its layout changes.
     #[must_use]
     pub fn differs(&self) -> bool {
         self.new
@@ -68,7 +68,7 @@ impl Text {
             .is_some_and(|new| new.as_bytes() != self.bytes)
     }
 
-    /// Whether both are one file, by whatever names.
+    /// Whether both are one file, under any names.
     fn is_same(&self, other: &Editable) -> bool {
         self.file
             .as_ref()
@@ -77,7 +77,7 @@ impl Text {
 }
 
 impl Engine<'_> {
-    /// Formats files, standard input (`-`), or without any the contract and the tests beside it.
+    /// Formats files, standard input (`-`), or without any the contract and the tests next to it.
     /// Nothing is written for a check, or when one of them cannot be formatted.
     ///
     /// # Errors
@@ -103,7 +103,7 @@ impl Engine<'_> {
         Ok(done)
     }
 
-    /// Reads all texts before anything is done to one of them.
+    /// Reads all texts before any of them is changed.
     fn texts(&self, files: &[PathBuf]) -> Result<Vec<Text>, Failure> {
         if !files.iter().any(|f| f.as_os_str() == "-") {
             return if files.is_empty() {
@@ -139,7 +139,7 @@ impl Engine<'_> {
         Ok(texts)
     }
 
-    /// The contract, and the `*.test.vplan` beside it.
+    /// Returns the contract, and the `*.test.vplan` next to it.
     fn own_texts(&self) -> Result<Vec<Text>, Failure> {
         let site = self.locate()?;
         let contract = load::contract_path(&site, self.contract).map_err(load_failed)?;
@@ -204,8 +204,7 @@ fn unreadable(name: &str, error: &io::Error) -> Failure {
     }
 }
 
-/// Formats one text. Its errors of syntax go to `faults`; everything else that is wrong with it is
-/// the `Err`.
+/// Formats one text. Its errors of syntax go to `faults`; any other error is the `Err`.
 fn one(
     item: &mut Text,
     max_file: u64,

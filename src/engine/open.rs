@@ -21,18 +21,18 @@ use crate::plan::request::{ChangedIn, Mode, Request};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Everything up to the plan.
+/// The state before planning: repository, changed files, contract, request.
 #[derive(Debug)]
 pub struct Session {
-    /// Where.
+    /// The repository, or the folder without one.
     pub site: Site,
     /// Where the contract is, or would be.
     pub contract_path: RepoPath,
     /// Which files changed, and how that is known.
     pub gathered: Gathered,
-    /// The contract; none where there need be none.
+    /// The contract; none where none is needed.
     pub loaded: Option<Loaded>,
-    /// What is asked.
+    /// The request to the planner.
     pub request: Request,
 }
 
@@ -45,7 +45,8 @@ impl Engine<'_> {
         self.open_since(asked, None)
     }
 
-    /// The same; where the caller names no changes, the change is everything since a commit.
+    /// Opens as [`Engine::open`] does; where the caller names no changes, the change is everything
+    /// since a commit.
     ///
     /// # Errors
     /// As [`Engine::open`].
@@ -168,8 +169,8 @@ impl Engine<'_> {
         Ok(gathered)
     }
 
-    /// Reads the contract before the changes are known, because it says what they are compared
-    /// with. Whether one that is not there was deleted by the change is only known afterwards.
+    /// Reads the contract before the changes are known, because it names the commit that they are
+    /// compared with. Whether a missing one was deleted by the change is only known afterwards.
     fn early(&self, site: &Site, asked: &PlanRequest) -> Option<Read> {
         let path = load::contract_path(site, self.contract).ok()?;
         let is_there = || site.root.join(path.to_os()).symlink_metadata().is_ok();
@@ -193,13 +194,13 @@ impl Engine<'_> {
 }
 
 impl Session {
-    /// The contract, if there is one.
+    /// Returns the contract, if there is one.
     #[must_use]
     pub fn contract(&self) -> Option<&Contract> {
         self.loaded.as_ref().and_then(|l| l.contract.as_ref())
     }
 
-    /// Git, if this is a repository of it.
+    /// Returns git, if this is a git repository.
     #[must_use]
     pub fn git(&self) -> Option<&Git> {
         self.site.usable_git()
@@ -245,10 +246,10 @@ pub fn gather_from(site: &Site, source: Option<&ChangeSource>) -> Result<Gathere
     changes::gather(source, site.git.as_ref(), &git::environment).map_err(changes_unknown)
 }
 
-/// What reading the contract gave.
+/// The result of reading the contract.
 type Read = Result<Result<Loaded, LoadError>, Failure>;
 
-/// The contract's line `base`, and the contract that has it.
+/// Returns the contract's line `base`, and the contract that has it.
 fn base_line(read: &Read) -> Option<(String, RepoPath)> {
     let Ok(Ok(loaded)) = read else { return None };
     Some((loaded.contract.as_ref()?.base.clone()?, loaded.path.clone()))
@@ -266,7 +267,7 @@ fn contract(read: Read, mode: Mode, brought: bool) -> Result<Option<Loaded>, Fai
     }
 }
 
-/// What the repository declares: ids and commands.
+/// Infers the commands that the repository declares, with their ids.
 pub(super) fn inferred(site: &Site) -> Result<Vec<(String, Command)>, Failure> {
     let found = infer::infer(&site.root).map_err(|e| root_failed(&site.root, &e))?;
     Ok(found.into_iter().map(|i| (i.id, i.command)).collect())

@@ -71,7 +71,7 @@ impl Engine<'_> {
     }
 }
 
-/// The failure of a lock with mistakes in it.
+/// Makes the failure of a lock with mistakes in it.
 #[must_use]
 pub fn invalid(path: &RepoPath, found: LockFile) -> Failure {
     let count = crate::base::word::count(found.diagnostics.len(), "error");
@@ -103,7 +103,7 @@ impl From<LockFileError> for Failure {
     }
 }
 
-/// The failure of a user without a cache.
+/// Makes the failure of a user without a cache.
 #[must_use]
 pub fn no_cache() -> Failure {
     let message = "there is no cache: neither `XDG_CACHE_HOME` nor `HOME` says where";

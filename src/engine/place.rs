@@ -1,4 +1,5 @@
-//! Finds what belongs to a repository and is not in the change: the contract, the state, the cache.
+//! Locates what belongs to a repository and is not in the change: the contract, the state, the
+//! cache.
 
 use super::failure::{Failure, load_failed};
 use crate::base::vocabulary::Exit;
@@ -11,14 +12,15 @@ use crate::effect::store::vault::{self, Vault};
 use crate::plan::drift::Difference;
 use std::path::{Path, PathBuf};
 
-/// Where the contract, the state and the cache are, and who is told what there is to report.
+/// The entry point: where the contract, the state and the cache are, and the observer of what
+/// happens.
 #[derive(Clone, Copy)]
 pub struct Engine<'e> {
-    /// The directory of the caller: the repository around it is meant.
+    /// The directory of the caller; the engine works on the repository around it.
     pub directory: &'e Path,
     /// The contract, relative to the repository's root; without it `contracts/verify.vplan`.
     pub contract: Option<&'e Path>,
-    /// The lock must pin exactly what is imported.
+    /// Whether the lock must pin exactly what is imported.
     pub locked: bool,
     /// The largest contract that is read, in bytes.
     pub max_file: u64,
@@ -26,34 +28,34 @@ pub struct Engine<'e> {
     pub cache_dir: Option<&'e Path>,
     /// Where the state of repositories is kept; the user's otherwise.
     pub state_dir: Option<&'e Path>,
-    /// Who is told.
+    /// Receives what is reported meanwhile.
     pub observer: &'e dyn Observer,
 }
 
-/// Gets what there is to report while something is planned.
+/// Receives what is reported while a plan is made.
 pub trait Observer {
-    /// The changed files are not what one might expect, for this reason.
+    /// Reports why the changed files are not what one might expect.
     fn note(&self, text: &str) {
         let _ = text;
     }
 
-    /// A saved plan is not the one that is planned here now.
+    /// Reports how a saved plan differs from the one that is planned here now.
     fn drift(&self, differences: &[Difference]) {
         let _ = differences;
     }
 }
 
-/// The observer that ignores everything.
+/// An observer that ignores everything.
 #[derive(Clone, Copy, Debug)]
 pub struct Silent;
 
 impl Observer for Silent {}
 
-/// The largest contract that is read if nothing else is said, in bytes.
+/// The default limit on the size of a contract, in bytes.
 pub const MAX_FILE: u64 = 1 << 20;
 
 impl<'e> Engine<'e> {
-    /// The engine for the repository around a directory, with the user's cache and state.
+    /// Makes the engine for the repository around a directory, with the user's cache and state.
     #[must_use]
     pub fn at(directory: &'e Path) -> Self {
         Self {
@@ -67,7 +69,7 @@ impl<'e> Engine<'e> {
         }
     }
 
-    /// The same engine with an observer.
+    /// Sets the observer.
     #[must_use]
     pub fn told(self, observer: &'e dyn Observer) -> Self {
         Self { observer, ..self }
@@ -80,7 +82,7 @@ impl<'e> Engine<'e> {
     pub fn locate(&self) -> Result<Site, Failure> {
         let mut site =
             load::locate(self.directory, self.contract, &git::environment).map_err(load_failed)?;
-        // Where there is no such place, everything is read again.
+        // Without such a place, everything is read again.
         if let Ok(states) = self.state_base() {
             site.git = site.git.map(|git| git.with_memory(&states));
         }
@@ -103,8 +105,8 @@ impl<'e> Engine<'e> {
         StateDir::find(&self.state_base()?, &site.root).map_err(|e| state_failed(&e))
     }
 
-    /// Opens the record of how runs ended. That there is no place for it is no reason not to run:
-    /// it is one not to believe the record later.
+    /// Opens the record of how runs ended. Without a place for it runs go on, but the record is not
+    /// believed later.
     #[must_use]
     pub fn vault(&self, site: &Site) -> Option<Vault> {
         let state = self
@@ -128,7 +130,8 @@ impl<'e> Engine<'e> {
         Vault::find(&state).map_err(|e| state_failed(&failed(e)))
     }
 
-    /// What is known of commits of a repository. That nothing can be kept costs time only.
+    /// Opens what is remembered of a repository's commits. If nothing can be kept, that costs time
+    /// only.
     #[must_use]
     pub fn kept(&self, site: &Site) -> Kept {
         self.state_base()
@@ -144,8 +147,8 @@ impl<'e> Engine<'e> {
             .map_err(load_failed)
     }
 
-    /// The contract that is meant, of a revision or the work tree. `base`: what the change is
-    /// compared with, for saying that the contract was deleted.
+    /// Returns which contract to read, of a revision or the work tree. `base`: what the change is
+    /// compared with, for reporting that the contract was deleted.
     #[must_use]
     pub fn wanted<'w>(
         &self,

@@ -1,5 +1,5 @@
-//! Makes the plan: compiles, answers what compiling asks about the repository, asks the proposer,
-//! repairs what is known to break.
+//! Makes the plan: compiles, answers the compiler's questions about the repository, asks the
+//! proposer, repairs what is known to break.
 
 use super::base_contract::{attach, of_look};
 use super::failure::Failure;
@@ -23,8 +23,8 @@ use crate::recover;
 use std::collections::BTreeSet;
 
 impl Engine<'_> {
-    /// Makes the plan for a change, as `vplan plan` prints it: with what is to be said of the
-    /// contract beside that of the base. No proposer is started.
+    /// Makes the plan for a change, as `vplan plan` prints it: with the caveats about the contract
+    /// compared with that of the base. No proposer is started.
     ///
     /// # Errors
     /// What does not fit, is missing or invalid, with its exit code.
@@ -33,7 +33,7 @@ impl Engine<'_> {
         Ok(plan)
     }
 
-    /// The same, with what it was made from.
+    /// Makes the plan, and returns with it the session and the facts that it was made from.
     ///
     /// # Errors
     /// As [`Engine::plan`].
@@ -46,20 +46,20 @@ impl Engine<'_> {
 }
 
 impl Session {
-    /// Compiles the plan, asks the proposer where the mode says so, and repairs what is known for
-    /// certain to break.
+    /// Compiles the plan, asks the proposer where the mode requires it, and repairs what is known
+    /// for certain to break.
     ///
     /// # Errors
     /// A request that does not fit the contract (exit 2), a step that `--deny` refuses (exit 40), a
-    /// proposer that may not be asked (exit 4). One that fails leaves what the contract asks
-    /// for, with a caveat.
+    /// proposer that may not be asked (exit 4). A proposer that fails leaves what the contract
+    /// requires, with a caveat.
     pub fn plan(&mut self, asked: &PlanRequest, asking: Asking) -> Result<(Plan, Facts), Failure> {
         let made = self.make(asked, asking, !asked.no_preflight && !asked.no_recover)?;
         deny(&made.0, &asked.deny)?;
         Ok(made)
     }
 
-    /// The same, with or without preflight, and refuses nothing.
+    /// Makes the plan with or without preflight, and refuses nothing.
     ///
     /// # Errors
     /// As [`Session::plan`], but for what is refused.
@@ -114,12 +114,12 @@ impl Session {
         Ok((plan, facts))
     }
 
-    /// Compiles, and gathers the facts that compiling asks for.
+    /// Compiles, and gathers the facts that the compiler requests.
     fn compile(&self, facts: &mut Facts) -> Result<Plan, Failure> {
         self.compiled(self.contract(), &self.request, facts)
     }
 
-    /// The same for another contract or another request of the same repository.
+    /// Compiles for another contract or another request of the same repository.
     ///
     /// # Errors
     /// A request that does not fit the contract (exit 2).
@@ -154,7 +154,7 @@ impl Session {
         ))
     }
 
-    /// Says what was compared, and what keeps that from being all that changed.
+    /// Adds caveats: what was compared, and what keeps that from being all that changed.
     fn annotate(&self, plan: &mut Plan, facts: &Facts) {
         let Gathered {
             changes,
@@ -184,7 +184,7 @@ impl Session {
             }));
     }
 
-    /// How many steps are in the plan because of files that only earlier commits changed.
+    /// Counts the steps that are in the plan because of files that only earlier commits changed.
     fn earlier_checks(&self, plan: &Plan, facts: &Facts) -> Option<usize> {
         let earlier = self.gathered.earlier.as_ref()?;
         if earlier.is_empty() {
@@ -214,7 +214,7 @@ impl Session {
         Some(checks(plan).difference(&checks(&without)).count())
     }
 
-    /// Answers questions about the repository; what cannot be looked at is "unknown", and then
+    /// Answers questions about the repository. An answer that cannot be found is "unknown", which
     /// decides nothing.
     #[must_use]
     pub fn answer(&self, questions: &BTreeSet<Question>) -> Facts {

@@ -19,23 +19,23 @@ use crate::plan::proposal::{Answer, Proposal, Question};
 use crate::plan::request::Request;
 use std::ffi::OsStr;
 
-/// How the codes of a proposer's failures begin.
+/// The prefix of the codes of a proposer's failures.
 const OF_PROPOSER: &str = "vplan::proposer::";
 
 /// Whether the proposer may be started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asking {
-    /// Only what is recorded counts: the command is quiet, or `--locked`.
+    /// Only recorded answers count: the command is quiet, or `--locked`.
     Recorded,
-    /// What is not recorded is requested.
+    /// An answer that is not recorded is requested.
     Now,
-    /// It is requested, whatever is recorded.
+    /// An answer is requested, even if one is recorded.
     Anew,
 }
 
 impl Session {
-    /// What is asked. The lock is left out of the changed files: an answer that was recorded just
-    /// now would be the answer to another question.
+    /// Makes the question. The lock is left out of the changed files: an answer that was recorded
+    /// just now would be the answer to another question.
     fn question(&self) -> Question {
         let lock = lockfile::beside(&self.contract_path);
         let others = self
@@ -52,7 +52,7 @@ impl Session {
         Question::of(self.contract(), &request)
     }
 
-    /// The answer that the lock holds for a question.
+    /// Returns the answer that the lock holds for a question.
     pub(super) fn recorded(&self, question: &Digest) -> Result<Option<String>, Failure> {
         let path = lockfile::beside(&self.contract_path);
         let revision = self.loaded.as_ref().and_then(|l| l.revision.as_ref());
@@ -63,8 +63,8 @@ impl Session {
         Ok(found.lock.answer(question).map(|a| a.answer.clone()))
     }
 
-    /// The same for a run, which a proposer that fails does not keep from what the contract asks
-    /// for: `failed` is then what to say.
+    /// Returns the proposal for a run, which goes on with the contract's checks if the proposer
+    /// fails: `failed` is then the message.
     pub(super) fn proposal(
         &self,
         asked: &PlanRequest,
@@ -87,15 +87,15 @@ impl Session {
         }
     }
 
-    /// What the proposer says to this request: its recorded answer, or, if it may be asked, a new
-    /// one. `None` when there is neither an answer nor a proposer, and none was demanded.
+    /// Returns the proposer's answer to this request: the recorded one, or, if it may be asked, a
+    /// new one. `None` when there is neither an answer nor a proposer, and none was demanded.
     pub(super) fn propose(
         &self,
         asked: &PlanRequest,
         asking: Asking,
         demanded: bool,
     ) -> Result<Option<Proposal>, Failure> {
-        // An answer may take long and cost money: not for a request that no plan can be made for.
+        // An answer may take long and cost money: it is not requested where no plan can be made.
         let none = without_contract();
         known_role(self.contract().unwrap_or(&none), &self.request)?;
         let question = self.question().text();
@@ -167,7 +167,7 @@ fn understand(question: String, answer: &[u8]) -> Result<Proposal, String> {
     })
 }
 
-/// The words of a program that is asked: a flag's, or a statement's.
+/// Returns the words of a program's command, from a flag or a statement.
 pub fn words(of: &str, command: Command) -> Result<(Vec<Word>, Env), Failure> {
     let wrong = |why: String| {
         Err(Failure::usage(

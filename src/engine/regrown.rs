@@ -13,7 +13,7 @@ use crate::plan::contains::missing;
 use crate::run::report::Report;
 use crate::run::verdict::Verdict;
 
-/// What people are told to do.
+/// The way out of the caveat.
 const AGAIN: &str = "run again: the next run sees all of the change";
 
 /// Makes the plan once more, of the change as it is after the run.
@@ -28,8 +28,8 @@ pub(super) struct Again<'a> {
 }
 
 impl Again<'_> {
-    /// Gives the caveat where the change requires more than what ran. `first`: the plan that was executed first; `wrote`: what checks
-    /// wrote as they may.
+    /// Returns the caveat where the change requires more than what ran. `first`: the plan that was
+    /// executed first; `wrote`: the files that checks wrote as they may.
     pub fn caveat(&self, first: &Plan, wrote: &[RepoPath]) -> Option<Caveat> {
         if self.asked.shard.is_some() {
             let message = "checks wrote files, which those of other shards do not see";
@@ -41,7 +41,7 @@ impl Again<'_> {
         }
         let asks_others = self.asked.file.is_some() || self.session.request.proposal.is_some();
         if asks_others {
-            // What a plan file or a proposer would say of the change as it is now cannot be known.
+            // The answer of a plan file or a proposer to the change as it is now cannot be known.
             let more: Vec<RepoPath> = wrote
                 .iter()
                 .filter(|path| !first.request.changed.contains(path))
@@ -84,7 +84,7 @@ fn grew(message: String) -> Caveat {
     Caveat::new(Code::ChangeGrew, Effect::Incomplete, message).way_out(AGAIN)
 }
 
-/// Whether nothing but that keeps a run from having passed.
+/// Whether only [`Code::ChangeGrew`] keeps a run from having passed.
 #[must_use]
 pub fn only_grew(report: &Report) -> bool {
     let blocks = |c: &&Caveat| c.effect == Effect::Incomplete;

@@ -1,4 +1,4 @@
-//! What a caller wants planned, and verified.
+//! The requests of a caller: what to plan, and what to verify.
 
 use super::failure::Failure;
 use crate::base::canon::Digest;
@@ -20,17 +20,17 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long a proposer may take if nothing else is said.
+/// The default time limit of a proposer.
 pub const PROPOSER_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// What a caller wants planned. The default is the whole change, under the contract.
 #[derive(Clone, Debug)]
 pub struct PlanRequest {
-    /// Whose change it is.
+    /// The role of the change's author.
     pub role: Option<String>,
     /// How risky the change is.
     pub risk: Risk,
-    /// What the change ends.
+    /// The boundaries that the change completes.
     pub boundaries: Vec<Boundary>,
     /// The least tier, 0 to 2.
     pub min_tier: u8,
@@ -62,7 +62,7 @@ pub struct PlanRequest {
     pub deny: Vec<Deny>,
     /// The revision from which the contract is read; the work tree otherwise.
     pub contract_from: Option<String>,
-    /// Which files changed; without it everything since the merge base with the default branch.
+    /// Which files changed; without it, everything since the merge base with the default branch.
     pub changes: Option<ChangeSource>,
 }
 
@@ -111,8 +111,8 @@ impl PlanRequest {
         !matches!(self.changes, None | Some(ChangeSource::Base(_)))
     }
 
-    /// How the changed files are found, for the plan. `since`: the commit at which the subject
-    /// began, which is compared with if nothing else is named.
+    /// Returns how the changed files are found, for the plan. `since`: the commit at which the
+    /// subject began, which is the default to compare with.
     pub(super) fn changed_from(&self, since: Option<Oid>) -> Option<ChangedFrom> {
         let base = |name: &str| Some(ChangedFrom::Base(name.to_owned()));
         match &self.changes {
@@ -139,7 +139,7 @@ pub fn selector(text: &str) -> Selector {
     }
 }
 
-/// How much output of a step is kept if nothing else is said, in bytes.
+/// The default limit on a step's kept output, in bytes.
 pub const MAX_OUTPUT: u64 = 64 << 20;
 
 /// What a caller wants verified, and how.
@@ -149,15 +149,15 @@ pub struct VerifyRequest {
     pub plan: PlanRequest,
     /// The plan file that is run instead of a plan that is made.
     pub file: Option<PlanFile>,
-    /// The only plan that may run.
+    /// The digest of the only plan that may run.
     pub expect_digest: Option<Digest>,
     /// The share of the plan that runs.
     pub shard: Option<Shard>,
     /// What is allowed where the contract asks for less than the one at the base.
     pub allow_contract_change: Option<Allowed>,
-    /// Whose round this is.
+    /// The subject whose round this is.
     pub subject: Option<String>,
-    /// What the caller says of the round. Without it a pass says that the work is done.
+    /// The caller's statement about the round. Without one, a pass means that the work is done.
     pub status: Option<Status>,
     /// Which attempt at the same work this is, from 1, where there is no subject.
     pub attempt: u32,
@@ -175,7 +175,7 @@ pub struct VerifyRequest {
     pub records: Option<PathBuf>,
     /// How results of earlier runs are used.
     pub reuse: Use,
-    /// Files that the caller writes itself, which are no part of the work.
+    /// Files that the caller writes itself, which are not part of the work.
     pub own: Vec<PathBuf>,
 }
 
@@ -207,7 +207,7 @@ impl Default for VerifyRequest {
 pub struct PlanFile {
     /// The file.
     pub path: PathBuf,
-    /// Run it although it would be another plan today.
+    /// Run it even if the plan would be another one today.
     pub allow_drift: bool,
     /// Run it where there is no contract that could confirm it.
     pub as_is: bool,
@@ -222,7 +222,7 @@ pub enum Allowed {
     Contract(Digest),
 }
 
-/// What can be refused.
+/// The kinds of steps that can be refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deny {
     /// A step whose command is defined by a changed file.

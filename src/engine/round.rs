@@ -27,7 +27,7 @@ impl From<LedgerError> for Failure {
 }
 
 impl Engine<'_> {
-    /// What of a work tree counts as a change. `own`: files that the caller writes itself.
+    /// Returns what of a work tree counts as a change. `own`: files that the caller writes itself.
     #[must_use]
     pub fn tree<'a>(
         &self,
@@ -51,10 +51,10 @@ impl Engine<'_> {
     }
 }
 
-/// Why a run escalates whose round could not be recorded.
+/// The reason of a run that escalates because its round could not be recorded.
 pub const NOT_RECORDED: &str = "not_recorded";
 
-/// Where rounds are kept.
+/// The place where rounds are kept.
 #[derive(Debug)]
 pub enum Keeping<'k> {
     /// In the repository's ledger.
@@ -63,7 +63,7 @@ pub enum Keeping<'k> {
     Memory(&'k RefCell<Ledger>),
 }
 
-/// Who records the round that a run is.
+/// Records the round of a run.
 #[derive(Debug)]
 pub struct Keeper<'k> {
     keeping: Keeping<'k>,
@@ -79,7 +79,7 @@ pub struct Keeper<'k> {
 
 impl<'k> Keeper<'k> {
     /// Reads the ledger, so that nothing runs that could not be recorded. None where there is no
-    /// subject, and there are no rounds without one.
+    /// subject, and rounds are not kept without one.
     ///
     /// # Errors
     /// A name that is none (exit 2), a ledger that cannot be used (exit 5).
@@ -122,21 +122,21 @@ impl<'k> Keeper<'k> {
         }))
     }
 
-    /// Which attempt this is, and how many rounds may follow the first one.
+    /// Returns which attempt this is, and how many rounds may follow the first one.
     #[must_use]
     pub fn attempt(&self) -> (u32, u32) {
         (self.attempt, self.terms.retries)
     }
 
-    /// Whether a pass must be seen more than once: results of earlier runs must not replace steps
+    /// Whether a pass must be seen more than once; results of earlier runs must not replace steps
     /// then.
     #[must_use]
     pub fn confirms(&self) -> bool {
         self.terms.confirmations > 1
     }
 
-    /// Records the round and puts the decision into the report. A run that was interrupted is no
-    /// round: nothing is recorded, and the same attempt comes again.
+    /// Records the round and puts the decision into the report. An interrupted run is no round:
+    /// nothing is recorded, and the attempt is repeated.
     pub fn conclude(&self, report: &mut Report, tree: &Tree<'_>) {
         let has_subject = matches!(self.keeping, Keeping::File(_));
         if has_subject {
@@ -159,7 +159,7 @@ impl<'k> Keeper<'k> {
         match self.note(Change::Auto, said, tree) {
             Ok(recorded) => self.tell(recorded, report),
             Err(failure) => {
-                // What is not recorded is not confirmed, however green it is.
+                // A pass that is not recorded is not confirmed.
                 report.decision = Decision::Escalate;
                 report.decision_reason = Some(NOT_RECORDED.to_owned());
                 report.exit_code = failure.exit;
@@ -255,7 +255,7 @@ impl<'k> Keeper<'k> {
         Ok(record(ledger, &self.terms, &round))
     }
 
-    /// Who records by hand.
+    /// Opens the keeper of a round that is recorded by hand.
     ///
     /// # Errors
     /// As [`Keeper::open`].
@@ -291,7 +291,7 @@ impl<'k> Keeper<'k> {
         })
     }
 
-    /// Who records that work which has passed was looked at again.
+    /// Opens the keeper that records another look at work that has passed.
     ///
     /// # Errors
     /// As [`Keeper::open`].
@@ -318,7 +318,7 @@ impl<'k> Keeper<'k> {
         })
     }
 
-    /// Why the round could not be recorded, if it could not.
+    /// Returns why the round could not be recorded, if it could not.
     #[must_use]
     pub fn fault(self) -> Option<Failure> {
         self.fault.into_inner()

@@ -37,11 +37,11 @@ use std::path::Path;
 /// The largest plan file that is read, in bytes.
 const MAX_PLAN: u64 = 64 << 20;
 
-/// Reads a plan file, in the form that its ending says.
+/// Reads a plan file, in the format of its extension.
 ///
 /// # Errors
-/// No such ending, no such file, no plan (exit 2); a plan that was changed after it was made (exit
-/// 4).
+/// An unknown extension, no such file, no plan (exit 2); a plan that was changed after it was made
+/// (exit 4).
 pub fn read_plan(path: &Path) -> Result<Plan, Failure> {
     let name = path.as_os_str().as_bytes();
     let form = Form::of_name(name).ok_or_else(|| {
@@ -51,7 +51,7 @@ pub fn read_plan(path: &Path) -> Result<Plan, Failure> {
     read_plan_as(path, form)
 }
 
-/// Reads a plan file in a form.
+/// Reads a plan file in a format.
 ///
 /// # Errors
 /// As [`read_plan`].
@@ -97,8 +97,8 @@ pub fn read_plan_as(path: &Path, form: Form) -> Result<Plan, Failure> {
         failure.diagnostics = Some(Box::new((sources, vec![diagnostic])));
         failure
     })?;
-    // What a text outside the grammar consists of must be what the grammar says, or recovery would
-    // run something else.
+    // A text outside the grammar must consist of what the grammar allows, or recovery would run
+    // something else.
     for step in &plan.steps {
         if let Some(unsupported) = &step.unsupported
             && !matches!(parse_command(&step.command), Command::Unsupported { unsupported: own, .. } if own == *unsupported)
@@ -112,13 +112,13 @@ pub fn read_plan_as(path: &Path, form: Form) -> Result<Plan, Failure> {
     Ok(plan)
 }
 
-/// What is to be run: a saved plan that has been compared with the present.
+/// A saved plan that has been compared with the present, ready to run.
 pub struct Opened {
-    /// Where, and with which contract.
+    /// The repository and the contract.
     pub session: Session,
     /// The plan.
     pub plan: Plan,
-    /// For the report.
+    /// The comparison, for the report.
     pub saved: SavedPlan,
 }
 
@@ -170,8 +170,8 @@ pub fn open(
     })
 }
 
-/// How the plan is run: as the command line says, where it does. In version 1 that is a part of the
-/// plan.
+/// Takes the schedule from the command line, where it sets one. In version 1 the schedule is part
+/// of the plan, so that it cannot change.
 fn schedule(plan: &mut Plan, asked: &PlanRequest) -> Result<(), Failure> {
     let policy = &plan.policy;
     let (jobs, fail_fast) = (
@@ -187,10 +187,10 @@ fn schedule(plan: &mut Plan, asked: &PlanRequest) -> Result<(), Failure> {
     Ok(())
 }
 
-/// In what the plan would be another one today. What is to be said of today's plan is said of it
-/// too: a file can leave that out.
+/// Returns how the plan would differ today. The caveats of today's plan are added to it, because a
+/// file can leave them out.
 fn compare(session: &mut Session, asked: &PlanRequest, plan: &mut Plan) -> Vec<Difference> {
-    // What kept the plan from being made again, and first the likely reason for it.
+    // The plan cannot be made again: the failure, after its likely reason.
     let misfit = |session: &Session, plan: &Plan, failure: Failure| {
         let digest = |found: Option<&Digest>| found.map(ToString::to_string);
         let saved = digest(plan.contract.as_ref().map(|c| &c.digest));
@@ -216,13 +216,14 @@ fn compare(session: &mut Session, asked: &PlanRequest, plan: &mut Plan) -> Vec<D
             vec![contract, request]
         }
     };
-    // Whether it was asked for without preflight is not in a plan: either way of making it will do.
+    // A plan does not record whether it was requested without preflight: either way of making it is
+    // accepted.
     let preflight = !plan.policy.recover.is_empty();
     let present = match session.make(asked, Asking::Recorded, preflight) {
         Ok((present, _)) => present,
         Err(failure) => return misfit(session, plan, failure),
     };
-    // Of the base, what is said today takes the place of what the file says.
+    // Today's caveats about the base replace those of the file.
     let of_base =
         |c: &Caveat| matches!(c.code, caveat::Code::BaseLater | caveat::Code::BaseUnknown);
     plan.caveats
@@ -243,8 +244,8 @@ fn compare(session: &mut Session, asked: &PlanRequest, plan: &mut Plan) -> Vec<D
     }
 }
 
-/// Where the changes are looked for: in version 2 where the plan says, against the commit that it
-/// names; version 1 knew names only.
+/// Returns where to look for the changes: in version 2 as the plan records, against the commit that
+/// it names; version 1 recorded names only.
 fn source(plan: &Plan) -> ChangeSource {
     let record = &plan.request;
     if plan.version != FIRST {
@@ -256,7 +257,7 @@ fn source(plan: &Plan) -> ChangeSource {
     }
     match &record.changed_from {
         None => ChangeSource::None,
-        // Against HEAD, which is what it meant.
+        // Against HEAD, as version 1 did.
         Some(ChangedFrom::WorkTree) => ChangeSource::WorkTree,
         Some(ChangedFrom::Staged) => ChangeSource::Staged,
         Some(ChangedFrom::All) => ChangeSource::All,
@@ -265,8 +266,8 @@ fn source(plan: &Plan) -> ChangeSource {
     }
 }
 
-/// The changes as they are now; what the caller named, and what cannot be compared in another
-/// repository, as the plan has it.
+/// Gathers the changes as they are now; those that the caller named, or that cannot be compared in
+/// another repository, are taken from the plan.
 fn gathered(site: &Site, file: &PlanFile, plan: &Plan) -> Result<Gathered, Failure> {
     let git = site.git.as_ref();
     let named = || {
@@ -285,7 +286,7 @@ fn gathered(site: &Site, file: &PlanFile, plan: &Plan) -> Result<Gathered, Failu
     }
 }
 
-/// The recorded request, with the present contract and changes.
+/// Restores the recorded request, with the present contract and changes.
 fn gather(
     engine: &Engine<'_>,
     asked: &VerifyRequest,
@@ -342,7 +343,8 @@ fn gather(
     })
 }
 
-/// What is to be said of the commit that the plan compares with: a file can leave that out.
+/// Returns the caveats about the commit that the plan compares with, because a file can leave them
+/// out.
 fn of_base(
     engine: &Engine<'_>,
     site: &Site,

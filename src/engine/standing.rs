@@ -25,19 +25,20 @@ use crate::run::report::Report;
 use crate::run::stands::{Answer, Ended, Recorded, WhyNot, believed, failed, stands};
 use std::collections::BTreeMap;
 
-/// How many runs are looked at, the newest.
+/// The most runs that are examined, the newest first.
 const LOOKED_AT: usize = 200;
-/// How many of their records are read: those that may verify the request, or contradict it.
+/// The most records that are read: those that may verify the request, or contradict it.
 const READ: usize = 20;
 
-/// For what it must be verified. What is not said is taken from the run that is held against it.
+/// The request that must be verified. Settings that are absent are taken from the run that is
+/// compared.
 #[derive(Clone, Debug, Default)]
 pub struct StatusRequest {
-    /// Whose change it is.
+    /// The role of the change's author.
     pub role: Option<String>,
     /// How risky the change is.
     pub risk: Option<Risk>,
-    /// What the change ends.
+    /// The boundaries that the change completes.
     pub boundaries: Vec<Boundary>,
     /// The least tier, 0 to 2.
     pub min_tier: Option<u8>,
@@ -46,8 +47,8 @@ pub struct StatusRequest {
     /// Which files changed; without it everything since the merge base with the default branch, or
     /// since the subject began.
     pub changes: Option<ChangeSource>,
-    /// Whose work it is: what it began with is compared, and the contracts count that a person has
-    /// accepted for it.
+    /// The subject: its base is compared with, and the contracts count that a person has accepted
+    /// for it.
     pub subject: Option<String>,
     /// The contract that is accepted although it asks for less than the one at the base.
     pub allow_contract_change: Option<Digest>,
@@ -62,24 +63,24 @@ impl StatusRequest {
     }
 }
 
-/// What is known of the present tree.
+/// Whether the present tree is verified, and by which run.
 #[derive(Debug)]
 pub struct Standing {
     /// Whether it is verified.
     pub answer: Answer,
-    /// By which run; none where nothing applies.
+    /// The run that verifies it; none where nothing applies.
     pub by: Option<String>,
-    /// What keeps the answer from meaning all that is asked.
+    /// The reasons why the answer does not cover the whole request.
     pub caveats: Vec<Caveat>,
     /// What was compared; none where the plan cannot be made.
     pub compared: Option<String>,
-    /// No check of the contract is asked for by the whole change.
+    /// Whether the whole change requires no check of the contract.
     pub nothing_applies: bool,
     /// Why not, if it is not verified.
     pub why_not: Option<String>,
 }
 
-/// What there is to look at.
+/// The records and the tree that the search reads.
 #[derive(Clone, Copy, Debug)]
 pub struct Found<'a> {
     /// The recorded runs.
@@ -90,7 +91,7 @@ pub struct Found<'a> {
     pub site: &'a Site,
 }
 
-/// Says whether what is here is verified.
+/// Decides whether the present tree is verified.
 ///
 /// # Errors
 /// Records that cannot be listed; flags of the request that fit nothing (exit 2).
@@ -168,7 +169,7 @@ fn cannot_plan(failure: &Failure) -> WhyNot {
     ))
 }
 
-/// Whether a pass of a plan would mean all that is asked.
+/// Checks that a pass of a plan would cover the whole request.
 fn whole(plan: &Plan) -> Result<(), WhyNot> {
     let first = caveat::sorted(&plan.caveats)
         .first()
@@ -179,8 +180,8 @@ fn whole(plan: &Plan) -> Result<(), WhyNot> {
     })
 }
 
-/// Makes the plans that are asked for: of one change, under one contract, for the request of each
-/// run that is looked at.
+/// Makes the requested plans: of one change, under one contract, for the request of each run that
+/// is examined.
 struct Asker<'a> {
     engine: &'a Engine<'a>,
     /// The contracts that a person has accepted.
@@ -192,7 +193,7 @@ struct Asker<'a> {
     made: BTreeMap<Key, Made>,
 }
 
-/// All of a request that may differ between runs.
+/// The parts of a request that may differ between runs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     role: Option<String>,
@@ -204,9 +205,9 @@ struct Key {
 
 /// A plan that was requested.
 struct Made {
-    /// As it is compiled.
+    /// The plan as it is compiled.
     plan: Plan,
-    /// After what is known for certain to break was repaired.
+    /// The plan after the repair of what is known for certain to break.
     repaired: Plan,
 }
 
@@ -219,8 +220,8 @@ impl<'a> Asker<'a> {
         let (accepted, began) = of_subject(engine, wanted, site)?;
         let since = |commit| ChangeSource::Base(BaseRevision::Revision(commit));
         let request = PlanRequest {
-            // Without a contract, what the repository declares is all that can be asked for; with
-            // one, it never is.
+            // Without a contract, only what the repository declares can be required; with one, it
+            // never is.
             mode: Mode::Fallback,
             contract_from: wanted.contract_from.clone(),
             changes: wanted.changes.clone().or_else(|| began.map(since)),
@@ -246,7 +247,7 @@ impl<'a> Asker<'a> {
                 .iter()
                 .any(|c| c.code == Code::BaseUnknown)
         {
-            // What the whole change is cannot be said: whatever there is must have been verified.
+            // The whole change is not known: every file must have been verified.
             asker.request.changes = Some(ChangeSource::All);
             asker.session = engine.open(&asker.request)?;
             asker.compared = format!(
@@ -279,8 +280,8 @@ impl<'a> Asker<'a> {
         }
     }
 
-    /// The plan that is asked for now; `of`: the request of a run, from which comes what the
-    /// command line does not say.
+    /// Makes the requested plan; `of`: the request of a run, which supplies what the command line
+    /// does not set.
     fn plan(&mut self, of: Option<&RequestRecord>) -> Result<&Made, Failure> {
         let key = self.key(of);
         if !self.made.contains_key(&key) {
@@ -319,7 +320,7 @@ impl<'a> Asker<'a> {
         self.made.get(&key).ok_or_else(internal)
     }
 
-    /// Whether a plan without steps means that nothing has to be verified.
+    /// Checks that a plan without steps means that nothing has to be verified.
     fn nothing_applies(&self) -> Result<(), WhyNot> {
         match self.session.contract() {
             Some(contract) if contract.checks.is_empty() => {
@@ -331,8 +332,8 @@ impl<'a> Asker<'a> {
     }
 }
 
-/// The contracts that a person has accepted, and the commit that the subject began with, if it is
-/// known.
+/// Returns the contracts that a person has accepted, and the commit at which the subject began, if
+/// it is known.
 fn of_subject(
     engine: &Engine<'_>,
     wanted: &StatusRequest,
@@ -355,7 +356,7 @@ fn of_subject(
     Ok((accepted, began.and_then(|b| b.base.clone())))
 }
 
-/// The failure of records that cannot be looked at.
+/// Makes the failure of records that cannot be read.
 #[must_use]
 pub fn unreadable(error: &HistoryError) -> Failure {
     Failure::new(
@@ -417,13 +418,13 @@ struct Search<'s, 'a> {
     present: Option<&'s Present>,
     /// Why the newest run does not verify the request.
     first: Option<WhyNot>,
-    /// Runs that failed, whose records are not there to be looked at: the run, and its tree.
+    /// Failed runs whose records are gone: the run, and its tree.
     against: Vec<(String, String)>,
     read: usize,
 }
 
 impl Search<'_, '_> {
-    /// Looks at a run; gives the answer if that is the last one to be looked at.
+    /// Examines a run; returns the answer if no further run needs to be examined.
     fn look(
         &mut self,
         id: &str,
@@ -520,7 +521,7 @@ impl Search<'_, '_> {
     }
 }
 
-/// What comes of holding a run against what is asked.
+/// The result of comparing a run with the request.
 enum Held {
     Stands,
     Not(WhyNot),

@@ -32,12 +32,12 @@ use crate::plan::request::{Boundary, ChangedIn, Mode, Risk};
 use serde::Serialize;
 use std::path::Path;
 
-/// How many files are looked into for what has another name now.
+/// The most files that are read to find what was renamed.
 const LOOKED_AT: usize = 5_000;
 /// How many missing checks a message names.
 const NAMED: usize = 3;
 
-/// A subject as the ledger knows it when a run begins.
+/// A subject as the ledger has it when a run begins.
 #[derive(Debug)]
 pub struct Subject {
     name: String,
@@ -52,26 +52,26 @@ pub struct Subject {
 pub struct Place {
     /// The commit.
     pub commit: Oid,
-    /// It was HEAD, because no default branch is known.
+    /// Whether it is HEAD, because no default branch is known.
     pub assumed: bool,
 }
 
-/// What a round is held against.
+/// The requirements of a subject's round.
 #[derive(Debug)]
 pub struct Held {
-    /// What it is about, for the ledger.
+    /// The subject's base and request, for the ledger.
     pub about: About,
     /// The subject's base.
     pub base: Option<Oid>,
-    /// What keeps it from being done, or is worth saying.
+    /// The reasons why the round cannot complete the work, and notes.
     pub caveats: Vec<Caveat>,
-    /// What a change begins from by default now, where the contract is among the changed files.
+    /// The default base of a change today, where the contract is among the changed files.
     pub present: Option<Oid>,
     /// The gate that counts.
     pub terms: Terms,
 }
 
-/// Refuses what is no name of a subject.
+/// Refuses a text that is not a subject's name.
 ///
 /// # Errors
 /// Exit 2.
@@ -84,7 +84,7 @@ pub fn named(subject: &str) -> Result<(), Failure> {
         .help("a subject is a short name of one line, such as `M1` or `specs/login.md`"))
 }
 
-/// What a confirmation has to have in common with the round that it confirms.
+/// The parts of a request that a confirmation must share with the round that it confirms.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Same<'a> {
@@ -100,12 +100,12 @@ struct Same<'a> {
 /// The whole change of a subject.
 struct Whole {
     changes: ChangeSet,
-    /// The plan for it, where the request is about something else.
+    /// The plan for it, where the request covers something else.
     plan: Option<Plan>,
 }
 
 impl Subject {
-    /// Reads what is known of the subject of a round, if it has one.
+    /// Reads what is known of a round's subject, if it has one.
     ///
     /// # Errors
     /// A name that is none (exit 2), a ledger that cannot be used (exit 5).
@@ -137,7 +137,7 @@ impl Subject {
         }))
     }
 
-    /// The commit at which it began, or begins now.
+    /// Returns the commit at which it began, or begins now.
     #[must_use]
     pub fn since(&self) -> Option<Oid> {
         self.begin.map(|place| place.commit)
@@ -147,7 +147,7 @@ impl Subject {
         self.entry.as_ref()?.began.as_ref()
     }
 
-    /// Holds a plan against the whole change. `saved`: it comes from a file.
+    /// Compares a plan with the whole change. `saved`: it comes from a file.
     ///
     /// # Errors
     /// `--base` names a commit that is not behind the subject's base (exit 2), or the whole change
@@ -247,7 +247,7 @@ impl Subject {
         }
     }
 
-    /// The commit that its rounds compare with from now on.
+    /// Returns the commit that its rounds compare with from now on.
     fn place(
         &self,
         session: &Session,
@@ -319,8 +319,8 @@ impl Subject {
         Caveat::new(Code::PartOfChange, Effect::Narrows, message).of_checks(checks)
     }
 
-    /// Whether the work of earlier rounds is there: the commits of theirs that HEAD contains, and
-    /// whether all was left behind.
+    /// Checks that the work of earlier rounds is there. Returns which of their commits HEAD
+    /// contains, and whether all was left behind.
     fn look(
         &self,
         session: &Session,
@@ -380,7 +380,7 @@ impl Subject {
         (contained, false)
     }
 
-    /// The gate that the subject is held against from now on.
+    /// Returns the gate that counts for the subject from now on.
     fn gate(&self, reader: &GateReader<'_>, caveats: &mut Vec<Caveat>) -> Terms {
         let contract = reader.session.contract();
         let today = Terms::of(contract.map(|c| &c.gate));
@@ -410,7 +410,7 @@ impl Subject {
         if weaker.is_empty() {
             return today;
         }
-        // Who merged it into the default branch has answered for it.
+        // A contract that was merged into the default branch was accepted there.
         let there = reader
             .present
             .filter(|id| reader.gate_at(id) == Some(today));
@@ -432,7 +432,7 @@ impl Subject {
     }
 }
 
-/// What is needed to read the gate of an earlier contract.
+/// The inputs for reading the gate of an earlier contract.
 struct GateReader<'a> {
     engine: &'a Engine<'a>,
     session: &'a Session,
@@ -442,7 +442,7 @@ struct GateReader<'a> {
 }
 
 impl GateReader<'_> {
-    /// The gate of the contract at a commit, if there is one that can be read.
+    /// Reads the gate of the contract at a commit, if there is one that can be read.
     fn gate_at(&self, commit: &Oid) -> Option<Terms> {
         let revision = commit.to_string();
         let wanted = self.engine.wanted(Some(&revision), Some(commit));
@@ -451,14 +451,14 @@ impl GateReader<'_> {
     }
 }
 
-/// The role of a request that names none.
+/// The role that a request has by default.
 const DEFAULT_ROLE: &str = "worker";
 
 impl Engine<'_> {
-    /// What a change is compared with when no base is named.
+    /// Returns the commit that a change is compared with when no base is named.
     ///
     /// # Errors
-    /// What git says (exit 2).
+    /// What git reports (exit 2).
     pub fn by_default(
         &self,
         site: &Site,
@@ -504,7 +504,7 @@ fn unknown_base(empty: bool) -> Caveat {
     )
 }
 
-/// The change since the base, and the plan for it where the request is about something else.
+/// Returns the change since the base, and the plan for it where the request covers something else.
 fn whole(
     session: &Session,
     asked: &PlanRequest,
@@ -512,8 +512,8 @@ fn whole(
     saved: bool,
 ) -> Result<Whole, Failure> {
     let Some(base) = base else {
-        // Without git, or before the first commit, there is nothing to begin at: what was asked is
-        // all.
+        // Without git, or before the first commit, there is no base: the request is the whole
+        // change.
         return Ok(Whole {
             changes: session.request.changed.clone(),
             plan: None,
@@ -542,7 +542,7 @@ fn whole(
     })
 }
 
-/// What is kept of a change, to know later whether it is still there.
+/// Records a change, to check later whether it is still there.
 pub fn trace(root: &Path, head: String, changes: &ChangeSet) -> Trace {
     let paths = changes.files().iter().map(|f| &f.path);
     let mut files = in_short(root, paths.clone().take(PATHS));
@@ -555,7 +555,7 @@ pub fn trace(root: &Path, head: String, changes: &ChangeSet) -> Trace {
     Trace::new(head, files)
 }
 
-/// Files that differ from the base, with what they contain.
+/// Lists the files that differ from the base, with the identity of their content.
 pub fn now(root: &Path, changes: &ChangeSet) -> Vec<(RepoPath, String)> {
     in_short(
         root,
@@ -563,7 +563,7 @@ pub fn now(root: &Path, changes: &ChangeSet) -> Vec<(RepoPath, String)> {
     )
 }
 
-/// The work tree against a commit.
+/// Makes the source that compares the work tree with a commit.
 fn since(base: &Oid) -> ChangeSource {
     ChangeSource::Recorded {
         place: ChangedIn::WorkTree,
@@ -574,7 +574,7 @@ fn since(base: &Oid) -> ChangeSource {
 fn scope(plan: &Plan, whole: Option<&Plan>) -> Scope {
     match whole {
         Some(whole) if !missing(whole, plan).is_empty() => Scope::Part,
-        // What recovery dropped before anything ran applies all the same.
+        // Steps that recovery dropped before anything ran are still part of the change's checks.
         _ if plan.steps.is_empty() && !plan.rewrites.is_empty() => Scope::Part,
         _ if plan.steps.is_empty() => Scope::Nothing,
         _ => Scope::Whole,

@@ -1,5 +1,5 @@
-//! Finds the files that the comparison of the work tree did not read, and that a check would depend
-//! on.
+//! Finds the files that the comparison of the work tree did not read, and on which a check would
+//! depend.
 
 use super::failure::Failure;
 use super::open::Session;
@@ -15,16 +15,16 @@ use crate::plan::request::Request;
 use crate::plan::{Origin, Plan, Step};
 use std::collections::BTreeSet;
 
-/// How many lines are named.
+/// The most lines that are named.
 const LINES: usize = 3;
 
 impl Session {
-    /// What is to be said of them beside a plan that was made without them.
+    /// Returns the caveats about them for a plan that was made without them.
     ///
     /// # Errors
     /// Compiling fails.
     pub(super) fn unseen(&self, plan: &Plan, facts: &Facts) -> Result<Vec<Caveat>, Failure> {
-        // Who names the changed files has no comparison, and no questions about it.
+        // Where the caller names the changed files, there is no comparison to complete.
         let Some(git) = self.git().filter(|_| self.request.changed_in.is_some()) else {
             return Ok(Vec::new());
         };
@@ -49,8 +49,8 @@ impl Session {
         Ok(caveats)
     }
 
-    /// Checks that the change keeps from applying by what it adds or removes: with the files of the
-    /// base they would be asked for.
+    /// Finds the checks that the change disables by what it adds or removes: with the files of the
+    /// base they would be required.
     fn switched_off(
         &self,
         hidden: &[RepoPath],
@@ -145,7 +145,7 @@ impl Session {
         })))
     }
 
-    /// What the change itself hides, where it touches a `.gitignore`.
+    /// Finds the files that the change itself hides by editing a `.gitignore`.
     fn newly_ignored(&self, git: &Git, facts: &Facts) -> Result<Option<Caveat>, Failure> {
         let changed = self.request.changed.files().iter().map(|file| &file.path);
         let rules: Vec<RepoPath> = changed
@@ -257,7 +257,7 @@ impl Session {
         }
     }
 
-    /// The plan with more changed files, before anything is repaired.
+    /// Compiles the plan with more changed files, before anything is repaired.
     fn plan_with(
         &self,
         more: impl Iterator<Item = ChangedFile>,

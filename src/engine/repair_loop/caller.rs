@@ -1,4 +1,4 @@
-//! What a loop is asked, what its caller brings, and what comes of it.
+//! The request, the caller's part and the outcome of a repair loop.
 
 use super::record::{RoundRecord, Stop, Turn, TurnRecord};
 use crate::base::command::Env;
@@ -12,37 +12,37 @@ use crate::engine::verify::{Progress, Verified};
 use crate::run::report::{Decision, Report};
 use std::time::Duration;
 
-/// How often is verified at most if nothing else is said.
+/// The default limit on verifications.
 pub const MAX_ROUNDS: u32 = 20;
 
 /// What a caller wants verified and repaired.
 #[derive(Clone, Debug)]
 pub struct LoopRequest {
-    /// How each round verifies. Its `file`, `expect_digest`, `shard`, `attempt` and `status` mean
-    /// one run, and are not for a loop.
+    /// How each round verifies. Its `file`, `expect_digest`, `shard`, `attempt` and `status`
+    /// concern a single run and do not apply to a loop.
     pub verify: VerifyRequest,
-    /// What repairs.
+    /// The program that repairs.
     pub fixer: FixerCommand,
-    /// How often is verified at most.
+    /// The most verifications.
     pub max_rounds: u32,
 }
 
 /// A command that repairs.
 #[derive(Clone, Debug)]
 pub struct FixerCommand {
-    /// As people know it.
+    /// The command as it is shown to people.
     pub shown: String,
-    /// Its words.
+    /// The program and its arguments.
     pub argv: Vec<Word>,
     /// Variables that its command sets.
     pub env: Env,
     /// How long one turn may take, in milliseconds.
     pub timeout_ms: u64,
-    /// How the name of a file ends in which it finds its feedback: `md`, `json`.
+    /// The extension of its feedback file: `md`, `json`.
     pub ending: &'static str,
 }
 
-/// What happens during a loop.
+/// An event of a loop.
 pub enum LoopProgress<'a> {
     /// A round begins, from 1.
     Round(u32),
@@ -50,32 +50,32 @@ pub enum LoopProgress<'a> {
     Verifying(Progress<'a>),
     /// It was verified.
     Verified(&'a Verified),
-    /// The fixer had its turn.
+    /// The fixer's turn has ended.
     Turn(Turn, &'a TurnRecord),
-    /// This is why the loop ends.
+    /// The loop ends because of this failure.
     Failed(&'a Failure),
 }
 
-/// Gives a fixer its turn.
+/// Runs one turn of a fixer.
 pub type Fix<'c> = &'c mut dyn FnMut(Fixer<'_>) -> Result<Fixed, DriveError>;
 
-/// What the caller of a loop brings.
+/// The callbacks and the executor that the caller of a loop supplies.
 pub struct LoopCaller<'c> {
-    /// Is told the progress.
+    /// Receives the progress.
     pub see: &'c mut dyn FnMut(LoopProgress<'_>),
     /// Formats what failed, for the fixer.
     pub feedback: &'c dyn Fn(&Report) -> String,
-    /// Formats what is asked of the fixer after a pass that has to be confirmed.
+    /// Formats the request to the fixer after a pass that has to be confirmed.
     pub review: &'c dyn Fn(&Report) -> String,
-    /// How often the caller is told what runs; never without.
+    /// How often the progress reports the running steps; never without.
     pub tick: Option<Duration>,
-    /// What executes plans; vplan's own executor otherwise. Tests play one.
+    /// The executor; vplan's own without one. Tests substitute one.
     pub executor: Option<&'c mut dyn Executor>,
-    /// What gives the fixer its turn; tests play it.
+    /// Runs the fixer's turn; tests substitute it.
     pub fix: Fix<'c>,
 }
 
-/// What became of a loop.
+/// The outcome of a loop.
 #[derive(Debug)]
 pub struct LoopOutcome {
     /// Why it ended.
@@ -90,6 +90,6 @@ pub struct LoopOutcome {
     pub rounds: Vec<RoundRecord>,
     /// Why the fixer does not go on, in its own words made harmless.
     pub stuck: Option<String>,
-    /// The files of the first round's change that are as at the base again.
+    /// The files of the first round's change that are again as they are at the base.
     pub undone: Vec<RepoPath>,
 }

@@ -25,8 +25,7 @@ use task::Task;
 /// Verifies and repairs until there is a decision.
 ///
 /// # Errors
-/// Whatever keeps the first round from beginning; later what is no decision about the work (a disk
-/// that is full).
+/// The first round cannot begin; later, a failure that is no decision about the work (a full disk).
 pub fn repair_loop(
     engine: &Engine<'_>,
     asked: &LoopRequest,

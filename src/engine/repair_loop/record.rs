@@ -49,7 +49,7 @@ pub enum Turn {
 }
 
 impl Turn {
-    /// What it is called in the fixer's environment.
+    /// Returns its name in the fixer's environment.
     pub(super) fn name(self) -> &'static str {
         match self {
             Turn::Repair => "repair",

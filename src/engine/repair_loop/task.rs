@@ -33,7 +33,7 @@ pub(super) struct Task<'t, 'c> {
     pub(super) stuck: Option<String>,
 }
 
-/// How the loop ends.
+/// The end of a loop: why, and with which exit code.
 #[derive(Debug)]
 pub(super) struct End {
     pub(super) stop: Stop,
@@ -52,7 +52,7 @@ impl End {
 }
 
 impl<'t, 'c> Task<'t, 'c> {
-    /// Before the first round.
+    /// Makes the state before the first round.
     pub(super) fn new(
         engine: &'t Engine<'t>,
         asked: &'t LoopRequest,
@@ -73,7 +73,7 @@ impl<'t, 'c> Task<'t, 'c> {
 }
 
 impl Task<'_, '_> {
-    /// Goes on until there is a decision.
+    /// Runs rounds until there is a decision.
     pub(super) fn go(mut self) -> Result<LoopOutcome, Failure> {
         let mut last: Option<Verified> = None;
         let mut number = 0;
@@ -110,7 +110,7 @@ impl Task<'_, '_> {
     fn verified(&mut self) -> Result<Verified, Failure> {
         let mut verified = self.verify_once()?;
         if only_grew(&verified.report) {
-            // Nothing is to be repaired: the same once more, of the whole change.
+            // There is nothing to repair: the same is verified once more, for the whole change.
             verified = self.verify_once()?;
         }
         self.compare(&verified.session);
@@ -143,11 +143,10 @@ impl Task<'_, '_> {
         Ok(verified)
     }
 
-    /// From the second round on, what is compared with a commit is compared with that of the first
-    /// round: whatever the fixer commits, and wherever it moves a branch, its changes stay
-    /// changes.
+    /// Makes later rounds compare with the commit of the first round: whatever the fixer
+    /// commits, and wherever it moves a branch, its changes stay changes.
     fn compare(&mut self, session: &Session) {
-        // What a subject is compared with is in the ledger.
+        // For a subject, the commit to compare with is in the ledger.
         let from_commit = self.verify.subject.is_none()
             && matches!(
                 session.request.changed_from,
@@ -175,7 +174,7 @@ impl Task<'_, '_> {
         });
     }
 
-    /// Whether this round was the last one, and the exit code.
+    /// Returns why this round was the last one, if it was, and the exit code.
     fn stop(&self, round: u32, report: &Report) -> Option<(Stop, u8)> {
         let exhausted =
             report.decision_reason.as_deref() == Some(Because::VerificationFailedMaxRetries.word());
@@ -200,14 +199,14 @@ impl Task<'_, '_> {
             Decision::Fail => Some((Stop::Exhausted, exit(Exit::Exhausted))),
             Decision::Escalate if exhausted => Some((Stop::Exhausted, exit(Exit::Escalated))),
             Decision::Escalate => Some((Stop::Escalated, exit(Exit::Escalated))),
-            // What has passed may be confirmed without another round.
+            // A pass may be confirmed without another round.
             Decision::Retry if last => Some((Stop::MaxRounds, Exit::Exhausted.code())),
             Decision::Retry | Decision::Reverify => None,
         }
     }
 
-    /// A later round could not begin. If that is the fixer's doing, it is a decision about the
-    /// work.
+    /// Ends the loop where a later round could not begin. If that is the fixer's doing, it is a
+    /// decision about the work.
     fn refused(self, failure: Failure, mut last: Verified) -> Result<LoopOutcome, Failure> {
         let stop = match failure.code.as_str() {
             CHANGED => Stop::ContractChanged,
@@ -222,7 +221,7 @@ impl Task<'_, '_> {
         };
         (self.caller.see)(LoopProgress::Failed(&failure));
         let end = if stop == Stop::ChangeGone {
-            // Whatever passed before, it was another work tree.
+            // Any earlier pass was one of another work tree.
             self.noted(Status::Continue, &last)?;
             let message = failure.message;
             let caveat = Caveat::new(Code::ChangeGone, Effect::Incomplete, message.clone());
@@ -243,7 +242,7 @@ impl Task<'_, '_> {
         Ok(self.end(&end, last))
     }
 
-    /// Records what became of a subject's work without a run.
+    /// Records the end of a subject's work without a run.
     pub(super) fn noted(&self, status: Status, last: &Verified) -> Result<(), Failure> {
         let Some(subject) = &last.report.subject else {
             return Ok(());

@@ -18,7 +18,7 @@ use crate::ledger::{Contents, Status};
 use crate::run::report::Decision;
 
 impl Task<'_, '_> {
-    /// Has the fixer repair what failed. Gives how the loop ends, if it does.
+    /// Has the fixer repair what failed. Returns how the loop ends, if it does.
     pub(super) fn repaired(&mut self, verified: &Verified) -> Result<Option<End>, Failure> {
         let feedback = (self.caller.feedback)(&verified.report);
         let repair = self.turn(verified, Turn::Repair, &feedback)?;
@@ -69,7 +69,7 @@ impl Task<'_, '_> {
             let decision = verified.report.decision;
             match (end, decision) {
                 (Some(end), _) => return Ok(Some(end)),
-                // It is verified anew, and counts from 1.
+                // The work is verified again, and confirmations count from 1.
                 (None, _) if !no_change || (agrees && !confirmed) => return Ok(once_more),
                 (None, _) if !confirmed => {
                     return Ok(Some(End::new(
@@ -141,7 +141,7 @@ impl Task<'_, '_> {
         }
     }
 
-    /// Whether a run now would be about the same as the one that passed.
+    /// Whether a run now would verify the same as the one that passed.
     fn is_same(&mut self, verified: &Verified) -> Result<bool, Failure> {
         let since = Subject::of(self.engine, self.verify.subject.as_deref())?
             .as_ref()
@@ -225,8 +225,8 @@ impl Task<'_, '_> {
             stuck: &stuck,
         })
         .map_err(|e| failed("the fixer could not be run", &e))?;
-        // Files that cannot be listed any more are not as they were; the next verification finds
-        // out what that means.
+        // If files cannot be listed any more, that is a change; the next verification finds out
+        // what it means.
         let no_change = self.contents(verified).is_ok_and(|after| after == before);
         let record = TurnRecord::of(fixed, no_change, &path, &record);
         (self.caller.see)(LoopProgress::Turn(turn, &record));

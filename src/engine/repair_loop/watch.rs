@@ -18,19 +18,19 @@ use crate::ledger::undone::{Trace, moved, undone};
 use crate::plan::caveat::{Caveat, Code, Effect};
 use crate::plan::request::{ChangedFrom, ChangedIn};
 
-/// The contract is another one.
+/// The contract has changed.
 pub(super) const CHANGED: &str = "vplan::loop::contract_changed";
-/// HEAD is another one.
+/// HEAD has moved.
 pub(super) const MOVED: &str = "vplan::loop::history_changed";
-/// Nothing is left of the change.
+/// Nothing of the change is left.
 pub(super) const GONE: &str = "vplan::loop::change_gone";
 
-/// What must not change while the loop runs.
+/// The identity of the contract, which must not change while the loop runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Pin {
     contract: Option<Digest>,
     imports: Vec<(String, Digest)>,
-    /// Of the lock's bytes, or why it cannot be read.
+    /// The digest of the lock's bytes, or why it cannot be read.
     lock: Result<Option<Digest>, String>,
 }
 
@@ -60,7 +60,7 @@ impl Pin {
     }
 }
 
-/// What a loop knows of its first round.
+/// The state of the first round that later rounds are compared with.
 #[derive(Debug)]
 pub(super) struct Watch {
     /// Whether another contract may be verified.
@@ -72,12 +72,12 @@ pub(super) struct Watch {
     work: Option<Work>,
     /// The contract has changed since the round before.
     pub changed: bool,
-    /// The files of that change that are as at the base again.
+    /// The files of that change that are again as they are at the base.
     pub undone: Vec<RepoPath>,
 }
 
 impl Watch {
-    /// Before the first round.
+    /// Makes the state before the first round.
     pub(super) fn new(allowed: Option<Allowed>) -> Self {
         Self {
             allowed,
@@ -89,12 +89,12 @@ impl Watch {
         }
     }
 
-    /// What the changed files are compared with, where that is a commit.
+    /// Returns the commit that the changed files are compared with, if it is one.
     pub(super) fn base(&self) -> Option<&Oid> {
         self.work.as_ref()?.base.as_ref()
     }
 
-    /// Looks before a round runs.
+    /// Checks the session before a round runs.
     ///
     /// # Errors
     /// Another contract or another HEAD (exit 22), a change that is gone (exit 40), or one that
@@ -136,7 +136,8 @@ impl Watch {
         }
     }
 
-    /// A commit takes its files out of what is staged, and nothing says which.
+    /// Refuses another HEAD: a commit takes its files out of what is staged, and nothing records
+    /// which.
     fn same_head(&mut self, session: &Session) -> Result<(), Failure> {
         let from = session.request.changed_from.as_ref();
         if !matches!(from, Some(ChangedFrom::Staged | ChangedFrom::WorkTree)) {
@@ -144,7 +145,7 @@ impl Watch {
         }
         let now = session.git().and_then(|git| git.head().ok().flatten());
         match &self.head {
-            // `--base` takes over where there was a commit.
+            // Where `--base` names a commit, that is what counts instead.
             Some(before) if *before != now => Err(Failure::new(
                 Exit::Escalated.code(),
                 MOVED,
@@ -174,13 +175,13 @@ fn is_allowed(allowed: Option<&Allowed>, session: &Session) -> bool {
 /// The change that a loop began with.
 #[derive(Debug)]
 struct Work {
-    /// What the request compares with.
+    /// The commit that the request compares with.
     base: Option<Oid>,
-    /// What the change is compared with, where the request is not about what git says of it.
+    /// The base of the change, where the request does not get its changes from git.
     own_base: Option<Oid>,
-    /// What differed from the base.
+    /// The files that differed from the base.
     trace: Trace,
-    /// What there was to say of the base.
+    /// The caveats about the base.
     caveats: Vec<Caveat>,
 }
 
@@ -215,7 +216,7 @@ impl Work {
             .map(|file| file.path.clone())
             .collect();
         let known = trace(&session.site.root, String::new(), &changes);
-        // All files count here; as many as are kept of a round are known by content.
+        // All files count here; as many are known by content as are kept of a round.
         work.trace = Trace {
             paths,
             more: false,
@@ -224,7 +225,7 @@ impl Work {
         Ok(work)
     }
 
-    /// What differs from the base now.
+    /// Lists the files that differ from the base now.
     fn changes(&self, session: &Session) -> Result<ChangeSet, Failure> {
         Ok(match (&self.own_base, tells(session)) {
             (_, true) => session.request.changed.clone(),
@@ -240,7 +241,7 @@ impl Work {
         })
     }
 
-    /// The files that are as at the base again, and what there is to say.
+    /// Returns the files that are again as they are at the base, and the caveats.
     fn look(&self, session: &Session) -> Result<(Vec<RepoPath>, Vec<Caveat>), Failure> {
         let changes = self.changes(session)?;
         let mut caveats = self.caveats.clone();
@@ -276,7 +277,7 @@ impl Work {
     }
 }
 
-/// Whether the request is about what git says of the change.
+/// Whether the request gets its changes from git.
 fn tells(session: &Session) -> bool {
     let from = session.request.changed_from.as_ref();
     matches!(

@@ -40,7 +40,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What happens during a verification.
+/// An event of a verification.
 pub enum Progress<'a> {
     /// The plan is made; nothing has run yet.
     Planned(&'a Plan),
@@ -48,23 +48,23 @@ pub enum Progress<'a> {
     Run(Seen<'a>),
 }
 
-/// Opens the place for the events, once everything is planned.
+/// Opens the second place for the events, once everything is planned.
 pub type OpenEvents<'c> = Box<dyn FnOnce() -> Result<Box<dyn Write + 'c>, Failure> + 'c>;
 
-/// What the caller of a verification brings.
+/// The callbacks and the executor that the caller of a verification supplies.
 #[derive(Default)]
 pub struct Caller<'c> {
-    /// Is told the progress.
+    /// Receives the progress.
     pub see: Option<&'c mut dyn FnMut(Progress<'_>)>,
-    /// How often it is told what runs; never without.
+    /// How often the progress reports the running steps; never without.
     pub tick: Option<Duration>,
     /// A second place for the events, besides the record.
     pub events: Option<OpenEvents<'c>>,
-    /// What executes plans; vplan's own executor otherwise. Tests play one.
+    /// The executor; vplan's own without one. Tests substitute one.
     pub executor: Option<&'c mut dyn Executor>,
 }
 
-/// What became of a verification.
+/// The outcome of a verification.
 #[derive(Debug)]
 pub struct Verified {
     /// The report.
@@ -73,7 +73,7 @@ pub struct Verified {
     pub plan: Plan,
     /// The directory of its record.
     pub record: PathBuf,
-    /// Where, and under which contract.
+    /// The repository, and the contract.
     pub session: Session,
     /// Why the round could not be recorded, if it could not.
     pub unrecorded: Option<Failure>,
@@ -82,8 +82,8 @@ pub struct Verified {
 /// Verifies a change.
 ///
 /// # Errors
-/// Whatever keeps the plan from being made or begun. A failed check is no error: the report's exit
-/// code is the answer.
+/// The plan cannot be made or begun. A failed check is no error: the report's exit code is the
+/// answer.
 pub fn verify(
     engine: &Engine<'_>,
     asked: &VerifyRequest,
@@ -118,9 +118,9 @@ pub(super) fn round(
 struct Prepared<'k> {
     session: Session,
     plan: Plan,
-    /// For the report.
+    /// The caller's settings, for the report.
     circumstances: Circumstances,
-    /// Who records the round.
+    /// Records the round.
     keeper: Option<Keeper<'k>>,
     judge: Option<Program>,
     /// The tree before anything runs.
@@ -294,14 +294,15 @@ fn execute(
 }
 
 impl Verified {
-    /// What of its work tree counts as a change.
+    /// Returns what of its work tree counts as a change.
     #[must_use]
     pub fn tree(&self, engine: &Engine<'_>, asked: &VerifyRequest) -> Tree<'_> {
         engine.tree(&self.session.site, self.session.contract(), &asked.own)
     }
 }
 
-/// What the caller says of a run; `attempt`: which one it is, and how many may follow the first.
+/// Returns the caller's settings for a run; `attempt`: which one it is, and how many may follow the
+/// first.
 fn circumstances(asked: &VerifyRequest, plan: &Plan, attempt: (u32, u32)) -> Circumstances {
     Circumstances {
         attempt: attempt.0,
@@ -318,7 +319,7 @@ fn circumstances(asked: &VerifyRequest, plan: &Plan, attempt: (u32, u32)) -> Cir
     }
 }
 
-/// Passes of earlier runs to compare with. Where nothing can be kept, nothing is known.
+/// Opens the passes of earlier runs to compare with. Where nothing can be kept, there are none.
 fn earlier<'s>(engine: &Engine<'_>, session: &'s Session) -> Option<Earlier<'s>> {
     let git = session.git()?;
     let kept = engine.state(&session.site).ok()?;
@@ -331,9 +332,9 @@ fn earlier<'s>(engine: &Engine<'_>, session: &'s Session) -> Option<Earlier<'s>>
     )
 }
 
-/// Opens what earlier runs have left, where a step of the plan may use it. That there is no place
-/// for it is no reason not to run. `counts`: the round counts towards more than one confirmation;
-/// each must be won anew then, so that no earlier result replaces a step.
+/// Opens the results of earlier runs, where a step of the plan may reuse one. Without a place for
+/// them the run goes on. `counts`: the round counts towards more than one confirmation; each must
+/// be earned by a run, so that no earlier result replaces a step.
 fn recall<'a>(
     engine: &Engine<'_>,
     asked: &VerifyRequest,
@@ -387,7 +388,7 @@ fn failed(error: VerifyError) -> Failure {
     }
 }
 
-/// The level that this system reaches, if it is enough.
+/// Returns the containment level of this system, if it is enough.
 fn containment(asked: &VerifyRequest) -> Result<&'static str, Failure> {
     let reached = if cfg!(target_os = "linux") {
         "subtree"
@@ -405,7 +406,7 @@ fn containment(asked: &VerifyRequest) -> Result<&'static str, Failure> {
     Ok(reached)
 }
 
-/// Begins the record, with what a proposer said.
+/// Begins the record, with the proposer's output.
 fn record(session: &Session, asked: &VerifyRequest, root: &Root) -> Result<RunRecord, Failure> {
     let unusable = |why: String| Failure::new(Exit::Setup.code(), "vplan::run::record", why);
     let tracked = session.git().and_then(|git| git.tracked_record());
@@ -419,7 +420,7 @@ fn record(session: &Session, asked: &VerifyRequest, root: &Root) -> Result<RunRe
     Ok(record)
 }
 
-/// Looks at the path of a `file` check.
+/// Reads the state of the path of a `file` check.
 fn evaluate(beneath: &Beneath, step: &Step) -> Evidence {
     let path = step.path.clone().unwrap_or_else(RepoPath::root);
     let facts = asserted::gather(beneath, &path, file::needs_content(&step.assertions));

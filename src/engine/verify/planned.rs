@@ -1,5 +1,4 @@
-//! Makes the plan of a round with everything to be reported before anything
-//! runs.
+//! Makes the plan of a round, with every caveat that has to be reported before anything runs.
 
 use crate::base::vocabulary::Exit;
 use crate::effect::git::object::Oid;
@@ -16,18 +15,18 @@ use crate::plan::caveat::Caveat;
 use crate::plan::shard::share;
 use crate::run::report::{SavedPlan, ShardRecord};
 
-/// Has a look before anything runs, and gives what there is to report.
+/// Examines the session before anything runs, and returns the caveats.
 pub type Look<'l> = &'l mut dyn FnMut(&Session) -> Result<Vec<Caveat>, Failure>;
 
-/// What is run.
+/// The plan of a round, with its session.
 pub(super) struct Planned {
-    /// What the round is held against, if it has a subject.
+    /// The requirements of the round, if it has a subject.
     pub held: Option<Held>,
     /// The plan, or a share of it.
     pub plan: Plan,
-    /// In what the plan file differs from the present, if there is one.
+    /// How the plan file differs from the present, if there is one.
     pub saved_plan: Option<SavedPlan>,
-    /// Where, and under which contract.
+    /// The repository, and the contract.
     pub session: Session,
     /// Which share of the plan it is.
     pub shard: Option<ShardRecord>,
@@ -35,11 +34,11 @@ pub(super) struct Planned {
     pub since: Option<Oid>,
 }
 
-/// Makes the plan, or reads it. `look`: has a look before anything runs, and says what there is to
-/// say.
+/// Makes the plan, or reads it. `look`: examines the session before anything runs, and returns
+/// caveats.
 ///
 /// # Errors
-/// Whatever keeps the plan from being made, or from being run here.
+/// The plan cannot be made, or cannot be run here.
 pub(super) fn planned(
     engine: &Engine<'_>,
     asked: &VerifyRequest,
@@ -89,7 +88,7 @@ pub(super) fn planned(
     })
 }
 
-/// The plan as it is made, or as its file has it.
+/// Makes the plan, or reads it from its file.
 fn made(
     engine: &Engine<'_>,
     asked: &VerifyRequest,
