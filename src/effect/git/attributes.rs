@@ -4,12 +4,12 @@
 use super::pattern::Pattern;
 use std::collections::BTreeMap;
 
-/// What an attribute is.
+/// The value of an attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Value {
     Set,
     Unset,
-    /// As if nothing had been said.
+    /// As if no line set it.
     Unspecified,
     Is(Vec<u8>),
 }
@@ -23,11 +23,11 @@ pub(super) struct Rules {
     macros: BTreeMap<Vec<u8>, Values>,
 }
 
-/// Longer lines do not count in git either.
+/// Git ignores longer lines as well.
 const LONGEST: usize = 2048;
 
 impl Rules {
-    /// Reads a file. Only that of the root may define macros.
+    /// Reads a file. Only the root's may define macros.
     pub(super) fn read(text: &[u8], is_root: bool) -> Self {
         let mut rules = Self::default();
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
@@ -57,7 +57,7 @@ impl Rules {
     }
 }
 
-/// The pattern, which may be quoted as in C, and what follows.
+/// Splits off the pattern, which may be quoted as in C, and returns what follows.
 fn first_word(line: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let Some(quoted) = line.strip_prefix(b"\"") else {
         let end = line
@@ -94,8 +94,8 @@ fn first_word(line: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     None
 }
 
-/// The attributes of a line; `None` when one of them has no name that git knows: then the line does
-/// not count.
+/// Parses the attributes of a line; `None` when one of them has no name that git knows: then the
+/// line is ignored.
 fn values(text: &[u8]) -> Option<Values> {
     let words = text
         .split(u8::is_ascii_whitespace)
@@ -122,8 +122,8 @@ fn values(text: &[u8]) -> Option<Values> {
 pub(super) struct Attributes(BTreeMap<Vec<u8>, Value>);
 
 impl Attributes {
-    /// Of a path: `files` are the rules of its directories, each with what of the path is below
-    /// that directory, the root first.
+    /// Evaluates the attributes of a path: `files` are the rules of its directories, each with the
+    /// part of the path below that directory, the root first.
     pub(super) fn of(files: &[(&Rules, &[u8])]) -> Self {
         let binary = ["diff", "merge", "text"]
             .map(|name| (name.as_bytes().to_vec(), Value::Unset))
@@ -151,7 +151,7 @@ impl Attributes {
         found
     }
 
-    /// What was said later counts, so it comes first and is kept.
+    /// Adds values that are not set yet: the last line counts, and is filled in first.
     fn fill(&mut self, values: &Values, macros: &BTreeMap<Vec<u8>, Values>) {
         for (name, value) in values.iter().rev() {
             if self.0.contains_key(name) {

@@ -5,10 +5,10 @@ use super::error::GitError;
 use super::object::Oid;
 use crate::base::path::RepoPath;
 
-/// What a commit has at a path, its mode and id; `None` for nothing.
+/// The mode and id that a commit has at a path; `None` for nothing.
 pub type At = Option<(u32, Oid)>;
 
-/// The arguments that ask for it.
+/// The arguments of the call.
 const DIFFERENCE: [&str; 10] = [
     "diff-tree",
     "-r",
@@ -23,18 +23,18 @@ const DIFFERENCE: [&str; 10] = [
 ];
 
 impl Git {
-    /// Git's own words for the difference from one commit to another one, which [`read`] reads.
+    /// Returns git's output about the difference from one commit to another, which [`read`] parses.
     ///
     /// # Errors
-    /// What git says.
+    /// What git reports.
     pub fn difference(&self, from: &Oid, to: &Oid) -> Result<Vec<u8>, GitError> {
         let (from, to) = (from.to_string(), to.to_string());
         self.ask(&[&DIFFERENCE[..], &[&from, &to]].concat())
     }
 }
 
-/// Every path that differs, and what the commit it is a difference *from* has there. `None` for
-/// what git does not write.
+/// Parses every path that differs, and what the commit that the difference is *from* has there.
+/// `None` for anything that git does not write.
 #[must_use]
 pub fn read(difference: &[u8]) -> Option<Vec<(RepoPath, At)>> {
     let mut fields = difference

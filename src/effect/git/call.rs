@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What a call gave.
+/// The output of a call.
 #[derive(Debug)]
 pub(super) struct Output {
     /// Its exit code; `None` when a signal ended it.
@@ -36,8 +36,8 @@ pub(super) struct Started {
     is_over: bool,
 }
 
-/// Starts a command that may take so long, and write so many bytes. Its standard input is what the
-/// caller has set.
+/// Starts a command with a limit on time and on bytes of output. The caller has set its standard
+/// input.
 pub(super) fn start(command: &mut Command, limit: Duration, cap: usize) -> Result<Started, Fault> {
     let deadline = Instant::now() + limit;
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -51,12 +51,12 @@ pub(super) fn start(command: &mut Command, limit: Duration, cap: usize) -> Resul
 }
 
 impl Started {
-    /// Takes no more than so many bytes.
+    /// Lowers the limit on output to so many bytes.
     pub(super) fn limit(&mut self, cap: usize) {
         self.cap = self.cap.min(cap);
     }
 
-    /// Reads what it writes, to its end.
+    /// Reads its output to the end.
     pub(super) fn finish(mut self) -> Result<Output, Fault> {
         let output = collect(&mut self.child, self.deadline, self.cap)?;
         self.is_over = true;
@@ -67,7 +67,7 @@ impl Started {
 impl Drop for Started {
     fn drop(&mut self) {
         if !self.is_over {
-            // The caller has an error already; what matters is that no process is left.
+            // The caller has an error already; it remains to leave no process behind.
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
@@ -96,8 +96,8 @@ fn collect(child: &mut Child, deadline: Instant, cap: usize) -> Result<Output, F
     })
 }
 
-/// One read. Keeps at most `keep` bytes and drops the stream at its end. Says whether there was
-/// anything.
+/// Reads once. Keeps at most `keep` bytes and drops the stream at its end. Returns whether there
+/// was anything.
 fn drain(stream: &mut Option<impl Read>, into: &mut Vec<u8>, keep: usize) -> Result<bool, Fault> {
     let Some(reader) = stream else {
         return Ok(false);
@@ -148,7 +148,7 @@ fn wait_end(child: &Child, deadline: Instant) -> Result<(), Fault> {
         .map(|p| pidfd_open(p, PidfdFlags::empty()));
     match pidfd {
         Some(Ok(fd)) => wait_readable([Some(fd.as_fd()), None], deadline).map(|_| ()),
-        // A kernel without pidfds: `wait` does it, without the limit.
+        // A kernel without pidfds: `wait` waits, without the limit.
         _ => Ok(()),
     }
 }

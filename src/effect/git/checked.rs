@@ -9,7 +9,7 @@ use crate::base::word::visible;
 use crate::effect::os::process::input::memory;
 use std::collections::BTreeMap;
 
-/// What a folder of a commit has under a name.
+/// An entry of a commit's folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub mode: u32,
@@ -31,7 +31,7 @@ pub(super) fn check(id: &Oid, kind: &str, content: &[u8]) -> Result<(), GitError
     }
 }
 
-/// The entries of a folder that is what its id says.
+/// Parses the entries of a folder after checking its id.
 fn entries(id: &Oid, content: &[u8]) -> Result<Vec<Entry>, GitError> {
     check(id, "tree", content)?;
     parse(content, id.length())
@@ -64,7 +64,7 @@ fn entry(content: &[u8], length: usize) -> Option<(Entry, &[u8])> {
     ))
 }
 
-/// The mode as git takes it: there are four of them, whatever old versions wrote.
+/// Returns the mode as git reads it: one of four, whatever old versions wrote.
 fn canonical(mode: u32) -> u32 {
     match mode & 0o170_000 {
         0o100_000 if mode & 0o100 != 0 => 0o100_755,
@@ -74,18 +74,18 @@ fn canonical(mode: u32) -> u32 {
     }
 }
 
-/// A folder of a listing, as far as it was read.
+/// A folder of a listing, as far as it has been read.
 struct Open<'t> {
     /// Its path, without a slash at its end.
     path: &'t [u8],
-    /// `None` for the commit's own, which git has looked at.
+    /// `None` for the commit's own, which git has checked.
     id: Option<Oid>,
     content: Vec<u8>,
 }
 
 impl Git {
-    /// The records of `ls-tree -r -t -z` without those of folders, when each folder holds what its
-    /// id says.
+    /// Returns the records of `ls-tree -r -t -z` without those of folders, after checking that each
+    /// folder's content has its id.
     pub(super) fn checked_listing(&self, text: &[u8]) -> Result<Vec<u8>, GitError> {
         let unreadable = || GitError::Unreadable("ls-tree".to_owned());
         let mut files = Vec::with_capacity(text.len());
@@ -130,8 +130,8 @@ impl Git {
         Ok(files)
     }
 
-    /// Whether a folder that was read as a whole is what its id says. One that an old git wrote
-    /// with other modes has to be looked at.
+    /// Checks that the content of a folder that was read as a whole has its id. One that an old git
+    /// wrote with other modes is read again.
     fn close(&self, folder: Option<Open<'_>>) -> Result<(), GitError> {
         let Some(Open {
             id: Some(id),
@@ -152,8 +152,8 @@ impl Git {
         }
     }
 
-    /// The folders of a commit on the way to paths and their entries, by path; the root's is empty.
-    /// A folder that is not there is left out.
+    /// Returns the folders of a commit on the way to paths and their entries, by path; the root's
+    /// is empty. A missing folder is left out.
     pub(super) fn folders(
         &self,
         commit: &Oid,
@@ -191,7 +191,7 @@ impl Git {
         Ok(found)
     }
 
-    /// A commit, and what git has at paths of it: kind and content.
+    /// Reads a commit, and what git has at paths of it: kind and content.
     fn objects(&self, commit: &Oid, dirs: &[&[u8]]) -> Result<Vec<Option<Object>>, GitError> {
         let names = dirs.iter().map(|dir| match dir.is_empty() {
             true => format!("{commit}^{{tree}}\n").into_bytes(),
@@ -229,8 +229,8 @@ impl Git {
     }
 }
 
-/// One answer of `cat-file --batch`, and what follows it; inside `None` for an object that is not
-/// there.
+/// Parses one answer of `cat-file --batch`, and returns it with the rest; inside `None` for a
+/// missing object.
 fn answered(output: &[u8]) -> Option<(Option<Object>, &[u8])> {
     let (head, rest) = output.split_at_checked(memchr::memchr(b'\n', output)?)?;
     let rest = rest.get(1..)?;
@@ -250,7 +250,7 @@ fn answered(output: &[u8]) -> Option<(Option<Object>, &[u8])> {
     ))
 }
 
-/// The folders above a path, the root first.
+/// Returns the folders above a path, the root first.
 fn above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     let ends = path
         .iter()
@@ -262,7 +262,7 @@ fn above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter_map(|end| path.get(..end))
 }
 
-/// What the folder of a path has under its name.
+/// Finds the entry of a path in its folder.
 pub(super) fn find<'f>(
     folders: &'f BTreeMap<Vec<u8>, Vec<Entry>>,
     path: &[u8],

@@ -34,10 +34,10 @@ enum Lines {
     Auto,
 }
 
-/// What is done to a file when it is committed.
+/// The conversions of a file when it is committed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Conversion {
-    /// Its place is taken by a pointer of Git LFS.
+    /// Whether a pointer of Git LFS replaces it.
     lfs: bool,
     encoding: Option<Vec<u8>>,
     lines: Option<Lines>,
@@ -47,7 +47,8 @@ struct Conversion {
 }
 
 impl Conversion {
-    /// `None` when nothing is converted, or by something that is not known here.
+    /// Returns the conversion; `None` when nothing is converted, or by something that is not known
+    /// here.
     fn of(attributes: &Attributes) -> Option<Self> {
         let is = |name: &str, text: &str| {
             attributes.get(name) == Some(&Value::Is(text.as_bytes().to_vec()))
@@ -88,7 +89,7 @@ impl Conversion {
         })
     }
 
-    /// The id of what would be committed, by the length of the repository's ids.
+    /// Returns the id that the file would be committed with, by the length of the repository's ids.
     fn id(&self, mut file: File, size: u64, length: usize) -> io::Result<Option<Oid>> {
         if self.lfs {
             let mut hasher = Hasher::default();
@@ -123,7 +124,7 @@ impl Conversion {
     }
 }
 
-/// As UTF-8.
+/// Decodes bytes to UTF-8.
 fn decode(encoding: &[u8], bytes: &[u8]) -> Option<Vec<u8>> {
     let units = |bytes: &[u8], unit: fn([u8; 2]) -> u16| -> Option<Vec<u8>> {
         let (pairs, []) = bytes.as_chunks::<2>() else {
@@ -158,8 +159,8 @@ fn decode(encoding: &[u8], bytes: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// What git takes for binary where it decides itself: a NUL, a CR without LF, or too much that is
-/// not printable.
+/// Whether git takes a text for binary where it decides itself: a NUL, a CR without LF, or too much
+/// that is not printable.
 fn is_binary(bytes: &[u8]) -> bool {
     let (mut printable, mut other) = (0_u64, 0_u64);
     // A file of DOS may end in one.
@@ -187,7 +188,7 @@ fn without_cr(bytes: &[u8]) -> Vec<u8> {
         .collect()
 }
 
-/// `$Id: …$` becomes `$Id$`.
+/// Turns `$Id: …$` into `$Id$`.
 fn collapse(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut rest = bytes;
@@ -223,7 +224,7 @@ fn is_of_stamp(byte: u8) -> bool {
 pub(super) struct Converter<'a> {
     git: &'a Git,
     listing: &'a Listing,
-    /// By directory, with `/` at its end: `None` where the file is not what it was at the base.
+    /// By directory, with `/` at its end: `None` where the file differs from that of the base.
     rules: BTreeMap<Vec<u8>, Option<Rules>>,
     pub learned: Vec<Learned>,
 }
@@ -284,8 +285,8 @@ impl<'a> Converter<'a> {
         Conversion::of(&Attributes::of(&files.collect::<Option<Vec<_>>>()?))
     }
 
-    /// The rules of a directory, if its file is the one of the base: a change does not say how it
-    /// is looked at.
+    /// Reads the rules of a directory, if its file is the one of the base: a change does not decide
+    /// how it is compared.
     fn read(&self, dir: &[u8]) -> Option<Rules> {
         let path = [dir, b".gitattributes"].concat();
         let place = self.place(&path);

@@ -4,7 +4,7 @@ use crate::base::word::visible;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// What went wrong with git, with a way out for most of it. An error is never "no changes".
+/// The errors of git, with a way out for most of them. An error is never "no changes".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GitError {
@@ -42,7 +42,7 @@ pub enum GitError {
     /// Two revisions without a common ancestor.
     #[error("`{}` and `HEAD` have no common ancestor here", visible(.revision.as_bytes()))]
     NoMergeBase {
-        /// The revision as it was asked for.
+        /// The revision as it was requested.
         revision: String,
         /// Whether the history is cut off, which is the usual cause.
         shallow: bool,
@@ -66,7 +66,7 @@ pub enum GitError {
     /// Git could not be started.
     #[error("`git` could not be started: {0}")]
     Spawn(String),
-    /// Git failed; its own words, made safe to show.
+    /// Git failed, with this message, made safe to show.
     #[error("`git {command}` failed: {message}")]
     Failed {
         /// Its subcommand.
@@ -80,7 +80,7 @@ pub enum GitError {
     /// An object of the repository has another content than its id says.
     #[error("the object {0} of this repository is not what its id says")]
     Damaged(String),
-    /// A file in a commit is larger than what was asked for.
+    /// A file in a commit is larger than the caller's limit.
     #[error("`{path}` is larger than {}", crate::base::unit::show_size(*.cap))]
     TooLarge {
         /// The file.
@@ -109,7 +109,7 @@ fn show(path: &Path) -> String {
 }
 
 impl GitError {
-    /// A stable name for it.
+    /// Returns its stable code.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -134,7 +134,7 @@ impl GitError {
         }
     }
 
-    /// The way out, where there is one.
+    /// Returns the way out, where there is one.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         Some(match self {
@@ -172,7 +172,7 @@ impl GitError {
     }
 }
 
-/// The remote and the branch that a name is about.
+/// Splits a name into the remote and the branch that it means.
 fn of_remote(name: &str) -> (&str, &str) {
     let tracking = name
         .strip_prefix("refs/remotes/")

@@ -61,7 +61,7 @@ pub const CODES: [Code; 8] = [
 ];
 
 /// Variables that reach git when it fetches: where the user's configuration and keys are, and how
-/// the net is reached. Nothing that asks a question.
+/// the network is reached. None of them makes git prompt.
 const PASSED: &[&str] = &[
     "HOME",
     "XDG_CONFIG_HOME",
@@ -80,7 +80,7 @@ const PASSED: &[&str] = &[
     "GIT_SSL_CAPATH",
 ];
 
-/// What is said instead of asking. `ssh` reads the user's own configuration, as every other `git
+/// Settings that replace prompts. `ssh` reads the user's own configuration, as every other `git
 /// fetch` of theirs does.
 const UNATTENDED: &[(&str, &str)] = &[
     ("LC_ALL", "C"),
@@ -110,9 +110,9 @@ const NO_UPKEEP: &[&str] = &[
     "fetch.recurseSubmodules=false",
 ];
 
-/// How long local questions may take once everything is here.
+/// The time limit of local queries once everything is here.
 const LOCAL_LIMIT: Duration = Duration::from_secs(30);
-/// How long a supervisor has to end what it was told to end.
+/// The time that a supervisor has to end what it was ordered to end.
 const SUPERVISOR_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Fetches files of other repositories.
@@ -160,7 +160,7 @@ impl Fetcher {
         })
     }
 
-    /// The bytes of a file in a commit of another repository; at most `cap` of them.
+    /// Returns the bytes of a file in a commit of another repository; at most `cap` of them.
     ///
     /// # Errors
     /// The remote does not answer, has no such commit, or it has no such file.
@@ -203,7 +203,7 @@ impl Repository<'_> {
         all
     }
 
-    /// Git on the repository here, without a connection.
+    /// Runs git on the repository here, without a connection.
     fn local(&self, args: &[&str], cap: u64) -> Result<Output, PinError> {
         let mut command = Command::new(&self.fetcher.program);
         let text = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
@@ -304,7 +304,7 @@ impl Repository<'_> {
         error(FETCH_FAILED, message, Some(&help))
     }
 
-    /// Git with a connection, below a supervisor.
+    /// Runs git with a connection, below a supervisor.
     fn fetch(&self, args: &[&str], deadline: Instant) -> Result<Evidence, PinError> {
         let options = [
             "fetch",
@@ -363,7 +363,7 @@ impl Repository<'_> {
         Ok(evidence)
     }
 
-    /// The file, once the commit is here.
+    /// Reads the file, once the commit is here.
     fn file(&self, cap: u64) -> Result<Vec<u8>, PinError> {
         let GitOrigin {
             url,
@@ -526,7 +526,7 @@ fn failure(command: &str, stderr: &[u8]) -> String {
     .to_string()
 }
 
-/// The line of git's that says most, shortened and safe to show.
+/// Returns the most informative line of git's output, shortened and safe to show.
 fn reason(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let lines: Vec<&str> = text
@@ -534,7 +534,7 @@ fn reason(stderr: &[u8]) -> String {
         .map(str::trim)
         .filter(|l| !l.is_empty())
         .collect();
-    // The last word of a failing ssh is about access rights; the one before says which.
+    // The last line of a failing ssh is about access rights; the one before is specific.
     let vague = |l: &&&str| {
         !l.contains("Could not read from remote")
             && !l.contains("Please make sure")

@@ -9,12 +9,12 @@ use crate::effect::os::files::walk;
 use std::collections::BTreeMap;
 use std::io;
 
-/// What one file was.
+/// The fingerprint of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Print {
     /// A regular file.
     File {
-        /// Of its content.
+        /// The digest of its content.
         digest: Digest,
         /// Whether it has an executable bit.
         executable: bool,
@@ -81,7 +81,7 @@ fn print(beneath: &Beneath, root: &std::path::Path, path: &RepoPath) -> Option<P
     })
 }
 
-/// The first path, in byte order, on which two sets of fingerprints differ.
+/// Returns the first path, in byte order, on which two sets of fingerprints differ.
 #[must_use]
 pub fn first_difference(before: &Prints, after: &Prints) -> Option<RepoPath> {
     let differs = |path: &&RepoPath| before.get(*path) != after.get(*path);

@@ -13,9 +13,9 @@ use rustix::fs::FileType;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// How many files are found before it is enough.
+/// The most files that are listed.
 const MOST: usize = 10_000;
-/// How many directories are looked into.
+/// The most directories that are searched.
 const MOST_DIRECTORIES: usize = 100_000;
 
 /// A file that is hidden now.
@@ -27,17 +27,17 @@ pub struct NewlyIgnored {
     pub path: RepoPath,
 }
 
-/// A directory that is still to be looked into.
+/// A directory that is still to be searched.
 struct Open {
     /// With a slash at its end, unless it is the root.
     path: Vec<u8>,
     before: Option<Rc<Rules>>,
     now: Option<Rc<Rules>>,
-    /// The line that hides it, and with it all that is in it.
+    /// The line that hides it and everything in it.
     hidden: Option<Rc<str>>,
 }
 
-/// What people are shown of a line: `.gitignore:3: /src/x`.
+/// Shows a line to people: `.gitignore:3: /src/x`.
 fn shown((dir, line): (&[u8], &Line)) -> Rc<str> {
     visible(
         &[
@@ -54,19 +54,19 @@ fn shown((dir, line): (&[u8], &Line)) -> Rc<str> {
 struct Look {
     beneath: Beneath,
     tracked: Vec<RepoPath>,
-    /// The files of rules that have changed, with what they said at the base.
+    /// The rule files that have changed, with their text at the base.
     changed: BTreeMap<Vec<u8>, Vec<u8>>,
     found: Vec<NewlyIgnored>,
     open: Vec<Open>,
 }
 
 impl Git {
-    /// Files that are there, that nothing tracks, and that these `.gitignore` files, which differ
-    /// from those of a commit, hide now and did not hide then. The first of them, where there
-    /// are very many.
+    /// Lists the files that are there, that nothing tracks, and that these `.gitignore` files,
+    /// which differ from those of a commit, hide now and did not hide then; the first of them,
+    /// where there are very many.
     ///
     /// # Errors
-    /// What git says.
+    /// What git reports.
     pub fn newly_ignored(
         &self,
         base: &Oid,
@@ -153,7 +153,7 @@ impl Look {
         }
     }
 
-    /// Adds what the directory's own file says, and said.
+    /// Adds the rules of the directory's own file, now and at the base.
     fn read_rules(&self, dir: &mut Open) {
         let path = [&dir.path, NAME].concat();
         let Some(file) = RepoPath::from_exact(&path) else {
@@ -167,13 +167,13 @@ impl Look {
         };
         let before = self.changed.get(&path).unwrap_or(&text);
         dir.before = Some(Rules::read(dir.before.take(), &dir.path, before));
-        // What lies in a hidden directory git does not read.
+        // Git does not read the files inside a hidden directory.
         if dir.hidden.is_none() {
             dir.now = Some(Rules::read(dir.now.take(), &dir.path, &text));
         }
     }
 
-    /// Whether a directory is above a file of rules that has changed, or below its directory.
+    /// Whether a directory is above a rule file that has changed, or below its directory.
     fn is_near(&self, dir: &[u8]) -> bool {
         self.changed.keys().any(|file| {
             let around = file.strip_suffix(NAME).unwrap_or(file);

@@ -12,7 +12,7 @@ pub(super) const SYMLINK: u32 = 0o120_000;
 /// The mode of a submodule.
 pub(super) const SUBMODULE: u32 = 0o160_000;
 
-/// What the file held when it was read.
+/// The result of reading an index.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Index {
     /// Its entries, in byte order of their paths.
@@ -76,8 +76,8 @@ fn read_entry(
     previous: &mut Vec<u8>,
 ) -> Option<Entry> {
     let before = cursor.0.len();
-    // Two times, device and inode; behind the mode: owner, group, size. Anybody may have written
-    // them.
+    // Two times, device and inode; behind the mode: owner, group, size. Any process may have
+    // written them.
     cursor.take(24)?;
     let mode = cursor.u32()?;
     cursor.take(12)?;
@@ -141,8 +141,8 @@ impl<'a> Cursor<'a> {
         Some(name)
     }
 
-    /// Git's variable width encoding of offsets: big endian, seven bits a byte, one added for each
-    /// byte that follows.
+    /// Reads git's variable width encoding of offsets: big endian, seven bits a byte, one added for
+    /// each byte that follows.
     fn varint(&mut self) -> Option<usize> {
         let mut value: usize = 0;
         loop {

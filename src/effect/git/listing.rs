@@ -80,10 +80,10 @@ impl Listing {
 }
 
 impl Git {
-    /// The paths of all files of a commit, in byte order.
+    /// Returns the paths of all files of a commit, in byte order.
     ///
     /// # Errors
-    /// What git says.
+    /// What git reports.
     pub fn names_at(&self, commit: &Oid) -> Result<Vec<RepoPath>, GitError> {
         let listing = self.listing(commit)?;
         let name = |file: Listed<'_>| RepoPath::from_exact(file.path);
@@ -91,7 +91,7 @@ impl Git {
         names.ok_or_else(|| GitError::Unreadable("ls-tree".to_owned()))
     }
 
-    /// The files of a commit or tree; git is asked once for each.
+    /// Lists the files of a commit or tree; git is called once for each.
     pub(super) fn listing(&self, tree: &Oid) -> Result<Listing, GitError> {
         if Oid::empty_tree(tree.length()).as_ref() == Some(tree) {
             return Ok(Listing::default());

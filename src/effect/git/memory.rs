@@ -2,8 +2,7 @@
 //! of commits.
 //!
 //! Both are in the state directory, outside the work tree; without one, everything is read again.
-//! The table is vplan's alone: what git's index says of times and sizes is what anybody wrote
-//! there.
+//! Only vplan writes the table; the times and sizes in git's index may come from any process.
 
 use super::object::Oid;
 use super::unseen::Unseen;
@@ -26,35 +25,35 @@ const TABLE: &str = "files";
 const MOST: u64 = 512 << 20;
 const LISTING: &str = "tree-";
 const MAGIC: &[u8; 16] = b"vplan listing 2\n";
-/// How many listings are kept.
+/// The most listings that are kept.
 const LISTINGS: usize = 16;
-/// What opening a file costs, in bytes that could be read meanwhile.
+/// The cost of opening a file, in bytes that could be read meanwhile.
 const OPENING: u64 = 8 << 10;
 
-/// A content that was read, and what shows that it is still that one.
+/// A content that was read, with the file's metadata that shows that it is unchanged.
 #[derive(Debug)]
 pub(super) struct Learned {
     pub path: Vec<u8>,
     pub stamp: Stamp,
     pub id: Oid,
-    /// From before it was read.
+    /// The time before it was read.
     pub since: i128,
     pub size: u64,
 }
 
-/// What is known of one repository, and of those inside it.
+/// The cache of one repository, and of those inside it.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     /// Where the state of all repositories is, and the root of this one.
     place: Option<(PathBuf, PathBuf)>,
     table: OnceLock<RwLock<Stats>>,
-    /// Whether what is learned is kept: a command that only looks writes nothing.
+    /// Whether new entries are stored: a read-only command writes nothing.
     keeps: AtomicBool,
-    /// How many bytes were read that the table as it is kept would have spared.
+    /// How many bytes were read that the stored table would have saved.
     unsaved: Mutex<u64>,
     /// Listings that were made before anything was kept.
     listings: Mutex<BTreeMap<Oid, Vec<u8>>>,
-    /// What the last comparison of the work tree left out.
+    /// The paths that the last comparison of the work tree left out.
     unseen: Mutex<Unseen>,
 }
 
@@ -66,12 +65,12 @@ impl Memory {
         }
     }
 
-    /// A comparison begins.
+    /// Clears the paths left out; a comparison begins.
     pub(super) fn forget_unseen(&self) {
         *self.unseen.lock().unwrap_or_else(PoisonError::into_inner) = Unseen::default();
     }
 
-    /// Adds what a comparison of this repository, or of one inside it, did not look into.
+    /// Adds the paths that a comparison of this repository, or of one inside it, left out.
     pub(super) fn add_unseen(&self, more: Unseen) {
         let mut unseen = self.unseen.lock().unwrap_or_else(PoisonError::into_inner);
         let Unseen {
@@ -96,13 +95,13 @@ impl Memory {
             .clone()
     }
 
-    /// The folder, if it is there.
+    /// Opens the folder, if it is there.
     fn find(&self) -> Option<OwnedFd> {
         let (base, root) = self.place.as_ref()?;
         state_files::find(StateDir::find(base, root).ok()??.folder, FOLDER).ok()
     }
 
-    /// The folder; it is made. `None` where it cannot be.
+    /// Opens the folder, and makes it if needed. `None` where it cannot be made.
     fn open(&self) -> Option<OwnedFd> {
         let (base, root) = self.place.as_ref()?;
         state_files::folder(StateDir::open(base, root).ok()?.folder, FOLDER).ok()
@@ -121,8 +120,8 @@ impl Memory {
         self.lock().read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Remembers what was read, and keeps it when reading it again would cost more than writing the
-    /// table.
+    /// Remembers contents, and stores the table when reading them again would cost more than
+    /// writing it.
     pub(super) fn learn(&self, news: Vec<Learned>) {
         if news.is_empty() {
             return;
@@ -169,7 +168,7 @@ impl Memory {
         *unsaved = 0;
     }
 
-    /// Keeps what was learned so far, and from now on.
+    /// Stores what was learned so far, and from now on.
     pub(super) fn keep(&self) {
         self.keeps.store(true, Ordering::Relaxed);
         let listings =
@@ -184,7 +183,7 @@ impl Memory {
         );
     }
 
-    /// What git listed of a commit or tree.
+    /// Returns git's listing of a commit or tree.
     pub(super) fn listing(&self, tree: &Oid) -> Option<Vec<u8>> {
         let folder = self.find()?;
         let name = format!("{LISTING}{tree}");
@@ -197,7 +196,7 @@ impl Memory {
         Some(bytes)
     }
 
-    /// Remembers what git listed.
+    /// Remembers git's listing.
     pub(super) fn keep_listing(&self, tree: &Oid, listing: &[u8]) {
         if self.keeps.load(Ordering::Relaxed) {
             self.write_listing(tree, listing);

@@ -53,12 +53,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use unseen::Unseen;
 
-/// How long git may take, in seconds.
+/// The time limit of a call, in seconds.
 const LIMIT_SECONDS: u64 = 30;
-/// How much it may write, in MiB.
+/// The limit on its output, in MiB.
 const CAP_MIB: u64 = 256;
 
-/// How a variable of the caller's environment is looked up.
+/// Looks a variable up in the caller's environment.
 pub type Lookup<'a> = &'a (dyn Fn(&str) -> Option<OsString> + Sync);
 
 /// Looks a variable up in vplan's own environment.
@@ -67,18 +67,18 @@ pub fn environment(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
-/// A repository with a work tree, and the git that is asked about it.
+/// A repository with a work tree, and the git that is called on it.
 #[derive(Clone, Debug)]
 pub struct Git {
     layout: Layout,
-    /// The caller's.
+    /// The caller's `PATH`.
     path: OsString,
-    /// Looked for when it is first needed: it takes a question to the system for each folder of
-    /// PATH and each above it, and who names the changed files needs no git.
+    /// Located when it is first needed: that takes a system call for each folder of PATH and each
+    /// above it, and a request that names the changed files needs no git.
     program: OnceLock<Option<Program>>,
     env: Vec<(&'static str, OsString)>,
     memory: Arc<Memory>,
-    /// Of a submodule: where it is in the repository that has this memory.
+    /// In a submodule: its path in the repository that has this memory.
     below: Vec<u8>,
 }
 
@@ -89,7 +89,7 @@ struct Program {
     path: OsString,
 }
 
-/// A question that git is working on.
+/// A query that git is working on.
 struct Asked<'g> {
     git: &'g Git,
     name: String,
@@ -110,7 +110,7 @@ impl Asked<'_> {
         Ok(output)
     }
 
-    /// What it answers, unless that is longer.
+    /// Returns the output, unless it is longer.
     fn at_most(mut self, cap: u64) -> Result<Vec<u8>, GitError> {
         self.started
             .limit(usize::try_from(cap).unwrap_or(usize::MAX));
@@ -143,8 +143,7 @@ fn unanswered(fault: call::Fault, command: String) -> GitError {
 }
 
 impl Git {
-    /// Finds the repository around a directory. Whether there is a git to ask about it is said by
-    /// [`Git::available`].
+    /// Finds the repository around a directory. [`Git::available`] checks whether there is a git.
     ///
     /// # Errors
     /// No repository, a bare one.
@@ -185,9 +184,9 @@ impl Git {
         }
     }
 
-    /// The same with a memory of the contents that it has seen: where the state of all repositories
-    /// is. It need not be there, and where it cannot be made, every file is read again. It is
-    /// read, and written by who says [`Git::keep`].
+    /// Adds a memory of the contents that were seen: where the state of all repositories is. It
+    /// need not be there, and where it cannot be made, every file is read again. Writing to it
+    /// begins with [`Git::keep`].
     #[must_use]
     pub fn with_memory(mut self, states: &Path) -> Self {
         self.memory = Arc::new(Memory::at(states, &self.layout.root));
@@ -199,13 +198,13 @@ impl Git {
         self.memory.keep();
     }
 
-    /// What the last comparison of the work tree with a commit did not look into.
+    /// Returns what the last comparison of the work tree with a commit left out.
     #[must_use]
     pub fn unseen(&self) -> Unseen {
         self.memory.unseen()
     }
 
-    /// What a file is called in the memory.
+    /// Returns a file's key in the memory.
     fn key<'p>(&self, path: &'p [u8]) -> Cow<'p, [u8]> {
         if self.below.is_empty() {
             Cow::Borrowed(path)
@@ -214,7 +213,7 @@ impl Git {
         }
     }
 
-    /// Whether there is a git.
+    /// Checks that there is a git.
     ///
     /// # Errors
     /// There is none on the PATH.
@@ -236,7 +235,7 @@ impl Git {
             .ok_or(GitError::Missing)
     }
 
-    /// The same git for the repository of a submodule.
+    /// Returns git for the repository of a submodule.
     fn nested(&self, layout: Layout, path: &RepoPath) -> Self {
         let below = [&self.below, path.as_bytes(), b"/"].concat();
         Self {
@@ -246,13 +245,13 @@ impl Git {
         }
     }
 
-    /// The work tree's root, absolute, without symlinks.
+    /// Returns the work tree's root, absolute, without symlinks.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.layout.root
     }
 
-    /// Where the repository's files are.
+    /// Returns where the repository's files are.
     #[must_use]
     pub fn layout(&self) -> &Layout {
         &self.layout
@@ -299,7 +298,7 @@ impl Git {
         self.start(args)?.output()
     }
 
-    /// The error behind an exit code that was not expected.
+    /// Makes the error for an exit code that was not expected.
     fn failure(&self, command: &str, output: &call::Output) -> GitError {
         let text = String::from_utf8_lossy(&output.stderr);
         if text.contains("dubious ownership") {
@@ -322,10 +321,10 @@ impl Git {
         self.start(args)?.answer()
     }
 
-    /// The commit that is checked out; `None` on a branch without commits.
+    /// Returns the commit that is checked out; `None` on a branch without commits.
     ///
     /// # Errors
-    /// What git says.
+    /// What git reports.
     pub fn head(&self) -> Result<Option<Oid>, GitError> {
         if let Some(id) = self.layout.head() {
             return Ok(Some(id));
@@ -344,10 +343,10 @@ impl Git {
         }
     }
 
-    /// The empty tree, which represents a branch without commits.
+    /// Returns the empty tree, which represents a branch without commits.
     ///
     /// # Errors
-    /// What git says.
+    /// What git reports.
     pub fn empty_tree(&self) -> Result<Oid, GitError> {
         let format = self.ask(&["rev-parse", "--show-object-format"])?;
         let length = if format.trim_ascii_end() == b"sha256" {
@@ -358,11 +357,11 @@ impl Git {
         Oid::empty_tree(length).ok_or_else(|| GitError::Unreadable("rev-parse".to_owned()))
     }
 
-    /// The best common ancestor of a commit and HEAD. `revision` is what the user called it, for
-    /// the message.
+    /// Returns the best common ancestor of a commit and HEAD. `revision` is the user's name for it,
+    /// for the message.
     ///
     /// # Errors
-    /// There is none, which in a shallow clone has a way out.
+    /// There is none; in a shallow clone the error has a way out.
     pub fn merge_base(&self, revision: &str, commit: &Oid, head: &Oid) -> Result<Oid, GitError> {
         let output = self.call(&[
             "merge-base",
@@ -381,10 +380,10 @@ impl Git {
         }
     }
 
-    /// The names of the remotes that need no quotes in a proposed command line.
+    /// Returns the names of the remotes that need no quotes in a proposed command line.
     ///
     /// # Errors
-    /// What git says.
+    /// What git reports.
     pub fn remotes(&self) -> Result<Vec<String>, GitError> {
         let output = self.ask(&["remote"])?;
         let names = String::from_utf8_lossy(&output)
@@ -397,10 +396,10 @@ impl Git {
             .collect())
     }
 
-    /// The paths in the index, sorted, each once.
+    /// Returns the paths in the index, sorted, each once.
     ///
     /// # Errors
-    /// What git says.
+    /// What git reports.
     pub fn tracked(&self) -> Result<Vec<RepoPath>, GitError> {
         let output = self.ask(&["ls-files", "-z", "--cached"])?;
         let mut paths: Vec<RepoPath> = split_nul(&output)
@@ -412,11 +411,11 @@ impl Git {
         Ok(paths)
     }
 
-    /// Everything that is tracked, or untracked and not ignored; nested repositories as one path.
-    /// Sorted, each once.
+    /// Returns every path that is tracked, or untracked and not ignored; nested repositories as one
+    /// path. Sorted, each once.
     ///
     /// # Errors
-    /// What git says.
+    /// What git reports.
     pub fn present(&self) -> Result<Vec<RepoPath>, GitError> {
         let output = self.ask(&[
             "ls-files",
@@ -432,10 +431,10 @@ impl Git {
         Ok(paths)
     }
 
-    /// Which of these paths are in the index, or have something in the index below them.
+    /// Returns which of these paths are in the index, or have something in the index below them.
     ///
     /// # Errors
-    /// What git says.
+    /// What git reports.
     pub fn tracked_of(&self, paths: &[RepoPath]) -> Result<Vec<bool>, GitError> {
         let mut args: Vec<OsString> = ["ls-files", "-z", "--cached", "--"]
             .map(OsString::from)
@@ -455,8 +454,8 @@ impl Git {
         Ok(paths.iter().map(holds).collect())
     }
 
-    /// The first tracked file below the folder of run records, which has none. Git is only asked
-    /// when the folder is there; when it cannot say, nothing is known against the folder.
+    /// Returns the first tracked file below the folder of run records, where none may be tracked.
+    /// Git is only called when the folder is there; if it fails, the folder is accepted.
     #[must_use]
     pub fn tracked_record(&self) -> Option<RepoPath> {
         const FOLDER: &str = ".vplan";
@@ -469,8 +468,8 @@ impl Git {
             .find_map(|path| RepoPath::from_exact(path))
     }
 
-    /// Whether the executable bit of files means something on this file system. What the
-    /// configuration says of it (`core.fileMode`), anybody may have written.
+    /// Whether the executable bit of files means something on this file system. The configuration
+    /// (`core.fileMode`) is not believed: any process may have written it.
     fn has_file_modes(&self) -> bool {
         #[cfg(target_os = "linux")]
         {
@@ -519,7 +518,7 @@ const HARDENING: &[&str] = &[
     // one.
     "-c",
     "core.ignoreCase=false",
-    // It would be the first thing that git says of any failure.
+    // Otherwise git's first message about any failure would be this warning.
     "-c",
     "advice.graftFileDeprecated=false",
     // A hook of some builds of git.
@@ -538,8 +537,8 @@ const HARDENING: &[&str] = &[
     "--literal-pathspecs",
 ];
 
-/// PATH without entries that are empty, relative, or inside the repository, where anybody's `git`
-/// could lie.
+/// Returns PATH without entries that are empty, relative, or inside the repository, where a change
+/// could place a `git`.
 fn safe_path(path: &OsStr, root: &Path) -> OsString {
     let kept = std::env::split_paths(path)
         .filter(|dir| dir.is_absolute() && !files::may_lead_into(dir, root));

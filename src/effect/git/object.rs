@@ -49,17 +49,17 @@ impl Oid {
         })
     }
 
-    /// Its bytes.
+    /// Returns its bytes.
     pub(super) fn raw(&self) -> &[u8] {
         self.bytes.get(..self.length).unwrap_or_default()
     }
 
-    /// Its bytes, followed by zeros up to 32.
+    /// Returns its bytes, followed by zeros up to 32.
     pub(super) fn padded(&self) -> [u8; 32] {
         self.bytes
     }
 
-    /// The id of so many bytes that [`Oid::padded`] gave.
+    /// Returns the id of so many bytes that [`Oid::padded`] gave.
     pub(super) fn from_padded(length: usize, bytes: [u8; 32]) -> Option<Self> {
         let ends = |from: usize| {
             bytes
@@ -69,7 +69,8 @@ impl Oid {
         (if ends(20) { length == 20 } else { length == 32 }).then_some(Self { length, bytes })
     }
 
-    /// The id of the tree without entries, which git knows also where no such object is stored.
+    /// Returns the id of the tree without entries, which git knows also where no such object is
+    /// stored.
     #[must_use]
     pub fn empty_tree(length: usize) -> Option<Self> {
         let mut hash = ObjectHasher::new(length, "tree", 0)?;
@@ -77,13 +78,13 @@ impl Oid {
         hash.finish()
     }
 
-    /// How many bytes it has: 20 or 32.
+    /// Returns its length in bytes: 20 or 32.
     #[must_use]
     pub fn length(&self) -> usize {
         self.length
     }
 
-    /// The first 12 digits, for people.
+    /// Returns the first 12 digits, for people.
     #[must_use]
     pub fn short(&self) -> String {
         self.to_string().chars().take(12).collect()
@@ -105,8 +106,8 @@ impl std::fmt::Debug for Oid {
     }
 }
 
-/// The id that a blob of this content has. `length`: that of the repository's ids; `size`: of the
-/// content, in bytes.
+/// Computes the id that a blob of this content has. `length`: that of the repository's ids; `size`:
+/// of the content, in bytes.
 ///
 /// # Errors
 /// What the reader reports, and a content that is not `size` bytes long (the file is being
@@ -121,7 +122,8 @@ pub fn blob_id(length: usize, size: u64, mut content: impl Read) -> io::Result<O
     hash.finish().ok_or_else(wrong)
 }
 
-/// The id that an object of this kind and content has. `length`: that of the repository's ids.
+/// Computes the id that an object of this kind and content has. `length`: that of the repository's
+/// ids.
 #[must_use]
 pub fn object_id(length: usize, kind: &str, content: &[u8]) -> Option<Oid> {
     let mut hash = ObjectHasher::new(length, kind, content.len() as u64)?;

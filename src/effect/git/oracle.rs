@@ -5,8 +5,9 @@ use super::listing::Listing;
 use super::split_nul;
 use super::worktree::listed_entry;
 
-/// What holds of any bytes that git may print, or keep in an index: reading is total, no path is
-/// invented or leaves the repository, and of several lists in a row each says what it says alone.
+/// Checks what holds of any bytes that git may print, or keep in an index: reading is total, no
+/// path is invented or leaves the repository, and each of several lists in a row reads as it does
+/// alone.
 ///
 /// # Errors
 /// What does not hold.
@@ -47,7 +48,7 @@ pub fn bytes(bytes: &[u8]) -> Result<(), String> {
         {
             return Err(format!("no entry: {entry:?}"));
         }
-        // A byte less than the whole is another form, or damaged.
+        // All but the last byte is another form, or damaged.
         let cut = bytes.get(..bytes.len() - 1).unwrap_or_default();
         if let Index::Entries(fewer) = parse(cut, length)
             && fewer.len() != entries.len()

@@ -19,14 +19,14 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::rc::Rc;
 
 const COMMAND: &str = "check-ignore";
-/// What a path begins with when git is asked about it.
+/// The prefix of every path that git is asked about.
 const HERE: &[u8] = b"./";
 const DIRECTORY: OFlags = OFlags::DIRECTORY
     .union(OFlags::RDONLY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// A directory that is still to be looked into.
+/// A directory that is still to be searched.
 struct Open<'e> {
     /// With a slash at its end, unless it is the root.
     path: Vec<u8>,
@@ -44,7 +44,7 @@ impl<'e> Open<'e> {
         self.tracked.get(at)
     }
 
-    /// The entries below a directory in it.
+    /// Returns the entries below a directory in it.
     fn below(&self, dir: &[u8]) -> &'e [Entry] {
         let begin = self.tracked.partition_point(|entry| &*entry.path < dir);
         let rest = self.tracked.get(begin..).unwrap_or_default();
@@ -69,10 +69,9 @@ pub(super) fn others(git: &Git, entries: &[Entry]) -> Result<Vec<Vec<u8>>, GitEr
     }];
     while let Some(dir) = open.pop() {
         match look_into(git, &top, dir, &mut found, &mut open) {
-            // It went away, or became something else, which is seen when it is looked for.
+            // The directory went away, or became something else; a later look-up finds that out.
             Ok(()) | Err((_, Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) => {}
-            // What is in it nobody else of this user sees either; that it is there is all there is
-            // to know.
+            // No other process of this user can read it either; only its presence is known.
             Err((path, Errno::ACCESS)) => {
                 found.push(path.strip_suffix(b"/").unwrap_or(&path).to_vec())
             }
@@ -86,8 +85,8 @@ pub(super) fn others(git: &Git, entries: &[Entry]) -> Result<Vec<Vec<u8>>, GitEr
 }
 
 impl Git {
-    /// Those of these untracked files that rules of this machine ignore: `.git/info/exclude`, the
-    /// user's file, or a `.gitignore` that is not tracked.
+    /// Returns those of these untracked files that rules of this machine ignore:
+    /// `.git/info/exclude`, the user's file, or a `.gitignore` that is not tracked.
     pub(super) fn ignored_by_this_machine(
         &self,
         others: &[Vec<u8>],
@@ -95,7 +94,7 @@ impl Git {
         if others.is_empty() {
             return Ok(BTreeSet::new());
         }
-        // A path that begins with a colon would have a meaning.
+        // Git would read a path that begins with a colon as a pathspec with magic.
         let paths: Vec<Vec<u8>> = others.iter().map(|path| [HERE, path].concat()).collect();
         let failed = |e: std::io::Error| GitError::Failed {
             command: COMMAND.to_owned(),
@@ -177,7 +176,7 @@ fn look_into<'e>(
             kind => kind,
         };
         match kind {
-            // Of a submodule, what is in it is compared with its own commit.
+            // The content of a submodule is compared with the submodule's own commit.
             FileType::Directory
                 if tracked.is_none_or(|entry| entry.mode != SUBMODULE)
                     && Rules::ignores(dir.rules.as_ref(), &path, true).is_none() =>
@@ -208,7 +207,7 @@ fn is_repository(git: &Git, path: &[u8]) -> bool {
     repository::at(&git.root().join(std::ffi::OsStr::from_bytes(path))).is_some()
 }
 
-/// The rules above, and those of this directory if its file is tracked.
+/// Adds the rules of this directory, if its file is tracked, to those above.
 fn with_rules(git: &Git, dir: &Open<'_>) -> Option<Rc<Rules>> {
     let path = [&dir.path, rules::NAME].concat();
     let text = dir.is_tracked(&path).and_then(|_| {

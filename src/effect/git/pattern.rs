@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 /// The largest file of patterns that is read, in bytes.
 pub(super) const MOST: u64 = 16 << 20;
 
-/// A pattern.
+/// One pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pattern {
     text: Vec<u8>,
@@ -37,7 +37,7 @@ impl Pattern {
         })
     }
 
-    /// Whether it means a path, given below the directory of the pattern's file.
+    /// Whether it matches a path, given below the directory of the pattern's file.
     pub(super) fn matches(&self, path: &[u8], is_directory: bool) -> bool {
         if self.only_directories && !is_directory {
             return false;
@@ -51,7 +51,7 @@ impl Pattern {
     }
 }
 
-/// The lines of a `.gitignore` that are patterns: number, text, pattern.
+/// Returns the lines of a `.gitignore` that are patterns: number, text, pattern.
 pub(super) fn ignore_lines(text: &[u8]) -> impl Iterator<Item = (usize, &[u8], Pattern)> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let lines = text
@@ -62,7 +62,7 @@ pub(super) fn ignore_lines(text: &[u8]) -> impl Iterator<Item = (usize, &[u8], P
         .filter_map(|(number, line)| Some((number, line, Pattern::parse(without_spaces(line))?)))
 }
 
-/// A line without the spaces at its end, unless they are escaped.
+/// Returns a line without the spaces at its end, unless they are escaped.
 fn without_spaces(line: &[u8]) -> &[u8] {
     let (mut end, mut escaped) = (0, false);
     for (at, byte) in line.iter().enumerate() {
@@ -95,7 +95,7 @@ struct Wild<'w> {
     pattern: &'w [u8],
     text: &'w [u8],
     in_path: bool,
-    /// Where a star was tried in vain: each such place is tried once.
+    /// Where a star was tried without success: each such place is tried once.
     failed: BTreeSet<(usize, usize)>,
 }
 
@@ -152,8 +152,8 @@ impl Wild<'_> {
         (t..=t + reach).any(|at| self.from(after, at))
     }
 
-    /// Where the pattern goes on behind a class of characters that holds one; `None` when it does
-    /// not.
+    /// Returns where the pattern continues after a character class that matches; `None` when it
+    /// does not match.
     fn class(&self, p: usize, have: u8) -> Option<usize> {
         let at = |i: usize| self.pattern.get(i).copied();
         let mut i = p + 1;

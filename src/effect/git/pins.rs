@@ -1,21 +1,22 @@
-//! The source of the bytes of git imports, which the lock pins.
+//! Supplies the bytes of git imports, which the lock pins.
 
 use crate::base::diagnostic::Code;
 use crate::base::origin::GitOrigin;
 use crate::base::word::visible;
 
-/// Gives the bytes of git imports. Loading a contract asks for each file once; what is behind it is
-/// the content-addressed cache, held against the lock, or, for `vplan lock` alone, the repository
+/// Supplies the bytes of git imports. Loading a contract requests each file once; the source is the
+/// content-addressed cache, checked against the lock, or, for `vplan lock` alone, the repository
 /// itself.
 pub trait Pins {
-    /// The file's bytes, which have the digest that is pinned.
+    /// Reads the file's bytes, which have the pinned digest.
     ///
     /// # Errors
-    /// Not pinned, not in the cache, not what was pinned, not to be had.
+    /// Not pinned, not in the cache, other bytes than those pinned, or a repository that cannot be
+    /// read.
     fn read(&mut self, origin: &GitOrigin) -> Result<Vec<u8>, PinError>;
 }
 
-/// Pins nothing: every git import is still to be locked.
+/// A source that pins nothing: every git import is still to be locked.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NothingPinned;
 
@@ -30,13 +31,13 @@ impl Pins for NothingPinned {
     }
 }
 
-/// A git import that the lock does not know.
+/// The lock has no entry for a git import.
 pub const NOT_PINNED: Code = Code("vplan::lock::not_pinned");
 
 /// Why there are no bytes. It is reported at the `import`, and the command ends with exit 4.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PinError {
-    /// A stable name for it: `vplan::lock::not_pinned`, …
+    /// Its stable code: `vplan::lock::not_pinned`, …
     pub code: Code,
     /// One line.
     pub message: String,

@@ -16,7 +16,7 @@ const MAX_PACKED: u64 = 64 << 20;
 /// The largest configuration that is read here.
 const MAX_CONFIG: u64 = 1 << 20;
 
-/// What a reference names.
+/// The target of a reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// An object.
@@ -64,16 +64,16 @@ pub struct Refs<'g> {
     listed: OnceCell<Result<Vec<Listed>, GitError>>,
 }
 
-/// What a file says of a reference.
+/// The result of reading a reference's file.
 enum Said {
     Names(Target),
     Absent,
-    /// Git has to say.
+    /// A form that git has to read.
     Odd,
 }
 
 impl<'g> Refs<'g> {
-    /// Reads nothing yet.
+    /// Makes a reader that has read nothing yet.
     #[must_use]
     pub fn new(git: &'g Git) -> Self {
         Self {
@@ -83,11 +83,11 @@ impl<'g> Refs<'g> {
         }
     }
 
-    /// What a reference below `refs/heads/` or `refs/remotes/` names; `None` when there is none of
-    /// this name.
+    /// Returns the target of a reference below `refs/heads/` or `refs/remotes/`; `None` when there
+    /// is none of this name.
     ///
     /// # Errors
-    /// What git says, where it is asked.
+    /// What git reports, where it is called.
     pub fn get(&self, name: &str) -> Result<Option<Target>, GitError> {
         if !is_plain(name) {
             return Ok(None);
@@ -103,10 +103,10 @@ impl<'g> Refs<'g> {
         }
     }
 
-    /// The object that a reference names, through others; `None` when there is none.
+    /// Returns the object that a reference names, through others; `None` when there is none.
     ///
     /// # Errors
-    /// What git says, where it is asked.
+    /// What git reports, where it is called.
     pub fn id(&self, name: &str) -> Result<Option<Oid>, GitError> {
         let mut name = name.to_owned();
         for _ in 0..5 {
@@ -119,10 +119,10 @@ impl<'g> Refs<'g> {
         Ok(None)
     }
 
-    /// The full name of the branch that is checked out; `None` when HEAD is detached.
+    /// Returns the full name of the branch that is checked out; `None` when HEAD is detached.
     ///
     /// # Errors
-    /// What git says, where it is asked.
+    /// What git reports, where it is called.
     pub fn head(&self) -> Result<Option<String>, GitError> {
         if !self.is_of_files() {
             return Ok(self
@@ -139,10 +139,10 @@ impl<'g> Refs<'g> {
         })
     }
 
-    /// The remotes of the configuration that have a URL, by name.
+    /// Returns the remotes of the configuration that have a URL, by name.
     ///
     /// # Errors
-    /// What git says, where it is asked.
+    /// What git reports, where it is called.
     pub fn remotes(&self) -> Result<Vec<Remote>, GitError> {
         let bytes =
             match files::read_plain(&self.git.layout().common_dir.join("config"), MAX_CONFIG) {
@@ -246,7 +246,7 @@ fn read_listed(line: &str) -> Option<Listed> {
     })
 }
 
-/// Whether a name is one that is looked for below `refs/`, and stays there.
+/// Whether a name is looked up below `refs/`, and stays there.
 fn is_plain(name: &str) -> bool {
     let part = |s: &str| !matches!(s, "" | "." | "..") && !s.ends_with(".lock");
     (name.starts_with("refs/heads/") || name.starts_with("refs/remotes/"))
@@ -270,8 +270,8 @@ fn read_target(bytes: &[u8]) -> Option<Target> {
     }
 }
 
-/// The settings `remote.NAME.url` and `remote.NAME.fetch` of a configuration; `None` where it says
-/// them in a way that is git's to read: other files, continued lines, quoting.
+/// Parses the settings `remote.NAME.url` and `remote.NAME.fetch` of a configuration; `None` for
+/// anything that only git can read: other files, continued lines, quoting.
 fn settings(bytes: &[u8]) -> Option<Vec<(String, String, String)>> {
     let text = std::str::from_utf8(bytes).ok()?;
     let (mut found, mut remote) = (Vec::new(), None);
@@ -309,7 +309,8 @@ fn settings(bytes: &[u8]) -> Option<Vec<(String, String, String)>> {
     Some(found)
 }
 
-/// The name in `remote "NAME"]`; inside `None` for `remote]`, outside for what git has to read.
+/// Parses the name in `remote "NAME"]`; inside `None` for `remote]`, outside for what git has to
+/// read.
 fn remote_of(head: &str) -> Option<Option<String>> {
     let rest = head.get("remote".len()..)?.trim_start();
     if rest.starts_with(']') {
@@ -362,8 +363,7 @@ mod tests {
                 "[REMOTE \"b\"] # said\nURL=x\n[remote \"a/c\"]\n url = y\n",
                 some(&["a/c", "b"]),
             ),
-            // One without a URL is none, nor is what a comment says, nor the setting of all
-            // remotes.
+            // A section without a URL, a comment and the setting of all remotes are no remote.
             (
                 "[remote \"o\"]\n\tprune = true\n#[remote \"p\"]\n#url=x\n[remote]\n\tpushDefault = q\n\turl = x\n",
                 some(&[]),

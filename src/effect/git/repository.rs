@@ -1,7 +1,7 @@
 //! Finds the repository and what is checked out, from its files, because each call of git costs a
 //! process.
 //!
-//! Whatever is out of the ordinary here is answered with "ask git" (`None`), never guessed.
+//! Anything unusual is answered with `None` ("call git"), never guessed.
 
 use super::object::Oid;
 use crate::effect::os::files;
@@ -21,14 +21,14 @@ pub struct Layout {
     pub common_dir: PathBuf,
 }
 
-/// What walking up from a directory finds.
+/// The result of walking up from a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
     /// A work tree.
     WorkTree(Layout),
     /// A repository without one.
     Bare(PathBuf),
-    /// Nothing.
+    /// There is no entry.
     Nothing,
 }
 
@@ -46,7 +46,7 @@ pub fn discover(start: &Path) -> Found {
     Found::Nothing
 }
 
-/// The work tree whose root is this very directory.
+/// Returns the work tree whose root is this very directory.
 #[must_use]
 pub fn at(root: &Path) -> Option<Layout> {
     let dot_git = root.join(".git");
@@ -72,19 +72,19 @@ pub fn at(root: &Path) -> Option<Layout> {
     })
 }
 
-/// The same test as git's own: HEAD, and objects and refs, which a linked work tree has elsewhere.
+/// Applies git's own test: HEAD, and objects and refs, which a linked work tree has elsewhere.
 fn is_git_dir(dir: &Path) -> bool {
     dir.join("HEAD").symlink_metadata().is_ok()
         && (dir.join("commondir").is_file()
             || (dir.join("objects").is_dir() && dir.join("refs").is_dir()))
 }
 
-/// A file of the repository that is small when it is what it should be.
+/// Reads a file of the repository that is small if it is valid.
 fn small_file(path: &Path) -> Option<Vec<u8>> {
     files::read_plain(path, 64 * 1024).ok()
 }
 
-/// Whether a file holds what a reference holds.
+/// Whether a file's content is that of a reference.
 #[must_use]
 pub fn is_reference_file(path: &Path) -> bool {
     small_file(path).is_some_and(|text| {
@@ -93,8 +93,8 @@ pub fn is_reference_file(path: &Path) -> bool {
 }
 
 impl Layout {
-    /// The commit that HEAD names, when files say so plainly. `None` (an unborn branch, another
-    /// form of storage, anything odd) means: ask git.
+    /// Returns the commit that HEAD names, if the files are in the usual form. `None` (an unborn
+    /// branch, another form of storage, anything unusual) means: call git.
     #[must_use]
     pub fn head(&self) -> Option<Oid> {
         let mut text = small_file(&self.git_dir.join("HEAD"))?;
@@ -125,13 +125,13 @@ impl Layout {
         })
     }
 
-    /// Whether a file says of commits that they have other parents than they say themselves.
+    /// Whether a file gives commits other parents than their own.
     #[must_use]
     pub fn has_grafts(&self) -> bool {
         fs::symlink_metadata(self.common_dir.join("info/grafts")).is_ok()
     }
 
-    /// Whether the history is cut off.
+    /// Whether the clone is shallow.
     #[must_use]
     pub fn is_shallow(&self) -> bool {
         fs::symlink_metadata(self.common_dir.join("shallow")).is_ok_and(|m| m.len() > 0)

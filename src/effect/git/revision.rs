@@ -5,13 +5,12 @@ use super::object::Oid;
 use super::refs::Refs;
 use super::{Git, repository};
 
-/// What git says on standard error of a name that it finds in more than one place (in the locale
+/// Git's message on standard error about a name that it finds in more than one place (in the locale
 /// `C`).
 const AMBIGUOUS: &[u8] = b"is ambiguous";
 
 impl Git {
-    /// The commit that a revision names, for revisions that are vplan's own: an object id, a full
-    /// reference, `HEAD`.
+    /// Resolves a revision of vplan's own: an object id, a full reference, `HEAD`.
     ///
     /// # Errors
     /// There is none.
@@ -35,8 +34,7 @@ impl Git {
         match output.exit {
             Some(0) => Oid::parse(output.stdout.trim_ascii_end()).ok_or_else(unknown),
             _ if output.stderr.is_empty() => Err(unknown()),
-            // Ownership and damage are no matter of the revision; anything else that git says about
-            // it is.
+            // Ownership and damage do not depend on the revision; any other error does.
             _ => Err(match self.failure("rev-parse", output) {
                 error @ GitError::DubiousOwnership(_) => error,
                 _ => unknown(),
@@ -44,8 +42,8 @@ impl Git {
         }
     }
 
-    /// The commit that a revision of somebody else names: a name that is none here is a branch that
-    /// a remote has.
+    /// Resolves a revision that a user or a file names: a name that is not local is looked up as a
+    /// remote's branch.
     ///
     /// # Errors
     /// There is none, or the name means more than one thing: a tag and a branch, a local branch and
@@ -68,7 +66,7 @@ impl Git {
         let found = self.read_commit(revision, &output);
         let is_full = stem.starts_with("refs/");
         if is_full {
-            // Git would go on and take `refs/heads/refs/…` for it.
+            // Git would go on and read it as `refs/heads/refs/…`.
             return if references.own.iter().any(|name| name == stem) {
                 found
             } else {
@@ -103,9 +101,8 @@ impl Git {
         }
     }
 
-    /// What a name means that is a local branch, and reads like a branch of a remote: nothing else
-    /// is here, but something else is meant. Every remote counts, and `origin` where there is
-    /// none.
+    /// Resolves a local branch whose name reads like a remote's branch. Every remote counts, and
+    /// `origin` where there is none.
     fn of_no_remote(
         &self,
         stem: &str,
@@ -128,10 +125,10 @@ impl Git {
         ]))
     }
 
-    /// The parents that a commit names, in its order, whether they are here or not.
+    /// Returns the parents that a commit names, in its order, whether they are here or not.
     ///
     /// # Errors
-    /// What git says.
+    /// What git reports.
     pub fn parents(&self, commit: &Oid) -> Result<Vec<Oid>, GitError> {
         let text = self.ask(&["cat-file", "commit", &commit.to_string()])?;
         let header = text
@@ -142,7 +139,7 @@ impl Git {
             .collect())
     }
 
-    /// The commit of a branch of this name that a remote has; `origin` goes first.
+    /// Returns the commit of a branch of this name that a remote has; `origin` goes first.
     ///
     /// # Errors
     /// Several remotes have such a branch, and none of them is `origin`.
@@ -158,7 +155,7 @@ impl Git {
         }
     }
 
-    /// The references that a short name can mean.
+    /// Collects the references that a short name can mean.
     fn references(&self, stem: &str) -> Result<References, GitError> {
         if !stem.bytes().all(can_be_in_reference) {
             return Ok(References::default());
@@ -195,7 +192,7 @@ impl Git {
         })
     }
 
-    /// Everything that a name means, for the message.
+    /// Lists everything that a name means, for the message.
     fn meanings(&self, stem: &str, references: References) -> Vec<String> {
         let mut found = Vec::new();
         let plain = stem.split('/').all(|part| !matches!(part, "" | "." | ".."));
@@ -214,12 +211,12 @@ impl Git {
     }
 }
 
-/// The references that a short name can mean.
+/// Collects the references that a short name can mean.
 #[derive(Debug, Default)]
 struct References {
-    /// What git would take it for, the first one first.
+    /// The references that git would choose from, its first choice first.
     own: Vec<String>,
-    /// The branches of remotes that are called so, by their full names.
+    /// The branches of remotes with this short name, by their full names.
     of_remotes: Vec<String>,
 }
 
@@ -228,7 +225,7 @@ impl References {
         self.own.len() > 1 || self.clashes()
     }
 
-    /// Whether git takes the name for something else than a branch, and a remote has a branch of
+    /// Whether git reads the name as something else than a branch, while a remote has a branch of
     /// this name.
     fn clashes(&self) -> bool {
         let branch =
@@ -237,7 +234,7 @@ impl References {
     }
 }
 
-/// Where git looks for a name, in its order.
+/// Returns where git looks for a name, in its order.
 fn own_names(stem: &str) -> Vec<String> {
     let mut names = vec![stem.to_owned()];
     names.extend(
@@ -265,7 +262,7 @@ fn can_be_asked(revision: &str) -> bool {
     !revision.trim().is_empty() && !revision.contains('\0')
 }
 
-/// The name that a revision begins with: `main` of `main~2`, `main@{1}`, `main^{commit}`.
+/// Returns the name that a revision begins with: `main` of `main~2`, `main@{1}`, `main^{commit}`.
 fn stem(revision: &str) -> &str {
     let end = revision
         .find(['~', '^', ':'])
@@ -275,7 +272,7 @@ fn stem(revision: &str) -> &str {
     end.and_then(|end| revision.get(..end)).unwrap_or(revision)
 }
 
-/// What git allows in the name of a reference, but for where it allows it.
+/// Whether git allows a byte in the name of a reference, wherever in it.
 fn can_be_in_reference(byte: u8) -> bool {
     byte > b' ' && byte != 0x7f && !b"~^:?*[\\".contains(&byte)
 }
@@ -315,7 +312,7 @@ mod tests {
             (&["refs/remotes/x"], of_remote, false),
             (&["refs/tags/x"], &[], false),
             (&["refs/tags/x"], of_remote, true),
-            // An id that begins so, or a file in the repository's folder.
+            // An id with this prefix, or a file in the repository's folder.
             (&[], of_remote, true),
             (&["refs/tags/x", "refs/heads/x"], &[], true),
         ] {

@@ -3,10 +3,10 @@
 use super::pattern::{Pattern, ignore_lines};
 use std::rc::Rc;
 
-/// What such a file is called.
+/// The name of a rule file.
 pub(super) const NAME: &[u8] = b".gitignore";
 
-/// A line that means something.
+/// A line with a pattern.
 pub(super) struct Line {
     pub number: usize,
     pub pattern: Pattern,
@@ -23,7 +23,7 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// Those of a directory whose file has this text.
+    /// Reads the rules of a directory whose file has this text.
     pub(super) fn read(above: Option<Rc<Self>>, dir: &[u8], text: &[u8]) -> Rc<Self> {
         let line = |(number, text, pattern): (usize, &[u8], Pattern)| Line {
             number,
@@ -37,8 +37,8 @@ impl Rules {
         })
     }
 
-    /// The line that ignores a path below the directory, if one does, with the directory whose file
-    /// it is in.
+    /// Returns the line that ignores a path below the directory, if one does, with the directory
+    /// whose file it is in.
     pub(super) fn ignores<'r>(
         rules: Option<&'r Rc<Self>>,
         path: &[u8],

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 const PREFIX: &str = "vplan-fetch-";
 
-/// A folder that is gone when this is.
+/// A folder that is removed on drop.
 #[derive(Debug)]
 pub(super) struct Scratch {
     dir: TempDir,
@@ -21,7 +21,7 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// Below the system's folder for temporary files.
+    /// Makes one below the system's folder for temporary files.
     ///
     /// # Errors
     /// What the system reports.
@@ -34,7 +34,7 @@ impl Scratch {
         loop {
             let dir = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
             let lock = match open(dir.path()) {
-                // Taken for abandoned, and gone.
+                // Another process took it for abandoned and removed it.
                 Err(Errno::NOENT) => continue,
                 opened => opened?,
             };

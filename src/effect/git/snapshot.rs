@@ -20,7 +20,7 @@ use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 
-/// How many bytes of untracked files are read; with more, the content of the tree is not known.
+/// The most bytes of untracked files that are read; with more, the content of the tree is unknown.
 /// Tracked files are read however many they are.
 const MAX_READ: u64 = 256 << 20;
 
@@ -42,7 +42,7 @@ impl PartialEq for Snapshot {
 impl Eq for Snapshot {}
 
 impl Snapshot {
-    /// Its digest, without the files that `leave_out` selects.
+    /// Returns its digest, without the files that `leave_out` selects.
     #[must_use]
     pub fn digest(&self, leave_out: Option<&dyn Fn(&RepoPath) -> bool>) -> Digest {
         let mut hasher = std::io::BufWriter::with_capacity(1 << 16, Hasher::default());
@@ -68,7 +68,7 @@ impl Snapshot {
         self.files.contains_key(path.as_bytes()) && !self.untracked.contains(path.as_bytes())
     }
 
-    /// What a file is, if it is there: its mode and the id of its content.
+    /// Returns a file's mode and the id of its content, if it is there.
     #[must_use]
     pub fn entry(&self, path: &RepoPath) -> Option<String> {
         self.files
@@ -86,7 +86,8 @@ impl Snapshot {
             .any(|path| !self.untracked.contains(path))
     }
 
-    /// The files that another snapshot has otherwise, or that only one of both has, in byte order.
+    /// Returns the files that differ from another snapshot, or are in only one of both, in byte
+    /// order.
     #[must_use]
     pub fn differences(&self, other: &Snapshot) -> Vec<RepoPath> {
         if self == other {
@@ -113,7 +114,8 @@ impl Git {
     /// Takes a snapshot of the work tree, without vplan's own records.
     ///
     /// # Errors
-    /// What git says; files that cannot be read, that are being written, or too many bytes of them.
+    /// What git reports; files that cannot be read, that are being written, or too many bytes of
+    /// them.
     pub fn snapshot(&self) -> Result<Snapshot, GitError> {
         snapshot(self, 0)
     }
@@ -135,7 +137,7 @@ fn snapshot(git: &Git, depth: usize) -> Result<Snapshot, GitError> {
             reader.tracked(entry, seen)?;
         }
         let mut files = std::mem::take(&mut reader.files);
-        // What only rules of this machine hide is in the tree all the same.
+        // A file that only rules of this machine hide is still part of the tree.
         for path in &seen.others {
             reader.untracked(path)?;
         }
@@ -177,7 +179,7 @@ impl<'a> Reader<'a> {
         }
         let git = self.git;
         match seen {
-            // Outside a sparse checkout: it is as it was.
+            // Outside a sparse checkout: the file is unchanged.
             Seen::Missing
                 if entry.skip_worktree
                     && entry.stage == 0
@@ -185,7 +187,7 @@ impl<'a> Reader<'a> {
             {
                 self.files.insert(entry.path, (entry.mode, entry.id));
             }
-            // Of a submodule that is not checked out, there is an empty directory or none.
+            // A submodule that is not checked out is an empty directory or missing.
             Seen::Directory | Seen::Missing if entry.mode == SUBMODULE => {
                 let id = self.submodule(&entry)?;
                 self.files.insert(entry.path, (SUBMODULE, id));
@@ -221,14 +223,15 @@ impl<'a> Reader<'a> {
         if !path.ends_with(b"/") {
             return self.file(exact);
         }
-        // A repository in the repository: what it hides from git it does not hide from a contract.
+        // A repository in the repository: a file that it hides from git is not hidden from a
+        // contract.
         let dir = RepoPath::from_exact(exact)
             .ok_or_else(|| GitError::Unreadable("ls-files".to_owned()))?;
         let found = files::walk(self.git.root(), &dir).map_err(|e| unreadable(&dir, &e))?;
         found.iter().try_for_each(|path| self.file(path.as_bytes()))
     }
 
-    /// Reads a file as it is.
+    /// Reads a file's bytes and adds its id.
     fn file(&mut self, path: &[u8]) -> Result<(), GitError> {
         let name = RepoPath::from_exact(path)
             .ok_or_else(|| GitError::Unreadable("ls-files".to_owned()))?;
@@ -262,20 +265,20 @@ impl<'a> Reader<'a> {
                 blob_id(self.length, meta.len(), file).map_err(failed)?,
             )
         } else {
-            // A pipe, a socket, a device: it is there, and has no content.
+            // A pipe, a socket, a device: present, without content.
             (0, blob_id(self.length, 0, &b""[..]).map_err(failed)?)
         };
         self.files.insert(path.into(), (mode, id));
         Ok(())
     }
 
-    /// Returns the id of a submodule: the commit that is recorded if it is checked out and nothing
-    /// differs from it, else an id of what is there.
+    /// Returns the id of a submodule: the recorded commit if it is checked out and nothing differs
+    /// from it, else an id of the content that is there.
     fn submodule(&mut self, entry: &Entry) -> Result<Oid, GitError> {
         let path = RepoPath::from_exact(&entry.path)
             .ok_or_else(|| GitError::Unreadable("submodule".to_owned()))?;
         let Some(layout) = super::repository::at(&self.git.root().join(path.to_os())) else {
-            // Not checked out; what is there all the same counts file by file.
+            // Not checked out; files that are there nevertheless count one by one.
             for file in files::walk(self.git.root(), &path).unwrap_or_default() {
                 self.file(file.as_bytes())?;
             }

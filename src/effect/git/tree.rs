@@ -19,11 +19,11 @@ const MAX_LINKS: usize = 40;
 const MAX_TARGET: u64 = 4096;
 
 impl Git {
-    /// The content of a regular file in a commit, symlinks inside the repository followed; `None`
-    /// when there is no such file.
+    /// Reads the content of a regular file in a commit, symlinks inside the repository followed;
+    /// `None` when there is no such file.
     ///
     /// # Errors
-    /// What git says, and a content of more than `cap` bytes.
+    /// What git reports, and a content of more than `cap` bytes.
     pub fn file_at(
         &self,
         commit: &Oid,
@@ -74,11 +74,11 @@ impl Git {
         Ok(None)
     }
 
-    /// The ids of the regular files that a commit has at these paths, in one question; a path that
-    /// is none of them is left out.
+    /// Returns the ids of the regular files that a commit has at these paths, in one call; other
+    /// paths are left out.
     ///
     /// # Errors
-    /// What git says.
+    /// What git reports.
     pub fn files_at(
         &self,
         commit: &Oid,
@@ -92,10 +92,10 @@ impl Git {
             .collect())
     }
 
-    /// The submodule of a commit in which a path lies, or which it is.
+    /// Returns the submodule of a commit in which a path lies, or which it is.
     ///
     /// # Errors
-    /// What git says.
+    /// What git reports.
     pub fn submodule_around(
         &self,
         commit: &Oid,
@@ -108,7 +108,7 @@ impl Git {
             .map(|(path, _)| path))
     }
 
-    /// What a commit has at these paths.
+    /// Returns the entries that a commit has at these paths.
     fn at_paths(
         &self,
         commit: &Oid,
@@ -124,7 +124,7 @@ impl Git {
         Ok(find(&self.folders(commit, &[path])?, path).cloned())
     }
 
-    /// `None` when it is larger than `cap`.
+    /// Reads a blob; `None` when it is larger than `cap`.
     fn blob(&self, entry: &Entry, cap: u64) -> Result<Option<Vec<u8>>, GitError> {
         let id = entry.id.to_string();
         match self.start(&["cat-file", "blob", &id])?.at_most(cap) {
@@ -142,7 +142,7 @@ fn is_file(entry: &Entry) -> bool {
     entry.mode & 0o170_000 == 0o100_000
 }
 
-/// The parts of a path, the last one first.
+/// Returns the parts of a path, the last one first.
 fn parts(path: &[u8]) -> Vec<Vec<u8>> {
     path.rsplit(|b| *b == b'/').map(<[u8]>::to_vec).collect()
 }

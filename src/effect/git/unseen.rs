@@ -1,8 +1,8 @@
-//! Names what a comparison of the work tree did not look into.
+//! Names the paths that a comparison of the work tree left out.
 
 use crate::base::path::RepoPath;
 
-/// What a comparison of the work tree did not look into.
+/// The paths that a comparison of the work tree left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unseen {
     /// Files that are neither tracked nor ignored by a tracked `.gitignore`, but hidden by rules

@@ -1,7 +1,7 @@
 //! Compares the work tree with a commit, by content, without git's own comparison.
 //!
 //! Of the index only names and ids count. What a file contains is known from vplan's own table, or
-//! by reading it: what else the index says (times, sizes, "assume unchanged", "skip the work
+//! by reading it: anything else in the index (times, sizes, "assume unchanged", "skip the work
 //! tree"), and what the repository's configuration makes git believe (`core.trustctime`,
 //! `core.checkStat`, `core.fileMode`, `core.ignoreCase`), hides nothing.
 
@@ -40,11 +40,11 @@ const SMALL: usize = 500;
 
 const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// What of a mode says file, symlink or submodule.
+/// The bits of a mode that distinguish file, symlink and submodule.
 const KIND: u32 = 0o170_000;
 
-/// Everything in the work tree that differs from a tree: tracked files, deleted ones, untracked
-/// ones. Not sorted; a path can occur as deleted and as added.
+/// Lists everything in the work tree that differs from a tree: tracked files, deleted ones,
+/// untracked ones. Not sorted; a path can occur as deleted and as added.
 pub(super) fn changes(git: &Git, tree: &Oid, depth: usize) -> Result<Vec<ChangedFile>, GitError> {
     for _ in 0..3 {
         if depth == 0 {
@@ -108,7 +108,7 @@ pub(super) fn changes(git: &Git, tree: &Oid, depth: usize) -> Result<Vec<Changed
     Err(GitError::Unsteady)
 }
 
-/// Identity of the index file: what changes when git replaces it.
+/// The identity of the index file, which changes when git replaces it.
 pub(super) type Stamp = Option<(u64, u64, i64, i64, i64, i64)>;
 
 pub(super) fn index_stamp(git: &Git) -> Stamp {
@@ -123,13 +123,13 @@ pub(super) fn index_stamp(git: &Git) -> Stamp {
     ))
 }
 
-/// What the work tree has where the index has an entry.
+/// The file that the work tree has for an entry of the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Seen {
     Missing,
     Regular {
         executable: bool,
-        /// Of its content; `None` when that cannot be read, or is being written.
+        /// The id of its content; `None` when that cannot be read, or is being written.
         id: Option<Oid>,
     },
     /// A file that the table does not know and that is too large to be read without need.
@@ -138,7 +138,7 @@ pub(super) enum Seen {
         /// In bytes.
         size: u64,
     },
-    /// With the id of its target.
+    /// The id of its target.
     Symlink(Option<Oid>),
     Directory,
     /// A pipe, a socket, a device.
@@ -149,13 +149,13 @@ pub(super) enum Seen {
 pub(super) struct Observed {
     /// The index, in byte order of the paths.
     pub entries: Vec<Entry>,
-    /// What is at the place of each.
+    /// The file for each entry.
     pub seen: Vec<Seen>,
-    /// What is neither tracked nor ignored by a tracked `.gitignore`.
+    /// The files that are neither tracked nor ignored by a tracked `.gitignore`.
     pub others: Vec<Vec<u8>>,
 }
 
-/// Looks at everything in the work tree. Tracked files of more than `large` bytes are not read.
+/// Reads the state of the whole work tree. Tracked files of more than `large` bytes are not read.
 pub(super) fn look_at_all(git: &Git, length: usize, large: u64) -> Result<Observed, GitError> {
     let entries = read_entries(git, length)?;
     let (others, seen) = parallel::both(
@@ -198,15 +198,15 @@ fn look_at(git: &Git, entries: &[Entry], length: usize, large: u64) -> Vec<Seen>
     seen.into_iter().flatten().collect()
 }
 
-/// Looks at files in the order of their paths.
+/// Reads the state of files in the order of their paths.
 struct Eyes<'a> {
     parents: Parents<'a>,
     git: &'a Git,
     length: usize,
-    /// Files of more bytes are not read.
+    /// The largest file that is read, in bytes.
     large: u64,
     table: &'a Stats,
-    /// Where the last file was in the table.
+    /// The last file's position in the table.
     near: usize,
     learned: Vec<Learned>,
 }
@@ -251,8 +251,8 @@ impl Eyes<'_> {
     }
 }
 
-/// The id of a file's content, and what may be remembered of it; `None` when it cannot be read as a
-/// whole.
+/// Returns the id of a file's content, and what may be remembered of it; `None` when it cannot be
+/// read as a whole.
 fn read_id(
     dir: BorrowedFd<'_>,
     name: &[u8],
@@ -283,8 +283,8 @@ fn read_id(
     ))
 }
 
-/// The index as vplan reads it, or as git lists it when its form is unusual; in byte order of the
-/// paths.
+/// Returns the index as vplan reads it, or as git lists it when its form is unusual; in byte order
+/// of the paths.
 pub(super) fn read_entries(git: &Git, length: usize) -> Result<Vec<Entry>, GitError> {
     let mut entries = list_entries(git, length)?;
     if !entries.is_sorted_by(|a, b| (&a.path, a.stage) <= (&b.path, b.stage)) {
@@ -342,7 +342,7 @@ struct Parents<'a> {
 }
 
 impl<'a> Parents<'a> {
-    /// Knows nothing yet.
+    /// Makes a cache that knows nothing yet.
     fn new(root: &'a Path) -> Self {
         let top = openat(CWD, root, DIRECTORY, Mode::empty()).ok();
         Self {
@@ -354,8 +354,8 @@ impl<'a> Parents<'a> {
         }
     }
 
-    /// A directory, and what a path is called from there; `None` when what is above it is no
-    /// directory.
+    /// Opens the directory of a path, and returns it with the path relative to it; `None` when
+    /// something above is no directory.
     fn of<'p>(&mut self, path: &'p [u8]) -> Option<(BorrowedFd<'_>, Cow<'p, [u8]>)> {
         let (dir, name) = match path.iter().rposition(|b| *b == b'/') {
             Some(slash) => path.split_at(slash + 1),
@@ -435,7 +435,7 @@ struct Comparison<'a> {
     listing: &'a Listing,
     depth: usize,
     result: BTreeMap<RepoPath, Status>,
-    /// What is inside submodules.
+    /// The changes inside submodules.
     inside: Vec<ChangedFile>,
     left_out: Vec<RepoPath>,
     line_ends: Vec<RepoPath>,
@@ -472,7 +472,7 @@ impl<'a> Comparison<'a> {
             }
             let old = base.next_if(|listed| listed.path == &*entry.path);
             if entry.stage != 0 {
-                // A conflict is a change, whatever the file looks like.
+                // A conflict is a change, whatever the content of the file.
                 let status = if seen == Seen::Missing {
                     Status::Deleted
                 } else {
@@ -502,7 +502,7 @@ impl<'a> Comparison<'a> {
         )
     }
 
-    /// What became of one file, `None` for nothing.
+    /// Decides the status of one file, `None` if it is unchanged.
     fn decide(
         &mut self,
         entry: &Entry,
@@ -514,7 +514,7 @@ impl<'a> Comparison<'a> {
             && entry.skip_worktree
             && *self.is_sparse.get_or_init(|| git.is_sparse())
         {
-            // Outside a sparse checkout: it is what the index says.
+            // Outside a sparse checkout: unchanged since the index.
             self.left_out.push(exact(&entry.path)?);
             let now = (entry.mode, entry.id);
             return Ok(match old {
@@ -563,7 +563,7 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    /// What became of a file that is one in both.
+    /// Decides the status of a path that is a regular file in both.
     fn regular(
         &mut self,
         entry: &Entry,
@@ -574,7 +574,7 @@ impl<'a> Comparison<'a> {
         let git = self.git;
         let expected = old.mode & 0o100 != 0;
         let has_modes = || *self.has_modes.get_or_init(|| git.has_file_modes());
-        // Where files have no modes, the index is what says so (`git update-index --chmod`).
+        // Where files have no modes, the index records them (`git update-index --chmod`).
         let mode_differs = match executable != expected {
             true => has_modes() || entry.mode != old.mode,
             false => entry.mode != old.mode && !has_modes(),
@@ -588,7 +588,8 @@ impl<'a> Comparison<'a> {
         Ok((mode_differs || !same).then_some(Status::Modified))
     }
 
-    /// The id of a large file's content; `None` if its size says that it is not the blob's.
+    /// Returns the id of a large file's content; `None` if its size shows that it is not the
+    /// blob's.
     fn large(&mut self, path: &[u8], size: u64, blob: &Oid) -> Option<Oid> {
         let told = self.git.ask(&["cat-file", "-s", &blob.to_string()]);
         let is_other = told.is_ok_and(|text| {
@@ -608,8 +609,8 @@ impl<'a> Comparison<'a> {
         Some(id)
     }
 
-    /// Whether a submodule has another commit checked out, or anything changed inside, and what.
-    /// What cannot be looked into counts as changed; git's own answer to that question runs
+    /// Returns whether a submodule has another commit checked out, or anything changed inside, and
+    /// what. A submodule that cannot be read counts as changed; git's own command for that runs
     /// `git status` in the submodule, with the submodule's filters.
     fn submodule(&mut self, path: &RepoPath, recorded: &Oid) -> Result<Option<Status>, GitError> {
         let dir = self.git.root().join(path.to_os());
@@ -647,8 +648,8 @@ impl<'a> Comparison<'a> {
         Ok((!same).then_some(Status::Modified))
     }
 
-    /// All files in a directory that git shows as one path: what it hides from git it does not hide
-    /// from a contract.
+    /// Adds all files in a directory that git shows as one path: a file that it hides from git is
+    /// not hidden from a contract.
     fn everything_in(&mut self, path: &RepoPath, status: Status) -> Result<(), GitError> {
         let found = files::walk(self.git.root(), path).map_err(|e| unreadable(path, &e))?;
         self.inside
@@ -668,8 +669,8 @@ fn unreadable(path: &RepoPath, error: &std::io::Error) -> GitError {
     }
 }
 
-/// An untracked file. A nested repository, which git shows as one path, is that path and all files
-/// in it: what it hides from git it does not hide from a contract.
+/// Adds an untracked file. A nested repository, which git shows as one path, is that path and all
+/// files in it: a file that it hides from git is not hidden from a contract.
 fn add_untracked(root: &Path, path: &[u8], changed: &mut Vec<ChangedFile>) -> Result<(), GitError> {
     let mut add = |path: RepoPath| {
         changed.push(ChangedFile {
@@ -691,12 +692,12 @@ fn add_untracked(root: &Path, path: &[u8], changed: &mut Vec<ChangedFile>) -> Re
 }
 
 impl Git {
-    /// Everything in the work tree that differs from a commit (`None`: from nothing at all), staged
-    /// or not, with untracked files one by one. One process if there are untracked files, one
-    /// for a commit that was never listed.
+    /// Lists everything in the work tree that differs from a commit (`None`: from nothing at all),
+    /// staged or not, with untracked files one by one. One process if there are untracked files,
+    /// one for a commit that was never listed.
     ///
     /// # Errors
-    /// What git says, and files that cannot be read.
+    /// What git reports, and files that cannot be read.
     pub fn worktree_against(&self, commit: Option<&Oid>) -> Result<Vec<ChangedFile>, GitError> {
         match commit {
             Some(commit) => changes(self, commit, 0),
@@ -704,10 +705,10 @@ impl Git {
         }
     }
 
-    /// Everything that is staged against HEAD (`None`: a branch without commits).
+    /// Lists everything that is staged against HEAD (`None`: a branch without commits).
     ///
     /// # Errors
-    /// What git says.
+    /// What git reports.
     pub fn staged(&self, head: Option<&Oid>) -> Result<Vec<ChangedFile>, GitError> {
         let tree = match head {
             Some(commit) => *commit,
@@ -720,7 +721,7 @@ impl Git {
         for old in listing.iter() {
             result.insert(exact(old.path)?, Status::Deleted);
         }
-        // What is only intended is not staged.
+        // An entry of `--intent-to-add` is not staged.
         for entry in entries.iter().filter(|entry| !entry.intent_to_add) {
             let path = exact(&entry.path)?;
             match listing.get(&entry.path) {
