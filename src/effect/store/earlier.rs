@@ -1,5 +1,5 @@
-//! Keeps, in the state directory, what checks did when they last passed on this machine. For notes
-//! only: what is missing or unreadable counts as unknown.
+//! Keeps, in the state directory, the results of checks when they last passed on this machine. For
+//! notes only: a missing or unreadable entry counts as unknown.
 
 use crate::contract::{Body, Contract};
 use crate::effect::git::Git;
@@ -17,15 +17,15 @@ use std::path::{Path, PathBuf};
 
 /// The file in the state directory.
 const NAME: &str = "passes.json";
-/// The most that is read of it, in bytes.
+/// The largest file that is read, in bytes.
 const MOST: u64 = 4 << 20;
 
-/// Who compares a run with earlier passes.
+/// Compares a run with earlier passes.
 pub struct Earlier<'a> {
     git: &'a Git,
     /// The repository, without symlinks.
     root: PathBuf,
-    /// What the change is compared with.
+    /// The commit that the change is compared with.
     base: Oid,
     /// The commit that HEAD names as the run begins.
     head: Oid,
@@ -36,7 +36,7 @@ pub struct Earlier<'a> {
 }
 
 impl<'a> Earlier<'a> {
-    /// For one run. `None` where there is no commit to compare with.
+    /// Opens it for one run. `None` where there is no commit to compare with.
     #[must_use]
     pub fn new(
         git: &'a Git,
@@ -72,8 +72,8 @@ impl<'a> Earlier<'a> {
             .unwrap_or_default()
     }
 
-    /// The passes of this run that can be compared: a check with `{changed}` has other words each
-    /// time.
+    /// Returns the passes of this run that can be compared: a check with `{changed}` has other
+    /// arguments each time.
     fn passes<'p>(
         &'p self,
         plan: &'p Plan,
@@ -103,7 +103,7 @@ impl<'a> Earlier<'a> {
         check.is_some_and(|c| !matches!(&c.body, Body::Command(command) if command.has_changed()))
     }
 
-    /// What is to be said of the passes of this run.
+    /// Returns the caveats about the passes of this run.
     #[must_use]
     pub fn compare(&self, plan: &Plan, records: &[StepRecord]) -> Vec<Caveat> {
         let known = self.read();
@@ -116,8 +116,7 @@ impl<'a> Earlier<'a> {
             .collect()
     }
 
-    /// Whether a commit is the base, or lies between it and HEAD: what is on other branches is no
-    /// measure.
+    /// Whether a commit is the base, or lies between it and HEAD: other branches are no measure.
     fn is_later(&self, commit: &str) -> bool {
         let Some(commit) = Oid::parse(commit.as_bytes()) else {
             return false;
@@ -132,9 +131,8 @@ impl<'a> Earlier<'a> {
         commit == self.base || (within(&commit, &self.head) && within(&self.base, &commit))
     }
 
-    /// Keeps the passes of a run that passed, but for those of which there was something to say:
-    /// the earlier ones count for as long as the base is the same, or to run twice would be
-    /// enough.
+    /// Keeps the passes of a run that passed, except those with a caveat: the earlier ones count
+    /// for as long as the base is the same, or to run twice would be enough.
     pub fn keep(&self, plan: &Plan, records: &[StepRecord], said: &[Caveat]) {
         let mut known = self.read();
         let before = known.clone();

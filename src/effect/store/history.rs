@@ -1,9 +1,9 @@
-//! Lists the recorded runs, newest first, and reads what is left of each; one at a time, with
-//! nothing in memory that is not requested.
+//! Lists the recorded runs, newest first, and reads the files of each; one at a time, with nothing
+//! in memory that is not requested.
 //!
 //! The folder of the runs is held open, no symlink below it is followed, and only regular files are
-//! read, up to a cap: a step could have put anything there. What is no record of vplan's is passed
-//! over.
+//! read, up to a cap: a step could have put anything there. Anything that is not a record of
+//! vplan's is ignored.
 
 use crate::base::canon::Digest;
 use crate::base::unit::show_size;
@@ -31,9 +31,9 @@ use std::path::{Path, PathBuf};
 
 /// The largest journal, report or plan that is read, in bytes.
 pub const MAX_FILE: u64 = 256 << 20;
-/// How a run that is being removed is called, so that a half of it is never taken for a run.
+/// The prefix of a run that is being removed, so that a half of it is never taken for a run.
 const GONE: &str = ".gone-";
-/// Folders in folders are removed this deep.
+/// The greatest depth of folders that is removed.
 const MAX_DEPTH: usize = 32;
 
 /// All recorded runs.
@@ -44,7 +44,7 @@ pub struct History {
     path: PathBuf,
 }
 
-/// Why the records cannot be looked at.
+/// Why the records cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
     /// Something else is in their place.
@@ -55,21 +55,21 @@ pub enum HistoryError {
     Io(PathBuf, #[source] io::Error),
 }
 
-/// What the journal of a run says.
+/// A run as its journal records it.
 #[derive(Debug)]
 pub struct Past {
     /// The run's name: that of its folder.
     pub id: String,
-    /// As far as its journal is valid.
+    /// The run, as far as its journal is valid.
     pub run: ReplayedRun,
     /// Why its journal, or the rest of it, cannot be read; for people.
     pub trouble: Option<String>,
-    /// A vplan that lives holds the journal.
+    /// Whether a running vplan holds the journal.
     pub writing: bool,
 }
 
 impl Past {
-    /// The run on one line.
+    /// Summarises the run on one line.
     #[must_use]
     pub fn summary(&self) -> Summary {
         Summary::of(&self.id, &self.run, self.writing)
@@ -109,8 +109,8 @@ impl History {
     /// Opens the records at a repository's root, or those in another directory.
     ///
     /// # Errors
-    /// When something else is in their place, or they cannot be entered. That there are none is no
-    /// error, but for a directory that was named.
+    /// Something else is in their place, or they cannot be entered. Missing records are no error,
+    /// except in a directory that was named.
     pub fn open(root: &Path, elsewhere: Option<&Path>) -> Result<Self, HistoryError> {
         let follow = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
         let (base, base_path) = match elsewhere {
@@ -135,16 +135,16 @@ impl History {
         Ok(Self { runs, path })
     }
 
-    /// Where the runs are.
+    /// Returns the folder of the runs.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The names of all runs, newest first. Nothing of them has been read.
+    /// Returns the names of all runs, newest first, without reading them.
     ///
     /// # Errors
-    /// What the system says.
+    /// What the system reports.
     pub fn ids(&self) -> Result<Vec<String>, HistoryError> {
         let mut ids = self.names(is_run_id)?;
         ids.sort_unstable_by(|a, b| b.cmp(a));
@@ -182,7 +182,8 @@ impl History {
         }
     }
 
-    /// Reads the journal of a run. Whatever is there, something is known of it.
+    /// Reads the journal of a run. Never fails: a journal that cannot be read is reported in the
+    /// result.
     #[must_use]
     pub fn past(&self, id: &str) -> Past {
         let mut past = Past {
@@ -196,7 +197,7 @@ impl History {
                 past.run = replay(&bytes);
                 past.writing = writing;
                 let torn = bytes.len() - past.run.bytes;
-                // A line that is being written is not torn.
+                // A line that is being written is not a torn one.
                 if torn > 0 && !writing {
                     past.trouble = Some(format!(
                         "the last {torn} bytes of its journal are torn or foreign"
@@ -208,7 +209,7 @@ impl History {
         past
     }
 
-    /// The journal of a run as it is: at most [`MAX_FILE`] bytes.
+    /// Returns the journal of a run as it is: at most [`MAX_FILE`] bytes.
     ///
     /// # Errors
     /// Why there is none, for people.
@@ -218,13 +219,13 @@ impl History {
 
     fn events_and_writer(&self, id: &str) -> Result<(Vec<u8>, bool), String> {
         let file = open(self.folder(id)?.as_fd(), EVENTS).map_err(cannot)?;
-        // First the lock, then the content: who let go of it had written everything.
+        // First the lock, then the content: the process that released it had written everything.
         let writing = flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK);
         let bytes = read_bounded(&file, MAX_FILE).map_err(cannot)?;
         Ok((bytes, writing))
     }
 
-    /// The report of a run; `None` when it has none. For the report of a run that came to its end.
+    /// Reads the report of a run; `None` when it has none. For runs that have ended.
     ///
     /// # Errors
     /// Why it cannot be read, for people.
@@ -232,7 +233,7 @@ impl History {
         Ok(self.report_and_digest(id)?.map(|(report, _)| report))
     }
 
-    /// The report of a run, and the digest of its bytes.
+    /// Reads the report of a run, and the digest of its bytes.
     ///
     /// # Errors
     /// As [`History::report`].
@@ -244,7 +245,7 @@ impl History {
         Ok(Some((part.report, Digest::of(&bytes))))
     }
 
-    /// The plan of a run: the one that was executed last.
+    /// Reads the plan of a run: the one that was executed last.
     ///
     /// # Errors
     /// Why it cannot be read, for people; also that its content is not what its digest says.
@@ -287,8 +288,8 @@ impl History {
         open(folder.as_fd(), name).map_err(cannot)
     }
 
-    /// The tries of a run, by its journal. One that has not ended has a log where it would be; it
-    /// may not be there yet.
+    /// Returns the tries of a run, by its journal. One that has not ended has a log where it would
+    /// be; it may not be there yet.
     #[must_use]
     pub fn tries(&self, id: &str) -> Tries {
         let mut found = Tries::default();
@@ -328,7 +329,7 @@ impl History {
             let mut tally = Tally::default();
             for id in ids {
                 let past = self.past(id);
-                // What a run has said so far of its checks may still change.
+                // The checks of a run that is being written may still change.
                 if !(past.writing && past.run.end == End::Interrupted) {
                     tally.add(id, &past.run);
                 }
@@ -347,11 +348,11 @@ impl History {
         all
     }
 
-    /// Removes all but the newest runs. `dry`: only says what it would remove. A run that is being
-    /// written stays, whatever its age.
+    /// Removes all but the newest runs. `dry`: only reports what it would remove. A run that is
+    /// being written stays, whatever its age.
     ///
     /// # Errors
-    /// What the system says; what was removed before stays removed.
+    /// What the system reports; what was removed before stays removed.
     pub fn collect(&self, keep: usize, dry: bool) -> Result<Collected, HistoryError> {
         let mut collected = Collected::default();
         let Some(runs) = &self.runs else {
@@ -359,7 +360,7 @@ impl History {
         };
         let io = |e: io::Error| HistoryError::Io(self.path.clone(), e);
         if !dry {
-            // What a collection before this one was killed over.
+            // Folders that an earlier collection renamed and was killed before it removed them.
             for name in self.names(|name| name.strip_prefix(GONE).is_some_and(is_run_id))? {
                 remove(runs.as_fd(), &name).map_err(io)?;
             }
@@ -379,13 +380,13 @@ impl History {
         Ok(collected)
     }
 
-    /// Takes a run out of sight, unless it is being written. A writer that begins a record shares
-    /// the lock of the folder until it holds the record's own, so that no such run is taken for an
-    /// abandoned one.
+    /// Renames a run so that no reader finds it, unless it is being written. A writer that begins a
+    /// record shares the lock of the folder until it holds the record's own, so that no such run is
+    /// taken for an abandoned one.
     fn take(&self, runs: BorrowedFd<'_>, id: &str, dry: bool) -> io::Result<Taken> {
         let alone = flock(runs, FlockOperation::LockExclusive).is_ok();
         let taken = (|| {
-            // Another collection may have been faster, here and below.
+            // Another collection may have removed it first, here and below.
             let Some(folder) = enter(runs, id)? else {
                 return Ok(Taken::Gone);
             };
@@ -393,7 +394,7 @@ impl History {
                 Ok(events) => match flock(&events, FlockOperation::NonBlockingLockExclusive) {
                     Ok(()) => false,
                     Err(Errno::WOULDBLOCK) => true,
-                    // A file system without locks: only what has its end is known to be over.
+                    // A file system without locks: only a run with an end is known to be over.
                     Err(_) => replay(&read_bounded(&events, MAX_FILE)?).end == End::Interrupted,
                 },
                 Err(_) => false,
@@ -429,7 +430,7 @@ fn failed(path: &Path, errno: Errno) -> HistoryError {
     }
 }
 
-/// What cannot be done with a file, for people, behind its name.
+/// Describes why a file cannot be used, to follow its name in a message.
 fn cannot(error: io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "is not there".to_owned(),
@@ -449,7 +450,7 @@ fn enter(parent: BorrowedFd<'_>, name: &str) -> Result<Option<OwnedFd>, Errno> {
     }
 }
 
-/// Opens a regular file that is no symlink; does not wait for anybody, as a pipe would.
+/// Opens a regular file that is no symlink, without waiting, as a pipe would.
 fn open(folder: BorrowedFd<'_>, name: &str) -> io::Result<File> {
     let flags =
         OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -465,7 +466,7 @@ fn open(folder: BorrowedFd<'_>, name: &str) -> io::Result<File> {
     }
 }
 
-/// Removes a folder with all that is in it, symlinks as themselves. Gives the bytes of its files.
+/// Removes a folder with all that is in it, symlinks as themselves. Returns the bytes of its files.
 fn remove(parent: BorrowedFd<'_>, name: &str) -> io::Result<u64> {
     let Some(folder) = enter(parent, name)? else {
         return Ok(0);
@@ -475,7 +476,7 @@ fn remove(parent: BorrowedFd<'_>, name: &str) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// What another process has removed in the meantime is removed.
+/// Treats a file that another process has removed in the meantime as removed.
 fn if_there<T>(result: Result<T, Errno>) -> Result<Option<T>, Errno> {
     match result {
         Ok(value) => Ok(Some(value)),

@@ -1,8 +1,8 @@
 //! Caches the bytes of fetched imports, in the user's cache directory, by their digest.
 //!
-//! Nothing in it is believed: whatever is read is hashed again, so that a torn or changed file is
-//! never used. Writers need no lock: each writes a file of its own and gives it the name that its
-//! bytes have.
+//! Nothing in it is believed: every file that is read is hashed again, so that a torn or changed
+//! file is never used. Writers need no lock: each writes a file of its own and gives it the name
+//! that its bytes have.
 
 use crate::base::canon::Digest;
 use crate::base::word::visible;
@@ -18,10 +18,10 @@ pub struct Store {
     root: PathBuf,
 }
 
-/// Why the cache does not give what it should have.
+/// Why the cache cannot return or store bytes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// The bytes are not those that its name promises.
+    /// The bytes do not have the digest of the file's name.
     #[error("the cached file `{0}` is not what it was when it was fetched")]
     Tampered(String),
     /// It is larger than `--max-file` allows.
@@ -32,7 +32,7 @@ pub enum StoreError {
         /// The limit, in bytes.
         cap: u64,
     },
-    /// It is a directory, a pipe, a symlink, or the system says no.
+    /// It is a directory, a pipe, a symlink, or the system refuses.
     #[error("the cached file `{path}` cannot be read: {message}")]
     Unreadable {
         /// The file.
@@ -51,14 +51,14 @@ pub enum StoreError {
 }
 
 impl Store {
-    /// The cache below a directory, which need not be there yet.
+    /// Makes the cache below a directory, which need not be there yet.
     #[must_use]
     pub fn at(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
 
-    /// The cache that a user has: `$XDG_CACHE_HOME/vplan`, or `~/.cache/vplan`. None without
-    /// either. Relative values do not count (XDG Base Directory Specification).
+    /// Returns the user's cache: `$XDG_CACHE_HOME/vplan`, or `~/.cache/vplan`. None without either.
+    /// Relative values do not count (XDG Base Directory Specification).
     #[must_use]
     pub fn of_user(lookup: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
         let absolute = |name: &str| lookup(name).map(PathBuf::from).filter(|p| p.is_absolute());
@@ -67,13 +67,13 @@ impl Store {
         Some(Self::at(base.join("vplan")))
     }
 
-    /// Where it is.
+    /// Returns its directory.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Where bytes with this digest are.
+    /// Returns the path of the bytes with this digest.
     #[must_use]
     pub fn path(&self, digest: &Digest) -> PathBuf {
         let hex = digest.hex();
@@ -83,10 +83,10 @@ impl Store {
             .join(hex)
     }
 
-    /// The bytes with this digest; `None` when they are not here.
+    /// Reads the bytes with this digest; `None` when they are not here.
     ///
     /// # Errors
-    /// What is here is something else, or more than `cap` bytes, or cannot be read.
+    /// The file has other content, or more than `cap` bytes, or cannot be read.
     pub fn read(&self, digest: &Digest, cap: u64) -> Result<Option<Vec<u8>>, StoreError> {
         let path = self.path(digest);
         match files::read_plain(&path, cap) {
@@ -104,10 +104,10 @@ impl Store {
         }
     }
 
-    /// Keeps bytes, in place of anything else that has their name. Gives their digest.
+    /// Stores bytes, in place of anything else that has their name. Returns their digest.
     ///
     /// # Errors
-    /// What the system says.
+    /// What the system reports.
     pub fn write(&self, bytes: &[u8]) -> Result<Digest, StoreError> {
         let digest = Digest::of(bytes);
         let unwritable = |e: io::Error| StoreError::Unwritable {
@@ -129,8 +129,8 @@ impl Store {
         file.write_all(bytes)?;
         file.as_file().sync_all()?;
         file.persist(path).map_err(|e| e.error)?;
-        // The name is durable when the directory is. Not every file system can do that, and the
-        // cache can do without.
+        // The name is durable once the directory is synced. Not every file system can do that, and
+        // the cache does not need it.
         let _ = std::fs::File::open(directory).and_then(|d| d.sync_all());
         Ok(())
     }
@@ -172,7 +172,7 @@ mod tests {
                 "{tampered}"
             );
         }
-        // Whatever is in the way is replaced by the next writer.
+        // The next writer replaces whatever is in the way.
         store.write(b"content").unwrap();
         std::fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink("/etc/passwd", &path).unwrap();

@@ -22,9 +22,10 @@ use std::time::{Duration, Instant};
 
 /// Its name in the state directory.
 const NAME: &str = "ledger.json";
-/// What a writer writes first.
+/// The new file, before it is renamed.
 const NEW: &str = ".ledger.json.new";
-/// What a writer locks. It stays: a lock on a file that is removed and made again is two locks.
+/// The file that a writer locks. It is never removed: a lock on a file that is removed and made
+/// again is two locks.
 const LOCK: &str = "ledger.lock";
 /// The name to which a damaged ledger is renamed.
 const ASIDE: &str = "ledger.damaged";
@@ -32,13 +33,13 @@ const ASIDE: &str = "ledger.damaged";
 const MOST: u64 = 64 << 20;
 /// How long a writer waits for others. One that looks at many files holds the ledger for seconds.
 pub const PATIENCE: Duration = Duration::from_secs(60);
-/// How often a waiting writer looks.
+/// The interval at which a waiting writer tries again.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Why a ledger cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
-    /// It says something else than vplan wrote, or nothing at all.
+    /// It was not written by vplan, or is empty.
     #[error("the ledger `{}` cannot be used: {why}", visible(.path.as_os_str().as_bytes()))]
     Unusable {
         /// The file.
@@ -62,7 +63,7 @@ pub enum LedgerError {
 }
 
 impl LedgerError {
-    /// A stable name for it.
+    /// Returns its stable code.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -79,7 +80,7 @@ impl LedgerError {
         }
     }
 
-    /// How to mend it.
+    /// Returns how to mend it.
     #[must_use]
     pub fn help(&self) -> &'static str {
         match self {
@@ -108,13 +109,13 @@ pub struct LedgerFile {
 }
 
 impl LedgerFile {
-    /// The ledger in a state directory. Nothing is read yet.
+    /// Makes the ledger of a state directory. Nothing is read yet.
     #[must_use]
     pub fn new(place: StateDir) -> Self {
         Self { place }
     }
 
-    /// Reads it. One that is not there is empty; one that cannot be read is not.
+    /// Reads it. A missing ledger is empty; one that cannot be read is an error.
     ///
     /// # Errors
     /// It cannot be read, or is no ledger.
@@ -138,8 +139,8 @@ impl LedgerFile {
         })
     }
 
-    /// Replaces it by what `change` makes of it, with no other writer in between. Waits at most `limit` for
-    /// other writers.
+    /// Replaces it by what `change` makes of it, with no other writer in between. Waits at most
+    /// `limit` for other writers.
     ///
     /// # Errors
     /// It cannot be read, locked or written, and is as it was; or what `change` says.
@@ -158,8 +159,8 @@ impl LedgerFile {
         Ok(answer)
     }
 
-    /// Begins anew, whatever is there; a damaged ledger is put aside. Gives what was there, if that
-    /// was a ledger, and where a damaged one is now.
+    /// Begins anew, in any case; a damaged ledger is renamed. Returns the old one, if it was a
+    /// ledger, and the new name of a damaged one.
     ///
     /// # Errors
     /// It cannot be locked or written, or a newer vplan wrote it.
@@ -194,7 +195,7 @@ impl LedgerFile {
         }
     }
 
-    /// The lock is gone when what this gives is dropped, or its process is gone.
+    /// Locks the ledger until the result is dropped, or its process ends.
     fn lock(&self, limit: Duration) -> Result<OwnedFd, LedgerError> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let held = openat(&self.place.folder, LOCK, flags, Mode::RUSR | Mode::WUSR)
@@ -211,7 +212,7 @@ impl LedgerFile {
         }
     }
 
-    /// Only under the lock.
+    /// Writes the ledger; the caller holds the lock.
     fn write(&self, ledger: &Ledger) -> Result<(), LedgerError> {
         let folder = &self.place.folder;
         let _ = unlinkat(folder, NEW, AtFlags::empty());

@@ -36,7 +36,7 @@ pub const REPORT: &str = "report.json";
 /// bytes.
 const RESERVE: u64 = 64 * 1024;
 
-/// Why a record could not be kept.
+/// Why a record could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// A file below `.vplan/` belongs to the repository.
@@ -51,7 +51,7 @@ pub enum RecordError {
 }
 
 impl RecordError {
-    /// How to mend it.
+    /// Returns how to mend it.
     #[must_use]
     pub fn help(&self) -> String {
         match self {
@@ -64,7 +64,7 @@ impl RecordError {
     }
 }
 
-/// The record of one run, being written.
+/// The record of one run while it is written.
 #[derive(Debug)]
 pub struct RunRecord {
     id: String,
@@ -74,9 +74,10 @@ pub struct RunRecord {
     events: Arc<File>,
     /// How many bytes of the events are whole lines.
     whole: u64,
-    /// A line is missing: what would follow it could not be read.
+    /// Whether a line is missing: what would follow it could not be read.
     broken: bool,
-    /// The reserved space, in a file without a name: it is gone with vplan, however that ends.
+    /// The reserved space, in a file without a name: the system frees it when vplan ends, however
+    /// that happens.
     reserve: Option<File>,
 }
 
@@ -129,15 +130,15 @@ impl RunRecord {
         let own = folder(runs.as_fd(), &id, &path)?;
         let logs = folder(own.as_fd(), "logs", &path.join("logs"))?;
         let events = Arc::new(create_append(own.as_fd(), EVENTS).map_err(failed)?);
-        // Held as long as the record is written: it says that a vplan lives. Programs that are
-        // started do not inherit it.
+        // Held as long as the record is written: it shows that a vplan is running. Started programs
+        // do not inherit it.
         let _ = flock(&events, FlockOperation::LockExclusive);
         let reserve = match reserve(own.as_fd()) {
             Ok(file) => Some(file),
-            // Who has no room for the end of the record does not begin.
+            // Without room for the end of the record, the run does not begin.
             Err(error @ (Errno::NOSPC | Errno::DQUOT)) => return Err(failed(error)),
-            // A file system that reserves nothing, or a limit on file sizes, which no free space
-            // helps against.
+            // A file system that reserves nothing, or a limit on file sizes, against which no free
+            // space helps.
             Err(_) => None,
         };
         for directory in [&own, &runs, &base] {
@@ -155,33 +156,33 @@ impl RunRecord {
         })
     }
 
-    /// The run's name: sorts after those of all runs that were there when it began, and is like no
-    /// other.
+    /// Returns the run's name, which is unique and sorts after those of all runs that were there
+    /// when it began.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Where it is.
+    /// Returns its directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The folder for logs.
+    /// Returns the folder for logs.
     #[must_use]
     pub fn logs(&self) -> BorrowedFd<'_> {
         self.logs.as_fd()
     }
 
     /// Adds a line, which ends in a line feed, to the events, in one write. A line that does not
-    /// fit is taken back whole; then the space that was set aside is given free, for this line,
-    /// which is tried once more, and for what is to follow. When that does not help, nothing
-    /// more is added: a reader could not take it for valid.
+    /// fit is taken back whole; then the reserved space is freed, for this line, which is tried
+    /// once more, and for those that follow. When that does not help, nothing more is added: a
+    /// reader could not take it for valid.
     ///
     /// # Errors
-    /// A full disk, a quota, a limit on file sizes, a broken disk. It is time to come to an end,
-    /// also where the second try has added the line.
+    /// A full disk, a quota, a limit on file sizes, a broken disk. The run has to end, even if the
+    /// second try has added the line.
     pub fn append(&mut self, line: &str) -> io::Result<()> {
         if self.broken {
             return Err(io::Error::other("an earlier line is missing"));
@@ -197,7 +198,7 @@ impl RunRecord {
         let added = (&*self.events).write_all(line.as_bytes());
         match added {
             Ok(()) => self.whole += line.len() as u64,
-            // Where not even that is possible, readers drop the half of a line.
+            // Where even that fails, readers ignore the incomplete line.
             Err(_) => self.broken |= self.events.set_len(self.whole).is_err(),
         }
         added
@@ -206,7 +207,7 @@ impl RunRecord {
     /// Makes sure that all lines so far survive a loss of power.
     ///
     /// # Errors
-    /// When the disk does not take them. They may be lost then, whatever a second try says.
+    /// The disk does not take them. They may be lost then, even if a second try succeeds.
     pub fn sync(&mut self) -> io::Result<()> {
         let synced = self.events.sync_data();
         if synced.is_err() {
@@ -222,7 +223,7 @@ impl RunRecord {
         Arc::clone(&self.events)
     }
 
-    /// How long the events are, in bytes.
+    /// Returns the length of the events, in bytes.
     #[must_use]
     pub fn length(&self) -> u64 {
         self.whole
@@ -244,7 +245,7 @@ impl RunRecord {
         synced
     }
 
-    /// Takes a file of the record away.
+    /// Removes a file of the record.
     ///
     /// # Errors
     /// What the system reports.
@@ -257,7 +258,7 @@ impl RunRecord {
     /// a loss of power.
     ///
     /// # Errors
-    /// What the system reports. The space that was set aside is given free then.
+    /// What the system reports. The reserved space is freed then.
     pub fn write(&mut self, name: &str, content: &[u8]) -> io::Result<()> {
         let written = replace(self.folder.as_fd(), name, content);
         if written.is_err() {
@@ -266,8 +267,7 @@ impl RunRecord {
         written
     }
 
-    /// Gives free the space that was set aside, for what is written at the end. Whether there was
-    /// some.
+    /// Frees the reserved space, for what is written at the end. Returns whether there was some.
     pub fn release(&mut self) -> bool {
         self.reserve.take().is_some()
     }
@@ -313,7 +313,7 @@ fn ignore_all(folder: BorrowedFd<'_>) -> io::Result<()> {
     file.write_all(b"*\n").and_then(|()| file.sync_all())
 }
 
-/// Puts a file in the place of the one of this name, if there is one, as a whole.
+/// Replaces the file of this name, or adds it, as a whole.
 fn replace(folder: BorrowedFd<'_>, name: &str, content: &[u8]) -> io::Result<()> {
     let temporary = format!(".{name}.new");
     let _ = unlinkat(folder, &temporary, AtFlags::empty());
@@ -357,8 +357,8 @@ fn reserve(folder: BorrowedFd<'_>) -> Result<File, Errno> {
     Ok(file)
 }
 
-/// `20260102T030405.678Z-` and 128 random bits. The time is now, or later when there is a run of a
-/// later time: a clock that goes back makes no older run the latest one.
+/// Makes a run's name, `20260102T030405.678Z-` and 128 random bits. The time is now, or later when
+/// there is a run of a later time: when the clock goes back, no older run becomes the latest one.
 fn new_id(runs: BorrowedFd<'_>) -> io::Result<String> {
     let mut random = [0; 16];
     File::open("/dev/urandom")?.read_exact(&mut random)?;
@@ -377,8 +377,8 @@ fn new_id(runs: BorrowedFd<'_>) -> io::Result<String> {
     ))
 }
 
-/// `20260102T030405.678Z`: `now`, in milliseconds since 1970, or else the first time that sorts
-/// after another one. After the last millisecond of the year 9999 nothing does.
+/// Formats `20260102T030405.678Z`: `now`, in milliseconds since 1970, or else the first time that
+/// sorts after another one. After the last millisecond of the year 9999 none does.
 fn after(other: &str, now: u64) -> String {
     const END: u64 = 253_402_300_800_000;
     let text = |millis: u64| {
@@ -392,7 +392,7 @@ fn after(other: &str, now: u64) -> String {
     if *text(low) > *other || *text(END - 1) <= *other {
         return text(now);
     }
-    // What is text of no time, such as a 13th month, sorts somewhere too.
+    // A text that is no time, such as a 13th month, sorts somewhere too.
     while high - low > 1 {
         let middle = low + (high - low) / 2;
         if *text(middle) > *other {
@@ -404,7 +404,8 @@ fn after(other: &str, now: u64) -> String {
     text(high)
 }
 
-/// Now, by the wall clock, in UTC (RFC 3339). For people; it may jump, and nothing depends on it.
+/// Returns the time by the wall clock, in UTC (RFC 3339). For people; it may jump, and nothing
+/// depends on it.
 #[must_use]
 pub fn wall_clock() -> String {
     let since = since_1970();
@@ -417,7 +418,7 @@ fn since_1970() -> Duration {
         .unwrap_or_default()
 }
 
-/// Seconds since 1970 as a date and a time of day of the Gregorian calendar.
+/// Converts seconds since 1970 to a date and a time of day of the Gregorian calendar.
 fn civil(seconds: u64) -> String {
     let (mut days, second) = (seconds / 86_400, seconds % 86_400);
     let leap = |y: u64| y.is_multiple_of(4) && (!y.is_multiple_of(100) || y.is_multiple_of(400));
@@ -458,8 +459,8 @@ fn civil(seconds: u64) -> String {
     )
 }
 
-/// The name of a try's log: the step's id with everything escaped that means something to a file
-/// system, so that different steps have different names.
+/// Returns the name of a try's log: the step's id with everything escaped that means something to a
+/// file system, so that different steps have different names.
 pub(in crate::effect) fn log_name(id: &str, attempt: u32, round: u32) -> String {
     let mut name = String::new();
     for byte in id.bytes() {

@@ -1,10 +1,10 @@
-//! Remembers what vplan itself wrote of each run: `ended/` in the state directory, one small file a
-//! run, written when its record is whole.
+//! Remembers how each run ended, as vplan itself recorded it: `ended/` in the state directory, one
+//! small file a run, written when its record is whole.
 //!
-//! A process that can write the repository can write `.vplan/` too. What is here says what a record
-//! must be to be believed; a record that is not here, or is another one, is of unknown origin. No
-//! process waits for another: each run writes one file of its own. Nothing is synced to disk: what
-//! a loss of power damages cannot be read, and its record is not believed then.
+//! A process that can write the repository can write `.vplan/` too. A record is believed only if it
+//! is the one remembered here; any other one is of unknown origin. No process waits for another:
+//! each run writes one file of its own. Nothing is synced to disk: a file that a loss of power
+//! damages cannot be read, and its record is not believed.
 
 use crate::base::canon::to_canonical;
 use crate::effect::os::files::read_bounded;
@@ -20,14 +20,14 @@ use std::io::{self, Write as _};
 
 /// The folder in the state directory.
 pub const FOLDER: &str = "ended";
-/// How many runs are remembered: the newest.
+/// The most runs that are remembered, the newest.
 const MOST: usize = 2000;
 /// The largest file that is read, in bytes.
 const LARGEST: u64 = 4096;
-/// How a file is called that is not finished.
+/// The prefix of unfinished files.
 const NEW: &str = ".new-";
 
-/// What is known of the runs of a repository.
+/// The remembered runs of a repository.
 #[derive(Debug)]
 pub struct Vault {
     folder: OwnedFd,
@@ -37,7 +37,7 @@ impl Vault {
     /// Opens the folder; makes it if it is not there.
     ///
     /// # Errors
-    /// What the system says.
+    /// What the system reports.
     pub fn open(state: &StateDir) -> io::Result<Self> {
         match mkdirat(&state.folder, FOLDER, Mode::RWXU) {
             Ok(()) | Err(Errno::EXIST) => {}
@@ -46,10 +46,10 @@ impl Vault {
         Self::enter(state)?.ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// The same for who only looks: nothing is made.
+    /// Opens the folder for reading only: nothing is made.
     ///
     /// # Errors
-    /// What the system says.
+    /// What the system reports.
     pub fn find(state: &StateDir) -> io::Result<Option<Self>> {
         Self::enter(state)
     }
@@ -66,7 +66,7 @@ impl Vault {
     /// Remembers a run, and forgets the oldest ones beyond the bound.
     ///
     /// # Errors
-    /// What the system says; nothing is known of the run then.
+    /// What the system reports; the run is not remembered then.
     pub fn put(&self, ended: &Ended) -> io::Result<()> {
         if !is_run_id(&ended.run_id) {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -87,7 +87,7 @@ impl Vault {
         Ok(())
     }
 
-    /// What is known of a run; `None` also where what is there cannot be read.
+    /// Returns what is remembered of a run; `None` also where that cannot be read.
     #[must_use]
     pub fn get(&self, id: &str) -> Option<Ended> {
         if !is_run_id(id) {
@@ -101,17 +101,17 @@ impl Vault {
         (ended.run_id == id && ended.version == 1).then_some(ended)
     }
 
-    /// The runs that something is known of, newest first.
+    /// Returns the remembered runs, newest first.
     ///
     /// # Errors
-    /// What the system says.
+    /// What the system reports.
     pub fn ids(&self) -> io::Result<Vec<String>> {
         let mut ids = self.names(is_run_id)?;
         ids.sort_unstable_by(|a, b| b.cmp(a));
         Ok(ids)
     }
 
-    /// Forgets a run: its record was removed.
+    /// Forgets a run whose record was removed.
     pub fn forget(&self, id: &str) {
         if is_run_id(id) {
             let _ = unlinkat(&self.folder, id, AtFlags::empty());
@@ -130,8 +130,8 @@ impl Vault {
         Ok(names)
     }
 
-    /// Who is killed before it has renamed its file leaves one that belongs to a run older than
-    /// those that are kept, sooner or later.
+    /// Removes files beyond the bound. A process that is killed before it has renamed its file
+    /// leaves one that, sooner or later, belongs to a run older than those that are kept.
     fn forget_the_oldest(&self, most: usize) {
         let Ok(ids) = self.ids() else { return };
         let Some(oldest) = most.checked_sub(1).and_then(|last| ids.get(last)) else {
@@ -229,7 +229,7 @@ mod tests {
             fs::write(&path, damage).unwrap();
             assert_eq!(vault.get(&id(1)), None, "{damage}");
         }
-        // What is known of another run.
+        // The entry of another run.
         fs::write(&path, to_canonical(&ended(2))).unwrap();
         assert_eq!(vault.get(&id(1)), None);
         fs::remove_file(&path).unwrap();

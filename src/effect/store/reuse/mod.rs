@@ -31,10 +31,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The most files of what a step `produces` that are kept with its pass.
+/// The most `produces` files that are kept with a pass.
 const MOST_PRODUCTS: usize = 20_000;
 
-/// What a run remembers and keeps. Asked by the threads of steps, told by the one that drives.
+/// The state of reuse in one run. The threads of steps query it, the executor updates it.
 pub struct Recall<'a> {
     root: &'a Root,
     beneath: Beneath,
@@ -54,16 +54,16 @@ pub struct Recall<'a> {
 #[derive(Default)]
 struct State {
     past: Past,
-    /// By step id: what its end is to be kept for.
+    /// By step id: the pass to keep when the step ends.
     open: BTreeMap<String, Open>,
-    /// By step id: why nothing stood for it.
+    /// By step id: why no earlier pass replaced it.
     why: BTreeMap<String, String>,
     confirmations: BTreeMap<String, Confirmation>,
     notes: Vec<String>,
     kept: usize,
-    /// By step id: under what its pass was kept in this run.
+    /// By step id: the key of the pass that was kept in this run.
     keys: BTreeMap<String, Digest>,
-    /// Of the plan that was asked about last, by its digest.
+    /// The order of the plan that was queried last, with the plan's digest.
     order: Option<(Digest, Arc<Order>)>,
 }
 
@@ -87,13 +87,13 @@ impl State {
 struct Open {
     key: Digest,
     look: Arc<Look>,
-    /// What would have stood for it.
+    /// The earlier pass that was expected to replace it.
     expected: Option<Box<Entry>>,
-    /// What it made, once it has ended; or why its end cannot be kept.
+    /// The files that it made, once it has ended; or why its end cannot be kept.
     made: Option<Result<Vec<Product>, String>>,
 }
 
-/// What a step depends on, as it was at one moment.
+/// The inputs of a step at one moment.
 #[derive(Clone)]
 struct Look {
     parts: Parts,
@@ -104,15 +104,15 @@ struct Look {
 #[derive(Default)]
 struct Eyes {
     stats: Option<Stats>,
-    /// What was seen since a process last began or ended while none ran, by what was looked for.
+    /// The scans since a process last began or ended while none ran, by selection.
     seen: (u64, BTreeMap<String, Arc<Scan>>),
 }
 
 impl<'a> Recall<'a> {
-    /// For one run.
+    /// Opens it for one run.
     ///
     /// # Errors
-    /// When the repository's root cannot be opened.
+    /// The repository's root cannot be opened.
     pub fn new(
         root: &'a Root,
         git: Option<Git>,
@@ -136,15 +136,15 @@ impl<'a> Recall<'a> {
         })
     }
 
-    /// Whether there is anything to ask before a try of this step.
+    /// Whether [`Recall::look`] is needed before a try of this step.
     #[must_use]
     pub fn concerns(&self, step: &Step, attempt: u32) -> bool {
         attempt == 1 && eligible(step).is_ok()
     }
 
-    /// Looks at everything that a step depends on. Returns the earlier pass that replaces it, if
-    /// one does; otherwise remembers what is needed to keep this one. Takes as long as looking at
-    /// the files.
+    /// Reads everything that a step depends on. Returns the earlier pass that replaces it, if one
+    /// does; otherwise remembers what is needed to keep this one. Takes as long as reading the
+    /// files.
     pub fn look(&self, plan: &Plan, index: usize) -> Option<Box<EarlierPass>> {
         let step = plan.steps.get(index)?;
         let free = {
@@ -224,23 +224,24 @@ impl<'a> Recall<'a> {
         Ok(entry)
     }
 
-    /// A process of a step is about to begin.
+    /// Records that a process of a step is about to begin.
     pub fn started(&self, step: &Step) {
         self.running.fetch_add(1, Ordering::SeqCst);
         self.epoch.fetch_add(1, Ordering::SeqCst);
-        // A judge answers, and makes nothing.
+        // A judge answers, and writes no files.
         if step.kind != Kind::Judge {
             self.state().past.ran.insert(step.id.clone());
         }
     }
 
-    /// All processes of a step are gone.
+    /// Records that all processes of a step have ended.
     pub fn over(&self) {
         self.running.fetch_sub(1, Ordering::SeqCst);
         self.epoch.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// A step has ended by itself: looks again, before anything that waits for it begins.
+    /// Reads a step's inputs and products again when it has ended by itself, before anything that
+    /// waits for it begins.
     pub fn look_again(&self, plan: &Plan, index: usize) {
         let Some(step) = plan.steps.get(index) else {
             return;
@@ -363,7 +364,7 @@ impl<'a> Recall<'a> {
         }
     }
 
-    /// Says in the records what there is to say of reuse.
+    /// Adds the results of reuse to the records.
     pub fn attach(&self, records: &mut [StepRecord]) {
         let state = self.state();
         for record in records.iter_mut().filter(|r| r.tries > 0) {
@@ -384,7 +385,7 @@ impl<'a> Recall<'a> {
             .for_each(|key| self.results.remove(key));
     }
 
-    /// The run is over: writes down what was learned of files. Gives what a reader should know.
+    /// Ends the run: stores the digests of files. Returns notes for the report's reader.
     pub fn finish(self) -> Vec<Note> {
         let state = self
             .state
@@ -404,7 +405,7 @@ impl<'a> Recall<'a> {
             ));
         }
         if state.kept > 0 {
-            // What is too much now is too much the next time.
+            // What exceeds the bounds now exceeds them the next time.
             let _ = self.results.collect(Bounds::default());
         }
         notes
@@ -421,7 +422,7 @@ impl<'a> Recall<'a> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All that a step depends on, now.
+    /// Reads all that a step depends on, now.
     fn look_at(&self, plan: &Plan, index: usize) -> Result<Look, String> {
         let step = plan.steps.get(index).ok_or("there is no such step")?;
         let environment = self.environment.of_step(self.root, step);
@@ -467,7 +468,7 @@ impl<'a> Recall<'a> {
         })
     }
 
-    /// The files that a step `produces` and that are there.
+    /// Reads the files that a step `produces` and that are there.
     fn made(&self, step: &Step) -> Result<Arc<Scan>, String> {
         if step.produces.is_empty() {
             return Ok(Arc::default());
@@ -479,8 +480,8 @@ impl<'a> Recall<'a> {
         self.eyes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks at files. What was seen while nothing ran holds until something runs: then nobody of
-    /// ours writes to them, and the run verifies the tree as it was at one moment of it.
+    /// Scans files. A scan from a time when nothing ran holds until something runs: no step writes
+    /// then, and the run verifies the tree as it was at one moment of it.
     fn scan(&self, wanted: &[Selection]) -> Result<Arc<Scan>, String> {
         let name = crate::base::canon::to_canonical(&wanted);
         let mut eyes = self.eyes();
@@ -503,7 +504,7 @@ impl<'a> Recall<'a> {
     }
 }
 
-/// In what a step differs from an earlier pass on the same inputs.
+/// Describes how a step differs from an earlier pass on the same inputs.
 fn difference(earlier: &Entry, record: &StepRecord, made: Option<&[Product]>) -> Option<String> {
     if !matches!(record.status, Status::Passed) {
         let why = record
@@ -545,10 +546,10 @@ fn digest_of(prints: &Prints) -> Digest {
     Digest::of(text.as_bytes())
 }
 
-/// Removes what is kept of a repository until no more than this is left: for `vplan gc`.
+/// Removes stored passes of a repository until these bounds are met: for `vplan gc`.
 ///
 /// # Errors
-/// What the system says.
+/// What the system reports.
 pub fn collect(
     state: &crate::effect::os::state_dir::StateDir,
     bounds: Bounds,

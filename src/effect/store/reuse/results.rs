@@ -2,8 +2,8 @@
 //! written whole or not at all.
 //!
 //! No process waits for another: two runs that keep the same pass at once leave one of them.
-//! Nothing is synced to disk, because what a loss of power damages is recognised by its digest and
-//! is not there.
+//! Nothing is synced to disk, because a file that a loss of power damages is recognised by its
+//! digest and ignored.
 
 use crate::base::canon::Digest;
 use crate::effect::os::process::program::say;
@@ -22,12 +22,12 @@ pub const FOLDER: &str = "results";
 const MOST_ENTRY: u64 = 8 << 20;
 /// The largest table of digests that is read, in bytes.
 const MOST_STATS: u64 = 512 << 20;
-/// How long a file that was never finished stays, in seconds: its run may still go on.
+/// The age at which an unfinished file is removed, in seconds: its run may still go on before.
 const ABANDONED: i64 = 3600;
 const STATS: &str = "files";
 const SALT: &str = "salt";
 
-/// How much is kept.
+/// The limits of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// All passes together, in bytes.
@@ -45,7 +45,7 @@ impl Default for Bounds {
     }
 }
 
-/// What was removed.
+/// What a collection removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Collected {
     /// In bytes.
@@ -61,12 +61,12 @@ pub struct Results {
     salt: [u8; 32],
 }
 
-/// What is kept under a key.
+/// The result of a look-up.
 #[derive(Debug)]
 pub enum Kept {
-    /// Nothing.
+    /// There is no entry.
     Nothing,
-    /// Something that is no pass of this key.
+    /// The entry is no pass of this key.
     Damaged,
     /// A pass.
     Pass(Box<Entry>),
@@ -76,7 +76,7 @@ impl Results {
     /// Opens the folder; makes it if it is not there.
     ///
     /// # Errors
-    /// What the system says.
+    /// What the system reports.
     pub fn open(state: &StateDir) -> io::Result<Self> {
         let mut results = Self {
             folder: state_files::folder(&state.folder, FOLDER)?,
@@ -86,7 +86,7 @@ impl Results {
         Ok(results)
     }
 
-    /// The digest of a value of the environment, so that who reads the store cannot try values.
+    /// Digests a value of the environment, so that a reader of the store cannot guess values.
     #[must_use]
     pub fn conceal(&self, name: &[u8], value: &[u8]) -> Digest {
         let mut bytes = self.salt.to_vec();
@@ -96,7 +96,7 @@ impl Results {
         Digest::of(&bytes)
     }
 
-    /// The pass under a key. One that is used becomes the newest.
+    /// Returns the pass under a key. One that is used becomes the newest.
     #[must_use]
     pub fn get(&self, key: &Digest) -> Kept {
         let name = key.hex();
@@ -129,7 +129,7 @@ impl Results {
     /// Keeps a pass.
     ///
     /// # Errors
-    /// What the system says; a pass that is too large.
+    /// What the system reports; a pass that is too large.
     pub fn put(&self, entry: &Entry) -> io::Result<()> {
         let bytes = entry.encode();
         if bytes.len() as u64 > MOST_ENTRY {
@@ -142,12 +142,12 @@ impl Results {
         )
     }
 
-    /// Forgets what is kept under a key.
+    /// Removes the entry of a key.
     pub fn remove(&self, key: &Digest) {
         let _ = unlinkat(&self.folder, key.hex(), AtFlags::empty());
     }
 
-    /// The pass of a step that was kept last, whatever it was a pass of: to say what has changed
+    /// Returns the pass of a step that was kept last, under any key: to report what has changed
     /// since.
     #[must_use]
     pub fn last(&self, step: &str) -> Option<Entry> {
@@ -158,7 +158,7 @@ impl Results {
         Entry::decode(&key, &self.read(&key.hex(), MOST_ENTRY).ok()?)
     }
 
-    /// The table of digests.
+    /// Reads the table of digests.
     #[must_use]
     pub fn stats(&self) -> crate::effect::os::stat_cache::Stats {
         self.read(STATS, MOST_STATS)
@@ -169,16 +169,15 @@ impl Results {
     /// Writes the table of digests.
     ///
     /// # Errors
-    /// What the system says.
+    /// What the system reports.
     pub fn write_stats(&self, stats: &crate::effect::os::stat_cache::Stats) -> io::Result<()> {
         self.replace(STATS, &stats.encode())
     }
 
-    /// Removes what was used longest ago until no more than this is left, and what was never
-    /// finished.
+    /// Removes the least recently used entries until the bounds are met, and abandoned files.
     ///
     /// # Errors
-    /// What the system says.
+    /// What the system reports.
     pub fn collect(&self, bounds: Bounds) -> io::Result<Collected> {
         let now =
             i64::try_from(crate::effect::os::stat_cache::now() / 1_000_000_000).unwrap_or(i64::MAX);
@@ -214,7 +213,7 @@ impl Results {
             collected.bytes += size;
             collected.entries += 1;
         }
-        // What points to a pass goes with it.
+        // References to a removed pass are removed with it.
         for name in left.into_iter().filter(|_| collected.entries > 0) {
             let key = self
                 .read(&name, 256)
@@ -229,7 +228,7 @@ impl Results {
         Ok(collected)
     }
 
-    /// Thirty-two random bytes that only this store knows.
+    /// Returns thirty-two random bytes that only this store knows.
     fn secret(&self) -> io::Result<[u8; 32]> {
         for _ in 0..8 {
             match self.read(SALT, 32) {
@@ -237,8 +236,7 @@ impl Results {
                     if let Ok(salt) = <[u8; 32]>::try_from(bytes) {
                         return Ok(salt);
                     }
-                    // Damaged: with another one, nothing that was kept is found again, which is
-                    // safe.
+                    // Damaged: with a new secret, no stored pass is found again, which is safe.
                     let _ = unlinkat(&self.folder, SALT, AtFlags::empty());
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -248,7 +246,7 @@ impl Results {
             File::open("/dev/urandom")?.read_exact(&mut salt)?;
             let name = state_files::temporary();
             let mut file = state_files::create(&self.folder, &name)?;
-            // Of two that make one at the same time, the first one's counts.
+            // Of two that are made at the same time, the first one counts.
             let link = |()| {
                 Ok(rustix::fs::linkat(
                     &self.folder,
@@ -284,7 +282,7 @@ fn last_name(step: &str) -> String {
     format!("last-{}", Digest::of(step.as_bytes()).hex())
 }
 
-/// For people: why there is no store.
+/// Explains to people why there is no store.
 #[must_use]
 pub fn unavailable(error: &io::Error) -> String {
     format!("earlier results cannot be used: {}", say(error))

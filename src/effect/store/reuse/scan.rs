@@ -18,17 +18,17 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// How many files are looked at for one step.
+/// The most files that are scanned for one step.
 pub const MOST: usize = 1_000_000;
 /// Below this many files, threads cost more than they bring.
 const SMALL: usize = 64;
 
-/// One file, as it was seen.
+/// One file, as it was scanned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// What it was.
+    /// Its fingerprint.
     pub print: Print,
-    /// What shows that it was not written since; of what a symlink leads to.
+    /// The metadata that shows that it was not written since; for a symlink, that of its target.
     pub stamp: Option<Stamp>,
 }
 
@@ -37,13 +37,13 @@ pub struct Seen {
 pub struct Scan(pub BTreeMap<RepoPath, Seen>);
 
 impl Scan {
-    /// All of them as one.
+    /// Returns all of them as one set.
     #[must_use]
     pub fn set(&self) -> FileSet {
         FileSet::of(self.0.iter().map(|(path, seen)| (path, &seen.print)))
     }
 
-    /// The first file that was written, made, removed or replaced until `later`.
+    /// Returns the first file that was written, made, removed or replaced until `later`.
     #[must_use]
     pub fn first_written<'s>(&'s self, later: &'s Scan) -> Option<&'s RepoPath> {
         let steady = |path: &RepoPath| match (self.0.get(path), later.0.get(path)) {
@@ -67,18 +67,17 @@ impl Scan {
 /// A file whose content is not known yet.
 struct Unread {
     path: RepoPath,
-    /// What it says, when it is a symlink.
+    /// The target, when it is a symlink.
     link: Option<Word>,
 }
 
-/// Looks at all files below the root that one of the selections selects: tracked or not, ignored or
-/// not, but nothing in `.git` and the root's `.vplan`. What is behind a symlink counts like what is
-/// in its place, and behind one to a folder, all of it. `root` is the real path of what `beneath`
-/// holds.
+/// Scans all files below the root that one of the selections selects: tracked or not, ignored or
+/// not, but nothing in `.git` and the root's `.vplan`. A symlink counts with its target, and with
+/// all that is in a folder it leads to. `root` is the real path of what `beneath` holds.
 ///
 /// # Errors
-/// For people: why it cannot be known what they are. A file that cannot be read, one that leads out
-/// of the repository, a pipe, too many of them.
+/// For people: why they cannot be scanned. A file that cannot be read, one that leads out of the
+/// repository, a pipe, too many of them.
 pub fn scan(
     root: &Path,
     beneath: &Beneath,
@@ -147,15 +146,14 @@ impl Walk<'_> {
             let leads = all
                 || (entry.file_type() != FileType::RegularFile
                     && self.wanted.iter().any(|s| s.may_hold(&path)));
-            // What is neither selected nor on the way to something is not looked at.
+            // Files that are neither selected nor on the way to a selected one are skipped.
             if counts || leads {
                 match rustix::fs::statat(&dir, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) {
                     Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {
                         open.extend(leads.then_some((path, all)));
                     }
                     Ok(stat) => self.file(path, &stat, counts)?,
-                    // Another process removes files meanwhile, which is seen when they are looked
-                    // at again.
+                    // Another process is removing files; the next scan finds out.
                     Err(Errno::NOENT) => {}
                     Err(e) => {
                         return Err(format!("`{path}` cannot be looked at: {}", say(&e.into())));
@@ -212,7 +210,7 @@ impl Walk<'_> {
                 }
                 return Ok(());
             }
-            // That it leads nowhere is all there is to know.
+            // A symlink that leads nowhere counts with nothing more.
             Err(ReadError::Missing) if counts => {}
             Err(ReadError::Missing) => return Ok(()),
             // Only a folder has something below it.
@@ -240,7 +238,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Where a folder behind symlinks really is.
+    /// Returns the real path of a folder behind symlinks.
     fn real_folder(&self, path: &RepoPath) -> Option<RepoPath> {
         let real = self
             .root
@@ -257,7 +255,7 @@ impl Walk<'_> {
     }
 }
 
-/// Reads what has to be read, on several threads when there is much of it.
+/// Reads the files whose digest is not known, on several threads when there are many.
 fn read(
     beneath: &Beneath,
     unread: Vec<Unread>,
@@ -280,8 +278,7 @@ fn read(
             stamp,
             since,
         } = result?;
-        // A symlink may lead elsewhere while its own status stays: what is behind it is read every
-        // time.
+        // A symlink may lead elsewhere while its own metadata stays: its target is read every time.
         if file.link.is_none() {
             stats.learn(file.path.as_bytes(), stamp, content.clone(), since);
         }
@@ -301,7 +298,7 @@ fn read(
     Ok(())
 }
 
-/// What was read of a file.
+/// The result of reading a file.
 struct Read {
     content: Digest,
     mode: u32,
@@ -329,10 +326,10 @@ fn read_one(beneath: &Beneath, file: &Unread) -> Result<Read, String> {
     }
 }
 
-/// The digest of a file's content, and its status unless that changed while it was read.
+/// Digests a file's content, and returns its status unless that changed while it was read.
 ///
 /// # Errors
-/// What the system says.
+/// What the system reports.
 pub fn digest(mut file: File) -> io::Result<(Digest, Option<Stat>)> {
     let before = rustix::fs::fstat(&file)?;
     let mut hasher = Hasher::default();

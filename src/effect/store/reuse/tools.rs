@@ -11,10 +11,10 @@ use crate::reuse::key::Tool;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::Path;
 
-/// How many interpreters in a row are followed; the system follows no more.
+/// The most interpreters in a row that are followed; the system follows no more.
 const DEPTH: usize = 5;
 
-/// The program that the step's command names, its interpreter, and so on.
+/// Returns the program that the step's command names, its interpreter, and so on.
 pub(super) fn tools(
     root: &Root,
     search: &SearchPath,
@@ -42,7 +42,7 @@ pub(super) fn tools(
             return Ok(tools);
         };
         path = Path::new(std::ffi::OsStr::from_bytes(first)).to_owned();
-        // A relative interpreter is one of the step's directory.
+        // A relative interpreter is relative to the step's directory.
         if !path.is_absolute() {
             path = root.path().join(step.dir.to_os()).join(path);
         }
@@ -61,7 +61,7 @@ pub(super) fn tools(
 fn tool(path: &Path, stats: &mut Stats) -> Result<Tool, String> {
     let shown = || visible(path.as_os_str().as_bytes());
     let failed = |e: std::io::Error| format!("its program `{}` cannot be read: {e}", shown());
-    // The file behind all symlinks: that one has the status that tells whether it was written.
+    // The file behind all symlinks: its metadata shows whether it was written.
     let real = path.canonicalize().map_err(failed)?;
     let name = real.clone().into_os_string().into_vec();
     let since = now();
