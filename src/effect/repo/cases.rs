@@ -30,7 +30,7 @@ pub struct Cases {
     pub diagnostics: Diagnostics,
 }
 
-/// Why files that the caller names are no tests of this contract.
+/// Why files that the caller names are not tests of this contract.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CaseError {
     /// It is not inside the repository, or not there.
@@ -46,7 +46,7 @@ pub enum CaseError {
     },
 }
 
-/// Where tests are looked for, and what they are held against.
+/// The contract to find tests for, and its repository.
 #[derive(Debug)]
 pub struct Shelf<'s> {
     /// The repository.
@@ -60,8 +60,8 @@ pub struct Shelf<'s> {
 }
 
 impl Shelf<'_> {
-    /// The tests in the files `*.test.vplan` in the contract's directory, those of other contracts
-    /// left out.
+    /// Reads the tests in the files `*.test.vplan` in the contract's directory, those of other
+    /// contracts left out.
     #[must_use]
     pub fn beside(&self, sources: &mut Sources) -> Cases {
         let dir = self.path.join(b"..").unwrap_or_else(|_| RepoPath::root());
@@ -77,13 +77,13 @@ impl Shelf<'_> {
         paths.sort();
         let mut cases = Cases::default();
         for path in &paths {
-            // One that names another contract is that one's business, whatever else it says.
+            // A file that names another contract is ignored, with its mistakes.
             let _ = self.read(path, sources, &mut cases);
         }
         cases
     }
 
-    /// The tests in these files, and only in these; the contract's own when it is among them.
+    /// Reads the tests in these files, and only in these; the contract's own when it is among them.
     ///
     /// # Errors
     /// A file outside the repository, or one that tests another contract.
@@ -124,7 +124,7 @@ impl Shelf<'_> {
         RepoPath::from_exact(below.as_os_str().as_bytes()).ok_or_else(outside)
     }
 
-    /// Reads one file. `Err` is another contract that it tests; then nothing of it is kept.
+    /// Reads one file. `Err` is another contract that it tests; then none of its tests is kept.
     fn read(
         &self,
         path: &RepoPath,
@@ -165,7 +165,7 @@ impl Shelf<'_> {
     }
 }
 
-/// The contract that a file names, relative to its own directory.
+/// Resolves the contract that a file names, relative to its own directory.
 fn target(file: &RepoPath, contract: &At<String>) -> Result<RepoPath, ()> {
     let dir = file.join(b"..").map_err(|_| ())?;
     dir.join(contract.value.as_bytes()).map_err(|_| ())

@@ -18,14 +18,14 @@ pub struct Tree<'a> {
     pub root: &'a Path,
     /// Git, where there is one: what it ignores does not count.
     pub git: Option<&'a Git>,
-    /// What checks produce: no change of anybody's.
+    /// Globs of what checks produce, which is no part of the change.
     pub produces: Vec<Glob>,
     /// Files and directories that vplan itself writes on this command line, wherever they are.
     pub own: Vec<PathBuf>,
 }
 
 impl Tree<'_> {
-    /// Takes the contents of all files that count.
+    /// Fingerprints all files that count.
     ///
     /// # Errors
     /// The list of files cannot be had.
@@ -64,8 +64,8 @@ impl Tree<'_> {
         }
     }
 
-    /// A path of the command line as one of the repository, if it is one. The file need not be
-    /// there yet.
+    /// Makes a path of the command line relative to the repository, if it is inside. The file need
+    /// not be there yet.
     fn below(&self, path: &Path) -> Option<RepoPath> {
         use std::os::unix::ffi::OsStrExt as _;
         let real = path.canonicalize().ok().or_else(|| {
@@ -80,13 +80,12 @@ impl Tree<'_> {
     }
 }
 
-/// Files that are larger are not compared by content when they have moved, nor are those after this
-/// much was read.
+/// The limits on comparing moved files by content, in bytes: of one file, and of all together.
 const MOST: u64 = 8 << 20;
 const MOST_OF_ALL: u64 = 64 << 20;
 
-/// What files contain, in short: enough to know one again under another name. Nothing is said of
-/// what is not there, empty, or large.
+/// Digests the content of files, to recognise one under another name. The digest of a file that is
+/// missing, empty or large is an empty text.
 #[must_use]
 pub fn in_short<'p>(
     root: &Path,
@@ -116,8 +115,8 @@ pub fn in_short<'p>(
         .collect()
 }
 
-/// One digest of all fingerprints. Each part is preceded by its length: no two sets of files have
-/// the same bytes.
+/// Combines all fingerprints into one digest. Each part is preceded by its length: no two sets of
+/// files have the same bytes.
 fn digest(prints: &Prints) -> io::Result<Contents> {
     let mut hasher = Hasher::default();
     let mut part = |bytes: &[u8]| {

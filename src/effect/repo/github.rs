@@ -4,19 +4,19 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// What the job says about itself.
+/// A job of GitHub Actions, from its environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Job {
     /// Whether this is one: `GITHUB_ACTIONS` is `true`.
     pub is_one: bool,
     /// The file that takes the step's summary (`GITHUB_STEP_SUMMARY`).
     pub summary: Option<PathBuf>,
-    /// What paths of annotations are relative to (`GITHUB_WORKSPACE`).
+    /// The directory that paths of annotations are relative to (`GITHUB_WORKSPACE`).
     pub workspace: Option<PathBuf>,
 }
 
 impl Job {
-    /// Looks at the environment.
+    /// Reads the environment.
     #[must_use]
     pub fn look() -> Self {
         let path = |name: &str| {
@@ -31,8 +31,8 @@ impl Job {
         }
     }
 
-    /// The way from the workspace to a repository in it; empty when it is the workspace, or
-    /// elsewhere.
+    /// Returns the path from the workspace to a repository in it; empty when it is the workspace,
+    /// or elsewhere.
     #[must_use]
     pub fn way_to(&self, root: &Path) -> PathBuf {
         let workspace = self
@@ -48,7 +48,7 @@ impl Job {
 /// Adds a text to a summary, unless it would then be longer than `most` bytes.
 ///
 /// # Errors
-/// What the system says; `FileTooLarge` when there is no room.
+/// What the system reports; `FileTooLarge` when there is no room.
 pub fn append(path: &Path, text: &str, most: u64) -> io::Result<()> {
     let mut file = File::options().append(true).create(true).open(path)?;
     let meta = file.metadata()?;

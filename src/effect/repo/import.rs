@@ -1,8 +1,8 @@
 //! Finds and reads the files that a contract imports.
 //!
 //! Files are read in the order in which a reader meets them: a file, then what it imports, before
-//! its next import. Each is read once, however often it is imported; where and how often its
-//! content stands is decided by `contract::import`.
+//! its next import. Each is read once, however often it is imported; `contract::import` decides
+//! where and how often its content is inserted.
 
 use crate::base::diagnostic::{Code, Diagnostics};
 use crate::base::origin::GitOrigin;
@@ -31,16 +31,16 @@ pub const TOO_LARGE: Code = Code("vplan::load::too_large");
 pub const MISSING: Code = Code("vplan::load::import_missing");
 /// An imported path that leads out of the repository.
 pub const OUTSIDE: Code = Code("vplan::load::import_outside");
-/// What is imported is a directory, a pipe, a device.
+/// The imported path is a directory, a pipe, a device.
 pub const NO_FILE: Code = Code("vplan::load::import_no_file");
-/// An imported file that the system does not give.
+/// An imported file that cannot be read.
 pub const UNREADABLE: Code = Code("vplan::load::import_unreadable");
 /// `std:NAME@VERSION` that is not shipped.
 pub const UNKNOWN_STD: Code = Code("vplan::load::import_unknown_std");
 /// The codes of what is wrong with an import alone.
 pub const CODES: [Code; 5] = [MISSING, OUTSIDE, NO_FILE, UNREADABLE, UNKNOWN_STD];
 
-/// Where imported files come from.
+/// The sources of imported files.
 pub(in crate::effect) struct From<'a> {
     /// The repository's root.
     pub(in crate::effect) root: &'a Path,
@@ -64,8 +64,8 @@ pub(in crate::effect) struct Followed {
     pub(in crate::effect) unpinned: usize,
 }
 
-/// Reads everything that the contract imports, and puts it in its place. What is wrong with a file
-/// is said at its import.
+/// Reads everything that the contract imports, and inserts it. Errors in a file are reported at its
+/// import.
 pub(in crate::effect) fn follow(
     main: Draft,
     path: &RepoPath,
@@ -120,11 +120,11 @@ struct Reader<'a, 's> {
     sources: &'s mut Sources,
     sink: &'s mut Diagnostics,
     files: Vec<File>,
-    /// Which file is which source, or why it is none. A fault is told at every import of it.
+    /// The source of each file, or why it is none. A fault is reported at every import of it.
     known: BTreeMap<Source, Result<usize, (Fault, bool)>>,
     origins: Vec<GitOrigin>,
     unpinned: usize,
-    /// Whether the cap on files was reached, and told.
+    /// Whether the cap on files was reached, and reported.
     full: bool,
 }
 
@@ -144,7 +144,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The file that an import names, read now if it was not before.
+    /// Returns the file that an import names, and reads it if it was not read before.
     fn target(&mut self, import: &Import, importer: &Source, depth: usize) -> Option<usize> {
         let place = import.source.place;
         let source = match Source::parse(&import.source.value, importer) {
@@ -185,7 +185,7 @@ impl Reader<'_, '_> {
         };
         let name = source.to_string();
         let id: SourceId = self.sources.add(Text::new(name.clone(), &text));
-        // What was read is as large as it may be.
+        // The text was read within the cap on size.
         let draft = front::lower_within(self.sources, id, usize::MAX, self.sink);
         let path = if let Source::Local(path) = &source {
             Some(path.clone())
@@ -206,7 +206,7 @@ impl Reader<'_, '_> {
         Some(index)
     }
 
-    /// The text of a file, or why there is none, and whether that is for the lock to mend.
+    /// Returns the text of a file, or why there is none, and whether the lock can mend that.
     fn text(&mut self, source: &Source) -> Result<String, (Fault, bool)> {
         let shown = visible(source.to_string().as_bytes());
         let bytes = match source {

@@ -24,9 +24,9 @@ const MAX_FILE: u64 = 4 << 20;
 pub struct Inferred {
     /// Its id: a name of the contract language, unique in the list.
     pub id: String,
-    /// The verb that suits it.
+    /// Its kind of check.
     pub kind: Kind,
-    /// What it runs.
+    /// The command that it runs.
     pub command: Command,
     /// The file that declares it.
     pub declared_in: RepoPath,
@@ -69,7 +69,7 @@ impl Reader {
         let taken = |id: &str| self.found.iter().any(|f| f.id == id);
         let mut id = name.to_owned();
         if taken(&id) {
-            // The tool tells two checks of one name apart: `test`, `cargo-test`.
+            // The tool distinguishes two checks of one name: `test`, `cargo-test`.
             id = format!("{}-{name}", command.split(' ').next().unwrap_or("also"));
         }
         for number in 2.. {
@@ -90,7 +90,7 @@ impl Reader {
 
     fn node(&mut self) {
         const FILE: &str = "package.json";
-        // What `npm init` writes where there is no test.
+        // The text that `npm init` writes where there is no test.
         const NO_TEST: &str = "no test specified";
         let Some(manifest) = self.read(FILE).and_then(|bytes| package::read(&bytes)) else {
             return;
@@ -114,7 +114,7 @@ impl Reader {
         }
     }
 
-    /// `packageManager` says it; else the lock file does.
+    /// Returns the package manager: from `packageManager`, else from the lock file.
     fn package_manager(&self, declared: Option<&str>) -> &'static str {
         const MANAGERS: [&str; 4] = ["pnpm", "yarn", "npm", "bun"];
         const LOCKS: [(&str, &str); 6] = [

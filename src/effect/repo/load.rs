@@ -22,13 +22,13 @@ use crate::front;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// Where a contract is, unless `--contract` says otherwise.
+/// The default path of a contract.
 pub const DEFAULT_CONTRACT: &str = "contracts/verify.vplan";
 
 /// The codes of what makes a contract unreadable, imported or not.
 pub const CODES: [Code; 2] = [NOT_UTF8, TOO_LARGE];
 
-/// Where vplan works.
+/// The repository that vplan works in.
 #[derive(Debug)]
 pub struct Site {
     /// The repository's root: git's, or without git the nearest directory with a contract, or the
@@ -39,14 +39,14 @@ pub struct Site {
 }
 
 impl Site {
-    /// Git, if it can be asked.
+    /// Returns git, if it can be called.
     #[must_use]
     pub fn usable_git(&self) -> Option<&Git> {
         self.git.as_ref().ok().filter(|git| git.available().is_ok())
     }
 }
 
-/// What was read.
+/// The contract, with the files that it was read from.
 #[derive(Debug)]
 pub struct Loaded {
     /// The file, from the root.
@@ -59,17 +59,17 @@ pub struct Loaded {
     pub sources: Sources,
     /// Errors and warnings.
     pub diagnostics: Diagnostics,
-    /// The files of other repositories that were met, in the order in which they were met: what a
-    /// lock must pin.
+    /// The files of other repositories that it imports, in the order of reading: what a lock must
+    /// pin.
     pub origins: Vec<GitOrigin>,
-    /// Whether nothing is wrong but that pinned files are not to be had.
+    /// Whether the only error is that pinned files cannot be read.
     pub drift: bool,
 }
 
-/// Why there is no contract to speak of. An invalid one is none of these.
+/// Why there is no contract. An invalid one is none of these.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
-    /// The directory to work in is none.
+    /// The directory to work in cannot be entered.
     #[error("`{path}` is no directory that can be entered: {message}")]
     Directory {
         /// The directory.
@@ -96,7 +96,7 @@ pub enum LoadError {
         /// The requested revision.
         revision: String,
     },
-    /// It is there and cannot be read.
+    /// It exists and cannot be read.
     #[error("`{path}` cannot be read: {message}")]
     Unreadable {
         /// The file.
@@ -107,13 +107,13 @@ pub enum LoadError {
     /// `--contract` names a file that is none of the repository's.
     #[error("the contract `{0}` is not inside the repository")]
     Outside(String),
-    /// Git cannot say.
+    /// Git reports an error.
     #[error(transparent)]
     Git(#[from] GitError),
 }
 
 impl LoadError {
-    /// A stable name for it.
+    /// Returns its stable code.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -127,7 +127,7 @@ impl LoadError {
         }
     }
 
-    /// The way out, where there is one.
+    /// Returns the way out, where there is one.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         Some(match self {
@@ -157,8 +157,8 @@ pub fn enter(dir: &Path) -> Result<(), LoadError> {
     })
 }
 
-/// Finds the root around a directory. `contract` is what `--contract` says: without git it is what
-/// makes a root.
+/// Finds the root around a directory. `contract` is the value of `--contract`: without git it
+/// determines the root.
 ///
 /// # Errors
 /// The directory cannot be entered.
@@ -288,11 +288,11 @@ fn understand(
     sink: &mut Diagnostics,
 ) -> Option<Draft> {
     let id = decode(path, bytes, sources, sink)?;
-    // What was read is as large as it may be.
+    // The text was read within the cap on size.
     Some(front::lower_within(sources, id, usize::MAX, sink))
 }
 
-/// Keeps a file as text. `None`, and a message, when it is none.
+/// Decodes a file to text. `None`, and a message, when it is none.
 pub(in crate::effect) fn decode(
     path: &RepoPath,
     bytes: &[u8],
@@ -303,8 +303,8 @@ pub(in crate::effect) fn decode(
         Ok(text) => Some(sources.add(Source::new(path.to_string(), text))),
         Err(e) => {
             let at = e.valid_up_to();
-            // The place is counted in the text as it is kept, without its byte-order mark and
-            // carriage returns.
+            // The position in the text as it is kept, without its byte-order mark and carriage
+            // returns.
             let before = bytes
                 .get(..at)
                 .map(String::from_utf8_lossy)
@@ -325,14 +325,14 @@ pub(in crate::effect) fn decode(
     }
 }
 
-/// The path of the contract below the root.
+/// Returns the path of the contract below the root.
 ///
 /// # Errors
 /// A path that is none of the repository's.
 pub fn contract_path(site: &Site, contract: Option<&Path>) -> Result<RepoPath, LoadError> {
     let given = contract.unwrap_or(Path::new(DEFAULT_CONTRACT));
     let outside = || LoadError::Outside(shown(given));
-    // An absolute path is welcome when it lies inside.
+    // An absolute path is accepted when it lies inside.
     let relative = if given.is_absolute() {
         let parent = given
             .parent()
@@ -350,7 +350,7 @@ pub fn contract_path(site: &Site, contract: Option<&Path>) -> Result<RepoPath, L
     })
 }
 
-/// The bytes; inside: `None` when there are too many.
+/// Reads the bytes; inside: `None` when there are too many.
 fn read_work_tree(
     site: &Site,
     path: &RepoPath,
@@ -364,7 +364,7 @@ fn read_work_tree(
     match beneath.read(path, wanted.max_file) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(ReadError::TooLarge(_)) => Ok(None),
-        // A symlink to nothing is a contract that was there once, not a repository without one.
+        // A symlink to nothing is a contract that existed once, not a repository without one.
         Err(ReadError::Missing) if beneath.link(path).is_some() => {
             Err(unreadable("it is a symlink to nothing".to_owned()))
         }
@@ -373,7 +373,7 @@ fn read_work_tree(
     }
 }
 
-/// Decides which kind of missing it is: it never existed, or this very change deleted it.
+/// Decides why the contract is missing: it never existed, or this very change deleted it.
 fn missing(site: &Site, path: &RepoPath, wanted: &Wanted<'_>) -> LoadError {
     let Some(git) = site.usable_git() else {
         return LoadError::Missing(path.clone());
@@ -392,7 +392,7 @@ fn missing(site: &Site, path: &RepoPath, wanted: &Wanted<'_>) -> LoadError {
             path: path.clone(),
             revision: commit.short(),
         },
-        // Without an answer it is not known that there never was one.
+        // Without an answer it is unknown whether there ever was one.
         Err(e) => LoadError::Git(e),
     }
 }

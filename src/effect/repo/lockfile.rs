@@ -22,18 +22,18 @@ use std::time::{Duration, Instant};
 pub struct LockFile {
     /// Its text; `None` where there is no such file.
     pub text: Option<String>,
-    /// What it says, without the entries that are wrong.
+    /// Its content, without the entries that are wrong.
     pub lock: Lock,
     /// The text with its name, for the messages.
     pub sources: Sources,
-    /// What is wrong with it.
+    /// The errors in it.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Why there is no lock to speak of. One with mistakes in it is none of these.
+/// Why there is no lock. One with mistakes in it is none of these.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LockFileError {
-    /// It is there and cannot be read.
+    /// It exists and cannot be read.
     #[error("the lock `{path}` cannot be read: {message}")]
     Unreadable {
         /// The file.
@@ -49,16 +49,16 @@ pub enum LockFileError {
         /// Why.
         message: String,
     },
-    /// Another `vplan lock` does not come to its end.
+    /// Another `vplan lock` takes too long.
     #[error("another `vplan lock` has been writing `{0}` all the time")]
     Busy(RepoPath),
-    /// Git cannot say what was in a revision.
+    /// Git cannot read the revision.
     #[error(transparent)]
     Git(#[from] GitError),
 }
 
 impl LockFileError {
-    /// A stable name for it.
+    /// Returns its stable code.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -69,7 +69,7 @@ impl LockFileError {
         }
     }
 
-    /// The way out, where there is one.
+    /// Returns the way out, where there is one.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
@@ -84,7 +84,7 @@ impl LockFileError {
 }
 
 impl LockFile {
-    /// Whether something is wrong with it.
+    /// Whether there are errors in it.
     #[must_use]
     pub fn has_errors(&self) -> bool {
         self.diagnostics
@@ -118,16 +118,16 @@ impl LockFile {
     }
 }
 
-/// The lock beside a contract: `verify.vplan` has `verify.lock.kdl`.
+/// Returns the path of the lock next to a contract: `verify.vplan` has `verify.lock.kdl`.
 #[must_use]
 pub fn beside(contract: &RepoPath) -> RepoPath {
     contract.with_ending(b".lock.kdl")
 }
 
-/// Reads a lock: from a revision, or from the work tree. A missing one is an empty one.
+/// Reads a lock: from a revision, or from the work tree. A missing one is empty.
 ///
 /// # Errors
-/// It is there and is no regular UTF-8 file of at most [`MAX_BYTES`].
+/// It exists and is no regular UTF-8 file of at most [`MAX_BYTES`].
 pub fn read(
     site: &Site,
     path: &RepoPath,
@@ -167,11 +167,11 @@ pub fn read(
 }
 
 /// Replaces a lock by what `change` makes of the one that is there then. Two writers take turns,
-/// and a reader sees the old one or the new one. Gives what was there and whether it was written:
-/// what stays the same is left alone.
+/// and a reader sees the old one or the new one. Returns the old lock and whether a new one was
+/// written: an unchanged one is not.
 ///
 /// # Errors
-/// It cannot be read or written; another writer takes longer than `limit`; what `change` says.
+/// It cannot be read or written; another writer takes longer than `limit`; an error of `change`.
 pub fn replace<E: From<LockFileError>>(
     site: &Site,
     path: &RepoPath,

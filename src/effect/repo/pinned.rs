@@ -1,4 +1,4 @@
-//! Resolves a git import to bytes: those that the lock pins, or those that are to be pinned.
+//! Resolves a git import to bytes: those that the lock pins, or those that will be pinned.
 
 use crate::base::canon::Digest;
 use crate::base::diagnostic::Code;
@@ -17,13 +17,13 @@ use std::collections::BTreeSet;
 
 /// The lock does not have the import.
 pub const NOT_PINNED: Code = Code("vplan::lock::not_pinned");
-/// The cache does not have what is pinned.
+/// The cache lacks the pinned bytes.
 pub const NOT_CACHED: Code = Code("vplan::lock::not_cached");
-/// The cache has something else under the digest.
+/// The cache has other bytes under the digest.
 pub const CACHE_TAMPERED: Code = Code("vplan::lock::cache_tampered");
 /// The cache cannot be read or written.
 pub const CACHE: Code = Code("vplan::lock::cache");
-/// What was fetched is not what was pinned.
+/// The fetched bytes are not the pinned ones.
 pub const CHANGED: Code = Code("vplan::lock::changed");
 /// It would have to be fetched, and `--offline` forbids it.
 pub const OFFLINE: Code = Code("vplan::lock::offline");
@@ -40,12 +40,12 @@ pub const CODES: [Code; 7] = [
     INVALID,
 ];
 
-/// Pinned bytes and no other: what every command uses but `vplan lock`.
+/// Reads pinned bytes and no other: for every command but `vplan lock`.
 #[derive(Debug)]
 pub struct Pinned<'a> {
-    /// What is pinned.
+    /// The lock.
     pub lock: &'a Lock,
-    /// Where the bytes are; none where the user has no cache.
+    /// The cache; none where the user has none.
     pub store: Option<&'a Store>,
     /// `--max-file`, in bytes.
     pub max_file: u64,
@@ -72,8 +72,8 @@ impl Pins for Pinned<'_> {
     }
 }
 
-/// Pinned bytes by the lock beside a contract, which is read when the first import is met: most
-/// contracts have none.
+/// Reads bytes that are pinned by the lock next to a contract. The lock is read on the first
+/// import: most contracts have none.
 #[derive(Debug)]
 pub struct Held<'a> {
     site: &'a Site,
@@ -87,7 +87,8 @@ pub struct Held<'a> {
 }
 
 impl<'a> Held<'a> {
-    /// `path`: the lock; `revision`: where it is read from, if not from the work tree.
+    /// Makes it unread. `path`: the lock; `revision`: where it is read from, if not from the work
+    /// tree.
     #[must_use]
     pub fn new(
         site: &'a Site,
@@ -107,7 +108,7 @@ impl<'a> Held<'a> {
         }
     }
 
-    /// Reads the lock now, if it was not read yet.
+    /// Reads the lock, if it was not read yet.
     pub fn look(&mut self) -> &Result<LockFile, LockFileError> {
         let Self {
             site,
@@ -127,7 +128,7 @@ impl<'a> Held<'a> {
         })
     }
 
-    /// The lock, if it was read.
+    /// Returns the lock, if it was read.
     #[must_use]
     pub fn into_found(self) -> Option<Result<LockFile, LockFileError>> {
         self.found
@@ -139,7 +140,7 @@ impl Pins for Held<'_> {
         self.asked.insert(origin.clone());
         let (store, max_file, path, revision) =
             (self.store, self.max_file, self.path.clone(), self.revision);
-        // What is pinned now is not what was pinned then.
+        // The present pins are not those of the revision.
         let of_revision = |e: PinError| match revision {
             Some(revision) if e.code == NOT_CACHED || e.code == CACHE_TAMPERED => {
                 let revision = visible(revision.as_bytes());
@@ -174,12 +175,12 @@ impl Pins for Held<'_> {
     }
 }
 
-/// Pinned bytes where there are any, else what is fetched: for `vplan lock` alone.
+/// Reads pinned bytes where there are any, else fetches them: for `vplan lock` alone.
 #[derive(Debug)]
 pub struct Fetching<'a> {
-    /// What was pinned before.
+    /// The lock before.
     pub lock: &'a Lock,
-    /// Where the bytes are kept.
+    /// The cache.
     pub store: &'a Store,
     /// Fetches; none with `--offline`, or the reason why git cannot.
     pub fetcher: Option<Result<Fetcher, PinError>>,
@@ -187,7 +188,7 @@ pub struct Fetching<'a> {
     pub max_file: u64,
     /// The pins now, one for each requested import.
     pub pinned: Lock,
-    /// Which of them were fetched, for the account.
+    /// The imports that were fetched, for the summary.
     pub fetched: BTreeSet<GitOrigin>,
 }
 
@@ -199,7 +200,7 @@ impl Pins for Fetching<'_> {
             .or_else(|| self.pinned.import(origin))
             .cloned();
         let found = match &known {
-            // What is not as it was fetched is fetched again.
+            // Bytes that are not as they were fetched are fetched again.
             Some(pin) => match cached(self.store, pin, self.max_file) {
                 Err(e) if !matches!(e.code, CACHE_TAMPERED | CACHE) => return Err(e),
                 found => found.ok().flatten(),

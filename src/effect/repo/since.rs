@@ -1,4 +1,4 @@
-//! Checks whether the files of a contract are what they were at a commit, without a process of git
+//! Checks whether the files of a contract are the same as at a commit, without a process of git
 //! where possible.
 
 use crate::base::change::ChangeSet;
@@ -11,26 +11,26 @@ use crate::effect::os::state_dir::StateDir;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// Its name in the state directory.
+/// The file's name in the state directory.
 const NAME: &str = "contracts.json";
-/// The largest that is read, in bytes.
+/// The largest file that is read, in bytes.
 const MOST: u64 = 1 << 20;
-/// How many answers are kept: the newest.
+/// The most answers that are kept, the newest.
 const KEPT: usize = 16;
 
-/// What is known of the commit and of what differs from it.
+/// A commit, and what is known of the differences from it.
 #[derive(Clone, Copy, Debug)]
 pub struct Since<'a> {
     /// The root of the repository.
     pub root: &'a Path,
-    /// Who is asked at last.
+    /// Called where nothing else answers.
     pub git: &'a Git,
     /// The commit.
     pub commit: &'a Oid,
     /// All that differs between the commit and the work tree, if that is what the changed files
     /// are.
     pub changes: Option<&'a ChangeSet>,
-    /// Where answers are kept, if there is such a place.
+    /// The state directory for stored answers, if there is one.
     pub state: Option<&'a StateDir>,
 }
 
@@ -42,15 +42,16 @@ struct Answer {
 }
 
 impl Since<'_> {
-    /// Whether files are what they were; those that are in neither are, too. `None` when only git
-    /// could say and `may_ask` does not allow that. What cannot be told is no yes.
+    /// Whether files are unchanged; a file that is in neither counts as unchanged. `None` when only
+    /// git could tell and `may_ask` does not allow a call. What cannot be determined counts as
+    /// changed.
     #[must_use]
     pub fn is_same(&self, paths: &[RepoPath], may_ask: bool) -> Option<bool> {
         let Ok(beneath) = Beneath::open(self.root) else {
             return Some(false);
         };
-        // What is behind a symlink is another file, and changes without it; git has no say in what
-        // vplan records.
+        // The target of a symlink is another file, which changes independently; git does not decide
+        // about vplan's own records.
         if paths
             .iter()
             .any(|path| is_record(path.as_bytes()) || has_link(&beneath, path))
@@ -96,7 +97,7 @@ impl Since<'_> {
         kept.insert(0, answer);
         kept.truncate(KEPT);
         if let Some(file) = self.file() {
-            // What cannot be cached is queried again.
+            // An answer that cannot be stored is queried again.
             let _ = files::replace(
                 &file,
                 serde_json::to_string(&kept).unwrap_or_default().as_bytes(),
@@ -105,8 +106,8 @@ impl Since<'_> {
         Some(is_same)
     }
 
-    /// The id that a file of the work tree would have; inside, none where there is no such file.
-    /// `None` when it cannot be read.
+    /// Returns the id that a file of the work tree would have; inside, none where there is no such
+    /// file. `None` when it cannot be read.
     fn id(&self, beneath: &Beneath, path: &RepoPath) -> Option<Option<String>> {
         let content = match beneath.file(path) {
             Ok(file) => file,
@@ -123,7 +124,7 @@ impl Since<'_> {
         self.state.map(|state| state.path.join(NAME))
     }
 
-    /// What was answered before; nothing where that cannot be read.
+    /// Reads the stored answers; none where they cannot be read.
     fn kept(&self) -> Vec<Answer> {
         let bytes = self
             .file()

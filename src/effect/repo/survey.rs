@@ -1,5 +1,5 @@
-//! Surveys a valid contract for what does not fit the repository, or itself. For `vplan check`
-//! only: a plan depends on none of it.
+//! Surveys a valid contract for contradictions with the repository, or with itself. For `vplan
+//! check` only: a plan depends on none of it.
 
 mod selected;
 pub mod uncovered;
@@ -35,7 +35,7 @@ pub const MISSING_SCRIPT: Code = Code("vplan::repository::missing_script");
 pub const MISSING_MAKE_TARGET: Code = Code("vplan::repository::missing_make_target");
 /// A directory that does not exist.
 pub const MISSING_DIRECTORY: Code = Code("vplan::repository::missing_directory");
-/// A program that is not found where it would be looked for.
+/// A program that is not found where the system would look for it.
 pub const PROGRAM_NOT_FOUND: Code = Code("vplan::repository::program_not_found");
 /// All codes of this file and of those below.
 pub const CODES: &[Code] = &[
@@ -49,12 +49,12 @@ pub const CODES: &[Code] = &[
     uncovered::UNCOVERED,
 ];
 
-/// The result of the comparison.
+/// The result of a survey.
 #[derive(Debug, Default)]
 pub struct Survey {
-    /// All that was found; warnings only, since what is missing may be on its way.
+    /// The diagnostics; warnings only, since a missing file may be added later.
     pub found: Diagnostics,
-    /// What could not be looked at, a sentence each.
+    /// What could not be examined, a sentence each.
     pub notes: Vec<String>,
 }
 
@@ -88,7 +88,7 @@ pub fn survey(site: &Site, contract: &Contract, sources: &Sources) -> Survey {
     Survey { found: sink, notes }
 }
 
-/// Whether one of the places where it applies asks for no path that is missing.
+/// Whether one of the places where it applies requires no missing path.
 fn may_apply(site: &Site, contract: &Contract, check: &Check) -> bool {
     let absent = |path: &RepoPath| std::fs::metadata(site.root.join(path.to_os())).is_err();
     check.placements.iter().any(|placement| {
@@ -104,7 +104,7 @@ fn may_apply(site: &Site, contract: &Contract, check: &Check) -> bool {
     })
 }
 
-/// What a check would start.
+/// Makes the step that a check would start.
 fn step(check: &Check) -> Option<Step> {
     let Body::Command(command @ Command::Argv { .. }) = &check.body else {
         return None;
@@ -118,7 +118,8 @@ fn step(check: &Check) -> Option<Step> {
     })
 }
 
-/// The error is git's, of which nothing is asked when there is no glob.
+/// Reports globs that select nothing. The error is git's, which is not called when there is no
+/// glob.
 fn globs(site: &Site, draft: &Draft, sink: &mut Diagnostics) -> Result<(), GitError> {
     let selecting = selecting(draft);
     if selecting.is_empty() {
@@ -138,7 +139,7 @@ fn globs(site: &Site, draft: &Draft, sink: &mut Diagnostics) -> Result<(), GitEr
         places.entry(text).or_default().push(place);
     }
     let idle = idle(places.keys().map(|text| (*text).to_owned()), &files);
-    // The commonest slip: a glob is anchored at the root.
+    // The most frequent mistake: a glob is anchored at the root.
     let anywhere = |text: &str| format!("**/{text}");
     let deeper: Vec<String> = idle.iter().map(|text| anywhere(text)).collect();
     let idle_anywhere: BTreeSet<String> =
@@ -165,8 +166,7 @@ fn globs(site: &Site, draft: &Draft, sink: &mut Diagnostics) -> Result<(), GitEr
     Ok(())
 }
 
-/// Those of the globs that match none of the files. Globs that cannot be read are another's
-/// business.
+/// Returns the globs that match none of the files. Invalid globs are reported elsewhere.
 fn idle(texts: impl Iterator<Item = String>, files: &ChangeSet) -> Vec<String> {
     let read = |text: String| {
         let glob = Glob::parse(&text).ok()?;
@@ -190,8 +190,8 @@ fn idle(texts: impl Iterator<Item = String>, files: &ChangeSet) -> Vec<String> {
         .collect()
 }
 
-/// Globs that are there to select files of the repository. What a check produces, cleans, requires
-/// or reports is no file yet, and an exclusion may well exclude nothing.
+/// Returns the globs that are meant to select files of the repository. Files that a check produces,
+/// cleans, requires or reports may not exist yet, and an exclusion may well exclude nothing.
 fn selecting(draft: &Draft) -> Vec<(&str, Place)> {
     let checks = draft.entries.iter().filter_map(|entry| match entry {
         Entry::Check(check) => Some(check),
@@ -234,7 +234,7 @@ fn selecting(draft: &Draft) -> Vec<(&str, Place)> {
         .collect()
 }
 
-/// Scripts and goals that are known for certain not to be declared.
+/// Reports scripts and goals that are known for certain not to be declared.
 fn declarations(site: &Site, checks: &[(&Check, Step)], sink: &mut Diagnostics) {
     let plan = Plan {
         steps: checks.iter().map(|(_, step)| step.clone()).collect(),
@@ -278,7 +278,7 @@ fn declarations(site: &Site, checks: &[(&Check, Step)], sink: &mut Diagnostics) 
     }
 }
 
-/// Programs that would not be found, unless a check makes them.
+/// Reports programs that would not be found, unless a check makes them.
 fn programs(site: &Site, checks: &[(&Check, Step)], sink: &mut Diagnostics) {
     let Ok(root) = Root::open(&site.root) else {
         return;

@@ -1,8 +1,8 @@
 //! Finds the default base of a change: the merge base of HEAD with the branch that the change is
 //! made for.
 //!
-//! The references of a repository can be written by who may write the repository: this base is for
-//! people, not against them.
+//! Any process that may write the repository can write its references: this base is a convenience,
+//! not a protection.
 
 use super::kept::Kept;
 use crate::base::diagnostic::Diagnostics;
@@ -30,20 +30,20 @@ pub struct Statement<'a> {
     pub contract: &'a RepoPath,
 }
 
-/// What a change began from.
+/// The base of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Base {
     /// The merge base of the revision and HEAD.
     pub commit: Oid,
-    /// What it is: the merge base of something and HEAD.
+    /// Its description: the merge base of something and HEAD.
     pub what: String,
     /// Remarks for people: which variable named it.
     pub notes: Vec<String>,
-    /// What keeps the change since then from being all that changed.
+    /// The reasons why the change since then may not be all that changed.
     pub caveats: Vec<Caveat>,
 }
 
-/// Words for a merge base.
+/// Describes a merge base.
 pub(super) fn merge_base_with(name: &str) -> String {
     format!(
         "the merge base of `{}` and `HEAD`",
@@ -59,7 +59,7 @@ pub struct DefaultBase {
     pub commit: Option<Oid>,
     /// The full name of the branch's reference, if it is known.
     pub reference: Option<String>,
-    /// How it was found, or why not.
+    /// How it was found, or why no branch is known.
     pub how: How,
     /// The branch of a `base` line that does not count, because the contract at its merge base
     /// does not say the same.
@@ -73,9 +73,9 @@ pub enum How {
     Statement,
     /// The HEAD of a remote.
     RemoteHead,
-    /// A branch of a name that is common for it.
+    /// A branch with a common name.
     CommonName,
-    /// There is no commit yet, so there is none to leave out.
+    /// There is no commit yet, so nothing is left out.
     Unborn,
     /// Not at all: the base is HEAD.
     Unknown(Unknown),
@@ -84,33 +84,33 @@ pub enum How {
 /// Why no default branch is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unknown {
-    /// Nothing says which it is.
+    /// Nothing names it.
     Nothing,
     /// It is the one that is checked out, and no remote has it.
     CheckedOut(String),
     /// There are several remotes, and none is `origin`.
     SeveralRemotes(Vec<String>),
-    /// This clone lacks what is there elsewhere.
+    /// This clone lacks commits that exist elsewhere.
     Lacking(Lacking),
 }
 
-/// What a clone does not have.
+/// The commits that a clone lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lacking {
     /// The remote that has it; `None` where no remote is known.
     pub remote: Option<String>,
     /// The branch, where its name is known.
     pub branch: Option<String>,
-    /// Whether the branch is here, and what it has in common with HEAD is not.
+    /// Whether the branch is here, and its merge base with HEAD is not.
     pub apart: bool,
-    /// Whether the history is cut off.
+    /// Whether the clone is shallow.
     pub shallow: bool,
     /// Whether a plain `git fetch REMOTE BRANCH` would update the remote's branch here.
     pub follows: bool,
 }
 
 impl Lacking {
-    /// What is missing, on one line.
+    /// Describes what is missing, on one line.
     #[must_use]
     pub fn message(&self) -> String {
         let whose = |remote: &str| format!(" of `{}`", visible(remote.as_bytes()));
@@ -132,7 +132,7 @@ impl Lacking {
         }
     }
 
-    /// The commands that get it, on one line.
+    /// Returns the commands that fetch it, on one line.
     #[must_use]
     pub fn commands(&self) -> Option<String> {
         let remote = self.remote.as_deref().filter(|r| is_branch_name(r))?;
@@ -154,7 +154,7 @@ impl Lacking {
 }
 
 impl DefaultBase {
-    /// What is compared, for people: one line.
+    /// Describes the comparison to people: one line.
     #[must_use]
     pub fn description(&self) -> String {
         let Some(commit) = &self.commit else {
@@ -178,8 +178,8 @@ impl DefaultBase {
         }
     }
 
-    /// What this clone lacks, if that is why no base is known: where no person looks, it is an
-    /// error.
+    /// Returns what this clone lacks, if that is why no base is known: without a person who reads
+    /// notes, it is an error.
     #[must_use]
     pub fn lacking(&self) -> Option<&Lacking> {
         match &self.how {
@@ -188,10 +188,10 @@ impl DefaultBase {
         }
     }
 
-    /// Whether a base that was asked for leaves out commits that this one does not.
+    /// Whether a requested base leaves out commits that this one does not.
     ///
     /// # Errors
-    /// What git says.
+    /// What git reports.
     pub fn is_before(&self, asked: &Oid, git: &Git, kept: &Kept) -> Result<bool, GitError> {
         Ok(match (&self.commit, self.unknown()) {
             (Some(own), None) if own == asked || is_empty_tree(asked) => false,
@@ -201,7 +201,7 @@ impl DefaultBase {
         })
     }
 
-    /// Why no base is known, if none is.
+    /// Returns why no base is known, if none is.
     #[must_use]
     pub fn unknown(&self) -> Option<&Unknown> {
         match &self.how {
@@ -217,13 +217,13 @@ struct Branch {
     id: Oid,
 }
 
-/// What is found of a branch.
+/// The result of looking a branch up.
 type Found<T> = Result<T, Unknown>;
 
-/// Finds what a change is compared with when no base is named.
+/// Finds the commit that a change is compared with when no base is named.
 ///
 /// # Errors
-/// What git says, where it is asked. That nothing is known is none.
+/// What git reports, where it is called. An unknown base is no error.
 pub fn default_base(
     git: &Git,
     statement: Option<Statement<'_>>,
@@ -280,11 +280,11 @@ pub fn default_base(
     })
 }
 
-/// The merge base of two commits, by what is kept of them; the empty tree where they have nothing
-/// in common. Inside `None` where the history is cut off before it.
+/// Returns the merge base of two commits, from the cache if possible; the empty tree where they
+/// have nothing in common. Inside `None` where the history is cut off before it.
 ///
 /// # Errors
-/// What git says.
+/// What git reports.
 pub fn common(git: &Git, one: &Oid, two: &Oid, kept: &Kept) -> Result<Option<Oid>, GitError> {
     if one == two {
         return Ok(Some(*one));
@@ -300,17 +300,18 @@ pub fn common(git: &Git, one: &Oid, two: &Oid, kept: &Kept) -> Result<Option<Oid
             .ok_or_else(|| GitError::Unreadable("merge-base".to_owned()))?,
         Err(error) => return Err(error),
     };
-    // Where the ancestors of a commit are not what it says, the answer is not one for ever.
+    // Where commits have other ancestors than their own, the answer is not stored for ever.
     if !git.layout().is_shallow() && !git.layout().has_grafts() {
         kept.put(&question, &found.to_string());
     }
     Ok(Some(found))
 }
 
-/// What is lacking where a revision and HEAD have nothing in common because the history is cut off.
+/// Returns what is lacking where a revision and HEAD have nothing in common because the history is
+/// cut off.
 ///
 /// # Errors
-/// What git says, where it is asked.
+/// What git reports, where it is called.
 pub fn apart(git: &Git, revision: &str) -> Result<Lacking, GitError> {
     let remotes = Refs::new(git).remotes()?;
     let short = revision.strip_prefix("refs/remotes/").unwrap_or(revision);
@@ -348,12 +349,12 @@ pub fn apart(git: &Git, revision: &str) -> Result<Lacking, GitError> {
     })
 }
 
-/// Whether what is compared with is no commit, but nothing.
+/// Whether an id is that of the empty tree, not of a commit.
 fn is_empty_tree(id: &Oid) -> bool {
     Oid::empty_tree(id.length()).as_ref() == Some(id)
 }
 
-/// Where branches come from.
+/// The remotes that branches come from.
 enum Whence {
     /// `origin`, or the only remote.
     Remote(Remote),
@@ -371,7 +372,7 @@ impl Whence {
         }
     }
 
-    /// Why nothing is known of a branch that the remote should have.
+    /// Returns why nothing is known of a branch that the remote should have.
     fn lacking(&self, git: &Git, branch: Option<&str>) -> Unknown {
         match self {
             Whence::Remote(remote) => Unknown::Lacking(Lacking {
@@ -395,7 +396,7 @@ fn is_of(name: &str, remote: &str) -> bool {
         .is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// A repository, looked at for its default branch.
+/// A repository, searched for its default branch.
 struct View<'a> {
     git: &'a Git,
     kept: &'a Kept,
@@ -409,14 +410,14 @@ impl View<'_> {
         Ok(self.refs.id(&reference)?.map(|id| Branch { reference, id }))
     }
 
-    /// The branch of this name: a remote's before the local one, and never the one that is checked
-    /// out.
+    /// Finds the branch of this name: a remote's before the local one, and never the one that is
+    /// checked out.
     fn branch(&self, name: &str) -> Result<Found<Branch>, GitError> {
         let full = name.starts_with("refs/");
         let mut candidates = Vec::new();
         match &self.remote {
             _ if full => candidates.push(name.to_owned()),
-            // `origin/main` is what the remote has of `main`, and no local branch of that name.
+            // `origin/main` means the remote's `main`, and no local branch of that name.
             Whence::Remote(remote) => {
                 candidates
                     .extend(is_of(name, &remote.name).then(|| format!("refs/remotes/{name}")));
@@ -472,7 +473,7 @@ impl View<'_> {
         }))
     }
 
-    /// The default branch, by what is here.
+    /// Finds the default branch from the references that are here.
     fn default_branch(&self) -> Result<Found<(Branch, How)>, GitError> {
         if let Whence::Several(_) = self.remote {
             return Ok(Err(self.remote.lacking(self.git, None)));
@@ -509,7 +510,7 @@ impl View<'_> {
         Ok(Err(self.remote.lacking(self.git, None)))
     }
 
-    /// The merge base of HEAD and a branch.
+    /// Returns the merge base of HEAD and a branch.
     fn since(&self, branch: Branch) -> Result<Found<(Branch, Oid)>, GitError> {
         Ok(match common(self.git, &branch.id, &self.head, self.kept)? {
             Some(commit) => Ok((branch, commit)),
@@ -551,7 +552,7 @@ impl View<'_> {
     /// Whether the contract at a commit names the same branch, or is not there.
     fn agrees(&self, statement: Statement<'_>, commit: &Oid) -> Result<bool, GitError> {
         let question = format!("base {commit} {}", visible(statement.contract.as_bytes()));
-        // `-` for no contract, `=` and what it names, which may be nothing.
+        // `-` for no contract, `=` and the branch that it names, which may be empty.
         let answer = match self.kept.get(&question) {
             Some(answer) => answer,
             None => {
@@ -570,7 +571,7 @@ impl View<'_> {
     }
 }
 
-/// The branch that a contract names, without what it imports.
+/// Returns the branch that a contract names itself, without its imports.
 fn named_in(path: &RepoPath, bytes: &[u8]) -> Option<String> {
     let mut sources = Sources::default();
     let id = sources.add(Source::new(

@@ -12,15 +12,15 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt as _;
 
-/// Files that are larger are taken for changed since: this is for a line of text.
+/// Larger files count as changed since: this is for a line of text.
 const MAX_FILE: u64 = 8 << 20;
-/// As are all when there are so many of them.
+/// With more files than this, all count as changed since.
 const MAX_FILES: usize = 20_000;
 
-/// The changed files that are as HEAD has them. `None` when there are too many to look at.
+/// Returns the changed files that are the same in HEAD. `None` when there are too many to compare.
 ///
 /// # Errors
-/// What git says.
+/// What git reports.
 pub fn earlier(
     git: &Git,
     base: &Oid,

@@ -1,4 +1,4 @@
-//! Defines why the changed files are not known.
+//! Defines the reasons why the changed files are not known.
 
 use super::base::Lacking;
 use super::ci::system;
@@ -10,7 +10,7 @@ use crate::effect::git::error::GitError;
 /// a saved plan (exit 4).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeError {
-    /// Git cannot say.
+    /// Git reports an error.
     #[error(transparent)]
     Git(#[from] GitError),
     /// A path on the command line is none.
@@ -19,25 +19,26 @@ pub enum ChangeError {
     /// A list is malformed.
     #[error(transparent)]
     List(#[from] ListError),
-    /// `--base auto`, and no variable says anything.
+    /// `--base auto`, and no variable names a base.
     #[error("no variable of a CI system names a base")]
     NoCiBase,
-    /// `--base auto`, and what is named is not here, or not enough of its history.
+    /// `--base auto`, and the named commit is not here, or not enough of its history.
     #[error("`{}` ({variable}) is not in this clone, or not enough of its history", visible(.value.as_bytes()))]
     CiBaseMissing {
-        /// What names it.
+        /// The variable that names it.
         variable: &'static str,
-        /// What is named.
+        /// The named value.
         value: String,
-        /// The command that gets it.
+        /// The command that fetches it.
         fetch: Option<String>,
     },
-    /// `--base auto`, and the branch that the change goes into has all that is checked out.
+    /// `--base auto`, and the branch that the change goes into contains everything that is checked
+    /// out.
     #[error("`{}` ({variable}) has all that is checked out: the change is not here", visible(.value.as_bytes()))]
     CiNoChange {
         /// The variable.
         variable: &'static str,
-        /// What it names.
+        /// Its value.
         value: String,
     },
     /// The commit that a saved plan names is not here.
@@ -45,16 +46,16 @@ pub enum ChangeError {
     NotFetched {
         /// The commit.
         commit: String,
-        /// The command that brings it, if a remote is known.
+        /// The command that fetches it, if a remote is known.
         fetch: Option<String>,
     },
-    /// `--base auto`, a branch was pushed, and nothing says which branch changes are made for.
+    /// `--base auto`, a branch was pushed, and the default branch is unknown.
     #[error("the CI system does not say which branch is the default, and neither does this clone")]
     CiDefault {
-        /// The command that gets it.
+        /// The command that fetches it.
         fetch: Option<String>,
     },
-    /// `--base auto`, and a commit is wanted where everything counts as changed.
+    /// `--base auto`, and a commit is required where everything counts as changed.
     #[error("there is no base to compare with: {}", visible(.why.as_bytes()))]
     CiWhole {
         /// Why.
@@ -68,7 +69,7 @@ pub enum ChangeError {
         /// Why.
         message: String,
     },
-    /// What is to be compared is not in this clone.
+    /// The commit to compare with is not in this clone.
     #[error("{}", .0.message())]
     Lacking(Box<Lacking>),
     /// More than the cap.
@@ -77,7 +78,7 @@ pub enum ChangeError {
 }
 
 impl ChangeError {
-    /// A stable name for it.
+    /// Returns its stable code.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -96,7 +97,7 @@ impl ChangeError {
         }
     }
 
-    /// The way out, where there is one.
+    /// Returns the way out, where there is one.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         Some(match self {

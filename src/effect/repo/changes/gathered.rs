@@ -1,4 +1,4 @@
-//! Holds the changed files that were found, and says where they come from.
+//! Holds the changed files, with where they come from.
 
 use super::base::DefaultBase;
 use super::error::ChangeError;
@@ -11,7 +11,7 @@ use crate::plan::caveat::Caveat;
 use crate::plan::request::ChangedIn;
 use std::collections::BTreeSet;
 
-/// The answer.
+/// The changed files, with what they were compared with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gathered {
     /// The changed files, without vplan's own records.
@@ -19,26 +19,26 @@ pub struct Gathered {
     /// Where they come from: one line for people, such as ``the work tree against `HEAD`
     /// (0123456789ab)``.
     pub description: String,
-    /// What `base` questions are about: the merge base with `--base`, else HEAD. `None` without
-    /// git or without a commit.
+    /// The commit for questions about the base: the merge base with `--base`, else HEAD. `None`
+    /// without git or without a commit.
     pub base: Option<Oid>,
     /// Where git looked for them; `None` for what the caller named.
     pub place: Option<ChangedIn>,
     /// Remarks for people: which variable named the base.
     pub notes: Vec<String>,
-    /// What keeps these from being all that changed.
+    /// The reasons why these may not be all that changed.
     pub caveats: Vec<Caveat>,
     /// How the base was found, where the caller named no source.
     pub default: Option<DefaultBase>,
     /// The changed files that only commits since the base changed. `None` where that is not known.
     pub earlier: Option<BTreeSet<RepoPath>>,
-    /// The caller named no source.
+    /// Whether the caller named no source.
     pub by_default: bool,
 }
 
 impl Gathered {
-    /// Whether nothing changed since the default base, and no source was named. In CI that is a
-    /// mistake: an empty change set must be asked for.
+    /// Whether nothing changed since the default base, and no source was named. In CI that is an
+    /// error: an empty change set must be requested.
     #[must_use]
     pub fn is_empty_by_default(&self) -> bool {
         self.by_default && self.changes.is_empty()
@@ -51,7 +51,8 @@ impl Gathered {
         }
     }
 
-    /// The commit that the changed files were compared with, if they were compared with one.
+    /// Returns the commit that the changed files were compared with, if they were compared with
+    /// one.
     #[must_use]
     pub fn compared_with(&self) -> Option<&Oid> {
         self.base
@@ -60,12 +61,12 @@ impl Gathered {
     }
 }
 
-/// Every tracked file.
+/// Gathers every tracked file as changed.
 pub(super) fn all(git: &Git) -> Result<Gathered, ChangeError> {
     let head = git.head()?;
     let tracked = git.tracked()?;
-    // What the index lacks is tracked all the same as long as the commit has it: anybody may have
-    // written the index.
+    // A file that the index lacks is tracked all the same as long as the commit has it: any process
+    // may have written the index.
     let committed = head
         .as_ref()
         .map(|head| git.names_at(head))
@@ -108,7 +109,7 @@ pub(super) fn done(files: Vec<ChangedFile>, description: String, base: Option<Oi
     }
 }
 
-/// vplan's own records are never a change; one that git tracks is a mistake.
+/// Removes vplan's own records, which are never a change; one that git tracks is an error.
 pub(super) fn without_records(
     mut files: Vec<ChangedFile>,
     tracked: bool,

@@ -1,8 +1,7 @@
 //! Caches facts about commits in the state directory, by commit ids, which never change their
 //! meaning.
 //!
-//! What is missing or damaged costs time and nothing else: each line carries the digest of what it
-//! says.
+//! Missing or damaged entries only cost time: each line carries the digest of its content.
 
 use crate::base::canon::Digest;
 use crate::effect::os::files;
@@ -10,13 +9,13 @@ use crate::effect::os::state_dir::StateDir;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
-/// Its name in the state directory.
+/// The file's name in the state directory.
 const NAME: &str = "commits";
 /// The name of the one long answer.
 const LARGE: &str = "difference";
-/// How long it can be, in bytes.
+/// The largest long answer, in bytes.
 const MAX_LARGE: u64 = 64 << 20;
-/// How many answers are kept, the newest.
+/// The most answers that are kept, the newest.
 const MOST: usize = 512;
 /// The largest file that is read, in bytes.
 const MAX: u64 = 1 << 20;
@@ -26,18 +25,18 @@ const MAX: u64 = 1 << 20;
 pub struct Kept {
     /// The folder of all repositories' state, and the root of this one.
     place: Option<(PathBuf, PathBuf)>,
-    /// Read when the first question comes.
+    /// Read on the first query.
     lines: RefCell<Option<Vec<(String, String)>>>,
 }
 
 impl Kept {
-    /// Keeps nothing beyond this process.
+    /// Makes a cache that lasts no longer than this process.
     #[must_use]
     pub fn nowhere() -> Self {
         Self::default()
     }
 
-    /// Keeps in the state directory of the repository at `root`, below `base`.
+    /// Makes a cache in the state directory of the repository at `root`, below `base`.
     #[must_use]
     pub fn below(base: PathBuf, root: &Path) -> Self {
         Self {
@@ -46,7 +45,7 @@ impl Kept {
         }
     }
 
-    /// What was answered to this question. Neither has a tab or a line end.
+    /// Returns the answer to a question. Neither has a tab or a line end.
     #[must_use]
     pub fn get(&self, question: &str) -> Option<String> {
         if self.lines.borrow().is_none() {
@@ -61,7 +60,7 @@ impl Kept {
             .map(|(_, answer)| answer.clone())
     }
 
-    /// Keeps an answer. That it could not be kept costs time only.
+    /// Stores an answer. A failure to store it only costs time.
     pub fn put(&self, question: &str, answer: &str) {
         if [question, answer]
             .iter()
@@ -69,7 +68,8 @@ impl Kept {
         {
             return;
         }
-        // Others may have kept something meanwhile; of two at the same instant one is asked again.
+        // Others may have stored something meanwhile; of two at the same instant one is lost and
+        // computed again.
         let mut lines = self.read();
         lines.retain(|(q, _)| q != question);
         lines.push((question.to_owned(), answer.to_owned()));
@@ -91,7 +91,7 @@ impl Kept {
         *self.lines.borrow_mut() = Some(lines);
     }
 
-    /// What was answered to this question at length, if it was the last one of its kind.
+    /// Returns the long answer to a question, if it was the last one of its kind.
     #[must_use]
     pub fn large(&self, question: &str) -> Option<Vec<u8>> {
         let (base, root) = self.place.as_ref()?;
@@ -101,7 +101,7 @@ impl Kept {
         (head == large_head(question, answer).as_bytes()).then(|| answer.to_vec())
     }
 
-    /// Keeps an answer of any bytes in the place of the one before.
+    /// Stores an answer of any bytes in place of the previous one.
     pub fn put_large(&self, question: &str, answer: &[u8]) {
         let Some((base, root)) = &self.place else {
             return;

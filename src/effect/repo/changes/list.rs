@@ -22,7 +22,7 @@ pub enum ListFormat {
     Raw,
 }
 
-/// What is wrong with a list, and where.
+/// An error in a list, and its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{unit} {number}: {problem}")]
 pub struct ListError {
@@ -36,11 +36,11 @@ pub struct ListError {
 
 /// Reads a list. `nul`: records and fields end in NUL and are literal; otherwise records are lines
 /// (LF or CR LF), fields are separated by tabs, and a name that begins with `"` is quoted as git
-/// quotes (C's escapes). Empty lines are nothing. A rename is its old path deleted and its new path
+/// quotes (C's escapes). Empty lines are ignored. A rename is its old path deleted and its new path
 /// added, a copy is its new path added.
 ///
 /// # Errors
-/// The first record that is none, with its number; a path that leaves the repository; more than
+/// The first invalid record, with its number; a path that leaves the repository; more than
 /// [`MAX_CHANGED`] files.
 pub fn parse(bytes: &[u8], format: ListFormat, nul: bool) -> Result<Vec<ChangedFile>, ListError> {
     let mut records = Records {
@@ -95,7 +95,7 @@ struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    /// The next line without its end, or the next field of a list separated by NUL.
+    /// Returns the next line without its end, or the next field of a list separated by NUL.
     fn next(&mut self) -> Option<&'a [u8]> {
         if self.rest.is_empty() {
             return None;
@@ -177,7 +177,7 @@ fn record_raw<'a>(
     paths_of(letter, fields, files)
 }
 
-/// The fields of a record: parts of a line, or records of their own behind it.
+/// The fields of a record: parts of a line, or records of their own that follow it.
 struct Fields<'a, 'r> {
     parts: Vec<&'a [u8]>,
     at: usize,
@@ -349,7 +349,7 @@ pub fn encode(files: &[ChangedFile], format: ListFormat, nul: bool) -> Vec<u8> {
     out
 }
 
-/// Git's quoting with `core.quotePath`: anything but printable ASCII makes it necessary.
+/// Quotes as git does with `core.quotePath`: anything but printable ASCII makes it necessary.
 fn quote(path: &[u8], out: &mut Vec<u8>) {
     let plain = |b: &u8| matches!(b, b' '..=b'~') && !matches!(b, b'"' | b'\\');
     if path.iter().all(plain) {
@@ -578,7 +578,7 @@ mod tests {
         fn any_bytes_are_a_list_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..200), nul: bool) {
             for format in [ListFormat::Names, ListFormat::NameStatus, ListFormat::Raw] {
                 if let Ok(files) = parse(&bytes, format, nul) {
-                    // Whatever was read can be written and read again.
+                    // Any list that was parsed can be written and parsed again.
                     prop_assert_eq!(parse(&encode(&files, format, nul), format, nul).map(|f| f.len()), Ok(files.len()));
                 }
             }

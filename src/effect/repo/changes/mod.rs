@@ -46,21 +46,21 @@ pub enum ChangeSource {
     All,
     /// No file.
     None,
-    /// What a saved plan says.
+    /// The source that a saved plan records.
     Recorded {
-        /// Where git looks.
+        /// Where git compares.
         place: ChangedIn,
         /// The id of the commit to compare with, in full; `None` where there was no commit yet.
         base: Option<String>,
     },
 }
 
-/// What `--base` names.
+/// The value of `--base`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BaseRevision {
     /// A revision; a name that is none is tried as a branch of the remotes.
     Revision(String),
-    /// Whatever the CI system's variables say.
+    /// The base that the CI system's variables name.
     Auto,
 }
 
@@ -77,8 +77,8 @@ pub fn gather(
     gather_stated(source, git, lookup, None)
 }
 
-/// The same. `statement`: the contract's line `base`, for where the CI system does not say which
-/// branch is the default.
+/// Gathers the changed files as [`gather`] does. `statement`: the contract's line `base`, for where
+/// the CI system does not name the default branch.
 ///
 /// # Errors
 /// See [`ChangeError`].
@@ -116,10 +116,10 @@ pub fn gather_stated(
 }
 
 /// Gathers what changed since the default base. `statement`: the contract's line `base`; `kept`:
-/// what is known of commits.
+/// the cache of facts about commits.
 ///
 /// # Errors
-/// What git says. That no base is known is none: it is said by a caveat.
+/// What git reports. An unknown base is no error: a caveat reports it.
 pub fn by_default(
     git: Result<&Git, &GitError>,
     statement: Option<Statement<'_>>,
@@ -208,7 +208,7 @@ fn since_base(
     })
 }
 
-/// Finds what a change began from.
+/// Finds the base of a change.
 ///
 /// # Errors
 /// No such revision, no merge base, or no variable that names one.
@@ -223,7 +223,7 @@ pub fn base(git: &Git, revision: &BaseRevision, lookup: Lookup<'_>) -> Result<Ba
     let head = git
         .head()?
         .ok_or_else(|| GitError::UnknownRevision("HEAD".to_owned()))?;
-    // HEAD is its own merge base with itself, and needs no process to say so.
+    // The merge base of HEAD with itself is HEAD: no call is needed.
     let Some(commit) = common(git, &commit, &head, &Kept::nowhere())? else {
         return Err(ChangeError::Lacking(Box::new(base::apart(git, name)?)));
     };
@@ -235,7 +235,7 @@ pub fn base(git: &Git, revision: &BaseRevision, lookup: Lookup<'_>) -> Result<Ba
     })
 }
 
-/// The commit of a revision, or of a branch that only a remote has.
+/// Resolves a revision, or a branch that only a remote has.
 ///
 /// # Errors
 /// There is none, or the name means several things.
@@ -252,8 +252,8 @@ fn named(text: &[u8]) -> Result<ChangedFile, String> {
     })
 }
 
-/// What the caller named is taken as it is. HEAD is only asked for questions about the base, so its
-/// absence is none.
+/// Takes the files that the caller named as they are. HEAD is only needed for questions about the
+/// base, so its absence is no error.
 fn given(files: Vec<ChangedFile>, description: &str, git: Result<&Git, &GitError>) -> Gathered {
     let base = git.ok().and_then(|git| git.layout().head());
     done(files, description.to_owned(), base)

@@ -9,7 +9,7 @@ use crate::effect::git::object::Oid;
 use crate::plan::request::ChangedIn;
 
 /// Gathers the changed files again. `base`: the commit's id in full, or that of the empty tree;
-/// `None` where there was nothing yet.
+/// `None` where there was no commit yet.
 ///
 /// # Errors
 /// The commit is not in this clone, or git cannot say.
@@ -32,15 +32,15 @@ pub fn gather(git: &Git, place: ChangedIn, base: Option<&str>) -> Result<Gathere
     })
 }
 
-/// The commit of this id, if it is here. The empty tree is what unrelated histories have in common,
-/// and always is.
+/// Returns the commit of this id, if it is here. The empty tree, the base of unrelated histories,
+/// always is.
 fn commit(git: &Git, id: &str) -> Result<Oid, ChangeError> {
     let missing = || ChangeError::NotFetched {
         commit: id.to_owned(),
         fetch: fetch(git, id),
     };
     let wanted = Oid::parse(id.as_bytes()).ok_or_else(missing)?;
-    // What is checked out is here, and the usual case.
+    // The commit that is checked out is here: the usual case.
     if git.layout().head() == Some(wanted) || Oid::empty_tree(wanted.length()) == Some(wanted) {
         return Ok(wanted);
     }
@@ -52,7 +52,7 @@ fn commit(git: &Git, id: &str) -> Result<Oid, ChangeError> {
     }
 }
 
-/// The command that brings a commit: of `origin`, or of the only remote.
+/// Returns the command that fetches a commit: from `origin`, or from the only remote.
 fn fetch(git: &Git, id: &str) -> Option<String> {
     let remotes = git.remotes().ok()?;
     let origin = remotes.iter().find(|name| *name == "origin");

@@ -4,7 +4,7 @@ use super::base::{DefaultBase, Unknown};
 use crate::base::word::visible;
 use crate::plan::caveat::{Caveat, Code, Effect};
 
-/// What a default base leaves to be said.
+/// Returns the caveats of a default base.
 #[must_use]
 pub fn of_default(base: &DefaultBase) -> Vec<Caveat> {
     let unknown = base.unknown().map(unknown);
@@ -12,7 +12,7 @@ pub fn of_default(base: &DefaultBase) -> Vec<Caveat> {
     unknown.into_iter().chain(ignored).collect()
 }
 
-/// No base is known, so it is HEAD.
+/// Makes the caveat that no base is known, so that it is HEAD.
 fn unknown(why: &Unknown) -> Caveat {
     let reason = match why {
         Unknown::Nothing => "nothing says which branch they are made for".to_owned(),
@@ -42,7 +42,7 @@ fn unknown(why: &Unknown) -> Caveat {
     .way_out(way_out)
 }
 
-/// A line `base` that the contract at its own merge base does not have.
+/// Makes the caveat about a line `base` that the contract at its own merge base does not have.
 pub(super) fn ignored(branch: &str) -> Caveat {
     let branch = visible(branch.as_bytes());
     let message = format!(
@@ -53,7 +53,8 @@ pub(super) fn ignored(branch: &str) -> Caveat {
     ))
 }
 
-/// A base that was asked for and leaves out commits of the change. `whose`: who asks for it.
+/// Makes the caveat about a requested base that leaves out commits of the change. `whose`: who
+/// requests it.
 #[must_use]
 pub fn later(base: &DefaultBase, whose: &str) -> Caveat {
     let shown = base

@@ -1,7 +1,8 @@
-//! Reads what a `Cargo.toml` says of its workspace.
+//! Reads the workspace of a `Cargo.toml`.
 
-/// What the workspace of a Cargo.toml excludes; `None` when it has no workspace. Read line by line:
-/// enough for what people write, and a member that is taken for a package is only verified twice.
+/// Returns what the workspace of a Cargo.toml excludes; `None` when it has no workspace. Read line
+/// by line: enough for what people write, and a member that is taken for a package is only verified
+/// twice.
 pub(in crate::effect) fn workspace_excludes(manifest: &str) -> Option<Vec<String>> {
     let header = |line: &str| {
         line.trim()
@@ -31,7 +32,7 @@ pub(in crate::effect) fn workspace_excludes(manifest: &str) -> Option<Vec<String
         }
     }
     let text = excludes.unwrap_or_default();
-    // What is between quotes: every other part.
+    // The text between quotes is every other part.
     let quoted = text
         .split(['"', '\''])
         .skip(1)

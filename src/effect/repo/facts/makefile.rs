@@ -11,10 +11,10 @@ use std::collections::BTreeSet;
 /// The names that make looks for, in its order.
 pub const NAMES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
 
-/// The targets, or `None` when make alone can tell.
+/// Returns the targets, or `None` when only make can know them.
 #[must_use]
 pub fn targets(text: &[u8]) -> Option<BTreeSet<Vec<u8>>> {
-    // Make passes over a byte order mark, and stops at a NUL.
+    // Make skips a byte order mark, and stops at a NUL.
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     if text.contains(&0) {
         return None;
@@ -81,7 +81,7 @@ impl Reader {
                 b"override" | b"private" | b"export" if words.contains(&&b"define"[..]) => {
                     return None;
                 }
-                // It says where else the files are that built-in rules make something of.
+                // It names other folders in which built-in rules find files.
                 b"vpath" => return None,
                 b"export" | b"unexport" | b"undefine" | b"override" | b"private" => {
                     return (!words.iter().any(|w| steers(w))).then_some(());
@@ -102,7 +102,8 @@ impl Reader {
                     .then_some(())
             }
             Mark::Rule { colon } => self.rule(line, colon),
-            // `$(info …)` says something and is nothing; any other expansion may be a rule.
+            // `$(info …)` prints something and expands to nothing; any other expansion may be a
+            // rule.
             Mark::Neither => {
                 let says = [&b"$(info "[..], b"$(warning "]
                     .iter()
@@ -175,7 +176,7 @@ impl Reader {
     }
 }
 
-/// The names of a list. Make passes over a leading `./`, so that `./lint` is the target `lint`.
+/// Splits a list into names. Make ignores a leading `./`, so that `./lint` is the target `lint`.
 fn names(list: &[u8]) -> Vec<&[u8]> {
     let plain = |mut name| {
         while let Some(rest @ [_, ..]) = <[u8]>::strip_prefix(name, b"./") {
@@ -268,7 +269,7 @@ const SUFFIXES: &[&[u8]] = &[
     b".el",
 ];
 
-/// What a line is, told by the first `:` or `=` outside of `$(…)`.
+/// The kind of a line, by the first `:` or `=` outside of `$(…)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mark {
     Assignment,

@@ -17,7 +17,7 @@ use std::path::Path;
 /// The largest manifest or makefile that is read; a larger one is "unknown".
 const MAX_MANIFEST: u64 = 4 << 20;
 
-/// What the answers are taken from.
+/// The inputs for the answers.
 #[derive(Clone, Copy, Debug)]
 pub struct Ground<'a> {
     /// The repository's root.
@@ -33,7 +33,7 @@ pub struct Ground<'a> {
 /// Answers all questions.
 ///
 /// # Errors
-/// The root cannot be opened. Everything else is an answer, if need be "unknown".
+/// The root cannot be opened. Any other failure is the answer "unknown".
 pub fn answer(questions: &BTreeSet<Question>, ground: &Ground<'_>) -> std::io::Result<Facts> {
     let beneath = Beneath::open(ground.root)?;
     let mut names = DirectoryNames::default();
@@ -80,7 +80,7 @@ pub fn answer(questions: &BTreeSet<Question>, ground: &Ground<'_>) -> std::io::R
     Ok(facts)
 }
 
-/// An answer for people.
+/// Describes an answer to people.
 fn shown(answer: &Answer) -> String {
     match answer {
         Answer::Word(Certainty::Yes) => "yes".to_owned(),
@@ -105,7 +105,7 @@ fn list(items: impl Iterator<Item = Vec<u8>>) -> Answer {
     Answer::List(sorted.into_iter().map(Word::new).collect())
 }
 
-/// What reading a file gives.
+/// The result of reading a file.
 enum Content {
     Bytes(Vec<u8>),
     Missing,
@@ -114,7 +114,7 @@ enum Content {
 
 fn work_tree(beneath: &Beneath, names: &mut DirectoryNames, path: &RepoPath) -> Content {
     if !beneath.exists(path, names) {
-        // A broken symlink is no file, but it is nothing that a tool would overlook either.
+        // A broken symlink is no file, but no tool would overlook it either.
         return if beneath.link(path).is_some() {
             Content::Unreadable
         } else {
@@ -128,7 +128,7 @@ fn work_tree(beneath: &Beneath, names: &mut DirectoryNames, path: &RepoPath) -> 
     }
 }
 
-/// The base revision, resolved once, when the first question about it is asked.
+/// The base revision, resolved once, on the first question about it.
 struct Base<'a> {
     ground: &'a Ground<'a>,
     /// Inside: `None` for a branch without commits.
@@ -182,7 +182,7 @@ fn make_targets(dir: &RepoPath, mut read: impl FnMut(&RepoPath) -> Content) -> A
     word(false)
 }
 
-/// The targets of one makefile; `None` when there is none.
+/// Returns the targets of one makefile; `None` when there is none.
 fn targets_of(content: Content) -> Option<Answer> {
     match content {
         Content::Missing => None,
@@ -193,7 +193,7 @@ fn targets_of(content: Content) -> Option<Answer> {
     }
 }
 
-/// All questions about tracked files, with one call.
+/// Answers all questions about tracked files with one call.
 fn tracked(questions: &BTreeSet<Question>, git: Option<&Git>) -> BTreeMap<RepoPath, bool> {
     let asked = |q: &Question| {
         if let Question::Tracked(path) = q {
@@ -206,7 +206,7 @@ fn tracked(questions: &BTreeSet<Question>, git: Option<&Git>) -> BTreeMap<RepoPa
     let (Some(git), false) = (git, paths.is_empty()) else {
         return BTreeMap::new();
     };
-    // Far below what a command line may hold.
+    // Far less than a command line may hold.
     let answers = paths.chunks(1_000).map(|part| git.tracked_of(part));
     match answers.collect::<Result<Vec<_>, _>>() {
         Ok(parts) => paths.into_iter().zip(parts.into_iter().flatten()).collect(),

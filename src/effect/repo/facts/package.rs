@@ -1,8 +1,8 @@
-//! Reads what a `package.json` declares.
+//! Reads the declarations of a `package.json`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The part of a manifest that is looked at.
+/// The parts of a manifest that vplan reads.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Manifest {
     /// The scripts and their commands.
@@ -11,11 +11,11 @@ pub struct Manifest {
     pub package_manager: Option<String>,
     /// Its name.
     pub name: Option<String>,
-    /// The names of what it depends on, of every kind.
+    /// The names of its dependencies, of every kind.
     pub depends_on: BTreeSet<String>,
 }
 
-/// Reads a manifest; `None` when it is no JSON object, or its scripts are no object of strings.
+/// Parses a manifest; `None` when it is no JSON object, or its scripts are no object of strings.
 #[must_use]
 pub fn read(bytes: &[u8]) -> Option<Manifest> {
     // npm drops a byte-order mark, too.

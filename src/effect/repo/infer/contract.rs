@@ -1,4 +1,4 @@
-//! The text of a proposed contract, in the canonical layout.
+//! Writes the text of a proposed contract, in the canonical layout.
 
 use super::propose::{Part, Proposal, Proposed};
 use crate::base::command::Command;
@@ -6,7 +6,7 @@ use crate::base::word::quote_string as quote;
 use crate::base::word::visible;
 use crate::check::Kind;
 
-/// The text of the proposal, in the canonical layout.
+/// Returns the text of the proposal, in the canonical layout.
 #[must_use]
 pub fn text(name: &str, found: &Proposal) -> String {
     let mut out = String::from("vplan 1\n");
@@ -32,7 +32,7 @@ pub fn text(name: &str, found: &Proposal) -> String {
     for what in &found.left_out {
         out.push_str(&format!("# Left out: {}\n", visible(what.as_bytes())));
     }
-    // Long enough for a test suite; what hangs is still found.
+    // Long enough for a test suite; a check that hangs is still found.
     if checks.clone().any(|c| c.kind != Kind::Run) {
         out.push_str("\ndefaults {\n  timeout 10m\n}\n");
     }
@@ -40,7 +40,7 @@ pub fn text(name: &str, found: &Proposal) -> String {
     out
 }
 
-/// A part, with its reason above it.
+/// Formats a part, with its reason above it.
 fn part(part: &Part) -> String {
     let mut out = String::from("\n");
     match part {
@@ -74,7 +74,7 @@ fn part(part: &Part) -> String {
     out
 }
 
-/// A check, with its reason above it.
+/// Formats a check, with its reason above it.
 fn check(one: &Proposed, indent: &str) -> String {
     if !matches!(one.command, Command::Argv { .. }) {
         return String::new();

@@ -1,8 +1,8 @@
 //! Proposes a contract for a repository that has none. For `vplan init`.
 //!
-//! A std contract where it fits exactly, so that no check of it would be missing what it runs; else
-//! the checks that are declared, each on its own. Packages below the root count when git tracks
-//! their manifest. How much is looked at is bounded, and what was left out is said.
+//! A std contract where it fits exactly, so that no check of it would lack its program; else the
+//! checks that are declared, each on its own. Packages below the root count when git tracks their
+//! manifest. The search is bounded, and what was left out is reported.
 
 use super::path;
 use crate::base::command::Command;
@@ -19,9 +19,9 @@ use std::path::Path;
 
 /// How deep a package may lie, in directories.
 pub const MAX_DEPTH: usize = 4;
-/// How many packages below the root are proposed.
+/// The most packages below the root that are proposed.
 pub const MAX_PACKAGES: usize = 40;
-/// How many directories below the root are looked into.
+/// The most directories below the root that are searched.
 pub const MAX_LOOKED_INTO: usize = 400;
 /// The largest manifest that is read, in bytes.
 const MAX_MANIFEST: u64 = 1 << 20;
@@ -54,12 +54,12 @@ const NOT_OURS: [&str; 19] = [
     "vendor",
 ];
 
-/// A contract in the making.
+/// A proposed contract.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proposal {
-    /// What it says, in order.
+    /// Its statements, in order.
     pub parts: Vec<Part>,
-    /// What was seen and is not in it: one line each, for people.
+    /// What was found and is not in it: one line each, for people.
     pub left_out: Vec<String>,
 }
 
@@ -77,7 +77,7 @@ pub enum Part {
         /// Why: one line for people.
         why: String,
     },
-    /// Checks of its own.
+    /// Checks without a std contract.
     Checks {
         /// Why these checks are proposed and no import is.
         why: Option<String>,
@@ -96,15 +96,15 @@ pub struct Proposed {
     pub id: String,
     /// Its verb.
     pub kind: Kind,
-    /// What it runs.
+    /// The command that it runs.
     pub command: Command,
-    /// Where.
+    /// Its directory.
     pub dir: RepoPath,
     /// `NAME=VALUE`, without anything to quote.
     pub env: &'static [&'static str],
     /// Folders in front of PATH.
     pub tool_path: &'static [&'static str],
-    /// Globs for what it makes beside what it verifies.
+    /// Globs for the files that it writes besides what it verifies.
     pub produces: Vec<String>,
     /// Its tier.
     pub tier: u8,
@@ -129,7 +129,7 @@ impl Proposed {
     }
 }
 
-/// Looks at the repository at `root`. Without git only the root itself is looked at.
+/// Proposes a contract for the repository at `root`. Without git only the root itself is searched.
 ///
 /// # Errors
 /// The root cannot be opened.
@@ -164,7 +164,7 @@ pub fn propose(root: &Path, git: Option<&Git>) -> std::io::Result<Proposal> {
 
 pub(super) struct Proposer {
     beneath: Beneath,
-    /// Files that are tracked, or untracked and not ignored; `None` when git cannot say.
+    /// Files that are tracked, or untracked and not ignored; `None` when git cannot list them.
     present: Option<BTreeSet<RepoPath>>,
     /// All names that are taken.
     names: BTreeSet<String>,
@@ -179,7 +179,7 @@ pub(super) struct Proposer {
 }
 
 impl Proposer {
-    /// Reads a manifest. One that is there and cannot be read is reported.
+    /// Reads a manifest. One that exists and cannot be read is reported.
     pub(super) fn read(&mut self, dir: &RepoPath, name: &str) -> Option<Vec<u8>> {
         let file = dir.join(name.as_bytes()).ok()?;
         match self.beneath.read(&file, MAX_MANIFEST) {
@@ -198,7 +198,7 @@ impl Proposer {
             .is_ok_and(|file| self.beneath.file(&file).is_ok())
     }
 
-    /// Whether it is there and no `.gitignore` says that it is not meant to be.
+    /// Whether a file exists and no `.gitignore` ignores it.
     pub(super) fn has_checked_in(&self, dir: &RepoPath, name: &str) -> bool {
         let listed = |file: RepoPath| {
             self.present
@@ -208,7 +208,7 @@ impl Proposer {
         self.has(dir, name) && dir.join(name.as_bytes()).is_ok_and(listed)
     }
 
-    /// Whether a file of the repository below the directory has this ending.
+    /// Whether a file of the repository below the directory has this extension.
     pub(super) fn has_ending(&self, dir: &RepoPath, ending: &str) -> bool {
         let ends = |file: &RepoPath| {
             file.below(dir).is_some() && file.as_bytes().ends_with(ending.as_bytes())
@@ -232,19 +232,19 @@ impl Proposer {
         });
     }
 
-    /// A namespace for what a directory holds.
+    /// Returns a namespace for the content of a directory.
     fn alias(&mut self, dir: &RepoPath, kind: &str) -> String {
         if dir.is_root() {
             return self.unique(&[kind.to_owned()]);
         }
         match self.aliases.get(dir).cloned() {
-            // It has two manifests.
+            // The directory has two manifests.
             Some(taken) => self.unique(&[format!("{taken}-{kind}")]),
             None => self.prefix(dir),
         }
     }
 
-    /// What the names of a directory's checks begin with.
+    /// Returns the prefix of the names of a directory's checks.
     pub(super) fn prefix(&mut self, dir: &RepoPath) -> String {
         if let Some(alias) = self.aliases.get(dir) {
             return alias.clone();
@@ -254,7 +254,7 @@ impl Proposer {
         alias
     }
 
-    /// The first of these names that is free, or the last one with a number.
+    /// Returns the first of these names that is free, or the last one with a number.
     pub(super) fn unique(&mut self, names: &[String]) -> String {
         let last = names.last().map_or("check", String::as_str);
         let numbered = (2..).map(|n: u64| format!("{last}-{n}"));
@@ -362,7 +362,7 @@ impl Proposer {
         }
     }
 
-    /// The cargo workspaces: of the root, and of the directories looked at.
+    /// Finds the cargo workspaces: of the root, and of the searched directories.
     fn workspaces(&mut self, dirs: &BTreeSet<RepoPath>) -> Vec<Workspace> {
         let roots = std::iter::once(RepoPath::root()).chain(dirs.iter().cloned());
         let roots: Vec<RepoPath> = roots.filter(|dir| self.has(dir, "Cargo.toml")).collect();
@@ -397,10 +397,10 @@ impl Proposer {
     }
 }
 
-/// What a survey found.
+/// The packages that a survey found.
 #[derive(Default)]
 struct Packages {
-    /// Directories with a manifest, as many as are looked into.
+    /// Directories with a manifest, at most [`MAX_LOOKED_INTO`].
     dirs: BTreeSet<RepoPath>,
     /// How many there are.
     count: usize,
@@ -410,8 +410,8 @@ struct Packages {
     odd: BTreeSet<RepoPath>,
 }
 
-/// For each package the others that it depends on, directly or not. A name that two packages have
-/// means both.
+/// Returns, for each package, the others that it depends on, directly or not. A name that two
+/// packages have means both.
 fn local_dependencies(
     manifests: &BTreeMap<RepoPath, Manifest>,
 ) -> BTreeMap<RepoPath, BTreeSet<RepoPath>> {
@@ -456,7 +456,7 @@ struct Workspace {
 impl Workspace {
     fn owns(&self, dir: &RepoPath) -> bool {
         let within = |outer: &RepoPath| dir == outer || dir.below(outer).is_some();
-        // An inner workspace that lies around this one does not take it out of it.
+        // A workspace that contains this one does not exclude its directories.
         let excluded = self
             .excludes
             .iter()
@@ -465,7 +465,7 @@ impl Workspace {
     }
 }
 
-/// A name of the language from foreign bytes.
+/// Makes a name of the language from foreign bytes.
 pub(super) fn word(bytes: &[u8]) -> String {
     let mut out = String::new();
     for byte in bytes.iter().take(60) {
@@ -483,14 +483,14 @@ pub(super) fn word(bytes: &[u8]) -> String {
     }
 }
 
-/// A directory as people read it, for the front of a file's name: nothing for the root.
+/// Shows a directory before the name of a file: nothing for the root.
 pub(super) fn shown(dir: &RepoPath, file: &str) -> String {
     dir.join(file.as_bytes())
         .unwrap_or_else(|_| path(file))
         .to_string()
 }
 
-/// A glob for something below a directory, whose name is taken literally.
+/// Makes a glob for something below a directory, whose name is taken literally.
 pub(super) fn glob(dir: &RepoPath, below: &str) -> String {
     if dir.is_root() {
         return below.to_owned();

@@ -9,13 +9,14 @@ use crate::check::Kind;
 use crate::effect::repo::facts::package::{self, Manifest};
 use std::collections::BTreeMap;
 
-/// How many scripts of one package are proposed.
+/// The most scripts of one package that are proposed.
 const MAX_SCRIPTS: usize = 12;
 
-/// What `npm init` writes where there is no test.
+/// The text that `npm init` writes where there is no test.
 const NO_TEST: &str = "no test specified";
 
-/// Said of a script of the root that starts those of the packages, which are proposed as well.
+/// The remark about a script of the root that starts those of the packages, which are proposed as
+/// well.
 const TWICE: &str = "; it seems to run what is below for each package: keep the one or the other";
 
 /// The lock files, in the order in which std:node looks for them.
@@ -28,7 +29,7 @@ const LOCKS: [(&str, &str); 6] = [
     ("npm-shrinkwrap.json", "npm"),
 ];
 
-/// Words in a script's name by which it verifies.
+/// Words in a script's name that show that it verifies.
 const VERIFIES: [&str; 9] = [
     "check",
     "lint",
@@ -41,7 +42,7 @@ const VERIFIES: [&str; 9] = [
     "verify",
 ];
 
-/// Words in a script's name by which it does something else, or never ends.
+/// Words in a script's name that show that it does something else, or never ends.
 const DOES_NOT: [&str; 19] = [
     "clean", "coverage", "debug", "deploy", "dev", "fix", "generate", "gen", "install", "outdated",
     "open", "publish", "serve", "setup", "staged", "ui", "update", "updates", "watch",
@@ -171,8 +172,8 @@ impl Proposer {
         }
     }
 
-    /// Scripts that verify something and that std:node does not know, unless one of the others runs
-    /// them.
+    /// Returns scripts that verify something and that std:node does not know, unless one of the
+    /// others runs them.
     fn others(
         &mut self,
         declared: &BTreeMap<&str, &str>,
@@ -213,8 +214,8 @@ impl Proposer {
         found
     }
 
-    /// The package manager, and the lock file that tells: the nearest one, as package managers
-    /// themselves look for it.
+    /// Returns the package manager, and the lock file that shows it: the nearest one, as package
+    /// managers themselves look for it.
     fn manager(&self, dir: &RepoPath, manifest: &Manifest) -> (&'static str, Option<RepoPath>) {
         let mut at = dir.clone();
         let mut nearest = None;
@@ -288,7 +289,7 @@ fn kind(script: &str) -> Kind {
     }
 }
 
-/// `a`, `b` and `c`.
+/// Lists names: `a`, `b` and `c`.
 fn list(names: &[&str]) -> String {
     let ticked: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
     match ticked.split_last() {

@@ -1,5 +1,5 @@
-//! Reads what Cargo, Python, Go, make and tools for prose declare, and decides whether the std
-//! contract fits.
+//! Reads the declarations of Cargo, Python, Go, make and tools for prose, and decides whether the
+//! std contract fits.
 
 use super::propose::{Part, Proposed, Proposer, glob, shown};
 use super::{is_table_of, names_plainly};
@@ -7,10 +7,10 @@ use crate::base::path::RepoPath;
 use crate::check::Kind;
 use crate::effect::repo::facts::makefile;
 
-/// Where Python keeps the programs of a project.
+/// The folders of a Python project's programs.
 const VENV: &[&str] = &[".venv/bin", "venv/bin"];
 
-/// The files by which std:docs knows that a tool is wanted.
+/// The files by which std:docs recognises that a tool is wanted.
 const PROSE_TOOLS: [&str; 16] = [
     ".markdownlint.json",
     ".markdownlint.jsonc",
@@ -127,7 +127,7 @@ impl Proposer {
                 format!("`{}` says that pytest is in use", shown(dir, file)),
             );
         }
-        // A file of its own is seen by the std contract, a table of pyproject.toml is not.
+        // The std contract recognises a file of its own, but not a table of pyproject.toml.
         let seen = |file: Option<&'static str>| file.filter(|_| pytest.is_none());
         let table = |tool: &str| configures(tool).then_some(FILE);
         let ruff_file = named(self, &["ruff.toml", ".ruff.toml"]);
@@ -204,7 +204,7 @@ impl Proposer {
         }
     }
 
-    /// The makefile of the root: those below are mostly called by it.
+    /// Reads the makefile of the root; most makefiles below it are called by it.
     pub(super) fn make(&mut self) {
         let root = RepoPath::root();
         let Some(file) = makefile::NAMES
@@ -272,7 +272,7 @@ impl Proposer {
         }
     }
 
-    /// The name of a check: its own at the root, behind the name of its package elsewhere.
+    /// Returns the name of a check: its own at the root, after the name of its package elsewhere.
     pub(super) fn id(&mut self, dir: &RepoPath, kind: &str, name: &str) -> String {
         if dir.is_root() {
             return self.unique(&[name.to_owned(), format!("{kind}-{name}")]);

@@ -30,7 +30,7 @@ enum Never<'a> {
     NoRole,
 }
 
-/// Checks that nothing selects, and that nothing which is selected needs.
+/// Reports checks that no request selects, and that no selected check needs.
 pub(super) fn never_selected(contract: &Contract, sink: &mut Diagnostics) {
     // Blocks are shared by the checks in them.
     let mut decided: BTreeMap<(usize, usize), bool> = BTreeMap::new();
@@ -132,7 +132,7 @@ fn why_never<'a>(
     (!roles.any(|role| admits(&role.only))).then_some(Never::Roles)
 }
 
-/// What two checks must have in common to be compared at all.
+/// The parts that two checks must have in common to be compared at all.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Work<'a> {
     kind: Kind,
@@ -141,9 +141,10 @@ struct Work<'a> {
     env: &'a Env,
 }
 
-/// Checks that do what another does, and are in a plan only if that one is.
+/// Reports checks that do the same as another, and are in a plan only if that one is.
 pub(super) fn shadowed(contract: &Contract, sink: &mut Diagnostics) {
-    // The same work at two moments is two obligations: whatever is ordered or needed is left alone.
+    // The same work at two moments is two obligations: checks that are ordered or needed are left
+    // alone.
     let mut placed: BTreeSet<usize> = contract
         .sequences
         .iter()
@@ -178,8 +179,7 @@ pub(super) fn shadowed(contract: &Contract, sink: &mut Diagnostics) {
     let restricted = contract.roles.values().any(|role| !role.only.is_empty());
     for checks in alike.into_values().filter(|checks| checks.len() > 1) {
         let mut gone: BTreeSet<usize> = BTreeSet::new();
-        // A later one yields to an earlier one, so that of two that are the same in everything one
-        // stays.
+        // A later check yields to an earlier one, so that of two identical ones one stays.
         for (i, check) in checks.iter().enumerate().rev() {
             let by = |(j, other): &(usize, &&Check)| {
                 *j != i
@@ -209,7 +209,7 @@ pub(super) fn shadowed(contract: &Contract, sink: &mut Diagnostics) {
     }
 }
 
-/// Whether both judge what they see in the same way.
+/// Whether both have the same limits, environment and evaluation of their output.
 fn same_judgement(a: &Check, b: &Check) -> bool {
     a.timeout_ms == b.timeout_ms
         && a.retries == b.retries
@@ -234,7 +234,7 @@ fn always_beside(contract: &Contract, a: &Check, b: &Check, restricted: bool) ->
             .filter_map(|i| contract.conditions.get(*i).map(|c| &c.test))
             .collect()
     };
-    // What `{changed}` is replaced by depends on where a check is.
+    // The replacement of `{changed}` depends on where a check is.
     let changed = |c: &Check| matches!(&c.body, Body::Command(command) if command.has_changed());
     if changed(a) || changed(b) {
         return false;

@@ -15,15 +15,15 @@ use std::sync::Arc;
 /// Tracked files that no condition mentions.
 pub const UNCOVERED: Code = Code("vplan::repository::uncovered");
 
-/// How many groups are shown.
+/// The most groups that are shown.
 const GROUPS: usize = 20;
 
-/// What was found.
+/// The tracked files that no condition mentions.
 #[derive(Debug, Default)]
 pub struct Uncovered {
     /// How many files are tracked.
     pub tracked: usize,
-    /// Those that no condition mentions, sorted.
+    /// The files that no condition mentions, sorted.
     pub files: Vec<RepoPath>,
     /// The same files: whole directories (`dir/**`) where nothing in them is mentioned, with the
     /// number of files.
@@ -34,7 +34,7 @@ pub struct Uncovered {
 /// one) nor a `risk` selects.
 ///
 /// # Errors
-/// What git says.
+/// What git reports.
 pub fn uncovered(contract: &Contract, git: &Git) -> Result<Uncovered, GitError> {
     let tracked = git.tracked()?;
     let files = ChangeSet::new(
@@ -65,7 +65,8 @@ pub fn uncovered(contract: &Contract, git: &Git) -> Result<Uncovered, GitError> 
     })
 }
 
-/// One selection of whatever a condition in use selects. An empty one selects nothing.
+/// Returns one selection of everything that a condition in use selects. An empty one selects
+/// nothing.
 fn mentions(contract: &Contract) -> Selection {
     let used: BTreeSet<usize> = contract
         .checks
@@ -99,7 +100,8 @@ fn mentions(contract: &Contract) -> Selection {
     }
 }
 
-/// The largest directories in which nothing is mentioned, and the files beside them by directory.
+/// Returns the largest directories in which nothing is mentioned, and the files next to them by
+/// directory.
 fn groups(all: &[(&RepoPath, bool)]) -> Vec<(String, usize)> {
     let mut touched: BTreeSet<&[u8]> = BTreeSet::new();
     for (path, _) in all.iter().filter(|(_, mentioned)| *mentioned) {
@@ -136,7 +138,7 @@ fn groups(all: &[(&RepoPath, bool)]) -> Vec<(String, usize)> {
     groups
 }
 
-/// The directories above a path, outermost first, without the root.
+/// Returns the directories above a path, outermost first, without the root.
 fn above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     path.iter()
         .enumerate()
@@ -145,7 +147,7 @@ fn above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 impl Uncovered {
-    /// The warning, if there is something to warn of.
+    /// Makes the warning, if there are such files.
     #[must_use]
     pub fn diagnostic(&self) -> Option<Diagnostic> {
         if self.files.is_empty() {

@@ -5,17 +5,17 @@ use serde::Deserialize;
 /// The largest event that is read, in bytes: GitHub sends none that is larger than 25 MB.
 pub const MAX: u64 = 32 << 20;
 
-/// What is read of an event; everything else in it is passed over.
+/// The parts of an event that vplan reads; everything else in it is ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Event {
-    /// Of a push: what the branch was before it.
+    /// Of a push: the branch's commit before it.
     pub before: Option<String>,
-    /// Of a push: whether what was there before is no longer below it.
+    /// Of a push: whether that commit is no longer an ancestor of the branch.
     pub forced: Option<bool>,
     /// Of a merge queue: the changes that are tried together.
     pub merge_group: Option<MergeGroup>,
-    /// Of a pull request: what goes where.
+    /// Of a pull request: its two branches.
     pub pull_request: Option<PullRequest>,
     /// The repository.
     pub repository: Option<Repository>,
@@ -33,9 +33,9 @@ pub struct MergeGroup {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct PullRequest {
-    /// Where it goes.
+    /// The branch that it goes into.
     pub base: Option<End>,
-    /// What goes there.
+    /// The branch that it comes from.
     pub head: Option<End>,
 }
 
@@ -54,14 +54,14 @@ pub struct End {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Repository {
-    /// The branch that changes are made for.
+    /// The default branch.
     pub default_branch: Option<String>,
 }
 
-/// Reads an event. Any bytes give one, or why there is none.
+/// Parses an event from any bytes.
 ///
 /// # Errors
-/// It is no JSON, or what is read of it is not of the form that it has.
+/// It is no JSON, or a part that vplan reads has another form.
 pub fn read(bytes: &[u8]) -> Result<Event, String> {
     let bytes = bytes
         .strip_prefix(b"\xef\xbb\xbf")
@@ -85,7 +85,7 @@ mod tests {
             Ok(Event::default())
         );
         let deep = [vec![b'['; 100_000], vec![b']'; 100_000]].concat();
-        // What is passed over is passed over without a stack.
+        // An ignored part is skipped without recursion.
         let nested = [b"{\"x\": ".to_vec(), deep.clone(), b"}".to_vec()].concat();
         assert_eq!(read(&nested), Ok(Event::default()));
         for bytes in [
@@ -103,7 +103,7 @@ mod tests {
                     .into_owned();
             assert!(read(bytes).is_err(), "{shown}");
         }
-        // Whoever says it twice has said nothing.
+        // A duplicate key is an error.
         assert!(read(b"{\"before\": \"a\", \"before\": \"b\"}").is_err());
     }
 }

@@ -1,5 +1,5 @@
-//! Finds the base of a change in CI: the branch that it goes into or that changes are made for, as
-//! the system and its event say. Where that cannot be determined, no smaller change is assumed.
+//! Finds the base of a change in CI: the branch that it goes into or the default branch, as the
+//! system and its event name it. Where that cannot be determined, no smaller change is assumed.
 
 pub mod event;
 pub mod system;
@@ -19,7 +19,7 @@ use event::Event;
 use std::path::Path;
 use system::{Job, Main, Merge, Named, Push, Request};
 
-/// What a change is compared with in CI.
+/// The base of a change in CI.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Compared {
     /// A commit, or the empty tree.
@@ -28,17 +28,17 @@ pub enum Compared {
     Whole {
         /// Why.
         why: String,
-        /// Said of it.
+        /// The caveat about it.
         caveat: Caveat,
     },
 }
 
-/// Finds it. `statement`: the contract's line `base`, which counts where the system does not say
-/// which branch is the default.
+/// Finds the base. `statement`: the contract's line `base`, which counts where the system does not
+/// name the default branch.
 ///
 /// # Errors
-/// No system is known, or this clone does not have what the system names. HEAD is never taken for
-/// it.
+/// No system is known, or this clone does not have what the system names. HEAD is never assumed
+/// instead.
 pub fn compared(
     git: &Git,
     lookup: Lookup<'_>,
@@ -78,7 +78,7 @@ pub fn compared(
     }
 }
 
-/// An event file that is not there says nothing; one that cannot be read is a mistake.
+/// Reads the event file. A missing one is an empty event; one that cannot be read is an error.
 fn event_of(path: Option<&str>) -> Result<Event, ChangeError> {
     let Some(path) = path else {
         return Ok(Event::default());
@@ -102,7 +102,7 @@ fn whole(why: String) -> Compared {
     }
 }
 
-/// What is here.
+/// The repository as it is checked out.
 struct Here<'a> {
     git: &'a Git,
     head: Oid,
@@ -113,7 +113,7 @@ struct Here<'a> {
 }
 
 impl Here<'_> {
-    /// What a request goes into.
+    /// Finds the base of a request.
     fn request(&self, request: &Request) -> Result<Base, ChangeError> {
         if let Some(base) = request
             .merge
@@ -129,7 +129,7 @@ impl Here<'_> {
             && let Some((reference, id)) = self.branch(&target.value)?
         {
             match self.since(&id, target, &target.value)? {
-                // The branch has HEAD already, so HEAD is not the change.
+                // HEAD is in the branch already, so HEAD is not the change.
                 commit if commit == self.head => contained = Some(target),
                 commit => {
                     return Ok(found(
@@ -164,8 +164,8 @@ impl Here<'_> {
         }
     }
 
-    /// The branch as the forge merged the change into it, if that commit is checked out: its first
-    /// parent.
+    /// Returns the branch that the forge merged the change into, if that merge commit is checked
+    /// out: its first parent.
     fn merged(&self, merge: &Merge, request: &Request) -> Result<Option<Base>, ChangeError> {
         if Oid::parse(merge.commit.as_bytes()) != Some(self.head) {
             return Ok(None);
@@ -205,8 +205,7 @@ impl Here<'_> {
         })
     }
 
-    /// What a push is compared with: the branch that changes are made for, or what this branch was
-    /// before.
+    /// Finds the base of a push: the default branch, or the branch's commit before it.
     fn push(&self, push: &Push) -> Result<Compared, ChangeError> {
         let mut caveats = Vec::new();
         let default = match &push.default {
@@ -238,8 +237,8 @@ impl Here<'_> {
         )))
     }
 
-    /// The default branch, of which the system says nothing: by the contract's line `base`, as far
-    /// as that counts, else by what is here.
+    /// Returns the default branch where the system does not name it: from the contract's line
+    /// `base`, as far as that counts, else from the references here.
     fn guess(&self, push: &Push, caveats: &mut Vec<Caveat>) -> Result<Named, ChangeError> {
         let found = base::default_base(self.git, self.statement, &Kept::nowhere())?;
         let DefaultBase {
@@ -281,7 +280,7 @@ impl Here<'_> {
         }
     }
 
-    /// What the branch was before the push.
+    /// Returns the branch's commit before the push.
     fn before(&self, push: &Push) -> Result<Compared, ChangeError> {
         let branch = &push.branch.value;
         let Some(before) = &push.before else {
@@ -304,7 +303,7 @@ impl Here<'_> {
             )))
         };
         let Some(commit) = self.commit(&before.value)? else {
-            // A whole history that ends at HEAD has everything that HEAD goes on from.
+            // A complete history that ends at HEAD has every commit that HEAD is based on.
             if push.forced || !self.git.layout().is_shallow() {
                 return rewritten();
             }
@@ -325,8 +324,8 @@ impl Here<'_> {
         }))
     }
 
-    /// The merge base with a commit that something names; the empty tree where there is nothing in
-    /// common. `branch`: what to fetch where the history is cut off before it.
+    /// Returns the merge base with a named commit; the empty tree where there is nothing in common.
+    /// `branch`: what to fetch where the history is cut off before it.
     fn since(&self, commit: &Oid, named: &Named, branch: &str) -> Result<Oid, ChangeError> {
         base::common(self.git, commit, &self.head, &Kept::nowhere())?.ok_or_else(|| {
             ChangeError::CiBaseMissing {
@@ -337,7 +336,7 @@ impl Here<'_> {
         })
     }
 
-    /// A branch of the remote, or a local one that is not checked out.
+    /// Finds a branch of the remote, or a local one that is not checked out.
     fn branch(&self, name: &str) -> Result<Option<(String, Oid)>, ChangeError> {
         let remote = self
             .remote
@@ -353,7 +352,7 @@ impl Here<'_> {
         Ok(self.git.remote_branch(name)?)
     }
 
-    /// The commit with this id, if it is here.
+    /// Returns the commit with this id, if it is here.
     fn commit(&self, id: &str) -> Result<Option<Oid>, ChangeError> {
         let Some(id) = Oid::parse(id.as_bytes()) else {
             return Ok(None);
@@ -389,7 +388,7 @@ impl Here<'_> {
     }
 }
 
-/// A reference without the part that all of its kind have.
+/// Returns a reference without the prefix of its kind.
 fn short(reference: &str) -> &str {
     ["refs/remotes/", "refs/heads/"]
         .iter()
@@ -397,7 +396,7 @@ fn short(reference: &str) -> &str {
         .unwrap_or(reference)
 }
 
-/// Words for a merge base, or for the empty tree in its place.
+/// Describes a merge base, or the empty tree in its place.
 fn merge_base(commit: &Oid, name: &str) -> String {
     match Oid::empty_tree(commit.length()) {
         Some(nothing) if nothing == *commit => {

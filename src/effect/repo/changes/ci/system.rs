@@ -1,20 +1,20 @@
-//! Reads what a CI system says of its job: variables and event, described as a table.
+//! Reads the variables and the event of a CI job; each system is described by a row of a table.
 
 use super::event::Event;
 
-/// How a variable is looked up: text that is not blank.
+/// Looks a variable up: text that is not blank.
 pub type Text<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// Something that a CI system says, and where it says it.
+/// A value, and the variable that has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
     /// The variable, or that of the event file.
     pub variable: &'static str,
-    /// What it says; a branch without `refs/heads/`.
+    /// The value; a branch without `refs/heads/`.
     pub value: String,
 }
 
-/// What a job is for.
+/// The kind of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Job {
     /// A change that goes into a branch: a pull request, a merge request, a place in a merge queue.
@@ -32,7 +32,7 @@ pub struct Request {
     pub target: Option<Named>,
     /// Commits of that branch, the best first.
     pub ids: Vec<Named>,
-    /// The commit that the forge made of the branch and the change.
+    /// The merge commit of the branch and the change that the forge made.
     pub merge: Option<Merge>,
 }
 
@@ -54,26 +54,26 @@ pub struct Merge {
 pub struct Push {
     /// The branch.
     pub branch: Named,
-    /// The branch that changes are made for.
+    /// The default branch.
     pub default: Main,
-    /// What the branch was before.
+    /// The branch's commit before the push.
     pub before: Option<Named>,
-    /// Whether what was there before is no longer below it.
+    /// Whether that commit is no longer an ancestor of the branch.
     pub forced: bool,
 }
 
-/// The branch that changes are made for.
+/// The default branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Main {
     /// This one.
     Named(Named),
     /// The one that was pushed.
     ThisOne,
-    /// The system does not say.
+    /// The system does not name it.
     Unknown,
 }
 
-/// When the variables of a request mean one.
+/// The condition under which the variables of a request describe one.
 #[derive(Clone, Copy)]
 enum When {
     Always,
@@ -83,7 +83,7 @@ enum When {
     Unless(&'static str, &'static str),
 }
 
-/// A CI system, by its variables. An empty list: it has none for that.
+/// A CI system, by its variables. An empty list: the system has no such variable.
 struct System {
     /// One of these is set: the system's own, then those that only it has.
     signs: &'static [&'static str],
@@ -94,9 +94,9 @@ struct System {
     tag: &'static str,
     default: &'static str,
     before: &'static str,
-    /// The variable that says what started the job, and what it says of a push.
+    /// The variable that names what started the job, and its values for a push.
     started: Option<(&'static str, &'static [&'static str])>,
-    /// Variables that are `true` for what is no push.
+    /// Variables that are `true` for anything but a push.
     no_push: &'static [&'static str],
     merge: Option<fn(Text<'_>) -> Option<Merge>>,
 }
@@ -281,7 +281,7 @@ const SYSTEMS: &[System] = &[
     },
 ];
 
-/// The variables by which GitHub is known, and Gitea and Forgejo, which speak as it does.
+/// The variables that identify GitHub, and Gitea and Forgejo, which set the same ones.
 const GITHUB: &[&str] = &[
     "GITHUB_ACTIONS",
     "GITHUB_EVENT_NAME",
@@ -291,7 +291,7 @@ const GITHUB: &[&str] = &[
 /// The variable of its event file.
 pub const EVENT_FILE: &str = "GITHUB_EVENT_PATH";
 
-/// What the job is for; `None` where no system is known.
+/// Returns the kind of the job; `None` where no system is known.
 #[must_use]
 pub fn look(text: Text<'_>, event: &Event) -> Option<Job> {
     if GITHUB.iter().any(|sign| text(sign).is_some()) {
@@ -303,7 +303,7 @@ pub fn look(text: Text<'_>, event: &Event) -> Option<Job> {
         .map(|system| system.job(text))
 }
 
-/// The variables by which a system is known, for the message that none is.
+/// Returns the variables that identify a system, for the message that none is known.
 pub fn signs() -> impl Iterator<Item = &'static str> {
     let first = |signs: &'static [&'static str]| signs.first().copied();
     first(GITHUB)
@@ -448,7 +448,7 @@ fn github(text: Text<'_>, event: &Event) -> Job {
     }
 }
 
-/// The merge commit of a pull request at `refs/pull/NUMBER/merge`.
+/// Returns the merge commit of a pull request at `refs/pull/NUMBER/merge`.
 fn pull_merge(
     text: Text<'_>,
     reference: &str,
@@ -474,8 +474,8 @@ fn azure_merge(text: Text<'_>) -> Option<Merge> {
     )
 }
 
-/// A pipeline for the merged result. In a merge train the first parent is the train before, which
-/// is no part of the branch yet.
+/// Returns the merge commit of a pipeline for the merged result. In a merge train the first parent
+/// is the train before, which is not part of the branch yet.
 fn merged_result(text: Text<'_>) -> Option<Merge> {
     text("CI_MERGE_REQUEST_EVENT_TYPE").filter(|kind| kind == "merged_result")?;
     Some(Merge {
@@ -494,7 +494,7 @@ fn branch_name(value: &str) -> String {
         .to_owned()
 }
 
-/// Where a range `A...B` begins.
+/// Returns the beginning of a range `A...B`.
 fn range_begin(value: &str) -> String {
     value
         .split_once("..")
@@ -502,7 +502,7 @@ fn range_begin(value: &str) -> String {
         .to_owned()
 }
 
-/// Whether this is the id of nothing.
+/// Whether an id consists of zeros.
 #[must_use]
 pub fn is_zeros(id: &str) -> bool {
     !id.is_empty() && id.bytes().all(|b| b == b'0')
