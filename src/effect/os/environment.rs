@@ -14,15 +14,15 @@ pub const ALLOW_LIST: &str = include_str!("environment.txt");
 
 type Variables = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// What the operator grants.
+/// The operator's grants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grants {
     /// `--grant-env`: exact names, the second key to secrets and hooks.
     pub names: BTreeSet<String>,
     /// `--inherit-env`: everything passes. Recorded.
     pub inherit: bool,
-    /// `--keep-capabilities`: steps of a privileged vplan keep what reaches beyond their own
-    /// processes. Recorded.
+    /// `--keep-capabilities`: steps of a privileged vplan keep the capabilities that reach beyond
+    /// their own processes. Recorded.
     pub capabilities: bool,
 }
 
@@ -36,7 +36,7 @@ pub struct Environment {
     lists: Lists,
 }
 
-/// A step's environment.
+/// The environment of a step.
 #[derive(Clone, Debug, Default)]
 pub struct StepEnvironment {
     /// All variables, PATH included.
@@ -88,7 +88,7 @@ impl Environment {
         )
     }
 
-    /// Returns what the operator lets through.
+    /// Returns what the operator grants.
     #[must_use]
     pub fn granted(&self) -> EnvironmentUse {
         let granted = self.grants.names.iter().cloned().collect();
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn env_contract_alone_grants_nothing() {
-        // Granted, inherited, asked for, and what comes of it beside HOME, LC_ALL and PATH; what is
+        // Granted, inherited, requested, and what is passed besides HOME, LC_ALL and PATH; what is
         // withheld.
         for (grants, inherit, asked, passed, withheld) in [
             (&[][..], false, &[][..], "", ""),
@@ -355,8 +355,8 @@ mod tests {
         }
     }
 
-    /// What a step has is the list's, what it asked for, or what is written down: nothing comes in
-    /// by another way.
+    /// Checks that a step gets variables of the list, requested ones and written ones only, and no
+    /// others.
     #[test]
     fn env_result_is_subset() {
         let lists = Lists::parse(ALLOW_LIST);

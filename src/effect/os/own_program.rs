@@ -8,22 +8,22 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// The first argument of a process that ends with the one that started it, whose number is the
-/// second. No user types it.
+/// The first argument of a process that ends when its parent does; the second is the parent's
+/// process id. No user types it.
 const ARGUMENT: &str = "__end-with";
 /// The largest output that is read, in bytes.
 const MOST: u64 = 64 << 20;
-/// How long a run may take to end its steps once it is told to; it is told twice.
+/// The time that a run has to end its steps after a signal; it gets two.
 const GRACE: Duration = Duration::from_millis(1500);
-/// How often a waiting parent looks.
+/// The interval at which a waiting parent checks.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// How a run of this program ended.
+/// The end of a run of this program.
 #[derive(Debug)]
 pub struct Ended {
     /// Its exit code; `None` when a signal ended it.
     pub exit: Option<u8>,
-    /// It took longer than it may, and was ended.
+    /// Whether its time limit was over, so that it was ended.
     pub timed_out: bool,
     /// What it wrote to standard output.
     pub stdout: Vec<u8>,
@@ -31,9 +31,8 @@ pub struct Ended {
     pub stderr: Vec<u8>,
 }
 
-/// What is left of a command line when vplan has read what [`run`] put into it. From then on this
-/// process is asked to end when its parent ends, however that is. `None` where it has ended
-/// already.
+/// Removes from a command line what [`run`] put into it. From then on this process is asked to end
+/// when its parent ends, in any way. `None` where the parent has ended already.
 #[must_use]
 pub fn end_with_parent(arguments: Vec<OsString>) -> Option<Vec<OsString>> {
     let own = arguments.get(1).is_some_and(|word| word == ARGUMENT);
@@ -44,8 +43,7 @@ pub fn end_with_parent(arguments: Vec<OsString>) -> Option<Vec<OsString>> {
     else {
         return Some(arguments);
     };
-    // First the request, then the question: a parent that ends in between is noticed by one of
-    // them.
+    // First the request, then the check: a parent that ends in between is noticed by one of them.
     let asked = set_parent_process_death_signal(Some(Signal::TERM));
     let is_there = getppid().map(Pid::as_raw_pid) == Some(parent);
     (asked.is_ok() && is_there).then(|| {
@@ -58,14 +56,14 @@ pub fn end_with_parent(arguments: Vec<OsString>) -> Option<Vec<OsString>> {
     })
 }
 
-/// Runs this program with other arguments. When its time is up it is asked to end, which ends the
-/// processes of its steps, and is killed if it does not. It does not outlive this process: that is
-/// what it asks the system for first of all.
+/// Runs this program with other arguments. At the time limit it is asked to end, which ends the
+/// processes of its steps, and is killed if it does not. It does not outlive this process: its
+/// first call asks the system for that.
 ///
 /// # Errors
 /// It cannot be started, or its output cannot be kept.
 pub fn run(arguments: &[OsString], limit: Duration) -> io::Result<Ended> {
-    // In files, not in pipes: nothing that outlives it could keep this waiting.
+    // Files, not pipes: a process that outlives it could keep a pipe open.
     let (stdout, stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
     let mut command = Command::new(program()?);
     command.arg(ARGUMENT).arg(std::process::id().to_string());
@@ -92,7 +90,7 @@ pub fn run(arguments: &[OsString], limit: Duration) -> io::Result<Ended> {
     })
 }
 
-/// The file of this program, also where another one has taken its name since.
+/// Returns the file of this program, even if another one has taken its name since.
 fn program() -> io::Result<std::path::PathBuf> {
     const OWN: &str = "/proc/self/exe";
     let named = std::env::current_exe()?;
@@ -119,7 +117,7 @@ fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
 
 fn end(child: &mut Child) -> io::Result<ExitStatus> {
     for _ in 0..2 {
-        // It may have ended meanwhile; it is not waited for yet, so the number is still its own.
+        // It may have ended meanwhile; it has not been waited for, so the number is still its own.
         let _ = kill_process(Pid::from_child(child), Signal::TERM);
         if let Some(status) = wait(child, GRACE)? {
             return Ok(status);

@@ -9,7 +9,7 @@ pub(in crate::effect) fn both<A: Send, B>(
     aside: impl FnOnce() -> A + Send,
     here: impl FnOnce() -> B,
 ) -> (A, B) {
-    // A thread that cannot be started does not give back what it was given.
+    // A thread that cannot be started does not return its closure.
     let aside = Mutex::new(Some(aside));
     let take = || {
         aside
@@ -43,8 +43,8 @@ pub(in crate::effect) fn parts() -> usize {
         .min(8)
 }
 
-/// Does work for each part, by as many threads as there are parts and can be had, this one among
-/// them. In the order of the parts.
+/// Runs work for each part, on as many threads as there are parts and can be started, this one
+/// among them. Results are in the order of the parts.
 pub(in crate::effect) fn each<P: Send, T: Send>(
     parts: Vec<P>,
     work: impl Fn(P) -> T + Sync,

@@ -16,7 +16,7 @@ pub(in crate::effect) fn openat(
     retry_on_intr(|| rustix::fs::openat(folder.as_fd(), path, flags, mode))
 }
 
-/// The entries of a folder, which is opened once more for that.
+/// Returns the entries of a folder, which is opened once more for that.
 pub(in crate::effect) fn read_dir(folder: impl AsFd) -> Result<Dir> {
     retry_on_intr(|| Dir::read_from(folder.as_fd()))
 }

@@ -7,9 +7,8 @@ use std::io;
 use std::task::Poll;
 use tokio::signal::unix::{self, SignalKind};
 
-/// In the order in which those are told that came at the same moment: who asks vplan to end is
-/// heard before who asks it to pause, and the word to go on comes last, so that it undoes the
-/// pause.
+/// The order in which signals are reported that arrived at the same moment: a request to end comes
+/// before a request to pause, and the request to go on comes last, so that it undoes the pause.
 const HEARD: [Signal; 5] = [
     Signal::INT,
     Signal::TERM,
@@ -18,17 +17,17 @@ const HEARD: [Signal; 5] = [
     Signal::CONT,
 ];
 
-/// Listens until it is dropped; what comes after that has its usual effect, so that a vplan whose
-/// reader does not read can still be ended.
+/// Listens until it is dropped; later signals have their usual effect, so that a vplan whose reader
+/// does not read can still be ended.
 ///
-/// Two of a kind that come before anybody asks are one, as they are to the system (signal(7)): who
-/// insists sends another.
+/// Two of a kind that arrive before they are read are one, as they are to the system (signal(7)); a
+/// sender that insists sends another.
 #[derive(Debug)]
 pub(in crate::effect) struct Signals(Vec<(Signal, unix::Signal)>);
 
 impl Signals {
-    /// Begins to listen; must be called within a runtime that has I/O. Whoever started vplan with a
-    /// signal ignored (`nohup`) wants it ignored.
+    /// Begins to listen; must be called within a runtime that has I/O. A signal that was ignored
+    /// when vplan started (`nohup`) stays ignored.
     pub(in crate::effect) fn listen() -> io::Result<Self> {
         let ignored = ignored();
         let heard = HEARD
@@ -36,14 +35,14 @@ impl Signals {
             .filter(|signal| ignored >> (signal.as_raw() - 1) & 1 == 0);
         let listen = |signal: Signal| {
             let stream = unix::signal(SignalKind::from_raw(signal.as_raw()))?;
-            // It may have been listened to before, in an earlier round of a loop.
+            // An earlier round of a loop may have listened to it.
             take_again(signal);
             Ok((signal, stream))
         };
         heard.map(listen).collect::<io::Result<_>>().map(Self)
     }
 
-    /// Waits for the next one. Nothing is lost when the wait is given up.
+    /// Waits for the next one. No signal is lost when the wait is cancelled.
     pub(in crate::effect) async fn next(&mut self) -> Signal {
         poll_fn(|context| {
             let came = |(signal, stream): &mut (Signal, unix::Signal)| {
@@ -64,7 +63,7 @@ impl Drop for Signals {
     }
 }
 
-/// The set of signals that this process ignores (proc(5), `SigIgn`).
+/// Reads the set of signals that this process ignores (proc(5), `SigIgn`).
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|l| l.strip_prefix("SigIgn:"));

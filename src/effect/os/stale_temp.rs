@@ -9,8 +9,8 @@ use rustix::fs::{FlockOperation, fstat};
 use rustix::io::Errno;
 use std::io;
 
-/// Locks what was made a moment ago. `false` when another process has taken it for abandoned before that:
-/// has locked it to remove it, or has removed it.
+/// Locks a file or folder that was just made. `false` when another process has taken it for
+/// abandoned before that: it has locked it to remove it, or has removed it.
 ///
 /// # Errors
 /// What the system reports.
@@ -19,8 +19,8 @@ pub(in crate::effect) fn claim(made: impl AsFd) -> io::Result<bool> {
     Ok(!taken && fstat(&made)?.st_nlink > 0)
 }
 
-/// Removes what no process holds a lock on. It is locked until it is removed: whoever has made it and
-/// not claimed it yet must find it locked or gone.
+/// Removes a file or folder that no process has locked. It is locked until it is removed: a process
+/// that has made it and not claimed it yet must find it locked or gone.
 pub(in crate::effect) fn reap(found: impl AsFd, remove: impl FnOnce() -> io::Result<()>) {
     if flock(&found, FlockOperation::NonBlockingLockExclusive).is_ok() {
         // A file that cannot be removed does no harm.

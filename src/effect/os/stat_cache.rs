@@ -1,9 +1,9 @@
 //! Caches the digests of files, valid as long as a file's status shows that it was not written.
 //!
 //! A file that is written twice within one tick of the clock may look the same both times. So a
-//! digest is only remembered when the file's times lay back for a while before it was read: whoever
-//! writes to it later gives it other times (git calls the others "racily clean"). The times of
-//! change (`ctime`), which no program can set, count like those of modification.
+//! digest is only remembered when the file's times lay back for a while before it was read: any
+//! later write gives it other times (git calls the others "racily clean"). The times of change
+//! (`ctime`), which no program can set, count like those of modification.
 
 use crate::base::canon::{Digest, Hasher};
 use rustix::fs::Stat;
@@ -15,15 +15,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// How far back a file's times must lie: more than the coarsest clock of a file system, in
 /// nanoseconds.
 const SETTLED: i128 = 2_500_000_000;
-/// How many files are remembered at most.
+/// The most files that are remembered.
 const MOST: usize = 1_000_000;
 const MAGIC: &[u8; 16] = b"vplan stats 1\n\0\0";
-/// Device, inode, size, two times.
+/// The encoded length of device, inode, size and two times, in bytes.
 const STAMP: usize = 8 + 8 + 8 + 16 + 16;
-/// Behind the path: a stamp and a digest.
+/// The length of what follows a path: a stamp and a digest, in bytes.
 const FIXED: usize = STAMP + 32;
 
-/// What shows that a file is the one that was read, and that it was not written since.
+/// The metadata that shows that a file is the one that was read, and was not written since.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     dev: u64,
@@ -52,13 +52,13 @@ impl From<&Stat> for Stamp {
 }
 
 impl Stamp {
-    /// When it was written last, in nanoseconds since 1970.
+    /// Returns the time of the last write, in nanoseconds since 1970.
     #[must_use]
     pub fn modified(&self) -> i128 {
         self.modified
     }
 
-    /// Whether the file was at rest at a moment.
+    /// Whether the file's last write was long enough before a moment.
     fn is_settled(&self, at: i128) -> bool {
         self.modified.max(self.changed) < at - SETTLED
     }
@@ -86,7 +86,7 @@ impl Stamp {
     }
 }
 
-/// Now, by the wall clock, in nanoseconds since 1970: the clock of the files' times.
+/// Returns the wall clock's time, in nanoseconds since 1970: the clock of the files' times.
 #[must_use]
 pub fn now() -> i128 {
     SystemTime::now()
@@ -94,14 +94,14 @@ pub fn now() -> i128 {
         .map_or(0, |d| i128::try_from(d.as_nanos()).unwrap_or(0))
 }
 
-/// The digests that are known.
+/// The known digests.
 #[derive(Debug, Default)]
 pub struct Stats {
     /// The records that were read, in byte order of their paths.
     body: Vec<u8>,
-    /// Where each of them begins.
+    /// The position of each record.
     starts: Vec<usize>,
-    /// Which of them were requested and right.
+    /// Which of them were requested and valid.
     used: Vec<AtomicBool>,
     learned: BTreeMap<Vec<u8>, (Stamp, Digest)>,
     /// Whether there is more to remember than was read.
@@ -109,14 +109,14 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// The digest of a file's content.
+    /// Returns the digest of a file's content, if it is known.
     #[must_use]
     pub fn digest(&self, path: &[u8], stamp: &Stamp) -> Option<Digest> {
         self.digest_near(path, stamp, &mut 0)
     }
 
-    /// The same for paths that are asked for in byte order: `near` is where the last one was, at
-    /// first 0.
+    /// Returns the digest as [`Stats::digest`] does, for paths requested in byte order: `near` is
+    /// the position of the last one, at first 0.
     #[must_use]
     pub fn digest_near(&self, path: &[u8], stamp: &Stamp, near: &mut usize) -> Option<Digest> {
         if let Some((known, digest)) = self.learned.get(path) {
@@ -133,7 +133,7 @@ impl Stats {
         Some(Digest::from_bytes(*digest.first_chunk()?))
     }
 
-    /// Which record is about a path; most likely the one at `near`.
+    /// Finds the record of a path; tries the one at `near` first.
     fn place(&self, path: &[u8], near: usize) -> Option<usize> {
         let is = |at: &usize| self.record(*at).is_some_and(|(known, _)| known == path);
         if is(&near) {
@@ -148,8 +148,8 @@ impl Stats {
         read_record(&self.body, *self.starts.get(at)?)
     }
 
-    /// Remembers what was read of a file that had this stamp before and after; `since` is from
-    /// before.
+    /// Remembers the digest of a file that had this stamp before and after it was read; `since` is
+    /// a time before that.
     pub fn learn(&mut self, path: &[u8], stamp: Stamp, digest: Digest, since: i128) {
         if stamp.is_settled(since) && self.len() < MOST {
             self.learned.insert(path.to_vec(), (stamp, digest));
@@ -157,13 +157,13 @@ impl Stats {
         }
     }
 
-    /// At least how many are known.
+    /// Returns a lower bound of how many are known.
     #[must_use]
     pub fn len(&self) -> usize {
         self.starts.len().max(self.learned.len())
     }
 
-    /// How many have been learned since it was read, and how many were asked for and right.
+    /// Returns how many have been learned since it was read, and how many were requested and valid.
     #[must_use]
     pub fn news(&self) -> (usize, usize) {
         (
@@ -175,20 +175,20 @@ impl Stats {
         )
     }
 
-    /// Whether none is.
+    /// Whether none is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.starts.is_empty() && self.learned.is_empty()
     }
 
-    /// As a file.
+    /// Encodes all records.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         self.encode_those(|_| true)
     }
 
-    /// As a file, without what was neither learned nor right when it was asked for: files that are
-    /// gone.
+    /// Encodes the records that were learned, or requested and valid: the others are of files that
+    /// are gone.
     #[must_use]
     pub fn encode_used(&self) -> Vec<u8> {
         self.encode_those(|at| {
@@ -218,7 +218,7 @@ impl Stats {
             {
                 write(new, &stamp.bytes(), digest.as_bytes());
             }
-            // What was learned later counts; it comes next.
+            // The digest that was learned later counts; it comes next.
             if learned.peek().is_none_or(|(new, _)| new.as_slice() != path) {
                 write(path, fixed, &[]);
             }
@@ -227,7 +227,7 @@ impl Stats {
         [&MAGIC[..], Digest::of(&body).as_bytes(), &body].concat()
     }
 
-    /// Reads a file; nothing is known by one that is not whole. Total.
+    /// Decodes a file; an incomplete one is read as empty. Total.
     #[must_use]
     pub fn decode(bytes: Vec<u8>) -> Self {
         Self::parse(bytes).unwrap_or_default()

@@ -1,5 +1,5 @@
-//! Finds the state directory: outside the work tree, per repository. It holds what decides things,
-//! the ledger and the results that may be reused.
+//! Finds the state directory: outside the work tree, per repository. It holds the ledger and the
+//! results that may be reused, on which verdicts depend.
 //!
 //! A step of the same user can still reach it, which only a sandbox prevents.
 
@@ -18,19 +18,19 @@ use std::path::{Path, PathBuf};
 /// The state of one repository.
 #[derive(Debug)]
 pub struct StateDir {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// Held open: replacing the path has no effect on us.
+    /// The folder, held open: replacing the path has no effect on vplan.
     pub folder: OwnedFd,
 }
 
-/// Why there is none.
+/// Why there is no state directory.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    /// Nothing says where it is.
+    /// Neither the command line nor the environment names one.
     #[error("there is no place for vplan's state: neither `XDG_STATE_HOME` nor `HOME` says where")]
     Nowhere,
-    /// It belongs to another user, or is something else.
+    /// It belongs to another user, or is no folder.
     #[error("`{}` is not a directory of this user's own", visible(.0.as_os_str().as_bytes()))]
     Foreign(PathBuf),
     /// The system refuses.
@@ -39,19 +39,19 @@ pub enum StateError {
 }
 
 impl StateError {
-    /// How to mend it.
+    /// Returns how to mend it.
     #[must_use]
     pub fn help(&self) -> &'static str {
         "`--state-dir DIR` keeps it in another place"
     }
 }
 
-/// Where the state of all repositories is: `--state-dir`, or `$XDG_STATE_HOME/vplan`, or
+/// Returns where the state of all repositories is: `--state-dir`, or `$XDG_STATE_HOME/vplan`, or
 /// `~/.local/state/vplan`. Relative values of the environment do not count (XDG Base Directory
 /// Specification).
 ///
 /// # Errors
-/// When nothing says where.
+/// None of them is set.
 pub fn base(
     explicit: Option<&Path>,
     lookup: impl Fn(&str) -> Option<OsString>,
@@ -66,14 +66,14 @@ pub fn base(
 }
 
 impl StateDir {
-    /// The state of the repository at `root`, by its real path, below `base`; made if it is not
-    /// there. Only its user may enter.
+    /// Opens the state of the repository at `root`, by its real path, below `base`; makes it if
+    /// needed. Only its user may enter.
     ///
     /// # Errors
-    /// When it cannot be made, or belongs to another user.
+    /// It cannot be made, or belongs to another user.
     pub fn open(base: &Path, root: &Path) -> Result<Self, StateError> {
         let path = place(base, root)?;
-        // What is there is entered, so that it can be read where nothing can be made.
+        // An existing folder is entered first, so that it can be read where nothing can be made.
         if let Some(there) = enter(&path)? {
             return Ok(there);
         }
@@ -87,11 +87,11 @@ impl StateDir {
         enter(&path)?.ok_or_else(|| failed(&path, Errno::NOENT.into()))
     }
 
-    /// The same where only a look is taken: nothing is made, and `None` says that nothing is kept
+    /// Opens the state for reading only: nothing is made, and `None` means that nothing is kept
     /// yet.
     ///
     /// # Errors
-    /// When it cannot be entered, or belongs to another user.
+    /// It cannot be entered, or belongs to another user.
     pub fn find(base: &Path, root: &Path) -> Result<Option<Self>, StateError> {
         enter(&place(base, root)?)
     }
@@ -109,7 +109,7 @@ fn enter(path: &Path) -> Result<Option<StateDir>, StateError> {
     let folder = match openat(CWD, path, flags, Mode::empty()) {
         Ok(folder) => folder,
         Err(Errno::NOENT) => return Ok(None),
-        // What is there is no folder; else something above it is none.
+        // The entry is no folder; otherwise something above it is none.
         Err(Errno::NOTDIR | Errno::LOOP) if path.symlink_metadata().is_ok() => {
             return Err(StateError::Foreign(path.to_owned()));
         }

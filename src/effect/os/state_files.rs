@@ -1,7 +1,7 @@
 //! Reads the small files of a folder in the state directory, and replaces them as a whole.
 //!
-//! Nothing is synced to disk: what a loss of power damages is recognised by its digest and is not
-//! there.
+//! Nothing is synced to disk: a file that a loss of power damages is recognised by its digest and
+//! ignored.
 
 use crate::effect::os::files::read_bounded;
 use crate::effect::os::retry_eintr::openat;
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Opens a folder in a folder; makes it if it is not there.
 ///
 /// # Errors
-/// What the system says.
+/// What the system reports.
 pub(in crate::effect) fn folder(state: impl AsFd, name: &str) -> io::Result<OwnedFd> {
     match mkdirat(&state, name, Mode::RWXU) {
         Ok(()) | Err(Errno::EXIST) => {}
@@ -27,7 +27,7 @@ pub(in crate::effect) fn folder(state: impl AsFd, name: &str) -> io::Result<Owne
 /// Opens a folder in a folder, if it is there.
 ///
 /// # Errors
-/// What the system says.
+/// What the system reports.
 pub(in crate::effect) fn find(state: impl AsFd, name: &str) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat(state, name, flags, Mode::empty())
@@ -36,7 +36,7 @@ pub(in crate::effect) fn find(state: impl AsFd, name: &str) -> rustix::io::Resul
 /// Reads a regular file of at most so many bytes.
 ///
 /// # Errors
-/// What the system says; anything that is no such file.
+/// What the system reports; a file of another kind or size.
 pub(in crate::effect) fn read(folder: impl AsFd, name: &str, cap: u64) -> io::Result<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(openat(folder, name, flags, Mode::empty())?);
@@ -50,7 +50,7 @@ pub(in crate::effect) fn read(folder: impl AsFd, name: &str, cap: u64) -> io::Re
 /// Makes a file that is not there yet.
 ///
 /// # Errors
-/// What the system says.
+/// What the system reports.
 pub(in crate::effect) fn create(folder: impl AsFd, name: &str) -> io::Result<File> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(openat(folder, name, flags, Mode::RUSR | Mode::WUSR)?.into())
@@ -59,7 +59,7 @@ pub(in crate::effect) fn create(folder: impl AsFd, name: &str) -> io::Result<Fil
 /// Replaces a file: a reader sees the old one or the new one.
 ///
 /// # Errors
-/// What the system says.
+/// What the system reports.
 pub(in crate::effect) fn replace(folder: impl AsFd, name: &str, content: &[u8]) -> io::Result<()> {
     let new = temporary();
     let mut file = create(&folder, &new)?;
@@ -72,7 +72,7 @@ pub(in crate::effect) fn replace(folder: impl AsFd, name: &str, content: &[u8]) 
     done
 }
 
-/// A name that no other file of this machine's runs has.
+/// Makes a name that no other file of this machine's runs has.
 pub(in crate::effect) fn temporary() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let nth = NEXT.fetch_add(1, Ordering::Relaxed);

@@ -2,27 +2,27 @@
 
 use std::io::IsTerminal;
 
-/// What was seen.
+/// The properties of the standard streams.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
-    /// Standard output is a terminal.
+    /// Whether standard output is a terminal.
     pub stdout_is_terminal: bool,
-    /// Standard error is a terminal.
+    /// Whether standard error is a terminal.
     pub stderr_is_terminal: bool,
-    /// `NO_COLOR` is set and not empty.
+    /// Whether `NO_COLOR` is set and not empty.
     pub no_color: bool,
-    /// `FORCE_COLOR` or `CLICOLOR_FORCE` is set and neither empty nor `0`.
+    /// Whether `FORCE_COLOR` or `CLICOLOR_FORCE` is set and neither empty nor `0`.
     pub force_color: bool,
-    /// `TERM` is `dumb`.
+    /// Whether `TERM` is `dumb`.
     pub dumb: bool,
-    /// `CI` is set and neither empty, `0` nor `false`, or a CI system that does not set it has set
-    /// a variable of its own.
+    /// Whether `CI` is set and neither empty, `0` nor `false`, or a CI system that does not set it
+    /// has set a variable of its own.
     pub ci: bool,
-    /// The terminal's columns.
+    /// The terminal's width in columns.
     pub width: Option<usize>,
 }
 
-/// Looks.
+/// Reads the properties of the standard streams.
 #[must_use]
 pub fn look() -> Seen {
     let value = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());

@@ -43,7 +43,7 @@ pub struct Beneath {
     root: OwnedFd,
 }
 
-/// What a path leads to.
+/// The state of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inspection {
     /// Whether the path itself is a symlink.
@@ -63,7 +63,8 @@ pub struct Target {
     pub executable: bool,
 }
 
-/// A file as it is now: another one when it has been written, replaced or led elsewhere since.
+/// The identity of a file's state: it differs once the file has been written, replaced or made to
+/// point elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     own: Print,
@@ -80,7 +81,7 @@ struct Print {
 }
 
 impl Stamp {
-    /// When it changed last: seconds and nanoseconds since 1970.
+    /// Returns the time of the last change: seconds and nanoseconds since 1970.
     #[must_use]
     pub fn changed(&self) -> (i64, i64) {
         self.behind.map_or(self.own.changed, |behind| {
@@ -121,7 +122,7 @@ impl Beneath {
     /// Opens the root.
     ///
     /// # Errors
-    /// What the system says.
+    /// What the system reports.
     pub fn open(root: &Path) -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(Self {
@@ -141,7 +142,7 @@ impl Beneath {
             ) {
                 // The tree was renamed while the kernel walked it.
                 Err(Errno::AGAIN) => {}
-                // A kernel or a container that does not know the call.
+                // A kernel or a container without the call.
                 Err(Errno::NOSYS | Errno::PERM) => return self.resolve_stepwise(path, flags),
                 answer => return answer,
             }
@@ -149,8 +150,8 @@ impl Beneath {
         Err(Errno::AGAIN)
     }
 
-    /// The same without `openat2`: every directory is opened from the one before, symlinks are read
-    /// and walked by hand.
+    /// Resolves without `openat2`: every directory is opened from the one before, and symlinks are
+    /// read and followed one by one.
     fn resolve_stepwise(&self, path: &RepoPath, flags: OFlags) -> Result<OwnedFd, Errno> {
         let mut dirs: Vec<OwnedFd> = Vec::new();
         let mut todo: Vec<Vec<u8>> = path
@@ -199,7 +200,7 @@ impl Beneath {
         Err(Errno::NOENT)
     }
 
-    /// Looks at a path without opening the file.
+    /// Inspects a path without opening the file.
     #[must_use]
     pub fn inspect(&self, path: &RepoPath) -> Inspection {
         let is_link = |fd: OwnedFd| {
@@ -242,7 +243,7 @@ impl Beneath {
     /// # Errors
     /// See [`ReadError`].
     pub fn file(&self, path: &RepoPath) -> Result<File, ReadError> {
-        // Opening a device can have an effect of its own, so the type is asked first; and again
+        // Opening a device can have an effect of its own, so the type is checked first, and again
         // after opening.
         if self.target(path)?.kind != Kind::File {
             return Err(ReadError::NotRegular);
@@ -267,7 +268,8 @@ impl Beneath {
         })
     }
 
-    /// The names in a directory, symlinks inside the root followed; none where it cannot be listed.
+    /// Returns the names in a directory, symlinks inside the root followed; none where it cannot be
+    /// listed.
     #[must_use]
     pub fn names(&self, dir: &RepoPath) -> Vec<Vec<u8>> {
         let Ok(fd) = self.resolve(dir, OFlags::RDONLY | OFlags::DIRECTORY) else {
@@ -282,8 +284,8 @@ impl Beneath {
             .collect()
     }
 
-    /// The names in a directory with their types, symlinks inside the root followed to it but not
-    /// in it; none where it cannot be listed.
+    /// Returns the names in a directory with their types, symlinks inside the root followed to it
+    /// but not in it; none where it cannot be listed.
     #[must_use]
     pub fn list(&self, dir: &RepoPath) -> Vec<(Vec<u8>, rustix::fs::FileType)> {
         let Ok(fd) = self.resolve(dir, OFlags::RDONLY | OFlags::DIRECTORY) else {
@@ -295,7 +297,7 @@ impl Beneath {
         let typed = |entry: rustix::fs::DirEntry| {
             let name = entry.file_name();
             let kind = match entry.file_type() {
-                // A file system that does not say.
+                // A file system that does not report the type.
                 rustix::fs::FileType::Unknown => {
                     let stat = rustix::fs::statat(&fd, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)
                         .ok()?;
@@ -309,8 +311,8 @@ impl Beneath {
         entries.flatten().filter_map(typed).collect()
     }
 
-    /// Returns what changes when a file is written: its own stamp and, for a symlink, that of its
-    /// target. `None` for a directory or where nothing is there.
+    /// Returns the metadata that changes when a file is written: its own stamp and, for a symlink,
+    /// that of its target. `None` for a directory or a missing file.
     #[must_use]
     pub fn stamp(&self, path: &RepoPath) -> Option<Stamp> {
         let stat = |flags| rustix::fs::fstat(self.resolve(path, OFlags::PATH | flags).ok()?).ok();
@@ -332,7 +334,7 @@ impl Beneath {
     /// Opens a folder that is no symlink itself, to list it.
     ///
     /// # Errors
-    /// What the system says.
+    /// What the system reports.
     pub(in crate::effect) fn folder(&self, path: &RepoPath) -> Result<OwnedFd, Errno> {
         self.resolve(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW)
     }
@@ -346,12 +348,12 @@ impl Beneath {
             .map(std::ffi::CString::into_bytes)
     }
 
-    /// Whether something is there under these very bytes, symlinks followed; a symlink to nothing
-    /// is nothing. Also on a file system that takes `cargo.toml` for `Cargo.toml`, only the
+    /// Whether a file of exactly these bytes as its name exists, symlinks followed; a symlink to
+    /// nothing does not. Also on a file system that takes `cargo.toml` for `Cargo.toml`, only the
     /// name that a directory lists counts.
     #[must_use]
     pub fn exists(&self, path: &RepoPath, names: &mut DirectoryNames) -> bool {
-        // Outside the repository there may be something; only the kernel looks there.
+        // Only the kernel may look for a file outside the repository.
         match self.target(path) {
             Ok(_) => {}
             Err(ReadError::Outside) if self.leads_somewhere(path) => {}
@@ -370,7 +372,7 @@ impl Beneath {
         })
     }
 
-    /// Whether a path that leaves the root leads to something. Only checks for existence.
+    /// Whether a path that leaves the root leads to a file. Only checks for existence.
     fn leads_somewhere(&self, path: &RepoPath) -> bool {
         rustix::fs::statat(&self.root, path.as_bytes(), rustix::fs::AtFlags::empty()).is_ok()
     }
@@ -403,8 +405,7 @@ impl DirectoryNames {
         };
         match self.0.entry(dir.clone()).or_insert_with(read) {
             Some(names) => names.contains(name),
-            // A directory that may be entered but not listed, or one outside: the kernel's answer
-            // counts.
+            // A directory that may be entered but not listed, or one outside: the kernel decides.
             None => true,
         }
     }
@@ -470,7 +471,7 @@ mod tests {
         ] {
             let path = path(text);
             assert_eq!(beneath.read(&path, 100), want.map(<[u8]>::to_vec), "{text}");
-            // The way for old kernels agrees with the kernel.
+            // The resolution for old kernels agrees with the kernel's.
             let ino = |fd: OwnedFd| rustix::fs::fstat(fd).unwrap().st_ino;
             for flags in [OFlags::PATH, OFlags::PATH | OFlags::NOFOLLOW] {
                 let (fast, slow) = (

@@ -14,14 +14,14 @@ use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 use tempfile::NamedTempFile;
 
-/// How many files a walk lists at most.
+/// The most files that a walk lists.
 pub const MAX_FILES: usize = 1_000_000;
 
-/// Opens a regular file that is no symlink itself. Waits for no other process (a pipe would) and
-/// touches no device.
+/// Opens a regular file that is no symlink itself. Never blocks, as a pipe would, and opens no
+/// device.
 ///
 /// # Errors
-/// What the system says; `InvalidInput` for everything that is no regular file.
+/// What the system reports; `InvalidInput` for everything that is no regular file.
 pub fn open_plain(path: &Path) -> io::Result<File> {
     let flags =
         rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
@@ -47,7 +47,7 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     make_folders(directory)?;
     let mut file = on_its_way(path)?;
     file.write_all(content)?;
-    // A temporary file is private; what is to be checked in is not.
+    // A temporary file is private; the file that it becomes may be checked in.
     file.as_file()
         .set_permissions(std::fs::Permissions::from_mode(0o644))?;
     file.as_file().sync_all()?;
@@ -94,7 +94,7 @@ pub fn sync_folder(path: &Path) -> io::Result<()> {
         )
     };
     match File::open(path).and_then(|folder| folder.sync_all()) {
-        // A process that may write into a directory need not be allowed to read it.
+        // A process that may write into a directory may not be allowed to read it.
         Err(e) if unable(&e) || e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         done => done,
     }
@@ -111,7 +111,7 @@ pub(in crate::effect) fn on_its_way(path: &Path) -> io::Result<NamedTempFile> {
         .ok_or(io::ErrorKind::InvalidInput)?
         .as_bytes();
     let directory = folder_of(path)?;
-    // As much of the name as leaves room for the rest.
+    // As much of the name as leaves space for the rest.
     let prefix = [
         b".",
         name.get(..name.len().min(200)).unwrap_or_default(),
@@ -170,7 +170,7 @@ pub fn read_plain(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
 /// Reads the rest of a file, at most `cap` bytes.
 ///
 /// # Errors
-/// What the system says; `FileTooLarge` when there is more.
+/// What the system reports; `FileTooLarge` when there is more.
 pub fn read_bounded(file: &File, cap: u64) -> io::Result<Vec<u8>> {
     let mut bytes = room_for(file, cap);
     file.take(cap.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -185,7 +185,7 @@ pub fn read_bounded(file: &File, cap: u64) -> io::Result<Vec<u8>> {
 /// for a few MiB at most.
 fn room_for(file: &File, cap: u64) -> Vec<u8> {
     let size = file.metadata().map_or(0, |m| m.len()).min(cap).min(8 << 20);
-    // One byte more, or finding the end would make it grow.
+    // One byte more, or reading to the end would make it grow.
     Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1)
 }
 
@@ -196,8 +196,8 @@ pub fn is_program(path: &Path) -> bool {
         .is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }
 
-/// Whether a folder of PATH may lead into a repository: as things stand, by way of `/proc`, where
-/// each process sees its own working directory, or through a folder that is not there yet.
+/// Whether a folder of PATH may lead into a repository: as it is now, by way of `/proc`, where each
+/// process sees its own working directory, or through a folder that does not exist yet.
 #[must_use]
 pub fn may_lead_into(folder: &Path, root: &Path) -> bool {
     let known = folder
@@ -216,7 +216,7 @@ pub fn may_lead_into(folder: &Path, root: &Path) -> bool {
         || folder.starts_with(root)
 }
 
-/// Whether this process may change a file, or put another one in its place.
+/// Whether this process may write a file, or replace it.
 #[must_use]
 pub fn is_writable(path: &Path) -> bool {
     let may = |path: &Path| rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok();
@@ -244,12 +244,11 @@ pub fn remove(path: &Path) -> io::Result<()> {
     std::fs::remove_file(path)
 }
 
-/// All files below a directory of the repository, symlinks as themselves, sorted; without `.git`
-/// directories and the root's `.vplan`. A directory that cannot be read is an error: what is in it
-/// is not known.
+/// Lists all files below a directory of the repository, symlinks as themselves, sorted; without
+/// `.git` directories and the root's `.vplan`. A directory that cannot be read is an error.
 ///
 /// # Errors
-/// What the system says; more than [`MAX_FILES`] files.
+/// What the system reports; more than [`MAX_FILES`] files.
 pub fn walk(root: &Path, dir: &RepoPath) -> io::Result<Vec<RepoPath>> {
     let mut found = Vec::new();
     let mut open = vec![dir.clone()];

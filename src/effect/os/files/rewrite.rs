@@ -10,18 +10,18 @@ use std::path::{Path, PathBuf};
 /// A file that was read, and may be rewritten.
 #[derive(Debug)]
 pub struct Editable {
-    /// The file itself, symlinks resolved.
+    /// The path of the file itself, symlinks resolved.
     path: PathBuf,
     bytes: Vec<u8>,
 }
 
 impl Editable {
-    /// Reads a regular file, symlinks followed: what is changed later is the file, and the symlink
-    /// stays. With `within`, the file must lie inside this directory, whose path is a real one.
+    /// Reads a regular file, symlinks followed: the file is changed later, and the symlink stays.
+    /// With `within`, the file must lie inside this directory, whose path is a real one.
     ///
     /// # Errors
-    /// A missing file, one that is not regular, one outside, one with more than `cap` bytes, what
-    /// else the system says.
+    /// A missing file, one that is not regular, one outside, one with more than `cap` bytes, any
+    /// other error of the system.
     pub fn read(path: &Path, within: Option<&Path>, cap: u64) -> io::Result<Self> {
         let path = path.canonicalize().map_err(|e| match e.kind() {
             io::ErrorKind::NotFound if path.is_symlink() => {
@@ -50,13 +50,13 @@ impl Editable {
         Ok(Self { path, bytes })
     }
 
-    /// Returns what was read.
+    /// Returns the content that was read.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The file itself: equal for two names of one file.
+    /// Returns the path of the file itself: equal for two names of one file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -65,11 +65,11 @@ impl Editable {
     /// Replaces the content. Any reader sees the old content or the new.
     ///
     /// # Errors
-    /// A file that is marked read-only, or was changed since it was read; what the system says.
+    /// A file that is marked read-only, or was changed since it was read; an error of the system.
     pub fn rewrite(&self, content: &[u8]) -> io::Result<()> {
         let meta = self.path.symlink_metadata()?;
         if meta.permissions().readonly() {
-            // Its directory may well allow to replace it, but that is not what its owner meant.
+            // Its directory may well allow to replace it, but its owner marked it read-only.
             return Err(io::Error::new(
                 io::ErrorKind::PermissionDenied,
                 "it is read-only",
@@ -83,14 +83,14 @@ impl Editable {
                 rustix::fs::Uid::from_raw(meta.uid()),
                 rustix::fs::Gid::from_raw(meta.gid()),
             );
-            // Only root can give a file away; another user's file becomes ours then, as with any
-            // editor.
+            // Only root can give a file away; another user's file becomes this user's then, as with
+            // any editor.
             let _ = rustix::fs::fchown(file.as_file(), Some(uid), Some(gid));
         }
         file.as_file()
             .set_permissions(std::fs::Permissions::from_mode(meta.mode() & 0o7777))?;
         file.as_file().sync_all()?;
-        // Not a lock, but the time in which an edit could be lost is as short as can be.
+        // Not a lock, but it keeps the time in which an edit could be lost short.
         let now = read_plain(&self.path, self.bytes.len() as u64);
         if now.map_or(true, |now| now != self.bytes) {
             return Err(io::Error::other("it was changed in the meantime"));
@@ -100,10 +100,10 @@ impl Editable {
     }
 }
 
-/// The files of a directory whose names end so, sorted by name.
+/// Lists the files of a directory whose names have this ending, sorted by name.
 ///
 /// # Errors
-/// What the system says.
+/// What the system reports.
 pub fn named(directory: &Path, ending: &str) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory)? {

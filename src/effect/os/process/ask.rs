@@ -1,8 +1,8 @@
 //! Asks an external program one question, which it reads from standard input and answers on
 //! standard output.
 //!
-//! It runs under a supervisor as a step does, so nothing of it is left when the answer is there, or
-//! when time is up.
+//! It runs under a supervisor as a step does, so no process of it is left when the answer is
+//! complete, or the time is up.
 
 use super::attempt::{Launch, Launched, launch};
 use super::frame::{Answer, End, Order, send_order};
@@ -19,19 +19,19 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// A question and whom it is for.
+/// A question, and the program to ask.
 pub struct Ask<'a> {
     /// The repository.
     pub root: &'a Root,
-    /// Where the program is looked for.
+    /// The folders in which the program is looked for.
     pub search: &'a SearchPath,
-    /// Its words.
+    /// The program and its arguments.
     pub argv: &'a [Word],
     /// Its whole environment.
     pub env: &'a BTreeMap<Vec<u8>, Vec<u8>>,
-    /// What it reads.
+    /// The question, on its standard input.
     pub question: &'a [u8],
-    /// How long it may take.
+    /// The time limit.
     pub limit: Duration,
     /// The most bytes of an answer.
     pub most: usize,
@@ -49,22 +49,22 @@ pub enum NoAnswer {
     /// It wrote too much.
     #[error("it wrote more than {0} bytes and was stopped")]
     TooMuch(usize),
-    /// It ended with another code than 0, or by a signal.
+    /// It ended with another code than 0, or was ended by a signal.
     #[error("it {how}")]
     Failed {
         /// `ended with exit code 3`, `was ended by signal 9`
         how: String,
-        /// The end of what it said on standard error.
+        /// The end of its standard error.
         stderr: Vec<u8>,
     },
 }
 
-/// How much of standard error is kept, in bytes: its end.
+/// The most bytes of standard error that are kept: its end.
 const STDERR: usize = 4096;
-/// How long a supervisor may take to end what it was told to end, before it is ended itself.
+/// The time that a supervisor has to obey a kill, before it is ended itself.
 const SUPERVISOR_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Asks, and waits for the answer. Whatever comes of it, nothing of the program is left.
+/// Asks, and waits for the answer. In any case no process of the program is left.
 ///
 /// # Errors
 /// There is no answer.
@@ -123,8 +123,8 @@ struct Talk {
 }
 
 impl Talk {
-    /// Reads until the supervisor says that all is over. `None` when the supervisor is gone or does
-    /// not obey.
+    /// Reads until the supervisor reports the end. `None` when the supervisor is gone or does not
+    /// obey.
     fn listen(&mut self, what: &Ask<'_>) -> Option<Answer> {
         let mut deadline = Instant::now() + what.limit;
         let mut buffer = vec![0; 64 * 1024];
@@ -150,8 +150,7 @@ impl Talk {
                     Ok(Received::Answer(answer)) => Some(answer),
                     Ok(Received::Gone) | Err(_) => None,
                 };
-                // What it wrote last is still in the pipes; no process is left that could write
-                // more.
+                // Its last output is still in the pipes; no process is left that could write more.
                 while let Some([_, out, err]) = self
                     .wait(Duration::ZERO)
                     .filter(|[_, out, err]| *out || *err)
@@ -193,8 +192,8 @@ impl Talk {
         match poll(&mut fds, Timespec::try_from(time).ok().as_ref()) {
             Ok(_) => {
                 let [over, out_ready, err_ready] = fds.map(|f| !f.revents().is_empty());
-                // The stand-in says that the supervisor is gone, asked or not; there is nothing to
-                // be read for that.
+                // The socket in place of an ended stream reports a supervisor that is gone at any
+                // time; there is nothing to read from it.
                 Some([over, out && out_ready, err && err_ready])
             }
             Err(Errno::INTR) => Some([false; 3]),
@@ -231,7 +230,7 @@ impl Talk {
 
     fn stop(&mut self, why: NoAnswer) {
         let supervisor = &self.launched.supervisor;
-        // It may have been stopped by what it supervises; then it would not hear.
+        // The program may have stopped it; then it would not read the order.
         let _ = kill_process(supervisor.pid, Signal::CONT);
         let _ = send_order(
             supervisor.socket.as_fd(),

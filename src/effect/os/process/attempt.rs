@@ -1,6 +1,6 @@
 //! Runs one try of a step under a supervisor; the try is over when none of its processes is left.
 //!
-//! Nothing here waits: the caller polls ([`Attempt::watch`]) and says what is ready
+//! Nothing here waits: the caller polls ([`Attempt::watch`]) and passes on what is ready
 //! ([`Attempt::ready`]).
 
 use super::capture::{Capture, Live, LogPlace, Output};
@@ -25,32 +25,31 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What is tried.
+/// The parameters of a try.
 pub struct Try<'a, 'f> {
     /// The repository.
     pub root: &'a Root,
-    /// Where programs are looked for.
+    /// The folders in which programs are looked for.
     pub search: &'a SearchPath,
     /// The working directory.
     pub dir: &'a RepoPath,
-    /// The words.
+    /// The program and its arguments.
     pub argv: &'a [Word],
     /// The whole environment.
     pub env: &'a BTreeMap<Vec<u8>, Vec<u8>>,
-    /// What it finds on its standard input, if that is not empty.
+    /// Its standard input, if that is not empty.
     pub input: Option<&'a [u8]>,
     /// The values to be masked.
     pub secrets: &'a Secrets,
-    /// Where the log goes, if there is one.
+    /// The place of the log, if there is one.
     pub log: Option<LogPlace<'f>>,
-    /// How much of the output the log keeps, in bytes.
+    /// The most bytes of output that the log keeps.
     pub max_output: u64,
-    /// Where a live view finds the last bytes.
+    /// The last bytes of output, for a live view.
     pub live: Option<Arc<Live>>,
-    /// How its output is read; none where it is not.
+    /// The formats to read its output in; none where it is not read.
     pub formats: &'a [&'static Format],
-    /// How long it may take, in milliseconds. vplan keeps the time; its supervisor does where
-    /// vplan cannot.
+    /// The time limit in milliseconds. vplan enforces it; its supervisor does where vplan cannot.
     pub limit_ms: u64,
 }
 
@@ -59,7 +58,7 @@ pub struct Try<'a, 'f> {
 pub struct AttemptResult {
     /// The evidence; without its duration, which the caller with the clock adds.
     pub evidence: Evidence,
-    /// What was started, if it was found.
+    /// The program that was started, if it was found.
     pub program: Option<Program>,
     /// Whether there is a log.
     pub logged: bool,
@@ -69,7 +68,7 @@ pub struct AttemptResult {
     pub survivors: u32,
 }
 
-/// Room for reading, used for all steps.
+/// The buffer for reading, shared by all steps.
 #[derive(Debug)]
 pub struct Buffer(Box<[u8]>);
 
@@ -79,12 +78,12 @@ impl Default for Buffer {
     }
 }
 
-/// As much as a pipe holds unless it is asked to hold more (pipe(7)).
+/// The default capacity of a pipe (pipe(7)).
 const PIPE: usize = 64 * 1024;
-/// As much as a pipe may be asked to hold.
+/// The largest capacity that a pipe may be given.
 const LARGE_PIPE: usize = 1024 * 1024;
 
-/// A try that is being made.
+/// A try that is running.
 pub struct Attempt<'f> {
     program: Program,
     supervisor: Supervisor,
@@ -93,7 +92,7 @@ pub struct Attempt<'f> {
     answer: Option<Answer>,
 }
 
-/// What has become of a try.
+/// The state of a try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttemptProgress {
     /// It goes on.
@@ -105,10 +104,10 @@ pub enum AttemptProgress {
 }
 
 impl<'f> Attempt<'f> {
-    /// Has a step started.
+    /// Has a supervisor start a step.
     ///
     /// # Errors
-    /// What came of it when nothing can be started, which is evidence too.
+    /// Nothing can be started; the result is evidence as well.
     pub fn begin(pool: &Pool, what: &Try<'_, 'f>) -> Result<Self, Box<AttemptResult>> {
         begin(pool, what)
     }
@@ -128,7 +127,7 @@ impl<'f> Attempt<'f> {
         [PollFd::from_borrowed_fd(socket, PollFlags::IN), out, err]
     }
 
-    /// Takes in what has come: the three flags say which of the three descriptors are ready.
+    /// Reads what has arrived: the three flags tell which of the three descriptors are ready.
     pub fn ready(&mut self, ready: [bool; 3], buffer: &mut Buffer) -> AttemptProgress {
         let [socket, out, err] = ready;
         self.read([out, err], buffer);
@@ -170,13 +169,13 @@ impl<'f> Attempt<'f> {
         self.order(Order::Freeze)
     }
 
-    /// Lets what [`Attempt::freeze`] stopped go on.
+    /// Resumes the tree that [`Attempt::freeze`] stopped.
     pub fn thaw(&self) {
         self.order(Order::Thaw);
     }
 
-    /// Ends a supervisor that does not obey (a step may have stopped it); what it leaves is then
-    /// swept by vplan itself.
+    /// Ends a supervisor that does not obey (a step may have stopped it); vplan itself then sweeps
+    /// the processes that it leaves.
     pub fn abandon(&self) {
         // INVARIANT (no stranger): it is waited for in `finish` at the earliest, so the number is
         // still its own.
@@ -184,9 +183,9 @@ impl<'f> Attempt<'f> {
     }
 
     fn order(&self, order: impl Fn(u64) -> Order) -> bool {
-        // A supervisor that was stopped would not hear.
+        // A stopped supervisor would not read the order.
         let _ = kill_process(self.supervisor.pid, Signal::CONT);
-        // If it is gone, its socket says so.
+        // If it is gone, its socket reports that.
         send_order(
             self.supervisor.socket.as_fd(),
             &order(self.supervisor.number),
@@ -195,7 +194,7 @@ impl<'f> Attempt<'f> {
         .is_ok()
     }
 
-    /// Puts together what was seen. `timed_out`: vplan stopped it because its time was up.
+    /// Puts the result together. `timed_out`: vplan stopped it because its time was up.
     #[must_use]
     pub fn finish(mut self, pool: &Pool, timed_out: bool, buffer: &mut Buffer) -> AttemptResult {
         self.drain(buffer);
@@ -277,7 +276,7 @@ impl<'f> Attempt<'f> {
 }
 
 impl AttemptResult {
-    /// A try that was not made.
+    /// Makes the result of a try that was not started.
     #[must_use]
     pub fn refused(error: SpawnError, program: Option<Program>) -> Self {
         let evidence = Evidence {
@@ -294,20 +293,20 @@ impl AttemptResult {
     }
 }
 
-/// What a supervisor starts.
+/// The parameters of a start.
 pub(super) struct Launch<'a> {
     pub root: &'a Root,
     pub search: &'a SearchPath,
     pub dir: &'a RepoPath,
     pub argv: &'a [Word],
     pub env: &'a BTreeMap<Vec<u8>, Vec<u8>>,
-    /// What it finds on its standard input, if that is not empty.
+    /// Its standard input, if that is not empty.
     pub input: Option<OwnedFd>,
-    /// How long it may take, in milliseconds.
+    /// The time limit in milliseconds.
     pub limit_ms: u64,
 }
 
-/// What a supervisor was told to start, and where its output comes out.
+/// A supervisor with its start order sent, and the pipes of the output.
 pub(super) struct Launched {
     pub program: Program,
     pub supervisor: Supervisor,
@@ -400,7 +399,7 @@ pub(super) fn launch(pool: &Pool, what: &Launch<'_>) -> Result<Launched, Box<Att
     let (stdout, child_out) = pipe_with(PipeFlags::CLOEXEC).map_err(|e| own(e.into()))?;
     let (stderr, child_err) = pipe_with(PipeFlags::CLOEXEC).map_err(|e| own(e.into()))?;
     // An idle supervisor may have been killed from outside; nothing has been started then, so
-    // another one may do it.
+    // another one may start it.
     let mut last = io::Error::from(io::ErrorKind::BrokenPipe);
     let mut order = Order::Start(0, start);
     for _ in 0..3 {
@@ -448,8 +447,7 @@ impl Reader {
             Ok(count) => {
                 capture.push(self.stream, buffer.get(..count).unwrap_or_default());
                 if count >= PIPE && !self.large {
-                    // A torrent: fewer, larger reads. Asked for late, because most steps say
-                    // little.
+                    // Much output: fewer, larger reads. Set late, because most steps write little.
                     self.large = true;
                     let _ = fcntl_setpipe_size(fd, LARGE_PIPE);
                 }
@@ -460,7 +458,7 @@ impl Reader {
     }
 }
 
-/// The name of a signal on Linux (signal(7)).
+/// Returns the name of a signal on Linux (signal(7)).
 fn signal_name(number: i32) -> String {
     const NAMES: [&str; 31] = [
         "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2",

@@ -13,13 +13,13 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::sync::{Arc, Mutex};
 
-/// What is kept in memory of a stream's beginning, and of its end, in bytes.
+/// The most bytes of a stream's beginning, and of its end, that are kept in memory.
 pub const CAPTURE_LIMIT: usize = 64 * 1024;
 
-/// How many of the last bytes a live view is shown.
+/// The most of the last bytes that a live view shows.
 const LIVE: usize = 512;
 
-/// Where a step's log goes.
+/// The place of a step's log.
 #[derive(Clone, Debug)]
 pub struct LogPlace<'a> {
     /// The folder.
@@ -33,7 +33,7 @@ pub struct LogPlace<'a> {
 pub struct Live(Mutex<Vec<u8>>);
 
 impl Live {
-    /// The last bytes, at most 512.
+    /// Returns the last bytes, at most 512.
     #[must_use]
     pub fn tail(&self) -> Vec<u8> {
         self.0.lock().map(|t| t.clone()).unwrap_or_default()
@@ -60,21 +60,21 @@ pub(super) struct Capture<'a> {
     scan: Option<Scan>,
 }
 
-/// What has come of a step's output.
+/// The captured output of a step.
 pub(super) struct Output {
     pub stdout: Captured,
     pub stderr: Captured,
-    /// What it says, where it is read and in a format that is known.
+    /// The reading, where the output is read and in a known format.
     pub reading: Option<Reading>,
-    /// Whether there is a log: a step that is silent has none.
+    /// Whether there is a log: a silent step has none.
     pub logged: bool,
     /// Why the log is not complete, if it is not.
     pub error: Option<io::Error>,
 }
 
 impl<'a> Capture<'a> {
-    /// Keeps at most `limit` bytes in the log.
-    /// What it says is read by `scan`, the cut part of it included.
+    /// Makes a sink that keeps at most `limit` bytes in the log. `scan` reads everything, the part
+    /// that is cut off included.
     pub(super) fn new(
         place: Option<LogPlace<'a>>,
         limit: u64,
@@ -101,7 +101,7 @@ impl<'a> Capture<'a> {
         }
     }
 
-    /// Takes what was read from a stream.
+    /// Adds bytes that were read from a stream.
     pub(super) fn push(&mut self, stream: Stream, bytes: &[u8]) {
         let kept = match stream {
             Stream::Out => &mut self.out,
@@ -125,7 +125,7 @@ impl<'a> Capture<'a> {
         }
     }
 
-    /// Both streams have ended.
+    /// Ends both streams.
     pub(super) fn finish(mut self) -> Output {
         for (stream, kept) in [(Stream::Out, &mut self.out), (Stream::Err, &mut self.err)] {
             if let Some((masker, clean)) = &mut kept.masker {
@@ -151,7 +151,7 @@ impl<'a> Capture<'a> {
 
 struct Kept {
     ends: Ends,
-    /// Only when there are secrets; and the room for clean bytes.
+    /// Only where there are secrets; with a buffer for the masked bytes.
     masker: Option<(Masker, Vec<u8>)>,
 }
 
@@ -185,7 +185,7 @@ impl Ends {
         if rest.len() >= CAPTURE_LIMIT {
             self.tail.clear();
         } else if self.tail.len() + rest.len() > 2 * CAPTURE_LIMIT {
-            // Seldom: the tail is moved once for each 64 KiB.
+            // Rare: the tail is moved once for each 64 KiB.
             let extra = self.tail.len().saturating_sub(CAPTURE_LIMIT);
             self.tail.drain(..extra);
         }
@@ -209,9 +209,9 @@ fn last(bytes: &[u8], count: usize) -> &[u8] {
         .unwrap_or(bytes)
 }
 
-/// The bytes of both streams in the order in which they were read; beside it, when there are two,
-/// an index that says whose they are: lines of `o`, `e` or `v` (vplan's own mark) and a number of
-/// bytes.
+/// The bytes of both streams in the order in which they were read; next to it, when there are two,
+/// an index that assigns them to streams: lines of `o`, `e` or `v` (vplan's own mark) and a number
+/// of bytes.
 struct Log<'a> {
     place: Option<LogPlace<'a>>,
     file: Option<File>,
@@ -276,8 +276,8 @@ impl Log<'_> {
 
     fn finish(&mut self) {
         let owner = self.run.map(|(who, _)| who);
-        // A log that is all standard error's needs the index too; a reader takes one without for
-        // standard output's.
+        // A log of standard error alone needs the index too: without one, readers take it for
+        // standard output.
         if owner == Some('e') && self.index.is_none() && self.error.is_none() {
             self.error = self.place.as_ref().and_then(|p| {
                 create(p, ".index")
@@ -292,7 +292,7 @@ impl Log<'_> {
     }
 }
 
-/// Creates a file that was not there before; a symlink in its place is refused.
+/// Creates a file that does not exist yet; a symlink in its place is refused.
 fn create(place: &LogPlace<'_>, ending: &str) -> io::Result<File> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd: OwnedFd = openat(
@@ -409,7 +409,8 @@ mod tests {
 
     proptest! {
         #![proptest_config(crate::arbitrary::config(256))]
-        /// The index says whose the bytes are, in the order in which they came: read along it, each stream is whole.
+        /// Checks that the index assigns the bytes to streams in the order in which they came: read
+        /// along it, each stream is whole.
         #[test]
         fn interleaving_order_index_monotone(pieces in prop::collection::vec((any::<bool>(), "[a-z\n]{1,20}"), 0..20)) {
             let stream = |out: bool| if out { Stream::Out } else { Stream::Err };

@@ -1,7 +1,7 @@
-//! Signals through one descriptor that any of the running steps has something to read.
+//! Signals through one descriptor that some running step has output to read.
 //!
-//! What, is asked by one poll(2) of all their descriptors: to have the runtime watch each of them
-//! by itself would cost a step more system calls than it is worth. So the runtime watches one
+//! One poll(2) of all their descriptors then finds out which: to have the runtime watch each of
+//! them would cost a step more system calls than it is worth. So the runtime watches one
 //! descriptor, an epoll(7) instance that holds the others.
 
 use super::attempt::Attempt;
@@ -14,22 +14,23 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::io::unix::AsyncFd;
 
-/// How often is looked for what cannot ring.
+/// The interval at which descriptors are polled that could not be added.
 const GLANCE: Duration = Duration::from_millis(10);
 
 /// Rings for everything that was added to it and is still open.
 #[derive(Debug)]
 pub struct Doorbell {
     fd: AsyncFd<OwnedFd>,
-    /// Something could not be added (a limit of the system: epoll(7), `max_user_watches`).
+    /// Whether a descriptor could not be added (a limit of the system: epoll(7),
+    /// `max_user_watches`).
     is_deaf: bool,
 }
 
 impl Doorbell {
-    /// Must be called within a runtime that has I/O.
+    /// Makes one. Must be called within a runtime that has I/O.
     ///
     /// # Errors
-    /// When the system has no descriptor left.
+    /// The system has no descriptor left.
     pub fn new() -> io::Result<Self> {
         let fd = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         Ok(Self {
@@ -38,7 +39,7 @@ impl Doorbell {
         })
     }
 
-    /// Rings for this one too, until its descriptors are closed.
+    /// Adds a try, until its descriptors are closed.
     pub fn add(&mut self, attempt: &Attempt<'_>) {
         let mut fds: Vec<PollFd<'_>> = Vec::new();
         attempt.watch(&mut fds);
@@ -49,17 +50,17 @@ impl Doorbell {
                 epoll::EventData::new_u64(0),
                 epoll::EventFlags::IN,
             ) {
-                // A supervisor's socket is there from the step before.
+                // A supervisor's socket was added for an earlier step.
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(_) => self.is_deaf = true,
             }
         }
     }
 
-    /// Waits until it rings. It goes on ringing until it is muted.
+    /// Waits until a descriptor is ready. Stays ready until it is muted.
     pub async fn ring(&self) {
         let rings = async {
-            // It cannot fail while the runtime lives, in which it is waited for.
+            // It cannot fail while the runtime that it waits in lives.
             if let Ok(mut ringing) = self.fd.readable().await {
                 ringing.retain_ready();
             }
@@ -71,7 +72,7 @@ impl Doorbell {
         }
     }
 
-    /// Everything has been heard. It rings again for what came after the last look, because only
+    /// Marks everything as read. It rings again for what arrives after the last poll, because only
     /// the runtime, which does not run in between, could have noticed that.
     pub fn mute(&self) {
         if let Poll::Ready(Ok(mut ringing)) = self

@@ -17,8 +17,8 @@ use std::collections::VecDeque;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 
-/// What vplan tells a supervisor. The number says which start an order is about: one for a step
-/// that has ended by then must not hit the next.
+/// An order from vplan to a supervisor. The number names the start that it is about: an order for a
+/// step that has ended by then must not hit the next.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Order {
     /// Start a step. Three descriptors come along: its directory, its standard output, its standard
@@ -30,55 +30,54 @@ pub(super) enum Order {
     Kill(u64),
     /// Stop the whole tree. Answered by [`Answer::Frozen`].
     Freeze(u64),
-    /// Let what [`Order::Freeze`] stopped go on.
+    /// Resume what [`Order::Freeze`] stopped.
     Thaw(u64),
 }
 
-/// What to start.
+/// The parameters of a start.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Start {
     /// The file to execute: absolute, or with a slash and relative to the directory.
     pub program: Vec<u8>,
-    /// Its words, the name of the program first.
+    /// Its arguments, the name of the program first.
     pub argv: Vec<Vec<u8>>,
     /// Its environment, nothing else.
     pub env: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Whether it has something to read. Steps have not.
+    /// Whether it has standard input. Steps have none.
     pub input: bool,
-    /// After how many milliseconds the supervisor itself takes the time for up; `u64::MAX` for
-    /// never.
+    /// The time limit by the supervisor's own clock in milliseconds; `u64::MAX` for none.
     pub limit_ms: u64,
     /// How long after that the tree may go on until the supervisor ends it, in milliseconds.
     pub grace_ms: u64,
     /// Whether the step keeps the capability to trace processes that are not its own.
     pub keep_capabilities: bool,
-    /// Who traces vplan, 0 for no process: a supervisor that another process traces serves no
-    /// step.
+    /// The process that traces vplan, 0 for none: a supervisor that another process traces serves
+    /// no step.
     pub tracer: i32,
-    /// What every answer about this start carries.
+    /// The secret that every answer about this start carries.
     pub secret: Secret,
 }
 
 /// A random number that only vplan and one of its supervisors know.
 pub(super) type Secret = [u8; 16];
 
-/// An answer with what shows that it is one.
+/// An answer with the proof of its origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reply {
     /// The number of the start that it is about.
     pub number: u64,
     /// The secret that came with that start.
     pub secret: Secret,
-    /// What it says.
+    /// The answer itself.
     pub answer: Answer,
 }
 
-/// What a supervisor answers: one answer for each start, and one for each freeze.
+/// An answer of a supervisor: one for each start, and one for each freeze.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     /// It could not be started: the system's error number.
     Refused(i32),
-    /// It has ended and nothing of it is left.
+    /// It has ended and no process of it is left.
     Ended(End),
     /// Its tree is stopped.
     Frozen,
@@ -89,11 +88,12 @@ pub(super) enum Answer {
 pub(super) struct End {
     /// Its exit code, or the signal that ended it, negated.
     pub status: i32,
-    /// Processes that were still there when it had ended by itself.
+    /// Processes that were still running when it had ended by itself.
     pub leaked: u32,
     /// Processes that could not be ended: another user's, or stuck in the kernel.
     pub survivors: u32,
-    /// Its leader was still there when the time limit was over, by the supervisor's clock.
+    /// Whether its leader was still running when the time limit was over, by the supervisor's
+    /// clock.
     pub timed_out: bool,
 }
 
@@ -300,12 +300,12 @@ pub(super) fn send_reply(socket: BorrowedFd<'_>, reply: Reply) -> io::Result<()>
     send(socket, &reply.encode(), &[])
 }
 
-/// Hands over one end of the socket on which all orders and answers go.
+/// Sends one end of the socket on which all orders and answers go.
 pub(super) fn send_socket(socket: BorrowedFd<'_>, end: BorrowedFd<'_>) -> io::Result<()> {
     send(socket, b"\0", &[end])
 }
 
-/// The receiving half: what has arrived of a stream, and the descriptors with it.
+/// The receiving half: the bytes of a stream that have arrived, and the descriptors with them.
 #[derive(Debug)]
 pub(super) struct Inbox {
     bytes: Vec<u8>,
@@ -355,22 +355,22 @@ impl Inbox {
         Ok(Some(decoded))
     }
 
-    /// The next order that has arrived in full.
+    /// Returns the next order that has arrived in full.
     pub(super) fn next_order(&mut self) -> io::Result<Option<Order>> {
         self.next(Order::decode)
     }
 
-    /// The next answer that has arrived in full.
+    /// Returns the next answer that has arrived in full.
     pub(super) fn next_reply(&mut self) -> io::Result<Option<Reply>> {
         self.next(Reply::decode)
     }
 
-    /// Whether nothing has arrived that was not read.
+    /// Whether every byte that has arrived was read.
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.is_empty() && self.fds.is_empty()
     }
 
-    /// The next descriptor that has arrived.
+    /// Returns the next descriptor that has arrived.
     pub(super) fn next_fd(&mut self) -> Option<OwnedFd> {
         self.fds.pop_front()
     }

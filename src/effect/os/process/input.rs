@@ -1,11 +1,11 @@
-//! Makes what a process finds on its standard input.
+//! Makes the standard input of a process.
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::fs::File;
 use std::io::{self, Seek as _, Write as _};
 
-/// A file in memory that holds these bytes, to be read from the start.
+/// Returns a file in memory with these bytes, positioned at the start.
 pub(in crate::effect) fn memory(bytes: &[u8]) -> io::Result<OwnedFd> {
     let mut file = File::from(memfd_create("input", MemfdFlags::CLOEXEC)?);
     file.write_all(bytes)?;

@@ -4,9 +4,10 @@
 
 use std::sync::Arc;
 
-/// Values shorter than this are no secrets: masking them would maim ordinary text.
+/// Shorter values are no secrets: masking them would damage ordinary text.
 const LEAST: usize = 8;
-/// What of a secret may stand at the end of a text that was cut; one of fewer bytes tells nothing.
+/// The shortest beginning of a secret, in bytes, that is masked at the end of a text that was cut:
+/// fewer bytes give nothing away.
 const BEGINNING: usize = 4;
 /// The mark of a cut (see [`crate::check::reading::clip`]).
 const CUT: &str = "…";
@@ -99,7 +100,7 @@ impl Secrets {
     }
 }
 
-/// Masks a stream that arrives in pieces; where the pieces end makes no difference.
+/// Masks a stream that arrives in pieces; where they end makes no difference.
 ///
 /// Each byte that lies in some occurrence of some secret is masked, and a run of masked bytes
 /// becomes one mark.
@@ -129,8 +130,8 @@ impl Masker {
         }
     }
 
-    /// Adds a piece; puts what is certain into `out`. What could be the beginning of a secret is
-    /// held back.
+    /// Adds a piece; appends the bytes that are certain to `out`. A possible beginning of a secret
+    /// is held back.
     pub(super) fn push(&mut self, piece: &[u8], out: &mut Vec<u8>) {
         let mut text = std::mem::take(&mut self.held);
         text.extend_from_slice(piece);
@@ -139,7 +140,7 @@ impl Masker {
         self.held = text;
     }
 
-    /// The stream has ended: what was held back was no secret.
+    /// Ends the stream: the bytes that were held back were no secret.
     pub(super) fn finish(&mut self, out: &mut Vec<u8>) {
         let text = std::mem::take(&mut self.held);
         self.scan(&text, out, false);
@@ -177,8 +178,8 @@ impl Masker {
     }
 }
 
-/// What holds of any secrets in any text: each byte that lies in an occurrence of a secret is
-/// masked and no other, whatever the pieces in which the text comes.
+/// Checks what holds of any secrets in any text: each byte that lies in an occurrence of a secret
+/// is masked and no other, in whatever pieces the text arrives.
 ///
 /// # Errors
 /// What does not hold.
@@ -299,7 +300,7 @@ mod tests {
             for secret in secrets.0.iter() {
                 prop_assert!(!out.windows(secret.len()).any(|w| w == secret.as_slice()));
             }
-            // What no secret covers is still there.
+            // Bytes that no secret covers are unchanged.
             prop_assert_eq!(out.iter().filter(|b| **b == b'c').count(), text.bytes().filter(|b| *b == b'c').count());
         }
 
@@ -308,7 +309,7 @@ mod tests {
             let secrets = Secrets::new(secrets.into_iter().map(String::into_bytes));
             let once = secrets.mask(text.as_bytes());
             let holds = |text: &[u8]| secrets.0.iter().any(|s| text.windows(s.len()).any(|w| w == s.as_slice()));
-            // What stands for a secret may make another one with its neighbours, if that has stars itself.
+            // The mark may form another secret with its neighbours, if that contains stars itself.
             if !holds(&once) {
                 prop_assert_eq!(secrets.mask(&once), once);
             }

@@ -26,7 +26,7 @@ mod tree;
 
 pub(in crate::effect) use sys::{give_back, take_again};
 
-/// Makes this process survive `ulimit -f`: what goes beyond is an error of the write. Steps get the
+/// Makes this process survive `ulimit -f`: a write beyond it returns an error. Steps get the
 /// default again.
 pub fn survive_file_limits() {
     sys::ignore_file_size_signal();

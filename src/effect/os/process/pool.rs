@@ -22,10 +22,10 @@ use std::time::{Duration, Instant};
 pub struct Pool {
     executable: PathBuf,
     idle: Mutex<Vec<Supervisor>>,
-    /// All that live. Locked while one is started, so that none is taken for an orphan.
+    /// All that are running. Locked while one is started, so that none is taken for an orphan.
     known: Mutex<BTreeSet<i32>>,
-    /// Who traced this process before any step could: a supervisor may have that tracer and no
-    /// other.
+    /// The process that traced this one before any step could: a supervisor may have that tracer
+    /// and no other.
     pub(super) tracer: i32,
     /// Whether steps keep capabilities that reach beyond their own processes
     /// (`--keep-capabilities`).
@@ -48,12 +48,12 @@ pub(super) struct Supervisor {
 }
 
 impl Pool {
-    /// A pool without supervisors. `executable` is vplan's own; `None` finds it by
+    /// Makes a pool without supervisors. `executable` is vplan's own; `None` finds it by
     /// `/proc/self/exe`.
     ///
-    /// Makes this process inherit orphans too, so that a step that kills its supervisor does not
-    /// get away; keeps other processes of the same user out of its memory and environment (not
-    /// root's); and makes it survive `ulimit -f`.
+    /// Makes this process inherit orphans too, so that the processes of a step that kills its
+    /// supervisor are still ended; keeps other processes of the same user out of its memory and
+    /// environment (not root's); and makes it survive `ulimit -f`.
     #[must_use]
     pub fn new(executable: Option<PathBuf>) -> Self {
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
@@ -69,7 +69,7 @@ impl Pool {
         }
     }
 
-    /// The same, whose steps keep capabilities that reach beyond their own processes.
+    /// Sets whether steps keep capabilities that reach beyond their own processes.
     #[must_use]
     pub fn keeping_capabilities(mut self, keep_capabilities: bool) -> Self {
         self.keep_capabilities = keep_capabilities;
@@ -79,7 +79,7 @@ impl Pool {
     /// Starts supervisors now, so that the first steps need not wait for them.
     ///
     /// # Errors
-    /// What keeps the system from starting a process.
+    /// The system cannot start a process.
     pub fn prepare(&self, count: usize) -> io::Result<()> {
         while lock(&self.idle).len() < count {
             let supervisor = self.start()?;
@@ -88,8 +88,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Takes an idle supervisor or starts one, with a new number and secret for what it is to
-    /// start.
+    /// Takes an idle supervisor or starts one, with a new number and secret for its next start.
     pub(super) fn take(&self) -> io::Result<Supervisor> {
         let mut supervisor = self.ready()?;
         supervisor.number += 1;
@@ -100,7 +99,7 @@ impl Pool {
         Ok(supervisor)
     }
 
-    /// An idle supervisor that takes orders; a new one where there is none, which has one try.
+    /// Returns an idle supervisor that takes orders; or a new one, which has one try.
     fn ready(&self) -> io::Result<Supervisor> {
         loop {
             let failed = self.make_ready().err();
@@ -119,7 +118,7 @@ impl Pool {
         }
     }
 
-    /// Waits until all that were started take orders; before that, nothing may run that could reach
+    /// Waits until all that were started take orders; before that, no step may run that could reach
     /// them.
     fn make_ready(&self) -> io::Result<()> {
         let idle = std::mem::take(&mut *lock(&self.idle));
@@ -136,7 +135,7 @@ impl Pool {
         result
     }
 
-    /// Gives a supervisor back whose step has ended. One that has said more than its answer is not
+    /// Takes back a supervisor whose step has ended. One that has sent more than its answer is not
     /// used again.
     pub(super) fn give(&self, supervisor: Supervisor) {
         if supervisor.is_silent() {
@@ -177,8 +176,8 @@ impl Pool {
         })
     }
 
-    /// Parts from a supervisor that failed: ends it, and everything that it has left to this
-    /// process. Gives the number of processes that had to be ended.
+    /// Removes a supervisor that failed: ends it, and everything that it has left to this process.
+    /// Returns the number of processes that had to be ended.
     ///
     /// A step that traces its supervisor keeps the end of it to itself until it is ended too, so
     /// both are looked after in turn.
@@ -187,7 +186,7 @@ impl Pool {
         let mut killed: u32 = 0;
         let until = Instant::now() + SWEEP_TIMEOUT;
         let mut pause = Duration::from_millis(1);
-        // The system hands its children over before it lets its end be seen.
+        // The system hands its children over before its end can be seen.
         while matches!(supervisor.child.try_wait(), Ok(None)) && Instant::now() < until {
             let known = lock(&self.known);
             killed = killed.saturating_add(sweep_orphans(&known, Duration::ZERO));
@@ -200,7 +199,7 @@ impl Pool {
         killed.saturating_add(sweep_orphans(&known, SWEEP_TIMEOUT))
     }
 
-    /// Parts from a supervisor that could not end its step's processes; it may go on trying.
+    /// Removes a supervisor that could not end its step's processes; it may go on trying.
     pub(super) fn dismiss(&self, supervisor: Supervisor) {
         let Supervisor {
             socket,
@@ -217,10 +216,10 @@ impl Pool {
 impl Drop for Pool {
     fn drop(&mut self) {
         let idle = std::mem::take(&mut *lock(&self.idle));
-        // All sockets first, so that all of them end side by side.
+        // All sockets first, so that all of them end in parallel.
         let children: Vec<(Pid, Child)> = idle.into_iter().map(|s| (s.pid, s.child)).collect();
         for (pid, mut child) in children {
-            // One that was stopped after its last answer would not hear, and vplan would wait for
+            // One that was stopped after its last answer would not notice, and vplan would wait for
             // ever.
             let _ = kill_process(pid, Signal::CONT);
             let _ = child.wait();
@@ -229,11 +228,11 @@ impl Drop for Pool {
 }
 
 impl Supervisor {
-    /// Waits for what the supervisor says and gives the last of it. `None` when the supervisor is
+    /// Waits for the supervisor's messages and returns the last one. `None` when the supervisor is
     /// gone, or when part of an answer is still to come.
     ///
     /// # Errors
-    /// What is no answer to the last start.
+    /// A message that is no answer to the last start.
     pub(super) fn receive(&mut self) -> io::Result<Received> {
         if !self.inbox.fill(&self.socket)? {
             return Ok(Received::Gone);
@@ -256,7 +255,7 @@ impl Supervisor {
         Ok(received)
     }
 
-    /// Whether it has said nothing that was not read.
+    /// Whether every message was read.
     fn is_silent(&self) -> bool {
         let mut fds = [PollFd::new(&self.socket, PollFlags::IN)];
         let polled = poll(&mut fds, Some(&Timespec::default()));
@@ -286,7 +285,7 @@ impl Supervisor {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
         let socket = self.inbox.next_fd().ok_or_else(foreign)?;
-        // The system keeps who has made the pair.
+        // The system records which process has made the pair.
         if rustix::net::sockopt::socket_peercred(&socket)?.pid != self.pid {
             return Err(foreign());
         }
@@ -295,10 +294,10 @@ impl Supervisor {
     }
 }
 
-/// What a supervisor has said.
+/// The last message of a supervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Received {
-    /// This, and it is about the last start.
+    /// An answer about the last start.
     Answer(Answer),
     /// A part of an answer.
     Part,
@@ -306,14 +305,14 @@ pub(super) enum Received {
     Gone,
 }
 
-/// How long a sweep may make no progress before it is given up.
+/// How long a sweep may make no progress before it gives up.
 const SWEEP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Ends everything that this process has inherited, until none is left; gives up when `patience`
 /// went by without an end.
 ///
-/// By groups and the newest first, as [`tree::walk`] does. What is below those that are killed
-/// moves up.
+/// By groups and the newest first, as [`tree::walk`] does. The children of those that are killed
+/// move up.
 fn sweep_orphans(supervisors: &BTreeSet<i32>, patience: Duration) -> u32 {
     let mut killed = BTreeSet::new();
     let mut progress = Instant::now();
@@ -359,7 +358,7 @@ fn sweep_orphans(supervisors: &BTreeSet<i32>, patience: Duration) -> u32 {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing that holds one of these locks can leave its data half changed.
+    // No holder of one of these locks can leave its data half changed.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -369,7 +368,7 @@ mod tests {
     use super::*;
     use rustix::fd::AsFd as _;
 
-    /// A supervisor whose other end is played, at its second start.
+    /// Makes a supervisor, at its second start, whose other end the test plays.
     fn played() -> (Supervisor, OwnedFd) {
         let (ours, theirs) = socketpair(
             AddressFamily::UNIX,

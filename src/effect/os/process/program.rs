@@ -15,7 +15,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// Where programs are looked for when the caller has no PATH.
+/// The folders in which programs are looked for when the caller has no PATH.
 const DEFAULT_PATH: &[u8] = b"/usr/local/bin:/usr/bin:/bin";
 
 /// A repository's root, held open.
@@ -29,7 +29,7 @@ impl Root {
     /// Opens a root; symlinks on the way to it are followed.
     ///
     /// # Errors
-    /// When it is no directory that can be opened.
+    /// It is no directory that can be opened.
     pub fn open(path: &Path) -> io::Result<Self> {
         let path = path.canonicalize()?;
         let fd = openat(
@@ -41,14 +41,14 @@ impl Root {
         Ok(Self { path, fd })
     }
 
-    /// Its absolute path without symlinks.
+    /// Returns its absolute path without symlinks.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Opens a step's directory. The step is started in the descriptor, not the name: no process
-    /// can swap a symlink in between.
+    /// Opens a step's directory. The step starts in the descriptor, not the name, so that no
+    /// process can swap a symlink in between.
     fn open_dir(&self, dir: &RepoPath) -> Result<OwnedFd, SpawnError> {
         let flags = OFlags::DIRECTORY | OFlags::PATH | OFlags::CLOEXEC;
         let beneath =
@@ -73,7 +73,7 @@ impl Root {
             }
         };
         let opened = match beneath(&dir.to_os()) {
-            // An absolute symlink may still lead to a place inside.
+            // An absolute symlink may still lead to a directory inside.
             Err(Errno::XDEV | Errno::NOSYS | Errno::AGAIN) => real(),
             opened => opened.map_err(io::Error::from),
         };
@@ -129,7 +129,7 @@ impl SearchPath {
         out
     }
 
-    /// Puts folders of the repository in front, as the contract's `tool-path` asks.
+    /// Puts folders of the repository in front, as the contract's `tool-path` requires.
     #[must_use]
     pub fn with_tools(&self, root: &Root, tools: &[RepoPath]) -> Self {
         let mut out = self.clone();
@@ -138,7 +138,7 @@ impl SearchPath {
         out
     }
 
-    /// As the child's PATH: what was searched, nothing else.
+    /// Returns the child's PATH: the folders that were searched, nothing else.
     #[must_use]
     pub fn to_value(&self) -> Vec<u8> {
         let entries: Vec<&[u8]> = self.kept.iter().map(|p| p.as_os_str().as_bytes()).collect();
@@ -146,7 +146,7 @@ impl SearchPath {
     }
 }
 
-/// What a command starts.
+/// The program of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     /// The file's absolute path; symlinks are not followed, since programs look at the name they
@@ -156,13 +156,13 @@ pub struct Program {
     pub size: u64,
     /// When its content last changed, in nanoseconds since 1970.
     pub modified: i128,
-    /// What is executed in the step's directory: the absolute path, or the name with a slash that
-    /// the command gave.
+    /// The path to execute in the step's directory: the absolute path, or the name with a slash
+    /// that the command gave.
     pub(super) name: Vec<u8>,
 }
 
 impl Program {
-    /// The digest of its content, if that is still what was started.
+    /// Digests its content, if that is still what was started.
     #[must_use]
     pub fn digest(&self) -> Option<Digest> {
         let is_it = |m: &std::fs::Metadata| {
@@ -182,7 +182,7 @@ fn modified(of: &std::fs::Metadata) -> i128 {
     i128::from(of.mtime()) * 1_000_000_000 + i128::from(of.mtime_nsec())
 }
 
-/// Finds what a step starts and opens the directory that it starts in.
+/// Finds the program of a step and opens the directory that it starts in.
 ///
 /// # Errors
 /// There is no such program, or no such directory inside the repository.
@@ -254,7 +254,7 @@ fn program(path: PathBuf, found: Option<&std::fs::Metadata>, name: Vec<u8>) -> P
     }
 }
 
-/// The first file of this name that may be executed, or else the first that may not.
+/// Returns the first file of this name that may be executed, or else the first that may not.
 fn find(folders: &[PathBuf], word: &[u8]) -> Result<(PathBuf, std::fs::Metadata), Option<PathBuf>> {
     let mut denied = None;
     for folder in folders {
@@ -273,7 +273,7 @@ fn find(folders: &[PathBuf], word: &[u8]) -> Result<(PathBuf, std::fs::Metadata)
     Err(denied)
 }
 
-/// Says why the system would not execute a file.
+/// Explains why the system would not execute a file.
 pub(super) fn explain(errno: i32, path: &Path) -> SpawnError {
     let error = io::Error::from_raw_os_error(errno);
     let shown = visible(path.as_os_str().as_bytes());
@@ -309,7 +309,7 @@ pub(super) fn explain(errno: i32, path: &Path) -> SpawnError {
     refusal(code_of(&error), message)
 }
 
-/// The words of a script's first line, if it names its interpreter there.
+/// Reads the words of a script's first line, if it names its interpreter there.
 pub(in crate::effect) fn interpreter(path: &Path) -> Option<Vec<Vec<u8>>> {
     use std::io::Read as _;
     let mut start = Vec::new();
@@ -327,7 +327,7 @@ pub(in crate::effect) fn interpreter(path: &Path) -> Option<Vec<Vec<u8>>> {
     )
 }
 
-/// Makes a reason.
+/// Makes the error of a refused start.
 pub(super) fn refusal(code: impl Into<String>, message: String) -> SpawnError {
     SpawnError {
         code: code.into(),
@@ -335,7 +335,8 @@ pub(super) fn refusal(code: impl Into<String>, message: String) -> SpawnError {
     }
 }
 
-/// The system's words for an error, in the form of our messages: lower case, without the number.
+/// Returns the system's message for an error, in the form of vplan's: lower case, without the
+/// number.
 pub(in crate::effect) fn say(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or(&text);
@@ -345,7 +346,7 @@ pub(in crate::effect) fn say(error: &io::Error) -> String {
     })
 }
 
-/// The system's name for an error.
+/// Returns the system's name for an error.
 pub(super) fn code_of(error: &io::Error) -> String {
     const NAMES: &[(Errno, &str)] = &[
         (Errno::ACCESS, "EACCES"),

@@ -31,10 +31,10 @@ use std::time::{Duration, Instant};
 /// The first argument that makes vplan a supervisor. No user types it.
 pub const ARGUMENT: &str = "__supervise";
 
-/// What is still there when a step has ended may be on its way out: a pipeline's last process, a
-/// shell's child. It gets this long before it counts as left behind.
+/// The time after a step's end in which its processes may still end before they count as left
+/// behind: a pipeline's last process, a shell's child.
 const LEAK_GRACE: Duration = Duration::from_millis(50);
-/// How long vplan may take to stop a step whose time is over before vplan counts as stopped.
+/// How long vplan may take to stop a step at its time limit before vplan counts as stopped.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a sweep may see no process end before it gives up: another user's processes, a process
 /// stuck in the kernel.
@@ -64,31 +64,31 @@ struct Supervisor {
     inbox: Inbox,
     /// The number and the secret of the last start, which every answer carries.
     last: (u64, Secret),
-    /// When vplan should have stopped the last step at the latest; after that, a stopped vplan gets
-    /// SIGCONT.
+    /// The latest time at which vplan should have stopped the last step; after that, a stopped
+    /// vplan gets SIGCONT.
     due: Option<Instant>,
-    /// Steps have lost what reaches beyond their own processes.
+    /// Whether steps have lost the capabilities that reach beyond their own processes.
     is_bounded: bool,
-    /// vplan is gone.
+    /// Whether vplan is gone.
     orphaned: bool,
 }
 
-/// What is known of the step that runs.
+/// The state of the running step.
 struct Running {
     number: u64,
     leader: Pid,
-    /// Its time, unless it has as much as it wants.
+    /// Its time limit, if it has one.
     time: Option<Time>,
-    /// It was still there when its time was over.
+    /// Whether it was still running at its time limit.
     timed_out: bool,
     /// How its leader ended, and when.
     ended: Option<(i32, Instant)>,
-    /// It was asked to end; what remains of it has until the kill.
+    /// Whether it was asked to end; the processes that remain are killed later.
     terminated: bool,
     killed: bool,
     frozen: BTreeSet<Seen>,
     swept: BTreeSet<Seen>,
-    /// What is ended now has been left behind by a leader that ended by itself.
+    /// Whether the processes that are ended now were left behind by a leader that ended by itself.
     left: bool,
     leaked: u32,
     /// When a process last ended.
@@ -98,11 +98,11 @@ struct Running {
 /// The time limit of a step by the supervisor's own clock, for when vplan cannot keep it. It is
 /// paused while the tree is stopped.
 struct Time {
-    /// When the limit is over.
+    /// The time of the limit.
     limit: Instant,
-    /// How long after that the tree is ended.
+    /// The time after that at which the tree is ended.
     grace: Duration,
-    /// Since when the tree is stopped.
+    /// The time since which the tree is stopped.
     frozen: Option<Instant>,
 }
 
@@ -122,7 +122,7 @@ impl Time {
         }
     }
 
-    /// Whether so much time is over since the limit.
+    /// Whether the limit was so long ago.
     fn is_over(&self, by: Duration) -> bool {
         self.frozen.is_none()
             && self
@@ -148,14 +148,13 @@ impl Supervisor {
         sys::reset_signals();
         let _ = rustix::process::chdir("/");
         let children = sys::child_signals()?;
-        // What a step writes into a core file has no reader here, and may hold what was granted to
-        // it.
+        // A core file of a step has no reader here, and may hold secrets that were granted to it.
         let none = Rlimit {
             current: Some(0),
             maximum: Some(0),
         };
         let _ = rustix::process::setrlimit(Resource::Core, none);
-        // The first socket was within reach of others for a moment; this one never was.
+        // The first socket was reachable by others for a moment; this one never was.
         let (socket, theirs) = socketpair(
             AddressFamily::UNIX,
             SocketType::STREAM,
@@ -187,8 +186,8 @@ impl Supervisor {
         )
     }
 
-    /// Serves nobody that another process than vplan's own tracer looks at, and takes from steps
-    /// what reaches beyond their own processes.
+    /// Refuses to serve while another process than vplan's own tracer traces it, and takes from
+    /// steps the capabilities that reach beyond their own processes.
     fn secure(&mut self, start: &Start) -> io::Result<()> {
         let tracer = tree::tracer();
         if tracer != 0 && tracer != start.tracer {
@@ -225,8 +224,8 @@ impl Supervisor {
                         };
                         self.secure(&start)?;
                         self.last = (number, start.secret);
-                        // The pipes stay open here until vplan has been told: it wakes up once, for
-                        // the answer, and not for each stream's end.
+                        // The pipes stay open here until vplan has the answer: it wakes up once,
+                        // for the answer, and not for each stream's end.
                         let answer = self.run(
                             number,
                             &start,
@@ -238,7 +237,7 @@ impl Supervisor {
                         }
                     }
                     Order::Freeze(_) => self.answer(Answer::Frozen)?,
-                    // About a step that has ended.
+                    // An order about a step that has ended.
                     Order::Terminate(_) | Order::Kill(_) | Order::Thaw(_) => {}
                 }
             }
@@ -262,7 +261,7 @@ impl Supervisor {
         self.inbox.fill(&self.socket)
     }
 
-    /// A step may have stopped vplan (SIGSTOP), which then cannot keep its limits.
+    /// Resumes vplan if a step has stopped it (SIGSTOP): it could not enforce its limits.
     fn wake(&mut self) {
         self.due = None;
         if let Some(vplan) = rustix::process::getppid().filter(|parent| tree::is_stopped(*parent)) {
@@ -314,8 +313,8 @@ impl Supervisor {
         }))
     }
 
-    /// Waits until nothing is left of a step, and obeys orders about it. Gives how many could not
-    /// be ended.
+    /// Waits until no process of a step is left, and obeys orders about it. Returns how many could
+    /// not be ended.
     fn attend(&mut self, running: &mut Running) -> io::Result<u32> {
         let mut pause = Duration::ZERO;
         // Chains that fork and exit make new dead processes faster than one can wait for them.
@@ -367,8 +366,8 @@ impl Supervisor {
         }
     }
 
-    /// Does what vplan should have done by now: takes note that the time is over, tells a vplan
-    /// that stands still to go on, and in the end ends the tree.
+    /// Does what vplan should have done by now: records that the time limit is over, resumes a
+    /// stopped vplan, and in the end kills the tree.
     fn keep_time(&mut self, running: &mut Running) {
         let Some(time) = &running.time else { return };
         running.timed_out |=
@@ -382,7 +381,7 @@ impl Supervisor {
         }
     }
 
-    /// How long until there is something to do about the time limit.
+    /// Returns the time until the next action about the time limit.
     fn until_time(&self, running: &Running) -> Option<Duration> {
         let time = running
             .time
@@ -497,8 +496,8 @@ impl Supervisor {
                 );
                 running.progress = Instant::now();
             }
-            // About a step that has ended. A second start cannot be: vplan waits for the answer to
-            // the first.
+            // An order about a step that has ended. A second start cannot arrive: vplan waits for
+            // the answer to the first.
             Order::Start(..) | Order::Terminate(_) | Order::Kill(_) | Order::Thaw(_) => {}
         }
         Ok(())
@@ -506,7 +505,7 @@ impl Supervisor {
 }
 
 const MILLISECOND: Duration = Duration::from_millis(1);
-/// How many are waited for at least before orders and the living are looked after again.
+/// The least number that is reaped before orders and running processes are checked again.
 const REAPED: usize = 100;
 
 /// Reaps at most `most` ended processes; returns whether these were all. `None` when no child is

@@ -77,16 +77,16 @@ fn mask(how: c_int, set: &SignalSet) {
 
 extern "C" fn nothing(_: c_int) {}
 
-/// Signals by which the system tells a process of its own fault. All others a step, or whoever
-/// signals everybody, could only send to its supervisor in passing. They are caught rather than
-/// ignored, because what is caught becomes the default again when a step is executed, and what is
-/// ignored stays ignored.
+/// Signals that the system sends a process for its own fault. A step, or a process that signals all
+/// processes, could send any other to its supervisor only accidentally. They are caught rather than
+/// ignored, because a caught signal has its default again when a step is executed, and an ignored
+/// one stays ignored.
 const OWN_FAULTS: [c_int; 7] = [4, 5, 6, 7, 8, 11, 31];
 /// SIGCHLD, which is read elsewhere, SIGCONT, and what has no effect by default: SIGURG and SIGWINCH.
 const HARMLESS: [c_int; 4] = [CHILD, 18, 23, 28];
 
-/// Undoes whatever was inherited: every signal has its default disposition, but that the ones by
-/// which a supervisor could be ended in passing do nothing; no signal is blocked but SIGCHLD, which
+/// Undoes inherited settings: every signal has its default disposition, except that those by which
+/// a supervisor could be ended accidentally do nothing; no signal is blocked but SIGCHLD, which
 /// [`child_signals`] reads.
 pub(super) fn reset_signals() {
     for number in 1..=64 {
@@ -110,15 +110,15 @@ pub(super) fn ignore_file_size_signal() {
     let _ = unsafe { signal(FILE_SIZE, IGNORE) };
 }
 
-/// What a process does on a signal, as the C library keeps it. Never looked into; no library's is
+/// The disposition of a signal, as the C library keeps it. It is never read; no library's is
 /// larger.
 #[repr(C, align(16))]
 struct Disposition([u8; 256]);
 
-/// What was done on the signals that have been given back, by number.
+/// The former dispositions of the signals that have been given back, by number.
 static GIVEN_BACK: Mutex<BTreeMap<c_int, Disposition>> = Mutex::new(BTreeMap::new());
 
-/// Gives a signal its usual effect again.
+/// Gives a signal its default effect again.
 pub(in crate::effect) fn give_back(heard: Signal) {
     let number = heard.as_raw();
     let mut before = Disposition([0; 256]);
@@ -135,7 +135,7 @@ pub(in crate::effect) fn give_back(heard: Signal) {
 }
 
 /// Undoes [`give_back`]. The runtime installs its handler once in a process, so that a second run
-/// would not hear anything.
+/// would not receive any signal.
 pub(in crate::effect) fn take_again(heard: Signal) {
     let number = heard.as_raw();
     if let Some(before) = GIVEN_BACK
@@ -149,7 +149,8 @@ pub(in crate::effect) fn take_again(heard: Signal) {
     }
 }
 
-/// A descriptor that is readable when a child has ended or stopped. SIGCHLD must be blocked.
+/// Returns a descriptor that is readable when a child has ended or stopped. SIGCHLD must be
+/// blocked.
 pub(super) fn child_signals() -> io::Result<OwnedFd> {
     // SAFETY: the set is valid; -1 asks for a new descriptor.
     let fd = unsafe { signalfd(-1, &only(CHILD), CLOSE_ON_EXEC_NONBLOCK) };
@@ -181,7 +182,7 @@ pub(super) fn with_closed_mask<T>(start: impl FnOnce() -> T) -> T {
     made
 }
 
-/// Keeps every descriptor from 3 on, but those listed, from being seen by a step, and closes it.
+/// Closes every descriptor from 3 on, but those listed, so that no step sees it.
 pub(super) fn close_others(keep: &[BorrowedFd<'_>]) {
     let Ok(listing) = std::fs::read_dir("/proc/self/fd") else {
         return;
@@ -204,7 +205,7 @@ pub(super) fn close_others(keep: &[BorrowedFd<'_>]) {
     }
 }
 
-/// Has the runtime, in which this must be called, watch whether a descriptor is readable.
+/// Has the runtime in which this is called watch whether a descriptor is readable.
 pub(super) fn watched(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: an `OwnedFd` stays open and keeps its number as long as it lives, and the result owns
     // it.

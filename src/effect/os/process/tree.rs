@@ -16,7 +16,7 @@ pub(super) struct Seen {
     started: u64,
 }
 
-/// What `/proc/PID/stat` says.
+/// The fields of `/proc/PID/stat` that vplan reads.
 struct Stat {
     state: u8,
     parent: i32,
@@ -27,8 +27,8 @@ struct Stat {
 }
 
 impl Stat {
-    /// Nothing of it runs any more. The state is that of the first thread, which can end before the
-    /// others.
+    /// Whether none of its threads runs any more. The state is that of the first thread, which can
+    /// end before the others.
     fn is_dead(&self) -> bool {
         matches!(self.state, b'Z' | b'X' | b'x') && self.threads <= 1
     }
@@ -39,7 +39,7 @@ pub(super) struct Orphan {
     pub seen: Seen,
     /// Its process group; no other process's as long as this process has not waited for the orphan.
     pub group: i32,
-    /// It has ended, and is to be waited for.
+    /// Whether it has ended, and is to be waited for.
     pub dead: bool,
 }
 
@@ -53,7 +53,7 @@ pub(super) fn is_stopped(pid: Pid) -> bool {
     stat(pid).is_some_and(|stat| stat.state == b'T')
 }
 
-/// Who traces this process: 0 for no process.
+/// Returns the process that traces this one: 0 for none.
 pub(super) fn tracer() -> i32 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let number = status
@@ -84,7 +84,7 @@ fn parse_stat(text: &[u8]) -> Option<Stat> {
     })
 }
 
-/// The children of a process, of all its threads.
+/// Returns the children of a process, of all its threads.
 fn children(pid: Pid) -> Vec<Pid> {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{}/task", pid.as_raw_pid())) else {
         return Vec::new();
@@ -97,7 +97,7 @@ fn children(pid: Pid) -> Vec<Pid> {
                     .filter_map(|n| Pid::from_raw(std::str::from_utf8(n).ok()?.parse().ok()?)),
             ),
             // A thread that is gone has no children; a kernel without these files
-            // (CONFIG_PROC_CHILDREN) has another way.
+            // (CONFIG_PROC_CHILDREN) needs the other way.
             Err(_) if thread.path().exists() => return children_by_scan(pid),
             Err(_) => {}
         }
@@ -115,7 +115,7 @@ fn children_by_scan(pid: Pid) -> Vec<Pid> {
         .collect()
 }
 
-/// What is done to each process of a tree.
+/// The signal for each process of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Do {
     /// SIGTERM, then SIGCONT, because a stopped process cannot end.
@@ -130,9 +130,9 @@ pub(super) enum Do {
 
 /// The process groups that one pass over the children of this process has ended.
 ///
-/// Of a chain of processes that fork and exit, whoever is looked at is gone already, but all are of
+/// In a chain of processes that fork and exit, each is gone by the time it is found, but all are of
 /// one group, and a signal to a group reaches all of it at one moment. It reaches no stranger: a
-/// group is within one session, the session of what a supervisor has started holds nobody else, and
+/// group is within one session, the session of a supervisor's step contains no other process, and
 /// no other group gets its number while a child of it has not been waited for.
 pub(super) struct Groups {
     own: i32,
@@ -173,8 +173,8 @@ pub(super) fn has(reached: &BTreeSet<Seen>, pid: Pid) -> bool {
         .is_some_and(|seen| seen.pid == pid)
 }
 
-/// By SIGKILL, as everything is that a sweep ends; also what was reached with its group, before
-/// anyone saw it alive.
+/// Whether it ended by SIGKILL, as everything does that a sweep ends; also a process that was
+/// reached with its group, before it was seen alive.
 pub(super) fn was_killed(status: WaitStatus) -> bool {
     status.terminating_signal() == Some(Signal::KILL.as_raw())
 }
@@ -188,8 +188,8 @@ pub(super) fn was_killed(status: WaitStatus) -> bool {
 /// it; any other is held by a descriptor first, and its parent is asked for once more after that.
 /// [`Groups`] says why those of children may be killed.
 ///
-/// The newest first: of a chain that changes its group with each link only the newest lives, and to
-/// look at thousands of dead ones takes longer than a link does.
+/// The newest first: of a chain that changes its group with each link only the newest lives, and
+/// reading thousands of dead ones takes longer than a link does.
 pub(super) fn walk(
     roots: &[Pid],
     what: Do,
@@ -212,7 +212,7 @@ pub(super) fn walk(
         if now.is_dead() {
             continue;
         }
-        // Its children before itself: when it has been killed, they have moved up to this process.
+        // Its children before itself: once it has been killed, they have moved up to this process.
         let below = children(pid);
         todo.extend(below.into_iter().map(|child| (child, pid)));
         let seen = Seen {
@@ -230,24 +230,24 @@ pub(super) fn walk(
     new
 }
 
-/// The living children of this process.
+/// Returns the running children of this process.
 pub(super) fn own_children() -> Vec<Pid> {
     children(rustix::process::getpid())
 }
 
-/// The session of a process. 0 when the session's leader is outside this process's PID namespace,
-/// as for everything that a container was started with: getsid(2) gives that 0 too, but the binding
-/// takes a 0 for an impossible number.
+/// Returns the session of a process. 0 when the session's leader is outside this process's PID
+/// namespace, as for everything that a container was started with: getsid(2) gives that 0 too, but
+/// the binding takes a 0 for an impossible number.
 pub(super) fn session(pid: Pid) -> Option<i32> {
     stat(pid).map(|s| s.session)
 }
 
-/// What there is to know of a child that this process has inherited: one in another session than
-/// its own. What a process starts itself is in its own session, and nobody can join one, so that no
-/// git that another thread runs is taken for an orphan.
+/// Describes a child that this process has inherited: one in another session than its own.
+/// Processes that it starts itself are in its own session, and no other process can join one, so
+/// that no git that another thread runs is taken for an orphan.
 pub(super) fn orphan(child: Pid, own: Option<i32>) -> Option<Orphan> {
-    // A child that another thread has waited for is no child any more, and its number may be
-    // somebody else's.
+    // A child that another thread has waited for is no child any more, and its number may belong to
+    // another process.
     let me = rustix::process::getpid().as_raw_pid();
     let now = stat(child).filter(|now| now.parent == me && Some(now.session) != own)?;
     let seen = Seen {
@@ -279,7 +279,7 @@ fn signal(pid: Pid, parent: Pid, me: Pid, what: Do) -> bool {
     }
     match held {
         Ok(fd) => signals.iter().all(|s| pidfd_send_signal(&fd, *s).is_ok()),
-        // Before Linux 5.3 nothing better exists.
+        // Before Linux 5.3 there is no better way.
         Err(Errno::NOSYS) => signals.iter().all(|s| kill_process(pid, *s).is_ok()),
         Err(_) => false,
     }
