@@ -1,12 +1,12 @@
-//! Gathers what a `file` check asserts about: the facts of its path.
+//! Gathers the facts of a path that a `file` check asserts about.
 
 use crate::base::path::RepoPath;
 use crate::check::file::{CONTENT_CAP, FileFacts, Target};
 use crate::effect::os::files::beneath::{Beneath, Kind, ReadError};
 use std::io::Read as _;
 
-/// Gathers what the assertions about a path need. `content`: whether they look into the file. A
-/// path that leads out of the repository is not looked at: what is there cannot be decided.
+/// Gathers what the assertions about a path need. `content`: whether they read the file. A path
+/// that leads out of the repository is not inspected and stays undecided.
 #[must_use]
 pub fn gather(beneath: &Beneath, path: &RepoPath, content: bool) -> FileFacts {
     let inspection = beneath.inspect(path);

@@ -3,7 +3,7 @@
 //! One thread does everything: it decides, reads the output of all steps, hears signals and keeps
 //! the record, so events have one order and a step costs two wake-ups more than a bare spawn. It
 //! waits in a runtime of its own, for signals, timers, notes and the doorbell of what runs. Only
-//! what looks at files has threads of its own.
+//! work that reads files has threads of its own.
 
 use crate::check::evidence::{Evidence, SpawnError};
 use crate::effect::os::clock::Clock;
@@ -38,7 +38,8 @@ const SUSPEND_TIMEOUT: Duration = Duration::from_secs(2);
 /// What the driver reports to its caller, which answers with actions. Only the answer to an event
 /// may contain other actions than stops.
 pub enum Message<'a> {
-    /// An event for the state machine; with the end of a try, what the machine need not know.
+    /// An event for the state machine; with the end of a try, the details that the machine does not
+    /// need.
     Event(Event, Option<&'a Finished>),
     /// A try is about to start. If that cannot be recorded, the answer to the machine's
     /// [`Event::RecordFailed`] stops it before it has begun.
@@ -49,14 +50,14 @@ pub enum Message<'a> {
         attempt: u32,
         /// The effective time limit in milliseconds.
         limit_ms: u64,
-        /// When.
+        /// The time.
         at: u64,
     },
-    /// Time for a live view.
+    /// The interval of a live view has passed.
     Tick {
-        /// When.
+        /// The time.
         at: u64,
-        /// What runs, in plan order.
+        /// The running steps, in plan order.
         running: &'a [Running<'a>],
     },
     /// All requested actions have begun: the caller may hand over a background job.
@@ -66,7 +67,7 @@ pub enum Message<'a> {
     },
     /// A part of the job has been done.
     IoFinished {
-        /// When.
+        /// The time.
         at: u64,
         /// Its result.
         done: IoResult,
@@ -77,14 +78,14 @@ pub enum Message<'a> {
     Resumed,
 }
 
-/// A step that runs, for a live view.
+/// A running step, for a live view.
 #[derive(Debug)]
 pub struct Running<'a> {
     /// Index into the plan's steps.
     pub step: usize,
     /// Which try, from 1.
     pub attempt: u32,
-    /// Since when.
+    /// The time since which it runs.
     pub since: u64,
     /// Its latest output.
     pub live: &'a Live,
@@ -96,20 +97,21 @@ pub enum DriveError {
     /// Signals could not be listened to, or a thread not started.
     #[error("the run could not be set up: {}", say(.0))]
     Setup(#[from] io::Error),
-    /// The machine waits for nothing and is not done: a fault of vplan.
+    /// The machine waits for nothing and is not done: a bug in vplan.
     #[error("the run stands still, which is a fault of vplan")]
     Stuck,
 }
 
-/// What executes plans: the [`Driver`], or one that a test plays.
+/// Executes plans: the [`Driver`], or a substitute in tests.
 pub trait Executor {
-    /// Now, in milliseconds since the run's start.
+    /// Returns the time in milliseconds since the run's start.
     fn now(&self) -> u64;
 
-    /// Does `first` and then what `tell` answers to events, until [`Action::Done`].
+    /// Performs `first` and then the actions that `tell` answers to events with, until
+    /// [`Action::Done`].
     ///
     /// # Errors
-    /// Only what is vplan's own fault; whatever happens to steps is evidence.
+    /// Only vplan's own failures; anything that happens to steps is evidence.
     fn drive(
         &mut self,
         plan: &Plan,
@@ -119,8 +121,8 @@ pub trait Executor {
     ) -> Result<(), DriveError>;
 }
 
-/// What lasts from plan to plan of a run: supervisors, the clock, the signals, and the runtime that
-/// waits for all of it.
+/// The state that lasts from plan to plan of a run: supervisors, the clock, the signals, and the
+/// runtime that waits for all of it.
 pub struct Driver {
     pool: Pool,
     clock: Clock,
@@ -141,8 +143,7 @@ impl Driver {
     /// it. `keep_capabilities`: see [`crate::effect::os::environment::Grants`].
     ///
     /// # Errors
-    /// When signals cannot be listened to. A supervisor that cannot be started is an error of each
-    /// step.
+    /// Signals cannot be listened to. A supervisor that cannot be started is an error of each step.
     pub fn new(supervisor: Option<PathBuf>, keep_capabilities: bool) -> Result<Self, DriveError> {
         let pool = Pool::new(supervisor).keeping_capabilities(keep_capabilities);
         let _ = pool.prepare(1);
@@ -166,7 +167,7 @@ impl Driver {
         })
     }
 
-    /// The run's clock.
+    /// Returns the run's clock.
     #[must_use]
     pub fn clock(&self) -> &Clock {
         &self.clock
@@ -186,11 +187,11 @@ impl Executor for Driver {
         tell: &mut dyn FnMut(Message<'_>) -> Vec<Action>,
     ) -> Result<(), DriveError> {
         self.round += 1;
-        // It is put back below; that it is gone before cannot be.
+        // It is put back below, so it cannot be missing.
         let Some(runtime) = self.runtime.take() else {
             return Err(DriveError::Stuck);
         };
-        // Now, as long as no step runs that could look on.
+        // Now, while no step runs that could interfere.
         let jobs = usize::try_from(plan.policy.jobs).unwrap_or(usize::MAX);
         let _ = self.pool.prepare(jobs.min(plan.steps.len()));
         let result = std::thread::scope(|scope| {
@@ -249,9 +250,9 @@ struct Drive<'d, 's, 'e> {
     next_tick: Instant,
     /// The time of the last event: events never go back in time.
     last: u64,
-    /// Something has happened since [`Message::IoWanted`].
+    /// Whether something has happened since [`Message::IoWanted`].
     is_instant_open: bool,
-    /// Something has happened since [`Message::IoWanted`].
+    /// Whether something has happened since [`Message::IoWanted`].
     io_wanted: bool,
     background: BackgroundIo<'s>,
     /// How many trees are still to be stopped.
@@ -306,7 +307,7 @@ impl<'e> Drive<'_, '_, 'e> {
         }
     }
 
-    /// How long until something needs to be done without an event.
+    /// Returns the time until something needs to be done without an event.
     fn patience(&self) -> Option<Duration> {
         let due = self
             .wake
@@ -320,7 +321,7 @@ impl<'e> Drive<'_, '_, 'e> {
         [due, tick, overdue].into_iter().flatten().min()
     }
 
-    /// Waits until something comes, and takes it in.
+    /// Waits until something happens, and reads it.
     async fn turn(&mut self, timeout: Option<Duration>) {
         let Driver {
             signals,
@@ -329,7 +330,7 @@ impl<'e> Drive<'_, '_, 'e> {
             ..
         } = &mut *self.driver;
         let something = async {
-            // Signals first: however much the steps have to say, a word to stop is heard.
+            // Signals first: however much output the steps have, a request to stop is heard.
             tokio::select! {
                 biased;
                 signal = signals.next() => Wakeup::Signal(signal),
@@ -346,7 +347,7 @@ impl<'e> Drive<'_, '_, 'e> {
             Some(Wakeup::WorkerEvent(note)) => self.note(note),
             Some(Wakeup::Ring) => {
                 self.listen();
-                // A torrent never lets go by itself; signals are only seen in between.
+                // Constant output never pauses by itself; signals are only seen in between.
                 if self.news.is_empty() {
                     tokio::task::yield_now().await;
                 }
@@ -363,7 +364,7 @@ impl<'e> Drive<'_, '_, 'e> {
             .filter_map(StepExecution::running)
             .for_each(|attempt| attempt.watch(&mut fds));
         if poll(&mut fds, Some(&Timespec::default())).is_err() {
-            // A signal; the doorbell still rings.
+            // A signal arrived; the doorbell still rings.
             return;
         }
         let ready: Vec<bool> = fds.iter().map(|f| !f.revents().is_empty()).collect();
@@ -550,7 +551,7 @@ impl<'e> Drive<'_, '_, 'e> {
                 };
                 let at = self.now();
                 self.event(Event::Interrupt { at, signal }, None);
-                // A step that ends in this very millisecond ends because it was asked to: it must
+                // A step that ends in this very millisecond ends because of the signal: it must
                 // come later than the signal.
                 self.last += 1;
             }
@@ -701,7 +702,7 @@ impl<'e> Drive<'_, '_, 'e> {
             self.turn(Some(until.saturating_duration_since(Instant::now())))
                 .await;
         }
-        // Who has said already that vplan is to go on will not say so again.
+        // A SIGCONT that has arrived already will not be sent again.
         if !self.goes_on() {
             self.stand_still().await;
         }
@@ -718,8 +719,8 @@ impl<'e> Drive<'_, '_, 'e> {
         let actions = (self.tell)(Message::Suspended);
         self.todo.extend(actions);
         self.driver.clock.pause();
-        // SIGTSTP is taken, and to give it back for a moment is a race; SIGSTOP does the same to
-        // vplan.
+        // SIGTSTP is handled, and resetting it for a moment would be a race; SIGSTOP has the same
+        // effect on vplan.
         let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
         // The stop may take a moment to reach this thread. If it never does (the first process of a
         // container cannot be stopped by itself), the run just goes on.
@@ -739,7 +740,7 @@ impl<'e> Drive<'_, '_, 'e> {
             .any(|news| matches!(news, ExecutorEvent::Signal(Signal::CONT)))
     }
 
-    /// Makes sure that no process is left, whatever the reason for leaving.
+    /// Ensures that no process is left, whatever the reason for leaving.
     async fn leave(&mut self) {
         self.busy.values_mut().for_each(|busy| busy.kill(false));
         let until = Instant::now() + SUPERVISOR_TIMEOUT;

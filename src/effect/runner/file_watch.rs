@@ -14,24 +14,24 @@ use crate::effect::runner::reports::Before;
 use crate::plan::Step;
 use std::path::Path;
 
-/// Looks at the files again. What is read is masked.
+/// Inspects the files again. Their content is masked.
 pub type Watch = Box<dyn FnOnce(&Secrets) -> Looked>;
 type ReportsAgain = Box<dyn FnOnce(&Secrets) -> Reports>;
 
-/// What was seen after a try.
+/// The changes that were found after a try.
 #[derive(Debug, Default)]
 pub struct Looked {
     /// The first file that `unchanged` selects and that has changed; what cannot be compared
     /// counts as changed.
     pub mutated: Option<RepoPath>,
-    /// What became of the reports.
+    /// The state of the reports.
     pub report: Reports,
 }
 
-/// What the reports of a try say.
+/// The reports of a try, as they were read.
 #[derive(Debug, Default)]
 pub enum Reports {
-    /// None was to be written.
+    /// The step has no report to write.
     #[default]
     NotAsked,
     /// None was written.
@@ -41,7 +41,7 @@ pub enum Reports {
 }
 
 impl Looked {
-    /// Adds what was seen to the evidence of the try. A report takes precedence over the output.
+    /// Adds the changes to the evidence of the try. A report takes precedence over the output.
     pub(in crate::effect) fn add_to(self, evidence: &mut Evidence) {
         evidence.mutated = self.mutated;
         match self.report {
@@ -52,13 +52,13 @@ impl Looked {
     }
 }
 
-/// Whether a step has anything to be watched.
+/// Whether a step has files to be watched.
 #[must_use]
 pub fn is_watched(step: &Step) -> bool {
     step.unchanged.is_some() || step.report.is_some()
 }
 
-/// Looks at the files that `unchanged` and `report` of a step select.
+/// Reads the state of the files that `unchanged` and `report` of a step select.
 #[must_use]
 pub fn watch(root: &Path, git: Option<&Git>, step: &Step) -> Watch {
     let (changes, reports) = (changes(root, git, step), reports(root, step));
@@ -88,8 +88,8 @@ fn reports(root: &Path, step: &Step) -> ReportsAgain {
     let Some(report) = step.report.clone() else {
         return Box::new(|_| Reports::NotAsked);
     };
-    // Whose report it is has been checked with the contract; here it is only how it is read. A plan
-    // from a file may name any format.
+    // Which check may write the format was decided with the contract; here only how to read it
+    // counts. A plan from a file may name any format.
     let name = FormatName::parse(&report.format);
     let mut formats = name.map(|name| named(name, step.kind)).unwrap_or_default();
     if formats.is_empty() {

@@ -29,11 +29,11 @@ use std::sync::Arc;
 
 /// The step id of a fixer: no check can have it, so that no other step has its log.
 const ID: &str = "@fix";
-/// How much of its last output is shown, in bytes.
+/// The most bytes of its last output that are shown.
 const SAID: usize = 2048;
 /// The prefix of its last line when it gives up.
 const STUCK: &str = "STUCK:";
-/// How much of its reason is shown, in characters.
+/// The most characters of its reason that are shown.
 const REASON: usize = 500;
 /// The largest reason that is read, in bytes.
 const WRITTEN: u64 = 64 << 10;
@@ -42,19 +42,19 @@ const WRITTEN: u64 = 64 << 10;
 pub struct Fixer<'a> {
     /// The repository.
     pub root: &'a Root,
-    /// What steps see of the environment.
+    /// The environment that steps are given.
     pub environment: &'a Environment,
-    /// Names of variables that the operator lets through to it.
+    /// Names of variables that the operator grants it.
     pub granted: &'a [String],
     /// Its command.
     pub argv: &'a [Word],
     /// Variables of its own.
     pub env: Env,
-    /// What it finds on its standard input.
+    /// Its standard input.
     pub feedback: &'a [u8],
-    /// How long it may take, in milliseconds.
+    /// The time limit in milliseconds.
     pub limit_ms: u64,
-    /// How much of its output its log keeps, in bytes.
+    /// The most bytes of its output that the log keeps.
     pub max_output: u64,
     /// The folder for its log.
     pub logs: &'a Path,
@@ -71,7 +71,7 @@ pub struct Fixed {
     pub how: How,
     /// How many processes it left running; they were stopped.
     pub leaked: u32,
-    /// The name of its log in the folder for logs, if it said anything.
+    /// The name of its log in the folder for logs, if it wrote anything.
     pub log: Option<String>,
     /// The end of its output, safe to show: of standard error, or else of standard output.
     pub said: String,
@@ -92,7 +92,7 @@ pub enum How {
     NotStarted(String),
     /// vplan was interrupted meanwhile.
     Interrupted(Interrupt),
-    /// It is not known how.
+    /// The way in which it ended is unknown.
     #[default]
     Lost,
 }
@@ -100,7 +100,7 @@ pub enum How {
 /// Runs a fixer to its end.
 ///
 /// # Errors
-/// Only what is vplan's own fault, or the record's.
+/// Only failures of vplan itself, or of the record.
 pub fn fix(fixer: Fixer<'_>) -> Result<Fixed, DriveError> {
     let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let logs = openat(CWD, fixer.logs, flags, FileMode::empty()).map_err(std::io::Error::from)?;

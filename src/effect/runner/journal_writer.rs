@@ -24,8 +24,8 @@ pub(in crate::effect) struct JournalWriter<'e> {
     report: Option<Digest>,
     /// The first error of writing the record.
     pub fault: Option<String>,
-    /// The run has begun or a step has ended, and no sync has been requested since. The next step
-    /// starts meanwhile.
+    /// Whether the run has begun or a step has ended, and no sync has been requested since. The
+    /// next step starts meanwhile.
     pub unsynced: bool,
     /// How many bytes of the events are to be synced, and how many are.
     requested_len: u64,
@@ -147,10 +147,10 @@ impl<'e> JournalWriter<'e> {
     }
 
     /// Writes the last lines. A pass that cannot be recorded is none: the report and the exit code
-    /// say so, and the report of a pass is removed. Of any other run as much as possible is kept; a
-    /// record without its end counts as interrupted.
+    /// say so, and the report of a pass is removed. The record of any other run is kept as far as
+    /// possible; without its end it counts as interrupted.
     pub(in crate::effect) fn end(mut self, report: &mut Report) {
-        // The space was reserved for this: a report that fits is no fault.
+        // The space was reserved for this: a report that fits is no failure.
         self.record.release();
         if report.is_good() {
             let before = self.journal.clone();
@@ -161,7 +161,7 @@ impl<'e> JournalWriter<'e> {
             }
         }
         if !report.is_good() {
-            // Each by itself: the more there is, the better.
+            // Each file by itself, so that as many as possible are written.
             let _ = self.write_files(report);
             let _ = self.write_end(report, RunRecord::append);
             let _ = self.record.sync();
@@ -250,7 +250,7 @@ impl<'e> JournalWriter<'e> {
         self.pass_on(&lines);
     }
 
-    /// Writes to the second reader. One that has gone away is no fault of the run.
+    /// Writes to the second reader. One that has gone away is no failure of the run.
     fn pass_on(&mut self, lines: &str) {
         if !lines.is_empty()
             && let Some(events) = &mut self.events

@@ -57,7 +57,7 @@ impl Asked {
     }
 }
 
-/// Where the files of a question are.
+/// The files that a question is made from.
 pub struct Ground<'a> {
     /// The repository.
     pub root: &'a Path,
@@ -70,7 +70,7 @@ pub struct Ground<'a> {
 /// Makes the question of a step: the exact bytes and their identity.
 ///
 /// # Errors
-/// The files that go with it cannot be had whole: the judge is not asked then.
+/// Its files cannot be read in full: the judge is not asked then.
 pub fn question(
     ground: &Ground<'_>,
     step: &Step,
@@ -127,7 +127,7 @@ fn context(ground: &Ground<'_>, selection: &Selection) -> Result<Vec<Content>, S
                     path,
                 });
             }
-            // Deleted in the work tree: there is nothing to be shown, and `changed` says so.
+            // Deleted in the work tree: there is nothing to show, and `changed` records that.
             Err(ReadError::Missing) => {}
             Err(ReadError::TooLarge(_)) => return Err(too_large("more than that".to_owned())),
             Err(error) => {

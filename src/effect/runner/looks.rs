@@ -1,9 +1,9 @@
 //! Takes snapshots of the work tree during a run, and records what changed between two of them and
 //! which steps ran meanwhile.
 //!
-//! One look is taken before a run, one behind it, and one behind each try of a step with `writes`.
-//! Who is named as having run is never too few: a step that begins or ends while a look is taken
-//! belongs to both sides of it.
+//! One snapshot is taken before a run, one after it, and one after each try of a step with
+//! `writes`. The steps that may have run are never too few: a step that begins or ends while a
+//! snapshot is taken belongs to both sides of it.
 
 use crate::base::path::RepoPath;
 use crate::check::Kind;
@@ -21,11 +21,11 @@ pub(in crate::effect) fn take(git: &Git) -> Option<Snapshot> {
         .ok()
 }
 
-/// The looks of one run.
+/// The snapshots of one run.
 #[derive(Debug)]
 pub struct Looks {
     git: Git,
-    /// The commit that HEAD named before the run; the outer `None` where that is not known.
+    /// The commit that HEAD named before the run; the outer `None` where that is unknown.
     pub(in crate::effect) head: Option<Option<Oid>>,
     state: Mutex<State>,
     /// Held while a snapshot is taken: they do not overlap.
@@ -36,20 +36,20 @@ pub struct Looks {
 struct State {
     last: Option<Arc<Snapshot>>,
     running: BTreeSet<String>,
-    /// What ran since the last look.
+    /// The steps that ran since the last snapshot.
     ran: BTreeSet<String>,
-    /// What has run since the current look began.
+    /// The steps that have run since the current snapshot began.
     since: BTreeSet<String>,
     over: BTreeSet<String>,
     spans: Vec<Span>,
 }
 
-/// The changes between two looks.
+/// The changes between two snapshots.
 #[derive(Debug, Default)]
 pub(in crate::effect) struct Span {
     /// The steps of which a process ran, by id.
     pub ran: BTreeSet<String>,
-    /// The steps that had ended before the second look.
+    /// The steps that had ended before the second snapshot.
     pub over: BTreeSet<String>,
     /// The changed files, in byte order of the paths.
     pub changed: Vec<Changed>,
@@ -65,16 +65,16 @@ pub(in crate::effect) struct Changed {
 /// The state of a changed file before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::effect) enum Was {
-    /// In the index, before or afterwards.
+    /// A file of the index, before or afterwards.
     Tracked,
-    /// There, and not in the index.
+    /// A file that existed outside the index.
     Untracked,
-    /// Not there.
+    /// A file that did not exist.
     New,
 }
 
 impl Looks {
-    /// After the first look.
+    /// Makes it from the first snapshot.
     pub(in crate::effect) fn new(
         git: Git,
         head: Option<Option<Oid>>,
@@ -162,12 +162,12 @@ impl Looks {
         (now, head)
     }
 
-    /// Returns the changes between the looks.
+    /// Returns the changes between the snapshots.
     pub(in crate::effect) fn spans(&self) -> Vec<Span> {
         std::mem::take(&mut self.state().spans)
     }
 
-    /// Returns every step of which a process ran since the last look.
+    /// Returns every step of which a process ran since the last snapshot.
     pub(in crate::effect) fn ran(&self) -> BTreeSet<String> {
         self.state().ran.clone()
     }

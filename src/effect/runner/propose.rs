@@ -12,8 +12,8 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Starts the program at the repository's root with the operator's own environment, because it is
-/// the operator's program: no contract can name it. It is looked for where steps are, never in the
-/// repository unless its name has a slash.
+/// the operator's program: no contract can name it. It is looked up as the programs of steps are,
+/// never in the repository unless its name has a slash.
 ///
 /// # Errors
 /// There is no answer.

@@ -1,8 +1,8 @@
 //! Finds and reads the report files that a step has written.
 //!
-//! INVARIANT (no stale evidence): only what was created or replaced between the two looks counts,
-//! whatever its content. A file is the same as before when its place on the disk, its size and both
-//! of its times are.
+//! INVARIANT (no stale evidence): only files that were created or replaced between the two
+//! inspections count, whatever their content. A file is the same as before when its place on the
+//! disk, its size and both of its times are.
 
 use crate::base::glob::Glob;
 use crate::base::path::RepoPath;
@@ -30,8 +30,8 @@ pub const MOST: usize = 1000;
 pub struct Before(Result<BTreeMap<RepoPath, Stamp>, String>);
 
 impl Before {
-    /// Looks, and makes sure that whatever is written from now on has a later time than what it
-    /// sees.
+    /// Reads the state of the files, and ensures that any later write gets a later time than
+    /// theirs.
     #[must_use]
     pub fn look(beneath: &Beneath, glob: &Glob) -> Self {
         let seen = stamps(beneath, glob);
@@ -43,8 +43,9 @@ impl Before {
         Self(seen)
     }
 
-    /// Reads what has been written since, masked; readings are added up, in the order of the paths.
-    /// `None`: nothing was written. What cannot be read is a problem of the reading.
+    /// Reads the files that have been written since, masked; readings are added up, in the order of
+    /// the paths. `None`: no file was written. A file that cannot be read is a problem of the
+    /// reading.
     #[must_use]
     pub fn read(
         self,
@@ -86,7 +87,7 @@ impl Before {
             match beneath.read(path, LARGEST.min(left)) {
                 Ok(bytes) => {
                     left = left.saturating_sub(bytes.len() as u64);
-                    // Before it is read, because what is read is cut.
+                    // Masked before it is read, because the reading is cut.
                     let bytes = if secrets.is_empty() {
                         bytes
                     } else {
@@ -369,7 +370,7 @@ mod tests {
             let tree = Tree::new();
             assert_eq!(counts(&tree.read(glob, step)), *want, "{name}");
         }
-        // What a link leads to may be what is replaced.
+        // The target of a symlink may be the file that is replaced.
         let tree = Tree::new();
         symlink("a", tree.0.path().join("repo/r/l")).unwrap();
         assert_eq!(

@@ -30,29 +30,29 @@ use std::thread::Scope;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedSender;
 
-/// What all steps share.
+/// The parameters that all steps share.
 pub struct Context<'a> {
     /// The repository.
     pub root: &'a Root,
-    /// What steps see of the environment.
+    /// The environment that steps are given.
     pub environment: &'a Environment,
     /// The folder for logs, if there is a record.
     pub logs: Option<BorrowedFd<'a>>,
-    /// How much of a step's output its log keeps, in bytes (`--max-output`).
+    /// The most bytes of a step's output that its log keeps (`--max-output`).
     pub max_output: u64,
     /// Makes the evidence of a step that starts nothing (`file`). Called on the step's thread;
     /// must start no process that leaves its session.
     pub evaluate: &'a (dyn Fn(&Step) -> Evidence + Sync),
-    /// Called before each try of a step that is watched; what it gives is called after the try.
+    /// Called before each try of a step that is watched; the returned function is called after the
+    /// try.
     pub watch: &'a (dyn Fn(&Step) -> Watch + Sync),
-    /// The looks at the tree, if it is looked at.
+    /// The snapshots of the tree, if any are taken.
     pub looks: Option<&'a Looks>,
     /// Results of earlier runs, if they may be used.
     pub recall: Option<&'a Recall<'a>>,
     /// The judge that answers the questions of `judge` checks, if there is one.
     pub judge: Option<&'a Judge<'a>>,
-    /// What steps find on their standard input, if that is not empty. A judge finds its question
-    /// there.
+    /// The standard input of steps, if that is not empty. A judge reads its question there.
     pub input: Option<&'a [u8]>,
     /// How often a tick comes while something runs; never without.
     pub tick: Option<Duration>,
@@ -68,7 +68,7 @@ pub struct Finished {
     /// Why the log is not complete. To the machine that is
     /// [`Event::RecordFailed`](crate::run::event::Event::RecordFailed).
     pub log_error: Option<String>,
-    /// What was started.
+    /// The program that was started.
     pub program: Option<Program>,
     /// Variables that it requested and did not get.
     pub withheld: Vec<Withheld>,
@@ -92,7 +92,7 @@ pub(in crate::effect) struct StepExecution<'e> {
     limit_ms: u64,
     /// The same, until the start has been reported.
     pub unannounced: Option<u64>,
-    /// The digest of its question.
+    /// The digest of the judge's question.
     question: Option<Digest>,
     stop: StopRequest,
     /// The secrets that it was given.
@@ -108,7 +108,7 @@ type Again = (bool, Secrets);
 enum Stage<'e> {
     /// Its thread evaluates it, or records its files.
     Preparing,
-    /// It runs, since then.
+    /// It runs, since this time.
     Running(Box<Attempt<'e>>, Duration),
     /// It has ended, and its thread compares files.
     Finalizing(Box<AttemptResult>),
@@ -122,11 +122,11 @@ struct StopRequest {
     timed_out: bool,
 }
 
-/// What every stage needs.
+/// The I/O that every stage needs.
 pub(in crate::effect) struct StepIo<'m> {
     pub pool: &'m Pool,
     pub buffer: &'m mut Buffer,
-    /// Time since the run's start.
+    /// The time since the run's start.
     pub now: Duration,
 }
 
@@ -191,7 +191,7 @@ impl<'e> StepExecution<'e> {
                 if let (Asked::Question { text, .. }, Some((folder, log))) =
                     (&asked, context.logs.zip(log))
                 {
-                    // For people who want to know what it was asked; nothing depends on it.
+                    // For people who want to read the question; nothing depends on it.
                     let _ = keep(folder, &format!("{log}.question.json"), text.as_bytes());
                 }
                 leave(&outbox, WorkerEvent::Asked(number, asked));
@@ -332,7 +332,7 @@ impl<'e> StepExecution<'e> {
         };
         let mut tried = attempt.finish(io.pool, self.stop.timed_out, io.buffer);
         read_as(self.step, &mut tried.evidence);
-        // Looking at files before and after is not the step's time.
+        // Comparing files before and after does not count as the step's time.
         tried.evidence.duration_ms = millis(io.now.saturating_sub(started));
         tried.evidence.question = self.question.take();
         context.recall.into_iter().for_each(Recall::over);
@@ -376,8 +376,8 @@ impl<'e> StepExecution<'e> {
             .as_deref_mut()
             .filter(|_| !self.secrets.is_empty())
         {
-            // What was masked before it was read can have been spelled otherwise there: `&amp;`,
-            // `\"`.
+            // A text that was masked before it was parsed may have been spelled otherwise there:
+            // `&amp;`, `\"`.
             reading.for_each_text(|text| *text = self.secrets.mask_clipped(text));
         }
         let finished = Finished {
@@ -448,12 +448,12 @@ fn watch(
     }
 }
 
-/// The looks at the tree, for a step that may change it.
+/// Returns the snapshots of the tree, for a step that may change it.
 fn looks_behind<'c>(context: &Context<'c>, step: &Step) -> Option<&'c Looks> {
     context.looks.filter(|_| step.writes.is_some())
 }
 
-/// The formats in which a step's output is read; none where only the exit code counts.
+/// Returns the formats in which a step's output is read; none where only the exit code counts.
 fn formats(step: &Step) -> Vec<&'static Format> {
     if !matches!(step.kind, Kind::Compile | Kind::Test | Kind::Lint) || step.argv.is_none() {
         return Vec::new();
@@ -467,8 +467,8 @@ fn formats(step: &Step) -> Vec<&'static Format> {
     }
 }
 
-/// Counts what was read as the verb does. A known compiler or linter that ended well without output
-/// has found nothing.
+/// Counts the findings as the check's verb does. A known compiler or linter that ended well without
+/// output has found nothing.
 fn read_as(step: &Step, evidence: &mut Evidence) {
     if let Some(reading) = evidence.reading.take() {
         evidence.reading = Some(Box::new(reading.counted_by(step.kind)));
@@ -497,7 +497,7 @@ fn with_words<T>(step: &Step, ask: impl FnOnce(&[&str]) -> T) -> T {
     ask(&argv.iter().map(AsRef::as_ref).collect::<Vec<&str>>())
 }
 
-/// Whole milliseconds.
+/// Converts to whole milliseconds.
 pub(in crate::effect) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

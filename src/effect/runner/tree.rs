@@ -1,6 +1,6 @@
 //! Decides which tree a run has verified, and whether it is still the one in the work tree.
 //!
-//! What a plan's own steps produce is no part of it: a run that writes its products verifies the
+//! Products of the plan's own steps are no part of it: a run that writes its products verifies the
 //! tree that they were made from. Nor are new files that a step left and the report names, as long
 //! as they are as it left them and not in the index.
 
@@ -19,9 +19,9 @@ use std::thread::{Builder, JoinHandle};
 
 /// The note of a run in which the tree changed.
 pub const CHANGED: &str = "tree-changed";
-/// How many files such a note names.
+/// The most files that such a note names.
 const NAMED: usize = 3;
-/// How many new files a report names; of a tree with more it is not said what it was.
+/// The most new files that a report names; a tree with more is not identified.
 const MOST_NEW: usize = 1_000;
 /// The present work tree, if it is known.
 #[derive(Debug)]
@@ -88,7 +88,7 @@ impl Beginning {
     }
 }
 
-/// What happened to the tree during a run.
+/// The changes of the tree during a run.
 #[derive(Debug, Default)]
 pub struct Ended {
     /// Why a pass may not hold for the present tree.
@@ -97,13 +97,13 @@ pub struct Ended {
     pub failed: Vec<(String, String)>,
     /// New files that steps left, ascending.
     pub new: Vec<NewFile>,
-    /// Files that changed without taking anything from a pass.
+    /// The note about files that changed without taking anything from a pass.
     pub note: Option<Note>,
     /// The steps whose passes must not be reused.
     pub suspects: Vec<String>,
     /// The digest of the verified tree, where that is the present one.
     pub tree: Option<String>,
-    /// Files that steps changed as they may, ascending.
+    /// Files that steps changed with permission, ascending.
     pub wrote: Vec<RepoPath>,
 }
 

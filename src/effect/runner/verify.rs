@@ -39,19 +39,19 @@ use std::time::Duration;
 pub struct Run<'a> {
     /// The repository.
     pub root: &'a Root,
-    /// What steps see of the environment.
+    /// The environment that steps are given.
     pub environment: &'a Environment,
-    /// Where the run is recorded.
+    /// The record of the run.
     pub record: RunRecord,
     /// A second place for the events.
     pub events: Option<Box<dyn Write + 'a>>,
-    /// How much of a step's output its log keeps, in bytes.
+    /// The most bytes of a step's output that its log keeps.
     pub max_output: u64,
     /// Answers questions about the repository.
     pub answer: &'a dyn Fn(&BTreeSet<Question>) -> Facts,
-    /// Looks at the path of a `file` check.
+    /// Reads the state of the path of a `file` check.
     pub evaluate: &'a (dyn Fn(&Step) -> Evidence + Sync),
-    /// Remembers the files that `unchanged` and `report` select.
+    /// Records the files that `unchanged` and `report` select.
     pub watch: &'a (dyn Fn(&Step) -> Watch + Sync),
     /// Results of earlier runs, if they may be used.
     pub recall: Option<Recall<'a>>,
@@ -59,47 +59,47 @@ pub struct Run<'a> {
     pub judge: Option<&'a Judge<'a>>,
     /// How often the observer gets [`Seen::Running`].
     pub tick: Option<Duration>,
-    /// The looks at the tree, if the tree is known.
+    /// The snapshots of the tree, if the tree is known.
     pub tree: Option<Looks>,
-    /// Makes the caveat about the change after steps have written to the tree as they may, from the
-    /// first plan and what they wrote.
+    /// Makes the caveat about a change that grew because steps wrote to the tree with permission,
+    /// from the first plan and the files they wrote.
     pub again: &'a dyn Fn(&Plan, &[RepoPath]) -> Option<Caveat>,
-    /// Where vplan remembers how the run ended, outside the repository.
+    /// The memory, outside the repository, of how the run ended.
     pub vault: Option<&'a Vault>,
     /// Makes the caveats about passes in comparison with earlier ones.
     pub compare: &'a dyn Fn(&Plan, &[StepRecord]) -> Vec<Caveat>,
     /// The contract that the plan was made from, if there is one.
     pub contract: Option<&'a Contract>,
-    /// What the report contains besides the plan and its steps.
+    /// The parts of the report besides the plan and its steps.
     pub circumstances: Circumstances,
-    /// Completes the report before it is recorded: the ledger's decision. No signal ends vplan
-    /// meanwhile.
+    /// Completes the report before it is recorded: the ledger's decision. Meanwhile no signal ends
+    /// vplan.
     pub conclude: &'a dyn Fn(&mut Report),
 }
 
-/// What an observer gets.
+/// A progress event for an observer.
 pub enum Seen<'a> {
     /// A step has ended.
     Ended {
         /// Index into the plan's steps.
         step: usize,
-        /// Its result, as far as is known now.
+        /// Its result, as far as it is known now.
         record: &'a StepRecord,
-        /// When, in milliseconds since the run's start.
+        /// The time, in milliseconds since the run's start.
         at: u64,
     },
-    /// The steps that run.
+    /// The running steps.
     Running {
-        /// Now, in milliseconds since the run's start.
+        /// The time, in milliseconds since the run's start.
         at: u64,
-        /// In plan order.
+        /// The steps, in plan order.
         running: &'a [Running<'a>],
     },
     /// The plan has been rewritten, the run goes on.
     Rewritten {
-        /// By which rule.
+        /// The rule that changed it.
         rule: &'a str,
-        /// The plan now.
+        /// The new plan.
         plan: &'a Plan,
         /// How many of its steps already have their evidence.
         kept: usize,
@@ -117,19 +117,19 @@ pub struct Verified {
 /// Why a run has no report.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyError {
-    /// The machinery failed.
+    /// The executor failed.
     #[error(transparent)]
     Drive(#[from] DriveError),
-    /// Nothing had run yet when the record could not be written.
+    /// The record could not be written before anything ran.
     #[error("the record cannot be written: {0}")]
     Record(#[from] io::Error),
 }
 
-/// Verifies a plan; `see` gets the progress. `executor` executes it; without one the [`Driver`],
-/// which is vplan's own.
+/// Verifies a plan; `see` receives the progress. `executor` executes it; the default is vplan's own
+/// [`Driver`].
 ///
 /// # Errors
-/// When the record cannot be begun, or vplan's own machinery fails. A failed step is no error.
+/// The record cannot be begun, or vplan's own executor fails. A failed step is no error.
 pub fn verify(
     plan: Plan,
     run: Run<'_>,
@@ -162,7 +162,7 @@ pub fn verify(
     let mut plan = Arc::new(plan);
     let mut plans = vec![Arc::clone(&plan)];
     let mut rounds = Rounds::default();
-    // Until the record is closed: as long as it lives, no signal ends vplan.
+    // It lives until the record is closed: as long as it does, no signal ends vplan.
     let mut driver = None;
     let ending;
     let mut records;
@@ -204,7 +204,7 @@ pub fn verify(
                 looks: context.looks,
                 see,
             };
-            // What the plan itself settles is over before anything has happened.
+            // Steps that the plan itself decides are reported before anything runs.
             table.tell_what_is_over(executor.now());
             executor.drive(&plan, &context, actions, &mut |message| table.tell(message))?;
             records = state.records();
@@ -277,7 +277,7 @@ pub fn verify(
     Ok(Verified { report, plan })
 }
 
-/// Applies what happened to the tree to the records and the report. Returns a note to add.
+/// Applies the changes of the tree to the records and the report. Returns a note to add.
 fn hold_against(
     found: Ended,
     records: &mut [StepRecord],
@@ -317,7 +317,7 @@ fn hold_against(
     note
 }
 
-/// Classifies each failure, from what was seen and from facts.
+/// Classifies each failure, from its evidence and from facts.
 fn classify(
     plan: &Plan,
     records: &mut [StepRecord],
@@ -350,7 +350,7 @@ fn classify(
     failures
 }
 
-/// Returns the next plan, if there is one: after an interrupt, a used-up budget or a full disk
+/// Returns the next plan, if there is one: after an interrupt, an exhausted budget or a full disk
 /// nothing is tried again.
 fn repair(
     plan: &Plan,
@@ -386,12 +386,12 @@ fn repair(
     }
 }
 
-/// What lasts over all plans of a run.
+/// The state that lasts over all plans of a run.
 #[derive(Default)]
 struct Rounds {
-    /// Logs of the last tries, by step id.
+    /// The logs of the last tries, by step id.
     logs: BTreeMap<String, String>,
-    /// What was started last, by step id.
+    /// The programs that were started last, by step id.
     programs: BTreeMap<String, Word>,
     /// Each file that was started, by path.
     resolved: BTreeMap<Word, ProgramRecord>,
@@ -595,7 +595,7 @@ impl Table<'_, '_, '_> {
                 continue;
             };
             record.digest = digest;
-            // What is reported of it must be synced, as the end of a step must.
+            // Its reported end must be synced, as the end of a step must.
             self.book.unsynced = true;
             written &= self.book.write(
                 at,

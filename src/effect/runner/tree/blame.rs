@@ -12,10 +12,10 @@ use crate::run::report::NewFile;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// What to do about a tree that moved.
+/// The way out for a tree that changed.
 pub(super) const AGAIN: &str =
     "run again when nothing else writes to the work tree; `writes` says what a check may change";
-/// How many ways out of new files are named.
+/// The most ways out of new files that are named.
 const WAYS: usize = 3;
 
 /// The facts of an ended run that decide about its tree.
@@ -30,7 +30,7 @@ pub struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// The plan that was executed last.
+    /// Returns the plan that was executed last.
     pub(super) fn plan(&self) -> Option<&Plan> {
         self.plans.last().map(Arc::as_ref)
     }
@@ -69,36 +69,36 @@ pub(super) fn is_product(plan: &Plan, path: &RepoPath) -> bool {
 /// The result of attributing all changes.
 #[derive(Debug)]
 pub(super) struct Found {
-    /// About files that must not change.
+    /// The caveats about files that must not change.
     pub caveats: Vec<Caveat>,
     /// The steps that certainly changed some of them, and the message.
     pub failed: Vec<(String, String)>,
-    /// About checks that had passed before one of their files was written.
+    /// The caveat about checks that had passed before one of their files was written.
     pub grown: Option<Caveat>,
     /// Whether only allowed changes were made.
     pub is_known: bool,
-    /// Files that were not there before.
+    /// Files that did not exist before.
     pub left: Vec<RepoPath>,
     /// Files that changed without taking anything from a pass.
     pub others: Vec<RepoPath>,
     /// The steps that ran when files changed that must not.
     pub suspects: Vec<String>,
-    /// Files that steps changed as they may.
+    /// Files that steps changed with permission.
     pub wrote: Vec<RepoPath>,
 }
 
-/// What a change is to the steps that ran meanwhile.
+/// The class of a change, by the steps that ran meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Is {
     /// An output of the plan.
     Product,
     /// A file that one of them may write.
     Written,
-    /// What one of them may delete, or reports in; or a change of what git does not have.
+    /// A file that one of them may delete, or reports in; or a change outside git.
     Other,
-    /// A file that was not there, and that a step may have made.
+    /// A file that did not exist, and that a step may have made.
     New,
-    /// What none of them may change.
+    /// A file that none of them may change.
     Forbidden,
 }
 
@@ -126,7 +126,7 @@ fn what(changed: &Changed, ran: &[&Step], plan: &Plan) -> Is {
     }
 }
 
-/// Attributes each change between two looks to the steps that may have made it.
+/// Attributes each change between two snapshots to the steps that may have made it.
 pub(super) fn blame(spans: &[Span], run: &Run<'_>) -> Found {
     let passed = run.passed();
     let mut known: BTreeMap<&str, BTreeSet<RepoPath>> = BTreeMap::new();
@@ -283,7 +283,7 @@ fn grown(before: BTreeMap<RepoPath, Vec<&str>>) -> Option<Caveat> {
 pub(super) fn new_files(new: &[NewFile], now: &Snapshot) -> Caveat {
     let mut ways: Vec<(String, String)> = Vec::new();
     for file in new {
-        // The uppermost folder without a tracked file is named for all that is below it.
+        // The uppermost folder without a tracked file is named for everything below it.
         let text = file.path.to_string();
         let folder = text
             .match_indices('/')
@@ -328,7 +328,8 @@ mod tests {
     use super::*;
     use crate::recover::bare::plan_of_words;
 
-    /// What appears while no step runs is no step's: the tree with it is another one.
+    /// Checks that a file that appears while no step runs belongs to no step: it makes another
+    /// tree.
     #[test]
     fn a_new_file_is_left_by_a_step_only_if_one_ran() {
         let plan = plan_of_words(&["true"]);
