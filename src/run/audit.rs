@@ -41,7 +41,7 @@ pub struct Aspect {
 }
 
 impl Aspect {
-    /// Something that holds.
+    /// Creates the finding that an aspect holds.
     #[must_use]
     pub fn yes(aspect: &'static str, message: impl Into<String>) -> Self {
         Self {
@@ -51,7 +51,7 @@ impl Aspect {
         }
     }
 
-    /// Something that does not hold.
+    /// Creates the finding that an aspect does not hold.
     #[must_use]
     pub fn no(aspect: &'static str, message: impl Into<String>) -> Self {
         Self {
@@ -209,7 +209,7 @@ fn the_statuses(report: &Report, plan: &Plan) -> Aspect {
     Aspect::yes("statuses", "each status fits its record")
 }
 
-/// The verdict, the exit code and the coverage that the records give.
+/// Compares the verdict, the exit code and the coverage with those that the records give.
 fn the_verdict(report: &Report, plan: &Plan) -> [Aspect; 3] {
     let part = report
         .shard
@@ -256,7 +256,7 @@ fn the_verdict(report: &Report, plan: &Plan) -> [Aspect; 3] {
         .to_owned()
     };
     let exits = [judged.exit.code(), strict.exit.code()];
-    // With a subject, the ledger may have the last word.
+    // With a subject, the ledger may decide last.
     let ledger = [Exit::Unconfirmed, Exit::Exhausted, Exit::Escalated]
         .map(Exit::code)
         .contains(&report.exit_code);

@@ -5,9 +5,9 @@ use crate::check::outcome::{Cause, Outcome, Status};
 use crate::plan::Step;
 use std::collections::BTreeMap;
 
-/// The first batch, in plan order, with which the findings of a check pass a limit, if it passed by
-/// itself: its number as given, and how it ends therefore. The steps are those of one check; one
-/// without a record has found nothing.
+/// Returns the first batch, in plan order, with which the findings of a check exceed a limit, if it
+/// passed by itself: its number as given, and its outcome therefore. The steps are those of one
+/// check; one without a record has found nothing.
 pub(super) fn over<'a>(
     batches: impl Iterator<Item = (usize, &'a Step, Option<&'a StepRecord>)>,
 ) -> Option<(usize, Outcome)> {

@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The evidence after a rewrite.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CarryOver {
-    /// Records that still count, by step id. For `RunState::new`.
+    /// Records that still count, by step id, for `RunState::new`.
     pub kept: BTreeMap<String, StepRecord>,
-    /// Records that no longer do, in the order of the plan before. For the report.
+    /// Records that no longer count, in the order of the plan before, for the report.
     pub superseded: Vec<StepRecord>,
 }
 
@@ -79,8 +79,8 @@ pub fn carry_over(before: &Plan, after: &Plan, records: Vec<StepRecord>) -> Carr
     result
 }
 
-/// Whether two steps do the same after the same predecessors; why they are in the plan does not
-/// matter, nor what only prepares.
+/// Whether two steps do the same after the same predecessors; their reasons and predecessors that
+/// only prepare do not matter.
 fn is_same(a: &Step, b: &Step) -> bool {
     let bare = |s: &Step| Step {
         after: s.bound_to().cloned().collect(),

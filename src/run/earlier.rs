@@ -1,4 +1,4 @@
-//! Compares a step with the last pass of the same words: how many tests ran, and which program.
+//! Compares a step with the last pass of the same command: how many tests ran, and which program.
 
 use super::record::StepRecord;
 use crate::base::canon::Digest;
@@ -7,13 +7,13 @@ use crate::plan::Step;
 use crate::plan::caveat::{Caveat, Code, Effect};
 use serde::{Deserialize, Serialize};
 
-/// How many passes are kept.
+/// The most passes that are kept.
 pub const KEPT: usize = 2_000;
 
-/// How many commits are kept of the same words.
+/// The most commits that are kept of the same command.
 const COMMITS: usize = 8;
 
-/// A pass as it is kept.
+/// A stored pass.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pass {
     /// The commit that HEAD named.
@@ -21,14 +21,14 @@ pub struct Pass {
     /// The digest of the program that was started, if it was below the repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<Digest>,
-    /// How many tests ran, if its output says so.
+    /// How many tests ran, if its output reports that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<u64>,
     /// The digest of command, directory and environment.
     pub words: Digest,
 }
 
-/// The passes that are kept, oldest first.
+/// The stored passes, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Passes(pub Vec<Pass>);
 

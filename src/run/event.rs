@@ -3,7 +3,7 @@
 
 use crate::check::evidence::Evidence;
 
-/// Something that happened.
+/// An event of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     /// A try of a step has ended, its processes are gone, its output is on disk.
@@ -14,7 +14,7 @@ pub enum Event {
         attempt: u32,
         /// When it ended.
         at: u64,
-        /// What was seen.
+        /// The evidence of the try.
         evidence: Box<Evidence>,
     },
     /// A try has begun: the preparations before it do not count towards its time.
@@ -23,30 +23,30 @@ pub enum Event {
         step: usize,
         /// Which try, from 1.
         attempt: u32,
-        /// When.
+        /// The time.
         at: u64,
     },
     /// The time last requested by [`Action::WakeAt`] has come, or some time has passed.
     Time {
-        /// Now.
+        /// The present time.
         at: u64,
     },
     /// All events up to now have been delivered. A caller that cannot know that leaves this out;
     /// choices then wait for the next millisecond.
     InstantComplete {
-        /// Now.
+        /// The present time.
         at: u64,
     },
     /// SIGINT or SIGTERM. The second one makes it urgent.
     Interrupt {
-        /// Now.
+        /// The present time.
         at: u64,
-        /// Which.
+        /// The signal.
         signal: Interrupt,
     },
     /// The record could not be written (a full or read-only disk): nothing further may start.
     RecordFailed {
-        /// Now.
+        /// The present time.
         at: u64,
         /// One line for people.
         message: String,
@@ -54,7 +54,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// When it happened.
+    /// Returns the time of the event.
     #[must_use]
     pub fn at(&self) -> u64 {
         match self {
@@ -89,7 +89,7 @@ pub enum Interrupt {
     Term,
 }
 
-/// Something that the run wants done.
+/// An action that the run requests.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Start a try of a step. Its end comes back as [`Event::Finished`], whatever happens.
@@ -98,27 +98,27 @@ pub enum Action {
         step: usize,
         /// Which try, from 1.
         attempt: u32,
-        /// The effective time limit in milliseconds, at least 1; for the record. The machine
-        /// itself says when it is up.
+        /// The effective time limit in milliseconds, at least 1; for the record. The machine itself
+        /// decides when it is up.
         limit_ms: u64,
     },
     /// Ask the step's whole tree to end (SIGTERM, then SIGCONT).
     Terminate {
         /// Index into the plan's steps.
         step: usize,
-        /// Whether its time was up, which its evidence must then say.
+        /// Whether its time was up, which its evidence must then record.
         timed_out: bool,
     },
     /// End the step's whole tree now (SIGKILL, swept until none is left).
     Kill {
         /// Index into the plan's steps.
         step: usize,
-        /// Whether its time was up, which its evidence must then say.
+        /// Whether its time was up, which its evidence must then record.
         timed_out: bool,
     },
     /// Send [`Event::Time`] at this time, unless an earlier event comes first.
     WakeAt {
-        /// When.
+        /// The time.
         at: u64,
     },
     /// Everything has ended; the report is ready.

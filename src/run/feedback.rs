@@ -1,6 +1,6 @@
 //! Writes the feedback for the agent or person who repairs a failure.
 //!
-//! Everything in it is bounded and inert: output of commands is foreign text, wherever it is shown.
+//! Everything in it is bounded and inert, because output of commands is foreign text.
 
 mod scope;
 mod suggestion;
@@ -22,17 +22,17 @@ use crate::plan::{Plan, Step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The largest feedback in bytes of canonical JSON. What does not fit is shortened evenly.
+/// The largest feedback in bytes of canonical JSON. A larger one is shortened evenly.
 pub const FEEDBACK_BYTES: usize = 64 * 1024;
-/// How many bytes of each end of a stream are shown.
+/// The most bytes of each end of a stream that are shown.
 pub const EXCERPT_BYTES: usize = 4096;
-/// How many changed files are named.
+/// The most changed files that are named.
 pub const FILES_SHOWN: usize = 50;
-/// How many findings, failed tests and problems are shown, each.
+/// The most findings, failed tests and problems that are shown, each.
 pub const FINDINGS_SHOWN: usize = 10;
-/// How many further failures are named.
+/// The most further failures that are named.
 pub const OTHERS_SHOWN: usize = 20;
-/// How many bytes of a message, a name or a command are shown.
+/// The most bytes of a message, a name or a command that are shown.
 pub const TEXT_BYTES: usize = 1024;
 
 /// The first blocking failure in plan order, made for its repair. All foreign text in it is inert,
@@ -183,7 +183,7 @@ pub struct Excerpt {
 }
 
 impl Excerpt {
-    /// Both ends of a stream, at most `most` bytes each.
+    /// Returns both ends of a stream, at most `most` bytes each.
     #[must_use]
     pub fn of(captured: &Captured, most: usize) -> Self {
         let kept = captured.head.as_bytes().len() + captured.tail.as_bytes().len();
@@ -204,14 +204,14 @@ impl Excerpt {
     }
 }
 
-/// Which round a feedback belongs to.
+/// The round that a feedback belongs to.
 #[derive(Clone, Debug, Default)]
 pub struct Round<'a> {
     /// From 1.
     pub attempt: u32,
     /// Caveats: why a pass means less than was requested.
     pub caveats: &'a [Caveat],
-    /// How many are left.
+    /// How many rounds are left.
     pub retries_remaining: u32,
     /// The run.
     pub run_id: &'a str,
@@ -232,7 +232,7 @@ pub fn feedback(plan: &Plan, records: &[StepRecord], round: &Round<'_>) -> Optio
         })?
 }
 
-/// How much of everything is shown.
+/// The limits on the parts of a feedback.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Bounds {
     excerpt: usize,
@@ -243,7 +243,7 @@ struct Bounds {
 }
 
 impl Bounds {
-    /// Halving so often leaves nothing.
+    /// Halving the limits this often leaves nothing.
     const NOTHING: u32 = 16;
 
     fn halved(times: u32) -> Self {
@@ -298,7 +298,7 @@ fn make(
     Some(of_step(first.0, first.1, &others, common, bounds))
 }
 
-/// Whether a blocking step got no answer for a reason of its own: no time, or no judge.
+/// Whether a blocking step has no result for a reason of its own: no time, or no judge.
 fn is_gap(record: &StepRecord) -> bool {
     matches!(
         (record.status, record.reason),
@@ -306,7 +306,7 @@ fn is_gap(record: &StepRecord) -> bool {
     )
 }
 
-/// The caveats on a line each, those first that decide.
+/// Lists the caveats on a line each, those first that decide.
 fn shown(caveats: &[Caveat], bounds: Bounds) -> Vec<String> {
     let line = |c: &Caveat| {
         let files = c
@@ -334,8 +334,8 @@ fn shown(caveats: &[Caveat], bounds: Bounds) -> Vec<String> {
         .collect()
 }
 
-/// The feedback where nothing failed and a caveat makes the verdict incomplete: the caveat is to be
-/// resolved.
+/// Makes the feedback where nothing failed and a caveat makes the verdict incomplete: the caveat is
+/// to be resolved.
 fn of_caveat(caveats: &[Caveat], common: Feedback, bounds: Bounds) -> Option<Feedback> {
     let first = caveat::blocking(caveats)?;
     Some(Feedback {

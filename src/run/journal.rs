@@ -2,7 +2,7 @@
 //! (src/engine.md section 9).
 //!
 //! A journal is one JSON object a line. A reader takes the longest valid prefix; a run whose end is
-//! not in it was interrupted, whatever else it says.
+//! not in it was interrupted, whatever else it contains.
 
 use super::event::Interrupt;
 use super::record::ProgramRecord;
@@ -188,7 +188,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// One line with its final newline.
+    /// Writes one line with its final newline.
     pub fn line(&mut self, t: u64, entry: Entry) -> String {
         self.last_t = self.last_t.max(t);
         let line = Line {
@@ -211,7 +211,7 @@ pub struct ReplayedRun {
     pub plan_digest: Option<Digest>,
     /// Recovery's rewrites, in order.
     pub rewrites: Vec<Rewrite>,
-    /// The run; empty when not even the first line is whole.
+    /// The run; empty when not even the first line is complete.
     pub run_id: String,
     /// When it began, by the wall clock.
     pub started_at: Option<String>,
@@ -245,7 +245,7 @@ pub enum End {
 pub struct ReplayedStep {
     /// Its command.
     pub command: String,
-    /// How long its tries took together, in milliseconds; since it was last begun anew.
+    /// The sum of its tries' durations, in milliseconds, since it last began anew.
     pub duration_ms: u64,
     /// Its id.
     pub id: String,
@@ -280,9 +280,9 @@ impl ReplayedRun {
     }
 }
 
-/// The lines of a journal, as far as it is valid: whole lines in which the numbers have no gap,
-/// time does not go back, the first line begins the run, and nothing follows its end. Total: any
-/// bytes give an answer.
+/// Returns the lines of a journal, as far as it is valid: complete lines in which the numbers have
+/// no gap, time does not go back, the first line begins the run, and nothing follows its end.
+/// Total: any bytes have a result.
 #[must_use]
 pub fn lines(bytes: &[u8]) -> Lines<'_> {
     Lines {
@@ -305,8 +305,8 @@ pub struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// How many bytes the lines so far have; once there is no next line, how many of the journal
-    /// are valid.
+    /// Returns the length of the lines so far in bytes; once there is no next line, the length of
+    /// the journal's valid prefix.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
@@ -320,7 +320,7 @@ impl Lines<'_> {
         if line.seq != self.next || line.t < self.t || begins != (line.seq == 0) {
             return None;
         }
-        // No verdict but a pass has exit code 0: such a line was not written, it has become so.
+        // Only a pass has exit code 0: vplan never wrote such a line, so the journal was damaged.
         if matches!(line.entry, Entry::RunFinished { exit_code: 0, verdict, .. } if !verdict.is_pass())
         {
             return None;
@@ -462,7 +462,7 @@ pub fn oracle(bytes: &[u8]) -> Result<(), String> {
     if lines(bytes).count() != valid.iter().filter(|b| **b == b'\n').count() {
         return Err("a valid line is not counted".to_owned());
     }
-    // Cut anywhere, it is no pass; at the end of any line, it says no more than it did there.
+    // Cut anywhere, it is no pass; at the end of any line, the result is the one of that line.
     let ends = valid
         .iter()
         .enumerate()
@@ -514,7 +514,7 @@ mod tests {
         }
     }
 
-    /// One of each, everything that can be absent present.
+    /// Returns one entry of each variant, with everything that can be absent present.
     fn all() -> Vec<Entry> {
         let rewrite = Rewrite {
             coverage: Coverage::Full,
@@ -592,7 +592,7 @@ mod tests {
         ]
     }
 
-    /// The rows of a table of the documents whose first cell has this heading.
+    /// Returns the rows of a table of the documents whose first cell has this heading.
     fn rows(heading: &str) -> Vec<Vec<&'static str>> {
         let table = EVENTS.split(&format!("| {heading} |")).nth(1).unwrap();
         let rows = table.lines().skip(2).take_while(|l| l.starts_with('|'));

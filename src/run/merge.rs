@@ -41,17 +41,17 @@ pub struct Part {
 pub struct Merged {
     /// The verdict over all shards.
     pub report: Report,
-    /// The plan whose steps it is about.
+    /// The plan whose steps the report contains.
     pub plan: Plan,
 }
 
-/// Why reports cannot be joined.
+/// Why reports cannot be merged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct MergeError {
     /// A stable code.
     pub code: &'static str,
-    /// Where the plans differ, if that is why.
+    /// How the plans differ, if that is why.
     pub drift: Vec<Difference>,
     /// The exit code of the error.
     pub exit: Exit,
@@ -135,7 +135,7 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Part, MergeError> {
     }
 }
 
-/// A report that has been found to be one of a shard, with the plan that it executed in the end.
+/// A report that was checked to be of a shard, with the plan that it executed last.
 struct Checked {
     name: String,
     report: Report,
@@ -143,11 +143,11 @@ struct Checked {
     executed: Plan,
 }
 
-/// Joins the reports of shards.
+/// Merges the reports of shards.
 ///
 /// # Errors
-/// Reports that were changed, that belong to different plans, or of which two say different things
-/// of one shard.
+/// Reports that were changed, that belong to different plans, or of which two contradict each other
+/// about one shard.
 pub fn merge(parts: Vec<Part>, require: Require) -> Result<Merged, MergeError> {
     let mut shards: BTreeMap<u32, Checked> = BTreeMap::new();
     for part in parts {
@@ -216,8 +216,8 @@ fn agree(one: &Checked, other: &Checked) -> Result<(), MergeError> {
     Ok(())
 }
 
-/// Checks that a report is what vplan wrote of a shard: its plans have their digests, its share is
-/// its share, every step has its record, and the verdict is the one that its records have.
+/// Checks that a report is the one that vplan wrote of a shard: its plans have their digests, its
+/// share is its share, every step has its record, and the verdict is the one that its records have.
 fn check(part: Part) -> Result<Checked, MergeError> {
     let Part { name, report } = part;
     let tampered = |why: &str| {
@@ -296,7 +296,7 @@ fn check(part: Part) -> Result<Checked, MergeError> {
     })
 }
 
-/// The changes outside the contract's scope, by the plan's notes.
+/// Returns the changes outside the contract's scope, from the plan's notes.
 pub(super) fn violations(plan: &Plan) -> Vec<String> {
     plan.notes
         .iter()
@@ -305,14 +305,14 @@ pub(super) fn violations(plan: &Plan) -> Vec<String> {
         .collect()
 }
 
-/// How a run ended, as far as its report says.
+/// Returns how a run ended, as far as its report records it.
 pub(super) fn ending(report: &Report, plan: &Plan) -> Ending {
     let cancelled =
         (report.verdict == Verdict::Cancelled).then_some(match Exit::of(report.exit_code) {
             Some(Exit::Terminated) => Interrupt::Term,
             _ => Interrupt::Int,
         });
-    // A step's own limit gives that code too, unless something else that failed goes before it.
+    // A step's own limit gives that code too, unless another failure precedes it.
     let own_limit = || {
         judge(
             plan,
@@ -334,7 +334,7 @@ pub(super) fn ending(report: &Report, plan: &Plan) -> Ending {
             .find(|r| r.reason == Some(Cause::Storage))
             .and_then(|r| r.detail.clone())
     };
-    // Where all steps had ended, no step says that the record could not be kept.
+    // Where all steps had ended, no step records that the record could not be kept.
     let reason = report
         .reason
         .as_deref()
@@ -415,7 +415,7 @@ fn join(
             .extend(report.environment.withheld);
         circumstances.refusals.extend(report.refusals);
         circumstances.superseded.extend(report.superseded);
-        // A plan with a remark goes before one without.
+        // A plan with a remark precedes one without.
         let is_plain = |s: &SavedPlan| !s.as_is && s.drift.is_empty();
         if circumstances.saved_plan.as_ref().is_none_or(is_plain) {
             circumstances.saved_plan = report.saved_plan.or(circumstances.saved_plan);
@@ -496,8 +496,8 @@ fn unreported(index: u32) -> ShardSummary {
     }
 }
 
-/// All steps in plan order: those of the plan that were executed or are missing, and those that
-/// recovery put in their place.
+/// Returns all steps in plan order: those of the plan that were executed or are missing, and those
+/// that recovery put in their place.
 fn steps(whole: &Plan, shards: &BTreeMap<u32, Checked>, missing: &[Shard]) -> Vec<Step> {
     let executed: BTreeSet<&str> = shards
         .values()
@@ -526,7 +526,7 @@ fn steps(whole: &Plan, shards: &BTreeMap<u32, Checked>, missing: &[Shard]) -> Ve
     steps
 }
 
-/// The worst first.
+/// Returns the rank of a status, the worst first.
 fn rank(status: Status) -> usize {
     const ORDER: [Status; 9] = [
         Status::Errored,

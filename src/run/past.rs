@@ -97,7 +97,7 @@ impl Summary {
         }
     }
 
-    /// Its verdict in one word, `interrupted` or `running`.
+    /// Returns its verdict in one word, `interrupted` or `running`.
     #[must_use]
     pub fn word(&self) -> &'static str {
         match (self.state, self.verdict) {
@@ -108,7 +108,7 @@ impl Summary {
     }
 }
 
-/// Whether this is a name that vplan gives to runs: `20260102T030405.678Z-` and 32 hexadecimal
+/// Whether a name is one that vplan gives to runs: `20260102T030405.678Z-` and 32 hexadecimal
 /// digits.
 #[must_use]
 pub fn is_run_id(name: &str) -> bool {
@@ -132,7 +132,7 @@ pub fn is_run_id(name: &str) -> bool {
         && hex
 }
 
-/// When a run began, by its name: RFC 3339, UTC.
+/// Returns when a run began, by its name: RFC 3339, UTC.
 #[must_use]
 pub fn started_at(id: &str) -> Option<String> {
     if !is_run_id(id) {
@@ -158,13 +158,13 @@ pub fn short(id: &str) -> &str {
 /// Why a run was not found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotFound {
-    /// There is none at all.
+    /// There are no runs.
     #[error("no run is recorded yet")]
     Nothing,
-    /// There are not so many.
+    /// There are fewer runs.
     #[error("there are only {0} runs")]
     TooFew(usize),
-    /// None has such a name.
+    /// No run has such a name.
     #[error("no run is called `{name}`")]
     Unknown {
         /// The requested name, safe to print.
@@ -172,7 +172,7 @@ pub enum NotFound {
         /// The nearest name, if one is near.
         near: Option<String>,
     },
-    /// Several have.
+    /// Several runs have such a name.
     #[error("`{name}` is the beginning of {count} runs")]
     Ambiguous {
         /// The requested name, safe to print.
@@ -185,7 +185,7 @@ pub enum NotFound {
 }
 
 impl NotFound {
-    /// The way out.
+    /// Returns the way out.
     #[must_use]
     pub fn help(&self) -> String {
         match self {
@@ -211,7 +211,7 @@ impl NotFound {
 /// part of its name. `ids`: all runs, newest first.
 ///
 /// # Errors
-/// There is none, or several.
+/// No run matches, or several do.
 pub fn find<'a>(ids: &'a [String], name: &str) -> Result<&'a str, NotFound> {
     let Some(newest) = ids.first() else {
         return Err(NotFound::Nothing);
@@ -266,8 +266,8 @@ pub fn find<'a>(ids: &'a [String], name: &str) -> Result<&'a str, NotFound> {
     }
 }
 
-/// The records of a run whose report is not there, as far as its journal knows them: in plan order,
-/// one a step.
+/// Returns the records of a run whose report is missing, as far as its journal has them: in plan
+/// order, one a step.
 #[must_use]
 pub fn records(run: &ReplayedRun, state: State) -> Vec<StepRecord> {
     run.steps.iter().map(|step| record(step, state)).collect()
@@ -365,7 +365,7 @@ pub struct LastFailure {
     pub status: Status,
 }
 
-/// Counts checks over runs, which come newest first. A check is what its id names, whatever its
+/// Counts checks over runs, which come newest first. A check is identified by its id, whatever its
 /// command was.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
@@ -453,7 +453,7 @@ impl Tally {
     }
 }
 
-/// The nearest rank: the least value that so many in a hundred do not exceed.
+/// Returns the value at the nearest rank: the least value that so many in a hundred do not exceed.
 fn rank(sorted: &[u64], percent: usize) -> u64 {
     let rank = (sorted.len() * percent).div_ceil(100);
     rank.checked_sub(1)

@@ -133,7 +133,7 @@ fn is_zero(count: &u32) -> bool {
 }
 
 impl StepRecord {
-    /// Creates the record of a step without a process: it never ran, or what it did does not count.
+    /// Creates the record of a step without evidence: it never ran, or its result does not count.
     #[must_use]
     pub fn without_evidence(step: &Step, outcome: Outcome) -> Self {
         Self {
@@ -168,7 +168,7 @@ impl StepRecord {
         }
     }
 
-    /// The record of a step whose last try has this evidence.
+    /// Creates the record of a step whose last try has this evidence.
     #[must_use]
     pub fn with_evidence(
         step: &Step,
@@ -215,7 +215,7 @@ impl StepRecord {
         }
     }
 
-    /// Its outcome.
+    /// Returns its outcome.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         Outcome {
@@ -225,7 +225,7 @@ impl StepRecord {
         }
     }
 
-    /// Gives it another end than its own evidence has.
+    /// Replaces the outcome of its own evidence.
     pub(super) fn end_as(&mut self, outcome: Outcome) {
         let Outcome {
             cause,
@@ -259,7 +259,7 @@ pub fn tail(captured: &Captured, most: usize) -> String {
     let from = text.len().saturating_sub(most);
     let mut bytes = text.get(from..).unwrap_or_default();
     if from > 0 {
-        // The cut may have gone through a character.
+        // The cut may have split a character.
         while let [0x80..=0xbf, rest @ ..] = bytes {
             bytes = rest;
         }
@@ -273,7 +273,7 @@ pub fn head(captured: &Captured, most: usize) -> String {
     let text = captured.text();
     let mut bytes = text.get(..most).unwrap_or(&text);
     if bytes.len() < text.len() {
-        // The cut may have gone through a character: an incomplete one at the end goes.
+        // The cut may have split a character: an incomplete one at the end is removed.
         if let Err(e) = std::str::from_utf8(bytes)
             && e.error_len().is_none()
         {

@@ -170,7 +170,7 @@ impl ShardRecord {
         }
     }
 
-    /// Which share.
+    /// Returns the shard.
     #[must_use]
     pub fn shard(&self) -> Shard {
         Shard {
@@ -179,7 +179,7 @@ impl ShardRecord {
         }
     }
 
-    /// Its name for people, if the whole plan has a check that counts.
+    /// Returns its name for people, if the whole plan has a check that counts.
     #[must_use]
     pub fn part(&self) -> Option<String> {
         self.plan
@@ -199,8 +199,8 @@ pub struct NewFile {
     pub path: RepoPath,
 }
 
-/// The code of a failure of a step that changed what nothing lets it change. It is none of the
-/// classifier's, which looks at the step's own evidence.
+/// The failure code of a step that changed what nothing lets it change. It is none of the
+/// classifier's, which reads the step's own evidence.
 pub const TREE_CHANGED: &str = "verification_tree_changed";
 
 /// One of the shards that were joined.
@@ -274,7 +274,7 @@ pub enum Decision {
 }
 
 impl Decision {
-    /// The name in reports.
+    /// Returns the name in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -298,7 +298,7 @@ pub struct Standing {
     pub subject: String,
 }
 
-/// What a report contains besides the plan and the steps.
+/// The parts of a report besides the plan and the steps.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Circumstances {
     /// Which round this is, from 1 (`--attempt`).
@@ -307,7 +307,7 @@ pub struct Circumstances {
     pub caveats: Vec<Caveat>,
     /// The mechanism that contained the steps' processes.
     pub containment: Option<String>,
-    /// What steps inherited of vplan's own environment.
+    /// The variables that steps inherited of vplan's own environment.
     pub environment: EnvironmentUse,
     /// New files that steps left, in byte order.
     pub new_files: Vec<NewFile>,
@@ -315,13 +315,13 @@ pub struct Circumstances {
     pub notes: Vec<Note>,
     /// Repairs that were not made.
     pub refusals: Vec<Refusal>,
-    /// What is required beyond a pass.
+    /// The requirements beyond a pass.
     pub require: Require,
     /// How many rounds may follow the first one.
     pub retries: u32,
     /// The run.
     pub run_id: String,
-    /// How the saved plan compared with the present one, if one was run.
+    /// The comparison of the saved plan with the present one, if one was run.
     pub saved_plan: Option<SavedPlan>,
     /// Which share of a plan this is, if it is only one.
     pub shard: Option<ShardRecord>,
@@ -457,8 +457,8 @@ impl Report {
     }
 }
 
-/// Returns what recovery did. A plan cannot hold its own digest, so the digest after a rewrite is
-/// that before the next one.
+/// Returns recovery's rewrites. A plan cannot contain its own digest, so the digest after a rewrite
+/// is that before the next one.
 fn rewrites(plan: &Plan) -> Vec<Rewrite> {
     let before = plan
         .rewrites
@@ -476,7 +476,8 @@ fn rewrites(plan: &Plan) -> Vec<Rewrite> {
         .collect()
 }
 
-/// The records of a run in which nothing ran because of changes outside the contract's scope.
+/// Returns the records of a run in which nothing ran because of changes outside the contract's
+/// scope.
 #[must_use]
 pub fn refused(plan: &Plan) -> Vec<StepRecord> {
     let why = || {

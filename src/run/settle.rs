@@ -1,4 +1,4 @@
-//! Settles the one status of each step, in plan order, from what all of them did.
+//! Settles the one status of each step, in plan order, from the results of all of them.
 //!
 //! Nothing here depends on when something became known: only on what was known when everything had
 //! ended.
@@ -9,7 +9,7 @@ use crate::base::word::visible;
 use crate::check::outcome::{Cause, Outcome, Status};
 use crate::plan::Step;
 
-/// One record a step, in plan order.
+/// Returns one record a step, in plan order.
 pub(super) fn records(state: &RunState) -> Vec<StepRecord> {
     let mut records: Vec<StepRecord> = Vec::with_capacity(state.tracks.len());
     for (index, (step, track)) in state.plan.steps.iter().zip(&state.tracks).enumerate() {
@@ -159,7 +159,7 @@ pub(super) fn ending(state: &RunState, now: u64) -> Ending {
         budget_used: ends_with(Cause::Budget),
         cancelled: cancelled.map(|(_, signal)| signal),
         duration_ms: now,
-        // An interrupt goes first: steps that a full disk would have kept from running are
+        // An interrupt comes first: steps that a full disk would have kept from running are
         // cancelled.
         storage: storage
             .filter(|_| cancelled.is_none())
@@ -173,8 +173,8 @@ mod tests {
     use crate::arbitrary::run::{Behaviour, Case, Finish, Incidents, Played, plan, play, step};
     use crate::run::event::Interrupt;
 
-    /// Plays two steps side by side, or one behind the other; `tries` are exit codes and durations
-    /// in milliseconds.
+    /// Plays two steps in parallel, or one after the other; `tries` are exit codes and durations in
+    /// milliseconds.
     fn played(
         tries: [&[(i32, u64)]; 2],
         jobs: u32,
@@ -297,7 +297,8 @@ mod tests {
         );
     }
 
-    /// A signal, or a full disk, after the last step has ended is none of the run's.
+    /// Checks that a signal, or a full disk, after the last step has ended does not belong to the
+    /// run.
     #[test]
     fn what_comes_after_the_end_is_not_said() {
         let steps: [&[(i32, u64)]; 2] = [&[(0, 100)], &[(0, 200)]];
@@ -323,7 +324,7 @@ mod tests {
                 counts,
                 "{at}"
             );
-            // An interrupt says more than a full disk.
+            // An interrupt precedes a full disk.
             let both = Incidents {
                 interrupts: vec![(at, Interrupt::Int)],
                 record_fails: Some(at),
@@ -336,7 +337,7 @@ mod tests {
         }
     }
 
-    /// Nothing was running any more when it came, but there was more to do.
+    /// Checks an interrupt at a moment when nothing was running any more, but there was more to do.
     #[test]
     fn what_comes_between_two_steps_is_said() {
         let steps: [&[(i32, u64)]; 2] = [&[(0, 10)], &[(0, 10)]];
@@ -359,7 +360,7 @@ mod tests {
         assert!(full.ending.storage.is_some());
     }
 
-    /// There was no time for another try, and nothing else was left to do.
+    /// Checks a run without time for another try, and with nothing else left to do.
     #[test]
     fn the_last_try_that_there_was_no_more_time_for() {
         let none = Incidents {

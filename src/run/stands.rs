@@ -1,5 +1,5 @@
-//! Decides whether a run that is over answers the present request: only if its record is what vplan
-//! wrote, and nothing that is requested is missing in it.
+//! Decides whether a run that is over answers the present request: only if its record is the one
+//! that vplan wrote, and it lacks nothing of the request.
 
 use super::report::Report;
 use super::verdict::Verdict;
@@ -70,7 +70,7 @@ pub struct WhyNot {
 }
 
 impl WhyNot {
-    /// It is known not to.
+    /// Makes the reason of a run that is known not to.
     pub fn not(message: impl Into<String>) -> Self {
         Self {
             answer: Answer::NotVerified,
@@ -78,7 +78,7 @@ impl WhyNot {
         }
     }
 
-    /// Its record is not believed.
+    /// Makes the reason of a run whose record is not believed.
     pub fn unknown(message: impl Into<String>) -> Self {
         Self {
             answer: Answer::Unknown,
@@ -87,7 +87,7 @@ impl WhyNot {
     }
 }
 
-/// A run as its record says.
+/// A run with its record.
 #[derive(Clone, Copy, Debug)]
 pub struct Recorded<'a> {
     /// The digest of the bytes of its report.
@@ -98,7 +98,7 @@ pub struct Recorded<'a> {
     pub report: &'a Report,
 }
 
-/// Checks that the record of a run is what vplan wrote of it.
+/// Checks that the record of a run is the one that vplan wrote.
 ///
 /// # Errors
 /// Why it is not believed.
@@ -126,8 +126,8 @@ pub fn believed(recorded: &Recorded<'_>, ended: &Ended) -> Result<(), WhyNot> {
     Ok(())
 }
 
-/// Whether a run whose record is believed verified all that `wanted` asks for, on the tree that is
-/// here. `present`: that tree, as a report of the run's plan would name it.
+/// Checks that a run whose record is believed verified all that `wanted` requires, on the tree that
+/// is here. `present`: that tree, as a report of the run's plan would name it.
 ///
 /// # Errors
 /// What it lacks.
@@ -177,7 +177,7 @@ pub fn failed<'a>(recorded: &Recorded<'_>, wanted: &'a Plan) -> Vec<&'a Step> {
         .collect()
 }
 
-/// Why a run whose record is believed does not pass, by itself.
+/// Checks that a run whose record is believed passes by itself.
 fn passed(recorded: &Recorded<'_>) -> Result<(), WhyNot> {
     let Recorded { plan, report, .. } = recorded;
     let why = match report.verdict {

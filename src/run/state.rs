@@ -29,11 +29,12 @@ use crate::plan::{Plan, Step};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Between SIGTERM and SIGKILL, in milliseconds, unless the budget leaves less.
+/// The time between SIGTERM and SIGKILL, in milliseconds, unless the budget leaves less.
 pub const GRACE_MS: u64 = 10_000;
 /// The least grace.
 pub const LEAST_GRACE_MS: u64 = 1_000;
-/// How long after the end of the budget `always` steps may still run, all together.
+/// The time after the end of the budget in which `always` steps may still run, all together, in
+/// milliseconds.
 pub const CLEAN_UP_MS: u64 = 10_000;
 
 /// A run in progress.
@@ -41,22 +42,22 @@ pub const CLEAN_UP_MS: u64 = 10_000;
 pub struct RunState {
     pub(super) plan: Arc<Plan>,
     pub(super) tracks: Vec<Track>,
-    /// Steps that run or are about to be tried again: each holds one of the places.
+    /// Steps that run or are about to be tried again: each occupies one of the places.
     busy: BTreeSet<usize>,
     /// Steps that ended since the last call of [`RunState::drain_finished`].
     over: Vec<usize>,
-    /// All steps before this one are over.
+    /// The first step that may not be over; all before it are.
     first_open: usize,
     /// The first blocking failure in plan order so far.
     pub(super) first_failure: Option<usize>,
     pub(super) cancel: Option<(u64, Interrupt)>,
     pub(super) urgent: Option<u64>,
     pub(super) storage: Option<(u64, String)>,
-    /// Something changed in this moment; decide when it is over.
+    /// Whether something changed in this moment that is decided when it is over.
     undecided: bool,
     now: u64,
     done: bool,
-    /// There is a judge that answers the questions of `judge` checks.
+    /// Whether there is a judge for the questions of `judge` checks.
     judge: bool,
 }
 
@@ -67,7 +68,7 @@ pub struct Ending {
     pub budget_used: bool,
     /// The signal that ended the run. A signal after the last step ended nothing.
     pub cancelled: Option<Interrupt>,
-    /// From the run's beginning to its end, in milliseconds.
+    /// The duration of the run, in milliseconds.
     pub duration_ms: u64,
     /// Why the record could not be written, if that ended the run.
     pub storage: Option<String>,
@@ -76,7 +77,7 @@ pub struct Ending {
 /// The state of one step.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Track {
-    /// Those that must be over before it, and those that must have passed: indices, ascending.
+    /// The steps that must be over before it, and those that must have passed: indices, ascending.
     pub(super) after: Vec<usize>,
     pub(super) needs: Vec<usize>,
     pub(super) phase: Phase,
@@ -84,7 +85,7 @@ pub(super) struct Track {
     pub(super) last: Option<StepRecord>,
     /// Why there was no further try although one was left.
     pub(super) denied: Option<Cause>,
-    /// When its last process ended, whether that try counts or not.
+    /// The time at which its last process ended, whether that try counts or not.
     pub(super) ended_at: Option<u64>,
 }
 
@@ -93,7 +94,7 @@ pub(super) enum Phase {
     #[default]
     Waiting,
     Running(Running),
-    /// Failed, and will be tried again when this millisecond is over.
+    /// Failed, and is tried again when this millisecond is over.
     Retrying,
     Over,
 }
@@ -116,7 +117,7 @@ enum Stop {
 
 impl RunState {
     /// Begins to execute a plan, at `now` milliseconds since the run's start (later than 0 after a
-    /// rewrite; the budget goes on). `kept` holds, by step id, the evidence that stays; such
+    /// rewrite; the budget goes on). `kept` has, by step id, the evidence that still counts; such
     /// steps do not run.
     #[must_use]
     pub fn new(
@@ -127,7 +128,8 @@ impl RunState {
         Self::begin(plan, kept, now, false)
     }
 
-    /// Like [`RunState::new`], with a judge for `judge` checks; without one they are skipped.
+    /// Begins like [`RunState::new`], with a judge for `judge` checks; without one they are
+    /// skipped.
     #[must_use]
     pub fn with_judge(
         plan: Arc<Plan>,
@@ -239,7 +241,7 @@ impl RunState {
         actions
     }
 
-    /// The plan that is executed.
+    /// Returns the plan that is executed.
     #[must_use]
     pub fn plan(&self) -> &Plan {
         &self.plan
@@ -251,9 +253,8 @@ impl RunState {
         self.done
     }
 
-    /// How a step that is over ended as far as is known now, for progress. The report may say
-    /// otherwise: a failure before it in plan order can still come. `None` while it waits or
-    /// runs.
+    /// Returns how a step that is over ended, as far as is known now, for progress. The report may
+    /// differ: a failure before it in plan order can still come. `None` while it waits or runs.
     #[must_use]
     pub fn provisional_outcome(&self, step: usize) -> Option<Outcome> {
         let track = self.tracks.get(step)?;
@@ -275,7 +276,7 @@ impl RunState {
         self.tracks.get(step)?.last.as_ref()
     }
 
-    /// One record a step, in plan order; final when [`RunState::is_done`].
+    /// Returns one record a step, in plan order; final when [`RunState::is_done`].
     #[must_use]
     pub fn records(&self) -> Vec<StepRecord> {
         super::settle::records(self)
@@ -309,7 +310,7 @@ impl RunState {
             .is_none_or(|t| t.phase == Phase::Over)
     }
 
-    /// When the budget is used up for this step; `u64::MAX` without one.
+    /// Returns the time at which the budget is used up for this step; `u64::MAX` without one.
     pub(super) fn deadline(&self, step: &Step) -> u64 {
         let clean_up = if step.always { CLEAN_UP_MS } else { 0 };
         self.plan
@@ -352,7 +353,8 @@ impl RunState {
         (!met).then_some(Cause::Needs)
     }
 
-    /// When an interrupt ended this step's prospects: the first one, or for `always` the second.
+    /// Returns the time at which an interrupt ended this step's prospects: the first one, or for
+    /// `always` the second.
     pub(super) fn cancelled_at(&self, step: &Step) -> Option<u64> {
         if step.always {
             self.urgent
@@ -561,7 +563,7 @@ impl RunState {
         };
         track.ended_at = Some(at);
         if stopped.is_some() {
-            // This try does not count: it was stopped, whatever it says. An earlier one may.
+            // This try does not count: it was stopped, whatever its result. An earlier one may.
             track.denied = stopped;
             self.busy.remove(&index);
             return self.end(index, actions);
@@ -614,9 +616,9 @@ impl RunState {
         }
     }
 
-    /// Evaluates the thresholds of a check over all its batches: which batch exceeds them depends
-    /// on their order in the plan, not on which ended first. Steps that need the check wait for all
-    /// of them.
+    /// Evaluates the thresholds of a check over all its batches: the batch that exceeds them
+    /// depends on their order in the plan, not on which ended first. Steps that need the check wait
+    /// for all of them.
     fn judge_batches(&mut self, index: usize) {
         let plan = Arc::clone(&self.plan);
         let Some(name) = plan.steps.get(index).and_then(|s| s.batch_of.as_ref()) else {
@@ -749,7 +751,7 @@ impl RunState {
         }
     }
 
-    /// Says when to look again, or that everything is over.
+    /// Requests the next wake-up, or reports that everything is over.
     fn conclude(&mut self, actions: &mut Vec<Action>) {
         self.pass_over();
         if self.first_open >= self.tracks.len() {
@@ -777,7 +779,7 @@ impl RunState {
     }
 }
 
-/// The outcome of a step that no process belongs to.
+/// Returns the outcome of a step that starts no process.
 fn settled_by_plan(step: &Step, judge: bool) -> Option<Outcome> {
     if let Some(unsupported) = &step.unsupported {
         let fault = crate::base::word::visible(unsupported.text.as_bytes());

@@ -12,12 +12,12 @@ use crate::plan::{Coverage, Rewrite};
 
 /// The name of the memo in a run's folder.
 pub const FILE: &str = "stop.md";
-/// How many steps, findings and tests are named.
+/// The most steps, findings and tests that are named.
 const NAMED: usize = 20;
-/// How many bytes of each stream are shown of a failure.
+/// The most bytes of each stream of a failure that are shown.
 const SHOWN: usize = 2048;
 
-/// The memo of a run after which its caller gives up.
+/// Returns the memo of a run after which its caller gives up.
 #[must_use]
 pub fn stop_memo(report: &Report) -> String {
     let mut memo = Memo(String::from("# Verification gave up\n\n"));
@@ -227,7 +227,7 @@ impl Memo {
     }
 }
 
-/// A foreign text of one line as a code span that it cannot leave.
+/// Formats a foreign text of one line as a code span that it cannot leave.
 fn code(text: &str) -> String {
     let text = visible(text.as_bytes());
     let mut longest = 0;
@@ -237,7 +237,7 @@ fn code(text: &str) -> String {
         longest = longest.max(run);
     }
     let ticks = "`".repeat(longest + 1);
-    // An empty span would be none, and a backtick at its edge belongs to the fence.
+    // An empty span would not be a span, and a backtick at its edge would belong to the fence.
     let pad = if text.is_empty() || text.starts_with('`') || text.ends_with('`') {
         " "
     } else {
@@ -246,7 +246,7 @@ fn code(text: &str) -> String {
     format!("{ticks}{pad}{text}{pad}{ticks}")
 }
 
-/// A foreign text of several lines in a fence that it cannot close.
+/// Formats a foreign text of several lines in a fence that it cannot close.
 fn fenced(text: &str) -> String {
     let text = inert(text.as_bytes());
     let mut from = text.len().saturating_sub(SHOWN);

@@ -47,7 +47,7 @@ impl Verdict {
         matches!(self, Verdict::Passed | Verdict::NothingToVerify)
     }
 
-    /// The name in reports.
+    /// Returns the name in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -62,16 +62,16 @@ impl Verdict {
     }
 }
 
-/// What the caller requires beyond a pass (`--require`).
+/// The caller's requirements beyond a pass (`--require`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Require {
-    /// Narrowed coverage is not enough.
+    /// Whether narrowed coverage is not enough.
     pub full: bool,
-    /// Nothing to verify is not enough.
+    /// Whether an empty plan is not enough.
     pub some: bool,
 }
 
-/// The verdict with everything that goes with it.
+/// The verdict with its coverage, exit code and reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
     /// How much of the request was verified.
@@ -84,7 +84,7 @@ pub struct Judgement {
     pub verdict: Verdict,
 }
 
-/// What is known of a run besides its plan and its steps.
+/// The facts of a run besides its plan and its steps.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Said<'a> {
     /// Caveats: why a pass means less than was requested.
@@ -109,7 +109,7 @@ pub fn judge(
 }
 
 /// Computes the verdict on a share of a plan (`plan::shard`). `part` names the share for people; a
-/// share without a check that counts is then no fault, because others hold them, and is reported.
+/// share without a check that counts is then no error, because others have them, and is reported.
 #[must_use]
 pub fn judge_share(
     plan: &Plan,
@@ -173,7 +173,7 @@ pub fn judge_share(
     }
 }
 
-/// The place of a code among several, of which the first counts.
+/// Returns the rank of a code among several, of which the first counts.
 fn precedence(code: Exit) -> usize {
     const ORDER: [Exit; 8] = [
         Exit::Interrupted,
@@ -191,14 +191,14 @@ fn precedence(code: Exit) -> usize {
 /// Returns the exit code that follows from a blocking step's own end. (Where the budget ended it,
 /// [`Run::is_budget_used`] has the same code.)
 ///
-/// A time limit is 43 whatever the step was for; one that changed the tree is 40; beyond that a
-/// `setup` step's failure is 5 whatever its verb.
+/// A time limit is 43 for any step; a step that changed the tree is 40; otherwise a `setup` step's
+/// failure is 5 whatever its verb.
 fn exit_of_step(step: &Step, record: &StepRecord) -> Option<Exit> {
     match record.status {
         Status::TimedOut => Some(Exit::Time),
         Status::Errored if record.reason == Some(Cause::Missing) || step.setup => Some(Exit::Setup),
         Status::Errored => Some(Exit::Failed),
-        // That it wrote says nothing about what it verifies.
+        // That it wrote tells nothing about what it verifies.
         Status::Failed if record.reason == Some(Cause::TreeChanged) => Some(Exit::Failed),
         Status::Failed if step.setup => Some(Exit::Setup),
         Status::Failed => Some(match step.kind {
@@ -221,7 +221,7 @@ struct Run<'a> {
     ending: &'a Ending,
     caveats: &'a [Caveat],
     violations: &'a [String],
-    /// Which share of a plan this is, if it has no check that counts.
+    /// The name of this share of a plan, if it has no check that counts.
     part: Option<&'a str>,
 }
 
@@ -344,7 +344,7 @@ impl Run<'_> {
     }
 }
 
-/// A step's end on one line.
+/// Describes a step's end on one line.
 fn said(record: &StepRecord) -> String {
     let what = match record.status {
         Status::Errored => "could not be run",

@@ -3,7 +3,7 @@
 //! would have to be allowed.
 //!
 //! Nothing is allowed here: the owner of the contract decides. And nothing is suggested for a file
-//! that is denied, that says what is verified, or whose name means something in a glob.
+//! that is denied, that decides what is verified, or whose name has special characters of a glob.
 
 use super::{AllowedPath, Feedback, OutsideScope};
 use crate::base::path::RepoPath;
@@ -13,7 +13,7 @@ use crate::check::outcome::{Cause, Status};
 use crate::plan::scope::{List, named_outside};
 use crate::plan::{Plan, Step};
 
-/// A program and the files that it keeps in the directory in which it runs, or below.
+/// A program and the files that it maintains in the directory in which it runs, or below.
 const KEPT: &[(&[&str], &[&str])] = &[
     (&["make", "gmake"], &["Makefile", "makefile", "GNUmakefile"]),
     (&["cmake", "ctest"], &["CMakeLists.txt"]),
@@ -48,7 +48,7 @@ const KEPT: &[(&[&str], &[&str])] = &[
     ),
 ];
 
-/// The feedback for a change that was refused before anything ran.
+/// Makes the feedback for a change that was refused before anything ran.
 pub(super) fn violation(plan: &Plan, common: Feedback, most: usize) -> Feedback {
     let (named, total) = named_outside(&plan.notes);
     let needed: Vec<AllowedPath> = named
@@ -83,7 +83,7 @@ pub(super) fn violation(plan: &Plan, common: Feedback, most: usize) -> Feedback 
     }
 }
 
-/// The path as a glob, if a step's program keeps that file and allowing it is harmless.
+/// Returns the path as a glob, if a step's program maintains that file and allowing it is harmless.
 fn needed(plan: &Plan, path: &RepoPath, list: List) -> Option<AllowedPath> {
     let text = std::str::from_utf8(path.as_bytes()).ok()?;
     let plain = text

@@ -1,5 +1,5 @@
 //! Suggests what to do about a failure: by its cause first, by the kind of check where the cause
-//! says nothing more.
+//! tells nothing more.
 
 use super::super::record::StepRecord;
 use crate::base::vocabulary::{FailureCode, Open};
@@ -8,10 +8,10 @@ use crate::check::Kind;
 use crate::check::outcome::{Cause, Status};
 use crate::plan::Step;
 
-/// One or two sentences in vplan's own words: no foreign text is in them.
+/// Returns one or two sentences in vplan's own words, without foreign text.
 pub(super) fn suggestion(step: &Step, record: &StepRecord) -> String {
     let mut text = by_cause(step, record).to_owned();
-    // A tool that is missing stays missing, however often it is looked for.
+    // A missing tool stays missing, however often it is looked up.
     let repeated = record.tries > 1 && record.reason != Some(Cause::Missing);
     if repeated {
         let tries = count(record.tries, "try").replace("trys", "tries");

@@ -97,7 +97,8 @@ fn excerpts_are_bounded() {
 
 #[test]
 fn the_worst_case_is_bounded() {
-    // Bytes that take most room: invalid ones become three bytes each, quotes and backslashes two.
+    // Bytes that take the most space: invalid ones become three bytes each, quotes and backslashes
+    // two.
     for byte in [0xff, b'"', b'\\', b'\n'] {
         let plan = plan((0..40).map(|i| step(&format!("s{i}"), &["x"])).collect());
         let noise = vec![byte; 20_000];

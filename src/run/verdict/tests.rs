@@ -4,7 +4,7 @@ use super::*;
 use crate::arbitrary::run::{Behaviour, Case, Finish, Incidents, plan, play, step};
 use crate::plan::Omitted;
 
-/// A step by its name: the verb or a setting, then what it does.
+/// Makes a step by its name: the verb or a setting, then what it does.
 fn named(name: &str) -> (Step, Vec<Behaviour>) {
     let mut step = step(name);
     let quick = |finish| Behaviour {
@@ -350,7 +350,7 @@ fn record(step: &Step, status: Status, cause: Option<Cause>, detail: Option<&str
     )
 }
 
-/// What a verdict says for people, and what is required of it, by what came of `a` and of `b`.
+/// Checks the reasons for people, and the requirements, by the results of `a` and of `b`.
 #[test]
 fn reasons_and_requirements() {
     let three = plan(vec![step("a"), step("b")]);
@@ -430,7 +430,7 @@ fn reasons_and_requirements() {
             Coverage::Narrowed,
             Some("`b` was skipped"),
         ),
-        // The record alone says that the budget was used up, whatever the end of the run says.
+        // The record alone shows that the budget was used up, whatever the end of the run reports.
         (
             passed,
             (Status::TimedOut, Some(Cause::Budget), None),
@@ -460,7 +460,7 @@ fn reasons_and_requirements() {
         );
         assert_eq!(got, (code, verdict, coverage, reason), "{a:?} {b:?}");
     }
-    // A step without a record, and an end that alone says that the budget was used up.
+    // A step without a record, and an end that alone shows that the budget was used up.
     let some = [record(&three.steps[0], Status::Passed, None, None)];
     let judged = judge(&three, &some, &Ending::default(), &Said::default(), any);
     assert_eq!(
@@ -561,7 +561,7 @@ fn a_share_and_a_mode_without_checks_say_so() {
         said(&off, Require::default()),
         "mode is off: nothing was verified"
     );
-    // Others hold the checks that count.
+    // Other shares have the checks that count.
     let one = plan(vec![step("a")]);
     let mut only_setup = one.clone();
     only_setup.steps[0].setup = true;
