@@ -1,4 +1,4 @@
-//! Finds the files that a check is about. Those that a condition around it, its `inputs` or its
+//! Finds the files that a check is about: those that a condition around it, its `inputs` or its
 //! `requires` select; without any of these, all.
 
 use super::{Origin, Step};
@@ -6,7 +6,7 @@ use crate::base::glob::Selection;
 use crate::base::path::RepoPath;
 use crate::contract::{Check, Contract, Test};
 
-/// Whether a step is about a file. Where the contract does not know it, it is about every file.
+/// Whether a step is about a file. A step that the contract does not know is about every file.
 #[must_use]
 pub fn is_about(contract: Option<&Contract>, step: &Step, path: &RepoPath) -> bool {
     if step.inputs.as_ref().is_some_and(|s| s.selects(path))

@@ -207,7 +207,7 @@ pub fn value(plan: &Plan) -> Value {
     serde_json::to_value(Form::of(plan)).unwrap_or_default()
 }
 
-/// Returns the plan without annotations: one that has the same digest and says nothing else.
+/// Returns the plan without annotations: one with the same digest and nothing else.
 #[must_use]
 pub fn without_annotations(plan: &Plan) -> Plan {
     let mut plan = plan.clone();

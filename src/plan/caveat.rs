@@ -6,10 +6,10 @@ use crate::base::word::visible;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How many files a caveat names.
+/// The most files that a caveat names.
 pub const FILES_SHOWN: usize = 20;
 
-/// How many of them a line for people names.
+/// The most of them that a line for people names.
 const FEW: usize = 3;
 
 /// What a caveat is about.
@@ -86,7 +86,7 @@ pub enum Code {
 }
 
 impl Code {
-    /// The name in reports.
+    /// Returns the name in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -169,7 +169,7 @@ fn is_zero(count: &usize) -> bool {
 }
 
 impl Caveat {
-    /// A caveat without files, checks or a way out.
+    /// Makes a caveat without files, checks or a way out.
     #[must_use]
     pub fn new(code: Code, effect: Effect, message: impl Into<String>) -> Self {
         Self {
@@ -201,7 +201,7 @@ impl Caveat {
         self
     }
 
-    /// Everything on one line, for people.
+    /// Returns everything on one line, for people.
     #[must_use]
     pub fn for_people(&self) -> String {
         let mut text = visible(self.message.as_bytes());
@@ -234,7 +234,7 @@ impl Caveat {
     }
 }
 
-/// Those that decide before the others.
+/// Returns the caveats sorted: those that decide come first.
 #[must_use]
 pub fn sorted(caveats: &[Caveat]) -> Vec<&Caveat> {
     let mut sorted: Vec<&Caveat> = caveats.iter().collect();
@@ -248,7 +248,7 @@ pub fn narrows(caveats: &[Caveat]) -> bool {
     caveats.iter().any(|c| c.effect >= Effect::Narrows)
 }
 
-/// The first that makes what would be a pass incomplete.
+/// Returns the first one that makes what would be a pass incomplete.
 #[must_use]
 pub fn blocking(caveats: &[Caveat]) -> Option<&Caveat> {
     caveats.iter().find(|c| c.effect == Effect::Incomplete)

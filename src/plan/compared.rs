@@ -28,7 +28,7 @@ pub struct Compared {
 }
 
 impl Compared {
-    /// All of it on one line, for people.
+    /// Returns all of it on one line, for people.
     #[must_use]
     pub fn for_people(&self) -> String {
         let what = visible(self.what.as_bytes());

@@ -223,7 +223,7 @@ pub(super) enum Inclusion {
     Omitted(Box<Omitted>),
     /// It is the same work as an earlier check.
     Duplicate,
-    /// It is left out, and no reason is needed.
+    /// It is left out, and no reason is requested.
     Unreported,
 }
 
@@ -240,8 +240,8 @@ pub(super) struct Chosen {
 /// A command of the request, proposed, or inferred.
 pub(super) struct RequestedCommand<'a> {
     pub command: &'a Command,
-    /// The directory and the variables, besides its own, that it gets from the `cd` and `export`
-    /// before it in its list.
+    /// The directory and the variables, besides its own, that the `cd` and `export` before it in
+    /// its list set.
     pub carried: Carried,
     pub id: String,
     pub origin: Origin,
@@ -256,7 +256,7 @@ pub(super) struct PlanNode<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// Names, conditions, tier, role, `--only`, `--skip`, in this order.
+    /// Decides about a check: by names, conditions, tier, role, `--only`, `--skip`, in this order.
     fn fate(
         &self,
         check: &Check,
@@ -334,7 +334,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Whether the request names it, to run whatever its conditions say.
+    /// Whether the request names a check, to run whatever its conditions are.
     pub fn is_named(&self, id: &str, tags: &[String]) -> bool {
         self.request.names.iter().any(|s| s.selects(id, tags))
     }
@@ -352,7 +352,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// `--only` and `--skip`.
+    /// Applies `--only` and `--skip`.
     pub fn outside_selection(&self, id: &str, tags: &[String]) -> Option<Omitted> {
         if !self.request.only.is_empty() && !self.request.only.iter().any(|s| s.selects(id, tags)) {
             return Some(omitted(id, "not among --only".to_owned(), "only"));
@@ -365,7 +365,7 @@ impl<'a> Input<'a> {
         })
     }
 
-    /// Whether anything that may come into the plan has `{changed}`.
+    /// Whether anything that may be in the plan has `{changed}`.
     fn wants_changed(&self, fates: &[Inclusion], commands: &[RequestedCommand]) -> bool {
         let mut seen = vec![false; fates.len()];
         let mut stack: Vec<usize> = fates
@@ -537,7 +537,7 @@ impl<'a> Input<'a> {
         })
     }
 
-    /// Returns what prepares what. Plans of version 1 have none of it.
+    /// Returns which nodes prepare which others. Plans of version 1 have no such order.
     fn preparing(&self, members: &[PlanNode], (list, alone): (Vec<usize>, usize)) -> Preparing {
         if self.request.in_version_1 {
             return Preparing::default();

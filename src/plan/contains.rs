@@ -4,7 +4,7 @@ use super::{Plan, Step};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Whether a run of `part` does every step of `whole`: a step with the same id and the same
-/// definition, after everything that it waits for there. Reasons, places and descriptions are no
+/// definition, after everything that it waits for there. Reasons, places and descriptions are not
 /// part of a definition. Every plan contains one without steps.
 ///
 /// Both are compared as compiled: rewrites by recovery are not undone.
@@ -149,12 +149,12 @@ mod tests {
             contains(&plan(&["a", "b"]), &whole),
             "to wait for more is no harm"
         );
-        // Behind another step that waits for it.
+        // After another step that waits for it.
         let mut part = plan(&["a", "m", "b"]);
         step(&mut part, "m").after = vec!["a".to_owned()];
         step(&mut part, "b").after = vec!["m".to_owned()];
         assert!(contains(&whole, &part));
-        // To wait is not to need.
+        // Waiting for a step is not needing it.
         step(&mut whole, "b").needs = vec!["a".to_owned()];
         assert!(!contains(&whole, &part));
         step(&mut part, "b").needs = vec!["a".to_owned()];

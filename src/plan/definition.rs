@@ -9,7 +9,7 @@ use crate::base::word::Word;
 /// The reason's name.
 pub const DEFINITION_CHANGED: &str = "definition-changed";
 
-/// The steps of a plan whose defining files are among the changed ones, with those files.
+/// Returns the steps of a plan whose defining files are among the changed ones, with those files.
 pub fn changed_definitions(plan: &Plan) -> impl Iterator<Item = (&Step, &Reason)> {
     let reason = |step: &'_ Step| {
         step.reasons
@@ -39,7 +39,7 @@ impl<'a> Definitions<'a> {
         Self { changes, packages }
     }
 
-    /// The reason for a step whose defining file is among the changed ones.
+    /// Returns the reason for a step whose defining file is among the changed ones.
     pub fn reason(&self, step: &Step) -> Option<Reason> {
         let mut matched: Vec<RepoPath> = Vec::new();
         for defined in files(step) {
@@ -79,7 +79,7 @@ enum File {
 const PACKAGE: &str = "package.json";
 
 const SCRIPT_RUNNERS: [&str; 4] = ["npm", "pnpm", "yarn", "bun"];
-/// Their subcommands that start a program without asking package.json.
+/// The subcommands that start a program without reading package.json.
 const NO_SCRIPT: [&str; 5] = ["exec", "dlx", "x", "create", "init"];
 const INTERPRETERS: [&str; 14] = [
     "sh", "bash", "dash", "zsh", "ksh", "python", "python3", "node", "bun", "ruby", "perl", "php",
@@ -117,8 +117,8 @@ fn files(step: &Step) -> Vec<File> {
     files
 }
 
-/// The file that an interpreter was given: its first argument that is no option. Code given in
-/// place has none.
+/// Returns the file that an interpreter was given: its first argument that is no option. Code on
+/// the command line has none.
 fn script(arguments: &[Word]) -> Option<&[u8]> {
     for argument in arguments.iter().map(Word::as_bytes) {
         match argument {
@@ -130,7 +130,8 @@ fn script(arguments: &[Word]) -> Option<&[u8]> {
     None
 }
 
-/// Values of an option in its forms `-C DIR`, `-CDIR`, `--directory DIR`, `--directory=DIR`.
+/// Returns the values of an option in its forms `-C DIR`, `-CDIR`, `--directory DIR`,
+/// `--directory=DIR`.
 fn option<'a>(arguments: &'a [Word], short: Option<&str>, long: &[&str]) -> Vec<&'a [u8]> {
     let mut values = Vec::new();
     let mut rest = arguments.iter().map(Word::as_bytes);

@@ -104,7 +104,7 @@ mod tests {
         }
     }
 
-    /// A plan with every possible annotation.
+    /// Returns a plan with every possible annotation.
     fn annotated(line: usize) -> Plan {
         let mut plan = plan_of_words(&["a", "b"]);
         for step in &mut plan.steps {

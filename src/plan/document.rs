@@ -124,7 +124,7 @@ fn read_json(text: &str) -> Result<Plan, DocumentError> {
         Ok(Versioned { version }) => return Err(other_version(&version.to_string())),
         Err(error) => return Err(fault(&error)),
     }
-    // A name that occurs twice would show one value to a reader and another one to us.
+    // A name that occurs twice would show one value to a reader and another one to vplan.
     serde_json::from_str::<Once>(text).map_err(|e| fault(&e))?;
     let plan: Plan = serde_json::from_str(text).map_err(|e| fault(&e))?;
     checked(&plan)?;
@@ -135,8 +135,7 @@ fn read_json(text: &str) -> Result<Plan, DocumentError> {
 fn words(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let said = text.split(" at line ").next().unwrap_or_default();
-    // The reader names the type of this program that it wanted to fill; people know it as an
-    // object.
+    // serde_json names the Rust type that it wanted to fill; people know it as an object.
     match said.split_once("expected struct ") {
         Some((before, _)) => format!("{before}expected an object"),
         None => said.to_owned(),

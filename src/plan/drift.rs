@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// Characters of a value that are shown.
+/// The most characters of a value that are shown.
 const SHOWN: usize = 120;
 /// Fields that name an item of a list, in the order in which they are tried.
 const NAMES: [&str; 6] = ["id", "question", "path", "tier", "kind", "name"];
@@ -79,7 +79,7 @@ fn differences(
 
 type Named<'a> = Vec<(String, &'a Value)>;
 
-/// The items of a list with their names, if each has one of its own.
+/// Returns the items of a list with their names, if each has one of its own.
 fn named(list: &[Value]) -> Option<Named<'_>> {
     let name =
         |item: &Map<String, Value>| NAMES.iter().find_map(|key| item.get(*key)).map(name_text);

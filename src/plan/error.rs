@@ -71,7 +71,7 @@ impl PlanError {
         }
     }
 
-    /// A name that is none of those known, with the nearest one or all of them as help.
+    /// Makes the error for an unknown name, with the nearest one or all known ones as help.
     pub(super) fn unknown<'a>(
         code: &'static str,
         what: &str,
@@ -106,7 +106,7 @@ impl PlanError {
 pub struct DocumentError {
     /// The error.
     pub error: PlanError,
-    /// Where, if it has a place.
+    /// Its place, if it has one.
     pub span: Option<Span>,
 }
 
@@ -122,7 +122,7 @@ impl DocumentError {
         }
     }
 
-    /// Says where.
+    /// Sets the place.
     #[must_use]
     pub(super) fn at(mut self, span: Span) -> Self {
         self.span = Some(span);

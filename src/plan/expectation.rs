@@ -22,7 +22,7 @@ use crate::contract::{Contract, Test};
 use coverage::Touched;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Files and reasons that a sentence names.
+/// The most files and reasons that a sentence names.
 const NAMED: usize = 3;
 
 /// The result of one test.
@@ -51,7 +51,7 @@ impl Verdict {
 pub struct Difference {
     /// Which assertion does not hold.
     pub assertion: AssertionKind,
-    /// How.
+    /// How it fails.
     pub kind: DifferenceKind,
     /// The check, or the command of the test.
     pub name: String,
@@ -81,7 +81,7 @@ pub struct Examiner<'c> {
     /// Every path of a `whenExists` or a `whenAbsent`.
     asked: Vec<&'c RepoPath>,
     index: BTreeMap<&'c str, usize>,
-    /// For each condition those around it.
+    /// For each condition, the conditions around it.
     around: Vec<Vec<usize>>,
     matcher: Matcher<'c>,
 }
@@ -92,7 +92,7 @@ pub fn evaluate(contract: &Contract, expect: &Expect) -> Verdict {
     Examiner::new(contract).evaluate(expect)
 }
 
-/// The request that a test makes: mode `contract`, no waivers, no choice of checks.
+/// Makes the request of a test: mode `contract`, no waivers, no choice of checks.
 #[must_use]
 pub fn request(expect: &Expect) -> Request {
     Request {
@@ -165,7 +165,7 @@ impl<'c> Examiner<'c> {
             };
             facts.add(Question::Exists((*path).clone()), Answer::Word(there));
         }
-        // A file that a test names as changed is there, unless it says that it was deleted.
+        // A file that a test names as changed exists, unless the test marks it as deleted.
         facts.add(Question::MissingChanged, Answer::List(Vec::new()));
         let role = expect.role.as_deref().unwrap_or("worker").to_owned();
         let nothing = |refused| Verdict {
@@ -177,7 +177,7 @@ impl<'c> Examiner<'c> {
                 ..Touched::default()
             },
         };
-        // Reasons cost more than the plan, and only a failure asks for them.
+        // Reasons cost more than the plan, and only a failure needs them.
         let mut last = None;
         for prepared in [Some(&self.matcher), None] {
             let verdict = match assemble(Some(self.contract), &request, &facts, prepared) {

@@ -31,7 +31,7 @@ pub enum Mark {
     Warn,
 }
 
-/// How marked pieces look.
+/// How marked pieces are formatted.
 pub trait Style {
     /// Returns a piece with its formatting; the text itself must stay unchanged.
     fn paint(&self, mark: Mark, text: &str) -> String;
@@ -50,11 +50,11 @@ impl Style for Plain {
 /// How a text is laid out.
 #[derive(Clone, Copy)]
 pub struct Options<'a> {
-    /// How marks look.
+    /// The formatting of marks.
     pub style: &'a dyn Style,
     /// Columns for running text; commands are never broken.
     pub width: usize,
-    /// How many files a reason names.
+    /// The most files that a reason names.
     pub files: usize,
 }
 
@@ -68,7 +68,7 @@ impl Default for Options<'_> {
     }
 }
 
-/// A reason as a sentence: `whenChangedAny "src/**" (line 4) selects src/a.rs`.
+/// Formats a reason as a sentence: `whenChangedAny "src/**" (line 4) selects src/a.rs`.
 #[must_use]
 pub fn sentence(reason: &Reason, files: usize) -> String {
     let names = || {
@@ -131,7 +131,7 @@ pub fn sentence(reason: &Reason, files: usize) -> String {
     }
 }
 
-/// A line of the contract, or of a file that it imports: `line 4`, `contracts/web.vplan:4`.
+/// Formats a line of the contract, or of a file that it imports: `line 4`, `contracts/web.vplan:4`.
 #[must_use]
 pub fn place(file: Option<&str>, line: usize) -> String {
     match file {
@@ -140,7 +140,7 @@ pub fn place(file: Option<&str>, line: usize) -> String {
     }
 }
 
-/// The first files of a reason and how many more there are.
+/// Formats the first files of a reason and how many more there are.
 fn matched(reason: &Reason, files: usize) -> Option<String> {
     if reason.matched.is_empty() {
         return None;
@@ -156,7 +156,7 @@ fn matched(reason: &Reason, files: usize) -> Option<String> {
     Some(and_more(shown, more))
 }
 
-/// `a, b and 3 more`
+/// Formats `a, b and 3 more`.
 fn and_more(shown: Vec<String>, more: u64) -> String {
     let list = shown.join(", ");
     if more > 0 {

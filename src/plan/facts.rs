@@ -8,8 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// How often compiling, or looking for steps that are known to break, is given the facts that it
-/// asks for: what it asks depends on what it knows.
+/// The most rounds in which compiling, or looking for steps that are known to break, gets the facts
+/// that it requests: each answer may lead to another question.
 pub const MAX_FACT_ROUNDS: usize = 8;
 
 /// A question that only the repository can answer.
@@ -109,8 +109,8 @@ impl Facts {
         list.iter().any(|w| matches_pattern(w.as_bytes(), name))
     }
 
-    /// Whether a list is known to hold a name: yes, no, or unknown (also without an answer, and
-    /// when only a pattern rule may make it).
+    /// Whether a list contains a name: yes, no, or unknown (also without an answer, and when only a
+    /// pattern rule may make it).
     #[must_use]
     pub fn holds(&self, question: &Question, name: &[u8]) -> Certainty {
         match self.get(question) {
@@ -122,8 +122,8 @@ impl Facts {
     }
 }
 
-/// Whether a target's pattern matches a name: `%` is at least one byte, and is looked for in the
-/// name without its folder too.
+/// Whether a target's pattern matches a name: `%` is at least one byte, and is also matched against
+/// the name without its folder.
 fn matches_pattern(pattern: &[u8], name: &[u8]) -> bool {
     let Some(at) = pattern.iter().position(|b| *b == b'%') else {
         return false;

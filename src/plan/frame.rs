@@ -38,10 +38,10 @@ impl<'a> Input<'a> {
         known_role(self.contract, self.request)
     }
 
-    /// Explicit commands, then proposed and inferred ones, with their ids.
+    /// Returns the explicit commands, then the proposed and inferred ones, with their ids.
     pub fn commands(&self) -> Vec<RequestedCommand<'a>> {
         let request = self.request;
-        // The ids of ten thousand checks are not collected for nothing.
+        // Skips collecting the ids of many thousand checks where no command needs one.
         let none = request.explicit.is_empty()
             && request.inferred.is_empty()
             && request.proposal.is_none();

@@ -5,11 +5,11 @@ use crate::base::glob::overlap::overlaps;
 use crate::base::glob::{Glob, Item, Selection, What};
 use crate::contract::Test;
 
-/// How many pairs of items are compared for one answer. Names can expand to lists of names, and so
-/// to very many globs.
+/// The most pairs of items that are compared for one answer. Names can expand to lists of names,
+/// and so to very many globs.
 const STEPS: u32 = 512;
 
-/// Whether whatever makes `a` hold makes `b` hold.
+/// Whether `b` holds for every request for which `a` holds.
 #[must_use]
 pub fn implies(a: &Test, b: &Test) -> bool {
     let steps = &mut Steps(STEPS);
@@ -36,7 +36,7 @@ pub fn implies(a: &Test, b: &Test) -> bool {
 }
 
 /// Whether no change makes both hold. (`whenExists` and `whenAbsent` of one path both hold where
-/// existence is not known.) With itself: whether nothing makes it hold.
+/// existence is not known.) With itself: whether it never holds.
 #[must_use]
 pub fn contradicts(a: &Test, b: &Test) -> bool {
     let steps = &mut Steps(STEPS);
@@ -77,7 +77,7 @@ impl Steps {
     }
 }
 
-/// Each positive item with the exclusions of its list.
+/// Returns each positive item with the exclusions of its list.
 fn alone(selection: &Selection) -> impl Iterator<Item = Selection> + '_ {
     let excluded = selection.items.iter().filter(|i| i.not);
     selection
@@ -97,7 +97,7 @@ fn covers(a: &Selection, b: &Selection, steps: &mut Steps) -> bool {
     if a == b {
         return true;
     }
-    // `b` must exclude or not select whatever `a` excludes.
+    // `b` must exclude or not select everything that `a` excludes.
     let free = a.items.iter().filter(|i| i.not).all(|not| {
         b.items
             .iter()
@@ -174,7 +174,7 @@ fn item_disjoint(a: &What, b: &What, steps: &mut Steps) -> bool {
     }
 }
 
-/// Characters that may mean something else than themselves.
+/// Characters that may have a special meaning.
 const SPECIAL: [char; 9] = ['*', '?', '[', ']', '{', '}', '!', '\\', ','];
 
 fn glob_covers(a: &Glob, b: &Glob) -> bool {
@@ -190,7 +190,7 @@ fn glob_covers(a: &Glob, b: &Glob) -> bool {
     {
         return true;
     }
-    // `**/*.md` has every path that ends so.
+    // `**/*.md` selects every path with this ending.
     a.strip_prefix("**/*").is_some_and(|end| {
         !end.is_empty() && !end.contains(SPECIAL) && !end.contains('/') && b.ends_with(end)
     })

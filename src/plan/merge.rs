@@ -21,7 +21,7 @@ pub(super) enum Listed {
 }
 
 impl<'a> Input<'a> {
-    /// Equal anonymous checks become the first of them; the result says which became which.
+    /// Merges equal anonymous checks into the first of them; the result names which became which.
     pub fn merge_anonymous(&self, fates: &mut [Inclusion]) -> Vec<(usize, usize)> {
         let mut first: BTreeMap<Identity, usize> = BTreeMap::new();
         let mut merged = Vec::new();
@@ -170,8 +170,8 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Adds the reasons that are not there yet. Files and lines do not count: a place must not affect
-/// the digest.
+/// Adds the reasons that are missing. Files and lines do not count: a place must not affect the
+/// digest.
 fn add_reasons(to: &mut Vec<Reason>, more: Vec<Reason>) {
     for reason in more {
         let same = |known: &Reason| {

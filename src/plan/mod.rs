@@ -91,7 +91,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Whether the caller named the changed files, so that they were not looked for.
+    /// Whether the caller named the changed files, so that git did not search for them.
     #[must_use]
     pub fn is_change_named(&self) -> bool {
         match self.version {
@@ -315,26 +315,26 @@ pub struct Step {
 }
 
 impl Step {
-    /// Whether a pass of it verifies something: it is blocking and no `setup`.
+    /// Whether its pass verifies something: it is blocking and no `setup`.
     #[must_use]
     pub fn is_effective(&self) -> bool {
         !self.setup && self.severity == Severity::Blocking
     }
 
-    /// How its output must be read, where that is not left to a guess.
+    /// Returns the format of its output, where that is not left to a guess.
     #[must_use]
     pub fn format_said(&self) -> Option<&Open<FormatName>> {
         let guessed = Open::Known(FormatName::Auto);
         self.format.as_ref().filter(|format| **format != guessed)
     }
 
-    /// The predecessors that something other than preparing puts before it.
+    /// Returns the predecessors that come before it for another reason than preparing.
     pub fn bound_to(&self) -> impl Iterator<Item = &String> {
         let bound = |id: &&String| !self.prepared_by.contains(id) || self.needs.contains(id);
         self.after.iter().chain(&self.needs).filter(bound)
     }
 
-    /// The name that `--only`, `needs` and people use: the check's name, also for a batch.
+    /// Returns the name that `--only`, `needs` and people use: the check's name, also for a batch.
     #[must_use]
     pub fn check(&self) -> &str {
         self.batch_of.as_deref().unwrap_or(&self.id)

@@ -8,10 +8,10 @@ use super::{Omitted, Plan};
 use crate::base::word::visible;
 use crate::contract::Contract;
 
-/// The sentence about a contract that asks for nothing, whatever changes.
+/// The sentence about a contract that requires nothing, whatever changes.
 pub const EMPTY: &str = "the contract has no checks";
 
-/// The conditions of which none holds where nothing changed.
+/// The conditions that never hold where nothing changed.
 const ABOUT_CHANGES: &[&str] = &[
     "whenChangedAny",
     "whenChangedAll",

@@ -1,8 +1,8 @@
 //! Orders the steps, and records why one comes before another.
 //!
 //! Nodes are indices in base order. By tier first, then topologically; of the nodes that are ready
-//! the first goes first. What orders them, the stronger first: tiers, `sequence`, `needs`,
-//! `writes`, artifact settings, what prepares. Each gives way to those before it.
+//! the first goes first. The constraints, the stronger first: tiers, `sequence`, `needs`, `writes`,
+//! artifact settings, preparation. Each gives way to those before it.
 
 mod artifacts;
 mod graph;
@@ -19,7 +19,7 @@ use super::Plan;
 use graph::Graph;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Every one of `before` runs before every one of `after`.
+/// A constraint: every one of `before` runs before every one of `after`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bundle {
     /// Nodes, ascending.
@@ -33,7 +33,7 @@ pub struct Bundle {
 pub struct Constraints {
     /// The tier of each node; its length is the number of nodes.
     pub tiers: Vec<u8>,
-    /// (needed, needer).
+    /// Pairs (needed, needer).
     pub needs: Vec<(usize, usize)>,
     /// The groups of each `sequence`, absent members left out.
     pub sequences: Vec<Vec<Vec<usize>>>,
@@ -43,10 +43,10 @@ pub struct Constraints {
     pub setup: BTreeSet<usize>,
     /// Artifact settings: they give way to `needs`, `sequences` and `writers`.
     pub artifacts: Vec<Bundle>,
-    /// The constraints of what prepares: they give way to all others.
+    /// The constraints of preparation: they give way to all others.
     pub preparing: Preparing,
-    /// List all direct predecessors, not the fewest that imply the others, as plans of version 1
-    /// do.
+    /// Whether to list all direct predecessors, not the fewest that imply the others, as plans of
+    /// version 1 do.
     pub full: bool,
 }
 
@@ -55,16 +55,17 @@ pub struct Constraints {
 pub struct Ordered {
     /// All nodes, each once.
     pub order: Vec<usize>,
-    /// For each node its direct predecessors by constraints, in the order of `order`.
+    /// The direct predecessors of each node by constraints, in the order of `order`.
     pub after: Vec<Vec<usize>>,
-    /// For each node those that it waits for only because they prepare, in the order of `order`.
+    /// The predecessors that each node waits for only because they prepare, in the order of
+    /// `order`.
     pub prepared_by: Vec<Vec<usize>>,
     /// (before, after) of sequences that the tiers contradict; one witness for each pair of
     /// groups.
     pub against_tiers: Vec<(usize, usize)>,
 }
 
-/// More pairs than this are no longer looked at one by one.
+/// The most pairs that are examined one by one.
 const MANY: usize = 1 << 16;
 
 /// Computes the order of the nodes.
@@ -105,8 +106,8 @@ pub fn order(constraints: &Constraints) -> Ordered {
     }
 }
 
-/// One bundle for each two neighbouring groups that are there; those against the tiers are taken
-/// out.
+/// Makes one bundle for each two neighbouring groups that are present; those against the tiers are
+/// removed.
 fn sequence_bundles(
     groups: &[Vec<usize>],
     tiers: &[u8],
@@ -151,8 +152,8 @@ fn sequence_bundles(
     bundles
 }
 
-/// Whether the plan is in order: ids unique, tiers ascending, every predecessor there and before
-/// its successor, every need among the predecessors, direct or not.
+/// Checks that the plan is in order: ids unique, tiers ascending, every predecessor present and
+/// before its successor, every need among the predecessors, direct or not.
 ///
 /// # Errors
 /// The first step out of order, for people.
@@ -360,7 +361,7 @@ mod tests {
         assert_eq!(order(&c).after, [vec![], vec![0], vec![1], vec![2]]);
         let full = order(&Constraints { full: true, ..c });
         assert_eq!(full.after, [vec![], vec![0], vec![0, 1], vec![0, 1, 2]]);
-        // Far apart: predecessors are looked at a few thousand at a time.
+        // Far apart: predecessors are processed a few thousand at a time.
         let n = 10_000;
         let chain = (1..n).map(|i| (i - 1, i));
         let c = Constraints {
@@ -411,7 +412,7 @@ mod tests {
         );
     }
 
-    /// Nodes with many contradicting constraints are ordered as if they had none.
+    /// Checks that nodes with many contradicting constraints are ordered as if they had none.
     #[test]
     fn many_contradictions() {
         let n = 300;

@@ -137,8 +137,8 @@ struct Written {
     commands: Vec<Value>,
 }
 
-/// A string, or an object with `command` and perhaps `why`. (serde would also take a list for the
-/// object.)
+/// Parses a string, or an object with `command` and perhaps `why`. (serde would also take a list
+/// for the object.)
 fn suggestion(value: Value) -> Option<Suggestion> {
     let mut fields = match value {
         Value::String(command) => return Some(Suggestion { command, why: None }),
@@ -221,8 +221,8 @@ impl Answer {
         })
     }
 
-    /// The form in which it is recorded: canonical JSON, which [`Answer::read`] reads back to the
-    /// same.
+    /// Returns the form in which it is recorded: canonical JSON, which [`Answer::read`] reads back
+    /// to the same.
     #[must_use]
     pub fn text(&self) -> String {
         #[derive(Serialize, JsonSchema)]
@@ -245,7 +245,7 @@ pub struct Proposal {
     pub question: String,
     /// The answer as it is recorded.
     pub answer: String,
-    /// Its commands, read, each with its reason.
+    /// Its commands, parsed, each with its reason.
     pub commands: Vec<(Command, Option<String>)>,
 }
 

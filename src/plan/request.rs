@@ -151,7 +151,7 @@ pub struct Request {
     pub role: Option<String>,
     /// The changed files.
     pub changed: ChangeSet,
-    /// How their source was called, if git found them.
+    /// The name of their source, if git found them.
     pub changed_from: Option<ChangedFrom>,
     /// Where git looked for them, if it did.
     pub changed_in: Option<ChangedIn>,

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// The kind of note that such a change gets. A run of a plan with one runs nothing.
 pub const OUTSIDE: &str = "outside-scope";
 
-/// How a note of a denied change ends; notes of the others name what the scope does not allow.
+/// The end of a note about a denied change; notes of the others name what the scope does not allow.
 const DENIED: &str = "which the contract's scope denies";
 
 /// The list of the scope that a change is against.
@@ -43,7 +43,7 @@ pub fn named_outside(notes: &[Note]) -> (Vec<(&RepoPath, List)>, u64) {
                     List::Allow
                 },
             )),
-            // The one that counts the rest.
+            // The note that counts the rest.
             None => {
                 rest = note
                     .message
@@ -58,8 +58,8 @@ pub fn named_outside(notes: &[Note]) -> (Vec<(&RepoPath, List)>, u64) {
     (named, total)
 }
 
-/// One note for each of the first [`SHOWN`] changes outside, in byte order, and one that counts the
-/// rest.
+/// Makes one note for each of the first [`SHOWN`] changes outside, in byte order, and one that
+/// counts the rest.
 #[must_use]
 pub fn outside(scope: &Scope, changes: &ChangeSet) -> Vec<Note> {
     let note = |message: String, path| Note {

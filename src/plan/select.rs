@@ -1,5 +1,5 @@
-//! Decides for each check of a contract whether it applies to this change. A reason for every yes
-//! and every no.
+//! Decides for each check of a contract whether it applies to this change, with a reason for every
+//! yes and every no.
 
 use super::Reason;
 use super::facts::{Answer, Certainty, Facts, Question};
@@ -12,19 +12,19 @@ use crate::contract::{Check, Condition, Contract, Placement, Risk, Test};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Items of a list that a sentence names before it says how many more there are.
+/// The most items of a list that a sentence names before it counts the rest.
 const ITEMS_SHOWN: usize = 3;
-/// How many files are searched for the first one outside a `whenChangedOnly`; beyond that only the
-/// count is given.
+/// The most files that are searched for the first one outside a `whenChangedOnly`; beyond that only
+/// the count is given.
 const FILES_TRIED: usize = 4_096;
 
 /// The results of all conditions and triggers of a contract.
 pub(super) struct Judged<'a> {
     contract: &'a Contract,
     answers: Vec<Judgement>,
-    /// For each trigger the changed files that it selects.
+    /// The changed files that each trigger selects.
     of_triggers: Vec<Selected>,
-    /// For each trigger whether a changed file pulled it.
+    /// Whether a changed file pulled each trigger.
     pub pulled: Vec<bool>,
     /// Whether there are reasons.
     pub tells: bool,
@@ -36,7 +36,7 @@ struct Judgement {
     holds: Option<bool>,
     /// The reasons for or against.
     reasons: Vec<Reason>,
-    /// Why not, for people.
+    /// Why it does not hold, for people.
     denial: String,
     /// The changed files that its selection selects.
     hits: Hits,
@@ -46,7 +46,7 @@ struct Judgement {
 pub(super) enum Choice {
     /// It is selected through these placements.
     Yes(Vec<usize>, Vec<Reason>),
-    /// It is not: for people, and for machines.
+    /// It is not selected: for people, and for machines.
     No(String, Vec<Reason>),
 }
 
@@ -119,7 +119,7 @@ pub(super) fn matcher(contract: &Contract) -> Matcher<'_> {
     )
 }
 
-/// Whether a condition holds; `None` while facts are missing.
+/// Whether each condition holds; `None` while facts are missing.
 fn holds(
     test: &Test,
     role: &str,
@@ -167,9 +167,9 @@ fn holds(
 /// The results of the conditions and triggers of a contract, by their indices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
-    /// Whether a condition holds; `None` while facts are missing.
+    /// Whether each condition holds; `None` while facts are missing.
     pub holds: Vec<Option<bool>>,
-    /// Whether a changed file pulled a trigger.
+    /// Whether a changed file pulled each trigger.
     pub pulled: Vec<bool>,
 }
 
@@ -197,7 +197,7 @@ impl Judged<'_> {
             .filter(pulled)
             .map(|(risk, selected)| (risk, selected.clone()))
             .unzip();
-        // A trigger asks what `whenChangedAny` asks.
+        // A trigger has the test of `whenChangedAny`.
         let condition = |risk: &&Risk| Condition {
             line: risk.line,
             source: risk.source,
@@ -372,7 +372,7 @@ fn selection(test: &Test) -> Option<&Selection> {
     }
 }
 
-/// The selection of a condition that narrows `{changed}`.
+/// Returns the selection of a condition that narrows `{changed}`.
 fn narrowing(test: &Test) -> Option<&Selection> {
     match test {
         Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) => Some(s),
@@ -592,7 +592,7 @@ fn judge_one(
 
 /// Returns the first changed file that is not selected, within [`FILES_TRIED`].
 fn first_outside(selection: &Selection, hits: &Hits, changes: &ChangeSet) -> Option<RepoPath> {
-    // Where the first hits have no gap they need not be looked at again.
+    // Where the first hits have no gap they need not be examined again.
     let solid = hits
         .first
         .iter()
@@ -613,7 +613,7 @@ fn first_outside(selection: &Selection, hits: &Hits, changes: &ChangeSet) -> Opt
 /// A named list with its exclusions, and what it selected.
 type Flat = (Arc<Selection>, Selected);
 
-/// The globs of the named selections that matched: which file is selected by which of them.
+/// The globs of the named selections that matched, by the file that they select.
 #[derive(Default)]
 struct Names {
     /// By the address of the list and the exclusions around it; addresses only decide what is
@@ -711,7 +711,8 @@ fn exclusions(selection: &Selection) -> Vec<Item> {
     selection.items.iter().filter(|i| i.not).cloned().collect()
 }
 
-/// A list without exclusions around it is looked up once for all its uses.
+/// Returns the key of a look-up. A list without exclusions around it is looked up once for all its
+/// uses.
 fn key(outer: &Selection, items: &Arc<Selection>) -> (usize, usize) {
     let around = if outer.items.iter().any(|i| i.not) {
         std::ptr::from_ref(outer).addr()
@@ -721,7 +722,7 @@ fn key(outer: &Selection, items: &Arc<Selection>) -> (usize, usize) {
     (around, Arc::as_ptr(items).addr())
 }
 
-/// A named list and those inside it, each with everything that is taken away from it.
+/// Lists a named list and those inside it, each with everything that is excluded from it.
 fn flatten(items: &Arc<Selection>, around: &[Item], out: &mut Vec<Arc<Selection>>) {
     out.push(if around.is_empty() {
         Arc::clone(items)

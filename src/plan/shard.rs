@@ -78,7 +78,7 @@ pub fn share(plan: &Plan, shard: Shard) -> Share {
         .map(|(i, s)| (s.id.as_str(), i))
         .collect();
     let at = |id: &String| index.get(id.as_str()).copied();
-    // An `always` step after others goes where they go, `setup` goes everywhere.
+    // An `always` step after others goes where they go; `setup` goes everywhere.
     let follows = |step: &Step| step.setup || (step.always && step.bound_to().next().is_some());
     let needers = steps.iter().filter(|s| !follows(s));
     let needed: BTreeSet<usize> = needers
@@ -167,8 +167,8 @@ pub fn share(plan: &Plan, shard: Shard) -> Share {
     }
 }
 
-/// The predecessors of a step that are in the share: one that is not is replaced by those that it
-/// waits for.
+/// Returns the predecessors of a step that are in the share: one that is not is replaced by those
+/// that it waits for.
 fn inherit(
     step: &Step,
     is_there: &impl Fn(&String) -> bool,

@@ -1,6 +1,6 @@
-//! Validates a plan from a file before it is executed. Whatever compiling and recovery can never
-//! give is refused, so that a forged plan with a right digest gains nothing that a contract could
-//! not say.
+//! Validates a plan from a file before it is executed. Anything that compiling and recovery can
+//! never produce is refused, so that a forged plan with a right digest gains nothing that a
+//! contract could not have.
 
 use super::canonical::FIRST;
 use super::error::UNFIT;
@@ -203,7 +203,7 @@ fn step_is_sound(step: &Step) -> Result<(), Wrong> {
             {
                 return wrong("argv", "its command has no program");
             }
-            // The text that people read must be what runs.
+            // The text that people read must be the command that runs.
             if step.command != to_text(&step.env, argv) {
                 return wrong(
                     "command",
@@ -227,7 +227,7 @@ fn step_is_sound(step: &Step) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// `ns/name`, `name#2` for a batch, `name-2` and the like for repetitions.
+/// Whether a text is `ns/name`, `name#2` for a batch, or `name-2` and the like for repetitions.
 fn is_id(id: &str) -> bool {
     let name = |part: &str| {
         part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')

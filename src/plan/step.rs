@@ -32,7 +32,7 @@ fn words(command: &Command) -> Words<'_> {
     }
 }
 
-/// The identity of a check that starts a command; others are like nothing else.
+/// Returns the identity of a check that starts a command; other checks equal no other.
 pub(super) fn identity_of_check(check: &Check) -> Option<Identity<'_>> {
     let Body::Command(command) = &check.body else {
         return None;
@@ -45,7 +45,7 @@ pub(super) fn identity_of_check(check: &Check) -> Option<Identity<'_>> {
     })
 }
 
-/// The identity of a command of the request, with all its variables ([`env_of_command`]).
+/// Returns the identity of a command of the request, with all its variables ([`env_of_command`]).
 pub(super) fn identity_of_command<'a>(
     asked: &'a RequestedCommand<'_>,
     env: &'a Env,
@@ -58,7 +58,8 @@ pub(super) fn identity_of_command<'a>(
     }
 }
 
-/// The variables of a command of the request: those that were exported before it, and its own.
+/// Returns the variables of a command of the request: those that were exported before it, and its
+/// own.
 pub(super) fn env_of_command(asked: &RequestedCommand<'_>) -> Env {
     match asked.command {
         Command::Argv { env, .. } => asked.carried.env_of(env),
@@ -66,7 +67,7 @@ pub(super) fn env_of_command(asked: &RequestedCommand<'_>) -> Env {
     }
 }
 
-/// An id from a command's words (`pnpm-run-lint`), made unique by `-2`, `-3`…
+/// Makes an id from a command's words (`pnpm-run-lint`), unique by `-2`, `-3`…
 pub(super) fn id_of_command(command: &Command, taken: &mut BTreeSet<String>) -> String {
     const LONGEST: usize = 60;
     let text = match command {
@@ -99,7 +100,7 @@ pub(super) fn id_of_command(command: &Command, taken: &mut BTreeSet<String>) -> 
     unique(id, taken)
 }
 
-/// Adds `-2`, `-3`… to an id until nothing else has it.
+/// Adds `-2`, `-3`… to an id until it is unique.
 pub(super) fn unique(id: String, taken: &mut BTreeSet<String>) -> String {
     if taken.insert(id.clone()) {
         return id;
@@ -114,8 +115,8 @@ pub(super) fn unique(id: String, taken: &mut BTreeSet<String>) -> String {
     }
 }
 
-/// The steps of a contract's check: one, or one for each batch of files. Constraints and reasons
-/// are added later.
+/// Makes the steps of a contract's check: one, or one for each batch of files. Constraints and
+/// reasons are added later.
 pub(super) fn of_check(check: &Check, file: &str, files: &[Word]) -> Vec<Step> {
     let kind = check.kind;
     let counts = matches!(kind, Kind::Compile | Kind::Lint);
@@ -182,7 +183,7 @@ pub(super) fn of_check(check: &Check, file: &str, files: &[Word]) -> Vec<Step> {
     }
 }
 
-/// The steps of a command of the request, with the settings that a check has by default.
+/// Makes the steps of a command of the request, with a check's default settings.
 pub(super) fn of_command(asked: &RequestedCommand<'_>, files: &[Word]) -> Vec<Step> {
     let base = Step {
         dir: asked.carried.dir.clone(),
@@ -287,7 +288,7 @@ pub fn empty(kind: Kind, origin: Origin) -> Step {
     }
 }
 
-/// A `file` check on one line.
+/// Describes a `file` check on one line.
 fn file_line(path: &RepoPath, assertions: &[Assertion]) -> String {
     let parts: Vec<String> = assertions.iter().map(assertion_text).collect();
     format!("file \"{path}\": {}", parts.join(", "))

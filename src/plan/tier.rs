@@ -5,8 +5,8 @@ use super::{Note, Tier};
 use crate::base::word::visible;
 use crate::contract;
 
-/// The tiers reached, ascending, and a remark for each trigger that was lowered. `pulled` says of
-/// each trigger whether a changed file pulled it.
+/// Returns the reached tiers, ascending, and a remark for each trigger that was lowered. `pulled`:
+/// whether a changed file pulled each trigger.
 #[must_use]
 pub fn reach(
     risks: &[contract::Risk],

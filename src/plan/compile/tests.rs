@@ -185,7 +185,7 @@ fn commands_merge_or_stand_alone() {
         },
     )
     .unwrap();
-    // The list stays in its order, also where a command is a check of the contract.
+    // The list keeps its order, also where a command is a check of the contract.
     assert_eq!(ids(&plan), ["lint", "x", "echo-unit"]);
     assert_eq!(plan.steps[2].prepared_by, ["x"]);
     assert_eq!(

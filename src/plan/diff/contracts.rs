@@ -11,7 +11,7 @@ use crate::contract::{Body, Check, Contract, Test};
 use crate::plan::step::identity_of_check;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Checks that need one, directly or not, of which a question takes notice.
+/// The most checks that need one, directly or not, which a question considers.
 const MOST_NEEDERS: usize = 48;
 
 /// A contract, and the files that it was read from.
@@ -55,7 +55,7 @@ pub fn compare(old: &Side<'_>, new: &Side<'_>, tracked: &[RepoPath]) -> Contract
     }
 }
 
-/// Requests that are looked for among the tracked files.
+/// The most requests that are searched for among the tracked files.
 const MOST_LOOKED: usize = 24;
 
 /// One piece of work of a contract: a check, or all anonymous checks that are the same work.
@@ -67,7 +67,7 @@ pub(super) struct Unit<'a> {
 }
 
 impl<'a> Unit<'a> {
-    /// Where `{changed}` looks, if the command has it.
+    /// Returns where `{changed}` looks, if the command has it.
     pub fn changed(&self) -> Option<&'a RepoPath> {
         matches!(&self.check.body, Body::Command(command) if command.has_changed())
             .then_some(&self.check.dir)
@@ -132,7 +132,8 @@ impl<'a> Pairs<'a> {
             to_new: BTreeMap::new(),
             to_old: BTreeMap::new(),
         };
-        // Names first, then anonymous checks by what they run, then renamed ones that run the same.
+        // Names first, then anonymous checks by their commands, then renamed ones with the same
+        // command.
         pairs.match_by(|c| c.named.then(|| c.id.clone()));
         pairs.match_by(|c| (!c.named).then(|| work(c)));
         pairs.match_by(|c| Some(work(c)));
@@ -158,7 +159,7 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    /// Whether a unit of the older contract hands changed files to the same command in both.
+    /// Whether a unit of the older contract passes changed files to the same command in both.
     pub fn hands_over(&self, unit: usize) -> bool {
         let partner = self.to_new.get(&unit).and_then(|p| self.new.get(*p));
         self.old.get(unit).zip(partner).is_some_and(|(a, b)| {
@@ -207,7 +208,7 @@ pub(super) fn work(check: &Check) -> String {
 /// The tiers and conditions of some places.
 type Places = Vec<(u8, Vec<usize>)>;
 
-/// All that an answer depends on.
+/// Everything that an answer depends on.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     reverse: bool,
@@ -225,15 +226,15 @@ pub(super) struct Comparison<'a> {
     tracked: &'a [RepoPath],
     pub found: Vec<Difference>,
     answers: BTreeMap<Key, Answer>,
-    /// How many requests were looked for among the tracked files.
+    /// How many requests were searched for among the tracked files.
     looked: usize,
-    /// Whether two conditions ask the same.
+    /// Whether two conditions are equivalent.
     conditions: BTreeMap<(usize, usize), bool>,
     /// Whether tags decide anything.
     pub restricted: bool,
 }
 
-/// Whether one side asks for less.
+/// Whether one side requires less.
 pub(super) enum Less {
     No,
     Yes(Option<usize>),
@@ -398,7 +399,7 @@ impl<'a> Comparison<'a> {
             applies(self.new.contract, new),
         );
         let what = if before == after {
-            // The value of a name of `paths` differs, or one that is too long to be printed.
+            // The values of a name of `paths` differ, or one is too long to be printed.
             format!("applies {after}, in which a selection differs")
         } else {
             format!("applies {before} -> {after}")
@@ -559,7 +560,7 @@ impl<'a> Comparison<'a> {
             })
     }
 
-    /// Whether the newer contract asks for less of a unit of the older one; `reverse`: the older
+    /// Whether the newer contract requires less of a unit of the older one; `reverse`: the older
     /// one of the newer one's.
     pub fn less(&mut self, index: usize, reverse: bool, roles: Option<&[String]>) -> Less {
         let pairs = self.pairs;
@@ -609,7 +610,7 @@ impl<'a> Comparison<'a> {
         if let Some(roles) = roles {
             known.retain(|r| roles.iter().any(|role| role == r));
         }
-        // The commonest role first.
+        // The most common role first.
         known.sort_by_key(|r| *r != "worker");
         let places = |d: &Obligation| {
             (
@@ -726,9 +727,9 @@ pub(super) fn at(side: &Side, check: &Check) -> At {
     }
 }
 
-/// The checks that bring one of these into a plan, directly or not. None when they are too many, or
-/// when one of them may be left out because no changed file is left for it: then a request that was
-/// found may turn out to be none.
+/// Returns the checks that bring one of these into a plan, directly or not. None when they are too
+/// many, or when one of them may be left out because no changed file is left for it: then a request
+/// that was found may not be one.
 fn needers<'a>(contract: &'a Contract, members: &[usize]) -> Vec<Unit<'a>> {
     let mut wanted: BTreeSet<usize> = members.iter().copied().collect();
     let mut found: Vec<Unit> = Vec::new();
@@ -755,7 +756,7 @@ fn needers<'a>(contract: &'a Contract, members: &[usize]) -> Vec<Unit<'a>> {
     }
 }
 
-/// Where a unit applies, in one line.
+/// Describes where a unit applies, in one line.
 fn applies(contract: &Contract, unit: &Unit) -> String {
     const SHOWN: usize = 3;
     let places = unit.places(contract);

@@ -1,4 +1,4 @@
-//! Compares two plans or two contracts, and finds what makes the newer contract ask for less.
+//! Compares two plans or two contracts, and finds where the newer contract requires less.
 
 pub mod contracts;
 pub mod plans;
@@ -45,7 +45,7 @@ impl Class {
         Class::Cosmetic,
     ];
 
-    /// Its word.
+    /// Returns its name.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -132,7 +132,7 @@ pub struct ContractDiff {
 }
 
 impl ContractDiff {
-    /// How many differences have a class.
+    /// Counts the differences of a class.
     #[must_use]
     pub fn count(&self, class: Class) -> usize {
         self.differences.iter().filter(|d| d.class == class).count()

@@ -202,11 +202,12 @@ fn named<'a>(list: &'a [Value], key: &str) -> Vec<(String, &'a Value)> {
     list.iter().map(name).collect()
 }
 
-/// The fields in which two values differ. Objects are looked into, lists are compared as a whole.
+/// Lists the fields in which two values differ. Objects are compared field by field, lists as a
+/// whole.
 fn fields(name: &str, old: Option<&Value>, new: Option<&Value>, found: &mut Vec<Field>) {
     match (old, new) {
         (a, b) if a == b => {}
-        // Values that are one thing: a path or a word that is not UTF-8, a list of globs.
+        // Values that are one unit: a path or a word that is not UTF-8, a list of globs.
         (Some(Value::Object(a)), Some(Value::Object(b)))
             if !a.contains_key("b64") && !b.contains_key("b64") =>
         {
@@ -228,9 +229,9 @@ fn fields(name: &str, old: Option<&Value>, new: Option<&Value>, found: &mut Vec<
     }
 }
 
-/// Indices of a longest ascending part of a list of different numbers.
+/// Returns the indices of a longest ascending part of a list of different numbers.
 pub(super) fn longest_ascending(list: &[usize]) -> Vec<usize> {
-    // For each length the index with which the part of that length ends that ends lowest.
+    // For each length, the index at which the part of that length with the lowest end ends.
     let mut ends: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = vec![None; list.len()];
     for (index, value) in list.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Searches for a request for which one contract asks for a check and another does not. Exact, or
+//! Searches for a request for which one contract requires a check and another does not. Exact, or
 //! "not decided".
 //!
 //! Which files changed matters to conditions only through the question in which atoms of all
@@ -13,9 +13,9 @@ use crate::base::path::RepoPath;
 use crate::contract::{Contract, Risk, Test};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Choices that a search makes before it gives up.
+/// The most choices of a search before it gives up.
 const BUDGET: usize = 100_000;
-/// Clauses that a search considers; beyond that it gives up.
+/// The most clauses that a search considers before it gives up.
 const MOST_CLAUSES: usize = 400;
 
 /// The places where one piece of work applies, in one contract.
@@ -35,11 +35,11 @@ pub(super) struct Witness {
     pub role: String,
     /// One changed file for each atom that needs one.
     pub files: Vec<Sample>,
-    /// The paths that conditions ask for, and whether they exist.
+    /// The paths that conditions depend on, and whether they exist.
     pub exists: BTreeMap<RepoPath, bool>,
-    /// Tier 1 is reached by a high risk.
+    /// Whether a high risk reaches tier 1.
     pub high: bool,
-    /// Tier 2 is reached at the run's end.
+    /// Whether the run's end reaches tier 2.
     pub end: bool,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Witness {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Sample {
     pub path: RepoPath,
-    /// `{changed}` has to see it.
+    /// Whether `{changed}` has to see it.
     pub must_exist: bool,
 }
 
@@ -57,7 +57,7 @@ pub(super) enum Answer {
     /// There is no such request.
     Never,
     Request(Witness),
-    /// Not decided, and why.
+    /// Not decided, for this reason.
     Undecided(&'static str),
 }
 
@@ -132,7 +132,7 @@ impl Question<'_> {
                 let Some(asked) = space.asked(self.old.contract, *tier, conditions, role) else {
                     continue;
                 };
-                // With `{changed}`: a file that this place hands over, and that no place of the
+                // With `{changed}`: a file that this place passes on, and that no place of the
                 // other side may.
                 let files: Vec<Option<usize>> = match self.old.changed {
                     None => vec![None],
@@ -175,7 +175,8 @@ impl Question<'_> {
         Answer::Never
     }
 
-    /// Roles of which every condition and restriction here says the same are one.
+    /// Returns the answers of every condition and restriction here for a role; roles with the same
+    /// answers are equivalent.
     fn signature(&self, role: &str) -> Vec<bool> {
         let obligations = || std::iter::once(&self.old).chain(&self.new);
         let mut signature: Vec<bool> = obligations()
@@ -208,19 +209,19 @@ fn tests<'a>(contract: &'a Contract, conditions: &'a [usize]) -> impl Iterator<I
         .map(|c| &c.test)
 }
 
-/// The triggers that reach tier 1.
+/// Returns the triggers that reach tier 1.
 pub(super) fn raising(contract: &Contract) -> impl Iterator<Item = &Risk> {
     contract.risks.iter().filter(|risk| risk.tier > 0)
 }
 
-/// The regions that some conditions speak of, and the atoms that they divide all paths into.
+/// The regions that some conditions mention, and the atoms that they divide all paths into.
 #[derive(Default)]
 struct Space<'a> {
     regions: Vec<Region<'a>>,
     /// Regions by their text, so that each is there once.
     known: BTreeMap<String, usize>,
     atoms: Vec<Atom>,
-    /// For each region its atoms.
+    /// The atoms of each region.
     inside: Vec<Bits>,
 }
 
@@ -275,7 +276,7 @@ impl<'a> Space<'a> {
         Bits::of(self.atoms.len(), |_| true)
     }
 
-    /// The atoms that a change must touch to reach tier 1.
+    /// Returns the atoms that a change must touch to reach tier 1.
     fn pulling(&self, contract: &Contract) -> Bits {
         let mut bits = Bits::of(self.atoms.len(), |_| false);
         raising(contract).for_each(|risk| bits.add(&self.of(&Region::Selected(&risk.selection))));
@@ -373,7 +374,7 @@ impl<'a> Space<'a> {
         Some(clause)
     }
 
-    /// The atoms whose files a place hands to `{changed}`.
+    /// Returns the atoms whose files a place passes to `{changed}`.
     fn handed(&self, contract: &Contract, conditions: &[usize], dir: &RepoPath) -> Vec<usize> {
         let below = self.of(&Region::Below(dir));
         (0..self.atoms.len())
@@ -390,8 +391,8 @@ impl<'a> Space<'a> {
         })
     }
 
-    /// The smallest request that a state allows: as few files as are needed, each as readable as
-    /// there is.
+    /// Returns the smallest request that a state allows: as few files as are needed, each as
+    /// readable as possible.
     fn witness(
         &self,
         state: &State,
@@ -452,7 +453,7 @@ fn positive(selection: &Selection) -> impl Iterator<Item = usize> {
         .map(|(i, _)| i)
 }
 
-/// A region's text: regions with one text are one.
+/// Returns a region's text: regions with one text are one.
 fn key(region: &Region) -> String {
     let text = |selection: &Selection| serde_json::to_string(selection).unwrap_or_default();
     match region {
@@ -463,7 +464,7 @@ fn key(region: &Region) -> String {
 }
 
 /// Returns the atoms in which two lists of selections differ: those that only the first ones
-/// select, those that only the second ones do. A path for each. `None` when not decided.
+/// select, those that only the second ones do; a path for each. `None` when not decided.
 pub(super) fn apart(
     old: &[&Selection],
     new: &[&Selection],
@@ -605,7 +606,7 @@ impl Bits {
             .for_each(|(a, b)| *a |= b);
     }
 
-    /// Whether it has something that the other one has not.
+    /// Whether it contains an atom that the other one lacks.
     fn exceeds(&self, other: &Bits) -> bool {
         self.words
             .iter()

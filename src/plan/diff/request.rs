@@ -1,8 +1,8 @@
-//! Decides whether the newer contract asks less of one request than the older one. Both were
+//! Decides whether the newer contract requires less of one request than the older one. Both were
 //! compiled for it.
 //!
 //! A comparison of whole contracts looks for a request that shows a difference; here the request is
-//! given, and a difference that does not touch it is none.
+//! given, and a difference that does not affect it does not count.
 
 use super::contracts::{Pairs, Side, at, work};
 use super::settings::{Finding, compare, finding, shown};
@@ -28,7 +28,7 @@ pub struct Asked<'a> {
     pub plan: &'a Plan,
 }
 
-/// Something that the newer contract does not ask for any more, or asks for less strictly.
+/// A check or setting that the newer contract no longer requires, or requires less strictly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Weaker {
     /// The check; `None` for a difference of the whole contract.
@@ -104,7 +104,7 @@ pub fn as_of(request: &Request, old: &Side<'_>, new: &Side<'_>) -> Request {
     asked
 }
 
-/// Whether a request names checks, by `--only` or to run whatever their conditions say, of which
+/// Whether a request names checks, by `--only` or to run whatever their conditions are, of which
 /// the older contract knows none: it requested nothing then.
 #[must_use]
 pub fn asks_nothing(request: &Request, then: &Request) -> bool {
@@ -112,8 +112,8 @@ pub fn asks_nothing(request: &Request, then: &Request) -> bool {
         || (!request.names.is_empty() && then.names.is_empty())
 }
 
-/// Compares what two contracts ask of one request: each check that counted must still be requested,
-/// as strictly.
+/// Compares what two contracts require for one request: each check that counted must still be
+/// required, as strictly.
 #[must_use]
 pub fn weaker(old: &Asked<'_>, new: &Asked<'_>) -> Vec<Weaker> {
     let pairs = Pairs::new(old.side.contract, new.side.contract);
@@ -134,8 +134,8 @@ pub fn weaker(old: &Asked<'_>, new: &Asked<'_>) -> Vec<Weaker> {
     found
 }
 
-/// The contract's checks in a plan whose failure counts: blocking ones that are no `setup`, and
-/// what they need. In plan order.
+/// Returns the contract's checks in a plan whose failure counts: blocking ones that are no `setup`,
+/// and what they need. In plan order.
 fn counted(plan: &Plan) -> Vec<&str> {
     let by_id: BTreeMap<&str, usize> = plan
         .steps
@@ -169,7 +169,7 @@ fn counted(plan: &Plan) -> Vec<&str> {
         .collect()
 }
 
-/// The contract's checks that a plan has.
+/// Returns the contract's checks that a plan has.
 fn names<'a>(asked: &Asked<'a>) -> BTreeSet<&'a str> {
     let steps = asked
         .plan
@@ -179,7 +179,7 @@ fn names<'a>(asked: &Asked<'a>) -> BTreeSet<&'a str> {
     steps.map(|s| s.check()).collect()
 }
 
-/// The words of all commands of a check in a plan.
+/// Returns the words of all commands of a check in a plan.
 fn words<'p>(plan: &'p Plan, check: &str) -> BTreeSet<&'p Word> {
     plan.steps
         .iter()
@@ -315,7 +315,7 @@ impl Comparison<'_> {
             .collect()
     }
 
-    /// Compares what belongs to no single check: scope, budget, recovery.
+    /// Compares the parts that belong to no single check: scope, budget, recovery.
     fn whole(&self) -> Vec<Weaker> {
         let whole = |what: String| Weaker {
             check: None,
@@ -368,8 +368,8 @@ impl Comparison<'_> {
         found
     }
 
-    /// Compares what steps declare to make or remove: declared only by the newer plan, it is no
-    /// longer part of the tree that a run verifies.
+    /// Compares the files that steps declare to make or remove: declared only by the newer plan, a
+    /// file is no longer part of the tree that a run verifies.
     fn made(&self) -> Option<Weaker> {
         let makes = |plan: &Plan, path: &RepoPath| {
             let globs = |s: &Step| {

@@ -42,7 +42,7 @@ fn arrow(name: &str, old: impl Display, new: impl Display) -> String {
     format!("{name} {old} -> {new}")
 }
 
-/// A limit of which more lets more pass.
+/// Compares a limit that lets more pass when it is higher.
 pub(super) fn ceiling<T: PartialOrd>(old: &T, new: &T) -> Class {
     if new > old { Weakens } else { Strengthens }
 }
@@ -149,7 +149,7 @@ fn assertions(old: &[Assertion], new: &[Assertion], found: &mut Vec<Finding>) {
     }
 }
 
-/// The assertions, and the range that all ranges among them leave.
+/// Returns the assertions, with all ranges joined to the one that they have in common.
 fn with_sizes_joined(list: &[Assertion]) -> Vec<Assertion> {
     let (mut least, mut most) = (None, None);
     for assertion in list {
@@ -174,7 +174,7 @@ fn implies(a: &Assertion, b: &Assertion) -> bool {
     use Assertion::{Absent, Contains, Exists, Lacks, Matches, NotEmpty, Size, Type};
     match (a, b) {
         _ if a == b => true,
-        // A symlink to nothing is a symlink, but what it promises is not there.
+        // A symlink to nothing is a symlink, but its target does not exist.
         (Absent | Type(FileType::Symlink), Exists) => false,
         (_, Exists) => true,
         (Size { min: Some(1..), .. }, NotEmpty) => true,
@@ -207,7 +207,7 @@ fn implies(a: &Assertion, b: &Assertion) -> bool {
     }
 }
 
-/// Compares what decides whether it passes, and the effect of that.
+/// Compares the settings that decide whether it passes, and the effect of that.
 fn outcome(old: &Check, new: &Check, found: &mut Vec<Finding>) {
     if old.severity != new.severity {
         let word = |s: Severity| {
@@ -461,7 +461,7 @@ fn watch_text(
     arrow(name, word(old), word(new))
 }
 
-/// A selection as the language writes it, cut when it is long.
+/// Formats a selection as the language writes it, cut when it is long.
 pub(super) fn items(selection: &Selection) -> String {
     const SHOWN: usize = 6;
     let mut words: Vec<String> = selection
@@ -613,7 +613,7 @@ mod tests {
         })
     }
 
-    /// Classes of changes, and of their opposites.
+    /// Checks the classes of changes, and of their opposites.
     #[test]
     fn what_lets_more_pass() {
         type Edit = fn(&mut Check);

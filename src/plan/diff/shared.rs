@@ -32,10 +32,10 @@ impl Comparison<'_> {
         self.rest();
     }
 
-    /// What triggers and roles decide besides whether a check is selected. With `{changed}`, a
-    /// check that applies in several places and that others need sees other files when it is
-    /// selected than when it is only needed: what selects more may show it less. Of equal
-    /// anonymous checks the first that is selected lends its settings.
+    /// Compares what triggers and roles decide besides whether a check is selected. With
+    /// `{changed}`, a check that applies in several places and that others need sees other files
+    /// when it is selected than when it is only needed: what selects more may show it less. Of
+    /// equal anonymous checks the first that is selected lends its settings.
     fn handed(&mut self) {
         let old = self.old.contract;
         for unit in self.pairs.old.iter().filter(|u| !u.is_uniform(old)) {
@@ -163,7 +163,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Tier 2 counts as tier 1.
+    /// Compares two tiers of a trigger; tier 2 counts as tier 1.
     fn lowered(&mut self, name: &str, old: &Risk, new: Option<&Risk>) {
         if let Some(new) = new.filter(|new| new.tier != old.tier) {
             let what = format!("tier {} -> {}", old.tier, new.tier);
@@ -712,7 +712,7 @@ pub(super) fn budget(old: Option<u64>, new: Option<u64>) -> Option<Finding> {
     (old != new).then(|| finding(class, what, "time for the whole run"))
 }
 
-/// `max-checks` cuts explicit, inferred and proposed steps, so less is weaker.
+/// Compares `max-checks`, which cuts explicit, inferred and proposed steps, so that less is weaker.
 fn most_checks(old: Option<u64>, new: Option<u64>) -> Finding {
     let word = |n: Option<u64>| n.map_or("none".to_owned(), |n| n.to_string());
     let most = |n: Option<u64>| n.unwrap_or(u64::MAX);

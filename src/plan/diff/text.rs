@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 /// The longest value that a line shows, in characters.
 const LONGEST: usize = 100;
 
-/// A comparison of contracts.
+/// Formats a comparison of contracts.
 #[must_use]
 pub fn contracts(diff: &ContractDiff, style: &dyn Style) -> String {
     let mut text = String::new();
@@ -28,7 +28,7 @@ pub fn contracts(diff: &ContractDiff, style: &dyn Style) -> String {
         let _ = writeln!(text, "{}", style.paint(mark(class), heading(class)));
         for difference in list {
             one(difference, style, &mut text);
-            // A request is shown where it is first of use.
+            // A request is shown at the first difference that it explains.
             let request = difference
                 .request
                 .filter(|_| matches!(class, Class::Weakens | Class::Strengthens));
@@ -57,7 +57,7 @@ pub fn contracts(diff: &ContractDiff, style: &dyn Style) -> String {
     text
 }
 
-/// A request as a test, or as a comment when it cannot be one.
+/// Formats a request as a test, or as a comment when it cannot be one.
 fn test(asked: &Asked) -> String {
     asked.expect.clone().unwrap_or_else(|| {
         let files = asked
@@ -71,7 +71,7 @@ fn test(asked: &Asked) -> String {
     })
 }
 
-/// The last line: how many of each class.
+/// Returns the last line: how many of each class.
 #[must_use]
 pub fn summary(diff: &ContractDiff) -> String {
     if diff.differences.is_empty() {
@@ -136,7 +136,7 @@ fn one(difference: &Difference, style: &dyn Style, text: &mut String) {
     }
 }
 
-/// A comparison of plans.
+/// Formats a comparison of plans.
 #[must_use]
 pub fn plans(diff: &PlanDiff, style: &dyn Style) -> String {
     if diff.equal {
@@ -246,7 +246,7 @@ fn one_field(field: &Field, indent: &str, text: &mut String) {
     );
 }
 
-/// A value on one line, cut when it is long.
+/// Formats a value on one line, cut when it is long.
 fn shown(value: &Value) -> String {
     let text = visible(value.to_string().as_bytes());
     if text.chars().count() <= LONGEST {

@@ -1,4 +1,4 @@
-//! Confirms that two contracts ask for different checks: compiles both for a request that was
+//! Confirms that two contracts require different checks: compiles both for a request that was
 //! found.
 
 use super::Asked;
@@ -15,17 +15,17 @@ use crate::plan::facts::{Answer, Certainty, Facts, MAX_FACT_ROUNDS, Question};
 use crate::plan::request::{Boundary, Request, Risk};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Compilations that are worth it, counted in checks.
+/// The most work in compilations, counted in checks.
 const WORK: usize = 400_000;
-/// Requests that are shown.
+/// The most requests that are shown.
 const SHOWN: usize = 16;
-/// Names that a request lists.
+/// The most names that a request lists.
 const NAMED: usize = 8;
 
 /// The units of a contract that a plan contains.
 #[derive(Default)]
 struct Planned {
-    /// For each unit its name there, and the words of its command.
+    /// The name and the words of the command of each unit.
     units: BTreeMap<usize, (String, BTreeSet<Word>)>,
     /// The names of all steps.
     names: BTreeSet<String>,
@@ -38,7 +38,7 @@ type Missed = BTreeMap<usize, Name>;
 #[derive(Clone)]
 struct Name {
     name: String,
-    /// Nothing in the other plan has this name, so a test can show the difference.
+    /// Whether nothing in the other plan has this name, so that a test can show the difference.
     alone: bool,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Solver<'a> {
 /// A request with its result.
 struct Case {
     witness: Witness,
-    /// Units of the older contract that the newer one does not ask for, and the other way round.
+    /// Units of the older contract that the newer one does not require, and the other way round.
     lost: Missed,
     gained: Missed,
 }
@@ -68,7 +68,7 @@ pub(super) enum Verdict {
     True,
     /// The claim does not hold.
     False,
-    /// Not checked: it would take too long.
+    /// Not checked, because it would take too long.
     Open,
 }
 
@@ -83,8 +83,8 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// Whether the newer contract asks for less of a unit of the older one; `reverse`: the older
-    /// one of the newer one's.
+    /// Checks whether the newer contract requires less of a unit of the older one; `reverse`: the
+    /// older one of the newer one's.
     pub fn rule(&mut self, witness: &Witness, unit: usize, reverse: bool) -> Verdict {
         let of = |case: &Case| {
             if reverse {
@@ -138,7 +138,8 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// Returns what only the older contract asks for, and what only the newer one does.
+    /// Returns the units that only the older contract requires, and those that only the newer one
+    /// does.
     fn compare(&mut self, witness: &Witness) -> Option<(Missed, Missed)> {
         self.work += self.old.checks.len() + self.new.checks.len() + 100;
         if self.work > WORK {
@@ -156,7 +157,7 @@ impl<'a> Solver<'a> {
         Some((lost, gained))
     }
 
-    /// The requests, as they are printed.
+    /// Returns the requests as they are printed.
     pub fn requests(&self) -> Vec<Asked> {
         self.shown.iter().map(asked).collect()
     }
@@ -204,7 +205,7 @@ fn asked(case: &Case) -> Asked {
         .filter(|(_, is)| **is)
         .map(|(path, _)| path.clone())
         .collect();
-    // The side that a test can tell is the one to show.
+    // The side whose difference a test can show is shown.
     let can_tell = |missed: &Missed| missed.values().any(|n| n.alone);
     let is_newer = !can_tell(&case.lost) && (can_tell(&case.gained) || case.lost.is_empty());
     let (side, missed) = if is_newer {
@@ -254,7 +255,7 @@ fn more(count: usize) -> String {
 }
 
 fn request(witness: &Witness) -> Request {
-    // A file that conditions ask for and that does not exist can only have been deleted.
+    // A file that conditions select and that does not exist can only have been deleted.
     let gone = |sample: &Sample| {
         !sample.must_exist
             && witness
@@ -287,7 +288,7 @@ fn request(witness: &Witness) -> Request {
     }
 }
 
-/// Which units a contract asks for, and with which words.
+/// Finds which units a contract requires, and with which words.
 fn planned(
     contract: &Contract,
     request: &Request,

@@ -1,6 +1,6 @@
 //! Aligns two lists by their longest common subsequence, for people to read.
 
-/// More cells than this are not compared one by one.
+/// The most cells that are compared one by one.
 const CELLS: usize = 4_000_000;
 
 /// A line of two lists side by side: equal on both sides, or on one side only.
@@ -8,12 +8,12 @@ const CELLS: usize = 4_000_000;
 pub struct Row<'t> {
     /// The expected name.
     pub expected: Option<&'t str>,
-    /// The name that is there.
+    /// The actual name.
     pub actual: Option<&'t str>,
 }
 
-/// Puts two lists side by side. Read down either column, the rows give that list; rows with both
-/// sides hold equal names, and there are as many of them as can be (unless the lists differ over
+/// Puts two lists side by side. Either column, read downwards, gives its list; rows with both sides
+/// hold equal names, and there are as many of them as possible (unless the lists differ over
 /// millions of pairs: then only their equal beginnings and ends).
 #[must_use]
 pub fn align<'t>(expected: &[&'t str], actual: &[&'t str]) -> Vec<Row<'t>> {

@@ -32,7 +32,7 @@ pub struct Touched {
 }
 
 impl Touched {
-    /// `around`: for each condition those around it.
+    /// Makes it empty. `around`: for each condition the conditions around it.
     pub(super) fn new(
         role: String,
         checks: Vec<usize>,
@@ -90,7 +90,7 @@ impl ItemKind {
         ItemKind::Role,
     ];
 
-    /// Several of them.
+    /// Returns the name of several of them.
     #[must_use]
     pub fn plural(self) -> &'static str {
         match self {
@@ -122,14 +122,15 @@ pub struct Item {
 /// How many items of a kind there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Those that some test touched.
+    /// Items that some test touched.
     pub covered: usize,
-    /// All.
+    /// All items.
     pub total: usize,
 }
 
 impl Count {
-    /// Rounded down, so that 100 is all; 100 also when there is nothing to cover.
+    /// Returns the percentage, rounded down, so that 100 is all; 100 also when there is nothing to
+    /// cover.
     #[must_use]
     pub fn percent(self) -> usize {
         (self.covered * 100).checked_div(self.total).unwrap_or(100)
@@ -257,8 +258,8 @@ impl Coverage {
     }
 }
 
-/// The roles that the contract speaks of, each with the place of its block, or else of the first
-/// condition that names it.
+/// Returns the roles that the contract names, each with the place of its block, or else of the
+/// first condition that names it.
 fn roles_of(contract: &Contract) -> BTreeMap<&str, (&str, usize)> {
     let own = contract.path.as_str();
     let blocks = contract

@@ -6,7 +6,7 @@ use crate::contract::expect::AssertionKind;
 use crate::plan::request::{Boundary, Request, Risk};
 use std::collections::BTreeSet;
 
-/// Columns that a line of names fills before it is continued.
+/// The width of a line of names before it is continued, in columns.
 const WIDTH: usize = 100;
 
 /// Writes a request as an `expect` that a contract, or a file of its tests, can hold: reading it

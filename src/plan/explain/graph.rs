@@ -6,7 +6,7 @@ use crate::plan::order::{Why, why};
 use crate::plan::{Plan, Step};
 use std::collections::BTreeMap;
 
-/// Commands are cut here: a picture is for the shape of a plan.
+/// The length at which commands are cut: a picture shows the shape of a plan.
 const LONGEST_COMMAND: usize = 60;
 
 /// Returns the graph for Graphviz: one cluster for each tier, solid edges for `needs`, dashed ones
@@ -89,7 +89,7 @@ fn tiers(plan: &Plan) -> Vec<u8> {
     tiers
 }
 
-/// Pairs of a step and a direct successor, in plan order of the latter.
+/// Returns the pairs of a step and a direct successor, in plan order of the latter.
 fn edges(plan: &Plan) -> Vec<(&Step, &Step)> {
     let by_id: BTreeMap<&str, &Step> = plan.steps.iter().map(|s| (s.id.as_str(), s)).collect();
     let of = |later| move |id: &String| Some((*by_id.get(id.as_str())?, later));

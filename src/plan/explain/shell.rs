@@ -159,7 +159,7 @@ fn file_test(assertion: &Assertion, path: &str) -> Option<String> {
         Assertion::Type(FileType::Dir) => format!("[ -d {path} ]"),
         Assertion::Type(FileType::Symlink) => format!("[ -L {path} ]"),
         Assertion::Type(FileType::Executable) => format!("[ -f {path} ] && [ -x {path} ]"),
-        // Texts may span lines and regular expressions are of another dialect than grep's.
+        // Texts may span lines, and regular expressions are of another dialect than grep's.
         Assertion::Contains(_)
         | Assertion::Lacks(_)
         | Assertion::Matches(_)
@@ -169,8 +169,8 @@ fn file_test(assertion: &Assertion, path: &str) -> Option<String> {
     })
 }
 
-/// Words that a terminal must not see as they are come from `printf` through a variable, so that
-/// the script stays plain text.
+/// Words with characters that a terminal must not get come from `printf` through a variable, so
+/// that the script stays plain text.
 #[derive(Default)]
 struct Words {
     setup: String,
@@ -198,7 +198,8 @@ impl Words {
         }
     }
 
-    /// The program is always quoted where it could be a keyword or an assignment.
+    /// Formats an argument. The program is always quoted where it could be a keyword or an
+    /// assignment.
     fn argument(&mut self, index: usize, word: &Word) -> String {
         const KEYWORDS: [&str; 16] = [
             "if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "while", "until",

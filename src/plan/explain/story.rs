@@ -29,7 +29,7 @@ pub struct Story<'a> {
     pub place: Option<(String, usize)>,
     /// Its place in the plan, or why it has none.
     pub outcome: Outcome<'a>,
-    /// For each placement its conditions, outermost first.
+    /// The conditions of each placement, outermost first.
     pub placements: Vec<Vec<String>>,
     /// For a check that was left out, the smallest change of the request that would select it, if
     /// one was found.
@@ -55,24 +55,24 @@ pub enum Outcome<'a> {
     Merged,
 }
 
-/// What would have to change in a request.
+/// A change of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
-    /// This role.
+    /// The role.
     pub role: Option<String>,
-    /// At least this tier.
+    /// The least tier.
     pub min_tier: Option<u8>,
     /// Whether the files below replace the changed files instead of joining them.
     pub instead: bool,
-    /// These files changed.
+    /// Files that changed.
     pub files: Vec<RepoPath>,
-    /// These paths do not exist.
+    /// Paths that do not exist.
     pub absent: Vec<RepoPath>,
-    /// These paths exist.
+    /// Paths that exist.
     pub exist: Vec<RepoPath>,
-    /// Without `--only`.
+    /// Whether `--only` is removed.
     pub without_only: bool,
-    /// Without `--skip` of it.
+    /// Whether `--skip` of the check is removed.
     pub without_skip: bool,
 }
 
@@ -249,7 +249,7 @@ fn asks(contract: &Contract, check: &Check, placement: &Placement) -> Vec<String
     asks
 }
 
-/// The smallest change of a request that selects a check, found by trying: every answer was
+/// Finds the smallest change of a request that selects a check, by trying: every answer was
 /// compiled.
 fn smallest_change(
     contract: &Contract,
@@ -306,8 +306,7 @@ fn selects(
     for path in &change.exist {
         facts.add(Question::Exists(path.clone()), Answer::Word(Certainty::Yes));
     }
-    // Files that were only thought of exist for the sake of the argument; conditions elsewhere may
-    // ask for more.
+    // Invented files are taken to exist; conditions elsewhere may ask for more facts.
     facts.add(Question::MissingChanged, Answer::List(Vec::new()));
     for _ in 0..MAX_FACT_ROUNDS {
         match compile(Some(contract), &request, &facts) {
@@ -371,7 +370,7 @@ fn candidates(
             Test::Absent(paths) => absent.extend(paths.iter().cloned()),
         }
     }
-    // No repository has a path and has it not.
+    // No repository both has a path and lacks it.
     let asked = exist.is_disjoint(&absent).then(|| Change {
         exist: exist.into_iter().collect(),
         absent: absent.into_iter().collect(),
@@ -429,7 +428,7 @@ fn candidates(
                     if instead && !forbids {
                         continue;
                     }
-                    // As the repository is, then as the conditions want it.
+                    // As the repository is, then as the conditions require it.
                     for like in [Some(&Change::default()), asked.as_ref()]
                         .into_iter()
                         .flatten()
@@ -454,8 +453,8 @@ fn candidates(
 /// Names for files that do not exist yet; the second one is for those that exclude the first.
 const FILLERS: [&str; 2] = ["x", "y"];
 
-/// Paths that may be selected by all of these: examples of each, and each with an example of
-/// another in place of its `**`.
+/// Returns paths that may be selected by all of these: examples of each, and each with an example
+/// of another in place of its `**`.
 fn combined_examples(wanted: &[&Selection]) -> Vec<RepoPath> {
     const MOST: usize = 512;
     let globs: Vec<&Glob> = wanted.iter().flat_map(|s| globs(&s.items)).collect();

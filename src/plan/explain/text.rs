@@ -10,12 +10,13 @@ use crate::plan::definition::DEFINITION_CHANGED;
 use crate::plan::select::items_text;
 use crate::plan::{Coverage, Omitted, Origin, Plan, Step};
 
-/// How many predecessors a step names.
+/// The most predecessors that a step names.
 const AFTER_SHOWN: usize = 8;
-/// Ids wider than this do not push the column of reasons further.
+/// The widest id that widens the column of reasons.
 const WIDEST_ID: usize = 28;
 
-/// The whole plan: a summary, every step in order, every check left out, tiers, repairs, notes.
+/// Renders the whole plan: a summary, every step in order, every check left out, tiers, repairs,
+/// notes.
 #[must_use]
 pub fn explain_text(plan: &Plan, options: &Options) -> String {
     let mut page = Page {
@@ -102,7 +103,7 @@ pub fn settings(step: &Step) -> Vec<String> {
     parts
 }
 
-/// The command as it will be started, without the environment, which has its own line.
+/// Returns the command as it is started, without the environment, which has its own line.
 #[must_use]
 pub fn command_line(step: &Step) -> String {
     match &step.argv {
@@ -382,7 +383,7 @@ impl Page<'_> {
     }
 }
 
-/// Why a check was left out, with the lines of the contract that decided.
+/// Explains why a check was left out, with the lines of the contract that decided.
 #[must_use]
 pub fn omission(omitted: &Omitted) -> String {
     let mut lines: Vec<(Option<&str>, usize)> = omitted

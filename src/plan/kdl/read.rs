@@ -13,7 +13,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, Visitor};
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
-/// Reads a plan and nothing else: whether it is sound and has its digest is for `document` to say.
+/// Reads a plan and nothing else: `document` checks whether it is sound and has its digest.
 fn plan(text: &str) -> Result<(Plan, Vec<Node>), DocumentError> {
     let nodes = parse(text).map_err(|found| {
         let help = found

@@ -5,8 +5,8 @@ use super::*;
 use crate::arbitrary::run::{plan, step};
 use crate::plan::error;
 
-/// A text that our reader accepts, the crate reads as the same nodes; another is refused at the
-/// first fault.
+/// Checks that the crate reads a text that vplan's reader accepts as the same nodes; another is
+/// refused at the first fault.
 #[test]
 fn texts() {
     fn same(ours: &[text::Node], theirs: &kdl::KdlDocument) {

@@ -26,18 +26,18 @@ pub struct Unreadable {
     pub conflict: bool,
     /// One line, lower case, no full stop.
     pub message: String,
-    /// What is at the place, in a word or two.
+    /// The name of what is at the place, in a word or two.
     pub label: &'static str,
-    /// Where.
+    /// The place.
     pub span: Span,
 }
 
 /// A word with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
-    /// Without quotes and escapes.
+    /// The word without quotes and escapes.
     pub text: String,
-    /// With its quotes.
+    /// The place, quotes included.
     pub span: Span,
 }
 
@@ -55,7 +55,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// From the name to the last entry, without the block.
+    /// Returns the place from the name to the last entry, without the block.
     #[must_use]
     pub fn span(&self) -> Span {
         self.entries
@@ -73,12 +73,12 @@ pub struct Entry {
     pub mark: Option<Name>,
     /// The value.
     pub value: Value,
-    /// The value alone.
+    /// The place of the value alone.
     pub at: Span,
 }
 
 impl Entry {
-    /// All of it.
+    /// Returns the place of all of it.
     #[must_use]
     pub fn span(&self) -> Span {
         self.name
@@ -133,7 +133,8 @@ pub struct Lines {
     pub comments: Vec<Span>,
     /// The line ends that end a node: not those in comments, and none after a `\`.
     pub line_ends: Vec<Span>,
-    /// Reading stopped at the last fault: a comment is not closed, or these are too many faults.
+    /// Whether reading stopped at the last fault: a comment is not closed, or there are too many
+    /// faults.
     pub stopped: bool,
 }
 
@@ -351,7 +352,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Nodes up to the end or the `}` of the block, which is left.
+    /// Reads nodes up to the end or the `}` of the block, which is not consumed.
     fn nodes(&mut self) -> Read<Vec<Node>> {
         let mut nodes = Vec::new();
         loop {
@@ -453,7 +454,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// INVARIANT (depth): only this function descends a level, and it counts them.
+    /// Reads a block. INVARIANT (depth): only this function descends a level, and it counts them.
     fn block(&mut self) -> Read<Vec<Node>> {
         let start = self.at;
         self.depth += 1;
@@ -516,7 +517,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `(word)`
+    /// Reads `(word)`.
     fn mark(&mut self) -> Read<Option<Name>> {
         if self.flat.is_some() || self.peek() != Some('(') {
             return Ok(None);
@@ -531,8 +532,8 @@ impl<'a> Reader<'a> {
         Ok(Some(name))
     }
 
-    /// Blanks and comments, line ends too if they mean nothing here. Whether there were any. At a
-    /// fault the reader stays in front of it.
+    /// Skips blanks and comments, line ends too if they mean nothing here. Returns whether there
+    /// were any. At a fault the reader stays in front of it.
     fn blanks(&mut self, lines: bool) -> Read<bool> {
         let start = self.at;
         loop {
@@ -559,7 +560,7 @@ impl<'a> Reader<'a> {
             .is_some_and(|before| before.is_empty() || before.ends_with(['\n', '\u{feff}']))
     }
 
-    /// A line that goes on.
+    /// Skips a line end after `\`.
     fn escaped_line_end(&mut self) -> Read<()> {
         let start = self.at;
         self.at += 1;
@@ -648,7 +649,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A text in quotes on one line.
+    /// Reads a text in quotes on one line.
     fn quoted(&mut self) -> Read<String> {
         if self.rest().starts_with("\"\"\"") {
             return self.fail(3, "a text stands on one line here, in one pair of quotes");
@@ -711,7 +712,8 @@ impl<'a> Reader<'a> {
         Ok(c)
     }
 
-    /// A text between quotes and `#` as many as in front, on one line, in which nothing is escaped.
+    /// Reads a text between quotes and `#` as many as in front, on one line, in which nothing is
+    /// escaped.
     fn raw(&mut self, hashes: usize) -> Read<String> {
         let close = format!("\"{}", "#".repeat(hashes));
         let inner = self.rest().get(hashes + 1..).unwrap_or_default();
@@ -737,7 +739,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Bytes of the `/* … */` at the beginning, with those in it.
+/// Returns the length in bytes of the `/* … */` at the beginning, nested ones included.
 fn comment_length(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     let mut bytes = text.bytes().enumerate().peekable();

@@ -59,7 +59,7 @@ pub(super) const UNTYPED: &[&str] = &["answer", "chain", "items"];
 /// The mark.
 pub(super) const LIST: &str = "list";
 
-/// The plan as a KDL 2 document, with a comment for its reader in front.
+/// Writes the plan as a KDL 2 document, with a comment for its reader in front.
 ///
 /// Node by node: as one document of the crate, 10,000 steps would take 300 MB, for 4 MB of text.
 #[must_use]
@@ -88,8 +88,8 @@ fn ordered(fields: &Map<String, Value>) -> Vec<(&str, &Value)> {
     list
 }
 
-/// INVARIANT (depth): a plan nests a handful of levels (steps, reasons, a chain in a chain), so
-/// this recursion is bounded by its types.
+/// Writes a node. INVARIANT (depth): a plan nests a handful of levels (steps, reasons, a chain in a
+/// chain), so this recursion is bounded by its types.
 fn node(out: &mut String, depth: usize, name: &str, value: &Value, untyped: bool) {
     let untyped = untyped || UNTYPED.contains(&name);
     let mut node = KdlNode::new(word(name));
@@ -169,8 +169,8 @@ fn scalar(name: Option<&str>, said: &Value) -> KdlEntry {
     }
 }
 
-/// A value, written as `repr`: the crate leaves out quotes where it can, and we do not, so that
-/// each value of a kind looks alike.
+/// Makes a value, written as `repr`: the crate leaves out quotes where it can, and vplan does not,
+/// so that each value of a kind looks alike.
 pub(crate) fn value(name: Option<&str>, said: impl Into<KdlValue>, repr: String) -> KdlEntry {
     let mut entry = KdlEntry::new(said);
     entry.set_name(name.map(word));
@@ -182,7 +182,7 @@ pub(crate) fn value(name: Option<&str>, said: impl Into<KdlValue>, repr: String)
     entry
 }
 
-/// A name: bare when it is a plain one.
+/// Makes a name: bare when it is a plain one.
 fn word(name: &str) -> KdlIdentifier {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') || name == "-";
@@ -203,7 +203,7 @@ fn is_odd(c: char) -> bool {
     is_unsafe_to_show(c) || (c != ' ' && c.is_whitespace())
 }
 
-/// A text in quotes on one line, with escapes for the characters that `is_escaped` names.
+/// Writes a text in quotes on one line, with escapes for the characters that `is_escaped` selects.
 pub(crate) fn quoted(text: &str, is_escaped: fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');

@@ -1,5 +1,5 @@
-//! Derives the order that follows from what checks make, clean and require. It gives way to `needs`
-//! and `sequence`.
+//! Derives the order that follows from the files that checks make, clean and require. It gives way
+//! to `needs` and `sequence`.
 
 use super::graph::{Graph, positions};
 use super::{Bundle, MANY};
@@ -110,7 +110,7 @@ pub(super) fn add(graph: &mut Graph, tiers: &[u8], wishes: &[Bundle]) -> Vec<Bun
             };
             nodes.iter().filter(stays).copied().collect::<Vec<usize>>()
         };
-        // Those that are on no circle with another before all, and those that are on one before all
+        // Those that are on no cycle with another before all, and those that are on one before all
         // that are not on it.
         let mut parts = vec![Bundle {
             before: free(&bundle.before, None),
@@ -192,7 +192,7 @@ fn resolve(graph: &mut Graph, tiers: &[u8], open: &[Bundle], added: &[Bundle]) -
         .sum::<usize>()
         > MANY
     {
-        // Too many to be looked at one by one: the order without them decides.
+        // Too many to be examined one by one: the order without them decides.
         open.iter()
             .for_each(|bundle| in_order(bundle, &at, &mut stay));
         added
@@ -234,7 +234,8 @@ fn resolve(graph: &mut Graph, tiers: &[u8], open: &[Bundle], added: &[Bundle]) -
     stay
 }
 
-/// Those pairs of a bundle that agree with an order, by halves: few groups, however many pairs.
+/// Collects the pairs of a bundle that agree with an order, by halves: few groups, however many
+/// pairs.
 fn in_order(bundle: &Bundle, at: &impl Fn(&usize) -> usize, into: &mut Vec<Bundle>) {
     let mut nodes: Vec<usize> = bundle.before.iter().chain(&bundle.after).copied().collect();
     nodes.sort_unstable_by_key(at);

@@ -5,7 +5,7 @@ use super::Bundle;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Above this many pairs a bundle is one node of its own.
+/// The number of pairs above which a bundle is one node of its own.
 const EXPANDED: usize = 64;
 
 /// Nodes, real ones first, then one for each large bundle.
@@ -196,7 +196,7 @@ fn walk(edges: &[Vec<usize>], from: impl IntoIterator<Item = usize>) -> Vec<bool
     seen
 }
 
-/// Sets a flag; whether it was not set.
+/// Sets a flag; returns whether it was not set.
 fn mark(flags: &mut [bool], at: usize) -> bool {
     flags
         .get_mut(at)

@@ -1,21 +1,22 @@
-//! Orders what prepares first: `setup`, and the commands of the request. The weakest order of all:
-//! it gives way to every other.
+//! Orders what prepares first: `setup`, and the commands of the request. The weakest order: it
+//! gives way to every other.
 
 use super::graph::Graph;
 use super::{Bundle, Constraints};
 use std::collections::BTreeMap;
 
-/// What prepares what, besides `Constraints::setup`.
+/// Which nodes prepare which others, besides `Constraints::setup`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preparing {
-    /// For each node the file that defines it: 0 is the contract, others are its imports. None for
-    /// nodes that no file defines.
+    /// The file that defines each node: 0 is the contract, others are its imports. None for nodes
+    /// that no file defines.
     pub files: Vec<Option<usize>>,
-    /// For each import, from 1, the file that imports it; that is an earlier one.
+    /// The file that imports each import, from 1; that is an earlier one.
     pub importers: Vec<usize>,
-    /// The nodes that the request's commands are, in their order.
+    /// The nodes of the request's commands, in their order.
     pub list: Vec<usize>,
-    /// How many nodes, from the first, are commands of the request and nothing else, all of tier
+    /// How many nodes, from the first, are commands of the request and no checks, all of tier 0.
+    /// They come before everything.
     /// 0. They come before everything.
     pub alone: usize,
 }
@@ -25,7 +26,7 @@ impl Preparing {
         self.files.get(node).copied().flatten()
     }
 
-    /// A file and all that import it, directly or not.
+    /// Returns a file and all that import it, directly or not.
     fn upwards(&self, file: usize) -> impl Iterator<Item = usize> {
         let importer = |file: &usize| {
             self.importers
@@ -154,7 +155,7 @@ impl Adding<'_> {
         }
     }
 
-    /// Commands that are no checks of the contract come before all that is in the plan besides.
+    /// Orders commands that are no checks of the contract before all other nodes of the plan.
     fn in_front(&mut self) {
         let alone = self.constraints.preparing.alone;
         let Some(last) = alone.checked_sub(1) else {
@@ -173,7 +174,7 @@ impl Adding<'_> {
         if stuck.is_empty() {
             return;
         }
-        // Predecessors of some of them: a check that is a command of the list, too, and what that
+        // Predecessors of some of them: a check that is also a command of the list, and what that
         // needs.
         for command in 0..alone {
             let before = self.graph.preceding([command]);

@@ -1,15 +1,15 @@
-//! Computes what each node waits for directly: the fewest edges that imply all others (transitive
-//! reduction).
+//! Computes the direct predecessors of each node: the fewest edges that imply all others
+//! (transitive reduction).
 
 use super::graph::positions;
 use super::{Bundle, MANY};
 
-/// For each position in the order the positions that it waits for.
+/// For each position in the order, the positions that it waits for.
 type Lists = Vec<Vec<usize>>;
 
 /// Above this many pairs in all, groups go through one member although each of them is small.
 const MOST_PAIRS: usize = 1 << 20;
-/// So many positions are looked at together, in words of 64.
+/// How many positions are processed together, in words of 64.
 const WORDS: usize = 64;
 
 /// Returns the direct predecessors of each node by `strong` constraints, and by `weak` ones those
@@ -51,8 +51,8 @@ fn pairs(bundle: &Bundle) -> usize {
     bundle.before.len().saturating_mul(bundle.after.len())
 }
 
-/// The largest groups that are written down pair by pair, so that all pairs together do not become
-/// too many.
+/// Returns the size of the largest groups that are listed pair by pair, so that all pairs together
+/// do not become too many.
 fn largest<'b>(bundles: impl Iterator<Item = &'b Bundle> + Clone) -> usize {
     let groups = bundles.filter(|b| b.before.len() > 1 && b.after.len() > 1);
     let mut most = MANY;
@@ -69,9 +69,9 @@ fn largest<'b>(bundles: impl Iterator<Item = &'b Bundle> + Clone) -> usize {
     most
 }
 
-/// Larger groups go through one member: the last of `before` waits for the others of its group, and
-/// all of `after` for it. Five thousand by five thousand steps would otherwise be 25 million ids in
-/// the plan.
+/// Lists the predecessors. Larger groups go through one member: the last of `before` waits for the
+/// others of its group, and all of `after` for it. Five thousand by five thousand steps would
+/// otherwise be 25 million ids in the plan.
 fn lists(position: &[usize], bundles: &[Bundle], most: usize) -> Lists {
     let at = |node: usize| position.get(node).copied().unwrap_or(0);
     let mut lists: Lists = vec![Vec::new(); position.len()];

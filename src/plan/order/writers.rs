@@ -1,7 +1,7 @@
-//! Orders what may change the tree before what reads it.
+//! Orders checks that may change the tree before those that read it.
 //!
 //! A check with `writes` goes before every check of its tier that is not its predecessor by `needs`
-//! or `sequence`; what is `setup` is no check in this sense, unless what writes is `setup` itself.
+//! or `sequence`; `setup` is no check in this sense, unless the writer is `setup` itself.
 
 use super::graph::Graph;
 use super::{Bundle, Constraints};
@@ -101,7 +101,7 @@ mod tests {
             (got.order, got.after),
             (vec![2, 0, 1, 3], vec![vec![2], vec![2], vec![], vec![2]])
         );
-        // What it needs, directly or not, and what a sequence puts before it, stays before it.
+        // Its needs, directly or not, and its predecessors in a sequence stay before it.
         let got = order(&Constraints {
             writers: vec![3],
             needs: vec![(0, 1), (1, 3)],
@@ -118,7 +118,7 @@ mod tests {
             .order,
             [1, 3, 0, 2]
         );
-        // Another tier is another matter.
+        // A constraint does not reach another tier.
         let got = order(&Constraints {
             writers: vec![2],
             tiers: vec![0, 1, 1],
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn it_goes_before_what_makes_something_for_it() {
-        // Artifact settings give way to it: it waits only for what it needs.
+        // Artifact settings give way to it: it waits only for its needs.
         let edge = super::Bundle {
             before: vec![0],
             after: vec![1],
