@@ -13,8 +13,8 @@ use crate::plan::{Coverage, Origin, Plan, Policy, Step};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A plan of explicit commands alone, `command-1` and so on. It has no digest: it was made from no
-/// request.
+/// Returns a plan of explicit commands alone, `command-1` and so on. It has no digest: it was made
+/// from no request.
 #[must_use]
 pub fn bare_plan(commands: &[Command]) -> Plan {
     let steps = commands
@@ -196,7 +196,7 @@ fn refusal(refusal: Refusal) -> String {
     format!("{}: {}", refusal.recovery_rule, refusal.reason)
 }
 
-/// A bare plan of commands without quoting, for tests and examples.
+/// Returns a bare plan of commands without quoting, for tests and examples.
 #[must_use]
 pub fn plan_of_words(commands: &[&str]) -> Plan {
     let command = |text: &&str| {
@@ -212,9 +212,9 @@ pub fn plan_of_words(commands: &[&str]) -> Plan {
     bare_plan(&commands.iter().map(command).collect::<Vec<_>>())
 }
 
-/// Like [`plan_of_words`], where ` && ` makes a conjunction, ` | ` makes a command that cannot be
-/// expressed, and `NAME=value` may come in front; `cd DIR` and `export NAME=value` have their
-/// meaning, and `set -e` changes the shell.
+/// Makes a plan like [`plan_of_words`], where ` && ` makes a conjunction, ` | ` makes a command
+/// that cannot be expressed, and `NAME=value` may come in front; `cd DIR` and `export NAME=value`
+/// have their meaning, and `set -e` changes the shell.
 #[cfg(test)]
 pub(super) fn plan_of_lines(lines: &[&str]) -> Plan {
     use crate::base::command::{Link, Unsupported, UnsupportedReason};
@@ -258,7 +258,7 @@ pub(super) fn plan_of_lines(lines: &[&str]) -> Plan {
     bare_plan(&lines.iter().map(command).collect::<Vec<_>>())
 }
 
-/// One part of such a line.
+/// Parses one part of such a line.
 #[cfg(test)]
 pub(super) fn link(part: &str) -> crate::base::command::Link {
     use crate::base::command::{Link, Unsupported, UnsupportedReason};

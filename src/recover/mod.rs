@@ -48,8 +48,8 @@ pub enum Recovery {
     NotApplicable,
 }
 
-/// Which facts classifying this step's failure, or repairing it, depends on. Gather them before
-/// [`classify`] and [`recover`].
+/// Returns the facts on which classifying this step's failure, or repairing it, depends. Gather
+/// them before [`classify`] and [`recover`].
 #[must_use]
 pub fn questions(plan: &Plan, step: usize) -> BTreeSet<Question> {
     plan.steps
@@ -64,7 +64,7 @@ pub fn classify(plan: &Plan, step: usize, evidence: &Evidence, facts: &Facts) ->
     failure::classify(plan, step, evidence, facts)
 }
 
-/// Applies the first rule that applies to the failures, once; the caller asks again until nothing
+/// Applies the first applicable rule to the failures, once; the caller repeats it until none
 /// applies. The result depends on the set of failures, not on their order; failures of steps that
 /// the plan does not have are ignored.
 #[must_use]
@@ -228,8 +228,8 @@ mod tests {
         }
     }
 
-    /// A failure of a step that does not exist belongs to no step, also after steps were given new
-    /// ids.
+    /// Checks that a failure of a step that does not exist belongs to no step, also after steps
+    /// were given new ids.
     #[test]
     fn no_new_step_is_called_as_one_that_failed() {
         let mut plan = plan_of_lines(&["make && make x", "make y"]);

@@ -10,8 +10,8 @@ use crate::plan::facts::{Answer, Certainty, Fact, Facts, Question};
 use crate::plan::{Plan, Step};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// File endings from which make's built-in rules build a program, chains included (`make -p -f
-/// /dev/null`): a goal without a rule is made all the same when such a file is there.
+/// The extensions from which make's built-in rules build a program, chains included (`make -p -f
+/// /dev/null`): a goal without a rule is made all the same when such a file exists.
 const IMPLICIT: &[&str] = &[
     "", ".o", ".c", ".cc", ".C", ".cpp", ".p", ".f", ".F", ".m", ".r", ".s", ".S", ".mod", ".sh",
     ".y", ".l", ".w", ",v",
@@ -28,7 +28,7 @@ pub(super) fn repair(mut plan: Plan, facts: &Facts) -> Plan {
     loop {
         let failures = failures(&plan, facts, &mut consulted);
         let failed: BTreeSet<&str> = failures.iter().map(|f| f.step.as_str()).collect();
-        // Whether it may go depends on the base revision.
+        // Whether it may be dropped depends on the base revision.
         let questions = plan
             .steps
             .iter()
@@ -117,7 +117,7 @@ fn recorded(mut plan: Plan, facts: &Facts, consulted: &BTreeSet<Question>) -> Pl
 pub(super) fn needed(plan: &Plan, facts: &Facts) -> BTreeSet<Question> {
     let of = |step: &Step| needed_of(step, facts);
     let mut needed: BTreeSet<Question> = plan.steps.iter().flat_map(of).collect();
-    // Most plans have no conjunction, and then there is nothing to try on a copy.
+    // Most plans have no conjunction, so that there is nothing to try on a copy.
     if !failures(plan, &Facts::default(), &mut BTreeSet::new()).is_empty() {
         // The copy is not returned, so it needs no digest.
         let copy = Plan {
@@ -224,7 +224,7 @@ fn cannot_be_made(
     facts: &Facts,
     consulted: &mut BTreeSet<Question>,
 ) -> bool {
-    // A rule for `lint.o` is one for `lint`, too.
+    // A rule for `lint.o` is also one for `lint`.
     let Some([now, _]) = asked.questions() else {
         return false;
     };
@@ -366,8 +366,8 @@ mod tests {
         }
     }
 
-    /// Unless git tracks it, and no step declares that it makes it, an earlier step may write the
-    /// file that declares the name.
+    /// Checks that an earlier step may write the declaring file, unless git tracks it and no step
+    /// declares that it makes it.
     #[test]
     fn what_an_earlier_step_may_make() {
         for (lines, tracked, produces, want) in [
@@ -422,8 +422,8 @@ mod tests {
         }
     }
 
-    /// A plan records the facts that its repair depended on, and known facts are not requested
-    /// twice.
+    /// Checks that a plan records the facts that its repair depended on, and that known facts are
+    /// not requested twice.
     #[test]
     fn what_it_depended_on_is_recorded() {
         let mut facts = Facts::default();

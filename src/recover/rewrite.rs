@@ -40,9 +40,8 @@ pub fn apply(before: &Plan, rule: &Rule, failure: &Failure, change: Change) -> (
     (after, rewrite)
 }
 
-/// How many commands the rewrites of a plan may list together. Each lists all that there were
-/// before it and all that there are after it, so that a thousand commands can be split, and ten
-/// thousand cannot fill the memory.
+/// The most commands that the rewrites of a plan may list together. Each lists all commands before
+/// and after it, so that a thousand commands can be split, and ten thousand cannot fill the memory.
 const MOST_LISTED: usize = 3_000_000;
 
 /// Whether the plan may be rewritten once more, in addition to these rewrites.
@@ -307,7 +306,8 @@ mod tests {
         }
     }
 
-    /// A predecessor that only prepared still only prepares, and a binding one stays binding.
+    /// Checks that a predecessor that only prepared still only prepares, and that a binding one
+    /// stays binding.
     #[test]
     fn predecessors_that_prepare() {
         let order = positions(&plan_of_words(&["a", "b", "c", "d", "e"]).steps);

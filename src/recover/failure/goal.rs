@@ -6,7 +6,7 @@ use crate::base::vocabulary::FailureCode;
 use crate::plan::facts::{Answer, Certainty};
 
 /// A missing prerequisite has `, needed by` after the name; a recursive make prints `make[1]:` in
-/// front. Neither is ours.
+/// front. Neither is a missing goal of the command.
 pub(super) const ROWS: &[Row] = &[
     row(
         "make-no-rule",
@@ -62,7 +62,7 @@ fn means_something_else(scene: &Scene<'_>, layer: &Layer) -> bool {
         || all_declared(scene, layer)
 }
 
-/// Make has the last word about a recipe that failed, whatever the recipe printed: `make: ***
+/// Whether make's last line reports a recipe that failed, whatever the recipe printed: `make: ***
 /// [Makefile:2: lint] Error 1`.
 fn recipe_failed(scene: &Scene<'_>, layer: &Layer) -> bool {
     layer.tool == Tool::Make
@@ -71,7 +71,8 @@ fn recipe_failed(scene: &Scene<'_>, layer: &Layer) -> bool {
             .is_some()
 }
 
-/// GNU make exits with 2 on any error (its manual, "Running make").
+/// Whether the exit code is not 2, with which GNU make exits on any error (its manual, "Running
+/// make").
 fn wrong_exit(scene: &Scene<'_>, layer: &Layer) -> bool {
     layer.tool == Tool::Make && scene.evidence.exit.is_some_and(|code| code != 2)
 }

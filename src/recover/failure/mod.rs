@@ -1,7 +1,7 @@
-//! Classifies why a step failed. A table of rows over everything that was seen of it; structural
-//! evidence first, text last.
+//! Classifies why a step failed. A table of rows over all evidence; structural evidence first, text
+//! last.
 //!
-//! A text row counts only for the tool whose words it knows, at the place where that tool prints
+//! A text row counts only for the tool whose messages it knows, at the place where that tool prints
 //! them: a test that *prints* `Missing script: "x"` is not a missing script. Each family of tools
 //! has its own file of rows; a further tool is a row there.
 
@@ -57,9 +57,10 @@ enum Place {
     Either,
 }
 
-/// Tools indent their own messages by one blank at most (pnpm); a line with more is a quotation.
+/// The deepest indentation of a message: tools indent their own by one blank at most (pnpm); a line
+/// with more is a quotation.
 const DEEPEST_INDENT: usize = 1;
-/// Characters of a line that are kept as evidence.
+/// The most characters of a line that are kept as evidence.
 const EVIDENCE: usize = 200;
 
 /// Programs of packages that are commonly started by name.
@@ -68,7 +69,7 @@ const PROGRAMS: &[&str] = &[
     "webpack",
 ];
 
-/// Everything a row may look at.
+/// The evidence that a row may read.
 struct Scene<'a> {
     plan: &'a Plan,
     index: usize,
@@ -302,12 +303,12 @@ fn decide(row: &Row, scene: &Scene<'_>) -> Option<String> {
     }
 }
 
-/// An `unless` that never applies.
+/// Never applies; the `unless` of most rows.
 fn never(_: &Scene<'_>, _: &Layer) -> bool {
     false
 }
 
-/// The names that a step's command requests of a file that declares scripts or goals.
+/// The names that a step's command requests from a file that declares scripts or goals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
     /// Scripts or goals.

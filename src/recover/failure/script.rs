@@ -124,7 +124,7 @@ fn not_declared(scene: &Scene<'_>) -> Option<String> {
     ))
 }
 
-/// The body of the layer's script, where its runner prints it before it starts it.
+/// Returns the body of the layer's script, where its runner prints it before it starts it.
 pub(super) fn body(layer: &Layer, out: &[Line], err: &[Line]) -> Option<String> {
     let name = layer.asked.first().filter(|_| layer.role == Role::Script)?;
     match layer.tool {

@@ -1,4 +1,4 @@
-//! Recognises a cleanup between what produces a file and the check that it exists.
+//! Recognises a cleanup between the producer of a file and the check that the file exists.
 //!
 //! The facts of a contract (`produces`, `cleans`) decide where they are given; the command itself
 //! otherwise.
@@ -10,7 +10,7 @@ use crate::base::path::RepoPath;
 use crate::check::Kind;
 use crate::plan::{Origin, Plan, Step};
 
-/// Folders whose content tools make.
+/// Folders that usually contain generated files.
 const GENERATED: [&str; 8] = [
     "artifact",
     "artifacts",
@@ -46,7 +46,7 @@ pub struct Misplaced {
     pub checks: Vec<usize>,
 }
 
-/// The row of the table.
+/// Returns the evidence of the row of the table, if it applies.
 pub(super) fn decides(scene: &Scene<'_>) -> Option<String> {
     let silent = scene.evidence.stdout.is_blank() && scene.evidence.stderr.is_blank();
     if !silent || !scene.exited(1) {
@@ -121,8 +121,8 @@ pub fn pairs(plan: &Plan) -> usize {
         .sum()
 }
 
-/// A list of explicit commands and nothing else: what came before it is not known, so a producer
-/// may have.
+/// Whether a plan is a list of explicit commands and nothing else: a producer may have run before
+/// it.
 fn is_bare(plan: &Plan) -> bool {
     plan.contract.is_none() && plan.steps.iter().all(|s| s.origin == Origin::Explicit)
 }
@@ -160,7 +160,7 @@ fn matches(globs: &[Glob], path: &RepoPath) -> bool {
 
 fn part(step: &Step, path: &RepoPath) -> Part {
     if checked_path(step).is_some() {
-        // It looks, whatever is declared of it.
+        // It only checks, whatever is declared of it.
         return Part::Bystander;
     }
     match (step.produces.as_slice(), step.cleans.as_slice()) {
@@ -184,7 +184,7 @@ fn by_command(step: &Step, path: &RepoPath) -> Part {
         .map(|w| String::from_utf8_lossy(w.as_bytes()).into_owned())
         .collect();
     let layers = layers_of(step);
-    // The innermost tool is the one that does it.
+    // The innermost tool does the work.
     let Some(layer) = layers
         .iter()
         .find(|l| matches!(l.role, Role::Script | Role::Goals))
@@ -234,7 +234,7 @@ fn is_clean_name(name: &str) -> bool {
 fn goals(layer: &Layer) -> Part {
     match layer.asked.as_slice() {
         [] => Part::Producer,
-        // `make clean all` makes what it removed.
+        // `make clean all` makes again what it removed.
         goals if goals.iter().all(|g| is_clean_name(g)) => Part::Cleanup,
         goals
             if goals
@@ -276,7 +276,7 @@ const SCRIPT_BYSTANDERS: &[&str] = &[
     "style",
     "smoke",
 ];
-/// As `SCRIPT_BYSTANDERS` for make, where `test` and `check` commonly build first.
+/// `SCRIPT_BYSTANDERS` for make, where `test` and `check` often build first.
 const GOAL_BYSTANDERS: &[&str] = &["lint", "format", "fmt", "typecheck", "style"];
 
 fn by_name(name: &str, bystanders: &[&str]) -> Part {
@@ -364,7 +364,7 @@ fn by_program(step: &Step, layer: &Layer, words: &[String], path: &RepoPath) -> 
     }
 }
 
-/// `rm -r` of a likely generated path that holds the checked one.
+/// Whether it is `rm -r` of a likely generated path that contains the checked one.
 fn removes(step: &Step, rest: &[String], path: &RepoPath) -> bool {
     let recursive = |w: &String| {
         w == "--recursive" || (w.starts_with('-') && !w.starts_with("--") && w.contains(['r', 'R']))
@@ -505,7 +505,7 @@ mod tests {
         texts.iter().map(|t| Glob::parse(t).unwrap()).collect()
     }
 
-    /// What a contract declares of a step counts, and its command does not.
+    /// Checks that the contract's declarations about a step count, and its command does not.
     #[test]
     fn declared_parts() {
         let path = RepoPath::parse(b"build/x").unwrap();
@@ -529,7 +529,8 @@ mod tests {
         }
     }
 
-    /// What ran before the first step of a list is not known; of a plan with a contract it is.
+    /// Checks that a producer may have run before the first step of a list, but not before that of
+    /// a plan with a contract.
     #[test]
     fn without_a_producer_only_in_a_bare_list() {
         let list = || plan_of_words(&["make clean", "test -f build/a"]);

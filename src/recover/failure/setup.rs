@@ -272,7 +272,7 @@ const fn text(
     }
 }
 
-/// How shells say that there is no such program: dash, busybox, bash, zsh.
+/// The messages of shells about a missing program: dash, busybox, bash, zsh.
 const SHELLS: &[&str] = &[
     "{word}: {n}: {asked}: not found",
     "{word}: {asked}: not found",
@@ -283,7 +283,7 @@ const SHELLS: &[&str] = &[
     "command not found: {asked}",
 ];
 
-/// As `SHELLS` for any program, by a shell that the runner started.
+/// `SHELLS` for any program, by a shell that the runner started.
 const SHELL: &[&str] = &[
     "sh: {n}: {word}: not found",
     "/bin/sh: {n}: {word}: not found",
@@ -321,8 +321,8 @@ fn any_shell_line(scene: &Scene<'_>) -> Option<String> {
     scene.line(Place::Stderr, ANY, Names::default())
 }
 
-/// POSIX, "Exit Status for Commands": 127 is a command that was not found. Only tools that start
-/// other programs report so.
+/// Recognises exit code 127, a command that was not found (POSIX, "Exit Status for Commands"). Only
+/// tools that start other programs report so.
 fn exit_127(scene: &Scene<'_>) -> Option<String> {
     if !scene.exited(127) {
         return None;
@@ -343,7 +343,7 @@ fn exit_127(scene: &Scene<'_>) -> Option<String> {
     any_shell_line(scene).filter(|_| own)
 }
 
-/// pnpm exits with 1 whatever its script's shell says.
+/// Recognises a missing program of a script; pnpm exits with 1 whatever its script's shell reports.
 fn program_of_script(scene: &Scene<'_>) -> Option<String> {
     let runs = scene
         .layers
@@ -460,8 +460,8 @@ fn program_of_exec(scene: &Scene<'_>) -> Option<String> {
         .find_map(|(layer, lines)| scene.says(layer, Place::Either, lines))
 }
 
-/// `make X` where no makefile is gives the words of a missing goal; so does `make -f FILE` for FILE
-/// itself.
+/// Recognises a missing makefile: `make X` prints the message of a missing goal then; so does `make
+/// -f FILE` for FILE itself.
 fn makefile_missing(scene: &Scene<'_>) -> Option<String> {
     let layer = scene
         .layers
@@ -489,8 +489,8 @@ fn makefile_missing(scene: &Scene<'_>) -> Option<String> {
     )
 }
 
-/// `Error: Cannot find module 'x'`, uncaught: a package that is not installed, unless the name is a
-/// path.
+/// Recognises an uncaught `Error: Cannot find module 'x'`: a package that is not installed, unless
+/// the name is a path.
 fn node_module(scene: &Scene<'_>) -> Option<String> {
     let ours = |l: &Layer| NODE_TOOLS.contains(&l.tool) && !tests_ran(scene, l);
     if !scene.ended_badly() || !scene.layers.iter().any(ours) {

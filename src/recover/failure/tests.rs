@@ -41,7 +41,7 @@ fn check(cases: &[(&str, i32, &str, &str, Code)], facts: &Facts) {
     }
 }
 
-/// Output of npm 11.19, pnpm 9 and 10, yarn 1.22 and 4, bun 1, node 22.
+/// Checks the output of npm 11.19, pnpm 9 and 10, yarn 1.22 and 4, bun 1, node 22.
 #[test]
 fn scripts() {
     let npm = "npm error Missing script: \"x\"\nnpm error\nnpm error To see a list of scripts, run:\nnpm error   npm run\n";
@@ -230,7 +230,7 @@ fn scripts_by_facts() {
     );
 }
 
-/// Output of GNU make 4.3 and 3.82, ninja 1.11, just 1.
+/// Checks the output of GNU make 4.3 and 3.82, ninja 1.11, just 1.
 #[test]
 fn goals() {
     check(
@@ -354,7 +354,7 @@ fn goals() {
     check(&[("make x", 2, "", no_rule, SETUP)], &none);
 }
 
-/// Output of vitest 2, jest 29, mocha 10, pytest 8, Python 3.12, node 20, go 1.22.
+/// Checks the output of vitest 2, jest 29, mocha 10, pytest 8, Python 3.12, node 20, go 1.22.
 #[test]
 fn test_runners() {
     let vitest = "include: **/*.test.ts\n\nNo test files found, exiting with code 1\n";
@@ -862,7 +862,7 @@ fn structure_comes_first() {
     );
 }
 
-/// Before anything that was seen, since it was never started.
+/// Checks that an invalid command precedes all evidence, since it was never started.
 #[test]
 fn a_command_that_is_none() {
     use crate::base::command::UnsupportedReason as Why;

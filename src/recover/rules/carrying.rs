@@ -149,7 +149,7 @@ mod tests {
     use crate::recover::bare::{given, plan_of_lines};
     use crate::recover::{Recovery, recover};
 
-    /// `command@dir` of each step after the repair of these steps, or the refusals.
+    /// Returns `command@dir` of each step after the repair of these steps, or the refusals.
     fn said(lines: &[&str], failed: &[usize]) -> String {
         let mut plan = plan_of_lines(lines);
         let failures: Vec<_> = failed
@@ -252,7 +252,7 @@ mod tests {
         }
     }
 
-    /// A step that moves behind a `cd` would run in another directory.
+    /// Checks that no step moves after a `cd`, where it would run in another directory.
     #[test]
     fn nothing_moves_over_what_changes_the_shell() {
         let plan = plan_of_lines(&["make", "make clean", "cd build/..", "test -f build/a"]);

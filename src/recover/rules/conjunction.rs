@@ -211,7 +211,7 @@ mod tests {
         assert!(second.env.is_empty() && second.argv.is_none());
     }
 
-    /// Ids of checks that are listed elsewhere, or were dropped, are not reused.
+    /// Checks that ids of checks that are listed elsewhere, or were dropped, are not reused.
     #[test]
     fn new_ids_mean_nothing_yet() {
         let mut plan = plan_of_lines(&["a && b", "c", "d"]);

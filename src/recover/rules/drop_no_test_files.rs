@@ -8,7 +8,7 @@ use crate::recover::Failure;
 use crate::recover::bare::plan_of_words;
 use crate::recover::rewrite::Change;
 
-/// The step goes, unless `dropping` forbids it.
+/// The rule: the step is dropped, unless `dropping` forbids it.
 pub const RULE: Rule = Rule {
     name: RewriteRule::DropNoTestFiles,
     fires_on: FailureCode::NoTestFiles,

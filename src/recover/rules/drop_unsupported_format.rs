@@ -9,7 +9,7 @@ use crate::recover::Failure;
 use crate::recover::bare::{bare_plan, plan_of_words};
 use crate::recover::rewrite::Change;
 
-/// The step goes when no rule above can express it, unless `dropping` forbids it.
+/// The rule: the step is dropped when no rule above can express it, unless `dropping` forbids it.
 pub const RULE: Rule = Rule {
     name: RewriteRule::DropUnsupportedFormat,
     fires_on: FailureCode::UnsupportedFormat,
@@ -19,7 +19,7 @@ pub const RULE: Rule = Rule {
 };
 
 fn rewrite(case: &Case<'_>) -> Option<Result<Change, String>> {
-    // A repaired step is no unsupported one any more, even if an earlier failure says so.
+    // A repaired step is no longer unsupported, even if an earlier failure reports that.
     case.step.unsupported.as_ref()?;
     match conjunction::parts(case.step) {
         Some(_) => None,

@@ -36,7 +36,7 @@ pub(super) fn drop(case: &Case<'_>, code: FailureCode) -> Result<Change, String>
     steps.remove(case.index);
     let order = positions(&steps);
     for step in &mut steps {
-        // Its successors stay behind its predecessors.
+        // Its successors still follow its predecessors.
         replace_predecessor(step, id, [&case.step.after, &case.step.prepared_by], &order);
     }
     Ok(Change {
@@ -45,8 +45,8 @@ pub(super) fn drop(case: &Case<'_>, code: FailureCode) -> Result<Change, String>
     })
 }
 
-/// The steps that the failures at hand would have dropped, sooner or later. When they are all that
-/// verifies something, none of them may go, whichever comes first.
+/// Returns the steps that the failures at hand would drop, sooner or later. When no other step
+/// verifies anything, none of them may be dropped, whichever comes first.
 fn together<'a>(case: &Case<'a>) -> BTreeSet<&'a str> {
     let plan = case.plan;
     let by_id: BTreeMap<&str, &Step> = plan.steps.iter().map(|s| (s.id.as_str(), s)).collect();
@@ -141,7 +141,7 @@ fn base_name(file: &str) -> &[u8] {
 fn declared_before(asked: &Asked, facts: &Facts) -> Option<String> {
     let [_, base] = asked.questions()?;
     let name = asked.names.iter().find(|name| {
-        // A goal that still is declared is not the one that is missing.
+        // A goal that is still declared is not the missing one.
         let declares = facts.holds(&base, name.as_bytes()) == Certainty::Yes
             || facts.has_pattern(&base, name.as_bytes());
         declares && !still_declared(asked, facts, name)
@@ -160,7 +160,7 @@ fn still_declared(asked: &Asked, facts: &Facts, name: &str) -> bool {
     asked.names.len() > 1 && facts.holds(&now, name.as_bytes()) == Certainty::Yes
 }
 
-/// Files that say which tests a runner takes up.
+/// Files that determine which tests a runner runs.
 const TEST_CONFIGURATIONS: &[&str] = &[
     "vitest.config.",
     "vitest.workspace.",
@@ -219,7 +219,7 @@ mod tests {
     use crate::recover::{Recovery, recover};
     use FailureCode::{Failed, MissingMakeTarget, MissingScript, NoTestFiles, UnsupportedFormat};
 
-    /// `rule: dropped`, or all reasons against it.
+    /// Returns `rule: dropped`, or all reasons against it.
     fn said(plan: &Plan, failures: &[Failure], facts: &Facts) -> String {
         match recover(plan, failures, facts) {
             Recovery::Rewritten { rewrite, .. } => {
@@ -308,8 +308,8 @@ mod tests {
         }
     }
 
-    /// A needed step stays, so that the other may be dropped. Whether the others have been tried
-    /// does not matter.
+    /// Checks that a needed step stays, so that the other may be dropped, whether or not the others
+    /// have been tried.
     #[test]
     fn what_cannot_be_run_does_not_remain() {
         let only_the_first = [given(1, UnsupportedFormat)];
@@ -373,7 +373,8 @@ mod tests {
         }])
     }
 
-    /// A change to the file that declares a name, or one that removes tests, must not lose a check.
+    /// Checks that a change to the file that declares a name, or one that removes tests, does not
+    /// lose a check.
     #[test]
     fn changes_that_may_have_broken_it() {
         use Status::{Deleted, Modified};
@@ -387,7 +388,7 @@ mod tests {
                 true,
             ),
             ("npm run x", MissingScript, "rules.mk", Modified, true),
-            // Where it runs is not known: any package.json may be the one.
+            // Its directory is unknown: any package.json may be the one.
             (
                 "pnpm --filter a run x",
                 MissingScript,
@@ -471,8 +472,8 @@ mod tests {
         }
     }
 
-    /// A name that the base revision declares existed before the change; of several goals each is
-    /// checked.
+    /// Checks that a name that the base revision declares counts as present before the change; of
+    /// several goals each is checked.
     #[test]
     fn what_was_declared_before() {
         let declares = |name: &str| format!("the base revision declares `{name}`");

@@ -20,7 +20,7 @@ use crate::plan::{Coverage, Plan, Step};
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
-/// A way to repair a plan.
+/// A rewrite rule.
 pub struct Rule {
     /// Its name for people and contracts.
     pub name: RewriteRule,
@@ -30,7 +30,7 @@ pub struct Rule {
     pub coverage: Coverage,
     /// Returns the change, or why it is refused. `None` when the rule does not apply.
     pub rewrite: fn(&Case<'_>) -> Option<Result<Change, String>>,
-    /// A use of it, which is its test and its documentation.
+    /// An example of its use, which is its test and its documentation.
     pub example: fn() -> Example,
 }
 
@@ -39,21 +39,21 @@ pub struct Rule {
 pub struct Case<'a> {
     /// The plan.
     pub plan: &'a Plan,
-    /// Which step failed.
+    /// The index of the failed step.
     pub index: usize,
-    /// That step.
+    /// The failed step.
     pub step: &'a Step,
     /// All failures, in any order; also those of steps that the plan does not have, whose ids mean
     /// something.
     pub failures: &'a [Failure],
-    /// What is known of the repository.
+    /// The known facts about the repository.
     pub facts: &'a Facts,
     /// The steps that the failures would drop together, computed on demand; the same for each of
     /// them.
     pub together: &'a OnceCell<BTreeSet<&'a str>>,
 }
 
-/// A use of a rule.
+/// An example of a rule's use.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Example {
     /// The plan before.
@@ -64,7 +64,7 @@ pub struct Example {
     pub after: Vec<Step>,
 }
 
-/// The rule of this name.
+/// Returns the rule of this name.
 #[must_use]
 pub fn rule(name: RewriteRule) -> &'static Rule {
     match name {
@@ -78,7 +78,7 @@ pub fn rule(name: RewriteRule) -> &'static Rule {
     }
 }
 
-/// All rules, in the order in which they are tried.
+/// Returns all rules, in the order in which they are tried.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
     RewriteRule::ALL.iter().map(|name| rule(*name))
 }

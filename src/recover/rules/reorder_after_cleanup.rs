@@ -1,4 +1,4 @@
-//! Moves a cleanup behind the checks of the presence of what it removes.
+//! Moves a cleanup behind the checks that the files it removes exist.
 
 use super::{Case, Example, Rule};
 use crate::base::vocabulary::FailureCode;
@@ -244,7 +244,7 @@ mod tests {
         }
     }
 
-    /// A step between a cleanup and the last check may require this order too.
+    /// Checks that a step between a cleanup and the last check may require this order too.
     #[test]
     fn a_step_in_between_may_ask_for_this_order() {
         let mut plan = plan_of_words(&["make", "make clean", "pnpm lint", "test -f build/a"]);

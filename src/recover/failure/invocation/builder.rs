@@ -83,8 +83,8 @@ fn goal(word: &str) -> &str {
 /// Variables that change what make reads, or where it looks.
 const STEERING: [&str; 4] = ["MAKEFILES", "MAKEFLAGS", "GNUMAKEFLAGS", "VPATH"];
 
-/// Whether the step gives make such a variable: in front of the command, by `env`, as an operand,
-/// or from the caller's environment.
+/// Whether the step passes such a variable to make: in front of the command, by `env`, as an
+/// operand, or from the caller's environment.
 pub(super) fn is_steered(step: &Step) -> bool {
     let sets = |word: &Word| {
         let word = String::from_utf8_lossy(word.as_bytes()).into_owned();

@@ -90,7 +90,7 @@ type Words<'a> = &'a [String];
 /// The command that a layer starts, and its directory.
 type Inner = Option<(Vec<String>, Option<RepoPath>)>;
 
-/// More layers than any real command has.
+/// The most layers of a command.
 const DEEPEST: usize = 8;
 
 /// Returns the layers of a step's command, outermost first. None without an argument vector.
@@ -125,7 +125,8 @@ pub(super) fn layers(words: Words<'_>, dir: Option<&RepoPath>) -> Vec<Layer> {
     found
 }
 
-/// The layers of a script's body as its runner printed it. Only its simple commands are looked at.
+/// Returns the layers of a script's body as its runner printed it. Only its simple commands are
+/// parsed.
 pub(super) fn layers_of_body(body: &str) -> Vec<Layer> {
     let mut found = Vec::new();
     for part in body.split(['&', '|', ';']) {
@@ -281,7 +282,7 @@ fn environment(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
     wrapped(rest, Layer { dir, ..layer })
 }
 
-/// `vitest@2.1.9` names the program `vitest`; `@scope/name` stays.
+/// Removes a version: `vitest@2.1.9` names the program `vitest`; `@scope/name` stays.
 fn unversioned(rest: Words<'_>) -> Vec<String> {
     let mut words = rest.to_vec();
     if let Some(first) = words.first_mut()
@@ -454,7 +455,7 @@ fn cargo(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
 mod tests {
     use super::*;
 
-    /// `tool:role:asked@dir` for each layer.
+    /// Formats `tool:role:asked@dir` for each layer.
     fn shown(command: &str) -> String {
         let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
         let dir = RepoPath::parse(b"d").unwrap();
@@ -630,7 +631,7 @@ mod tests {
         }
     }
 
-    /// Whether the command may succeed although nothing of this name is declared.
+    /// Checks which commands may succeed although nothing of this name is declared.
     #[test]
     fn leniency() {
         for (command, want) in [
