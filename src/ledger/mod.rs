@@ -25,9 +25,9 @@ pub const ROUNDS: &str = include_str!("rounds.md");
 
 /// How often in a row the same failure may occur before a person has to decide; the default.
 const SAME_FAILURE: u32 = 3;
-/// How many waivers of a subject are kept: the newest.
+/// The most waivers of a subject that are kept, the newest.
 const WAIVERS: usize = 32;
-/// How many accepted contracts of a subject are kept: the newest.
+/// The most accepted contracts of a subject that are kept, the newest.
 const ACCEPTED: usize = 32;
 
 /// What is known of all subjects of a repository.
@@ -167,8 +167,7 @@ impl Entry {
         }
     }
 
-    /// Whether it is verified by runs: one was a round of it, or it has a commit that they compare
-    /// with.
+    /// Whether runs verify it: one was a round of it, or it has a commit that they compare with.
     #[must_use]
     pub fn is_by_runs(&self) -> bool {
         let has_base = self.began.as_ref().is_some_and(|b| b.base.is_some());

@@ -37,24 +37,24 @@ pub struct Round<'a> {
 /// What a run of a subject verified. Empty for a round recorded by hand.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
-    /// The digest of what was requested: only a round that requests the same confirms.
+    /// The digest of the request: only a round with the same request confirms.
     pub asked: Option<Digest>,
     /// The base and the gate that apply to the subject from now on.
     pub began: Option<Began>,
-    /// The commits of earlier rounds that HEAD contains: what differs from the base now holds what
-    /// differed there.
+    /// The commits of earlier rounds that HEAD contains: the present differences from the base
+    /// include those at these commits.
     pub contained: Vec<String>,
     /// The base that the ledger knew when the run began.
     pub known: Option<String>,
-    /// The work of earlier rounds is not there.
+    /// Whether the work of earlier rounds is missing.
     pub left_behind: bool,
-    /// How much of the subject's whole change it looked at.
+    /// How much of the subject's whole change it covered.
     pub scope: Scope,
-    /// What differed from the base.
+    /// The files that differed from the base.
     pub trace: Option<Trace>,
 }
 
-/// How much of a subject's whole change a round looked at.
+/// How much of a subject's whole change a round covered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
     /// All that applies to it.
@@ -66,11 +66,11 @@ pub enum Scope {
     Nothing,
 }
 
-/// How it is decided whether a round changed files.
+/// How a round's changes are determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It did if the contents differ from those in the ledger. Without any there, the round counts
-    /// as one that changed files.
+    /// By contents: the round changed files if they differ from those in the ledger. Without any
+    /// there, the round counts as one that changed files.
     Auto,
     /// The caller gives the number of changed files.
     Files(u64),
@@ -92,7 +92,7 @@ pub enum Said {
         run_id: String,
         /// The signature of its failure, if it failed.
         signature: Option<Digest>,
-        /// What the caller reports in addition.
+        /// The caller's additional statement.
         status: Option<Status>,
         /// Its verdict.
         verdict: Verdict,
@@ -166,7 +166,8 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// The exit code. `verdict` is that of the run; 0 for a round that was recorded by hand.
+    /// Returns the exit code. `verdict` is that of the run; 0 for a round that was recorded by
+    /// hand.
     #[must_use]
     pub fn exit(&self, verdict: u8) -> u8 {
         let unless_failed = |exit: Exit| if verdict == 0 { exit.code() } else { verdict };
@@ -204,8 +205,8 @@ pub fn record(ledger: &Ledger, terms: &Terms, round: &Round<'_>) -> (Ledger, Rec
     let attempt;
     let (decision, reason);
     let entry = match before.filter(|before| heard.says_nothing(before, changed)) {
-        // Nothing of the change is here now, or there is a claim without evidence: neither changes
-        // the state of the work.
+        // Nothing of the change is present now, or the caller claims without evidence: neither
+        // changes the state of the work.
         Some(before) => {
             attempt = ledger.attempt(round.subject);
             let others_complete = next.others_complete(round.subject, required);
@@ -323,7 +324,7 @@ fn after(
         undone::add(&mut traces, trace.clone());
     }
     let is_run = matches!(round.said, Said::Run { .. });
-    // What was confirmed by hand confirms no run.
+    // A confirmation by hand confirms no run.
     let counted = before.filter(|e| !is_run || e.is_by_runs());
     let (counter, asked) = count(
         counted,

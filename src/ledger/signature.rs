@@ -1,5 +1,5 @@
-//! Computes the signature of a failure, by which two failures are the same one: from what failed,
-//! not from when, how long, how often or where on this machine.
+//! Computes the signature of a failure, by which two failures are the same: from what failed, not
+//! from when, how long, how often or where on this machine.
 
 use crate::base::canon::Digest;
 use crate::check::outcome::{Cause, Status};
@@ -65,7 +65,8 @@ pub fn signature(report: &Report, root: &str) -> Digest {
     })
 }
 
-/// Removes from a name what differs from run to run: times, and paths outside the repository.
+/// Removes from a name the parts that differ from run to run: times, and paths outside the
+/// repository.
 fn steady(name: &str, root: &str) -> String {
     let mut out = String::new();
     let mut rest = name;

@@ -11,10 +11,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many files of one commit are kept, the first in byte order.
+/// The most files of one commit that are kept, the first in byte order.
 pub const PATHS: usize = 500;
-/// How many commits are kept, the newest: what differs from the base at a later one holds what
-/// differed before.
+/// The most commits that are kept, the newest: the differences at a later one include the earlier
+/// ones.
 const COMMITS: usize = 8;
 
 /// What differed from the base while work stood on a commit.
@@ -35,7 +35,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// The trace of a round with this commit as HEAD.
+    /// Makes the trace of a round with this commit as HEAD.
     #[must_use]
     pub fn new(head: String, files: impl IntoIterator<Item = (RepoPath, String)>) -> Self {
         let sorted: BTreeMap<RepoPath, String> = files.into_iter().collect();
@@ -49,7 +49,7 @@ impl Trace {
         }
     }
 
-    /// The files with what they contained.
+    /// Returns the files with their content at the time.
     fn files(&self) -> impl Iterator<Item = (&RepoPath, &str)> {
         let contents = self
             .contents

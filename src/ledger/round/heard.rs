@@ -1,27 +1,27 @@
-//! What a round reports of its subject's work.
+//! Interprets what a round reports about its subject's work.
 
 use super::{Round, Said, Scope, is_moved};
 use crate::base::canon::Digest;
 use crate::ledger::{Entry, Status};
 use crate::run::verdict::Verdict;
 
-/// What a round reports, in the terms of the table of src/ledger/rounds.md, "Confirmations".
+/// A round's report, in the terms of the table of src/ledger/rounds.md, "Confirmations".
 pub(super) struct Heard {
     pub done: bool,
-    /// Verification failed.
+    /// Whether verification failed.
     pub failed: bool,
     /// The signature of the failure.
     pub failure: Option<Digest>,
-    /// The caller claims that it is done, of a subject that is verified by runs.
+    /// Whether the caller claims that it is done, for a subject that runs verify.
     pub claimed: bool,
-    /// Nothing applies to the whole change.
+    /// Whether nothing applies to the whole change.
     pub nothing: bool,
-    /// It passed, and covered less than the whole change.
+    /// Whether it passed, and covered less than the whole change.
     pub partial: bool,
     pub run_id: Option<String>,
     pub status: Status,
     pub verdict: Option<Verdict>,
-    /// Verification passed, or the caller reports that: earlier failures no longer count.
+    /// Whether verification passed, or the caller reports that: earlier failures no longer count.
     pub verified: bool,
 }
 

@@ -39,7 +39,7 @@ fn green(status: Option<Status>) -> Said {
     }
 }
 
-/// Plays rounds of `S` and gives decision, exit code, attempt and retries left of each.
+/// Plays rounds of `S` and returns decision, exit code, attempt and retries left of each.
 fn play(terms: &Terms, rounds: &[(Said, u64)]) -> Vec<(Decision, u8, u32, u32)> {
     let mut ledger = Ledger::default();
     let mut seen = Vec::new();
@@ -228,8 +228,8 @@ fn a_pass_that_is_not_accepted_confirms_nothing() {
     );
 }
 
-/// Where a run was a round, or could be one, a word neither completes nor confirms, and gives no
-/// retries back.
+/// Checks that a claim neither completes nor confirms, and returns no retries, where a run was a
+/// round or could be one.
 #[test]
 fn a_word_is_no_evidence() {
     use Decision::{Complete, Fail, Retry, Reverify};
@@ -554,7 +554,7 @@ fn a_gate_that_changes() {
     }
 }
 
-/// A run of `S` that was about this.
+/// Returns a run of `S` with this scope and request.
 fn about(scope: Scope, asked: &str) -> About {
     let began = Began {
         assumed: false,
