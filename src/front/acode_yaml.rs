@@ -10,7 +10,7 @@
 //! | a command: `run`, `cwd`, `env`, `timeout` (300 s), `retry`, `continue_on_error` | the verb, `dir`, `env`, `timeout`, `retries`, `severity warning` |
 //! | an `env` value `${NAME}` | `pass-env NAME`; any other use of `${…}` is lost |
 //! | a command's `platforms` | lost: a contract means the same on every machine |
-//! | `verifier.checks.compilation`, `tests`, `static_analysis`: false | no checks of that kind, and that is said |
+//! | `verifier.checks.compilation`, `tests`, `static_analysis`: false | no checks of that kind, and that is reported |
 //! | `verifier.checks.file_exists`, `file_content`, `llm_review` | lost: what they look at comes from acode's plan |
 //! | `verifier.tools.typescript`, `tests`, `linter` | `compile`, `test`, `lint` |
 //! | `verifier.timeouts.compilation`, `tests`, `llm_review`, `static_analysis` | `timeout` of that kind |
@@ -101,7 +101,7 @@ const STEP: &[&str] = &[
     "max_size",
     "question",
 ];
-/// Seconds, so that milliseconds still are exact everywhere.
+/// The most seconds of a duration, so that milliseconds are exact everywhere.
 const MOST_SECONDS: u64 = 1_000_000_000;
 
 /// Lowers the file.
@@ -165,7 +165,7 @@ fn project(builder: &mut Builder<'_>, node: &Node) {
     }
 }
 
-/// What the verifier says about all checks of a kind.
+/// The settings of the verifier for all checks of a kind.
 #[derive(Default)]
 struct Verifier {
     off: Vec<Kind>,
@@ -235,7 +235,7 @@ impl Verifier {
                         ));
                     }
                 }
-                // Looked at once it is known what holds for all.
+                // Read once the settings for all checks are known.
                 "tools" | "steps" => {}
                 _ => builder.unknown("verifier.", key, VERIFIER),
             }
@@ -408,7 +408,7 @@ fn sequence(names: &[(String, Place)], place: Place, rest: bool) -> Sequence {
     }
 }
 
-/// A string, or a mapping with `run`.
+/// Reads a command: a string, or a mapping with `run`.
 fn command(
     builder: &mut Builder<'_>,
     group: &str,
@@ -464,7 +464,7 @@ fn command(
     })
 }
 
-/// The keys that commands and steps share.
+/// Reads the keys that commands and steps share.
 fn shared(
     builder: &mut Builder<'_>,
     what: &str,
@@ -613,7 +613,7 @@ fn tools(builder: &mut Builder<'_>, node: &Node, verifier: &Verifier) {
     }
 }
 
-/// A step of the pipeline, read.
+/// A parsed step of the pipeline.
 struct Step<'n> {
     node: &'n Node,
     name: At<String>,
@@ -774,7 +774,7 @@ fn step<'n>(builder: &mut Builder<'_>, node: &'n Node, verifier: &Verifier) -> O
                     assert(Assertion::Matches(text.to_owned()));
                 }
             }
-            // A size of zero is every size.
+            // A size of zero allows every size.
             "min_size" => least = builder.whole(&what, node, 0, 1 << 50).filter(|n| *n > 0),
             "max_size" => most = builder.whole(&what, node, 1, 1 << 50),
             "run" | "cwd" | "path" | "question" | "not_empty" => {}

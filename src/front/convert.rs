@@ -3,7 +3,7 @@
 //!
 //! One front end a format makes a [`Conversion`]: a draft, and an account of all that is not in it,
 //! or is in it with another meaning. Nothing is dropped in silence. The rule for everything that
-//! cannot be said exactly: the contract requires at least what the file did.
+//! cannot be expressed exactly: the contract requires at least what the file did.
 
 pub(super) mod builder;
 mod contract_json;
@@ -26,7 +26,7 @@ pub const WRONG_TYPE: Code = Code("vplan::convert::wrong_type");
 pub const BAD_VALUE: Code = Code("vplan::convert::bad_value");
 /// A command without a word.
 pub const EMPTY_COMMAND: Code = Code("vplan::convert::empty_command");
-/// A command of a list that changes the commands behind it, in a way that no contract can say.
+/// A command of a list that changes the commands after it, in a way that no contract can express.
 pub const SHELL_STATE: Code = Code("vplan::convert::shell_state");
 /// A command that no line of a contract can hold.
 pub const BAD_COMMAND: Code = Code("vplan::convert::bad_command");
@@ -61,7 +61,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Format; 4] = [
         Format::VerifyContractJson,
         Format::Runr,
@@ -69,7 +69,7 @@ impl Format {
         Format::Acode,
     ];
 
-    /// Its name on the command line.
+    /// Returns its name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -81,7 +81,7 @@ impl Format {
     }
 }
 
-/// How much something in the account weighs.
+/// The weight of an item in the account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
     /// It is not in the contract.
@@ -93,7 +93,7 @@ pub enum Weight {
 }
 
 impl Weight {
-    /// How the account calls it.
+    /// Returns its name in the account.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -104,24 +104,24 @@ impl Weight {
     }
 }
 
-/// Something that the contract does not say, or says in another way.
+/// A part of the file that the contract lacks, or expresses in another way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// How much it weighs.
+    /// Its weight.
     pub weight: Weight,
     /// The key, or the text there; one line.
     pub what: String,
     /// Its place.
     pub place: Place,
-    /// Why it is not there as it was; one line.
+    /// Why it was not converted as it was; one line.
     pub why: String,
     /// What to write by hand, where that is known.
     pub instead: Option<String>,
-    /// What of the draft carries the comment about it.
+    /// The part of the draft that carries the comment about it.
     pub about: About,
 }
 
-/// What a comment precedes.
+/// The statement that a comment precedes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum About {
     /// Nothing in particular: the comment is at the top.
@@ -136,15 +136,15 @@ pub enum About {
 /// A converted file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conversion {
-    /// What it was.
+    /// The format of the file.
     pub format: Format,
-    /// What it requires.
+    /// The contract's draft.
     pub draft: Draft,
     /// The account, in the order of the file.
     pub lost: Vec<Lost>,
 }
 
-/// Tells the format by the file's name, else by keys that only one of them has.
+/// Recognises the format by the file's name, else by keys that only one of them has.
 #[must_use]
 pub fn tell(name: &str, text: &str) -> Option<Format> {
     let mut segments = name.rsplit('/');
@@ -215,8 +215,8 @@ pub fn convert(
         draft, mut lost, ..
     } = builder;
     lost.sort_by_key(|l| l.place);
-    // A converted contract is one: globs and paths that are none are found here, with the place in
-    // the file.
+    // A converted contract is one file: globs and paths that are invalid are found here, with the
+    // place in the file.
     let mut found = Diagnostics::default();
     let valid = !sink.has_errors() && validate(&draft, sources, &mut found).is_some();
     for error in found
@@ -255,7 +255,7 @@ pub fn convert(
     Some(conversion)
 }
 
-/// Writes the contract, with a comment for everything in the account that has to do with checks.
+/// Writes the contract, with a comment for everything in the account that concerns checks.
 #[must_use]
 pub fn text(conversion: &Conversion, sources: &Sources) -> String {
     let name = visible(conversion.draft.path.as_bytes());
@@ -321,7 +321,7 @@ pub fn verify(conversion: &Conversion, sources: &Sources, text: &str) -> Result<
     }
 }
 
-/// A contract without places, names of the file and shared conditions.
+/// Returns a contract without places, names of the file and shared conditions.
 fn essence(contract: &Contract) -> Contract {
     let mut plain = contract.clone();
     plain.path.clear();

@@ -26,7 +26,8 @@ pub fn lower(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Draft {
     lower_within(sources, id, Caps::default().file_bytes, sink)
 }
 
-/// The same, with the size of a file, in bytes, that an operator allows (`--max-file`).
+/// Lowers as [`lower`] does, with a limit on a file's size, in bytes, that an operator sets
+/// (`--max-file`).
 pub fn lower_within(
     sources: &Sources,
     id: SourceId,

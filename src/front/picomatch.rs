@@ -1,6 +1,6 @@
 //! Translates globs of JavaScript's picomatch to the one dialect of the language.
 //!
-//! Two differences are told apart: `wild` (here a wildcard matches names that begin with a dot,
+//! Two differences are distinguished: `wild` (here a wildcard matches names that begin with a dot,
 //! there it does not), and `wider` (the glob selects more for another reason). Nothing is ever made
 //! to select less.
 
@@ -37,7 +37,7 @@ const CLASS: &str = "this class of characters does not exist here";
 const FOLDER: &str = "a slash at the end stands for all that is below";
 const OTHER: &str = "this pattern cannot be said here";
 
-/// Reads a pattern.
+/// Translates a pattern.
 pub(super) fn translate(pattern: &str) -> Result<Translated, Never> {
     let (mut rest, mut not) = (pattern, false);
     while let Some(after) = rest
@@ -108,7 +108,7 @@ impl Reader {
         self.chars.get(self.at + ahead).copied()
     }
 
-    /// Something that a star replaces.
+    /// Writes a star in place of something.
     fn star(&mut self, why: &'static str) {
         self.out.push('*');
         self.wild = true;
@@ -178,7 +178,7 @@ impl Reader {
         }
     }
 
-    /// `**` is a whole segment or two stars in one, which are one.
+    /// Translates stars: `**` is a whole segment or two stars in one, which are one.
     fn stars(&mut self) {
         let border = |c: Option<char>| c.is_none_or(|c| matches!(c, '/' | '{' | ',' | '}'));
         let before = self
@@ -226,7 +226,7 @@ impl Reader {
         }
     }
 
-    /// `(a|b)` as `{a,b}`, when there is nothing else in it.
+    /// Translates `(a|b)` to `{a,b}`, when there is nothing else in it.
     fn group(&mut self, why: &'static str) {
         let inner: String = self
             .chars
@@ -246,7 +246,7 @@ impl Reader {
         }
     }
 
-    /// Goes behind the parenthesis that closes the one here.
+    /// Skips to after the parenthesis that closes the one here.
     fn skip_group(&mut self) {
         let mut depth = 0_usize;
         while let Some(c) = self.peek(0) {

@@ -1,4 +1,4 @@
-//! Prints a draft as text of the language, in canonical layout, with a comment where one is due.
+//! Prints a draft as text of the language, in canonical layout, with its comments.
 //!
 //! Imports are not written: no front end but the language's own makes any.
 
@@ -28,8 +28,7 @@ pub struct Comments {
     pub end: Vec<String>,
 }
 
-/// Writes a draft. Reading the text gives a draft that means the same, if this one was without
-/// errors.
+/// Writes a draft. Reading the text gives an equivalent draft, if this one was without errors.
 #[must_use]
 pub fn print(draft: &Draft, comments: &Comments) -> String {
     let mut out = Printer::default();
@@ -136,7 +135,7 @@ enum Around {
 struct Printer {
     text: String,
     depth: usize,
-    /// The last line ended a block, or a gap is due for another reason.
+    /// Whether the last line ended a block, or a gap is due for another reason.
     after_block: bool,
 }
 
@@ -148,7 +147,7 @@ impl Printer {
         self.after_block = false;
     }
 
-    /// A blank line, but not two, and none at the beginning of a block.
+    /// Writes a blank line, but never two, and none at the beginning of a block.
     fn gap(&mut self) {
         let begins =
             self.text.is_empty() || self.text.ends_with("\n\n") || self.text.ends_with(" {\n");
@@ -340,12 +339,12 @@ fn verb_lines(verb: &Verb) -> Vec<String> {
     }
 }
 
-/// Settings in the one order, that of `lang::statement`.
+/// Sorts settings in the order of `lang::statement`.
 fn settings(list: &[At<Setting>]) -> Vec<String> {
     sorted(list.iter().map(|s| setting(&s.value)), Context::Check)
 }
 
-/// Lines in the canonical order of their block; repeated ones go by their text.
+/// Sorts lines in the canonical order of their block; repeated ones by their text.
 fn sorted(lines: impl Iterator<Item = String>, context: Context) -> Vec<String> {
     let rank = |line: &str| -> Option<Keyword> {
         find(line.split(' ').next().unwrap_or_default(), context).map(|s| s.keyword)

@@ -2,7 +2,7 @@
 //!
 //! | key | here |
 //! |---|---|
-//! | `verification.enabled` (false) | false: the commands are converted all the same, and that is said |
+//! | `verification.enabled` (false) | false: the commands are converted all the same, and that is reported |
 //! | `verification.commands` | a check each, in order |
 //! | `verification.timeoutMs` (60000) | `defaults { timeout }`; 0, no limit, becomes 24h |
 //! | `verification.maxRetries` (2) | `gate { retries, on-exhausted fail }` |

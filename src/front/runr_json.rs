@@ -62,7 +62,7 @@ pub(super) fn lower(builder: &mut Builder<'_>) {
         }
     }
     if builder.draft.limits.is_empty() {
-        // What runr does without the key.
+        // The default of runr.
         let place = root.get("verification").map_or(root.place, |n| n.place);
         budget(builder, 600, place);
     }
@@ -129,7 +129,7 @@ fn verification(builder: &mut Builder<'_>, node: &Node) {
     }
 }
 
-/// One clock over all commands, and the most that each of them may take.
+/// Sets the time limit of all commands together, and of each of them.
 fn budget(builder: &mut Builder<'_>, seconds: u64, place: Place) {
     builder
         .draft
@@ -242,7 +242,7 @@ fn risk(builder: &mut Builder<'_>, node: &Node, names: &mut BTreeSet<String>) {
     });
 }
 
-/// Globs that select at least what the patterns match.
+/// Returns globs that select at least what the patterns match.
 fn at_least(builder: &mut Builder<'_>, name: &str, patterns: &[(&str, Place)]) -> Vec<Sel> {
     let mut items = Vec::new();
     let mut hidden = None;
@@ -398,7 +398,7 @@ fn scope(builder: &mut Builder<'_>, node: &Node) {
     }
 }
 
-/// Globs that select no more than the patterns match.
+/// Returns globs that select no more than the patterns match.
 fn at_most(builder: &mut Builder<'_>, patterns: &[(&str, Place)]) -> Vec<Sel> {
     let mut items = Vec::new();
     let mut plain: Vec<Sel> = Vec::new();

@@ -1,7 +1,7 @@
 //! The contracts shipped with vplan, imported as `std:NAME@VERSION`.
 //!
-//! A version that was released never changes: a repository that imports it relies on that. What is
-//! better becomes the next.
+//! A version that was released never changes: a repository that imports it relies on that. An
+//! improvement becomes the next version.
 
 /// A contract inside the binary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub struct Shipped {
     pub name: &'static str,
     /// Its version, from 1.
     pub version: u32,
-    /// What it says.
+    /// Its text.
     pub text: &'static str,
 }
 
@@ -37,7 +37,7 @@ shipped! {
 }
 
 impl Shipped {
-    /// What it is for: its first comment, on one line.
+    /// Returns its purpose: its first comment, on one line.
     #[must_use]
     pub fn description(&self) -> &'static str {
         self.text
@@ -47,7 +47,7 @@ impl Shipped {
     }
 }
 
-/// The contract of this name and version.
+/// Returns the contract of this name and version.
 #[must_use]
 pub fn find(name: &str, version: u32) -> Option<&'static Shipped> {
     SHIPPED
@@ -55,7 +55,7 @@ pub fn find(name: &str, version: u32) -> Option<&'static Shipped> {
         .find(|s| s.name == name && s.version == version)
 }
 
-/// The newest version of a name.
+/// Returns the newest version of a name.
 #[must_use]
 pub fn newest(name: &str) -> Option<&'static Shipped> {
     SHIPPED

@@ -18,14 +18,14 @@ use toml::de::{DeTable, DeValue};
 
 /// The text is no TOML.
 pub const TOML: Code = Code("vplan::convert::toml");
-/// The text is no YAML, or uses what no configuration needs.
+/// The text is no YAML, or uses features that no configuration needs.
 pub const YAML: Code = Code("vplan::convert::yaml");
 /// The file holds more than the cap, its aliases replaced.
 pub const TOO_LARGE: Code = Code("vplan::convert::too_large");
 /// A key occurs twice in a mapping of YAML.
 pub const DUPLICATE_KEY: Code = Code("vplan::convert::duplicate_key");
 
-/// How deep lists and mappings may nest.
+/// The deepest nesting of lists and mappings.
 const MAX_DEPTH: usize = 64;
 /// The most values that a file may hold.
 const MAX_NODES: usize = 100_000;
@@ -44,7 +44,7 @@ pub(super) struct Key {
     pub(super) place: Place,
 }
 
-/// What a value is.
+/// The types of values.
 #[derive(Clone, Debug)]
 pub(super) enum Value {
     Null,
@@ -59,7 +59,7 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// How people call it.
+    /// Returns its name for people.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Value::Null => "null",
@@ -74,7 +74,7 @@ impl Value {
 }
 
 impl Node {
-    /// The value behind a key of a mapping.
+    /// Returns the value of a key of a mapping.
     pub(super) fn get(&self, key: &str) -> Option<&Node> {
         match &self.value {
             Value::Map(entries) => entries
@@ -92,7 +92,7 @@ pub(super) fn json(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> O
     verify_contract_json::read(source, id, sink).map(|(value, _)| from_json(&value, id))
 }
 
-/// Recursion is bounded: the reader has refused what is too deep.
+/// Converts a value. Recursion is bounded: the reader has refused deeper texts.
 fn from_json(value: &ast::Value<'_>, id: SourceId) -> Node {
     let place =
         |range: jsonc_parser::common::Range| Place::new(id, Span::new(range.start, range.end));
@@ -426,7 +426,7 @@ impl Yaml<'_> {
         Ok(())
     }
 
-    /// The core schema of YAML 1.2 (section 10.3).
+    /// Reads a scalar by the core schema of YAML 1.2 (section 10.3).
     fn scalar(
         &self,
         text: &str,
@@ -501,12 +501,12 @@ fn too_large(id: SourceId) -> Diagnostic {
     Diagnostic::error(TOO_LARGE, message).label(Place::new(id, Span::new(0, 0)), "in this file")
 }
 
-/// What a parser says, as one of our own messages.
+/// Turns a parser's message into one of vplan's.
 fn one_line(message: &str) -> String {
     message.trim_end_matches('.').replace('\n', ", ")
 }
 
-/// A span inside the text, on the boundaries of characters.
+/// Returns a span inside the text, on the boundaries of characters.
 fn within(source: &Source, start: usize, end: usize) -> Span {
     let text = source.text();
     let floor = |mut i: usize| {

@@ -49,7 +49,7 @@ pub const CODES: &[Code] = &[
     UNSUPPORTED_KEY,
 ];
 
-/// How deep lists and objects may nest. Checked before anything recursive sees the text.
+/// The deepest nesting of lists and objects. Checked before anything recursive reads the text.
 const MAX_DEPTH: usize = 64;
 
 /// Lowers a contract in JSON to a draft.
@@ -76,8 +76,8 @@ pub fn lower(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Draft {
     lowering.draft
 }
 
-/// Reads strict JSON whatever it says, for front ends of other files: the value, and the digest of
-/// what it says. `None` after an error; a key that occurs twice is one, but the value is there.
+/// Reads strict JSON of any content, for front ends of other files: the value, and the digest of
+/// its content. `None` after an error; a key that occurs twice is one, but the value is returned.
 pub(super) fn read<'s>(
     source: &'s Source,
     id: SourceId,
@@ -128,7 +128,7 @@ impl<'s> Lowering<'s, '_> {
             );
             return None;
         };
-        // A second reader, for its own sake (it is stricter about characters) and for the digest.
+        // A second parser, because it is stricter about characters, and for the digest.
         let digest = match serde_json::from_str::<serde_json::Value>(text) {
             Ok(value) => Digest::of_value(&value),
             Err(fault) => {
@@ -283,7 +283,7 @@ impl<'s> Lowering<'s, '_> {
         }
     }
 
-    /// The list behind a key, if there is one.
+    /// Returns the list of a key, if there is one.
     fn array<'v, 'a>(&mut self, object: &'v Object<'a>, key: &str) -> Option<&'v Array<'a>> {
         match &object.get(key)?.value {
             Value::Array(list) => Some(list),
@@ -434,7 +434,7 @@ impl<'s> Lowering<'s, '_> {
     }
 }
 
-/// A key, safe to show.
+/// Shows a key safely.
 fn shown(name: &ObjectPropName<'_>) -> String {
     visible(name.as_str().as_bytes())
 }
@@ -454,8 +454,8 @@ fn strict() -> ParseOptions {
     }
 }
 
-/// The first bracket that opens a level too many. Brackets in strings do not count; a text that is
-/// no JSON at all may be misread, but never as less deep than a parser would find it.
+/// Returns the first bracket that opens a level too many. Brackets in strings do not count; a text
+/// that is no JSON at all may be misread, but never as less deep than a parser would find it.
 fn too_deep(text: &str) -> Option<usize> {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     for (offset, byte) in text.bytes().enumerate() {
@@ -476,7 +476,7 @@ fn too_deep(text: &str) -> Option<usize> {
     None
 }
 
-/// The offset of a line (from 1) and a column in bytes (from 1).
+/// Returns the offset of a line (from 1) and a column in bytes (from 1).
 fn offset_of(text: &str, line: usize, column: usize) -> usize {
     let start: usize = text
         .split_inclusive('\n')
@@ -486,7 +486,8 @@ fn offset_of(text: &str, line: usize, column: usize) -> usize {
     (start + column.saturating_sub(1)).min(text.len())
 }
 
-/// The settings that say of a check what the `cd` and `export` before it in its list have changed.
+/// Returns the settings for the changes that the `cd` and `export` before a check in its list have
+/// made.
 pub(super) fn carried_settings(carried: &Carried) -> Vec<Setting> {
     let dir = (!carried.dir.is_root())
         .then(|| Setting::Dir(String::from_utf8_lossy(carried.dir.as_bytes()).into_owned()));
@@ -510,7 +511,7 @@ mod tests {
         (draft, sink, sources)
     }
 
-    /// Errors and warnings with the text that they underline.
+    /// Returns errors and warnings with the text that they underline.
     fn faults(text: &str) -> Vec<(&'static str, String)> {
         let (_, sink, sources) = lowered(text);
         let show = |d: &Diagnostic| {

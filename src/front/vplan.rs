@@ -89,7 +89,7 @@ impl Lowering<'_> {
         }
         if let Some(condition) = self.condition(node) {
             let index = self.draft.conditions.len();
-            // The head of a broken condition may say nothing; its block is read all the same.
+            // The head of a broken condition may be empty; its block is read all the same.
             let empty = node.broken && node.values().next().is_none();
             if !empty {
                 let condition = self.at(condition, node.span);
@@ -282,8 +282,8 @@ impl Lowering<'_> {
             }
         }
         if verbs.is_empty() && broken {
-            // The line with the verb is the one that could not be read: that it is missing need not
-            // be said.
+            // The line with the verb could not be read, so that a missing verb is not reported as
+            // well.
             let command = crate::lang::command::parse_command("");
             verbs.push(self.at(Verb::Command(Kind::Run, command), node.span));
         }
@@ -337,8 +337,7 @@ impl Lowering<'_> {
                         .as_ref()
                         .is_some_and(|b| b.broken || b.nodes.len() > assertions.len());
                 if assertions.is_empty() && broken {
-                    // As with verbs: an assertion was meant, and what is wrong with it has been
-                    // said.
+                    // As with verbs: an assertion was meant, and its error has been reported.
                     assertions.push(self.at(crate::check::request::Assertion::Exists, node.span));
                 }
                 Verb::File { path, assertions }
@@ -396,7 +395,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The groups of a `sequence`, taken apart at its arrows.
+    /// Splits a `sequence` into groups, at its arrows.
     fn groups(&self, node: &Node<'_>) -> Vec<At<Group>> {
         let names = |args: &[Arg<'_>]| -> Option<At<Group>> {
             let span = args.first()?.span.to(args.last()?.span);

@@ -11,13 +11,13 @@ use crate::lang::command::parse_command;
 use crate::lang::parse::{Caps, parse};
 use crate::lang::statement::{Context, Keyword};
 
-/// How the name of a file of tests ends.
+/// The ending of the name of a file of tests.
 pub const SUFFIX: &str = ".test.vplan";
 
 /// A file of tests.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tests {
-    /// Which contract it tests: a path relative to the file's own directory.
+    /// The contract that it tests: a path relative to the file's own directory.
     pub contract: Option<At<String>>,
     /// The tests, in order.
     pub expects: Vec<Expect>,

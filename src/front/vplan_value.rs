@@ -13,7 +13,7 @@ use crate::lang::ast::{Arg, Node, Value};
 use crate::lang::error::{self, shown};
 use crate::lang::statement::{Keyword, Slot};
 
-/// Reads values of one file and reports what is wrong with them.
+/// Reads values of one file and reports errors in them.
 pub(super) struct Values<'s> {
     pub(super) id: SourceId,
     pub(super) sink: &'s mut Diagnostics,
@@ -37,7 +37,7 @@ impl Values<'_> {
         self.sink.push(diagnostic);
     }
 
-    /// A bare word.
+    /// Reads a bare word.
     pub(super) fn as_word(&self, arg: &Arg<'_>) -> Option<At<String>> {
         match &arg.value {
             Value::Word(word) => Some(At::new((*word).to_owned(), self.place(arg.span))),
@@ -45,17 +45,17 @@ impl Values<'_> {
         }
     }
 
-    /// The first argument, as a bare word.
+    /// Reads the first argument, as a bare word.
     pub(super) fn word(&self, node: &Node<'_>) -> Option<At<String>> {
         node.values().next().and_then(|a| self.as_word(a))
     }
 
-    /// All arguments that are bare words.
+    /// Reads all arguments that are bare words.
     pub(super) fn words(&self, node: &Node<'_>) -> Vec<At<String>> {
         node.values().filter_map(|a| self.as_word(a)).collect()
     }
 
-    /// All arguments that are strings.
+    /// Reads all arguments that are strings.
     pub(super) fn strings(&self, node: &Node<'_>) -> Vec<At<String>> {
         let string = |a: &Arg<'_>| match &a.value {
             Value::Str { text, .. } => Some(At::new(text.to_string(), self.place(a.span))),
@@ -64,7 +64,7 @@ impl Values<'_> {
         node.values().filter_map(string).collect()
     }
 
-    /// An item of a selection.
+    /// Reads an item of a selection.
     pub(super) fn sel(&self, arg: &Arg<'_>) -> Option<Sel> {
         let place = self.place(arg.span);
         Some(match &arg.value {
@@ -97,7 +97,7 @@ impl Values<'_> {
         node.values().filter_map(|a| self.sel(a)).collect()
     }
 
-    /// A plain glob: it selects, it does not exclude.
+    /// Reads a plain glob: it selects, it does not exclude.
     fn glob(&mut self, node: &Node<'_>, arg: &Arg<'_>) -> Option<Sel> {
         let sel = self.sel(arg)?;
         if sel.not {
@@ -120,7 +120,7 @@ impl Values<'_> {
         node.values().filter_map(|a| self.glob(node, a)).collect()
     }
 
-    /// A whole number within bounds, never above what JSON readers keep exact.
+    /// Reads a whole number within bounds, never above the range that JSON readers keep exact.
     pub(super) fn number(&mut self, arg: &Arg<'_>, least: u64, most: u64) -> Option<u64> {
         let Value::Word(word) = arg.value else {
             return None;
@@ -152,13 +152,13 @@ impl Values<'_> {
             .and_then(|n| u32::try_from(n).ok())
     }
 
-    /// 0, 1 or 2.
+    /// Reads a tier: 0, 1 or 2.
     pub(super) fn tier(&mut self, arg: &Arg<'_>) -> Option<At<u8>> {
         let value = self.number(arg, 0, 2).and_then(|n| u8::try_from(n).ok())?;
         Some(At::new(value, self.place(arg.span)))
     }
 
-    /// A duration, in milliseconds.
+    /// Reads a duration, in milliseconds.
     pub(super) fn duration(&mut self, arg: &Arg<'_>) -> Option<u64> {
         let Value::Word(word) = arg.value else {
             return None;
@@ -175,7 +175,7 @@ impl Values<'_> {
             .ok()
     }
 
-    /// One of a few words.
+    /// Reads one of a few words.
     pub(super) fn one_of(&mut self, arg: &Arg<'_>, known: &[&'static str]) -> Option<&'static str> {
         let Value::Word(word) = arg.value else {
             return None;
@@ -231,7 +231,7 @@ impl Values<'_> {
         names
     }
 
-    /// `A..B`, in bytes, either end perhaps open.
+    /// Reads `A..B`, in bytes, either end perhaps open.
     fn size_range(&mut self, arg: &Arg<'_>) -> Option<Assertion> {
         let Value::Word(word) = arg.value else {
             return None;
@@ -282,7 +282,7 @@ impl Values<'_> {
         .ok()
     }
 
-    /// A line of a `file` block.
+    /// Reads a line of a `file` block.
     pub(super) fn assertion(&mut self, node: &Node<'_>) -> Option<Assertion> {
         let first = node.values().next();
         let text = || match first.map(|a| &a.value) {
@@ -310,7 +310,7 @@ impl Values<'_> {
         })
     }
 
-    /// A setting of a check or of `defaults`.
+    /// Reads a setting of a check or of `defaults`.
     pub(super) fn setting(&mut self, node: &Node<'_>) -> Option<Setting> {
         if node.statement.slots == [Slot::Assignment] {
             return match node.args.first().map(|a| &a.value) {
@@ -370,7 +370,7 @@ impl Values<'_> {
     }
 }
 
-/// A list whose every item was found fault with is none: that it is empty need not be said as well.
+/// Returns no list where every item had an error, so that an empty list is not reported as well.
 fn some<T>(list: Vec<T>) -> Option<Vec<T>> {
     (!list.is_empty()).then_some(list)
 }

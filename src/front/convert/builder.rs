@@ -1,4 +1,4 @@
-//! Builds a draft together with the account of what is not in it.
+//! Builds a draft together with the account of what it lacks.
 
 use super::{About, BAD_COMMAND, BAD_VALUE, EMPTY_COMMAND, Lost, SHELL_STATE, WRONG_TYPE, Weight};
 use crate::base::carried::Carried;
@@ -16,10 +16,10 @@ use crate::front::verify_contract_json::carried_settings;
 use crate::lang::command::{only_changes_shell, parse_command, would_expand};
 use std::collections::BTreeSet;
 
-/// The longest command, in bytes: its line, quoted, still is one of a contract.
+/// The longest command, in bytes: its line, quoted, must still fit in a contract.
 const MAX_COMMAND: usize = 15 << 10;
 
-/// Puts a draft and its account together.
+/// Builds a draft and its account together.
 pub(in crate::front) struct Builder<'s> {
     pub(in crate::front) sources: &'s Sources,
     pub(in crate::front) id: SourceId,
@@ -44,7 +44,7 @@ struct List {
 pub(in crate::front) struct Spec<'a> {
     pub(in crate::front) text: &'a str,
     pub(in crate::front) place: Place,
-    /// What the check is called; made a name, and unique. Empty: after its words.
+    /// The name of the check; made a valid name, and unique. Empty: derived from its words.
     pub(in crate::front) name: String,
     pub(in crate::front) kind: Kind,
     pub(in crate::front) tier: Option<At<u8>>,
@@ -53,12 +53,12 @@ pub(in crate::front) struct Spec<'a> {
     pub(in crate::front) dir: Option<&'a str>,
     /// The `dir` of `defaults`.
     pub(in crate::front) default_dir: Option<&'a str>,
-    /// Where the list has gone before it.
+    /// The directory that the list has changed to before it.
     pub(in crate::front) carried_dir: Option<String>,
 }
 
 impl<'a> Spec<'a> {
-    /// A command that says nothing but itself: a `run` at the root, named after its words.
+    /// Makes a plain command: a `run` at the root, named after its words.
     pub(in crate::front) fn bare(text: &'a str, place: Place) -> Self {
         let (name, settings) = (String::new(), Vec::new());
         Self {
@@ -79,7 +79,7 @@ impl<'a> Spec<'a> {
     }
 }
 
-/// How a command that is no argument vector is written instead.
+/// The replacement of a command that is no argument vector.
 pub(super) enum Instead {
     /// Its parts, each in a directory (none: the check's own).
     Parts(Vec<(Command, Option<String>)>),
@@ -109,7 +109,7 @@ impl<'s> Builder<'s> {
         }
     }
 
-    /// Reads the commands of a list, of which each `cd` and `export` is carried into those behind
+    /// Reads the commands of a list, of which each `cd` and `export` is carried into those after
     /// it.
     pub(in crate::front) fn list_of<T>(
         &mut self,
@@ -134,8 +134,8 @@ impl<'s> Builder<'s> {
         read
     }
 
-    /// Carries a text that does nothing but change the shell into the commands behind it, or
-    /// refuses it: as a check of its own it would pass and leave the others as they are.
+    /// Carries a text that only changes the shell into the commands after it, or refuses it: as a
+    /// check of its own it would pass and leave the others as they are.
     fn carry(&mut self, text: &str, place: Place) {
         let followed = match (&mut self.list, parse_command(text)) {
             (Some(list), Command::Unsupported { unsupported, .. }) => {
@@ -159,7 +159,7 @@ impl<'s> Builder<'s> {
         );
     }
 
-    /// Refuses what changes the commands behind it and verifies nothing.
+    /// Refuses a text that changes the commands after it and verifies nothing.
     pub(super) fn state(&mut self, text: &str, place: Place, why: &str) {
         let message = format!(
             "`{}` changes what the commands behind it run in: {why}",
@@ -203,7 +203,7 @@ impl<'s> Builder<'s> {
         });
     }
 
-    /// A key that the format is not known to have.
+    /// Reports a key that the format is not known to have.
     pub(in crate::front) fn unknown(&mut self, within: &str, key: &Key, known: &[&str]) {
         let near = nearest(&key.name, known.iter().copied()).map(|k| format!("was `{k}` meant?"));
         let what = format!("`{within}{}`", key.name);
@@ -297,7 +297,7 @@ impl<'s> Builder<'s> {
         }
     }
 
-    /// A whole number within bounds.
+    /// Reads a whole number within bounds.
     pub(in crate::front) fn whole(
         &mut self,
         what: &str,
@@ -325,7 +325,7 @@ impl<'s> Builder<'s> {
         found
     }
 
-    /// A directory of the repository, as it is to be written.
+    /// Reads a directory of the repository, as it is to be written.
     pub(in crate::front) fn directory(&mut self, what: &str, node: &Node) -> Option<String> {
         let text = self.text(what, node)?;
         match RepoPath::parse(text.as_bytes()) {
@@ -351,7 +351,7 @@ impl<'s> Builder<'s> {
         }
     }
 
-    /// A name that no check has yet, as near to the wish as the language allows.
+    /// Makes a name that no check has yet, as near to the wish as the language allows.
     pub(in crate::front) fn name(&mut self, wish: &str) -> String {
         let base = slug(wish);
         let mut name = base.clone();
@@ -363,8 +363,8 @@ impl<'s> Builder<'s> {
         name
     }
 
-    /// Makes the checks that a command for a shell becomes, and returns their names, in
-    /// order. Each but the first needs the one before it.
+    /// Makes the checks for a shell command, and returns their names, in order. Each but the first
+    /// needs the one before it.
     pub(in crate::front) fn command(&mut self, spec: Spec<'_>) -> Vec<String> {
         if !self.can_be_written(spec.text, spec.place) {
             return Vec::new();
@@ -425,7 +425,7 @@ impl<'s> Builder<'s> {
                         spec.name.clone()
                     };
                     let name = self.name(&wish);
-                    // What comes before the last part prepares it.
+                    // The parts before the last one prepare it.
                     let kind = if index == last { spec.kind } else { Kind::Run };
                     let settings = settings(dir, made.last())
                         .into_iter()
@@ -451,8 +451,8 @@ impl<'s> Builder<'s> {
         made
     }
 
-    /// The command with what the list has carried to it. A directory of its own is one from the
-    /// root, and stays.
+    /// Returns the command with the directory and variables that the list has carried to it. A
+    /// directory of its own is one from the root, and stays.
     fn behind<'t>(&mut self, mut spec: Spec<'t>) -> Spec<'t> {
         if let Some(list) = &mut self.list {
             list.waiting = None;
@@ -525,8 +525,8 @@ impl<'s> Builder<'s> {
     }
 }
 
-/// The parts of a conjunction as checks: commands, each in its directory. `None` when a part is
-/// neither a command, nor a `cd` to a directory of the repository, nor an `export`, or when the
+/// Makes the parts of a conjunction as checks: commands, each in its directory. `None` when a part
+/// is neither a command, nor a `cd` to a directory of the repository, nor an `export`, or when the
 /// last part is one of these two.
 pub(super) fn parts_of(chain: &[Link], dir: Option<&str>) -> Option<Instead> {
     let dir = RepoPath::parse(dir.unwrap_or(".").as_bytes()).ok()?;
@@ -560,8 +560,8 @@ pub(super) fn parts_of(chain: &[Link], dir: Option<&str>) -> Option<Instead> {
     (!ends).then_some(Instead::Parts(parts))
 }
 
-/// A text for a shell. Where the verb `shell` cannot hold it, or the check has another verb, `sh`
-/// is the program.
+/// Makes a verb for a shell's text. Where the verb `shell` cannot hold it, or the check has another
+/// verb, `sh` is the program.
 pub(super) fn shell(kind: Kind, text: &str) -> Verb {
     let plain = !text.chars().any(is_unsafe_to_show)
         && !text.ends_with('\\')
@@ -593,7 +593,7 @@ fn fits(kind: Kind, setting: &Setting) -> bool {
     }
 }
 
-/// The words of a command, for its name.
+/// Returns the words of a command, for its name.
 fn words_of(command: &Command) -> String {
     match command {
         Command::Argv { pieces, .. } => Command::Argv {
@@ -612,7 +612,7 @@ fn literal(piece: Piece) -> Piece {
     }
 }
 
-/// The beginning of a text, for the account.
+/// Returns the beginning of a text, for the account.
 pub(super) fn cut(text: &str, most: usize) -> String {
     let mut cut: String = text.chars().take(most).collect();
     if cut.len() < text.len() {
@@ -621,8 +621,8 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     cut
 }
 
-/// The nearest name of the language: letters, digits and `_` stay, all else becomes `-`. What is a
-/// name stays as it is.
+/// Makes the nearest name of the language: letters, digits and `_` stay, all else becomes `-`. A
+/// valid name stays as it is.
 pub(in crate::front) fn slug(text: &str) -> String {
     let begins = |text: &str| text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let plain = text

@@ -15,8 +15,8 @@ use crate::lang::command::{only_changes_shell, would_expand};
 use std::collections::BTreeSet;
 
 impl Builder<'_> {
-    /// `verify.contract.json`: its own front end reads it; what the language cannot say is replaced
-    /// here.
+    /// Converts `verify.contract.json`: its own front end reads it; what the language cannot
+    /// express is replaced here.
     pub(super) fn contract_json(&mut self) {
         let mut found = Diagnostics::default();
         self.draft = verify_contract_json::lower(self.sources, self.id, &mut found);
@@ -91,7 +91,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Roles that only this file knows become known.
+    /// Declares the roles that only this file has.
     fn declare_roles(&mut self) {
         let mut seen = BTreeSet::new();
         let mut new = Vec::new();
@@ -132,7 +132,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A rule or a role without commands requires nothing.
+    /// Reports rules and roles without commands, which require nothing.
     fn report_idle_conditions(&mut self) {
         let used: BTreeSet<usize> = self
             .draft
@@ -165,7 +165,8 @@ impl Builder<'_> {
         }
     }
 
-    /// A command outside the grammar: the parts of a conjunction, or a shell. It keeps its id.
+    /// Replaces a command outside the grammar by the parts of a conjunction, or by a shell. It
+    /// keeps its id.
     fn replace_unsupported(&mut self, check: Check, id: &str, text: &str) {
         if !self.can_be_written(text, check.place) {
             return;
