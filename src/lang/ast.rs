@@ -12,7 +12,7 @@ use std::borrow::Cow;
 /// A whole file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ast<'a> {
-    /// Which file.
+    /// The file.
     pub source: SourceId,
     /// Its statements, in order.
     pub nodes: Vec<Node<'a>>,
@@ -20,7 +20,7 @@ pub struct Ast<'a> {
     pub end: Vec<Trivia>,
 }
 
-/// What lies between statements.
+/// The text between statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trivia {
     /// One blank line, or several.
@@ -34,7 +34,7 @@ pub enum Trivia {
 pub struct Node<'a> {
     /// The trivia before it.
     pub before: Vec<Trivia>,
-    /// Which statement it is.
+    /// The kind of statement.
     pub statement: &'static Statement,
     /// Its first word.
     pub keyword: Span,
@@ -53,7 +53,7 @@ pub struct Node<'a> {
 /// A block.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Body<'a> {
-    /// Decides which statements it may contain.
+    /// The context of its statements, which determines the permitted ones.
     pub context: Context,
     /// The `{`.
     pub open: Span,
@@ -74,11 +74,11 @@ pub struct Body<'a> {
 pub struct Arg<'a> {
     /// All of it, quotes included.
     pub span: Span,
-    /// What it is.
+    /// Its value.
     pub value: Value<'a>,
 }
 
-/// What an argument can be.
+/// The kinds of arguments.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value<'a> {
     /// A bare word: a name, a number, a duration.
@@ -103,7 +103,7 @@ pub enum Value<'a> {
 }
 
 impl Node<'_> {
-    /// The arguments without the punctuation.
+    /// Returns the arguments without the punctuation.
     pub fn values(&self) -> impl Iterator<Item = &Arg<'_>> {
         self.args
             .iter()
@@ -111,13 +111,13 @@ impl Node<'_> {
     }
 }
 
-/// Whether two trees say the same: spans, trivia and the way strings were written are left out.
+/// Whether two trees are equal up to spans, trivia and the way strings were written.
 #[must_use]
 pub fn same(a: &Ast<'_>, b: &Ast<'_>) -> bool {
     same_nodes(&a.nodes, &b.nodes)
 }
 
-/// Recursion is bounded by the cap on nesting.
+/// Compares statements. Recursion is bounded by the cap on nesting.
 fn same_nodes(a: &[Node<'_>], b: &[Node<'_>]) -> bool {
     a.len() == b.len()
         && a.iter().zip(b).all(|(a, b)| {
@@ -136,7 +136,7 @@ fn same_nodes(a: &[Node<'_>], b: &[Node<'_>]) -> bool {
         })
 }
 
-/// Whether two arguments say the same.
+/// Whether two arguments have the same value.
 pub(super) fn same_values(a: &Value<'_>, b: &Value<'_>) -> bool {
     match (a, b) {
         (Value::Str { text: a, .. }, Value::Str { text: b, .. }) => a == b,

@@ -8,8 +8,8 @@ use crate::base::command::{
 };
 use crate::base::word::Word;
 
-/// Reads a command that does not come from a contract file: a request's, a converted one's. Never
-/// fails: a text outside the grammar is `Command::Unsupported`.
+/// Parses a command from outside a contract file: a request's, a converted one's. Never fails: a
+/// text outside the grammar is `Command::Unsupported`.
 #[must_use]
 pub fn parse_command(text: &str) -> Command {
     let words = scan(text);
@@ -42,11 +42,11 @@ pub fn would_expand(text: &str) -> bool {
         .any(|r| matches!(r, Remark::Glob(_)))
 }
 
-/// Whether a text does nothing but change the shell that reads it, so that a shell of its own would
-/// verify nothing.
+/// Whether a text only changes the shell that reads it, so that a shell of its own would verify
+/// nothing.
 #[must_use]
 pub fn only_changes_shell(text: &str) -> bool {
-    // What no shell can read does nothing at all.
+    // A text that no shell can read does nothing at all.
     let brace = |f: &Fault| matches!(text.get(f.span.start..f.span.end), Some("{" | "}"));
     let broken = |f: &Fault| f.reason == UnsupportedReason::Quote || brace(f);
     changes(text) == Changes::Only && !scan(text).faults.iter().any(broken)
@@ -69,7 +69,7 @@ pub(super) fn unsupported(text: &str, words: &Scan<'_>) -> Option<Unsupported> {
     })
 }
 
-/// The command that the words of a text without faults make.
+/// Makes the command of the words of a text without faults.
 pub(super) fn argv(words: Scan<'_>) -> Command {
     let piece = |w: Scanned| {
         if w.is_changed() {
@@ -84,7 +84,7 @@ pub(super) fn argv(words: Scan<'_>) -> Command {
     }
 }
 
-/// The assignments; the last of a name wins.
+/// Collects the assignments; the last one of a name wins.
 fn env(words: &Scan<'_>) -> Env {
     words
         .env
@@ -93,8 +93,8 @@ fn env(words: &Scan<'_>) -> Env {
         .collect()
 }
 
-/// What one part of a conjunction is. `None` when it cannot be a part: `{changed}` has no place in
-/// a link.
+/// Parses one part of a conjunction. `None` when it cannot be a part: `{changed}` has no place in a
+/// link.
 fn link(part: &str) -> Option<Link> {
     let words = scan(part);
     if words.words.iter().any(Scanned::is_changed) {
@@ -111,7 +111,7 @@ fn link(part: &str) -> Option<Link> {
             env: env(&words),
         });
     };
-    // What a shell would expand first is not known here.
+    // A text that a shell would expand first is unknown here.
     let plain = words.env.is_empty() && !words.remarks.iter().any(|r| matches!(r, Remark::Glob(_)));
     let carried = if fault.reason == UnsupportedReason::Builtin && plain {
         carried(&words.words)
@@ -124,7 +124,8 @@ fn link(part: &str) -> Option<Link> {
     }))
 }
 
-/// `cd DIR`, or `export NAME=VALUE…`: what can be said of the commands behind it without a shell.
+/// Parses `cd DIR`, or `export NAME=VALUE…`: their effect on the commands after them is known
+/// without a shell.
 fn carried(words: &[Scanned]) -> Option<Link> {
     let (builtin, operands) = words.split_first()?;
     match (builtin.bytes.as_slice(), operands) {

@@ -1,8 +1,8 @@
 //! Splits a shell's `a && b && c` into its parts, when the text is nothing else.
 
-/// The parts between the `&&` of a text, at least two. `None` when the text is no conjunction a
-/// split would keep: a `||`, `;`, `&`, newline, parenthesis or lone brace at top level binds
-/// otherwise, quotes are broken, or a part is empty.
+/// Returns the parts between the `&&` of a text, at least two. `None` when the text is no
+/// conjunction a split would keep: a `||`, `;`, `&`, newline, parenthesis or lone brace at top
+/// level binds otherwise, quotes are broken, or a part is empty.
 ///
 /// Pipes, redirections and expansions stay inside their part. One pass with an explicit stack, so
 /// that no text can overflow anything.
@@ -24,7 +24,7 @@ pub(super) fn split(text: &str) -> Option<Vec<&str>> {
             (b'\'', None | Some(Inside::Parentheses | Inside::Backquotes)) => {
                 close_quote(bytes, i + 1, false)?
             }
-            // What a quote means here depends on the shell.
+            // The meaning of a quote here depends on the shell.
             (b'\'', Some(Inside::Braces)) => return None,
             (b'"', Some(Inside::Quotes))
             | (b'}', Some(Inside::Braces))
@@ -86,7 +86,7 @@ pub(super) fn split(text: &str) -> Option<Vec<&str>> {
     Some(parts)
 }
 
-/// What must still be closed.
+/// An element that must still be closed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Inside {
     /// `"…"`
@@ -104,7 +104,7 @@ fn push(stack: &mut Vec<Inside>, inside: Inside, next: usize) -> usize {
     next
 }
 
-/// The offset behind the `'` that closes.
+/// Returns the offset after the closing `'`.
 fn close_quote(bytes: &[u8], from: usize, escapes: bool) -> Option<usize> {
     let mut i = from;
     loop {
@@ -116,7 +116,7 @@ fn close_quote(bytes: &[u8], from: usize, escapes: bool) -> Option<usize> {
     }
 }
 
-/// A part without the blanks around it; an escaped blank at its end is no blank.
+/// Returns a part without the blanks around it; an escaped blank at its end is no blank.
 fn part(text: &str, start: usize, end: usize) -> Option<&str> {
     let part = text.get(start..end)?.trim_start_matches([' ', '\t']);
     let trimmed = part.trim_end_matches([' ', '\t']);

@@ -1,8 +1,8 @@
 //! Writes a contract in its one canonical layout.
 //!
 //! Two blanks of indentation, no comments, no blank lines, strings in the shorter quoting, commands
-//! in normal quoting, and the settings of a block in the order of `lang::statement`: all that may
-//! differ between two files that say the same. The digest of a contract is taken over this form.
+//! in normal quoting, and the settings of a block in the order of `lang::statement`: everything
+//! that may differ between two equivalent files. The digest of a contract is taken over this form.
 
 use super::ast::{Arg, Ast, Node, Value};
 use super::statement::Context;
@@ -19,7 +19,7 @@ pub fn format(ast: &Ast<'_>) -> String {
     out
 }
 
-/// The identity of what a file says.
+/// Computes the digest of a file's canonical form.
 #[must_use]
 pub fn digest(ast: &Ast<'_>) -> Digest {
     Digest::of(format(ast).as_bytes())
@@ -41,8 +41,8 @@ fn sort_nodes(nodes: &mut [Node<'_>]) {
     }
 }
 
-/// Blocks whose lines mean the same in any order. The lines of a `file` block are tried in order,
-/// and the statements of a group are checks.
+/// Whether the lines of a block mean the same in any order. The lines of a `file` block are tried
+/// in order, and the statements of a group are checks.
 pub fn is_sorted_block(context: Context) -> bool {
     matches!(
         context,
@@ -50,14 +50,14 @@ pub fn is_sorted_block(context: Context) -> bool {
     )
 }
 
-/// Repeated settings (`env`) go by their text.
+/// Returns the key for sorting. Repeated settings (`env`) are sorted by their text.
 fn sort_key(node: &Node<'_>) -> (super::statement::Keyword, String) {
     let mut text = String::new();
     write_nodes(std::slice::from_ref(node), 0, &mut text);
     (node.statement.keyword, text)
 }
 
-/// Recursion is bounded by the cap on nesting.
+/// Writes statements. Recursion is bounded by the cap on nesting.
 fn write_nodes(nodes: &[Node<'_>], depth: usize, out: &mut String) {
     for node in nodes {
         indent(depth, out);

@@ -1,9 +1,8 @@
 //! Lays out a contract for people: the layout of `vplan fmt`, with comments and blank lines.
 //!
-//! What is canonical is decided here: indentation, blanks between arguments, blank lines, the
-//! quoting of strings, the order of settings. What is the author's stays: comments, single blank
-//! lines, where a statement goes on in the next line, and the spelling of commands, whose words are
-//! what people copy into a shell.
+//! Canonical are indentation, blanks between arguments, blank lines, the quoting of strings, the
+//! order of settings. The author's are comments, single blank lines, where a statement goes on in
+//! the next line, and the spelling of commands, which people copy into a shell: these stay.
 
 use super::ast::{Arg, Ast, Body, Node, Trivia, Value, same_values};
 use super::format::is_sorted_block;
@@ -17,19 +16,19 @@ use std::borrow::Cow;
 /// The result of laying out a text.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Formatted {
-    /// Its one layout; perhaps what it was already.
+    /// Its layout; perhaps the same text.
     Text(String),
     /// The text has errors of syntax, and is left as it is.
     Invalid(Diagnostics),
-    /// Laid out, it would be over a cap that it keeps now: blocks nested deep make short lines
+    /// Its layout would exceed a cap that the text does not: deeply nested blocks make short lines
     /// long. It is left as it is.
     TooLarge(Diagnostics),
 }
 
-/// Lays a text out. What is returned was read again and says the same as before.
+/// Lays a text out. The result was parsed again and is equivalent to the text.
 ///
 /// # Errors
-/// A text that does not say the same any more, which is a fault of this code.
+/// A result that is not equivalent, which is a bug in this code.
 pub fn reformat(source: &Source, id: SourceId, caps: &Caps) -> Result<Formatted, String> {
     let (ast, diagnostics) = parse(source, id, caps);
     if diagnostics.has_errors() {
@@ -124,7 +123,7 @@ struct Writer<'a> {
     out: String,
     /// Whether this block is still empty.
     fresh: bool,
-    /// Whether a blank line is due before what comes next.
+    /// Whether a blank line is due before the next element.
     blank: bool,
 }
 
@@ -173,7 +172,7 @@ impl<'a> Writer<'a> {
             .push_str(self.slice(span).trim_end_matches([' ', '\t']));
     }
 
-    /// The comment at the end of a line, and the line's end.
+    /// Writes the comment at the end of a line, and the line's end.
     fn end(&mut self, comment: Option<Span>) {
         if let Some(span) = comment {
             self.out.push(' ');
@@ -182,7 +181,7 @@ impl<'a> Writer<'a> {
         self.out.push('\n');
     }
 
-    /// Recursion is bounded by the cap on nesting.
+    /// Writes a statement. Recursion is bounded by the cap on nesting.
     fn node(&mut self, node: &Node<'_>, before: &[Trivia], depth: usize) {
         self.trivia(before, depth);
         self.line(depth);
@@ -209,8 +208,8 @@ impl<'a> Writer<'a> {
         self.blank = false;
         match body.nodes.first() {
             Some(first) if is_sorted_block(body.context) && !in_order(&body.nodes) => {
-                // A comment that a blank line parts from the first setting is about the block, and
-                // stays on top of it.
+                // A comment that a blank line separates from the first setting is about the block,
+                // and stays on top of it.
                 let own = first
                     .before
                     .iter()
@@ -225,7 +224,7 @@ impl<'a> Writer<'a> {
                         .skip(1)
                         .map(|node| (node, node.before.as_slice())),
                 );
-                // Repeated settings (`env`) keep the order of their author.
+                // Repeated settings (`env`) keep the author's order.
                 sorted.sort_by_key(|(node, _)| node.statement.keyword);
                 sorted
                     .into_iter()
@@ -241,7 +240,7 @@ impl<'a> Writer<'a> {
         self.blank = false;
     }
 
-    /// `behind` is where the piece before ends.
+    /// Writes an argument. `behind`: the end of the piece before it.
     fn arg(&mut self, arg: &Arg<'_>, behind: usize, depth: usize) {
         match &arg.value {
             Value::Command(_) | Value::Assignment(_) => self.words(behind, depth),
@@ -277,7 +276,7 @@ impl<'a> Writer<'a> {
         self.out.push_str(piece);
     }
 
-    /// The words of a command, as they are spelt.
+    /// Writes the words of a command as they are spelt.
     fn words(&mut self, from: usize, depth: usize) {
         let bytes = self.text.as_bytes();
         let mut at = from;
@@ -295,7 +294,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The text for a shell, in which only a joined line's blanks mean nothing.
+    /// Writes the text for a shell, in which only the blanks of a joined line mean nothing.
     fn shell(&mut self, from: usize, depth: usize) {
         let bytes = self.text.as_bytes();
         let mut at = from;
@@ -329,7 +328,8 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// The offset behind blanks and backslashes that join lines, and whether there was one of those.
+/// Returns the offset after blanks and backslashes that join lines, and whether there was such a
+/// backslash.
 fn skip_blanks(bytes: &[u8], mut at: usize) -> (usize, bool) {
     let mut broken = false;
     loop {
@@ -344,8 +344,8 @@ fn skip_blanks(bytes: &[u8], mut at: usize) -> (usize, bool) {
     }
 }
 
-/// The offset behind the word of a command that begins here. The text was read without errors, so
-/// every quote is closed.
+/// Returns the offset after the word of a command that begins here. The text was read without
+/// errors, so every quote is closed.
 fn word_end(bytes: &[u8], mut at: usize) -> usize {
     loop {
         at = match (bytes.get(at), bytes.get(at + 1)) {

@@ -1,4 +1,4 @@
-//! Decides whether a text changes the shell that reads it, so that what follows it would run
+//! Decides whether a text changes the shell that reads it, so that the commands after it would run
 //! differently.
 //!
 //! Read for texts that the grammar refuses, to know what must not be dropped. In doubt the answer
@@ -49,24 +49,24 @@ const CHANGING: &[&str] = &[
     "unsetopt",
 ];
 
-/// Words that come before a command, which the same shell runs all the same.
+/// Words before a command that the same shell runs nevertheless.
 const BEFORE: &[&str] = &[
     "!", "builtin", "command", "do", "elif", "else", "if", "noglob", "then", "time", "until",
     "while", "{",
 ];
 
-/// What the simple commands of a text, taken together, do to the shell that runs them.
+/// The combined effect of a text's simple commands on the shell that runs them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Changes {
-    /// Nothing: the text may go, and what comes after it is the same.
+    /// No effect: without the text, the commands after it do the same.
     Nothing,
     /// One of several commands changes it.
     Partly,
-    /// There is no command in it that does anything else, but for ending the shell.
+    /// All commands change it and do nothing else, except for ending it.
     Only,
 }
 
-/// What a text does to the shell that reads it.
+/// Decides the effect of a text on the shell that reads it.
 pub(super) fn changes(text: &str) -> Changes {
     let mut reader = Reader {
         bytes: text.as_bytes(),
@@ -86,29 +86,29 @@ pub(super) fn changes(text: &str) -> Changes {
     }
 }
 
-/// What a simple command has done to its shell.
+/// The effect of a simple command on its shell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Done {
-    /// Nothing.
+    /// No effect.
     Other,
-    /// Changed the shell.
+    /// It changes the shell.
     Changed,
-    /// Ended the shell, with a code that is the command's own.
+    /// It ends the shell, with the command's own exit code.
     Ended,
 }
 
-/// Builtins that end a shell, or what it reads.
+/// Builtins that end a shell, or the file that it reads.
 const ENDING: &[&str] = &["exit", "logout", "return"];
 
 /// One word of a simple command.
 #[derive(Default)]
 struct Said {
     text: Vec<u8>,
-    /// Whether anything of it was quoted, and from which byte on: what is quoted is no
-    /// assignment's name.
+    /// Whether anything of it was quoted, and from which byte on: quoted text is no assignment's
+    /// name.
     quoted: bool,
     plain: usize,
-    /// Whether the shell puts something into it.
+    /// Whether the shell expands something in it.
     expands: bool,
     /// Whether expanding it sets a variable: `${X:=a}`, `$((X += 1))`.
     assigns: bool,
@@ -125,11 +125,11 @@ impl Said {
 struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// How many `(…)` are open: what is in them is another shell's.
+    /// How many `(…)` are open: their content runs in another shell.
     depth: usize,
     /// The words of the command that is being read.
     words: Vec<Said>,
-    /// What each simple command has done to this shell.
+    /// The effect of each simple command on this shell.
     found: Vec<Done>,
 }
 
@@ -149,10 +149,10 @@ impl Reader<'_> {
                     self.at += 1;
                     self.redirection();
                 }
-                // What goes on in the background is another shell's.
+                // A command in the background runs in another shell.
                 b'&' => self.end(true, 1),
                 b'|' if self.byte(1) == Some(b'|') => self.end(false, 2),
-                // So is what writes into a pipe.
+                // So does a command that writes into a pipe.
                 b'|' => self.end(true, 1),
                 b'(' => self.open(),
                 b')' => {
@@ -173,8 +173,8 @@ impl Reader<'_> {
         self.end(false, 0);
     }
 
-    /// `(`: another shell, unless it makes the word before it a function's name, or is the first of
-    /// `((`, arithmetic.
+    /// Reads `(`: another shell, unless it makes the word before it a function's name, or is the
+    /// first of `((`, arithmetic.
     fn open(&mut self) {
         let arithmetic = self.words.is_empty() && self.byte(1) == Some(b'(');
         if self.depth == 0 && (arithmetic || !self.words.is_empty()) {
@@ -185,7 +185,7 @@ impl Reader<'_> {
         self.at += 1;
     }
 
-    /// A redirection is no word, and neither is what it names.
+    /// Reads a redirection; neither it nor its target is a word.
     fn redirection(&mut self) {
         let adjacent = |b: &u8| b.is_ascii_digit() || *b == b'}';
         let adjacent = self
@@ -215,7 +215,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The end of a simple command, and of the operator behind it.
+    /// Ends a simple command, and reads the operator after it.
     fn end(&mut self, elsewhere: bool, length: usize) {
         self.at += length;
         let words = std::mem::take(&mut self.words);
@@ -254,7 +254,7 @@ impl Reader<'_> {
         word
     }
 
-    /// `'…'`, and `$'…'` with its escapes.
+    /// Reads `'…'`, and `$'…'` with its escapes.
     fn quoted(&mut self, word: &mut Said, escapes: bool) {
         word.quote();
         self.at += 1;
@@ -263,7 +263,7 @@ impl Reader<'_> {
             match byte {
                 b'\'' => return,
                 b'\\' if escapes => {
-                    // Which character an escape means is not looked at.
+                    // The meaning of an escape is not decoded.
                     word.expands = true;
                     self.at += 1;
                 }
@@ -294,7 +294,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `$X`, `${…}`, `$(…)`, `$((…))`, `` `…` ``: passed over as a whole.
+    /// Skips `$X`, `${…}`, `$(…)`, `$((…))`, `` `…` `` as a whole.
     fn expansion(&mut self, word: &mut Said) {
         let start = self.at;
         let (open, close) = match (self.byte(0), self.byte(1)) {
@@ -342,9 +342,9 @@ impl Reader<'_> {
     }
 }
 
-/// What a simple command of these words does to the shell that runs it.
+/// Decides the effect of a simple command of these words on the shell that runs it.
 fn done_by(words: &[Said]) -> Done {
-    // `[[ a =~ b ]]` remembers what matched.
+    // `[[ a =~ b ]]` stores what matched.
     if words
         .iter()
         .any(|w| w.assigns || (!w.quoted && w.text == b"=~"))
@@ -360,7 +360,7 @@ fn done_by(words: &[Said]) -> Done {
             assigned = true;
         } else if let Some(word) = rest.next_if(|w| is_before(w)) {
             before = true;
-            // `command -v make` only looks; `command cd web` does not.
+            // `command -v make` only searches; `command cd web` does not.
             let looks = |w: &&Said| matches!(w.text.as_slice(), b"-v" | b"-V");
             if word.text == b"command" && rest.peek().is_some_and(looks) {
                 return Done::Other;
@@ -387,7 +387,7 @@ fn is_changing(name: &[u8]) -> bool {
     CHANGING.iter().any(|b| b.as_bytes() == name)
 }
 
-/// `NAME=…`, `NAME+=…`, `NAME[…]=…`.
+/// Whether it is `NAME=…`, `NAME+=…`, `NAME[…]=…`.
 fn is_assignment(word: &Said) -> bool {
     let Some(at) = word.text.iter().position(|b| *b == b'=') else {
         return false;
@@ -407,8 +407,8 @@ fn is_assignment(word: &Said) -> bool {
 mod tests {
     use super::*;
 
-    /// The grammar's list of builtins and those above say the same of each: it is in one of them,
-    /// or here.
+    /// Checks that the grammar's list of builtins and those above agree: each is in one of them, or
+    /// here.
     #[test]
     fn every_builtin_is_decided() {
         let harmless: &[&str] = &[

@@ -1,7 +1,7 @@
 //! The table of statements: where each may occur and what it takes. It drives parsing, suggestions,
 //! help and the canonical order.
 
-/// What surrounds a statement.
+/// The context of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Context {
     /// The top level.
@@ -26,12 +26,12 @@ pub enum Context {
     Gate,
     /// An `expect` block.
     Expect,
-    /// A block that is not read, because nothing is known about it.
+    /// A block that is not read, because its head is unknown.
     Unknown,
 }
 
 impl Context {
-    /// How people call it.
+    /// Returns its name for people.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -77,9 +77,9 @@ pub enum Slot {
     Many(Item),
     /// Any number, none included.
     Any(Item),
-    /// This very word.
+    /// Exactly this word.
     Literal(&'static str),
-    /// This very word and an item behind it, or neither.
+    /// Exactly this word and an item after it, or neither.
     Optional(&'static str, Item),
     /// `=`
     Equals,
@@ -104,13 +104,13 @@ pub struct Statement {
     pub keyword: Keyword,
     /// The word that begins it.
     pub word: &'static str,
-    /// Where it may occur.
+    /// The contexts in which it may occur.
     pub contexts: &'static [Context],
     /// Its arguments.
     pub slots: &'static [Slot],
-    /// What its block holds, if it opens one.
+    /// The context of its block, if it opens one.
     pub body: Option<Context>,
-    /// How it is written.
+    /// Its syntax, for messages.
     pub usage: &'static str,
 }
 
@@ -290,11 +290,11 @@ impl Statement {
     }
 }
 
-/// The statement that a word begins in this context.
+/// Finds the statement that a word begins in this context.
 #[must_use]
 pub fn find(word: &str, context: Context) -> Option<&'static Statement> {
     let first = word.as_bytes().first();
-    // The first byte tells most of them apart, without a call.
+    // The first byte distinguishes most of them, without a call.
     STATEMENTS.iter().find(|s| {
         s.word.as_bytes().first() == first && s.word == word && s.contexts.contains(&context)
     })

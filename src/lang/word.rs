@@ -43,26 +43,26 @@ impl Scanned {
     }
 }
 
-/// All words of a text, and all faults in the order in which they were met.
+/// All words of a text, and all faults in the order in which they were found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Scan<'a> {
     /// Assignments in front, in the order of the text.
     pub(super) env: Vec<(&'a str, Vec<u8>)>,
-    /// The words behind them.
+    /// The words after them.
     pub(super) words: Vec<Scanned>,
     pub(super) faults: Vec<Fault>,
     pub(super) remarks: Vec<Remark>,
 }
 
 impl Scan<'_> {
-    /// The first fault by offset.
+    /// Returns the first fault by offset.
     pub(super) fn first_fault(&self) -> Option<Fault> {
         self.faults.iter().copied().min_by_key(|f| f.span.start)
     }
 }
 
-/// The builtins of shells that are no programs. `test [ true false echo printf kill pwd` are
-/// programs as well.
+/// Shell builtins that are not programs. `test [ true false echo printf kill pwd` are programs as
+/// well.
 pub(super) const BUILTINS: &[&str] = &[
     ".",
     "alias",
@@ -119,8 +119,8 @@ pub(super) const BUILTINS: &[&str] = &[
 ];
 
 /// Reads a whole text. Everything is collected: a caller that wants one fault takes the first by
-/// offset. What the first word may be is only judged when the text has no other fault (`cd x && y`
-/// is an operator's fault, not `cd`'s).
+/// offset. The first word is only checked when the text has no other fault (`cd x && y` is an
+/// operator's fault, not `cd`'s).
 pub(super) fn scan(text: &str) -> Scan<'_> {
     let mut scanner = Scanner {
         text,
@@ -163,7 +163,7 @@ fn judge_program(text: &str, words: &[Scanned]) -> Option<Fault> {
 enum Part<'a> {
     /// Unquoted text without any meaning of its own.
     Bare(&'a str),
-    /// Text behind a backslash or between quotes.
+    /// Text after a backslash or between quotes.
     Literal(&'a str),
     /// Bytes that are written otherwise in the text.
     Made(Vec<u8>),
@@ -175,7 +175,7 @@ struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    /// Offset of a rest of the text.
+    /// Returns the offset of a rest of the text.
     fn at(&self, rest: &str) -> usize {
         self.text.len() - rest.len()
     }
@@ -218,7 +218,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Reads one word and files it as an assignment, a word or a fault.
+    /// Reads one word and adds it as an assignment, a word or a fault.
     fn word(&mut self, start: &'a str) -> &'a str {
         let mut bytes = Vec::new();
         let mut rest = start;
@@ -280,7 +280,7 @@ impl<'a> Scanner<'a> {
         rest
     }
 
-    /// Reads a part of a word; `None` where the word ends. Records faults and goes on behind them.
+    /// Reads a part of a word; `None` where the word ends. Records faults and goes on after them.
     fn part(&mut self, input: &'a str) -> Option<(&'a str, Part<'a>)> {
         if let Ok((rest, text)) = bare(input) {
             return Some((rest, Part::Bare(text)));
@@ -302,13 +302,13 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// A quote that is not closed, or a backslash at the end: nothing behind it can be read.
+    /// Records a quote that is not closed, or a backslash at the end: nothing after it can be read.
     fn unclosed(&mut self, input: &'a str, len: usize) -> (&'a str, Part<'a>) {
         self.fault(input, len, UnsupportedReason::Quote);
         ("", Part::Literal(""))
     }
 
-    /// `$` or a backquote: an expansion, or a `$` that begins nothing.
+    /// Reads `$` or a backquote: an expansion, or a `$` that begins nothing.
     fn dollar(&mut self, input: &'a str) -> (&'a str, Part<'a>) {
         match expansion(input) {
             Ok((rest, found)) => {
@@ -322,7 +322,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// `"…"`: `\"`, `\\`, `\$` and `` \` `` are escapes, every other backslash stays.
+    /// Reads `"…"`: `\"`, `\\`, `\$` and `` \` `` are escapes, every other backslash stays.
     fn double_quoted(&mut self, input: &'a str) -> (&'a str, Part<'a>) {
         let mut made = Vec::new();
         let mut rest = after(tag::<_, _, Nothing>("\"").parse(input), input);
@@ -358,7 +358,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// `$'…'`: bytes as `\xHH`, and the escapes `\\ \' \n \t \r`.
+    /// Reads `$'…'`: bytes as `\xHH`, and the escapes `\\ \' \n \t \r`.
     fn ansi_quoted(&mut self, input: &'a str) -> (&'a str, Part<'a>) {
         let mut made = Vec::new();
         let mut rest = after(tag::<_, _, Nothing>("$'").parse(input), input);
@@ -395,7 +395,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// What an unquoted run of characters holds that a shell would expand.
+/// The parts of an unquoted run of characters that a shell would expand.
 #[derive(Default)]
 struct Loose {
     glob: bool,
@@ -421,11 +421,11 @@ impl Loose {
     }
 }
 
-/// The error of a production: that it does not apply here.
+/// The error of a production that does not apply here.
 type Nothing = ();
 type Parsed<'a, T> = IResult<&'a str, T, Nothing>;
 
-/// The rest behind a production, or the input where it does not apply.
+/// Returns the rest after a production, or the input where it does not apply.
 fn after<'a, T>(parsed: Parsed<'a, T>, input: &'a str) -> &'a str {
     parsed.map_or(input, |(rest, _)| rest)
 }
@@ -434,7 +434,7 @@ fn blanks(input: &str) -> Parsed<'_, usize> {
     many0_count(alt((take_while1(|c| matches!(c, ' ' | '\t')), tag("\\\n")))).parse(input)
 }
 
-/// `||` and `&&` before `|` and `&`; a newline outside quotes is one too.
+/// Reads an operator: `||` and `&&` before `|` and `&`; a newline outside quotes is one too.
 fn operator(input: &str) -> Parsed<'_, &str> {
     alt((tag("||"), tag("&&"), recognize(one_of("|&;<>()\n")))).parse(input)
 }
@@ -473,7 +473,7 @@ fn escaped(input: &str) -> Parsed<'_, &str> {
     preceded(tag("\\"), recognize(anychar)).parse(input)
 }
 
-/// A backslash before a line's end joins the lines as one blank, in double quotes too.
+/// Reads a backslash before a line's end, which joins the lines as one blank, in double quotes too.
 fn double_quoted_escape(input: &str) -> Parsed<'_, &str> {
     alt((
         preceded(tag("\\"), recognize(one_of("\"\\$`"))),
@@ -505,8 +505,8 @@ fn ansi_escape(input: &str) -> Parsed<'_, u8> {
     .parse(input)
 }
 
-/// `$NAME`, `$1`, `$?`, `${…}`, `$(…)`, `` `…` ``. The bracketed forms reach to their end when they
-/// have one.
+/// Reads `$NAME`, `$1`, `$?`, `${…}`, `$(…)`, `` `…` ``. The bracketed forms reach to their end
+/// when they have one.
 fn expansion(input: &str) -> Parsed<'_, &str> {
     let name = recognize((
         tag("$"),
@@ -527,7 +527,7 @@ fn expansion(input: &str) -> Parsed<'_, &str> {
     alt((name, special, braces, parentheses, quotes)).parse(input)
 }
 
-/// `$(…)` with the parentheses inside it counted; to the text's end when it is not closed.
+/// Reads `$(…)` with the parentheses inside it counted; to the text's end when it is not closed.
 fn parentheses(input: &str) -> Parsed<'_, &str> {
     tag("$(").parse(input)?;
     let mut depth = 0_usize;

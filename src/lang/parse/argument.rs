@@ -10,14 +10,14 @@ use crate::lang::statement::{Item, Keyword, Slot, Statement};
 use std::iter::Peekable;
 use std::vec::IntoIter;
 
-/// What a statement's line says.
+/// The parsed line of a statement.
 #[derive(Default)]
 pub(super) struct Parts<'a> {
     pub(super) args: Vec<Arg<'a>>,
     /// The `{` of a block that is now open.
     pub(super) open: Option<Span>,
     pub(super) broken: bool,
-    /// Whether the block was opened by a line that opens none, so that its `}` may well be
+    /// Whether a line opened the block that should not open one, so that its `}` may well be
     /// missing.
     pub(super) doubtful: bool,
 }
@@ -25,7 +25,7 @@ pub(super) struct Parts<'a> {
 pub(super) type Tokens<'a> = Peekable<IntoIter<Token<'a>>>;
 
 impl<'a> Parser<'a> {
-    /// Reads what follows a keyword. `rest` begins at `offset`.
+    /// Reads the text after a keyword. `rest` begins at `offset`.
     pub(super) fn arguments(
         &mut self,
         statement: &'static Statement,
@@ -305,7 +305,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `!name`
+    /// Reads `!name`.
     fn negated(&mut self, bang: Span, tokens: &mut Tokens<'a>, parts: &mut Parts<'a>) {
         match tokens.next_if(|t| t.glued && !matches!(t.kind, Kind::Mark(_))) {
             Some(Token {
@@ -338,7 +338,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `name, name -> * -> name`
+    /// Reads `name, name -> * -> name`.
     fn groups(
         &mut self,
         statement: &'static Statement,
@@ -405,7 +405,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads what follows the arguments: the `{` of a block, or nothing.
+    /// Reads the text after the arguments: the `{` of a block, or nothing.
     pub(super) fn block(
         &mut self,
         statement: &'static Statement,
@@ -499,7 +499,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reports what is no name. `true` when it is one.
+    /// Reports an invalid name. Returns `true` for a valid one.
     pub(super) fn name(&mut self, text: &'a str, span: Span, reference: bool) -> bool {
         let most = self.caps.name_bytes;
         let mut parts = text.split('/');
@@ -559,7 +559,7 @@ impl<'a> Parser<'a> {
         }
         parts.broken = true;
         if statement.body.is_none() || statement.keyword == Keyword::Check {
-            // Whatever follows would only be found fault with again.
+            // Anything that follows would only be reported again.
             let open = tokens.by_ref().last().filter(|t| t.kind == Kind::Mark("{"));
             parts.doubtful = open.is_some();
             parts.open = open.map(|t| t.span);

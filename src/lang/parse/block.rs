@@ -1,5 +1,5 @@
-//! Keeps the stack of open blocks. They are found again after any fault: after a block that nothing
-//! opened, or of which nothing is known, too.
+//! Keeps the stack of open blocks, and restores it after any fault, such as a block that nothing
+//! opened or whose head is unknown.
 
 use super::line::{self, Line};
 use super::{Parser, token};
@@ -9,16 +9,17 @@ use crate::lang::ast::{Body, Node};
 use crate::lang::error;
 use crate::lang::statement::{self, Context, Keyword, STATEMENTS, Statement};
 
-/// A block that is open.
+/// An open block.
 pub(super) struct Frame<'a> {
     pub(super) node: Node<'a>,
     pub(super) context: Context,
     pub(super) open: Span,
     pub(super) indent: usize,
     pub(super) nodes: Vec<Node<'a>>,
-    /// Whether it may have been opened by mistake, so that its `}` need not be there.
+    /// Whether it may have been opened by mistake, so that its `}` may be missing.
     pub(super) doubtful: bool,
-    /// Whether nothing opened it, but what follows reads as if something had. It is doubtful then.
+    /// Whether nothing opened it, but the following lines read as if something had. It is doubtful
+    /// then.
     pub(super) presumed: bool,
     pub(super) broken: bool,
 }
@@ -54,7 +55,7 @@ impl<'a> Parser<'a> {
         });
     }
 
-    /// Opens a block of which nothing is known, so that its `}` is found.
+    /// Opens a block with an unknown head, so that its `}` is found.
     pub(super) fn push_unknown(&mut self, line: &Line) {
         if self.frames.len() >= self.caps.depth {
             self.buried = 1;
@@ -68,7 +69,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The node of a line of which nothing is known.
+    /// Makes the node of an unknown line.
     pub(super) fn unknown(&mut self, line: &Line) -> Option<Node<'a>> {
         Some(Node {
             before: std::mem::take(&mut self.trivia),
@@ -82,8 +83,8 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Reads what follows as the block that a head without a `{` should have opened: its lines are
-    /// not what is wrong.
+    /// Reads the following lines as the block that a head without a `{` should have opened: the
+    /// error is not in them.
     pub(super) fn presume(&mut self, node: Node<'a>, context: Context, indent: usize) {
         if self.frames.len() >= self.caps.depth {
             return self.add(node);
@@ -95,8 +96,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads what follows as if its head were missing: where the first line of a block does not
-    /// belong, the others do not either.
+    /// Reads the following lines as if their head were missing: where the first line of a block
+    /// does not belong, the others do not either.
     pub(super) fn presume_head(&mut self, statement: &'static Statement, line: &Line) {
         let is_outer = |c: &Context| matches!(c, Context::Top | Context::Group);
         if is_outer(&self.context())
@@ -104,12 +105,13 @@ impl<'a> Parser<'a> {
             && let Some(context) = statement.contexts.first()
             && let Some(node) = self.unknown(line)
         {
-            // It ends with whatever does not belong into it, however deep that is.
+            // It ends at the first line that does not belong into it, at any depth.
             self.presume(node, *context, usize::MAX);
         }
     }
 
-    /// Whether what follows is indented as the lines of a block are, and may be in this one.
+    /// Whether the following lines are indented as the lines of a block are, and may be in this
+    /// one.
     pub(super) fn goes_deeper(&self, line: &Line, context: Context) -> bool {
         let mut at = line.next;
         while at < self.text.len() {
@@ -124,7 +126,7 @@ impl<'a> Parser<'a> {
         false
     }
 
-    /// `}`
+    /// Reads `}`.
     pub(super) fn close(&mut self, text: &str, line: &Line) {
         let start = line.content.start;
         let brace = Span::new(start, start + 1);

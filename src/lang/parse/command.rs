@@ -8,7 +8,7 @@ use crate::lang::error::{self, shown};
 use crate::lang::word::{Fault, Remark, Scan, scan};
 use std::collections::BTreeSet;
 
-/// Reads a command, reports every fault once, and tells whether there was one. `verb` is the word
+/// Reads a command, reports every fault once, and returns whether there was one. `verb` is the word
 /// in front of it.
 pub(super) fn read(
     text: &str,
@@ -79,10 +79,10 @@ pub(super) fn read(
     (command, broken)
 }
 
-/// Verbs that hardly are the names of programs. `test` and `file` are.
+/// Verbs that are hardly the names of programs. `test` and `file` are.
 const VERBS: &[&str] = &["run", "compile", "lint", "shell", "judge"];
 
-/// The command of a line that has none.
+/// Returns the command of a line that has none.
 pub(super) fn none(text: &str) -> Command {
     let reason = UnsupportedReason::Empty;
     let unsupported = Unsupported {

@@ -1,5 +1,5 @@
-//! Splits the text into the lines of statements. Looks at continuations, quotes and comments only,
-//! so that an error inside a line never costs more than that line.
+//! Splits the text into the lines of statements, by continuations, quotes and comments only, so
+//! that an error inside a line never costs more than that line.
 
 use crate::base::span::Span;
 
@@ -13,11 +13,11 @@ pub(super) struct Line {
     pub(super) indent: usize,
     /// The comment, from its `#`.
     pub(super) comment: Option<Span>,
-    /// Where the next line begins.
+    /// The offset of the next line.
     pub(super) next: usize,
     /// Whether its last character is a `{` outside quotes.
     pub(super) opens: bool,
-    /// A backslash with nothing but blanks, or nothing at all, behind it.
+    /// A backslash that only blanks, or nothing at all, follow.
     pub(super) loose_backslash: Option<Span>,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct Line {
 pub(super) fn read(text: &str, start: usize) -> Line {
     let bytes = text.as_bytes();
     let first = skip_blanks(bytes, start);
-    // Behind `shell`, quotes and `#` mean nothing.
+    // After `shell`, quotes and `#` mean nothing.
     let raw = bytes.get(first..).is_some_and(|rest| {
         rest.strip_prefix(b"shell")
             .is_some_and(|rest| matches!(rest.first(), None | Some(b' ' | b'\t' | b'\n' | b'\\')))
@@ -98,8 +98,8 @@ fn find_newline(bytes: &[u8], from: usize) -> usize {
         .map_or(bytes.len(), |i| from + i)
 }
 
-/// The offset behind the closing quote, or of the line's end where there is none: a quote never
-/// swallows further lines, unless a backslash joins them.
+/// Returns the offset after the closing quote, or of the line's end where there is none: a quote
+/// never swallows further lines, unless a backslash joins them.
 fn skip_quoted(bytes: &[u8], from: usize, quote: u8, escapes: bool) -> usize {
     let mut i = from;
     while let Some(b) = bytes.get(i).copied() {

@@ -1,8 +1,8 @@
 //! Parses a contract file to a syntax tree.
 //!
 //! Line by line, with an explicit stack of open blocks: no input can overflow the stack, and an
-//! error costs its line. The statement table says what may occur where; after an error reading
-//! goes on at the next line, or behind the matching `}`.
+//! error costs its line. The statement table defines what may occur where; after an error reading
+//! goes on at the next line, or after the matching `}`.
 
 mod argument;
 mod block;
@@ -23,7 +23,7 @@ use block::Frame;
 use line::Line;
 use resolve::Reading;
 
-/// How much a file may hold. A contract cannot raise its own.
+/// The limits on a file. A contract cannot raise its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caps {
     /// Bytes of the file.
@@ -47,7 +47,7 @@ impl Default for Caps {
     }
 }
 
-/// The versions of the language that are known.
+/// The known versions of the language.
 pub const VERSIONS: [&str; 1] = ["1"];
 
 /// Reads a file. The tree is as complete as the text allows; it is the whole of the text when there
@@ -109,7 +109,7 @@ struct Parser<'a> {
     comments: Vec<Span>,
     /// Open blocks beyond the cap on nesting; they are only counted.
     buried: usize,
-    /// How many suggestions have been looked for.
+    /// How many suggestions have been computed.
     guesses: u32,
     stopped: bool,
 }
@@ -131,7 +131,7 @@ impl<'a> Parser<'a> {
         self.context_in(self.frames.len())
     }
 
-    /// The context at this depth of open blocks.
+    /// Returns the context at this depth of open blocks.
     fn context_in(&self, open: usize) -> Context {
         open.checked_sub(1)
             .and_then(|last| self.frames.get(last))
@@ -255,7 +255,7 @@ impl<'a> Parser<'a> {
         let said = self.out.len();
         let parts = self.arguments(statement, keyword, rest, keyword.end);
         if misplaced {
-            // That it is in the wrong place was reported.
+            // The wrong place was reported.
             self.out.truncate(said);
         }
         let last = parts.args.last().map_or(keyword, |a| a.span);
@@ -267,14 +267,14 @@ impl<'a> Parser<'a> {
             body: None,
             comment: line.comment,
             span: keyword.to(last),
-            // Of a guess at a word on its own nothing is known.
+            // Nothing is known about a guess at a single word.
             broken: parts.broken || misplaced || reading == Reading::Guessed && last == keyword,
         };
         if !misplaced {
             self.remarks(&node);
         }
         if reading == Reading::Guessed {
-            // What the one that was guessed would lack may not be missing at all.
+            // Arguments that the guessed statement would lack may not be missing at all.
             let at = self.place(keyword);
             let found = self.out.split_off(said);
             self.out.extend(
@@ -323,8 +323,8 @@ mod tests {
     use super::*;
     use crate::base::diagnostic::Severity;
 
-    /// The codes of all messages about a text, without their prefix, each with the text it points
-    /// at.
+    /// Returns the codes of all messages about a text, without their prefix, each with the text it
+    /// points at.
     fn faults(text: &str, caps: &Caps) -> Vec<(String, String)> {
         let source = Source::new("verify.vplan", text);
         let (_, diagnostics) = parse(&source, SourceId(0), caps);
@@ -470,8 +470,8 @@ mod tests {
                         ("unknown_statement", "chekc"),
                     ],
                 ),
-                // A head without its `{`, or none at all: the content of the block is not what is
-                // wrong.
+                // A head without its `{`, or none at all: the error is not in the content of the
+                // block.
                 (
                     "check a\n  run b\n  timeout 5s\n}\ncheck c: d\n",
                     &[("missing_argument", "check")],

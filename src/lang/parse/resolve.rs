@@ -1,5 +1,5 @@
-//! Resolves the first word of a line to a statement of its context, and checks what that requires
-//! of the whole file.
+//! Resolves the first word of a line to a statement of its context, and checks its requirements on
+//! the whole file.
 
 use super::line::Line;
 use super::{Parser, VERSIONS};
@@ -10,21 +10,21 @@ use crate::lang::ast::Node;
 use crate::lang::error::{self, shown};
 use crate::lang::statement::{self, Context, Keyword, STATEMENTS, Statement};
 
-/// Suggestions are costly, and no more of them are read.
+/// The most suggestions that are computed, because they are costly.
 const GUESSES: u32 = 200;
 
-/// How sure it is that a line is the statement it is read as.
+/// How certain it is that a line is the statement it is read as.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reading {
     Certain,
-    /// Of a word that begins none, as the one that comes nearest.
+    /// A word that begins no statement is read as the nearest one.
     Guessed,
-    /// It is not allowed here.
+    /// The statement is not allowed here.
     Misplaced,
 }
 
 impl<'a> Parser<'a> {
-    /// Which statement a word begins here. Reports what is wrong with it.
+    /// Finds the statement that a word begins here. Reports errors in it.
     pub(super) fn resolve(
         &mut self,
         word: &str,
@@ -32,7 +32,7 @@ impl<'a> Parser<'a> {
         span: Span,
         line: &Line,
     ) -> Option<(&'static Statement, Reading)> {
-        // `tier` sets something in a check, and opens a block around it.
+        // `tier` sets the tier of a check, and opens a block around checks.
         if let Some(frame) = self.frames.last()
             && frame.presumed
             && line.indent <= frame.indent
@@ -83,8 +83,8 @@ impl<'a> Parser<'a> {
             );
             return Some((other, Reading::Misplaced));
         }
-        // A conditional block contains statements as at the top level; what is in the
-        // others sets something.
+        // A conditional block contains statements as at the top level; the lines of the others are
+        // settings.
         let (noun, remark) = match context {
             Context::Top | Context::Group => ("statement", "begins no statement".to_owned()),
             Context::File => ("assertion", format!("asserts nothing {}", context.name())),
@@ -140,8 +140,8 @@ impl<'a> Parser<'a> {
     }
 
     /// Whether the `}` before this line was forgotten: the statement does not belong into the
-    /// block, is no deeper than the line that opened it, and belongs into what surrounds
-    /// it. How many blocks stay open, and the statement.
+    /// block, is no deeper than the line that opened it, and belongs into the surrounding one.
+    /// Returns how many blocks stay open, and the statement.
     fn dedented(&self, word: &str, indent: usize) -> Option<(usize, &'static Statement)> {
         let mut keep = self.frames.len();
         for frame in self.frames.iter().rev() {
@@ -157,7 +157,7 @@ impl<'a> Parser<'a> {
         None
     }
 
-    /// What a statement says about the file as a whole.
+    /// Reads a statement's effect on the file as a whole.
     pub(super) fn remarks(&mut self, node: &Node<'a>) {
         let place = self.place(node.keyword);
         match node.statement.keyword {
@@ -189,8 +189,7 @@ impl<'a> Parser<'a> {
                             VERSIONS.join(", ")
                         )),
                     );
-                    // Another version has other statements: whatever else would be said might be
-                    // wrong.
+                    // Another version has other statements: any further message might be wrong.
                     self.stopped = found.bytes().all(|b| b.is_ascii_digit());
                 }
             }

@@ -1,4 +1,4 @@
-//! Parses what follows a verb, a `:` or `env`: the rest of a line, by the rules of commands.
+//! Parses the text after a verb, a `:` or `env`: the rest of a line, by the rules of commands.
 
 use super::argument::Parts;
 use super::token::{self, Kind, Token};
@@ -13,7 +13,7 @@ use crate::lang::statement::{Item, Statement};
 use crate::lang::word;
 
 impl<'a> Parser<'a> {
-    /// `NAME: COMMAND`, or `NAME` and a block.
+    /// Reads `NAME: COMMAND`, or `NAME` and a block.
     pub(super) fn check(
         &mut self,
         statement: &'static Statement,
@@ -27,7 +27,7 @@ impl<'a> Parser<'a> {
         let Ok((behind, name)) = token::word(start) else {
             let mut tokens = self.tokens(rest, offset, parts);
             self.one(Item::Name, statement, keyword, &mut tokens, parts);
-            // The name is what is wrong; a block behind it is read, a command is not.
+            // The error is in the name; a block after it is read, a command is not.
             parts.open = tokens
                 .last()
                 .filter(|t| t.kind == Kind::Mark("{"))
@@ -93,7 +93,7 @@ impl<'a> Parser<'a> {
             Some(token) => {
                 let span = token.span;
                 let help = format!("put a `:` behind the name: `check {name}: {}`", next.trim());
-                // A quote that is not closed is what is wrong, and not that it is here.
+                // The error is that the quote is not closed, not that it is here.
                 if !is_said {
                     self.unexpected(
                         self.slice(span),
@@ -257,7 +257,7 @@ impl<'a> Parser<'a> {
 }
 
 /// Joins the lines of a shell's text: a backslash at a line's end and the blanks around it become
-/// one blank. What follows any other backslash is kept, a blank too.
+/// one blank. The character after any other backslash is kept, even a blank.
 fn join(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut kept = 0;

@@ -7,7 +7,7 @@ use crate::base::word::is_bidi_control;
 use crate::lang::error;
 
 impl Parser<'_> {
-    /// Lines over the cap, lines with a CR that no LF follows, and lines with a NUL.
+    /// Returns lines over the cap, lines with a CR that no LF follows, and lines with a NUL.
     pub(super) fn bad_lines(&mut self) -> Vec<Span> {
         let mut bad = Vec::new();
         let mut start = 0;

@@ -20,7 +20,7 @@ pub(super) struct Token<'a> {
     pub(super) kind: Kind<'a>,
 }
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Kind<'a> {
     Word(&'a str),
@@ -32,7 +32,7 @@ pub(super) enum Kind<'a> {
     Mark(&'static str),
 }
 
-/// What can be wrong with a token.
+/// The faults of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     Unclosed,
@@ -41,8 +41,7 @@ pub(super) enum Fault {
 
 type Parsed<'a, T> = IResult<&'a str, T, ()>;
 
-/// Takes a line apart. `offset` is where it begins in the file; faults are reported with their
-/// spans.
+/// Splits a line. `offset` is its place in the file; faults are reported with their spans.
 pub(super) fn tokens<'a>(
     line: &'a str,
     offset: usize,
@@ -100,8 +99,8 @@ fn token<'a>(
     }
     match word(input) {
         Ok((rest, text)) => (rest, Kind::Word(text)),
-        // Only a backslash is left, and the line's reader has found fault with it, or one before
-        // another character.
+        // Only a backslash is left, which the line's reader has reported, or one before another
+        // character.
         Err(_) => {
             let (rest, text) = recognize(anychar::<_, ()>)
                 .parse(input)
@@ -111,7 +110,7 @@ fn token<'a>(
     }
 }
 
-/// `"…"` with its escapes. A wrong escape is reported and left out.
+/// Reads `"…"` with its escapes. A wrong escape is reported and left out.
 fn string<'a>(
     input: &'a str,
     start: usize,
@@ -155,7 +154,7 @@ fn string<'a>(
     }
 }
 
-/// A backslash before the line's end joins the lines as one blank, here too.
+/// Reads a backslash before the line's end, which joins the lines as one blank, here too.
 fn escape(input: &str) -> Parsed<'_, char> {
     let hex = |digits: &str| {
         u32::from_str_radix(digits, 16)
@@ -179,7 +178,7 @@ fn escape(input: &str) -> Parsed<'_, char> {
     .parse(input)
 }
 
-/// `'…'`, everything literal; or `"…"` without escapes.
+/// Reads `'…'`, everything literal; or `"…"` without escapes.
 fn literal(input: &str) -> Parsed<'_, &str> {
     let single = delimited(tag("'"), take_while(|c| c != '\''), tag("'"));
     let double = delimited(
@@ -203,7 +202,7 @@ fn mark(input: &str) -> Parsed<'_, &'static str> {
     .parse(input)
 }
 
-/// A bare word ends at a blank, a quote, a mark, and before `->`.
+/// Reads a bare word, which ends at a blank, a quote, a mark, and before `->`.
 pub(super) fn word(input: &str) -> Parsed<'_, &str> {
     let plain = |c: char| {
         !matches!(
@@ -219,7 +218,7 @@ pub(super) fn word(input: &str) -> Parsed<'_, &str> {
     ))
 }
 
-/// Blanks, and backslashes that join lines.
+/// Reads blanks, and backslashes that join lines.
 pub(super) fn blanks(input: &str) -> Parsed<'_, usize> {
     many0_count(alt((take_while1(|c| matches!(c, ' ' | '\t')), tag("\\\n")))).parse(input)
 }
