@@ -74,7 +74,7 @@ pub struct Listed {
 }
 
 /// Carries each `cd` and `export` that is a command of its own into the commands after it. One with
-/// nothing after it is left as it is, a text that is no command, and so is one that only a shell
+/// nothing after it is left as it is, as a text that is no command, and so is one that only a shell
 /// can follow.
 pub fn listed<'a>(list: impl IntoIterator<Item = &'a Command>) -> Listed {
     let mut listed = Listed::default();

@@ -28,7 +28,7 @@ pub enum Severity {
 /// A remark on a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
-    /// What it points at.
+    /// The place that it points at.
     pub place: Place,
     /// The remark; lower case, no full stop.
     pub text: String,
@@ -39,7 +39,7 @@ pub struct Label {
 pub struct Diagnostic {
     /// The kind of message.
     pub code: Code,
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
     /// One line, lower case, no full stop, user text in backticks.
     pub message: String,
@@ -81,7 +81,7 @@ impl Diagnostic {
         self
     }
 
-    /// Says how to mend it.
+    /// Adds how to mend it.
     #[must_use]
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help = Some(text.into());

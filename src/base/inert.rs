@@ -68,8 +68,8 @@ pub fn json_without_commands(document: &str) -> String {
     out
 }
 
-/// The same for a document that is written piece by piece; `signs` begins at 0 and is passed from
-/// one piece to the next.
+/// Disarms a document that is written piece by piece, as [`json_without_commands`] does; `signs`
+/// begins at 0 and is passed from one piece to the next.
 #[must_use]
 pub fn json_piece_without_commands<'p>(piece: &'p str, signs: &mut usize) -> Cow<'p, str> {
     if !piece.contains('[') {

@@ -1,6 +1,6 @@
 //! Escapes text for XML and HTML.
 
-/// The entity for a character that means something in an element or a quoted attribute.
+/// Returns the entity for a character that means something in an element or a quoted attribute.
 #[must_use]
 pub fn entity(c: char) -> Option<&'static str> {
     Some(match c {
@@ -13,7 +13,7 @@ pub fn entity(c: char) -> Option<&'static str> {
     })
 }
 
-/// Text for an element's content or a quoted attribute.
+/// Escapes text for an element's content or a quoted attribute.
 #[must_use]
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

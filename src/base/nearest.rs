@@ -10,8 +10,8 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     nearest_within(word, known, &Cell::new(usize::MAX))
 }
 
-/// The same, for texts that may be made of misspelt words: `budget` is how many comparisons all
-/// calls together may still make. `None` when it is used up.
+/// Finds the nearest word, for texts that may consist of misspelt words: `budget` is how many
+/// comparisons all calls together may still make. `None` when it is used up.
 pub fn nearest_within<'a>(
     word: &str,
     known: impl IntoIterator<Item = &'a str>,

@@ -171,7 +171,7 @@ fn no_protocol(url: &str) -> OriginError {
     }
 }
 
-/// The characters of RFC 3986, without those that encode control characters.
+/// Checks that a text has only the characters of RFC 3986, and encodes no control characters.
 fn check_characters(text: &str) -> Result<(), OriginError> {
     for (at, c) in text.char_indices() {
         if !(c.is_ascii_alphanumeric() || "-._~:/[]@!$&'()*+,;=%".contains(c)) {

@@ -19,7 +19,7 @@ impl Span {
         }
     }
 
-    /// The length in bytes.
+    /// Returns the length in bytes.
     #[must_use]
     pub fn len(self) -> usize {
         self.end - self.start
@@ -47,7 +47,7 @@ pub struct SourceId(pub u16);
 pub struct Place {
     /// The file.
     pub source: SourceId,
-    /// Where in it.
+    /// The range in it.
     pub span: Span,
 }
 

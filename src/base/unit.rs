@@ -7,7 +7,7 @@ pub enum UnitError {
     Number,
     /// The number has no unit.
     NoUnit,
-    /// The unit is none of those known.
+    /// The unit is unknown.
     UnknownUnit,
     /// The value is zero; durations and sizes are positive.
     Zero,

@@ -9,9 +9,9 @@ use std::ops::Deref;
 
 /// A closed list of words.
 pub trait Vocabulary: Copy {
-    /// The word as it is written.
+    /// Returns the word as it is written.
     fn spelling(self) -> &'static str;
-    /// The word that is written so.
+    /// Returns the word with this spelling.
     fn spelled(text: &str) -> Option<Self>;
 }
 
@@ -36,7 +36,7 @@ macro_rules! vocabulary {
             /// All of them, as they are written.
             pub const NAMES: &'static [&'static str] = &[$($word),*];
 
-            /// The word as it is written.
+            /// Returns the word as it is written.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -44,7 +44,7 @@ macro_rules! vocabulary {
                 }
             }
 
-            /// The word that is written so.
+            /// Returns the word with this spelling.
             #[must_use]
             pub fn parse(text: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|word| word.name() == text)
@@ -283,7 +283,7 @@ pub enum Open<T> {
 }
 
 impl<T: Vocabulary> Open<T> {
-    /// The word, if it is one.
+    /// Returns the word, if it is one.
     #[must_use]
     pub fn known(&self) -> Option<T> {
         match self {

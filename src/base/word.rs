@@ -17,19 +17,19 @@ impl Word {
         Self(bytes.into())
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The text, if it is one.
+    /// Returns the text, if it is one.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         std::str::from_utf8(&self.0).ok()
     }
 
-    /// The bytes, given away.
+    /// Returns the bytes by value.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.0
@@ -78,7 +78,7 @@ impl JsonSchema for Word {
     }
 }
 
-/// The schema of what [`serialize_bytes`] writes.
+/// Returns the schema of the output of [`serialize_bytes`].
 pub(super) fn bytes_schema(description: &str) -> Schema {
     json_schema!({
         "anyOf": [
@@ -140,7 +140,7 @@ pub(super) fn deserialize_bytes<'de, D: Deserializer<'de>>(
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Base64 with padding (RFC 4648 section 4).
+/// Encodes bytes in Base64 with padding (RFC 4648 section 4).
 fn encode_base64(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
@@ -221,7 +221,7 @@ pub fn visible(bytes: &[u8]) -> String {
     out
 }
 
-/// A count with its noun: `1 step`, `2 steps`.
+/// Formats a count with its noun: `1 step`, `2 steps`.
 #[must_use]
 pub fn count<N: std::fmt::Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
     let plural = if number == N::from(1) { "" } else { "s" };

@@ -1,9 +1,9 @@
-//! Divides paths into the sets that globs tell apart. Exact: all globs run as automata in parallel,
-//! as far as paths lead.
+//! Divides paths into the sets that globs distinguish. Exact: all globs run as automata in
+//! parallel, as far as paths lead.
 //!
 //! The automata read characters, not bytes. That loses nothing: a path is one sequence of
-//! characters and stray bytes, no glob tells one stray byte from another, and 0xff, which is always
-//! stray, represents all of them. Characters that no glob tells apart are one letter.
+//! characters and stray bytes, no glob distinguishes stray bytes, and 0xff, which is always stray,
+//! represents all of them. Characters that no glob distinguishes are one letter.
 
 mod alphabet;
 pub(super) mod machine;
@@ -17,11 +17,12 @@ use std::collections::BTreeMap;
 /// A set of paths.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Region<'a> {
-    /// What a selection selects.
+    /// The paths that a selection selects.
     Selected(&'a Selection),
-    /// What one positive item of a list selects and the list does not exclude: the item's index.
+    /// The paths that one positive item of a list selects and the list does not exclude: the item's
+    /// index.
     Item(&'a Selection, usize),
-    /// What lies below a directory.
+    /// The paths below a directory.
     Below(&'a RepoPath),
 }
 
@@ -347,7 +348,7 @@ mod tests {
 
     #[test]
     fn limits_are_kept() {
-        // Which of the last twenty characters are `a`: a million states.
+        // A state for each subset of the last twenty characters that are `a`: a million states.
         let text = format!("*a{}", "?".repeat(20));
         let hard = selection(&[&text]);
         assert_eq!(atoms(&[Region::Selected(&hard)], &Limits::default()), None);

@@ -5,8 +5,8 @@ use super::automaton::machine::{Letters, Piece, pieces};
 use super::pattern::Class;
 
 impl Glob {
-    /// Some paths that the glob selects, shortest first for each alternative: `**` becomes nothing
-    /// or a filler, `*` and `?` its first letter.
+    /// Returns some paths that the glob selects, shortest first for each alternative: `**` becomes
+    /// nothing or a filler, `*` and `?` its first letter.
     #[must_use]
     pub fn examples(&self, fillers: &[&str]) -> Vec<String> {
         let mut found = Vec::new();
@@ -24,7 +24,7 @@ impl Glob {
                     .filter_map(of)
                     .collect::<Vec<String>>()
                     .join("/");
-                // `x/**` selects x too, but that is hardly what was meant.
+                // `x/**` selects x too, but the author hardly meant that.
                 let bare = filler.is_none() && matches!(pieces.last(), Some(Piece::Any));
                 if !path.is_empty() && !bare && !found.contains(&path) {
                     found.push(path);
@@ -35,7 +35,7 @@ impl Glob {
     }
 }
 
-/// A character of the wanted letters; `*` gives one.
+/// Returns a character of the wanted letters; `*` gives one.
 fn one(wanted: &Letters, letter: char) -> Option<char> {
     match wanted {
         Letters::Star | Letters::One => Some(letter),

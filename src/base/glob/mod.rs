@@ -40,7 +40,7 @@ impl Glob {
     /// Parses a glob.
     ///
     /// # Errors
-    /// What is no glob of the dialect, and why.
+    /// The text is no glob of the dialect.
     pub fn parse(text: &str) -> Result<Self, GlobError> {
         Ok(Self {
             alternatives: parse::parse(text)?.into(),

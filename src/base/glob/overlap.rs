@@ -20,7 +20,7 @@ pub fn overlaps(a: &Glob, b: &Glob) -> bool {
 /// is in any. Thousands that meet thousands are a few groups where they meet the same.
 #[must_use]
 pub fn groups(a: &[Shape<'_>], b: &[Shape<'_>]) -> Vec<Group> {
-    // Those of `a` that meet the same are one row …
+    // Globs of `a` that overlap with the same ones are one row …
     let mut rows: BTreeMap<Vec<usize>, Vec<usize>> = BTreeMap::new();
     let index = Index::new(b);
     for (i, shape) in a.iter().enumerate() {
@@ -29,7 +29,7 @@ pub fn groups(a: &[Shape<'_>], b: &[Shape<'_>]) -> Vec<Group> {
             rows.entry(row).or_default().push(i);
         }
     }
-    // … and those of `b` that meet the same rows one column. The shorter of both is returned.
+    // … and those of `b` in the same rows one column. The shorter of both is returned.
     let mut columns: Vec<Vec<usize>> = vec![Vec::new(); b.len()];
     for (number, row) in rows.keys().enumerate() {
         for j in row {
@@ -220,7 +220,7 @@ fn at_a_glance(a: &Pattern, b: &Pattern) -> Option<bool> {
     (all_below(short, long) || (a.prefix == b.prefix && all_below(long, short))).then_some(true)
 }
 
-/// Returns what every path ends with.
+/// Returns the common end of all matching paths.
 fn tail(pattern: &Pattern) -> &[u8] {
     match pattern.rest.last() {
         Some(Segment::Literal(name)) => name,
@@ -420,7 +420,8 @@ mod tests {
         let (made, asked) = (many(|i| format!("g/p{i}*")), many(|i| format!("g/*r{i}")));
         let all = || (0..50).collect::<Vec<usize>>();
         assert_eq!(groups(&shapes(&made), &shapes(&asked)), [(all(), all())]);
-        // Each meets its own and what meets all: columns say it shorter than rows.
+        // Each overlaps with its own and with the one that matches all: columns are shorter than
+        // rows.
         let made = many(|i| format!("g/{i}/**"));
         let asked: Vec<Glob> = many(|i| format!("g/{i}/x"))
             .into_iter()
@@ -431,7 +432,7 @@ mod tests {
         assert!(told.contains(&(all(), (50..100).collect())) && told.contains(&(vec![7], vec![7])));
     }
 
-    /// The comparison by beginnings and ends agrees with the automata.
+    /// Checks that the comparison by beginnings and ends agrees with the automata.
     #[test]
     fn at_a_glance_is_right() {
         let texts = [

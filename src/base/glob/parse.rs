@@ -28,13 +28,13 @@ pub(super) fn parse(text: &str) -> Result<Vec<Pattern>, GlobError> {
     })
 }
 
-/// What is wrong, and which text would be less wrong.
+/// A fault, and a text without it.
 struct Fault {
     message: String,
     span: Span,
-    /// The text with this fault mended; it may hold others.
+    /// The text with this fault mended; it may have others.
     mended: Option<String>,
-    /// What to say when no right glob is found by mending.
+    /// The help where mending finds no valid glob.
     help: Option<String>,
 }
 
@@ -58,7 +58,8 @@ impl Fault {
         self
     }
 
-    /// Mends fault after fault, until nothing is wrong. A few rounds do for what people write.
+    /// Mends fault after fault, until none is left. A few rounds are enough for texts that people
+    /// write.
     fn mended(&self, text: &str) -> Option<String> {
         let mut mended = self.mended.clone()?;
         for _ in 0..8 {
@@ -74,7 +75,7 @@ impl Fault {
     }
 }
 
-/// The smallest things a glob is made of.
+/// The smallest elements of a glob.
 #[derive(Clone)]
 enum Leaf {
     Char(char),
@@ -170,7 +171,7 @@ fn expand(text: &str) -> Result<Alternatives, Fault> {
             '?' => Leaf::One,
             '[' => {
                 let (class, length) = class(text, start)?;
-                // The class is ASCII at both ends, so this stops right behind its `]`.
+                // The class is ASCII at both ends, so this stops right after its `]`.
                 while chars.offset() < start + length && chars.next().is_some() {}
                 Leaf::Class(Arc::new(class))
             }
@@ -216,7 +217,7 @@ fn product(before: &Alternatives, behind: &Alternatives) -> Alternatives {
     all
 }
 
-/// The character that a backslash at `start` makes literal.
+/// Returns the character that a backslash at `start` makes literal.
 fn escaped(text: &str, start: usize, next: Option<char>) -> Result<char, Fault> {
     match next {
         Some(c @ ('*' | '?' | '[' | ']' | '{' | '}' | '!' | '\\')) => Ok(c),
@@ -280,7 +281,7 @@ fn class(text: &str, start: usize) -> Result<(Class, usize), Fault> {
             '\\' => escaped(text, at, chars.next().map(|(_, c)| c))?,
             c => c,
         };
-        // A `-` in front of `]` is a member, any other one behind a member makes a range.
+        // A `-` in front of `]` is a member, any other one after a member makes a range.
         let mut ahead = chars.clone();
         let last = match (ahead.next(), ahead.next()) {
             (Some((_, '-')), Some((_, c))) if c != ']' => {
@@ -349,7 +350,7 @@ fn pattern(text: &str, pieces: &[Piece]) -> Result<Pattern, Fault> {
     })
 }
 
-/// The fault of a segment without leaves; `offset` is that of the slash behind it in `pieces`.
+/// Makes the fault of a segment without leaves; `offset` is that of the slash after it in `pieces`.
 fn empty_segment(text: &str, pieces: &[Piece], offset: usize) -> Fault {
     let (start, end) = pieces.get(offset).map_or((0, 0), |p| (p.start, p.end));
     let fault = if offset == 0 {
@@ -449,7 +450,7 @@ fn segment(
             Leaf::Star => Part::Star,
             Leaf::One => Part::One,
             Leaf::Class(class) => Part::Class(class.clone()),
-            // Segments are what is between slashes.
+            // Slashes separate segments.
             Leaf::Slash => continue,
         };
         if !literal.is_empty() {
@@ -466,7 +467,7 @@ fn segment(
     Ok(Segment::Wild(parts.into()))
 }
 
-/// The fault of a segment that holds `**` and more; the stars begin at `first`.
+/// Makes the fault of a segment that holds `**` and more; the stars begin at `first`.
 fn stars_inside(text: &str, leaves: &[Piece], first: usize) -> Fault {
     let count = leaves
         .iter()
@@ -487,13 +488,13 @@ fn stars_inside(text: &str, leaves: &[Piece], first: usize) -> Fault {
         end,
         "`**` stands for whole segments, it cannot be a part of one",
     );
-    // Stars that come together through braces are not to be mended in one place.
+    // Stars that meet through braces cannot be mended in one place.
     fault
         .mend(mended.filter(|_| end - start == count))
         .help("give it a segment of its own, as in `src/**/*.rs`")
 }
 
-/// The text with a range of it replaced.
+/// Returns the text with a range of it replaced.
 fn replaced(text: &str, start: usize, end: usize, by: &str) -> Option<String> {
     Some([text.get(..start)?, by, text.get(end..)?].concat())
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-/// One alternative of a glob, its braces expanded: literal segments, then anything.
+/// One alternative of a glob, its braces expanded: literal segments, then any others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::base) struct Pattern {
     /// The literal segments in front, joined by `/`. Empty when the first segment is none.
@@ -87,14 +87,14 @@ impl Pattern {
                 .strip_prefix(dir)
                 .is_some_and(|p| p.starts_with(b"/"));
         };
-        // What is left of the pattern after the directory's segments: every possible rest, if there
-        // is a choice.
+        // The rest of the pattern after the directory's segments: every possible one, if there is a
+        // choice.
         let mut left: Vec<&[Segment]> = vec![&*self.rest];
         for name in below.split(|b| *b == b'/') {
             let mut next: Vec<&[Segment]> = Vec::new();
             for pattern in left {
                 match pattern {
-                    // What lies below may be of any depth.
+                    // Paths below may be of any depth.
                     [Segment::Any, ..] => return true,
                     [segment, after @ ..] if segment.matches(name) => next.push(after),
                     _ => {}

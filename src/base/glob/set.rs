@@ -2,9 +2,8 @@
 //! that calls `globset`.
 //!
 //! Its regular sets answer for a hundred patterns in the time that [`Pattern::matches`] takes for
-//! ten. They mean by literals, `*` and `**` exactly what we do (but for `x/**`, which is given as
-//! two globs); by `?` and classes they mean bytes and not characters, so patterns with those are
-//! not for them.
+//! ten. Literals, `*` and `**` mean the same to them (but for `x/**`, which is given as two globs);
+//! `?` and classes mean bytes and not characters, so patterns with those are not in them.
 
 use super::pattern::{Part, Pattern, Segment};
 use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};

@@ -10,11 +10,11 @@ pub(super) const END: u32 = u32::MAX;
 /// The bytes of a piece of text that serves as a key.
 pub(super) const GRAM: usize = 4;
 
-/// How many patterns may share a key before a piece of their text that fewer of them have is tried.
+/// The number of patterns that may share a key before a less shared piece of their text is tried.
 const CROWD: u32 = 8;
 
-/// How many patterns go into one set at most, for larger ones are slow (measured: at 512 half of
-/// the gain is lost).
+/// The most patterns in one set, because larger ones are slow (measured: at 512 half of the gain is
+/// lost).
 const SET_SIZE: usize = 128;
 
 /// Globs by what a path must have for them to match it.
@@ -28,7 +28,7 @@ pub(super) struct Index<'g> {
     pub(super) segment: Keys<'g>,
     /// The last segment: `**/Makefile`.
     pub(super) name: Keys<'g>,
-    /// What the last segment ends with, from one of its dots on: `**/*.rs`. Hashed from its end.
+    /// The end of the last segment, from one of its dots on: `**/*.rs`. Hashed from its end.
     pub(super) suffix: Keys<'g>,
     /// A piece of text that some segment has: `**/*-worker-*`. Only for what would be crowded
     /// under the keys above.
@@ -64,10 +64,10 @@ pub(super) struct Entry<'g> {
     pub(super) test: Test<'g>,
 }
 
-/// What remains to be tested of a path that has the key.
+/// The test that remains for a path that has the key.
 #[derive(Clone, Copy)]
 pub(super) enum Test<'g> {
-    /// Nothing: the key says it all.
+    /// None: the key decides.
     None,
     /// This pattern.
     One(&'g Pattern),
@@ -104,8 +104,8 @@ impl<'g> Index<'g> {
                 }
             }
         }
-        // Only now is known how many patterns share a key. `packages/*/web/**` is better found by
-        // `web` than by `packages` when there are a thousand such globs.
+        // Only now is the number of patterns of each key known. `packages/*/web/**` is better found
+        // by `web` than by `packages` when there are a thousand such globs.
         let crowded: Vec<bool> = later
             .iter()
             .map(|(_, pattern)| {
@@ -177,7 +177,7 @@ impl<'g> Index<'g> {
         self.rest = self.rest.map(|first| self.group_chain(first));
     }
 
-    /// Groups what can be grouped of one chain; returns its new first entry.
+    /// Groups the patterns of one chain that can be grouped; returns its new first entry.
     fn group_chain(&mut self, first: u32) -> u32 {
         let (mut alone, mut many) = (Vec::new(), Vec::new());
         let mut next = first;

@@ -15,8 +15,8 @@ use walk::{Sink, Walk};
 /// The most files that a reason names.
 pub const SHOWN: usize = 20;
 
-/// Files that were selected: how many, and the first [`SHOWN`] as indices into the change set
-/// (which is in byte order).
+/// Selected files: how many, and the first [`SHOWN`] as indices into the change set (which is in
+/// byte order).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hits {
     /// How many.
@@ -25,7 +25,7 @@ pub struct Hits {
     pub first: Vec<u32>,
 }
 
-/// What one selection selects.
+/// The files that one selection selects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selected {
     /// Files that the whole selection selects.
@@ -35,9 +35,9 @@ pub struct Selected {
     pub items: Vec<Hits>,
 }
 
-/// The words of a block's mask, a bit for each file. Wide, so that a list that every block concerns
-/// costs few steps (measured: four words take a third of the time of one when ten thousand lists
-/// name `**`).
+/// The number of words of a block's mask, a bit for each file. Wide, so that a list that every
+/// block concerns costs few steps (measured: four words take a third of the time of one when ten
+/// thousand lists name `**`).
 const WORDS: usize = 4;
 type Mask = [u64; WORDS];
 const NONE: Mask = [0; WORDS];

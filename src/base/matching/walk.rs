@@ -4,10 +4,10 @@ use super::index::{END, GRAM, Index, Test};
 use super::table::{SEED, hash, step};
 use crate::base::glob::{Pattern, PatternSet};
 
-/// How many paths a group of patterns is tested with before compiling it to a set pays.
+/// The number of paths that a group of patterns is tested with before it is compiled to a set.
 const PATIENCE: u32 = 256;
 
-/// How many sets are compiled at most, for each may take a megabyte or two.
+/// The most sets that are compiled, because each may take a megabyte or two.
 const SETS: usize = 8;
 
 /// A walk over paths; in byte order it is fastest, for neighbours share directories, which are

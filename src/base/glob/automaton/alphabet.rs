@@ -1,4 +1,4 @@
-//! Divides characters into classes that no glob tells apart.
+//! Divides characters into classes that no glob distinguishes.
 
 use super::machine::{Machine, Token};
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,8 +15,8 @@ pub(super) struct Letter {
 pub(super) type Family = (Vec<bool>, Vec<Letter>);
 
 impl Machine<'_> {
-    /// Divides all characters into letters, and groups those that only a literal character tells
-    /// apart.
+    /// Divides all characters into letters, and groups those that only a literal character
+    /// distinguishes.
     pub(super) fn alphabet(&self) -> Vec<Family> {
         let mut cuts: BTreeSet<u32> = BTreeSet::from([1, 0xd800, 0xe000, 0x11_0000]);
         let mut literal: BTreeSet<char> = BTreeSet::from(['.']);
@@ -83,7 +83,7 @@ impl Machine<'_> {
 
 const STRAY: u64 = 40;
 
-/// The cost of a character in a path: the higher, the harder to read.
+/// Returns the cost of a character in a path: the higher, the harder to read.
 fn cost(c: char) -> u64 {
     match c {
         'a' => 4,

@@ -20,8 +20,8 @@ enum Spot {
     Name,
 }
 
-/// A state of the product: the position in the segment, the states of the globs, and what is
-/// certain of each set, whatever follows.
+/// A state of the product: the position in the segment, the states of the globs, and the certain
+/// membership of each set, whatever follows.
 type State = (Spot, Vec<u32>, Vec<Option<bool>>);
 
 /// A successor of a state: the letter that leads there (`None` is `/`), its position and states,
