@@ -63,7 +63,7 @@ pub enum Why {
     Product(RepoPath),
 }
 
-/// What has happened so far in this run.
+/// The steps of this run so far.
 #[derive(Clone, Debug, Default)]
 pub struct Past {
     /// Ids of steps of which a process was started.
