@@ -465,7 +465,7 @@ mod tests {
         encode(&lock)
     }
 
-    /// Each code, with what it points at.
+    /// Checks each code, and the place that it points at.
     #[test]
     fn each_code_and_its_place() {
         let good = good();
