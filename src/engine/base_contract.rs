@@ -269,8 +269,8 @@ impl Comparison<'_> {
         }
     }
 
-    /// Compares with the base's contract at the usual path, which is the one that this request
-    /// would be judged by without `--contract`.
+    /// Compares with the base's contract at the usual path, which would apply to this request
+    /// without `--contract`.
     fn default(&self, path: &RepoPath, effect: Effect) -> Option<Caveat> {
         let is_here = self
             .session

@@ -93,7 +93,7 @@ pub fn invalid(path: &RepoPath, found: LockFile) -> Failure {
 
 impl From<LockFileError> for Failure {
     fn from(error: LockFileError) -> Self {
-        // A revision that cannot be looked into is not a lock that does not fit.
+        // A revision that cannot be read does not mean that the lock does not fit.
         let exit = if matches!(error, LockFileError::Git(_)) {
             Exit::Usage
         } else {

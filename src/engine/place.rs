@@ -92,7 +92,7 @@ impl<'e> Engine<'e> {
     /// Opens the state of a repository: its ledger, its reusable results.
     ///
     /// # Errors
-    /// Exit 5 when it cannot be had.
+    /// It cannot be opened (exit 5).
     pub fn state(&self, site: &Site) -> Result<StateDir, Failure> {
         StateDir::open(&self.state_base()?, &site.root).map_err(|e| state_failed(&e))
     }

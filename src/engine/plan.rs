@@ -173,7 +173,7 @@ impl Session {
         let nothing = changes.is_empty() || plan.steps.is_empty();
         plan.caveats
             .extend(caveats.iter().cloned().map(|mut caveat| {
-                // Commits that were not looked at could hold all there is to verify.
+                // Commits that were not examined could contain everything there is to verify.
                 if caveat.code == caveat::Code::BaseUnknown
                     && nothing
                     && self.request.mode != Mode::Off

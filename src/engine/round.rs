@@ -198,11 +198,11 @@ impl<'k> Keeper<'k> {
     /// Records a round with the result that the caller states.
     ///
     /// # Errors
-    /// The files cannot be looked at, or the ledger cannot be used (exit 5).
+    /// The files cannot be read, or the ledger cannot be used (exit 5).
     pub fn note(&self, changed: Change, said: Said, tree: &Tree<'_>) -> Result<Recorded, Failure> {
         match &self.keeping {
-            // The files are looked at under the lock: what is compared and what is stored belong
-            // together.
+            // The files are read under the lock, so that the compared and the stored state are the
+            // same.
             Keeping::File(file) => {
                 file.change(PATIENCE, |ledger| self.made(ledger, changed, said, tree))
             }
@@ -291,7 +291,7 @@ impl<'k> Keeper<'k> {
         })
     }
 
-    /// Opens the keeper that records another look at work that has passed.
+    /// Opens the keeper that records a review of work that has passed.
     ///
     /// # Errors
     /// As [`Keeper::open`].

@@ -630,8 +630,8 @@ fn steps(builder: &mut Builder<'_>, node: &Node, verifier: &Verifier) {
         .iter()
         .filter_map(|n| step(builder, n, verifier))
         .collect();
-    // What acode calls a step, ignoring case, and what its checks are called here; the last of them
-    // represents it.
+    // acode's names of the steps, ignoring case, and the names of their checks here; the last of
+    // them represents the step.
     let mut known: BTreeMap<String, (Place, Option<String>)> = BTreeMap::new();
     let mut pending: Vec<(Vec<At<String>>, usize)> = Vec::new();
     for step in read {

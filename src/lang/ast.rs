@@ -63,7 +63,7 @@ pub struct Body<'a> {
     pub end: Vec<Trivia>,
     /// The `}`; empty where it is missing.
     pub close: Span,
-    /// The comment behind the `}`.
+    /// The comment after the `}`.
     pub comment: Option<Span>,
     /// Whether a line in it could not be read at all.
     pub broken: bool,
@@ -92,9 +92,9 @@ pub enum Value<'a> {
     },
     /// `!name`; the span covers the `!`.
     Not(&'a str),
-    /// The words behind `NAME:` or a verb.
+    /// The words after `NAME:` or a verb.
     Command(Box<Command>),
-    /// The text behind `shell`.
+    /// The text after `shell`.
     Shell(String),
     /// `NAME=VALUE`
     Assignment(Box<(String, Word)>),

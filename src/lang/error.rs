@@ -29,7 +29,7 @@ codes! {
     BIDI_CONTROL = "bidi_control";
     /// A bidirectional control character in a comment (a warning).
     BIDI_CONTROL_IN_COMMENT = "bidi_control_in_comment";
-    /// A backslash with nothing but blanks behind it, or at the end of the file.
+    /// A backslash that is followed by nothing but blanks, or at the end of the file.
     BAD_CONTINUATION = "bad_continuation";
     /// No `vplan 1`.
     MISSING_HEADER = "missing_header";
@@ -45,7 +45,7 @@ codes! {
     UNCLOSED_BLOCK = "unclosed_block";
     /// A `}` without its block.
     UNEXPECTED_CLOSE = "unexpected_close";
-    /// Something behind a `{` or a `}` on the same line.
+    /// Something after a `{` or a `}` on the same line.
     BLOCK_ON_ONE_LINE = "block_on_one_line";
     /// A statement that needs a block has none.
     MISSING_BLOCK = "missing_block";
@@ -67,7 +67,7 @@ codes! {
     BAD_NAME = "bad_name";
     /// A glob without quotes, or its `!` outside them.
     UNQUOTED_GLOB = "unquoted_glob";
-    /// No blank behind the `:` of a check, or one before it.
+    /// No blank after the `:` of a check, or one before it.
     CHECK_COLON = "check_colon";
     /// A shell operator in a command.
     COMMAND_OPERATOR = "command_operator";
@@ -83,11 +83,11 @@ codes! {
     COMMAND_PROGRAM = "command_program";
     /// `{changed}` as part of a word.
     CHANGED_IN_WORD = "changed_in_word";
-    /// `{changed}` behind `shell`.
+    /// `{changed}` after `shell`.
     CHANGED_IN_SHELL = "changed_in_shell";
     /// An unquoted glob in a command (a warning).
     COMMAND_GLOB = "command_glob";
-    /// Behind `NAME:`, a verb in the place of the program (a warning).
+    /// After `NAME:`, a verb in the place of the program (a warning).
     VERB_AS_PROGRAM = "verb_as_program";
     /// A duration that cannot be read.
     BAD_DURATION = "bad_duration";

@@ -182,7 +182,7 @@ const FOLDERS: [&[u8]; 8] = [
 /// Whether a file is a test by its path: it is below a folder `test`, `tests`, `__tests__`, `spec`,
 /// `specs`, `e2e`, `testing` or `testdata`, or its name without the last extension is `conftest`,
 /// `test`, `tests`, `spec` or `specs`, begins with `test_` or `test-`, or ends in one of these
-/// words behind a `.`, a `_` or a `-`, or with a capital letter (`FooTest`).
+/// words after a `.`, a `_` or a `-`, or with a capital letter (`FooTest`).
 #[must_use]
 pub fn is_test_file(path: &RepoPath) -> bool {
     let mut parts: Vec<&[u8]> = path.as_bytes().split(|b| *b == b'/').collect();

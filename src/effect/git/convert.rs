@@ -2,9 +2,9 @@
 //! conversions, as the tracked attributes say. No filter program runs.
 //!
 //! A setting of the machine never makes two contents equal: neither `core.autocrlf` nor
-//! `.git/info/attributes` is looked at, and of `.gitattributes` only those that are as they were at
-//! the base. Where an attribute asks for more than is known here (another `filter`, a rare
-//! encoding), other bytes are another content.
+//! `.git/info/attributes` is read, and of `.gitattributes` only those that are as they were at the
+//! base. Where an attribute asks for more than is known here (another `filter`, a rare encoding),
+//! other bytes are another content.
 
 use super::Git;
 use super::attributes::{Attributes, Rules, Value};

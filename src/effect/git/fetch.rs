@@ -46,7 +46,7 @@ pub const NO_FILE: Code = Code("vplan::lock::no_such_file");
 pub const NOT_A_FILE: Code = Code("vplan::lock::not_a_file");
 /// The file is larger than `--max-file` allows.
 pub const TOO_LARGE: Code = Code("vplan::lock::too_large");
-/// Git, or the room for its repository, cannot be had.
+/// Git, or a place for its repository, is missing.
 pub const SETUP: Code = Code("vplan::lock::setup");
 /// All codes of this file.
 pub const CODES: [Code; 8] = [

@@ -36,7 +36,7 @@ pub type Prints = BTreeMap<RepoPath, Print>;
 /// not ignored; without git all there are.
 ///
 /// # Errors
-/// The list of files cannot be had.
+/// The files cannot be listed.
 pub fn fingerprint(
     beneath: &Beneath,
     root: &std::path::Path,

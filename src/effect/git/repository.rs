@@ -28,7 +28,7 @@ pub enum Found {
     WorkTree(Layout),
     /// A repository without one.
     Bare(PathBuf),
-    /// Neither.
+    /// No repository.
     Nothing,
 }
 

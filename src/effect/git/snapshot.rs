@@ -47,7 +47,7 @@ impl Snapshot {
     pub fn digest(&self, leave_out: Option<&dyn Fn(&RepoPath) -> bool>) -> Digest {
         let mut hasher = std::io::BufWriter::with_capacity(1 << 16, Hasher::default());
         for (path, (mode, id)) in &self.files {
-            // To most plans every file matters, and 100,000 paths need not be looked at.
+            // To most plans every file matters, so that 100,000 paths are not tested.
             if leave_out
                 .is_some_and(|leave_out| RepoPath::from_exact(path).is_some_and(|p| leave_out(&p)))
             {

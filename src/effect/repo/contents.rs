@@ -28,7 +28,7 @@ impl Tree<'_> {
     /// Fingerprints all files that count.
     ///
     /// # Errors
-    /// The list of files cannot be had.
+    /// The files cannot be listed.
     pub fn contents(&self) -> io::Result<Contents> {
         let prints = fingerprint(
             &Beneath::open(self.root)?,

@@ -27,7 +27,7 @@ pub(in crate::effect) struct JournalWriter<'e> {
     /// Whether the run has begun or a step has ended, and no sync has been requested since. The
     /// next step starts meanwhile.
     pub unsynced: bool,
-    /// How many bytes of the events are to be synced, and how many are.
+    /// The length of the events that are to be synced, and of those that are, in bytes.
     requested_len: u64,
     synced_len: u64,
     /// Lines not yet sent to the second reader, with the length of the events at each: an end that

@@ -31,7 +31,7 @@ const LOCK: &str = "ledger.lock";
 const ASIDE: &str = "ledger.damaged";
 /// The largest ledger that is read, in bytes.
 const MOST: u64 = 64 << 20;
-/// How long a writer waits for others. One that looks at many files holds the ledger for seconds.
+/// How long a writer waits for others. One that reads many files holds the ledger for seconds.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 /// The interval at which a waiting writer tries again.
 const LOOK: Duration = Duration::from_millis(5);

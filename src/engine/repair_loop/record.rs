@@ -39,12 +39,12 @@ pub enum Stop {
     Interrupted,
 }
 
-/// Why the fixer is called.
+/// The purpose of a fixer's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// It repairs what failed.
     Repair,
-    /// It looks at work that has passed.
+    /// It reviews work that has passed.
     Review,
 }
 

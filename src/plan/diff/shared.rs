@@ -607,8 +607,8 @@ impl Comparison<'_> {
         if old.base != new.base {
             let word = |base: &Option<String>| base.as_deref().map_or("none".to_owned(), cut);
             let what = format!("{} -> {}", word(&old.base), word(&new.base));
-            // Which commits a change holds is no matter of the contract: nothing says here that as
-            // many are looked at.
+            // Which commits a change holds is no matter of the contract: the number that is
+            // examined is not compared here.
             self.say(
                 "base",
                 finding(

@@ -1,4 +1,4 @@
-//! Moves a cleanup behind the checks that the files it removes exist.
+//! Moves a cleanup after the checks that the files it removes exist.
 
 use super::{Case, Example, Rule};
 use crate::base::vocabulary::FailureCode;
@@ -10,8 +10,8 @@ use crate::recover::failure::sequence::{Misplaced, misplaced};
 use crate::recover::rewrite::{Change, positions, replace_predecessor};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The cleanups between a producer and the presence checks of what it makes move behind all of
-/// those checks, and stay behind them when steps run side by side.
+/// The cleanups between a producer and the presence checks of what it makes move after all of those
+/// checks, and stay after them when steps run in parallel.
 pub const RULE: Rule = Rule {
     name: RewriteRule::ReorderAfterCleanup,
     fires_on: FailureCode::SequenceIssue,
@@ -111,7 +111,7 @@ fn without_cleanups(
     step
 }
 
-/// Keeps every successor of the cleanup behind it, except those that now come before it.
+/// Keeps every successor of the cleanup after it, except those that now come before it.
 fn stay_behind(cleanup: &str, before: &[Step], steps: &mut [Step]) {
     let waits = |step: &Step, for_one_of: &BTreeSet<String>| {
         step.after
@@ -138,7 +138,7 @@ fn stay_behind(cleanup: &str, before: &[Step], steps: &mut [Step]) {
     }
 }
 
-/// Adds the constraint that keeps the cleanup behind the checks that used to follow it. Its
+/// Adds the constraint that keeps the cleanup after the checks that used to follow it. Its
 /// predecessors stay in front.
 fn behind_checks(index: usize, cleanup: &Step, steps: &[Step], found: &Misplaced) -> Step {
     let mut cleanup = cleanup.clone();
