@@ -49,7 +49,7 @@ pub struct Terms<'a> {
     pub accepted: &'a [Digest],
     /// The subject of the round, named in the way out.
     pub subject: Option<&'a str>,
-    /// Whether git may be asked where the changed files do not say whether the contract is among
+    /// Whether git may be called where the changed files do not show whether the contract is among
     /// them.
     pub may_ask: bool,
 }
@@ -328,7 +328,7 @@ impl Comparison<'_> {
         let is_whole = gathered.place == Some(ChangedIn::WorkTree)
             && gathered.base.as_ref() == Some(self.base);
         let changes = is_whole.then_some(&gathered.changes);
-        // A list of names that holds the contract says enough to look.
+        // A list of names that contains the contract is reason enough to compare.
         let is_named = || {
             paths
                 .iter()

@@ -259,8 +259,8 @@ fn contract(read: Read, mode: Mode, brought: bool) -> Result<Option<Loaded>, Fai
     match read? {
         Ok(loaded) if loaded.contract.is_some() => Ok(Some(loaded)),
         Ok(loaded) => Err(invalid(loaded)),
-        // Mode `off` verifies nothing and says so; it needs no contract, and passes no broken one
-        // over.
+        // Mode `off` verifies nothing and reports that; it needs no contract, and still refuses a
+        // broken one.
         Err(LoadError::Missing(_) | LoadError::Deleted { .. }) if mode == Mode::Off => Ok(None),
         Err(LoadError::Missing(_)) if brought || mode == Mode::Fallback => Ok(None),
         Err(error) => Err(load_failed(error)),

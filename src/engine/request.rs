@@ -42,7 +42,7 @@ pub struct PlanRequest {
     pub proposer: Option<OsString>,
     /// How long it may take.
     pub proposer_timeout: Duration,
-    /// Checks that run whatever their conditions say, with what they need.
+    /// Checks that run regardless of their conditions, with what they need.
     pub names: Vec<Selector>,
     /// Only these checks.
     pub only: Vec<Selector>,

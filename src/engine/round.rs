@@ -82,7 +82,7 @@ impl<'k> Keeper<'k> {
     /// subject, and rounds are not kept without one.
     ///
     /// # Errors
-    /// A name that is none (exit 2), a ledger that cannot be used (exit 5).
+    /// An invalid name (exit 2), a ledger that cannot be used (exit 5).
     pub fn open(
         engine: &Engine<'_>,
         asked: &VerifyRequest,

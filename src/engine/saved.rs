@@ -125,7 +125,7 @@ pub struct Opened {
 /// Reads the plan of `--plan`, makes it again, and compares.
 ///
 /// # Errors
-/// A file that is none, a contract that is missing or invalid, a plan that would be another one
+/// A file that is no plan, a contract that is missing or invalid, a plan that would be another one
 /// today (exit 4).
 pub fn open(
     engine: &Engine<'_>,
@@ -323,8 +323,8 @@ fn gather(
         names: record.names.iter().map(|o| selector(o)).collect(),
         only: record.only.iter().map(|o| selector(o)).collect(),
         skip: record.skip.clone(),
-        // The contract is the same or it is drift; all of these then say the same as when the plan
-        // was made.
+        // The contract is the same, or that is drift; so these have the values of when the plan was
+        // made.
         jobs: Some(plan.policy.jobs),
         budget_ms: plan.policy.budget_ms,
         keep_going: !plan.policy.fail_fast,

@@ -108,7 +108,7 @@ impl Subject {
     /// Reads what is known of a round's subject, if it has one.
     ///
     /// # Errors
-    /// A name that is none (exit 2), a ledger that cannot be used (exit 5).
+    /// An invalid name (exit 2), a ledger that cannot be used (exit 5).
     pub fn of(engine: &Engine<'_>, name: Option<&str>) -> Result<Option<Self>, Failure> {
         let Some(name) = name else {
             return Ok(None);

@@ -95,7 +95,7 @@ codes! {
     BAD_SIZE = "bad_size";
     /// A number that cannot be read or is out of range.
     BAD_NUMBER = "bad_number";
-    /// A word that is none of those allowed.
+    /// A word that is not among the allowed ones.
     UNKNOWN_WORD = "unknown_word";
     /// A glob that excludes where globs only select.
     EXCLUDING_GLOB = "excluding_glob";

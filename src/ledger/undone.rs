@@ -93,7 +93,7 @@ pub struct Undone {
     pub tests: bool,
 }
 
-/// Returns the work in the traces that is undone; `differs` says whether a file differs from the
+/// Returns the work in the traces that is undone; `differs` returns whether a file differs from the
 /// base now. Where a trace does not know all of its files, those that it knows decide. `None`:
 /// nothing is undone.
 #[must_use]

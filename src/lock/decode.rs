@@ -21,7 +21,7 @@ const MAX_VALUES: usize = 16;
 /// Reads a lock. Entries with mistakes are left out of it; a text without any node is an empty
 /// lock.
 ///
-/// Changing a single character of a lock either changes nothing that it says or gives an error.
+/// Changing a single character of a lock either leaves its content unchanged or gives an error.
 #[must_use]
 pub fn decode(text: &str, source: SourceId) -> (Lock, Diagnostics) {
     let mut sink = Diagnostics::default();
@@ -157,7 +157,7 @@ impl Reader<'_> {
         Err(Wrong)
     }
 
-    /// Reports what cannot be read; after the cap, the last message says so.
+    /// Reports what cannot be read; after the cap, the last message reports that.
     fn fault(&mut self, fault: &Unreadable, is_listed: bool) {
         let place = self.place(fault.span);
         self.sink.push(if !is_listed {

@@ -33,7 +33,7 @@ pub const CODES: [&str; 12] = [
     UNFIT,
 ];
 
-/// The role is none of the contract's.
+/// The contract has no such role.
 pub const UNKNOWN_ROLE: &str = "vplan::plan::unknown_role";
 /// `--only`, `--skip` or `explain` name no check.
 pub const UNKNOWN_CHECK: &str = "vplan::plan::unknown_check";

@@ -173,7 +173,7 @@ pub struct Request {
     pub inferred: Vec<(String, Command)>,
     /// Where checks come from.
     pub mode: Mode,
-    /// `run NAME…`: these checks, whatever their conditions and tiers say; empty means those whose
+    /// `run NAME…`: these checks, regardless of their conditions and tiers; empty means those whose
     /// conditions hold.
     pub names: Vec<Selector>,
     /// `--only`; empty means all.

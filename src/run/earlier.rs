@@ -33,7 +33,7 @@ pub struct Pass {
 pub struct Passes(pub Vec<Pass>);
 
 impl Pass {
-    /// Creates the entry of a step that passed. `below` says whether a program is below the
+    /// Creates the entry of a step that passed. `below` returns whether a program is below the
     /// repository.
     #[must_use]
     pub fn of(
@@ -85,9 +85,9 @@ impl Pass {
 }
 
 impl Passes {
-    /// Returns the caveats on a pass. It is compared with the newest pass of the same words on the
-    /// base or later, and with the one at the base; programs, where there is none, with the newest
-    /// of all. `is_later` is called only where a caveat depends on it.
+    /// Returns the caveats on a pass. It is compared with the newest pass of the same command on
+    /// the base or later, and with the one at the base; programs, where there is none, with the
+    /// newest of all. `is_later` is called only where a caveat depends on it.
     #[must_use]
     pub fn compare(
         &self,

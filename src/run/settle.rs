@@ -89,7 +89,7 @@ fn never(
             (!status.is_pass()).then_some((*i, status, reason))
         });
         match unmet {
-            // A needed step that did not run has the same cause, which says more than "needs".
+            // A needed step that did not run has the same cause, which tells more than "needs".
             None
             | Some((_, Status::NotRun, Some(Cause::Budget | Cause::Cancelled | Cause::Storage))) => {
             }

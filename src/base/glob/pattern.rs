@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// One alternative of a glob, its braces expanded: literal segments, then any others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::base) struct Pattern {
-    /// The literal segments in front, joined by `/`. Empty when the first segment is none.
+    /// The literal segments in front, joined by `/`. Empty when the first segment is not literal.
     pub(in crate::base) prefix: Box<[u8]>,
     /// The segments after the prefix; the first of them is not literal, no two `**` are adjacent.
     pub(in crate::base) rest: Box<[Segment]>,

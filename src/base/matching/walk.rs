@@ -60,7 +60,7 @@ impl<'g, 'p> Walk<'g, 'p> {
     }
 
     /// Calls `found` with the number of each glob that matches the path, once or more. `known` may
-    /// say that a glob need not be tested again.
+    /// exempt a glob from being tested again.
     pub(super) fn visit<S: Sink>(&mut self, path: &'p [u8], sink: &mut S) {
         let index = self.index;
         let shared = self

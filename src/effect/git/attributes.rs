@@ -1,5 +1,4 @@
-//! Evaluates the tracked `.gitattributes` for a file, as git's documentation of `gitattributes`
-//! says.
+//! Evaluates the tracked `.gitattributes` for a file, by git's documentation of `gitattributes`.
 
 use super::pattern::Pattern;
 use std::collections::BTreeMap;

@@ -139,7 +139,7 @@ fn decode(encoding: &[u8], bytes: &[u8]) -> Option<Vec<u8>> {
     let has_mark = bytes.starts_with(little) || bytes.starts_with(big);
     match encoding {
         b"UTF-8" | b"UTF8" => Some(bytes.to_vec()),
-        // Git demands a mark where the name leaves the order open, and none where it says it.
+        // Git requires a mark where the name leaves the order open, and none where it names it.
         b"UTF-16" | b"UTF16" | b"UTF-16LE-BOM" | b"UTF-16BE-BOM" => {
             match bytes.strip_prefix(little) {
                 Some(rest) => units(rest, u16::from_le_bytes),
@@ -202,8 +202,8 @@ fn collapse(bytes: &[u8]) -> Vec<u8> {
         let Some(end) = text.iter().position(|b| *b == b'$') else {
             break;
         };
-        // One that does not end on its line is none; and what is no stamp of git or an older tool
-        // is content, though git would commit the two alike.
+        // A stamp that does not end on its line is none; and a text that is no stamp of git or an
+        // older tool is content, though git would commit the two alike.
         if let Some(after) = text
             .get(end + 1..)
             .filter(|_| text.iter().take(end).all(|b| is_of_stamp(*b)))

@@ -77,7 +77,7 @@ pub enum GitError {
     /// Git's answer is not of the form that its documentation describes.
     #[error("`git {0}` gave an answer that cannot be read")]
     Unreadable(String),
-    /// An object of the repository has another content than its id says.
+    /// The content of an object does not have the object's id.
     #[error("the object {0} of this repository is not what its id says")]
     Damaged(String),
     /// A file in a commit is larger than the caller's limit.

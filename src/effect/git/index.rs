@@ -183,7 +183,7 @@ mod tests {
         );
         for end in 0..good.len() - 1 {
             let cut = &good[..end];
-            // A cut inside the checksum leaves a body that is shorter than its entries say.
+            // A cut inside the checksum leaves a body that is shorter than its entries need.
             assert_eq!(parse(cut, 20), Index::Unusual, "{end}");
         }
         for (at, byte) in [(0, b'X'), (7, 5), (11, 255), (12 + 24, 0xff)] {

@@ -1,7 +1,7 @@
 //! Lists all files of a commit, with mode and id, in byte order of their paths.
 //!
-//! `diff-index --cached` would be cheaper, but believes what the index says of whole folders (its
-//! cache of trees).
+//! `diff-index --cached` would be cheaper, but believes what the index records of whole folders
+//! (its cache of trees).
 
 use super::Git;
 use super::error::GitError;
@@ -39,7 +39,7 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    /// Reads the output of `ls-tree -r -z --full-tree`; `None` when it is none.
+    /// Reads the output of `ls-tree -r -z --full-tree`; `None` when it has another form.
     pub(super) fn read(text: Vec<u8>) -> Option<Self> {
         let mut files: Vec<(Range<usize>, u32, Oid)> = Vec::with_capacity(text.len() / 80);
         let mut at = 0;

@@ -511,7 +511,8 @@ const HARDENING: &[&str] = &[
     "core.hooksPath=/dev/null",
     "-c",
     "core.untrackedCache=false",
-    // A file of the repository that says which commits come before which, and that nothing checks.
+    // A file of the repository that defines which commits come before which, and that nothing
+    // checks.
     "-c",
     "core.commitGraph=false",
     // Two names that differ in case are two files; configuration that says otherwise would hide

@@ -1,5 +1,5 @@
-//! Matches the patterns of `.gitignore` and `.gitattributes`, as git's documentation of `gitignore`
-//! says.
+//! Matches the patterns of `.gitignore` and `.gitattributes`, by git's documentation of
+//! `gitignore`.
 
 use std::collections::BTreeSet;
 

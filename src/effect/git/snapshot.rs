@@ -198,7 +198,7 @@ impl<'a> Reader<'a> {
                 id: Some(id),
             } => {
                 let mode = if executable { 0o100_755 } else { 0o100_644 };
-                // Where files have no modes, the index is what says so.
+                // Where files have no modes, the index records them.
                 let known =
                     mode == entry.mode || *self.has_modes.get_or_init(|| git.has_file_modes());
                 self.files

@@ -104,7 +104,7 @@ pub enum LoadError {
         /// Why.
         message: String,
     },
-    /// `--contract` names a file that is none of the repository's.
+    /// `--contract` names a file outside the repository.
     #[error("the contract `{0}` is not inside the repository")]
     Outside(String),
     /// Git reports an error.
@@ -292,7 +292,7 @@ fn understand(
     Some(front::lower_within(sources, id, usize::MAX, sink))
 }
 
-/// Decodes a file to text. `None`, and a message, when it is none.
+/// Decodes a file to text. `None`, and a message, when it is no text.
 pub(in crate::effect) fn decode(
     path: &RepoPath,
     bytes: &[u8],
@@ -328,7 +328,7 @@ pub(in crate::effect) fn decode(
 /// Returns the path of the contract below the root.
 ///
 /// # Errors
-/// A path that is none of the repository's.
+/// A path outside the repository.
 pub fn contract_path(site: &Site, contract: Option<&Path>) -> Result<RepoPath, LoadError> {
     let given = contract.unwrap_or(Path::new(DEFAULT_CONTRACT));
     let outside = || LoadError::Outside(shown(given));

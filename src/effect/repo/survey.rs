@@ -263,7 +263,7 @@ fn declarations(site: &Site, checks: &[(&Check, Step)], sink: &mut Diagnostics) 
             FailureCode::MissingMakeTarget => MISSING_MAKE_TARGET,
             _ => continue,
         };
-        // `optional` says that it may be missing.
+        // An `optional` check may lack it.
         let Some((check, step)) = checks
             .iter()
             .find(|(c, _)| c.id == failure.step && !c.optional)

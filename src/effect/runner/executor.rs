@@ -330,7 +330,8 @@ impl<'e> Drive<'_, '_, 'e> {
             ..
         } = &mut *self.driver;
         let something = async {
-            // Signals first: however much output the steps have, a request to stop is heard.
+            // Signals first, so that a request to stop is handled however much output the steps
+            // have.
             tokio::select! {
                 biased;
                 signal = signals.next() => Wakeup::Signal(signal),

@@ -146,9 +146,9 @@ impl<'e> JournalWriter<'e> {
         self.note(fault.map_or(Ok(()), Err))
     }
 
-    /// Writes the last lines. A pass that cannot be recorded is none: the report and the exit code
-    /// say so, and the report of a pass is removed. The record of any other run is kept as far as
-    /// possible; without its end it counts as interrupted.
+    /// Writes the last lines. A pass that cannot be recorded does not count: the report and the
+    /// exit code show that, and the report of a pass is removed. The record of any other run is
+    /// kept as far as possible; without its end it counts as interrupted.
     pub(in crate::effect) fn end(mut self, report: &mut Report) {
         // The space was reserved for this: a report that fits is no failure.
         self.record.release();

@@ -248,7 +248,7 @@ impl History {
     /// Reads the plan of a run: the one that was executed last.
     ///
     /// # Errors
-    /// Why it cannot be read, for people; also that its content is not what its digest says.
+    /// Why it cannot be read, for people; also that its content does not have its digest.
     pub fn plan(&self, id: &str) -> Result<Option<Plan>, String> {
         let Some(bytes) = self.file(id, "plan.json")? else {
             return Ok(None);

@@ -143,7 +143,7 @@ impl LedgerFile {
     /// `limit` for other writers.
     ///
     /// # Errors
-    /// It cannot be read, locked or written, and is as it was; or what `change` says.
+    /// It cannot be read, locked or written, and is as it was; or an error of `change`.
     pub fn change<T, E: From<LedgerError>>(
         &self,
         limit: Duration,

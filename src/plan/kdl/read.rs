@@ -327,7 +327,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether this is a list, where its type does not say.
+    /// Whether this is a list, where its type leaves that open.
     fn is_list(self) -> Result<bool, Fault> {
         let Place::Node(node) = self.0 else {
             return Ok(false);

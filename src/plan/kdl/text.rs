@@ -376,7 +376,7 @@ impl<'a> Reader<'a> {
         }
         let dropped = self.slashdash(true)?;
         let node = self.node()?;
-        // The crate does not take a `;` here, whatever KDL says.
+        // The crate does not take a `;` here, although KDL does.
         if dropped
             && self
                 .text

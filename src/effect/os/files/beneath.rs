@@ -20,7 +20,7 @@ use std::path::Path;
 /// Why a file of the repository was not read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// There is no such file; a symlink to nothing or to itself is none.
+    /// There is no such file, also behind a symlink to nothing or to itself.
     #[error("there is no such file")]
     Missing,
     /// A symlink on the way leads out of the repository.

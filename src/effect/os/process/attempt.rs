@@ -99,7 +99,7 @@ pub enum AttemptProgress {
     Nothing,
     /// Its tree is stopped, as [`Attempt::freeze`] requested.
     Frozen,
-    /// It is over: [`Attempt::finish`] says how.
+    /// It is over: [`Attempt::finish`] returns how.
     Over,
 }
 

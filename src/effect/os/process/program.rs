@@ -202,7 +202,7 @@ pub(in crate::effect) fn resolve(
     if word.contains(&b'/') {
         let path = root.path.join(dir.to_os()).join(OsStr::from_bytes(word));
         let path: PathBuf = path.components().collect();
-        // When it cannot be executed, the system says why, and `explain` tells the user.
+        // When it cannot be executed, the system reports why, and `explain` tells the user.
         let found = std::fs::metadata(&path).ok();
         return Ok((program(path, found.as_ref(), word.to_vec()), opened));
     }

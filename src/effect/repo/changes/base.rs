@@ -16,7 +16,7 @@ use crate::effect::git::refs::{Refs, Remote, Target};
 use crate::front;
 use crate::plan::caveat::Caveat;
 
-/// The names that are tried where no remote says which branch is its default.
+/// The names that are tried where no remote names its default branch.
 const COMMON: [&str; 3] = ["main", "master", "trunk"];
 /// The largest contract of an earlier commit that is read for its `base`, in bytes.
 const MAX_CONTRACT: u64 = 16 << 20;
@@ -61,8 +61,8 @@ pub struct DefaultBase {
     pub reference: Option<String>,
     /// How it was found, or why no branch is known.
     pub how: How,
-    /// The branch of a `base` line that does not count, because the contract at its merge base
-    /// does not say the same.
+    /// The branch of a `base` line that does not count, because the contract at its merge base has
+    /// another one.
     pub ignored: Option<String>,
 }
 

@@ -13,7 +13,7 @@ pub enum ChangeError {
     /// Git reports an error.
     #[error(transparent)]
     Git(#[from] GitError),
-    /// A path on the command line is none.
+    /// A path on the command line is invalid.
     #[error("{0}")]
     Path(String),
     /// A list is malformed.

@@ -58,7 +58,7 @@ pub enum ChangeSource {
 /// The value of `--base`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BaseRevision {
-    /// A revision; a name that is none is tried as a branch of the remotes.
+    /// A revision; an unknown one is tried as a branch of the remotes.
     Revision(String),
     /// The base that the CI system's variables name.
     Auto,

@@ -12,7 +12,7 @@ use crate::plan::request::ChangedIn;
 /// `None` where there was no commit yet.
 ///
 /// # Errors
-/// The commit is not in this clone, or git cannot say.
+/// The commit is not in this clone, or git reports an error.
 pub fn gather(git: &Git, place: ChangedIn, base: Option<&str>) -> Result<Gathered, ChangeError> {
     let base = base.map(|id| commit(git, id)).transpose()?;
     let against = match &base {
