@@ -232,8 +232,8 @@ fn escaped(text: &str, start: usize, next: Option<char>) -> Result<char, Fault> 
             Err(match c {
                 ',' => fault.mend(replaced(text, start, start + 2, "[,]")),
                 '-' => fault.help("put `-` first or last in its class"),
-                // `src\a.ts` was meant as a path of another system, unless there are escapes next to
-                // it.
+                // `src\a.ts` was meant as a path of another system, unless there are escapes next
+                // to it.
                 _ if text.contains("\\[") || text.contains("\\{") => {
                     fault.mend(replaced(text, start, start + 1, ""))
                 }
