@@ -70,7 +70,7 @@ fn every_example_is_checked_laid_out_and_run() {
 fn every_statement_is_in_the_text_and_in_the_grammar() {
     let (text, grammar) = parts();
     let shown: String = examples().into_iter().map(|(_, text)| text).collect();
-    for statement in STATEMENTS {
+    for statement in STATEMENTS.iter() {
         let word = statement.word;
         assert!(
             grammar.contains(&format!("'{word}'")),
@@ -100,7 +100,7 @@ fn every_word_of_the_grammar_is_known() {
     // Behind this line are the marks of commands.
     let (statements, _) = grammar.split_once("\ncommand ").unwrap();
     let mut known: BTreeSet<String> = STATEMENTS.iter().map(|s| s.word.to_owned()).collect();
-    for statement in STATEMENTS {
+    for statement in STATEMENTS.iter() {
         for slot in statement.slots {
             if let Slot::Literal(word) | Slot::Optional(word, _) = slot {
                 known.insert((*word).to_owned());

@@ -226,6 +226,29 @@ fn crates_keep_to_their_rooms() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// A setting of the table is named in few places: its row, its field of a step, the language
+/// reference, and what it does.
+#[test]
+fn a_setting_is_a_row() {
+    let named =
+        Regex::new(r#"\bWrites\b|\.writes\b|\bwrites:|\bfn writes\b|["`]writes\b"#).unwrap();
+    let mut files = vec![(
+        "lang/grammar.md".to_owned(),
+        vplan::lang::GRAMMAR.to_owned(),
+    )];
+    files.extend(
+        source_files()
+            .into_iter()
+            .map(|(name, text)| (name, code(&text))),
+    );
+    files.retain(|(_, text)| named.is_match(text));
+    let files: Vec<String> = files.into_iter().map(|(name, _)| name).collect();
+    for place in ["lang/grammar.md", "base/setting.rs", "plan/mod.rs"] {
+        assert!(files.iter().any(|f| f == place), "{place}: {files:?}");
+    }
+    assert!(files.len() <= 6, "`writes` is named in {files:?}");
+}
+
 #[test]
 fn unsafe_code_has_one_door() {
     for (file, text) in source_files() {

@@ -2,10 +2,12 @@
 //! texts.
 
 use crate::base::command::{Env, quote};
+use crate::base::setting::Row;
 use crate::base::word::Word;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
+use proptest::strategy::Union;
 
 /// A piece of a statement, before it is decided how it is written.
 #[derive(Clone, Debug)]
@@ -440,8 +442,7 @@ fn setting() -> impl Strategy<Value = Vec<Piece>> {
         list("tags", name().prop_map(Piece::Bare)),
         list("needs", name().prop_map(Piece::Bare)),
         list("produces", "[a-z*/]{1,6}".prop_map(Piece::Str)),
-        list("inputs", sel()),
-        list("writes", sel()),
+        Union::new(Row::ALL.map(|row| list(row.setting().word, sel()).boxed())),
         "[a-z*/]{1,6}".prop_map(|g| vec![bare("report"), bare("junit"), Piece::Str(g)]),
     ]
 }

@@ -6,8 +6,7 @@ use crate::base::change::{ChangeSet, ChangedFile, Status};
 use crate::base::command::{Command, Env, Piece, Unsupported, UnsupportedReason};
 use crate::base::glob::{Glob, Item, Selection, What};
 use crate::base::path::RepoPath;
-use crate::base::span::{Place, SourceId};
-use crate::base::vocabulary::FormatName;
+use crate::base::span::SourceId;
 use crate::base::word::Word;
 use crate::check::request::Assertion;
 use crate::check::{Kind, Severity};
@@ -86,49 +85,16 @@ pub fn command(text: &str) -> Command {
 #[must_use]
 pub fn plain_check(id: &str) -> Check {
     Check {
-        id: id.to_owned(),
         named: true,
-        inclusion: 0,
-        place: Place::default(),
         line: 1,
         column: 1,
-        kind: Kind::Run,
-        body: Body::Command(command("true")),
         placements: vec![Placement {
             conditions: Vec::new(),
             line: 1,
             source: SourceId::default(),
             is_use: false,
         }],
-        tier: 0,
-        describe: None,
-        dir: RepoPath::root(),
-        env: Env::new(),
-        pass_env: Vec::new(),
-        tool_path: Vec::new(),
-        timeout_ms: 60_000,
-        retries: 0,
-        exit: vec![0],
-        skip_exit: Vec::new(),
-        tags: Vec::new(),
-        needs: Vec::new(),
-        produces: Vec::new(),
-        cleans: Vec::new(),
-        requires: Vec::new(),
-        unchanged: None,
-        inputs: None,
-        writes: None,
-        setup: false,
-        always: false,
-        exclusive: None,
-        format: FormatName::Auto,
-        report: None,
-        max_errors: 0,
-        max_warnings: None,
-        min_tests: None,
-        severity: Severity::Blocking,
-        optional: false,
-        context: None,
+        ..Check::plain(id, Kind::Run, Body::Command(command("true")))
     }
 }
 

@@ -12,6 +12,7 @@ pub mod matching;
 pub mod nearest;
 pub mod origin;
 pub mod path;
+pub mod setting;
 pub mod source;
 pub mod span;
 pub mod unit;

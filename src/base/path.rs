@@ -26,6 +26,12 @@ pub enum PathError {
     Nul,
 }
 
+impl Default for RepoPath {
+    fn default() -> Self {
+        Self::root()
+    }
+}
+
 impl RepoPath {
     /// Returns the repository's root, written `.`.
     #[must_use]

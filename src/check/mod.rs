@@ -18,11 +18,12 @@ use serde::{Deserialize, Serialize};
 
 /// The verb of a check.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Passes when the command exits with an accepted code.
+    #[default]
     Run,
     /// Likewise; its output counts errors and warnings.
     Compile,

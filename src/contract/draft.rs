@@ -7,6 +7,7 @@
 use crate::base::canon::Digest;
 use crate::base::command::Command;
 use crate::base::path::RepoPath;
+use crate::base::setting::Row;
 use crate::base::span::{Place, SourceId};
 use crate::base::word::Word;
 use crate::check::Kind;
@@ -275,12 +276,8 @@ pub enum Setting {
     Cleans(Vec<Sel>),
     /// `requires GLOB…`
     Requires(Vec<Sel>),
-    /// `unchanged SEL…`
-    Unchanged(Vec<Sel>),
-    /// `inputs SEL…`
-    Inputs(Vec<Sel>),
-    /// `writes SEL…`
-    Writes(Vec<Sel>),
+    /// One of the table.
+    Row(Row, Vec<Sel>),
     /// `setup`
     Setup,
     /// `always`
@@ -325,9 +322,7 @@ impl Setting {
             Setting::Produces(_) => "produces",
             Setting::Cleans(_) => "cleans",
             Setting::Requires(_) => "requires",
-            Setting::Unchanged(_) => "unchanged",
-            Setting::Inputs(_) => "inputs",
-            Setting::Writes(_) => "writes",
+            Setting::Row(row, _) => row.setting().word,
             Setting::Setup => "setup",
             Setting::Always => "always",
             Setting::Exclusive(_) => "exclusive",

@@ -20,6 +20,7 @@ use crate::base::canon::Digest;
 use crate::base::command::{Command, Env};
 use crate::base::glob::{Glob, Selection};
 use crate::base::path::RepoPath;
+use crate::base::setting::Selections;
 use crate::base::span::{Place, SourceId};
 use crate::base::vocabulary::{FormatName, RewriteRule};
 use crate::check::request::Assertion;
@@ -153,12 +154,8 @@ pub struct Check {
     pub cleans: Vec<Glob>,
     /// `requires`.
     pub requires: Vec<Glob>,
-    /// `unchanged`.
-    pub unchanged: Option<Selection>,
-    /// `inputs`.
-    pub inputs: Option<Selection>,
-    /// `writes`.
-    pub writes: Option<Selection>,
+    /// The settings of the table.
+    pub selections: Selections,
     /// `setup`.
     pub setup: bool,
     /// `always`.

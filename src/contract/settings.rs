@@ -11,6 +11,7 @@ use crate::base::command::{Env, is_env_name};
 use crate::base::diagnostic::Diagnostic;
 use crate::base::glob::{Glob, Selection};
 use crate::base::path::RepoPath;
+use crate::base::setting::{Row, Selections, Verbs};
 use crate::base::span::Place;
 use crate::base::unit::MAX_INTEGER;
 use crate::base::vocabulary::{FormatName, ReportKind};
@@ -39,31 +40,41 @@ const TRIED: &[Kind] = &[
 /// limit; what writes no output that is read has no format; and a `file` check tried again at once
 /// would see the same file.
 fn known_by(keyword: &str) -> &'static [Kind] {
+    if let Some(row) = Row::named(keyword) {
+        return match row.setting().with {
+            Verbs::Commands => PROCESS,
+            Verbs::AllButFile => TRIED,
+        };
+    }
     match keyword {
         "max-errors" | "max-warnings" => COMPILE_LINT,
         "min-tests" => &[Kind::Test],
         "context" => &[Kind::Judge],
         "format" | "report" => READ,
         "dir" | "env" | "pass-env" | "tool-path" | "exit" | "skip-exit" | "produces" | "cleans"
-        | "unchanged" | "writes" | "optional" => PROCESS,
-        "timeout" | "retries" | "inputs" => TRIED,
+        | "optional" => PROCESS,
+        "timeout" | "retries" => TRIED,
         _ => &Kind::ALL,
     }
 }
 
 /// What `defaults` may hold.
-const IN_DEFAULTS: &[&str] = &[
-    "dir",
-    "env",
-    "pass-env",
-    "tool-path",
-    "timeout",
-    "retries",
-    "format",
-    "severity",
-    "tags",
-    "inputs",
-];
+fn in_defaults() -> Vec<&'static str> {
+    let mut words = vec![
+        "dir",
+        "env",
+        "pass-env",
+        "tool-path",
+        "timeout",
+        "retries",
+        "format",
+        "severity",
+        "tags",
+    ];
+    let rows = Row::ALL.map(Row::setting).into_iter();
+    words.extend(rows.filter(|s| s.in_defaults).map(|s| s.word));
+    words
+}
 
 /// The verbs that count what a report holds: SARIF has findings and no tests, TRX and TAP have tests
 /// and no findings, and linters write JUnit too.
@@ -93,9 +104,7 @@ pub(super) struct Values {
     produces: Vec<Glob>,
     cleans: Vec<Glob>,
     requires: Vec<Glob>,
-    unchanged: Option<Selection>,
-    inputs: Option<Selection>,
-    writes: Option<Selection>,
+    selections: Selections,
     setup: bool,
     always: bool,
     exclusive: Option<String>,
@@ -131,6 +140,11 @@ impl Values {
             &[]
         };
         let default_dir = defaults.dir.clone().filter(|_| knows("dir"));
+        let default_selections = defaults.selections.clone().into_iter();
+        let mut selections: Selections = default_selections
+            .filter(|(row, _)| knows(row.setting().word))
+            .collect();
+        selections.extend(self.selections);
         let default_exit = self.exit.unwrap_or_else(|| vec![0]);
         Check {
             id,
@@ -166,11 +180,7 @@ impl Values {
             produces: self.produces,
             cleans: self.cleans,
             requires: self.requires,
-            unchanged: self.unchanged,
-            inputs: self
-                .inputs
-                .or_else(|| defaults.inputs.clone().filter(|_| knows("inputs"))),
-            writes: self.writes,
+            selections,
             setup: self.setup,
             always: self.always,
             exclusive: self.exclusive,
@@ -197,16 +207,17 @@ fn each_once<'a, T: Clone + Ord + 'a>(list: impl Iterator<Item = &'a T>) -> Vec<
 impl Checker<'_> {
     /// Reads the settings of all `defaults` blocks of a file together.
     pub(super) fn read_defaults(&mut self, settings: &[At<Setting>]) -> Values {
+        let known = in_defaults();
         for setting in settings {
             let keyword = setting.value.keyword();
-            if !IN_DEFAULTS.contains(&keyword) {
+            if !known.contains(&keyword) {
                 self.sink.push(
                     Diagnostic::error(
                         DEFAULTS_SETTING,
                         format!("`defaults` cannot hold `{keyword}`"),
                     )
                     .label(setting.place, "belongs to a check")
-                    .help(format!("defaults are {}", quoted_list(IN_DEFAULTS))),
+                    .help(format!("defaults are {}", quoted_list(&known))),
                 );
             }
         }
@@ -214,7 +225,7 @@ impl Checker<'_> {
         let mut values = Values::default();
         for setting in settings
             .iter()
-            .filter(|s| IN_DEFAULTS.contains(&s.value.keyword()))
+            .filter(|s| known.contains(&s.value.keyword()))
         {
             self.read(setting, &mut values);
         }
@@ -324,21 +335,15 @@ impl Checker<'_> {
     }
 
     fn report_exit_overlap(&mut self, settings: &[At<Setting>]) {
-        let accepted = settings.iter().find_map(|s| {
-            if let Setting::Exit(codes) = &s.value {
-                Some(codes)
-            } else {
-                None
-            }
-        });
-        let skip = settings.iter().find_map(|s| {
-            if let Setting::SkipExit(codes) = &s.value {
-                Some(codes)
-            } else {
-                None
-            }
-        });
-        for code in skip.into_iter().flatten() {
+        let codes = |skip: bool| {
+            settings.iter().find_map(|s| match &s.value {
+                Setting::Exit(codes) if !skip => Some(codes),
+                Setting::SkipExit(codes) if skip => Some(codes),
+                _ => None,
+            })
+        };
+        let accepted = codes(false);
+        for code in codes(true).into_iter().flatten() {
             let error = |place: Place, text: &str| {
                 Diagnostic::error(
                     EXIT_OVERLAP,
@@ -414,9 +419,10 @@ impl Checker<'_> {
             Setting::Produces(items) => into.produces = self.globs("produces", items),
             Setting::Cleans(items) => into.cleans = self.globs("cleans", items),
             Setting::Requires(items) => into.requires = self.globs("requires", items),
-            Setting::Unchanged(items) => into.unchanged = self.selection(items),
-            Setting::Inputs(items) => into.inputs = self.selection(items),
-            Setting::Writes(items) => into.writes = self.selection(items),
+            Setting::Row(row, items) => {
+                let selection = self.selection(items);
+                into.selections.extend(selection.map(|s| (*row, s)));
+            }
             Setting::Context(items) => into.context = self.selection(items),
             Setting::Setup => into.setup = true,
             Setting::Always => into.always = true,
@@ -512,22 +518,20 @@ impl Checker<'_> {
 }
 
 fn takes_a_list(keyword: &str) -> bool {
-    matches!(
-        keyword,
-        "pass-env"
-            | "tool-path"
-            | "exit"
-            | "skip-exit"
-            | "tags"
-            | "needs"
-            | "produces"
-            | "cleans"
-            | "requires"
-            | "unchanged"
-            | "inputs"
-            | "writes"
-            | "context"
-    )
+    Row::named(keyword).is_some()
+        || matches!(
+            keyword,
+            "pass-env"
+                | "tool-path"
+                | "exit"
+                | "skip-exit"
+                | "tags"
+                | "needs"
+                | "produces"
+                | "cleans"
+                | "requires"
+                | "context"
+        )
 }
 
 /// `a`, `b`, `c`
@@ -537,6 +541,15 @@ pub(super) fn quoted_list<S: AsRef<str>>(words: impl IntoIterator<Item = S>) -> 
         .map(|w| format!("`{}`", w.as_ref()))
         .collect::<Vec<_>>()
         .join(", ")
+}
+
+impl Check {
+    /// Creates a check that says no more than what it does, with no place.
+    #[must_use]
+    pub fn plain(id: &str, kind: Kind, body: Body) -> Self {
+        let unset = Values::default();
+        Values::default().into_check(id.to_owned(), kind, body, &unset)
+    }
 }
 
 impl draft::Verb {

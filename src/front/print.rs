@@ -371,9 +371,7 @@ fn setting(setting: &Setting) -> String {
         Setting::Produces(items)
         | Setting::Cleans(items)
         | Setting::Requires(items)
-        | Setting::Unchanged(items)
-        | Setting::Inputs(items)
-        | Setting::Writes(items)
+        | Setting::Row(_, items)
         | Setting::Context(items) => sels(items),
         Setting::Setup | Setting::Always | Setting::Optional => {
             return setting.keyword().to_owned();

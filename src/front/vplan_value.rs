@@ -345,9 +345,7 @@ impl Values<'_> {
             Keyword::Produces => Setting::Produces(some(self.globs(node))?),
             Keyword::Cleans => Setting::Cleans(some(self.globs(node))?),
             Keyword::Requires => Setting::Requires(some(self.globs(node))?),
-            Keyword::Unchanged => Setting::Unchanged(self.sels(node)),
-            Keyword::Inputs => Setting::Inputs(self.sels(node)),
-            Keyword::Writes => Setting::Writes(self.sels(node)),
+            Keyword::Row(row) => Setting::Row(row, self.sels(node)),
             Keyword::Exclusive => Setting::Exclusive(text()?),
             Keyword::Format => Setting::Format(self.one_of(first, FormatName::NAMES)?.to_owned()),
             Keyword::Report => {

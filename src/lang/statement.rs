@@ -1,6 +1,9 @@
 //! The table of statements: where each may occur and what it takes. It drives parsing, suggestions,
 //! help and the canonical order.
 
+use crate::base::setting::Row;
+use std::sync::LazyLock;
+
 /// The context of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Context {
@@ -115,23 +118,35 @@ pub struct Statement {
 }
 
 macro_rules! statements {
-    ($($keyword:ident $word:literal in $contexts:expr, takes $slots:expr, opens $body:expr, $usage:literal;)*) => {
+    (
+        $($keyword:ident $word:literal in $contexts:expr, takes $slots:expr, opens $body:expr, $usage:literal;)*
+        => rows;
+        $($after:ident $after_word:literal in $after_contexts:expr, takes $after_slots:expr, opens $after_body:expr, $after_usage:literal;)*
+    ) => {
         /// The identity of a statement. Their order is the canonical order of the settings in a
         /// block. A word that means something else in another block has one for each.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Keyword {
             $(#[doc = $usage] $keyword,)*
+            /// A setting of the table.
+            Row(Row),
+            $(#[doc = $after_usage] $after,)*
         }
 
-        /// All statements.
-        pub static STATEMENTS: &[Statement] = &[$(Statement {
-            keyword: Keyword::$keyword,
-            word: $word,
-            contexts: $contexts,
-            slots: $slots,
-            body: $body,
-            usage: $usage,
-        },)*];
+        /// All statements, in the order of their keywords.
+        pub static STATEMENTS: LazyLock<Vec<Statement>> = LazyLock::new(|| {
+            let mut all = Vec::new();
+            let mut add = |keyword, word, contexts, slots, body, usage| {
+                all.push(Statement { keyword, word, contexts, slots, body, usage });
+            };
+            $(add(Keyword::$keyword, $word, $contexts, $slots, $body, $usage);)*
+            for (row, setting) in Row::ALL.map(|row| (row, row.setting())) {
+                let contexts = if setting.in_defaults { SHARED } else { CHECK };
+                add(Keyword::Row(row), setting.word, contexts, SELS, None, setting.usage);
+            }
+            $(add(Keyword::$after, $after_word, $after_contexts, $after_slots, $after_body, $after_usage);)*
+            all
+        });
     };
 }
 
@@ -223,9 +238,7 @@ statements! {
     Produces "produces" in CHECK, takes GLOBS, opens None, "produces \"GLOB\" …";
     Cleans "cleans" in CHECK, takes GLOBS, opens None, "cleans \"GLOB\" …";
     Requires "requires" in CHECK, takes GLOBS, opens None, "requires \"GLOB\" …";
-    Unchanged "unchanged" in CHECK, takes SELS, opens None, "unchanged \"GLOB\" …";
-    Inputs "inputs" in SHARED, takes SELS, opens None, "inputs \"GLOB\" …";
-    Writes "writes" in CHECK, takes SELS, opens None, "writes \"GLOB\" …";
+    => rows;
     Setup "setup" in CHECK, takes FLAG, opens None, "setup";
     Always "always" in CHECK, takes FLAG, opens None, "always";
     Exclusive "exclusive" in CHECK, takes NAME, opens None, "exclusive NAME";

@@ -611,7 +611,7 @@ impl<'a> Input<'a> {
                 .iter()
                 .map(|s| s.groups.iter().map(group).collect())
                 .collect(),
-            writers: with(&|s| s.writes.is_some()),
+            writers: with(&|s| s.is_writer()),
             setup: with(&|s| s.setup).into_iter().collect(),
             artifacts: artifact_bundles(&effects),
             preparing: self.preparing(&members, list),

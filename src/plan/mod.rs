@@ -37,6 +37,7 @@ use crate::base::canon::Digest;
 use crate::base::command::{Env, Unsupported};
 use crate::base::glob::{Glob, Selection};
 use crate::base::path::RepoPath;
+use crate::base::setting::Row;
 use crate::base::vocabulary::{FormatName, Open, RewriteRule};
 use crate::base::word::Word;
 use crate::check::request::Assertion;
@@ -177,13 +178,14 @@ pub struct Tier {
 
 /// Where a step comes from.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
     /// The request's own commands.
     Explicit,
     /// A check of the contract.
+    #[default]
     Contract,
     /// What the repository declares (mode `fallback`).
     Inferred,
@@ -192,7 +194,7 @@ pub enum Origin {
 }
 
 /// One thing to do: a node of the plan, with every setting that has an effect.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Step {
     /// Ids of direct predecessors by constraints, in plan order: the fewest that imply all others.
@@ -315,6 +317,37 @@ pub struct Step {
 }
 
 impl Step {
+    /// What it has of a setting of the table.
+    #[must_use]
+    pub fn selection(&self, row: Row) -> Option<&Selection> {
+        match row {
+            Row::Unchanged => self.unchanged.as_ref(),
+            Row::Inputs => self.inputs.as_ref(),
+            Row::Writes => self.writes.as_ref(),
+        }
+    }
+
+    /// Where it keeps a setting of the table.
+    pub(super) fn selection_mut(&mut self, row: Row) -> &mut Option<Selection> {
+        match row {
+            Row::Unchanged => &mut self.unchanged,
+            Row::Inputs => &mut self.inputs,
+            Row::Writes => &mut self.writes,
+        }
+    }
+
+    /// Whether it may change files of the tree.
+    #[must_use]
+    pub fn is_writer(&self) -> bool {
+        self.writes.is_some()
+    }
+
+    /// Whether it may change this file of the tree, beyond what it produces, cleans and reports in.
+    #[must_use]
+    pub fn may_write(&self, path: &RepoPath) -> bool {
+        self.writes.as_ref().is_some_and(|w| w.selects(path))
+    }
+
     /// Whether its pass verifies something: it is blocking and no `setup`.
     #[must_use]
     pub fn is_effective(&self) -> bool {

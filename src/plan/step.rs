@@ -1,12 +1,12 @@
 //! Turns a check into a step, with all its settings filled in.
 
 use super::compile::RequestedCommand;
-use super::{Origin, Reason, Step, StepSource};
+use super::{Origin, Step, StepSource};
 use crate::base::command::{Command, Env, Piece, to_text};
 use crate::base::path::RepoPath;
 use crate::base::word::{Word, visible};
 use crate::check::request::Assertion;
-use crate::check::{Kind, Severity, file};
+use crate::check::{Kind, file};
 use crate::contract::{Body, Check};
 use std::collections::BTreeSet;
 
@@ -121,7 +121,7 @@ pub(super) fn of_check(check: &Check, file: &str, files: &[Word]) -> Vec<Step> {
     let kind = check.kind;
     let counts = matches!(kind, Kind::Compile | Kind::Lint);
     let reads = counts || kind == Kind::Test;
-    let base = Step {
+    let mut base = Step {
         always: check.always,
         cleans: check.cleans.clone(),
         context: check.context.clone(),
@@ -132,7 +132,6 @@ pub(super) fn of_check(check: &Check, file: &str, files: &[Word]) -> Vec<Step> {
         exit: check.exit.clone(),
         format: reads.then(|| check.format.into()),
         id: check.id.clone(),
-        inputs: check.inputs.clone(),
         max_errors: counts.then_some(check.max_errors),
         max_warnings: check.max_warnings.filter(|_| counts),
         min_tests: check.min_tests.filter(|_| kind == Kind::Test),
@@ -153,10 +152,11 @@ pub(super) fn of_check(check: &Check, file: &str, files: &[Word]) -> Vec<Step> {
         tags: check.tags.clone(),
         timeout_ms: check.timeout_ms.max(1),
         tool_path: check.tool_path.clone(),
-        unchanged: check.unchanged.clone(),
-        writes: check.writes.clone(),
         ..empty(kind, Origin::Contract)
     };
+    for (row, selection) in &check.selections {
+        *base.selection_mut(*row) = Some(selection.clone());
+    }
     match &check.body {
         Body::Command(command) => of_pieces(base, command, files),
         Body::Shell(text) => vec![with_argv(
@@ -242,49 +242,10 @@ fn with_argv(step: Step, argv: Vec<Word>) -> Step {
 #[must_use]
 pub fn empty(kind: Kind, origin: Origin) -> Step {
     Step {
-        after: Vec::new(),
-        always: false,
-        argv: None,
-        assertions: Vec::new(),
-        batch_of: None,
-        cleans: Vec::new(),
-        command: String::new(),
-        context: None,
-        describe: None,
-        dir: RepoPath::root(),
-        env: Env::new(),
-        exclusive: None,
-        exit: Vec::new(),
-        format: None,
-        id: String::new(),
-        inputs: None,
         kind,
-        max_errors: None,
-        max_warnings: None,
-        min_tests: None,
-        needs: Vec::new(),
-        optional: false,
         origin,
-        pass_env: Vec::new(),
-        path: None,
-        prepared_by: Vec::new(),
-        produces: Vec::new(),
-        question: None,
-        reasons: Vec::<Reason>::new(),
-        report: None,
-        requires: Vec::new(),
-        retries: 0,
-        setup: false,
-        severity: Severity::Blocking,
-        skip_exit: Vec::new(),
-        source: None,
-        tags: Vec::new(),
-        tier: 0,
         timeout_ms: 1,
-        tool_path: Vec::new(),
-        unchanged: None,
-        unsupported: None,
-        writes: None,
+        ..Step::default()
     }
 }
 

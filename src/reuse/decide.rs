@@ -91,7 +91,7 @@ pub fn eligible(step: &Step) -> Result<(), Why> {
     if !step.cleans.is_empty() {
         return Err(Why::Never("a step that cleans is there to run"));
     }
-    if step.writes.is_some() {
+    if step.is_writer() {
         return Err(Why::Never(
             "a step that may change the tree is there to run",
         ));

@@ -86,7 +86,7 @@ const ONCE: [&str; 18] = [
 /// is.
 fn mistyped() -> impl Strategy<Value = String> {
     (
-        select(STATEMENTS),
+        select(&**STATEMENTS),
         any::<Index>(),
         prop::option::of("[a-z]"),
     )

@@ -215,9 +215,7 @@ impl Scope {
             Setting::Produces(sels) => Setting::Produces(self.sels(sels)),
             Setting::Cleans(sels) => Setting::Cleans(self.sels(sels)),
             Setting::Requires(sels) => Setting::Requires(self.sels(sels)),
-            Setting::Unchanged(sels) => Setting::Unchanged(self.sels(sels)),
-            Setting::Inputs(sels) => Setting::Inputs(self.sels(sels)),
-            Setting::Writes(sels) => Setting::Writes(self.sels(sels)),
+            Setting::Row(row, sels) => Setting::Row(*row, self.sels(sels)),
             Setting::Context(sels) => Setting::Context(self.sels(sels)),
             Setting::Report(format, sel) => Setting::Report(format.clone(), self.sel(sel)),
             // Without `..` for those that name no file and no check of this file. What is

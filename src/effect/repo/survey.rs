@@ -218,10 +218,7 @@ fn selecting(draft: &Draft) -> Vec<(&str, Place)> {
             }),
     );
     let lists = lists.chain(settings.map(|setting| match &setting.value {
-        Setting::Unchanged(items)
-        | Setting::Inputs(items)
-        | Setting::Writes(items)
-        | Setting::Context(items) => items.as_slice(),
+        Setting::Row(_, items) | Setting::Context(items) => items.as_slice(),
         _ => &[],
     }));
     lists

@@ -450,7 +450,7 @@ fn watch(
 
 /// Returns the snapshots of the tree, for a step that may change it.
 fn looks_behind<'c>(context: &Context<'c>, step: &Step) -> Option<&'c Looks> {
-    context.looks.filter(|_| step.writes.is_some())
+    context.looks.filter(|_| step.is_writer())
 }
 
 /// Returns the formats in which a step's output is read; none where only the exit code counts.

@@ -23,6 +23,7 @@ pub const CHANGED: &str = "tree-changed";
 const NAMED: usize = 3;
 /// The most new files that a report names; a tree with more is not identified.
 const MOST_NEW: usize = 1_000;
+
 /// The present work tree, if it is known.
 #[derive(Debug)]
 pub struct Present(Option<Snapshot>);

@@ -4,6 +4,7 @@ use super::Class::{self, Changes, Cosmetic, Strengthens, Undecided, Weakens};
 use super::reach::apart;
 use crate::base::command::Command;
 use crate::base::glob::{Glob, Selection, What};
+use crate::base::setting::{Row, Weaker};
 use crate::base::unit::show_duration;
 use crate::base::vocabulary::FormatName;
 use crate::base::word::visible;
@@ -247,24 +248,14 @@ fn outcome(old: &Check, new: &Check, found: &mut Vec<Finding>) {
     );
     let counts = |check: &Check| matches!(check.kind, Kind::Compile | Kind::Lint);
     if counts(old) && counts(new) {
-        if old.max_errors != new.max_errors {
-            let what = arrow("max-errors", old.max_errors, new.max_errors);
-            found.push(finding(ceiling(&old.max_errors, &new.max_errors), what, ""));
-        }
-        if old.max_warnings != new.max_warnings {
-            let word = |n: Option<u64>| n.map_or("none".to_owned(), |n| n.to_string());
-            let most = |n: Option<u64>| n.unwrap_or(u64::MAX);
-            let what = arrow(
-                "max-warnings",
-                word(old.max_warnings),
-                word(new.max_warnings),
-            );
-            found.push(finding(
-                ceiling(&most(old.max_warnings), &most(new.max_warnings)),
-                what,
-                "",
-            ));
-        }
+        let errors = [old.max_errors, new.max_errors];
+        limit("max-errors", errors, |n| n.to_string(), "", found);
+        let word = |n| match n {
+            u64::MAX => "none".to_owned(),
+            n => n.to_string(),
+        };
+        let warnings = [old, new].map(|check| check.max_warnings.unwrap_or(u64::MAX));
+        limit("max-warnings", warnings, word, "", found);
     }
     if old.kind == Kind::Test && new.kind == Kind::Test && old.min_tests != new.min_tests {
         let word = |n: Option<u64>| n.map_or("unset (1)".to_owned(), |n| n.to_string());
@@ -285,42 +276,39 @@ fn outcome(old: &Check, new: &Check, found: &mut Vec<Finding>) {
             "",
         ));
     }
-    if old.timeout_ms != new.timeout_ms {
-        let what = arrow(
-            "timeout",
-            show_duration(old.timeout_ms),
-            show_duration(new.timeout_ms),
-        );
-        found.push(finding(
-            ceiling(&old.timeout_ms, &new.timeout_ms),
-            what,
-            "a limit on each try",
-        ));
-    }
-    if old.retries != new.retries {
-        let class = ceiling(&old.retries, &new.retries);
-        let why = if class == Weakens {
-            "a failure gets more tries to pass by chance"
-        } else {
-            ""
-        };
-        found.push(finding(
-            class,
-            arrow("retries", old.retries, new.retries),
-            why,
-        ));
-    }
+    let times = [old.timeout_ms, new.timeout_ms];
+    limit(
+        "timeout",
+        times,
+        show_duration,
+        "a limit on each try",
+        found,
+    );
+    let why = if new.retries > old.retries {
+        "a failure gets more tries to pass by chance"
+    } else {
+        ""
+    };
+    let tries = [old, new].map(|check| u64::from(check.retries));
+    limit("retries", tries, |n| n.to_string(), why, found);
     report(old, new, found);
-    match watched(&old.unchanged, &new.unchanged) {
-        Watch::Same => {}
-        Watch::Apart(class, why) => found.push(finding(
-            class,
-            watch_text("unchanged", old, new, |c| &c.unchanged),
-            why,
-        )),
+    for row in Row::ALL {
+        found.extend(selection(row, old, new));
     }
-    inputs(old, new, found);
-    writes(old, new, found);
+}
+
+/// Compares a limit of which more lets more pass.
+fn limit(
+    name: &str,
+    [old, new]: [u64; 2],
+    show: fn(u64) -> String,
+    why: &str,
+    found: &mut Vec<Finding>,
+) {
+    if old != new {
+        let what = arrow(name, show(old), show(new));
+        found.push(finding(ceiling(&old, &new), what, why));
+    }
 }
 
 fn flag(name: &str, old: bool, new: bool, why: &str, found: &mut Vec<Finding>) {
@@ -394,13 +382,11 @@ enum Watch {
 }
 
 /// Compares two selections of which more is stricter; none selects nothing.
-fn watched(old: &Option<Selection>, new: &Option<Selection>) -> Watch {
+fn watched(old: Option<&Selection>, new: Option<&Selection>) -> Watch {
     if old == new {
         return Watch::Same;
     }
-    let list = |s: &Option<Selection>| s.clone().into_iter().collect::<Vec<_>>();
-    let (a, b) = (list(old), list(new));
-    match apart(&a.iter().collect::<Vec<_>>(), &b.iter().collect::<Vec<_>>()) {
+    match apart(old.as_slice(), new.as_slice()) {
         None => Watch::Apart(Undecided, super::reach::TOO_LARGE.to_owned()),
         Some((Some(lost), _)) => {
             Watch::Apart(Weakens, format!("it no longer covers {}", shown(lost)))
@@ -412,52 +398,30 @@ fn watched(old: &Option<Selection>, new: &Option<Selection>) -> Watch {
     }
 }
 
-fn inputs(old: &Check, new: &Check, found: &mut Vec<Finding>) {
-    let what = || watch_text("inputs", old, new, |c| &c.inputs);
-    match (&old.inputs, &new.inputs) {
-        (None, Some(_)) => found.push(finding(
-            Weakens,
-            what(),
-            "a pass on the same inputs may be reused",
-        )),
-        (Some(_), None) => found.push(finding(Strengthens, what(), "a pass is never reused")),
-        (old, new) => match watched(old, new) {
-            Watch::Same => {}
-            Watch::Apart(Weakens, why) => {
-                found.push(finding(
-                    Weakens,
-                    what(),
-                    format!("{why}: a pass may be reused although it changed"),
-                ));
-            }
-            Watch::Apart(class, why) => found.push(finding(class, what(), why)),
-        },
-    }
+/// Compares a setting of the table.
+fn selection(row: Row, old: &Check, new: &Check) -> Option<Finding> {
+    let setting = row.setting();
+    let (old, new) = (old.selections.get(&row), new.selections.get(&row));
+    let seen = match setting.weaker {
+        Weaker::More { .. } => watched(new, old),
+        Weaker::Fewer | Weaker::Given { .. } => watched(old, new),
+    };
+    let Watch::Apart(class, why) = seen else {
+        return None;
+    };
+    let (class, why) = match (setting.weaker, class) {
+        (Weaker::Given { given, .. }, _) if old.is_none() => (Weakens, given.to_owned()),
+        (Weaker::Given { gone, .. }, _) if new.is_none() => (Strengthens, gone.to_owned()),
+        (Weaker::Given { fewer, .. }, Weakens) => (class, why + fewer),
+        (Weaker::More { more, .. }, Weakens) => (class, more.to_owned()),
+        (Weaker::More { fewer, .. }, Strengthens) => (class, fewer.to_owned()),
+        _ => (class, why),
+    };
+    Some(finding(class, watch_text(setting.word, old, new), why))
 }
 
-/// Compares `writes`: the more a step may change, the less a pass means for the tree.
-fn writes(old: &Check, new: &Check, found: &mut Vec<Finding>) {
-    let what = || watch_text("writes", old, new, |c| &c.writes);
-    match watched(&new.writes, &old.writes) {
-        Watch::Same => {}
-        Watch::Apart(Cosmetic, why) => found.push(finding(Cosmetic, what(), why)),
-        Watch::Apart(Undecided, why) => found.push(finding(Undecided, what(), why)),
-        Watch::Apart(Strengthens, _) => {
-            found.push(finding(Strengthens, what(), "it may change less"))
-        }
-        Watch::Apart(class, _) => {
-            found.push(finding(class, what(), "it may change more of the tree"))
-        }
-    }
-}
-
-fn watch_text(
-    name: &str,
-    old: &Check,
-    new: &Check,
-    of: fn(&Check) -> &Option<Selection>,
-) -> String {
-    let word = |c: &Check| of(c).as_ref().map_or("none".to_owned(), items);
+fn watch_text(name: &str, old: Option<&Selection>, new: Option<&Selection>) -> String {
+    let word = |s: Option<&Selection>| s.map_or("none".to_owned(), items);
     arrow(name, word(old), word(new))
 }
 
@@ -525,7 +489,7 @@ fn surroundings(old: &Check, new: &Check, found: &mut Vec<Finding>) {
     if old.context != new.context {
         found.push(finding(
             Undecided,
-            watch_text("context", old, new, |c| &c.context),
+            watch_text("context", old.context.as_ref(), new.context.as_ref()),
             "the judge sees other files",
         ));
     }
@@ -590,6 +554,7 @@ fn surroundings(old: &Check, new: &Check, found: &mut Vec<Finding>) {
 mod tests {
     use super::*;
     use crate::arbitrary::plan::plain_check;
+    use crate::base::setting::Selections;
 
     fn classes(edit: impl Fn(&mut Check)) -> (Vec<Class>, Vec<Class>) {
         let old = Check {
@@ -603,14 +568,18 @@ mod tests {
         (list(&old, &new), list(&new, &old))
     }
 
-    fn selection(glob: &str) -> Option<Selection> {
+    fn of(glob: &str) -> Selection {
         let item = |text| crate::base::glob::Item {
             not: false,
             what: What::Glob(Glob::parse(text).unwrap()),
         };
-        Some(Selection {
+        Selection {
             items: glob.split(' ').map(item).collect(),
-        })
+        }
+    }
+
+    fn only(row: Row, glob: &str) -> Selections {
+        Selections::from([(row, of(glob))])
     }
 
     /// Checks the classes of changes, and of their opposites.
@@ -630,9 +599,21 @@ mod tests {
             (|c| c.kind = Kind::Run, Weakens, Strengthens),
             (|c| c.kind = Kind::Compile, Undecided, Undecided),
             (|c| c.format = FormatName::Eslint, Strengthens, Weakens),
-            (|c| c.unchanged = selection("a"), Strengthens, Weakens),
-            (|c| c.inputs = selection("a"), Weakens, Strengthens),
-            (|c| c.writes = selection("a"), Weakens, Strengthens),
+            (
+                |c| c.selections = only(Row::Unchanged, "a"),
+                Strengthens,
+                Weakens,
+            ),
+            (
+                |c| c.selections = only(Row::Inputs, "a"),
+                Weakens,
+                Strengthens,
+            ),
+            (
+                |c| c.selections = only(Row::Writes, "a"),
+                Weakens,
+                Strengthens,
+            ),
             (
                 |c| c.dir = crate::base::path::RepoPath::parse(b"x").unwrap(),
                 Undecided,
@@ -672,7 +653,7 @@ mod tests {
 
     #[test]
     fn selections_that_are_watched() {
-        let why = |a: &str, b: &str| match watched(&selection(a), &selection(b)) {
+        let why = |a: &str, b: &str| match watched(Some(&of(a)), Some(&of(b))) {
             Watch::Same => (Cosmetic, String::new()),
             Watch::Apart(class, why) => (class, why),
         };
@@ -689,7 +670,7 @@ mod tests {
     fn what_may_be_written() {
         let class = |a: &str, b: &str| {
             let check = |text: &str| Check {
-                writes: selection(text),
+                selections: only(Row::Writes, text),
                 ..plain_check("c")
             };
             compare(&check(a), &check(b))

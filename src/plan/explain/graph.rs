@@ -32,7 +32,7 @@ pub fn dot(plan: &Plan) -> String {
         let style = match why(earlier, later) {
             Why::Needs => "solid",
             Why::Sequence => "dashed",
-            Why::Artifacts | Why::Writes => "dotted",
+            Why::Artifacts | Why::Writer => "dotted",
             Why::Preparing => "dashed, color=grey",
         };
         let (from, to) = (visible(earlier.id.as_bytes()), visible(later.id.as_bytes()));
@@ -75,7 +75,7 @@ pub fn mermaid(plan: &Plan) -> String {
         let arrow = match why(earlier, later) {
             Why::Needs => "==>",
             Why::Sequence => "-->",
-            Why::Artifacts | Why::Writes => "-.->",
+            Why::Artifacts | Why::Writer => "-.->",
             Why::Preparing => "-. prepares .->",
         };
         out.push_str(&format!("  {} {arrow} {}\n", name(earlier), name(later)));

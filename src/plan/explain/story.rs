@@ -584,7 +584,7 @@ pub fn story_text(story: &Story, options: &Options) -> String {
                     Why::Needs => "needed",
                     Why::Sequence => "sequence",
                     Why::Artifacts => "artifacts",
-                    Why::Writes => "writes",
+                    Why::Writer => "writes",
                     Why::Preparing => "prepares it",
                 };
                 line(2, None, &format!("{} ({why})", visible(id.as_bytes())));

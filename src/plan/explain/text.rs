@@ -2,6 +2,7 @@
 
 use super::{Mark, Options, and_more, sentence, wrap};
 use crate::base::command::{quote, to_text};
+use crate::base::setting::Row;
 use crate::base::unit::show_duration;
 use crate::base::word::{count, visible};
 use crate::check::Severity;
@@ -257,28 +258,12 @@ impl Page<'_> {
             let path: Vec<String> = step.tool_path.iter().map(ToString::to_string).collect();
             self.labelled(indent, "tools  ", Mark::Command, &path.join(" "));
         }
-        if let Some(selection) = &step.unchanged {
-            let what = items_text(selection.items.iter());
-            self.labelled(
-                indent,
-                "holds  ",
-                Mark::Command,
-                &format!("{what} stays unchanged"),
-            );
-        }
-        if let Some(writes) = &step.writes {
-            let text = format!(
-                "{}; any other tracked file must stay as it is",
-                items_text(writes.items.iter())
-            );
-            self.labelled(indent, "writes ", Mark::Command, &text);
-        }
-        if let Some(inputs) = &step.inputs {
-            let text = format!(
-                "{}; a pass on the same may stand for it",
-                items_text(inputs.items.iter())
-            );
-            self.labelled(indent, "inputs ", Mark::Command, &text);
+        for (row, selection) in Row::explained().map(|row| (row, step.selection(row))) {
+            let (label, rest) = row.setting().explained;
+            if let Some(selection) = selection {
+                let text = items_text(selection.items.iter()) + rest;
+                self.labelled(indent, label, Mark::Command, &text);
+            }
         }
         for (i, reason) in step.reasons.iter().enumerate() {
             let mark = if reason.condition == DEFINITION_CHANGED {

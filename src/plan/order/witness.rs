@@ -14,7 +14,7 @@ pub enum Why {
     /// A `sequence` orders them.
     Sequence,
     /// The earlier one may change the tree.
-    Writes,
+    Writer,
     /// The earlier one prepares: it is `setup`, or a command of the request.
     Preparing,
 }
@@ -96,8 +96,8 @@ pub fn why(earlier: &Step, later: &Step) -> Why {
         Why::Preparing
     } else if meet(&earlier.cleans, &later.produces) || meet(&earlier.produces, &later.requires) {
         Why::Artifacts
-    } else if earlier.writes.is_some() && earlier.tier == later.tier {
-        Why::Writes
+    } else if earlier.is_writer() && earlier.tier == later.tier {
+        Why::Writer
     } else {
         Why::Sequence
     }

@@ -4,6 +4,7 @@
 use crate::base::command::Env;
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::base::path::RepoPath;
+use crate::base::setting::Row;
 use crate::check::Kind;
 use crate::contract::{Body, Check, Condition, Contract, Placement, Test};
 use crate::plan::explain::place;
@@ -155,7 +156,7 @@ pub(super) fn shadowed(contract: &Contract, sink: &mut Diagnostics) {
     let plain = |(index, check): &(usize, &Check)| {
         let effects =
             !(check.produces.is_empty() && check.cleans.is_empty() && check.requires.is_empty())
-                || check.writes.is_some();
+                || check.selections.contains_key(&Row::Writes);
         !placed.contains(index)
             && check.needs.is_empty()
             && !effects
@@ -219,8 +220,7 @@ fn same_judgement(a: &Check, b: &Check) -> bool {
         && (&a.exit, &a.skip_exit) == (&b.exit, &b.skip_exit)
         && (&a.pass_env, &a.tool_path) == (&b.pass_env, &b.tool_path)
         && (&a.format, &a.report, &a.exclusive) == (&b.format, &b.report, &b.exclusive)
-        && (&a.unchanged, &a.inputs, &a.context) == (&b.unchanged, &b.inputs, &b.context)
-        && a.writes == b.writes
+        && (&a.selections, &a.context) == (&b.selections, &b.context)
 }
 
 /// Whether every plan with `a` has `b`.

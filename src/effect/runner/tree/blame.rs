@@ -108,10 +108,7 @@ fn what(changed: &Changed, ran: &[&Step], plan: &Plan) -> Is {
     let reports = |s: &Step| s.report.as_ref().is_some_and(|r| r.glob.matches(path));
     if is_product(plan, path) || ran.iter().any(produces) {
         Is::Product
-    } else if ran
-        .iter()
-        .any(|s| s.writes.as_ref().is_some_and(|w| w.selects(path)))
-    {
+    } else if ran.iter().any(|s| s.may_write(path)) {
         Is::Written
     } else if changed.was == Was::New && !ran.is_empty() {
         Is::New
@@ -206,10 +203,9 @@ fn had_passed<'a>(
     run: &Run<'_>,
     path: &RepoPath,
 ) -> Vec<&'a str> {
-    let writes = |s: &Step| s.writes.as_ref().is_some_and(|w| w.selects(path));
     let early = passed
         .iter()
-        .filter(|s| span.over.contains(&s.id) && !writes(s));
+        .filter(|s| span.over.contains(&s.id) && !s.may_write(path));
     early
         .filter(|s| is_about(run.contract, s, path))
         .map(|s| s.check())
