@@ -2,6 +2,7 @@
 //! level, the size of files.
 
 mod circles;
+mod sizes;
 
 use regex::Regex;
 use std::collections::BTreeSet;

@@ -167,54 +167,57 @@ pub enum Command {
 mod tests {
     use super::*;
 
+    /// A line of words, and whether it is read the short way.
+    const LINES: &[(&str, bool)] = &[
+        ("explain --changed a b", true),
+        ("explain lint --changed a -q", true),
+        (
+            "plan --format json --changed-from list -z --max-file 2MiB",
+            true,
+        ),
+        (
+            "plan -C dir --contract c --color never -vv --risk high --min-tier 2 --last",
+            true,
+        ),
+        (
+            "run --all --jobs 2 --keep-going --skip a --reason b --skip c --reason d --only tag:x",
+            true,
+        ),
+        (
+            "run --grant-env A --grant-env B --max-output 1GiB --events - --attempt 2",
+            true,
+        ),
+        ("argv -x", true),
+        ("check --deny warnings", true),
+        ("check --uncovered --deny never_selected", true),
+        ("fmt --check a.vplan - --format json", true),
+        ("diff a.json b.json --exit-code", true),
+        ("diff --base main --strict --contract c", true),
+        ("test a.test.vplan --filter x --list", true),
+        ("test --min-coverage 80", true),
+        ("status --require verified --records r", true),
+        ("classify --command x --exit -1", true),
+        ("recover --command a --command b --failed 2 --exit 1", true),
+        // Everything else takes the long way.
+        ("", false),
+        ("-q explain", false),
+        ("init --stdout", false),
+        ("completions bash", false),
+        ("help", false),
+        ("explain --help", false),
+        ("--version", false),
+        ("explain --no-such-flag", false),
+        ("test --min-coverage 101", false),
+        ("test --filter x --min-coverage 1", false),
+        ("explain --all --staged", false),
+        ("plan --skip a", false),
+        ("run --jobs 0", false),
+        ("explian", false),
+    ];
+
     #[test]
     fn the_short_way_reads_what_the_long_way_reads() {
-        for (line, direct) in [
-            ("explain --changed a b", true),
-            ("explain lint --changed a -q", true),
-            (
-                "plan --format json --changed-from list -z --max-file 2MiB",
-                true,
-            ),
-            (
-                "plan -C dir --contract c --color never -vv --risk high --min-tier 2 --last",
-                true,
-            ),
-            (
-                "run --all --jobs 2 --keep-going --skip a --reason b --skip c --reason d --only tag:x",
-                true,
-            ),
-            (
-                "run --grant-env A --grant-env B --max-output 1GiB --events - --attempt 2",
-                true,
-            ),
-            ("argv -x", true),
-            ("check --deny warnings", true),
-            ("check --uncovered --deny never_selected", true),
-            ("fmt --check a.vplan - --format json", true),
-            ("diff a.json b.json --exit-code", true),
-            ("diff --base main --strict --contract c", true),
-            ("test a.test.vplan --filter x --list", true),
-            ("test --min-coverage 80", true),
-            ("status --require verified --records r", true),
-            ("classify --command x --exit -1", true),
-            ("recover --command a --command b --failed 2 --exit 1", true),
-            // Everything else takes the long way.
-            ("", false),
-            ("-q explain", false),
-            ("init --stdout", false),
-            ("completions bash", false),
-            ("help", false),
-            ("explain --help", false),
-            ("--version", false),
-            ("explain --no-such-flag", false),
-            ("test --min-coverage 101", false),
-            ("test --filter x --min-coverage 1", false),
-            ("explain --all --staged", false),
-            ("plan --skip a", false),
-            ("run --jobs 0", false),
-            ("explian", false),
-        ] {
+        for (line, direct) in LINES.iter().copied() {
             let words: Vec<OsString> = std::iter::once("vplan")
                 .chain(line.split_whitespace())
                 .map(Into::into)

@@ -48,53 +48,53 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     survive_file_limits();
     let terminal = Terminal::new(line.global.color, line.global.quiet);
     trace(line.global.verbose);
-    // As with git and make: whatever the command line names is then relative to it, files to read
-    // and to write too.
-    if let Some(dir) = &line.global.directory
-        && let Err(error) = load::enter(dir)
-    {
-        let failure = load_failed(error);
-        terminal.failure(&failure);
-        return ExitCode::from(failure.exit);
-    }
-    let result = match line.command {
-        Command::Init(args) => command::init::run(&line.global, &args, &terminal),
-        Command::Import(args) => command::import::run(&line.global, &args, &terminal),
-        Command::Check(args) => command::check::run(&line.global, &args, &terminal),
-        Command::Fmt(args) => command::fmt::run(&line.global, &args, &terminal),
-        Command::Explain(args) => command::explain::run(&line.global, &args, &terminal),
-        Command::Plan(args) => command::plan::run(&line.global, &args, &terminal),
-        Command::Run(args) => command::run::run(&line.global, &args, &terminal),
-        Command::Loop(args) => command::r#loop::run(&line.global, &args, &terminal),
-        Command::Gate(args) => command::gate::run(&line.global, &args, &terminal),
-        Command::Hook(args) => command::hook::run(&line.global, &args, &terminal),
-        Command::Merge(args) => command::merge::run(&line.global, &args, &terminal),
-        Command::Feedback(args) => command::feedback::run(&line.global, &args, &terminal),
-        Command::Diff(args) => command::diff::run(&line.global, &args, &terminal),
-        Command::Test(args) => command::test::run(&line.global, &args, &terminal),
-        Command::Recover(args) => command::recover::run(&line.global, &args, &terminal),
-        Command::Classify(args) => command::classify::run(&line.global, &args, &terminal),
-        Command::Argv(args) => command::argv::run(&line.global, &args, &terminal),
-        Command::Lock(args) => command::lock::run(&line.global, &args, &terminal),
-        Command::Std(args) => command::std::run(&line.global, &args, &terminal),
-        Command::Schema(args) => command::schema::run(&line.global, &args, &terminal),
-        Command::Completions(args) => command::completions::run(&args, &terminal),
-        Command::Man(args) => command::man::run(&args, &terminal),
-        Command::Status(args) => command::status::run(&line.global, &args, &terminal),
-        Command::Runs(args) => command::runs::run(&line.global, &args, &terminal),
-        Command::Details(args) => command::details::run(&line.global, &args, &terminal),
-        Command::Log(args) => command::log::run(&line.global, &args, &terminal),
-        Command::Report(args) => command::report::run(&line.global, &args, &terminal),
-        Command::Stats(args) => command::stats::run(&line.global, &args, &terminal),
-        Command::Verify(args) => command::verify::run(&line.global, &args, &terminal),
-        Command::Gc(args) => command::gc::run(&line.global, &args, &terminal),
-        Command::Help(args) => command::help::run(&args, &terminal),
-    };
-    let code = result.unwrap_or_else(|failure: Failure| {
+    let code = run(line, &terminal).unwrap_or_else(|failure: Failure| {
         terminal.failure(&failure);
         failure.exit
     });
     ExitCode::from(terminal.close(code))
+}
+
+fn run(line: CommandLine, terminal: &Terminal) -> Result<u8, Failure> {
+    let global = &line.global;
+    // As with git and make: whatever the command line names is then relative to it, files to read
+    // and to write too.
+    if let Some(dir) = &global.directory {
+        load::enter(dir).map_err(load_failed)?;
+    }
+    match line.command {
+        Command::Init(args) => command::init::run(global, &args, terminal),
+        Command::Import(args) => command::import::run(global, &args, terminal),
+        Command::Check(args) => command::check::run(global, &args, terminal),
+        Command::Fmt(args) => command::fmt::run(global, &args, terminal),
+        Command::Explain(args) => command::explain::run(global, &args, terminal),
+        Command::Plan(args) => command::plan::run(global, &args, terminal),
+        Command::Run(args) => command::run::run(global, &args, terminal),
+        Command::Loop(args) => command::r#loop::run(global, &args, terminal),
+        Command::Gate(args) => command::gate::run(global, &args, terminal),
+        Command::Hook(args) => command::hook::run(global, &args, terminal),
+        Command::Merge(args) => command::merge::run(global, &args, terminal),
+        Command::Feedback(args) => command::feedback::run(global, &args, terminal),
+        Command::Diff(args) => command::diff::run(global, &args, terminal),
+        Command::Test(args) => command::test::run(global, &args, terminal),
+        Command::Recover(args) => command::recover::run(global, &args, terminal),
+        Command::Classify(args) => command::classify::run(global, &args, terminal),
+        Command::Argv(args) => command::argv::run(global, &args, terminal),
+        Command::Lock(args) => command::lock::run(global, &args, terminal),
+        Command::Std(args) => command::std::run(global, &args, terminal),
+        Command::Schema(args) => command::schema::run(global, &args, terminal),
+        Command::Completions(args) => command::completions::run(&args, terminal),
+        Command::Man(args) => command::man::run(&args, terminal),
+        Command::Status(args) => command::status::run(global, &args, terminal),
+        Command::Runs(args) => command::runs::run(global, &args, terminal),
+        Command::Details(args) => command::details::run(global, &args, terminal),
+        Command::Log(args) => command::log::run(global, &args, terminal),
+        Command::Report(args) => command::report::run(global, &args, terminal),
+        Command::Stats(args) => command::stats::run(global, &args, terminal),
+        Command::Verify(args) => command::verify::run(global, &args, terminal),
+        Command::Gc(args) => command::gc::run(global, &args, terminal),
+        Command::Help(args) => command::help::run(&args, terminal),
+    }
 }
 
 /// A fault of vplan is exit 1 whatever it was, never a code that says something about the change.

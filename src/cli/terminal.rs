@@ -2,8 +2,10 @@
 
 use super::render;
 use crate::base::inert::{json_piece_without_commands, json_without_commands, without_commands};
+use crate::base::path::RepoPath;
 use crate::base::vocabulary::Exit;
 use crate::effect::os::terminal;
+use crate::effect::repo::lockfile::LockFile;
 use crate::engine::{Failure, Observer};
 use crate::plan::drift::Difference;
 use clap::ValueEnum;
@@ -141,6 +143,17 @@ impl Observer for Terminal {
         if !self.quiet {
             Terminal::note(self, &format!("note: {text}\n"));
         }
+    }
+
+    fn mended(&self, path: &RepoPath, found: &LockFile) {
+        let shown = render::diagnostic::diagnostics(
+            &found.sources,
+            &found.diagnostics,
+            self.color_stderr,
+            self.width,
+        );
+        Terminal::note(self, &shown);
+        Terminal::note(self, &format!("note: the lock `{path}` is mended\n"));
     }
 
     fn drift(&self, differences: &[Difference]) {

@@ -1,13 +1,16 @@
 //! Use cases: opens a repository, plans a change, verifies it, repairs it in rounds. Without a
 //! command line and without a terminal: what happens meanwhile goes to an [`Observer`].
 
+pub mod agent;
 pub mod audit;
 pub mod base_contract;
 pub mod compared;
+pub mod convert;
 pub mod failure;
 pub mod infer;
 pub mod judge;
 pub mod layout;
+pub mod lock;
 pub mod open;
 pub mod pins;
 pub mod place;

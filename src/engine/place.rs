@@ -2,11 +2,13 @@
 //! cache.
 
 use super::failure::{Failure, load_failed};
+use crate::base::path::RepoPath;
 use crate::base::vocabulary::Exit;
 use crate::effect::git;
 use crate::effect::os::state_dir::{self, StateDir, StateError};
 use crate::effect::repo::changes::kept::Kept;
 use crate::effect::repo::load::{self, Loaded, Site, Wanted};
+use crate::effect::repo::lockfile::LockFile;
 use crate::effect::store::import_cache::Store;
 use crate::effect::store::vault::{self, Vault};
 use crate::plan::drift::Difference;
@@ -37,6 +39,11 @@ pub trait Observer {
     /// Reports why the changed files are not what one might expect.
     fn note(&self, text: &str) {
         let _ = text;
+    }
+
+    /// Reports the mistakes of a lock that is mended.
+    fn mended(&self, path: &RepoPath, found: &LockFile) {
+        let _ = (path, found);
     }
 
     /// Reports how a saved plan differs from the one that is planned here now.

@@ -13,9 +13,9 @@ use crate::cli::render::style::count;
 use crate::cli::terminal::Terminal;
 use crate::contract::Contract;
 use crate::effect::git::error::GitError;
-use crate::effect::repo::load;
+use crate::effect::repo::load::{self, Loaded, Site};
 use crate::effect::repo::survey;
-use crate::effect::repo::survey::uncovered;
+use crate::effect::repo::survey::uncovered::{self, Uncovered};
 use crate::engine::Failure;
 use crate::engine::failure::invalid;
 use crate::front::verify_contract_json;
@@ -54,35 +54,13 @@ pub fn run(global: &Global, args: &Check, terminal: &Terminal) -> Result<u8, Fai
     let site = global.engine().locate()?;
     args.deny.iter().try_for_each(|word| known(word))?;
     let loaded = global.engine().load_contract(&site)?;
-    let mut found = loaded.diagnostics.clone();
-    let mut notes = Vec::new();
-    let mut uncovered = None;
-    if let Some(contract) = &loaded.contract {
-        let survey = survey::survey(&site, contract, &loaded.sources);
-        found.append(survey.found);
-        notes = survey.notes;
-        if args.uncovered {
-            let files = site
-                .git
-                .as_ref()
-                .map_err(GitError::clone)
-                .and_then(|git| uncovered::uncovered(contract, git));
-            let files = files.map_err(|e| {
-                let failure = Failure::usage(
-                    e.code(),
-                    format!("`--uncovered` is about tracked files: {e}"),
-                );
-                Failure {
-                    help: e.help(),
-                    ..failure
-                }
-            })?;
-            files.diagnostic().into_iter().for_each(|d| found.push(d));
-            uncovered = Some(files);
-        }
-    }
-    let list = found.sorted();
-    if format == Format::Json {
+    let Looked {
+        list,
+        notes,
+        uncovered,
+    } = look(&site, &loaded, args.uncovered)?;
+    let is_json = format == Format::Json;
+    if is_json {
         terminal.print_json(&Document {
             contract: loaded.contract.as_ref().map(Contract::identity),
             diagnostics: diagnostic::messages(&loaded.sources, &list),
@@ -92,18 +70,14 @@ pub fn run(global: &Global, args: &Check, terminal: &Terminal) -> Result<u8, Fai
             version: 1,
         });
     }
-    if loaded.contract.is_none() {
+    let Some(contract) = &loaded.contract else {
         let failure = invalid(loaded);
-        return Err(if format == Format::Json {
-            Failure {
-                diagnostics: None,
-                ..failure
-            }
-        } else {
-            failure
+        return Err(Failure {
+            diagnostics: failure.diagnostics.filter(|_| !is_json),
+            ..failure
         });
-    }
-    if format == Format::Text && !(terminal.quiet && list.is_empty()) {
+    };
+    if !is_json && !(terminal.quiet && list.is_empty()) {
         terminal.note(&diagnostic::diagnostics(
             &loaded.sources,
             &list,
@@ -111,74 +85,95 @@ pub fn run(global: &Global, args: &Check, terminal: &Terminal) -> Result<u8, Fai
             terminal.width,
         ));
     }
-    for note in notes
-        .iter()
-        .filter(|_| format == Format::Text && !terminal.quiet)
-    {
-        terminal.note(&format!("note: {note}\n"));
+    if !is_json && !terminal.quiet {
+        let note = |note: &String| terminal.note(&format!("note: {note}\n"));
+        notes.iter().for_each(note);
     }
-    let checks = loaded
-        .contract
-        .as_ref()
-        .map(|c| c.checks.as_slice())
-        .unwrap_or_default();
-    let shell = checks.iter().find(|c| c.kind == Kind::Shell);
-    let denies = |d: &Diagnostic| {
-        args.deny
-            .iter()
-            .any(|word| word == "warnings" || is_called(d.code, word))
-    };
-    let denied = match shell {
-        Some(check) if args.deny.iter().any(|word| word == "shell") => {
-            let file = loaded
-                .contract
-                .as_ref()
-                .and_then(|c| c.imported(check.place.source));
-            Some(format!(
-                "`{}` goes through a shell ({})",
-                check.id,
-                place(file, check.line)
-            ))
-        }
-        _ => list
-            .iter()
-            .find(|d| denies(d))
-            .map(|d| format!("a warning is denied: {}", d.message)),
-    };
-    if let Some(message) = denied {
+    if let Some(message) = denied(&args.deny, contract, &list) {
         return Err(Failure::new(
             Exit::Contract.code(),
             "vplan::check::denied",
             message,
         ));
     }
-    if format == Format::Text && !terminal.quiet {
-        let warnings = list
-            .iter()
-            .filter(|d| d.severity == Severity::Warning)
-            .count();
-        let also = if warnings > 0 {
-            format!(", {}", count(warnings, "warning"))
-        } else {
-            String::new()
-        };
-        // The contract itself is a file too.
-        let files = loaded.contract.as_ref().map_or(0, |c| c.imports.len());
-        let from = if files > 0 {
-            format!(" from {}", count(files + 1, "file"))
-        } else {
-            String::new()
-        };
-        terminal.say(&format!(
-            "{}: {}{from}{also}\n",
-            loaded.path,
-            count(checks.len(), "check")
-        ));
-        if let Some(contract) = &loaded.contract {
-            terminal.say(&format!("  {}\n", contract.identity()));
-        }
+    if !is_json && !terminal.quiet {
+        terminal.say(&text(&loaded.path, contract, &list));
     }
     Ok(Exit::Success.code())
+}
+
+/// What is to be said of a contract.
+struct Looked {
+    list: Vec<Diagnostic>,
+    /// What could not be looked at.
+    notes: Vec<String>,
+    uncovered: Option<Uncovered>,
+}
+
+/// Holds a contract against its repository.
+fn look(site: &Site, loaded: &Loaded, uncovered: bool) -> Result<Looked, Failure> {
+    let mut found = loaded.diagnostics.clone();
+    let mut looked = Looked {
+        list: Vec::new(),
+        notes: Vec::new(),
+        uncovered: None,
+    };
+    if let Some(contract) = &loaded.contract {
+        let survey = survey::survey(site, contract, &loaded.sources);
+        found.append(survey.found);
+        looked.notes = survey.notes;
+        if uncovered {
+            let git = site.git.as_ref().map_err(GitError::clone);
+            let files = git.and_then(|git| uncovered::uncovered(contract, git));
+            let files = files.map_err(|e| {
+                let message = format!("`--uncovered` is about tracked files: {e}");
+                Failure {
+                    help: e.help(),
+                    ..Failure::usage(e.code(), message)
+                }
+            })?;
+            files.diagnostic().into_iter().for_each(|d| found.push(d));
+            looked.uncovered = Some(files);
+        }
+    }
+    looked.list = found.sorted();
+    Ok(looked)
+}
+
+/// Why a contract without an error is refused, if `--deny` asks for that.
+fn denied(deny: &[String], contract: &Contract, list: &[Diagnostic]) -> Option<String> {
+    let shell = contract.checks.iter().find(|c| c.kind == Kind::Shell);
+    if let Some(check) = shell.filter(|_| deny.iter().any(|word| word == "shell")) {
+        let file = contract.imported(check.place.source);
+        let place = place(file, check.line);
+        return Some(format!("`{}` goes through a shell ({place})", check.id));
+    }
+    let denies = |d: &&Diagnostic| {
+        deny.iter()
+            .any(|word| word == "warnings" || is_called(d.code, word))
+    };
+    let found = list.iter().find(denies)?;
+    Some(format!("a warning is denied: {}", found.message))
+}
+
+fn text(path: &RepoPath, contract: &Contract, list: &[Diagnostic]) -> String {
+    let warnings = list
+        .iter()
+        .filter(|d| d.severity == Severity::Warning)
+        .count();
+    let also = if warnings > 0 {
+        format!(", {}", count(warnings, "warning"))
+    } else {
+        String::new()
+    };
+    // The contract itself is a file too.
+    let from = match contract.imports.len() {
+        0 => String::new(),
+        files => format!(" from {}", count(files + 1, "file")),
+    };
+    let checks = count(contract.checks.len(), "check");
+    let identity = contract.identity();
+    format!("{path}: {checks}{from}{also}\n  {identity}\n")
 }
 
 /// Whether a word is a code, or its last part.

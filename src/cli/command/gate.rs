@@ -3,6 +3,7 @@
 mod accept;
 mod begin;
 mod show;
+mod standings;
 mod words;
 
 use super::format;
@@ -110,7 +111,7 @@ pub(super) struct Forgotten {
 }
 
 pub(super) use begin::Begun;
-pub(super) use show::Standings;
+pub(super) use standings::Standings;
 
 /// Records, shows or forgets.
 ///

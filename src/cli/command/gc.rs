@@ -5,6 +5,7 @@ use crate::cli::args::{Format, Global};
 use crate::cli::history::{Records, open};
 use crate::cli::render::style::count;
 use crate::cli::terminal::Terminal;
+use crate::effect::store::history::Collected;
 use crate::engine::Failure;
 use crate::engine::standing::unreadable;
 use crate::run::past::{short, started_at};
@@ -84,51 +85,49 @@ pub fn run(global: &Global, args: &Gc, terminal: &Terminal) -> Result<u8, Failur
             .iter()
             .for_each(|(id, _)| vault.forget(id));
     }
-    let bytes: u64 = collected.removed.iter().map(|(_, bytes)| bytes).sum();
+    let document = Document::of(collected, args.dry_run);
     if format == Format::Json {
-        terminal.print_json(&Document {
-            bytes,
-            dry_run: args.dry_run,
-            kept: collected
-                .kept
-                .into_iter()
-                .map(|(run_id, reason)| Kept { reason, run_id })
-                .collect(),
-            removed: collected
-                .removed
-                .into_iter()
-                .map(|(run_id, bytes)| Removed { bytes, run_id })
-                .collect(),
-            version: 1,
-        });
-        return Ok(0);
+        terminal.print_json(&document);
+    } else if !terminal.quiet {
+        terminal.say(&text(&document));
     }
-    let mut text = String::new();
-    if args.dry_run {
-        for (id, bytes) in &collected.removed {
-            let day = started_at(id)
-                .and_then(|t| t.get(..10).map(str::to_owned))
-                .unwrap_or_default();
-            text.push_str(&format!("  {}  {day}  {}\n", short(id), size(*bytes)));
+    Ok(0)
+}
+
+impl Document {
+    fn of(collected: Collected, dry_run: bool) -> Self {
+        let kept = |(run_id, reason)| Kept { reason, run_id };
+        let removed = |(run_id, bytes)| Removed { bytes, run_id };
+        Self {
+            bytes: collected.removed.iter().map(|(_, bytes)| bytes).sum(),
+            dry_run,
+            kept: collected.kept.into_iter().map(kept).collect(),
+            removed: collected.removed.into_iter().map(removed).collect(),
+            version: 1,
         }
     }
-    for (id, reason) in &collected.kept {
-        text.push_str(&format!("  {} stays: {reason}\n", short(id)));
+}
+
+fn text(document: &Document) -> String {
+    let mut text = String::new();
+    for run in document.removed.iter().filter(|_| document.dry_run) {
+        let (id, size) = (&run.run_id, size(run.bytes));
+        let day = started_at(id)
+            .and_then(|t| t.get(..10).map(str::to_owned))
+            .unwrap_or_default();
+        text.push_str(&format!("  {}  {day}  {size}\n", short(id)));
     }
-    let would = if args.dry_run {
+    for run in &document.kept {
+        let (id, reason) = (short(&run.run_id), &run.reason);
+        text.push_str(&format!("  {id} stays: {reason}\n"));
+    }
+    let would = if document.dry_run {
         "would remove"
     } else {
         "removed"
     };
-    text.push_str(&format!(
-        "{would} {}, {}\n",
-        count(collected.removed.len(), "run"),
-        size(bytes)
-    ));
-    if !terminal.quiet {
-        terminal.say(&text);
-    }
-    Ok(0)
+    let (runs, size) = (count(document.removed.len(), "run"), size(document.bytes));
+    text + &format!("{would} {runs}, {size}\n")
 }
 
 /// A size for people: `340 B`, `1.2 MiB`.

@@ -83,18 +83,18 @@ pub fn run(global: &Global, args: &Log, terminal: &Terminal) -> Result<u8, Failu
     let (_, history) = open(global, &args.records)?;
     let id = pick(&history, &args.run)?;
     let logged = choose(&history, &id, args)?;
+    let document = Document {
+        bytes: 0,
+        id: args.name.clone(),
+        log: logged.log.clone(),
+        omitted_bytes: 0,
+        run_id: id.clone(),
+        text: String::new(),
+        attempt: logged.attempt,
+        version: 1,
+    };
     let Some(path) = logged.log else {
         if format == Format::Json {
-            let document = Document {
-                bytes: 0,
-                id: args.name.clone(),
-                log: None,
-                omitted_bytes: 0,
-                run_id: id,
-                text: String::new(),
-                attempt: logged.attempt,
-                version: 1,
-            };
             terminal.print_json(&document);
         } else if !terminal.quiet {
             terminal.note(&format!(
@@ -119,13 +119,9 @@ pub fn run(global: &Global, args: &Log, terminal: &Terminal) -> Result<u8, Failu
         read.map_err(|e| gone(e.to_string()))?;
         terminal.print_json(&Document {
             bytes,
-            id: args.name.clone(),
-            log: Some(path),
             omitted_bytes,
-            run_id: id,
             text: inert(&tail),
-            attempt: logged.attempt,
-            version: 1,
+            ..document
         });
     } else if args.raw {
         terminal.print_with(|out| io::copy(&mut file, out).map(|_| ()));

@@ -46,24 +46,18 @@ pub fn run(global: &Global, args: &PlanArgs, terminal: &Terminal) -> Result<u8, 
     attach(&mut plan, of_look(&session, &engine));
     if let (Some(path), Some(form)) = (&args.output, form) {
         write(path, form, &plan)?;
+        let written = Written {
+            digest: plan.digest.as_ref(),
+            file: visible(path.as_os_str().as_bytes()),
+            steps: plan.steps.len(),
+            version: 1,
+        };
         if global.format == Some(Format::Json) {
-            let file = visible(path.as_os_str().as_bytes());
-            terminal.print_json(&Written {
-                digest: plan.digest.as_ref(),
-                file,
-                steps: plan.steps.len(),
-                version: 1,
-            });
+            terminal.print_json(&written);
         } else if !terminal.quiet {
-            let digest = plan
-                .digest
-                .as_ref()
-                .map_or(String::new(), |d| format!(" {d}"));
-            let name = visible(path.as_os_str().as_bytes());
-            terminal.say(&format!(
-                "{name}: {},{digest}\n",
-                count(plan.steps.len(), "step")
-            ));
+            let digest = written.digest.map_or(String::new(), |d| format!(" {d}"));
+            let steps = count(written.steps, "step");
+            terminal.say(&format!("{}: {steps},{digest}\n", written.file));
         }
         return Ok(Exit::Success.code());
     }
@@ -137,13 +131,7 @@ fn output_form(global: &Global, path: &Path) -> Result<Form, Failure> {
 }
 
 fn write(path: &Path, form: Form, plan: &Plan) -> Result<(), Failure> {
-    // A bare name has the empty path above it, where no temporary file can be made.
-    let near = if path.parent().is_some_and(|p| p.as_os_str().is_empty()) {
-        Path::new(".").join(path)
-    } else {
-        path.to_owned()
-    };
-    files::replace(&near, form.write(plan).as_bytes()).map_err(|e| {
+    files::replace(path, form.write(plan).as_bytes()).map_err(|e| {
         let name = visible(path.as_os_str().as_bytes());
         Failure::usage(
             "vplan::usage::output",

@@ -102,7 +102,6 @@ fn text(checks: &[CheckStats], runs: usize, terminal: &Terminal) -> String {
         .max()
         .unwrap_or(0)
         .clamp(5, most.max(5));
-    let percent = |permille: u64| format!("{}.{}%", permille / 10, permille % 10);
     let mut out = String::new();
     if !narrow {
         let head = format!(
@@ -111,53 +110,50 @@ fn text(checks: &[CheckStats], runs: usize, terminal: &Terminal) -> String {
         );
         out.push_str(&format!("{}\n", paint(color, Tone::Strong, &head)));
     }
-    for check in checks {
-        let id = cut(&visible(check.id.as_bytes()), width);
-        let [passed, flaky] = match check.runs {
-            0 => ["-".to_owned(), "-".to_owned()],
-            _ => [percent(check.pass_permille), percent(check.flaky_permille)],
-        };
-        let tone = if check.failed == 0 {
-            Tone::Good
-        } else {
-            Tone::Bad
-        };
-        let (median, p95, longest) = (
-            duration(check.median_ms),
-            duration(check.p95_ms),
-            duration(check.max_ms),
-        );
-        let last = check.last_failure.as_ref().map_or_else(String::new, |f| {
-            let day = f
-                .started_at
-                .as_deref()
-                .and_then(|t| t.get(..10))
-                .unwrap_or_default();
-            format!("{} {}", visible(day.as_bytes()), short(&f.run_id))
-        });
-        if narrow {
-            out.push_str(&format!("{}\n", paint(color, Tone::Strong, &id)));
-            let passed = paint(color, tone, &passed);
-            out.push_str(&format!(
-                "  {passed} of {} passed\n",
-                count(usize::try_from(check.runs).unwrap_or(0), "run")
-            ));
-            out.push_str(&format!(
-                "  {flaky} flaky\n  {median} / {p95} / {longest}\n"
-            ));
-            if !last.is_empty() {
-                out.push_str(&format!("  failed {last}\n"));
-            }
-        } else {
-            let passed = paint(color, tone, &format!("{passed:>7}"));
-            let row = format!(
-                "{:>6} {passed} {flaky:>7} {median:>8} {p95:>8} {longest:>8}  {last}",
-                check.runs
-            );
-            out.push_str(&format!("{}\n", format!("{id:<width$}  {row}").trim_end()));
-        }
-    }
+    let row = |check: &CheckStats| row(check, width, narrow, color);
+    out.extend(checks.iter().map(row));
     let what = "passes and flaky passes in a hundred runs of the check";
     out.push_str(&format!("\nover {}: {what}\n", count(runs, "run")));
     out
+}
+
+fn row(check: &CheckStats, width: usize, narrow: bool, color: bool) -> String {
+    let id = cut(&visible(check.id.as_bytes()), width);
+    let percent = |permille: u64| format!("{}.{}%", permille / 10, permille % 10);
+    let [passed, flaky] = match check.runs {
+        0 => ["-".to_owned(), "-".to_owned()],
+        _ => [percent(check.pass_permille), percent(check.flaky_permille)],
+    };
+    let tone = if check.failed == 0 {
+        Tone::Good
+    } else {
+        Tone::Bad
+    };
+    let [median, p95, longest] = [check.median_ms, check.p95_ms, check.max_ms].map(duration);
+    let last = check.last_failure.as_ref().map_or_else(String::new, |f| {
+        let day = f
+            .started_at
+            .as_deref()
+            .and_then(|t| t.get(..10))
+            .unwrap_or_default();
+        format!("{} {}", visible(day.as_bytes()), short(&f.run_id))
+    });
+    if !narrow {
+        let passed = paint(color, tone, &format!("{passed:>7}"));
+        let row = format!(
+            "{:>6} {passed} {flaky:>7} {median:>8} {p95:>8} {longest:>8}  {last}",
+            check.runs
+        );
+        return format!("{}\n", format!("{id:<width$}  {row}").trim_end());
+    }
+    let (id, passed) = (paint(color, Tone::Strong, &id), paint(color, tone, &passed));
+    let runs = count(usize::try_from(check.runs).unwrap_or(0), "run");
+    let failed = if last.is_empty() {
+        last
+    } else {
+        format!("  failed {last}\n")
+    };
+    format!(
+        "{id}\n  {passed} of {runs} passed\n  {flaky} flaky\n  {median} / {p95} / {longest}\n{failed}"
+    )
 }

@@ -64,22 +64,7 @@ pub fn run(global: &Global, args: &Test, terminal: &Terminal) -> Result<u8, Fail
         return Err(invalid(loaded));
     };
     let expects = gather(&site, global, args, &contract, &mut loaded, terminal)?;
-    let found = expects.len();
-    let wanted = |e: &Expect| {
-        args.filter
-            .as_ref()
-            .is_none_or(|text| e.title.contains(text.as_str()))
-    };
-    let expects: Vec<Expect> = expects.into_iter().filter(wanted).collect();
-    if let (Some(filter), true, true) = (&args.filter, expects.is_empty(), found > 0) {
-        let message = format!(
-            "no title of {} contains `{}`",
-            count(found, "test"),
-            visible(filter.as_bytes())
-        );
-        return Err(Failure::usage("vplan::test::filter", message)
-            .help("`vplan test --list` shows the titles"));
-    }
+    let expects = filtered(expects, args.filter.as_deref())?;
     let examiner = Examiner::new(&contract);
     let verdicts = if args.list {
         Vec::new()
@@ -118,6 +103,22 @@ pub fn run(global: &Global, args: &Test, terminal: &Terminal) -> Result<u8, Fail
         return Ok(Exit::Failed.code());
     }
     enough(args, &results)
+}
+
+/// The tests whose title contains a text.
+fn filtered(mut expects: Vec<Expect>, filter: Option<&str>) -> Result<Vec<Expect>, Failure> {
+    let Some(filter) = filter else {
+        return Ok(expects);
+    };
+    let found = expects.len();
+    expects.retain(|e| e.title.contains(filter));
+    if expects.is_empty() && found > 0 {
+        let filter = visible(filter.as_bytes());
+        let message = format!("no title of {} contains `{filter}`", count(found, "test"));
+        return Err(Failure::usage("vplan::test::filter", message)
+            .help("`vplan test --list` shows the titles"));
+    }
+    Ok(expects)
 }
 
 /// All tests, valid ones; what is only doubtful about them is said.

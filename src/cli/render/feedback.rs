@@ -160,6 +160,34 @@ fn page(feedback: &Feedback, form: &dyn Form) -> String {
     for line in summary(feedback, form) {
         out.push_str(&form.item(&line));
     }
+    out.push_str(&scope(feedback, form));
+    let lines = |lines: Vec<String>| lines.join("\n");
+    for (title, body) in [
+        (
+            "First findings",
+            lines(feedback.diagnostics.iter().map(finding).collect()),
+        ),
+        (
+            "Failed tests",
+            lines(feedback.failed_tests.iter().map(failed_test).collect()),
+        ),
+        ("Problems", lines(feedback.problems.clone())),
+        ("Standard output", excerpt(&feedback.stdout)),
+        ("Standard error", excerpt(&feedback.stderr)),
+    ] {
+        if !body.trim().is_empty() {
+            out.push_str(&form.heading(3, title));
+            out.push_str(&form.block(&body));
+        }
+    }
+    out.push_str(&others(feedback, form));
+    out.push_str(&changed(feedback, form));
+    without_commands(&out)
+}
+
+/// What lies outside of the contract's scope, and what could be allowed.
+fn scope(feedback: &Feedback, form: &dyn Form) -> String {
+    let mut out = String::new();
     if !feedback.outside_scope.is_empty() {
         out.push_str(&form.heading(3, "Changes outside the contract's scope"));
         for file in &feedback.outside_scope {
@@ -189,25 +217,12 @@ fn page(feedback: &Feedback, form: &dyn Form) -> String {
             out.push_str(&form.item(&words));
         }
     }
-    let lines = |lines: Vec<String>| lines.join("\n");
-    for (title, body) in [
-        (
-            "First findings",
-            lines(feedback.diagnostics.iter().map(finding).collect()),
-        ),
-        (
-            "Failed tests",
-            lines(feedback.failed_tests.iter().map(failed_test).collect()),
-        ),
-        ("Problems", lines(feedback.problems.clone())),
-        ("Standard output", excerpt(&feedback.stdout)),
-        ("Standard error", excerpt(&feedback.stderr)),
-    ] {
-        if !body.trim().is_empty() {
-            out.push_str(&form.heading(3, title));
-            out.push_str(&form.block(&body));
-        }
-    }
+    out
+}
+
+/// What failed beside that.
+fn others(feedback: &Feedback, form: &dyn Form) -> String {
+    let mut out = String::new();
     if feedback.other_failures_count > 0 {
         out.push_str(&form.heading(3, "Other failures"));
         for other in &feedback.other_failures {
@@ -229,6 +244,12 @@ fn page(feedback: &Feedback, form: &dyn Form) -> String {
             .saturating_sub(feedback.other_failures.len());
         out.push_str(&more(u64::try_from(hidden).unwrap_or(u64::MAX), form));
     }
+    out
+}
+
+/// Which files have changed.
+fn changed(feedback: &Feedback, form: &dyn Form) -> String {
+    let mut out = String::new();
     if feedback.changed_files_count > 0 {
         out.push_str(&form.heading(3, "Changed files"));
         for file in &feedback.changed_files {
@@ -248,7 +269,7 @@ fn page(feedback: &Feedback, form: &dyn Form) -> String {
             .saturating_sub(feedback.changed_files.len());
         out.push_str(&more(u64::try_from(hidden).unwrap_or(u64::MAX), form));
     }
-    without_commands(&out)
+    out
 }
 
 /// What failed, how, and what to do about it.

@@ -127,22 +127,24 @@ fn of_step(step: &Step, record: &StepRecord, root: Option<&Path>) -> Vec<Issue> 
         .iter()
         .any(|i| i.level == level(Level::Error) && i.spot.is_some());
     if failed && !explained {
-        let detail = record
-            .detail
-            .clone()
-            .unwrap_or_else(|| record.status.name().replace('_', " "));
-        let command = visible(record.command.as_bytes());
-        let issue = Issue {
-            code: None,
-            level: level(Level::Error),
-            message: format!("{command}: {detail}"),
-            spot: source(step),
-            step: name.to_owned(),
-            title: format!("{name} {}", record.status.name().replace('_', " ")),
-        };
-        issues.insert(0, issue);
+        issues.insert(0, itself(step, record, level(Level::Error)));
     }
     issues
+}
+
+/// A failed step that has no place of its own.
+fn itself(step: &Step, record: &StepRecord, level: Level) -> Issue {
+    let (name, status) = (step.check(), record.status.name().replace('_', " "));
+    let command = visible(record.command.as_bytes());
+    let detail = record.detail.as_ref().unwrap_or(&status);
+    Issue {
+        code: None,
+        level,
+        message: format!("{command}: {detail}"),
+        spot: source(step),
+        step: name.to_owned(),
+        title: format!("{name} {status}"),
+    }
 }
 
 /// Where a check is written down, if that is a file of the repository.
@@ -269,10 +271,8 @@ mod tests {
             ..crate::check::reading::Finding::default()
         };
         let records = plan.steps.iter().map(|step| {
-            let mut record = StepRecord::without_evidence(
-                step,
-                Outcome::new(Status::Failed, Cause::ExitCode, "exit code 1"),
-            );
+            let outcome = Outcome::new(Status::Failed, Cause::ExitCode, "exit code 1");
+            let mut record = StepRecord::without_evidence(step, outcome);
             match step.id.as_str() {
                 "a" => {
                     record.diagnostics = vec![

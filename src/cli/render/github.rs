@@ -137,24 +137,7 @@ pub fn summary(report: &Report, plan: &Plan) -> String {
         _ => 4,
     });
     for (record, warning) in steps.iter().take(LISTED) {
-        let sign = if record.status.is_failure() && *warning {
-            "!"
-        } else {
-            mark(record.status).0
-        };
-        let time = if record.tries > 0 {
-            format!(" ({})", duration(record.duration_ms))
-        } else {
-            String::new()
-        };
-        let what = match &record.detail {
-            Some(detail) => format!(": {}", feedback::code(detail)),
-            None => String::new(),
-        };
-        out.push_str(&format!(
-            "- {sign} {}{what}{time}\n",
-            feedback::code(&record.id)
-        ));
+        out.push_str(&line(record, *warning));
     }
     if steps.len() > LISTED {
         out.push_str(&format!("- and {} more\n", steps.len() - LISTED));
@@ -171,6 +154,25 @@ pub fn summary(report: &Report, plan: &Plan) -> String {
     }
     out.push('\n');
     without_commands(&out)
+}
+
+/// How a step ended.
+fn line(record: &StepRecord, warning: bool) -> String {
+    let sign = if record.status.is_failure() && warning {
+        "!"
+    } else {
+        mark(record.status).0
+    };
+    let time = if record.tries > 0 {
+        format!(" ({})", duration(record.duration_ms))
+    } else {
+        String::new()
+    };
+    let what = match &record.detail {
+        Some(detail) => format!(": {}", feedback::code(detail)),
+        None => String::new(),
+    };
+    format!("- {sign} {}{what}{time}\n", feedback::code(&record.id))
 }
 
 #[cfg(test)]

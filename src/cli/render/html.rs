@@ -157,7 +157,6 @@ fn timeline(out: &mut String, report: &Report, record: &Record) {
         .max()
         .unwrap_or(0)
         .max(1);
-    let place = |at: u64| u128::from(at) * 10_000 / u128::from(whole);
     let mut tries: BTreeMap<&str, Vec<&Try>> = BTreeMap::new();
     for one in &record.tries {
         tries.entry(&one.id).or_default().push(one);
@@ -184,25 +183,7 @@ fn timeline(out: &mut String, report: &Report, record: &Record) {
             text(id)
         );
         for one in tries {
-            let (from, to) = (place(one.from), place(one.to.unwrap_or(whole)));
-            let took = one.to.map_or("no end".to_owned(), |to| {
-                duration(to.saturating_sub(one.from))
-            });
-            let title = format!(
-                "try {}: {took}, {}",
-                one.attempt,
-                one.status.map_or("interrupted", Status::name)
-            );
-            let _ = write!(
-                out,
-                "<i class=\"{}\" style=\"left:{}.{:02}%;width:max(3px,{}.{:02}%)\" title=\"{}\"></i>",
-                tone(one.status),
-                from / 100,
-                from % 100,
-                to.saturating_sub(from) / 100,
-                to.saturating_sub(from) % 100,
-                text(&title)
-            );
+            bar(out, one, whole);
         }
         out.push_str("</span></a>\n");
     }
@@ -210,6 +191,30 @@ fn timeline(out: &mut String, report: &Report, record: &Record) {
         out,
         "</div>\n<p class=\"axis\"><span>0</span><span>{}</span></p>\n</section>\n",
         duration(whole)
+    );
+}
+
+/// A try. Its place is in hundredths of a percent of the whole.
+fn bar(out: &mut String, one: &Try, whole: u64) {
+    let place = |at: u64| u128::from(at) * 10_000 / u128::from(whole);
+    let (from, to) = (place(one.from), place(one.to.unwrap_or(whole)));
+    let took = one.to.map_or("no end".to_owned(), |to| {
+        duration(to.saturating_sub(one.from))
+    });
+    let title = format!(
+        "try {}: {took}, {}",
+        one.attempt,
+        one.status.map_or("interrupted", Status::name)
+    );
+    let _ = write!(
+        out,
+        "<i class=\"{}\" style=\"left:{}.{:02}%;width:max(3px,{}.{:02}%)\" title=\"{}\"></i>",
+        tone(one.status),
+        from / 100,
+        from % 100,
+        to.saturating_sub(from) / 100,
+        to.saturating_sub(from) % 100,
+        text(&title)
     );
 }
 
@@ -320,21 +325,46 @@ fn step(
         let _ = writeln!(out, "<p>{}</p>", text(detail));
     }
     if let Some(step) = step {
-        let _ = writeln!(
-            out,
-            "<p class=\"faint\">{} · <code>{}</code></p>",
-            text(&settings(step).join(", ")),
-            text(&command_line(step))
-        );
-        let reasons: Vec<String> = step
-            .reasons
-            .iter()
-            .map(|r| format!("<li>{}</li>", text(&sentence(r, FILES))))
-            .collect();
-        if !reasons.is_empty() {
-            let _ = writeln!(out, "<ul class=\"why\">{}</ul>", reasons.concat());
+        planned(out, step);
+    }
+    facts(out, record);
+    if let Some(reasoning) = &record.reasoning {
+        let _ = writeln!(out, "<blockquote>{}</blockquote>", lines(reasoning));
+    }
+    for problem in &record.problems {
+        let _ = writeln!(out, "<p class=\"note\">{}</p>", text(problem));
+    }
+    findings(out, record);
+    for test in &record.failed_tests {
+        let _ = writeln!(out, "<h4>{}</h4>", text(&test.name));
+        if let Some(message) = &test.message {
+            let _ = writeln!(out, "<pre>{}</pre>", lines(message));
         }
     }
+    output(out, record, log.map(String::as_str), open);
+    out.push_str("</details>\n");
+}
+
+/// What the plan says of a step.
+fn planned(out: &mut String, step: &Step) {
+    let _ = writeln!(
+        out,
+        "<p class=\"faint\">{} · <code>{}</code></p>",
+        text(&settings(step).join(", ")),
+        text(&command_line(step))
+    );
+    let reasons: Vec<String> = step
+        .reasons
+        .iter()
+        .map(|r| format!("<li>{}</li>", text(&sentence(r, FILES))))
+        .collect();
+    if !reasons.is_empty() {
+        let _ = writeln!(out, "<ul class=\"why\">{}</ul>", reasons.concat());
+    }
+}
+
+/// What is known of a step's end.
+fn facts(out: &mut String, record: &StepRecord) {
     let mut facts: Vec<String> = Vec::new();
     facts.extend(record.tests.map(|t| {
         format!(
@@ -357,41 +387,37 @@ fn step(
     if !facts.is_empty() {
         let _ = writeln!(out, "<p class=\"faint\">{}</p>", text(&facts.join(" · ")));
     }
-    if let Some(reasoning) = &record.reasoning {
-        let _ = writeln!(out, "<blockquote>{}</blockquote>", lines(reasoning));
+}
+
+fn findings(out: &mut String, record: &StepRecord) {
+    if record.diagnostics.is_empty() {
+        return;
     }
-    for problem in &record.problems {
-        let _ = writeln!(out, "<p class=\"note\">{}</p>", text(problem));
-    }
-    if !record.diagnostics.is_empty() {
-        out.push_str(
-            "<table>\n<tr><th>place</th><th>severity</th><th>code</th><th>message</th></tr>\n",
+    out.push_str(
+        "<table>\n<tr><th>place</th><th>severity</th><th>code</th><th>message</th></tr>\n",
+    );
+    for finding in &record.diagnostics {
+        let number = |n: Option<u64>| n.map_or(String::new(), |n| format!(":{n}"));
+        let place = format!(
+            "{}{}{}",
+            finding.file.as_deref().unwrap_or(""),
+            number(finding.line),
+            number(finding.column)
         );
-        for finding in &record.diagnostics {
-            let number = |n: Option<u64>| n.map_or(String::new(), |n| format!(":{n}"));
-            let place = format!(
-                "{}{}{}",
-                finding.file.as_deref().unwrap_or(""),
-                number(finding.line),
-                number(finding.column)
-            );
-            let _ = writeln!(
-                out,
-                "<tr><td><code>{}</code></td><td>{}</td><td>{}</td><td>{}</td></tr>",
-                text(&place),
-                format!("{:?}", finding.severity).to_lowercase(),
-                text(finding.code.as_deref().unwrap_or("")),
-                lines(&finding.message)
-            );
-        }
-        out.push_str("</table>\n");
+        let _ = writeln!(
+            out,
+            "<tr><td><code>{}</code></td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            text(&place),
+            format!("{:?}", finding.severity).to_lowercase(),
+            text(finding.code.as_deref().unwrap_or("")),
+            lines(&finding.message)
+        );
     }
-    for test in &record.failed_tests {
-        let _ = writeln!(out, "<h4>{}</h4>", text(&test.name));
-        if let Some(message) = &test.message {
-            let _ = writeln!(out, "<pre>{}</pre>", lines(message));
-        }
-    }
+    out.push_str("</table>\n");
+}
+
+/// What a step wrote: as much as its log has, or as its record has.
+fn output(out: &mut String, record: &StepRecord, log: Option<&str>, open: &str) {
     match log {
         Some(log) => {
             let _ = writeln!(
@@ -410,7 +436,6 @@ fn step(
             }
         }
     }
-    out.push_str("</details>\n");
 }
 
 fn left_out(out: &mut String, report: &Report) {

@@ -1,7 +1,7 @@
-//! Reads and writes the agent settings that call the hook, and compares them with what they should
-//! be.
+//! Prints the agent settings that call the hook, and says of those that there are how they are
+//! installed.
 
-use super::named::{MOST, SETTINGS};
+use super::settings::{look, settings};
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
@@ -12,13 +12,11 @@ use crate::effect::git::environment;
 use crate::effect::os::files::{is_writable, read_plain};
 use crate::effect::repo::load::Site;
 use crate::engine::Failure;
+use crate::engine::agent::settings::{MOST, SETTINGS};
 use crate::ledger::Terms;
-use serde_json::{Value, json};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// The events that are answered.
-const EVENTS: [&str; 3] = ["SessionStart", "Stop", "SubagentStop"];
 /// The least time that a hook is given, in seconds.
 const LEAST: u64 = 120;
 /// How much longer than the contract's budget, in seconds.
@@ -41,20 +39,6 @@ fn of_contract(contract: Option<&Contract>) -> u64 {
         .div_ceil(1000)
         .saturating_add(MORE)
         .clamp(LEAST, 86_400)
-}
-
-fn command(timeout: u64) -> String {
-    format!("vplan -C \"$CLAUDE_PROJECT_DIR\" hook claude-code --timeout {timeout}")
-}
-
-fn settings(timeout: u64) -> Value {
-    let hook =
-        json!([{"hooks": [{"type": "command", "command": command(timeout), "timeout": timeout}]}]);
-    let hooks: serde_json::Map<String, Value> = EVENTS
-        .iter()
-        .map(|e| ((*e).to_owned(), hook.clone()))
-        .collect();
-    json!({"hooks": hooks})
 }
 
 /// Prints the settings, and says where they belong.
@@ -99,29 +83,9 @@ pub(super) fn check(
         let Ok(bytes) = read_plain(&path, MOST) else {
             continue;
         };
-        let shown = visible(
-            path.strip_prefix(&site.root)
-                .unwrap_or(&path)
-                .as_os_str()
-                .as_bytes(),
-        );
-        let found =
-            serde_json::from_slice::<Value>(&bytes).map_err(|e| vec![format!("is no JSON: {e}")]);
-        let faults = found.and_then(|found| look(&found, timeout));
-        match faults {
-            Ok(false) => lines.push(format!("{shown}: no hook of vplan")),
-            Ok(true) => {
-                is_installed = true;
-                lines.push(format!(
-                    "{shown}: installed as it would be printed; {}",
-                    reach(&site, &path)
-                ));
-            }
-            Err(faults) => {
-                lines.extend(faults.iter().map(|fault| format!("{shown}: {fault}")));
-                lines.push(format!("{shown}: {}", reach(&site, &path)));
-            }
-        }
+        let (found, of_file) = installed(&site, &path, &bytes, timeout);
+        is_installed |= found;
+        lines.extend(of_file);
     }
     if !is_installed {
         lines.push(
@@ -146,6 +110,26 @@ pub(super) fn check(
     })
 }
 
+/// Whether a file of settings has all hooks, and what is to be said of it.
+fn installed(site: &Site, path: &Path, bytes: &[u8], timeout: u64) -> (bool, Vec<String>) {
+    let below = path.strip_prefix(&site.root).unwrap_or(path);
+    let shown = visible(below.as_os_str().as_bytes());
+    let found = serde_json::from_slice(bytes).map_err(|e| vec![format!("is no JSON: {e}")]);
+    match found.and_then(|found| look(&found, timeout)) {
+        Ok(false) => (false, vec![format!("{shown}: no hook of vplan")]),
+        Ok(true) => {
+            let reach = reach(site, path);
+            let line = format!("{shown}: installed as it would be printed; {reach}");
+            (true, vec![line])
+        }
+        Err(mut faults) => {
+            faults.push(reach(site, path));
+            let line = |fault: String| format!("{shown}: {fault}");
+            (false, faults.into_iter().map(line).collect())
+        }
+    }
+}
+
 /// Where Claude Code reads settings.
 fn places(site: &Site) -> Vec<PathBuf> {
     let own = SETTINGS.iter().map(|path| site.root.join(path));
@@ -155,87 +139,8 @@ fn places(site: &Site) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Whether settings have all hooks as they would be printed; `Ok(false)` when they have none of
-/// vplan.
-fn look(found: &Value, timeout: u64) -> Result<bool, Vec<String>> {
-    let of = |event: &str| -> Vec<Value> {
-        let groups = found
-            .pointer(&format!("/hooks/{event}"))
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
-        let plain = groups.filter(|group| {
-            group
-                .get("matcher")
-                .is_none_or(|m| matches!(m.as_str(), Some("" | "*")))
-        });
-        let hooks = plain.flat_map(|group| {
-            group
-                .get("hooks")
-                .and_then(Value::as_array)
-                .into_iter()
-                .flatten()
-        });
-        hooks
-            .filter(|h| {
-                h.get("command")
-                    .and_then(Value::as_str)
-                    .is_some_and(|c| c.contains("hook claude-code"))
-            })
-            .cloned()
-            .collect()
-    };
-    let all: Vec<(&str, Vec<Value>)> = EVENTS.iter().map(|event| (*event, of(event))).collect();
-    if all.iter().all(|(_, hooks)| hooks.is_empty()) {
-        return Ok(false);
-    }
-    let mut faults = Vec::new();
-    if found.get("disableAllHooks").and_then(Value::as_bool) == Some(true) {
-        faults.push("`disableAllHooks` is set: no hook runs".to_owned());
-    }
-    let wanted = json!({"type": "command", "command": command(timeout), "timeout": timeout});
-    for (event, hooks) in all {
-        match hooks.as_slice() {
-            [] => faults.push(format!("`{event}` has no hook of vplan")),
-            hooks if hooks.contains(&wanted) => {}
-            [hook, ..] => faults.push(format!(
-                "`{event}` is not as it would be printed: {}",
-                differs(hook, &wanted)
-            )),
-        }
-    }
-    if faults.is_empty() {
-        Ok(true)
-    } else {
-        Err(faults)
-    }
-}
-
-fn differs(hook: &Value, wanted: &Value) -> String {
-    let differing = ["type", "command", "timeout"]
-        .into_iter()
-        .filter(|key| hook.get(key) != wanted.get(key));
-    let shown = |value: Option<&Value>| {
-        value.map_or("nothing".to_owned(), |v| visible(v.to_string().as_bytes()))
-    };
-    let said: Vec<String> = differing
-        .map(|key| {
-            format!(
-                "`{key}` is {}, not {}",
-                shown(hook.get(key)),
-                shown(wanted.get(key))
-            )
-        })
-        .collect();
-    if said.is_empty() {
-        "it has other keys too".to_owned()
-    } else {
-        said.join("; ")
-    }
-}
-
 /// Who may change a file.
-fn reach(site: &Site, path: &std::path::Path) -> String {
+fn reach(site: &Site, path: &Path) -> String {
     let inside = path
         .strip_prefix(&site.root)
         .ok()

@@ -1,10 +1,9 @@
 //! `vplan hook`: reads a coding agent's event and answers in that agent's format.
 
 mod answer;
-mod failed;
 mod install;
-mod named;
-mod session;
+mod page;
+mod settings;
 mod stop;
 
 use crate::base::vocabulary::Exit;
@@ -14,10 +13,11 @@ use crate::cli::terminal::Terminal;
 use crate::effect::os::clock::Clock;
 use crate::effect::os::input::standard_within;
 use crate::engine::Failure;
-use answer::{Answer, cut};
+use crate::engine::agent::start;
+use answer::Answer;
 use clap::{Args, ValueEnum};
+use page::cut;
 use serde::Deserialize;
-pub(super) use session::Record;
 use std::time::Duration;
 
 /// The largest event that is read, in bytes.
@@ -81,7 +81,7 @@ pub fn run(global: &Global, args: &Hook, terminal: &Terminal) -> Result<u8, Fail
         session_id,
     } = event()?;
     match hook_event_name.as_str() {
-        "SessionStart" => session::start(global, &session_id)?,
+        "SessionStart" => start(&global.engine(), &session_id)?,
         "Stop" | "SubagentStop" => {
             let answer = stop::stop(global, args.timeout, &session_id, &clock);
             let answer =

@@ -2,7 +2,7 @@
 
 use crate::cli::command;
 use crate::cli::render::test::json;
-use crate::{check, ledger, plan, reuse, run};
+use crate::{check, engine, ledger, plan, reuse, run};
 use schemars::generate::SchemaGenerator;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
@@ -78,7 +78,7 @@ pub(super) const ALL: &[Kind] = documents! {
     Written "gc" ["gc"] "records that were removed"
         => command::gc::Document;
     Written "hook-session" [] "what is remembered of the start of an agent's session: sessions/ of the state directory"
-        => command::hook::Record;
+        => engine::agent::Record;
     Written "import" ["import"] "another tool's configuration as a contract"
         => command::import::Document<'static>;
     Read "judge-answer" [] "what a judge writes to its standard output"
@@ -90,7 +90,7 @@ pub(super) const ALL: &[Kind] = documents! {
     Written "ledger" [] "the rounds of all subjects: ledger.json of the state directory"
         => ledger::document::Document;
     Written "lock-account" ["lock"] "what became of the lock"
-        => command::lock::Account;
+        => engine::lock::Account;
     Written "log" ["log"] "what a check of a recorded run wrote"
         => command::log::Document;
     Written "loop" ["loop"] "rounds of verification and repair"

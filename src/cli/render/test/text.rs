@@ -64,21 +64,14 @@ pub fn page(results: &Results<'_>, quiet: bool, color: bool, width: usize) -> St
     }
     let failed = results.failed();
     let passed = results.expects.len() - failed;
-    let sum = match failed {
-        0 => paint(
-            color,
-            Tone::Good,
-            &format!("{} passed", count(passed, "test")),
-        ),
-        _ => paint(
-            color,
-            Tone::Bad,
-            &format!(
-                "{failed} of {} failed",
-                count(results.expects.len(), "test")
-            ),
-        ),
+    let (tone, sum) = match failed {
+        0 => (Tone::Good, format!("{} passed", count(passed, "test"))),
+        _ => {
+            let all = count(results.expects.len(), "test");
+            (Tone::Bad, format!("{failed} of {all} failed"))
+        }
     };
+    let sum = paint(color, tone, &sum);
     out.push_str(&format!("\n{sum}\n"));
     if !results.filtered {
         coverage(results, color, &mut out);
@@ -172,20 +165,7 @@ fn failure(
             visible(expect.title.as_bytes()),
             sum(assertion, &of)
         );
-        let mut diagnostic = Diagnostic::error(FAILED, message);
-        let mut places: Vec<Place> = Vec::new();
-        for difference in &of {
-            // The assertion as a whole gets one label, for the first check that it does not name.
-            if places.contains(&difference.place) {
-                continue;
-            }
-            places.push(difference.place);
-            let label = match assertion.kind {
-                AssertionKind::Plan => format!("`{}` {}", difference.name, what(difference)),
-                _ => format!("it {}: {}", what(difference), difference.why),
-            };
-            diagnostic = diagnostic.label(difference.place, label);
-        }
+        let diagnostic = labelled(Diagnostic::error(FAILED, message), assertion, &of);
         out.push_str(&diagnostics(results.sources, &[diagnostic], color, width));
         if assertion.kind == AssertionKind::Plan {
             table(assertion, &of, verdict, color, out);
@@ -201,6 +181,24 @@ fn failure(
             ));
         }
     }
+}
+
+/// A message with its places: the assertion as a whole gets one label, for the first check that it
+/// does not name.
+fn labelled(mut diagnostic: Diagnostic, assertion: &Assertion, of: &[&Difference]) -> Diagnostic {
+    let mut places: Vec<Place> = Vec::new();
+    for difference in of {
+        if places.contains(&difference.place) {
+            continue;
+        }
+        places.push(difference.place);
+        let label = match assertion.kind {
+            AssertionKind::Plan => format!("`{}` {}", difference.name, what(difference)),
+            _ => format!("it {}: {}", what(difference), difference.why),
+        };
+        diagnostic = diagnostic.label(difference.place, label);
+    }
+    diagnostic
 }
 
 fn sum(assertion: &Assertion, differences: &[&Difference]) -> &'static str {

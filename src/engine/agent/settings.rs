@@ -3,18 +3,18 @@
 
 use crate::base::canon::Digest;
 use crate::base::path::RepoPath;
-use crate::cli::args::Global;
 use crate::effect::git::object::Oid;
 use crate::effect::os::files::read_plain;
 use crate::effect::repo::load::{Site, contract_path};
 use crate::effect::repo::lockfile::beside;
 use crate::effect::repo::since::Since;
+use crate::engine::Engine;
 use std::path::Path;
 
 /// The settings in the repository in which an agent's hooks may be.
-pub(super) const SETTINGS: [&str; 2] = [".claude/settings.json", ".claude/settings.local.json"];
+pub const SETTINGS: [&str; 2] = [".claude/settings.json", ".claude/settings.local.json"];
 /// The largest that is read, in bytes.
-pub(super) const MOST: u64 = 4 << 20;
+pub const MOST: u64 = 4 << 20;
 
 /// The settings as they are now.
 pub(super) fn settings(root: &Path) -> Vec<(String, Option<String>)> {
@@ -31,13 +31,13 @@ pub(super) fn settings(root: &Path) -> Vec<(String, Option<String>)> {
 
 /// The files that have changed, a line each.
 pub(super) fn changed(
-    global: &Global,
+    engine: &Engine<'_>,
     site: &Site,
     base: Option<&Oid>,
     then: &[(String, Option<String>)],
 ) -> Vec<String> {
     let mut lines = Vec::new();
-    let own = contract_path(site, global.contract.as_deref()).ok();
+    let own = contract_path(site, engine.contract).ok();
     if let (Some(git), Some(base), Some(path)) = (site.usable_git(), base, own) {
         let since = Since {
             root: &site.root,

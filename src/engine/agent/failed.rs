@@ -1,22 +1,21 @@
 //! Records a run without a verdict as a failed round, or an agent could stop by provoking one.
 
-use super::session::subject;
+use super::record::subject;
 use crate::base::canon::Digest;
 use crate::base::vocabulary::Exit;
-use crate::cli::args::Global;
 use crate::effect::git::object::Oid;
 use crate::effect::repo::load::Site;
 use crate::effect::store::ledger::{LedgerFile, PATIENCE};
 use crate::effect::store::records::wall_clock;
-use crate::engine::Failure;
+use crate::engine::{Engine, Failure};
 use crate::ledger::began::Began;
 use crate::ledger::round::{About, Change, Recorded, Round, Said, record};
 use crate::ledger::{Contents, Ledger, Terms};
 use crate::run::verdict::Verdict;
 
 /// What the work was begun with: the contract's digest at the base, and its gate.
-pub(super) fn gate_at(global: &Global, site: &Site, base: Option<&Oid>) -> (Option<Digest>, Terms) {
-    let (engine, revision) = (global.engine(), base.map(ToString::to_string));
+fn gate_at(engine: &Engine<'_>, site: &Site, base: Option<&Oid>) -> (Option<Digest>, Terms) {
+    let revision = base.map(ToString::to_string);
     let loaded = base.and_then(|_| {
         engine
             .load(site, &engine.wanted(revision.as_deref(), base))
@@ -35,7 +34,7 @@ pub(super) fn gate_at(global: &Global, site: &Site, base: Option<&Oid>) -> (Opti
 /// # Errors
 /// The ledger cannot be used.
 pub(super) fn begin(
-    global: &Global,
+    engine: &Engine<'_>,
     site: &Site,
     id: &str,
     base: Option<&Oid>,
@@ -48,11 +47,11 @@ pub(super) fn begin(
             .entry(&name)
             .is_some_and(|e| e.began.as_ref().is_some_and(|b| b.base.is_some()))
     };
-    let file = LedgerFile::new(global.engine().state(site)?);
+    let file = LedgerFile::new(engine.state(site)?);
     if has_begun(&file.read()?) {
         return Ok(());
     }
-    let (contract, gate) = gate_at(global, site, Some(base));
+    let (contract, gate) = gate_at(engine, site, Some(base));
     let began = Began {
         assumed: false,
         base: Some(base.to_string()),
@@ -70,12 +69,12 @@ pub(super) fn begin(
 
 /// A round that came to no report.
 #[derive(Debug)]
-pub(super) struct Failed {
+pub struct Failed {
     /// How the run ended, if by itself.
     pub exit: Option<u8>,
     /// What happened, on one line and in vplan's own words.
     pub what: String,
-    /// What was said of it, in Markdown.
+    /// What was said of it.
     pub said: String,
     /// What it counts as.
     pub verdict: Verdict,
@@ -98,7 +97,7 @@ impl Failed {
         Self {
             exit: Some(failure.exit),
             what: "the work could not be verified".to_owned(),
-            said: crate::cli::render::feedback::block(&format!("{}{help}", failure.message)),
+            said: format!("{}{help}", failure.message),
             verdict: Verdict::Errored,
         }
     }
@@ -109,32 +108,14 @@ impl Failed {
     /// The ledger cannot be used.
     pub(super) fn record(
         &self,
-        global: &Global,
+        engine: &Engine<'_>,
         site: &Site,
         id: &str,
         base: Option<&Oid>,
     ) -> Result<Recorded, Failure> {
         let name = subject(id);
-        let contract = global
-            .engine()
-            .load_contract(site)
-            .ok()
-            .and_then(|l| l.contract);
-        let (_, at_base) = gate_at(global, site, base);
-        // Files that cannot be listed are not those of an earlier round; when time is up there is
-        // none to list them.
-        let listed = || {
-            global
-                .engine()
-                .tree(site, contract.as_ref(), &[])
-                .contents()
-                .ok()
-        };
-        let contents = if self.verdict == Verdict::TimedOut {
-            None
-        } else {
-            listed()
-        };
+        let (_, at_base) = gate_at(engine, site, base);
+        let contents = self.contents(engine, site);
         let changed = if contents.is_some() {
             Change::Auto
         } else {
@@ -156,7 +137,7 @@ impl Failed {
             status: None,
             verdict: self.verdict,
         };
-        LedgerFile::new(global.engine().state(site)?).change(PATIENCE, |ledger| {
+        LedgerFile::new(engine.state(site)?).change(PATIENCE, |ledger| {
             let began = ledger.entry(&name).and_then(|e| e.began.as_ref());
             let terms = began.map_or(at_base, |b| b.gate);
             let (about, contents) = (About::default(), contents.clone());
@@ -170,5 +151,16 @@ impl Failed {
             };
             Ok(record(ledger, &terms, &round))
         })
+    }
+
+    /// The files now. Those that cannot be listed are not those of an earlier round; when time is
+    /// up there is none to list them.
+    fn contents(&self, engine: &Engine<'_>, site: &Site) -> Option<Contents> {
+        if self.verdict == Verdict::TimedOut {
+            return None;
+        }
+        let contract = engine.load_contract(site).ok().and_then(|l| l.contract);
+        let tree = engine.tree(site, contract.as_ref(), &[]);
+        tree.contents().ok()
     }
 }

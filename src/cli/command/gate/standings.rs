@@ -1,0 +1,113 @@
+//! How all subjects stand, as a document.
+
+use crate::ledger::round::Because;
+use crate::ledger::{Acceptance, Contents, Entry, Ledger, Status, Terms, Waiver};
+use crate::run::report::Decision;
+use crate::run::verdict::Verdict;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// How all subjects stand.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::cli::command) struct Standings<'a> {
+    /// Whether all that are shown are confirmed often enough.
+    pub complete: bool,
+    /// How many confirmations are asked for.
+    pub required: u32,
+    /// How many rounds have been recorded, of all subjects together.
+    pub rounds: u64,
+    /// The subjects, ascending by name.
+    pub subjects: Vec<Subject<'a>>,
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+}
+
+/// How a subject stands.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Subject<'a> {
+    /// The contracts that a person has accepted for it.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub accepted: &'a [Acceptance],
+    /// The commit that its rounds compare with, if that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base: Option<&'a str>,
+    /// How often it is confirmed.
+    pub counter: u32,
+    /// What its last round came to, as far as its counter still says so.
+    pub decision: Decision,
+    /// When its last round ended; when it was begun, if it has had none.
+    pub ended_at: &'a str,
+    /// Whether its last round changed nothing.
+    pub no_change: bool,
+    /// Why the decision is about more than the last round.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Because>,
+    /// How many confirmations it needs: those of the contract, or of the stronger gate that it
+    /// began with.
+    pub required: u32,
+    /// How many rounds of repair are left.
+    pub retries_remaining: u32,
+    /// How many rounds it has had.
+    pub rounds: u64,
+    /// The run of its last round, if that was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<&'a str>,
+    /// Nothing of the contract applied to its whole change, and the files are the same now.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub settled: bool,
+    /// What was said of its last round, or what its verdict says.
+    pub status: Status,
+    /// Its name.
+    pub subject: &'a str,
+    /// The verdict of its last round, if that was a run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
+    /// When it was allowed to go on without a pass.
+    pub waivers: &'a [Waiver],
+}
+
+impl<'a> Subject<'a> {
+    pub(super) fn of(
+        entry: &'a Entry,
+        terms: &Terms,
+        ledger: &Ledger,
+        now: Option<&Contents>,
+    ) -> Self {
+        Self {
+            accepted: &entry.accepted,
+            base: entry.began.as_ref().and_then(|b| b.base.as_deref()),
+            counter: entry.counter.min(terms.held(entry).confirmations),
+            decision: standing(entry, terms, ledger),
+            ended_at: &entry.ended_at,
+            no_change: entry.no_change,
+            reason: entry.reason,
+            required: terms.held(entry).confirmations,
+            retries_remaining: terms
+                .held(entry)
+                .retries
+                .saturating_add(1)
+                .saturating_sub(entry.used),
+            rounds: entry.rounds,
+            run_id: entry.run_id.as_deref(),
+            settled: is_settled(entry, now),
+            status: entry.status,
+            subject: &entry.subject,
+            verdict: entry.verdict,
+            waivers: &entry.waivers,
+        }
+    }
+}
+
+/// Its decision in the words of today: a confirmation may have been taken back since its last
+/// round.
+pub(super) fn standing(entry: &Entry, terms: &Terms, ledger: &Ledger) -> Decision {
+    let required = terms.held(entry).confirmations;
+    entry.standing(required, ledger.others_complete(&entry.subject, required))
+}
+
+/// Whether nothing applied to its whole change, on the files that are there now.
+pub(super) fn is_settled(entry: &Entry, now: Option<&Contents>) -> bool {
+    now.is_some() && entry.settled.as_ref() == now
+}

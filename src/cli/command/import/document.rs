@@ -1,0 +1,74 @@
+//! What was converted, as a document.
+
+use crate::engine::convert::Converted;
+use crate::front::convert::Lost;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What was converted.
+#[derive(Serialize, JsonSchema)]
+pub struct Document<'a> {
+    /// How many checks the contract has.
+    pub checks: usize,
+    /// The file that was read.
+    pub file: &'a str,
+    /// Whose configuration it is.
+    pub from: &'static str,
+    /// What the contract does not say, or says otherwise.
+    pub lost: Vec<Line<'a>>,
+    /// The file that was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<&'a str>,
+    /// The contract, when no file was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<&'a str>,
+    /// How many risk triggers the contract has.
+    pub triggers: usize,
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+}
+
+/// Something that the contract does not say, or says otherwise.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Lost")]
+pub struct Line<'a> {
+    /// From 1, in bytes.
+    pub column: usize,
+    /// What to do by hand, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instead: Option<&'a str>,
+    /// From 1.
+    pub line: usize,
+    /// Whether it is lost, means something else now, or has no effect on checks.
+    pub weight: &'static str,
+    /// What it is about.
+    pub what: &'a str,
+    /// Why, in one line.
+    pub why: &'a str,
+}
+
+impl<'a> Document<'a> {
+    pub(super) fn of(found: &'a Converted, output: Option<&'a str>, text: Option<&'a str>) -> Self {
+        let line = |lost: &'a Lost| {
+            let position = found.sources.position(lost.place);
+            Line {
+                column: position.column,
+                instead: lost.instead.as_deref(),
+                line: position.line,
+                weight: lost.weight.name(),
+                what: &lost.what,
+                why: &lost.why,
+            }
+        };
+        Self {
+            checks: found.contract.checks.len(),
+            file: &found.name,
+            from: found.conversion.format.name(),
+            lost: found.conversion.lost.iter().map(line).collect(),
+            output,
+            text,
+            triggers: found.contract.risks.len(),
+            version: 1,
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Decides whether a coding agent may stop: by a round of its session, in which every end but a
+//! pass is a failed round.
+
+mod failed;
+mod record;
+pub mod settings;
+mod start;
+mod stop;
+
+pub use failed::Failed;
+pub use record::{Record, subject};
+pub use start::start;
+pub use stop::{Left, Stop, Stopped};

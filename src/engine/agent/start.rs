@@ -1,0 +1,150 @@
+//! Finds and remembers where the session of an agent begins.
+
+use super::record::{Now, Record, prune, read, records, subject, write};
+use super::settings::settings;
+use crate::effect::git::Git;
+use crate::effect::git::error::GitError;
+use crate::effect::git::object::Oid;
+use crate::effect::repo::load::{Site, contract_path};
+use crate::effect::store::ledger::LedgerFile;
+use crate::effect::store::records::wall_clock;
+use crate::engine::failure::changes_unknown;
+use crate::engine::{Engine, Failure};
+use crate::ledger::round::Because;
+use crate::ledger::{Entry, Ledger};
+use crate::run::report::Decision;
+use std::path::Path;
+
+/// Remembers where a session begins. One that is resumed, or whose context was cleared or
+/// compacted, has begun.
+///
+/// # Errors
+/// No repository, or no place to remember it.
+pub fn start(engine: &Engine<'_>, id: &str) -> Result<(), Failure> {
+    let site = engine.locate()?;
+    if engine
+        .kept_state(&site)?
+        .is_some_and(|place| read(&place.path, id).is_some())
+    {
+        return Ok(());
+    }
+    let git = site.usable_git();
+    let head = git
+        .map(Git::head)
+        .transpose()
+        .map_err(|e| changes_unknown(e.into()))?
+        .flatten();
+    let contract = has_contract(engine, &site, head.as_ref());
+    if !contract {
+        return Ok(());
+    }
+    let now = Now::look(git);
+    // Of a ledger that cannot be read no session is known to be finished.
+    let ledger = LedgerFile::new(engine.state(&site)?)
+        .read()
+        .unwrap_or_default();
+    let place = engine.state(&site)?;
+    let (left, inherited) = match (git, &head) {
+        (Some(git), Some(head)) => unfinished(&place.path, &ledger, &now, git, head),
+        _ => (None, false),
+    };
+    let unborn = || {
+        git.filter(|_| head.is_none())
+            .and_then(|git| git.empty_tree().ok())
+    };
+    let base = left.or(head).or_else(unborn).map(|id| id.to_string());
+    let record = Record {
+        at: wall_clock(),
+        base,
+        contract,
+        head: now.head,
+        inherited,
+        settings: settings(&site.root),
+        tree: now.tree,
+        unrecorded: 0,
+        version: 1,
+    };
+    write(&place.path, id, &record)?;
+    prune(&place.path);
+    Ok(())
+}
+
+/// Where a session began, if that is no repository any more: what is found in its place is another
+/// one, around it.
+pub(super) fn lost(engine: &Engine<'_>, site: &Site, id: &str) -> Option<Site> {
+    let began = |root: &Path| {
+        let site = Site {
+            root: root.to_owned(),
+            git: Err(GitError::NotARepository(root.to_owned())),
+        };
+        let known = engine
+            .kept_state(&site)
+            .ok()
+            .flatten()
+            .is_some_and(|place| read(&place.path, id).is_some());
+        known.then_some(site)
+    };
+    if began(&site.root).is_some() {
+        return None;
+    }
+    let start = Path::new(".").canonicalize().ok()?;
+    let within =
+        |dir: &&Path| site.git.is_err() || (*dir != site.root && dir.starts_with(&site.root));
+    start.ancestors().take_while(within).find_map(began)
+}
+
+/// Whether there is a contract in the work tree, or in a commit.
+pub(super) fn has_contract(engine: &Engine<'_>, site: &Site, commit: Option<&Oid>) -> bool {
+    let Ok(path) = contract_path(site, engine.contract) else {
+        return true;
+    };
+    if site.root.join(path.to_os()).symlink_metadata().is_ok() {
+        return true;
+    }
+    match (site.usable_git(), commit) {
+        // What cannot be told is no reason to let go.
+        (Some(git), Some(commit)) => git
+            .files_at(commit, std::slice::from_ref(&path))
+            .map_or(true, |found| !found.is_empty()),
+        _ => false,
+    }
+}
+
+/// Where those sessions began that this work tree still has the work of: what is common to them and
+/// HEAD.
+fn unfinished(
+    place: &Path,
+    ledger: &Ledger,
+    now: &Now,
+    git: &Git,
+    head: &Oid,
+) -> (Option<Oid>, bool) {
+    let mut found = None;
+    for (id, record) in records(place) {
+        let entry = ledger.entry(&subject(&id)).filter(|e| e.rounds > 0);
+        let is_over = entry.map_or_else(|| now.is_start_of(&record), is_done);
+        if !is_over {
+            let base = entry
+                .and_then(|e| e.began.as_ref()?.base.clone())
+                .or(record.base);
+            let base = base.and_then(|base| Oid::parse(base.as_bytes()));
+            let earlier = found.unwrap_or(*head);
+            if let Some(common) =
+                base.and_then(|base| git.merge_base(&base.to_string(), &base, &earlier).ok())
+            {
+                found = Some(common);
+            }
+        } else if entry.is_some() && record.inherited {
+            // It went on with what those before it had left, and finished that.
+            break;
+        }
+    }
+    (found, found.is_some())
+}
+
+/// Whether all that a session did is verified, or nothing applied to it.
+fn is_done(entry: &Entry) -> bool {
+    let required = entry.began.as_ref().map_or(1, |b| b.gate.confirmations);
+    entry.reason == Some(Because::NothingApplies)
+        || (entry.standing(required, true) == Decision::Complete && entry.counter >= required)
+}

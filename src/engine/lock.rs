@@ -1,0 +1,377 @@
+//! Pins what a contract imports, removes pins that are no longer needed, and records answers.
+
+mod account;
+
+use super::failure::{Failure, invalid, load_failed};
+use super::pins::{invalid as lock_invalid, no_cache};
+use super::place::Engine;
+use super::propose::Asking;
+use super::request::PlanRequest;
+use crate::base::canon::Digest;
+use crate::base::path::RepoPath;
+use crate::base::vocabulary::Exit;
+use crate::base::word::{count, visible};
+use crate::effect::git::environment;
+use crate::effect::git::error::GitError;
+use crate::effect::git::fetch::Fetcher;
+use crate::effect::git::object::Oid;
+use crate::effect::git::pins::Pins;
+use crate::effect::repo::changes;
+use crate::effect::repo::load::{self, LoadError, Loaded, Site};
+use crate::effect::repo::lockfile::{self, LockFile};
+use crate::effect::repo::pinned::{CHANGED, Fetching, Held, NOT_PINNED};
+use crate::lock::{Lock as Pinned, PinnedImport, RecordedAnswer};
+pub use account::{Account, Line, State};
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::time::Duration;
+
+/// The lock of a contract, with all that it takes to bring it up to date.
+pub struct Locking<'e> {
+    engine: &'e Engine<'e>,
+    site: Site,
+    path: RepoPath,
+    commit: Option<Oid>,
+    how: How<'e>,
+}
+
+/// Which lock, and what may be done to it.
+#[derive(Clone, Copy, Debug)]
+pub struct How<'e> {
+    /// The lock of this revision, not that of the work tree.
+    pub revision: Option<&'e str>,
+    /// How long an import may take to be fetched.
+    pub limit: Duration,
+    /// Nothing is fetched.
+    pub offline: bool,
+    /// The answers to a request are recorded.
+    pub record: bool,
+}
+
+/// A request whose answers are recorded.
+#[derive(Debug)]
+pub struct Recording<'a> {
+    /// The request.
+    pub request: PlanRequest,
+    /// The program that answers `judge` checks, instead of the contract's `judge-with`.
+    pub judge: Option<&'a OsStr>,
+}
+
+/// Makes the request, once the imports are pinned.
+pub type Ask<'a> = dyn Fn() -> Result<Recording<'a>, Failure> + 'a;
+
+impl<'e> Locking<'e> {
+    /// Finds the lock beside the contract, of the work tree or of a revision.
+    ///
+    /// # Errors
+    /// No repository, no such revision; answers that are recorded where nothing is written.
+    pub fn open(engine: &'e Engine<'e>, how: How<'e>) -> Result<Self, Failure> {
+        let site = engine.locate()?;
+        let contract = load::contract_path(&site, engine.contract).map_err(load_failed)?;
+        let refuse = |message: &str, help: &str| {
+            Err(Failure::usage("vplan::usage::record", message).help(help))
+        };
+        if how.record && engine.locked {
+            return refuse(
+                "`--record` writes the lock, and `--locked` keeps it as it is",
+                "leave out one of them",
+            );
+        }
+        if how.record && how.revision.is_some() {
+            let message =
+                "an answer is recorded beside the contract of the work tree, and for that one";
+            return refuse(message, "check out the revision, and record it there");
+        }
+        let commit = how.revision.map(|revision| resolve(&site, revision));
+        Ok(Self {
+            engine,
+            commit: commit.transpose()?,
+            site,
+            path: lockfile::beside(&contract),
+            how,
+        })
+    }
+
+    fn load(&self, pins: &mut dyn Pins) -> Result<Loaded, LoadError> {
+        let wanted = self.engine.wanted(self.how.revision, None);
+        load::load(&self.site, &wanted, pins)
+    }
+
+    fn found(&self) -> Result<LockFile, Failure> {
+        let found = lockfile::read(&self.site, &self.path, self.commit.as_ref())?;
+        if found.is_newer() {
+            Err(lock_invalid(&self.path, found))
+        } else {
+            Ok(found)
+        }
+    }
+
+    fn whole(&self) -> Result<LockFile, Failure> {
+        let found = self.found()?;
+        if found.has_errors() {
+            return Err(lock_invalid(&self.path, found));
+        }
+        Ok(found)
+    }
+
+    /// Brings the lock up to date, and records the answers to a request where they are wanted.
+    ///
+    /// # Errors
+    /// A contract that is invalid, an import that cannot be fetched, a lock that cannot be read or
+    /// written, or is kept as it is and not up to date.
+    pub fn update(&self, asked: &Ask<'_>) -> Result<Account, Failure> {
+        let found = if self.engine.locked {
+            self.whole()?
+        } else {
+            self.found()?
+        };
+        if found.has_errors() {
+            self.engine.observer.mended(&self.path, &found);
+        }
+        let mut pinned = self.pinned(&found.lock)?;
+        let mut before = Pinned::default();
+        let written = lockfile::replace(&self.site, &self.path, self.how.limit, |now| {
+            self.merged(now, &mut pinned)?;
+            before = now.lock.clone();
+            Ok::<_, Failure>(pinned.clone())
+        })?;
+        let held = |import: &PinnedImport| {
+            let state = if before.import(&import.origin).is_some() {
+                State::Kept
+            } else {
+                State::Pinned
+            };
+            Line::of(&import.origin, Some(import), state)
+        };
+        let gone = |i: &&PinnedImport| pinned.import(&i.origin).is_none();
+        let removed = |i: &PinnedImport| Line::of(&i.origin, Some(i), State::Removed);
+        let entries = pinned.imports.iter().map(held);
+        let gone = before.imports.iter().filter(gone).map(removed);
+        let entries = entries.chain(gone).collect();
+        let (recorded, judged) = if self.how.record {
+            self.record(&asked()?)?
+        } else {
+            (None, Vec::new())
+        };
+        let lock = lockfile::read(&self.site, &self.path, None)?.lock;
+        Ok(Account {
+            written: written || recorded.is_some() || !judged.is_empty(),
+            judged,
+            recorded,
+            ..Account::of(&self.path, entries, &lock)
+        })
+    }
+
+    /// Checks what is to be pinned against the lock as it is now: another process may have pinned,
+    /// or recorded an answer, in the meantime.
+    fn merged(&self, now: &LockFile, pinned: &mut Pinned) -> Result<(), Failure> {
+        if now.is_newer() {
+            let found = LockFile {
+                diagnostics: now.diagnostics.clone(),
+                sources: now.sources.clone(),
+                ..LockFile::default()
+            };
+            return Err(lock_invalid(&self.path, found));
+        }
+        let disputed = now
+            .lock
+            .imports
+            .iter()
+            .find(|i| pinned.import(&i.origin).is_some_and(|p| p != *i));
+        if let Some(import) = disputed {
+            let message = format!(
+                "another `vplan lock` pinned `{}` to other bytes",
+                import.origin
+            );
+            return Err(Failure::new(Exit::Drift.code(), CHANGED.0, message)
+                .help("look at the lock, then try again"));
+        }
+        pinned.proposals.clone_from(&now.lock.proposals);
+        if self.engine.locked && now.lock != *pinned {
+            let message = format!("the lock `{}` is not up to date", self.path);
+            return Err(
+                Failure::new(Exit::Drift.code(), "vplan::lock::stale", message)
+                    .help("run `vplan lock` without `--locked`, and check the lock in"),
+            );
+        }
+        Ok(())
+    }
+
+    /// What the contract imports, fetched where the cache does not have it.
+    fn pinned(&self, lock: &Pinned) -> Result<Pinned, Failure> {
+        let store = self.engine.import_cache().ok_or_else(no_cache)?;
+        let fetcher = (!self.how.offline)
+            .then(|| Fetcher::new(&self.site.root, &environment, self.how.limit));
+        let mut pins = Fetching {
+            lock,
+            store: &store,
+            fetcher,
+            max_file: self.engine.max_file,
+            pinned: Pinned::default(),
+            fetched: BTreeSet::new(),
+        };
+        let loaded = self.load(&mut pins).map_err(load_failed)?;
+        if loaded.contract.is_none() {
+            let drift = loaded.drift;
+            let message = format!(
+                "`{}` imports what cannot be pinned; the lock stays as it was",
+                loaded.path
+            );
+            let failure = invalid(loaded);
+            let code = "vplan::lock::incomplete".to_owned();
+            return Err(if drift {
+                Failure {
+                    message,
+                    code,
+                    ..failure
+                }
+            } else {
+                failure
+            });
+        }
+        Ok(pins.pinned)
+    }
+
+    /// Fetches what the lock of a revision pins, and writes nothing but the cache: a machine that
+    /// starts with an empty one needs it for `--contract-from` and for `diff --base`.
+    ///
+    /// # Errors
+    /// As for [`Self::update`], and a lock that does not pin all.
+    pub fn fetch(&self) -> Result<Account, Failure> {
+        let found = self.whole()?;
+        let pinned = self.pinned(&found.lock)?;
+        let imports = pinned.imports.iter();
+        if let Some(import) = imports
+            .clone()
+            .find(|i| found.lock.import(&i.origin).is_none())
+        {
+            let message = format!(
+                "the lock `{}` of that revision does not pin `{}`",
+                self.path, import.origin
+            );
+            return Err(Failure::new(
+                Exit::Drift.code(),
+                "vplan::lock::stale",
+                message,
+            ));
+        }
+        let entries = imports
+            .map(|i| Line::of(&i.origin, Some(i), State::Kept))
+            .collect();
+        Ok(Account::of(&self.path, entries, &found.lock))
+    }
+
+    /// Asks the proposer and the judge, and records what they say. Gives the digests of the
+    /// questions.
+    fn record(&self, asked: &Recording<'_>) -> Result<(Option<Digest>, Vec<Digest>), Failure> {
+        let mut session = self.engine.open(&asked.request)?;
+        let (plan, _) = session.make(&asked.request, Asking::Anew, false)?;
+        let judge = session.judge(asked.judge, &plan)?;
+        let judged = judge.map_or(Ok(Vec::new()), |judge| session.judge_now(&judge, &plan))?;
+        let proposed = session.request.proposal.map(|proposal| {
+            let proposer = asked.request.proposer.as_deref();
+            RecordedAnswer {
+                question: proposal.reference().question,
+                proposer: proposer
+                    .map(|p| visible(p.as_encoded_bytes()))
+                    .unwrap_or_default(),
+                answer: proposal.answer,
+            }
+        });
+        if proposed.is_none() && judged.is_empty() {
+            let message =
+                "this request asks neither a proposer nor a judge, so there is nothing to record";
+            return Err(Failure::usage("vplan::usage::record", message).help(
+                "`--mode llm` asks always, `--mode hybrid` where the contract asks for nothing, `--proposer` names whom; a \
+                 judge is asked by `judge` checks, `judge-with` or `--judge` names it",
+            ));
+        }
+        let questions = (
+            proposed.as_ref().map(|a| a.question.clone()),
+            judged.iter().map(|a| a.question.clone()).collect(),
+        );
+        lockfile::replace(&self.site, &self.path, self.how.limit, |now| {
+            let mut lock = now.lock.clone();
+            proposed
+                .into_iter()
+                .chain(judged)
+                .for_each(|answer| lock.record(answer));
+            Ok::<_, Failure>(lock)
+        })?;
+        Ok(questions)
+    }
+
+    /// Fetches and writes nothing: whether the lock pins exactly what is imported, or why that is
+    /// a failure.
+    ///
+    /// # Errors
+    /// A contract or a lock that cannot be read, or is invalid.
+    pub fn check(&self) -> Result<(Account, Option<Failure>), Failure> {
+        let found = self.whole()?;
+        let store = self.engine.import_cache();
+        let mut pins = Held::new(
+            &self.site,
+            self.path.clone(),
+            self.how.revision,
+            store.as_ref(),
+            self.engine.max_file,
+        );
+        let loaded = self.load(&mut pins).map_err(load_failed)?;
+        let asked = pins.asked;
+        let whole = loaded.contract.is_some();
+        if !whole && !loaded.drift {
+            return Err(invalid(loaded));
+        }
+        let mut entries: Vec<Line> = Vec::new();
+        for origin in &asked {
+            let pin = found.lock.import(origin);
+            let state = pin.map_or(State::Missing, |_| State::Kept);
+            entries.push(Line::of(origin, pin, state));
+        }
+        // While something is missing, its imports are not known.
+        let surplus = found
+            .lock
+            .imports
+            .iter()
+            .filter(|i| whole && !asked.contains(&i.origin));
+        entries.extend(surplus.map(|i| Line::of(&i.origin, Some(i), State::Surplus)));
+        let stale = entries.iter().filter(|e| e.state != State::Kept).count();
+        let failure = if whole {
+            (stale > 0).then(|| self.too_many(stale))
+        } else {
+            Some(self.lacking(loaded))
+        };
+        Ok((Account::of(&self.path, entries, &found.lock), failure))
+    }
+
+    /// The failure of a lock that does not give what is imported.
+    fn lacking(&self, loaded: Loaded) -> Failure {
+        let only_missing = loaded.diagnostics.iter().all(|d| d.code == NOT_PINNED);
+        let what = if only_missing {
+            "lacks"
+        } else {
+            "does not give"
+        };
+        let message = format!(
+            "the lock `{}` {what} what `{}` imports",
+            self.path, loaded.path
+        );
+        Failure {
+            diagnostics: invalid(loaded).diagnostics,
+            ..Failure::new(Exit::Drift.code(), "vplan::lock::stale", message)
+        }
+    }
+
+    fn too_many(&self, surplus: usize) -> Failure {
+        let surplus = count(surplus, "import");
+        let message = format!("the lock `{}` has {surplus} too many", self.path);
+        Failure::new(Exit::Drift.code(), "vplan::lock::surplus", message)
+            .help("`vplan lock` takes them out")
+    }
+}
+
+fn resolve(site: &Site, revision: &str) -> Result<Oid, Failure> {
+    let failed = |e: GitError| load_failed(LoadError::Git(e));
+    let git = site.git.as_ref().map_err(|e| failed(e.clone()))?;
+    changes::resolve(git, revision).map_err(failed)
+}
