@@ -37,7 +37,7 @@
 //!     match verified(directory) {
 //!         Ok(true) => std::process::ExitCode::SUCCESS,
 //!         Ok(false) => std::process::ExitCode::FAILURE,
-//!         Err(failure) => std::process::ExitCode::from(failure.exit),
+//!         Err(failure) => std::process::ExitCode::from(failure.exit.code()),
 //!     }
 //! }
 //! ```

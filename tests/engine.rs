@@ -173,7 +173,7 @@ fn a_contract_that_is_missing_is_a_failure_and_no_plan() {
         .open(&PlanRequest::default())
         .map(drop)
         .unwrap_err();
-    assert_eq!(failure.exit, 3);
+    assert_eq!(failure.exit.code(), 3);
     assert!(failure.code.starts_with("vplan::"), "{}", failure.code);
 }
 
@@ -213,7 +213,7 @@ fn an_observer_is_told_of_drift() {
         .map(drop)
         .unwrap_err();
     assert_eq!(
-        (failure.exit, failure.code.as_str()),
+        (failure.exit.code(), failure.code.as_str()),
         (4, "vplan::plan::drift")
     );
     assert!(told.0.borrow().iter().any(|path| path == "contract.digest"));

@@ -37,7 +37,7 @@ pub fn open(global: &Global, records: &Records) -> Result<(Site, History), Failu
             Exit::Setup
         };
         Failure {
-            exit: exit.code(),
+            exit,
             ..unreadable(&error)
         }
     })?;

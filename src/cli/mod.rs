@@ -50,7 +50,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     trace(line.global.verbose);
     let code = run(line, &terminal).unwrap_or_else(|failure: Failure| {
         terminal.failure(&failure);
-        failure.exit
+        failure.exit.code()
     });
     ExitCode::from(terminal.close(code))
 }

@@ -39,7 +39,7 @@ pub fn write(history: &History, id: &str, to: &Path) -> Result<String, Failure> 
         files::publish(to, page.as_bytes()).map_err(|e| {
             let shown = crate::base::word::visible(to.as_os_str().as_encoded_bytes());
             Failure::new(
-                Exit::Setup.code(),
+                Exit::Setup,
                 "vplan::records::page",
                 format!("`{shown}` cannot be written: {e}"),
             )

@@ -113,11 +113,7 @@ impl Reports {
                 "{what} cannot be written to `{path}`: {}",
                 visible(error.to_string().as_bytes())
             );
-            terminal.failure(&Failure::new(
-                Exit::Internal.code(),
-                "vplan::run::report",
-                message,
-            ));
+            terminal.failure(&Failure::new(Exit::Internal, "vplan::run::report", message));
         };
         if let Some(path) = &self.junit
             && let Err(error) = publish(path, &junit::run(report, plan), terminal)

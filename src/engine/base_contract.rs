@@ -547,7 +547,7 @@ fn reason(failure: Failure) -> String {
         Some(format!("{}{}", error.message, place.unwrap_or_default()))
     });
     let text = first.unwrap_or(failure.message);
-    let lock = if failure.exit == crate::base::vocabulary::Exit::Drift.code() {
+    let lock = if failure.exit == crate::base::vocabulary::Exit::Drift {
         "; `vplan lock` at that commit fetches it"
     } else {
         ""

@@ -59,7 +59,7 @@ impl Engine<'_> {
         let mut sink = Diagnostics::default();
         let Some(conversion) = convert(&sources, id, kind, &mut sink) else {
             let message = format!("`{name}` cannot be converted, read as {}", kind.name());
-            let failure = Failure::new(Exit::Contract.code(), "vplan::import::invalid", message);
+            let failure = Failure::new(Exit::Contract, "vplan::import::invalid", message);
             return Err(Failure {
                 diagnostics: Some(Box::new((sources, sink.sorted()))),
                 ..failure
@@ -69,7 +69,7 @@ impl Engine<'_> {
         // Whatever is wrong now is wrong with vplan; nothing has been written.
         let contract = verify(&conversion, &sources, &text).map_err(|message| {
             Failure::new(
-                Exit::Internal.code(),
+                Exit::Internal,
                 "vplan::internal",
                 format!("the conversion of `{name}` went wrong: {message}"),
             )
@@ -106,7 +106,7 @@ fn read(path: &Path, name: &str, cap: u64) -> Result<String, Failure> {
     let bytes = bytes.map_err(|e| {
         if e.kind() == io::ErrorKind::FileTooLarge {
             let message = format!("`{name}` is larger than {}", show_size(cap));
-            return Failure::new(Exit::Contract.code(), TOO_LARGE.0, message)
+            return Failure::new(Exit::Contract, TOO_LARGE.0, message)
                 .help("`--max-file 16MiB` reads larger ones");
         }
         let failure = Failure::usage(
@@ -123,7 +123,7 @@ fn read(path: &Path, name: &str, cap: u64) -> Result<String, Failure> {
         let at = e.utf8_error().valid_up_to();
         let message =
             format!("`{name}` is not UTF-8: the first byte that is none is at offset {at}");
-        Failure::new(Exit::Contract.code(), NOT_UTF8.0, message)
+        Failure::new(Exit::Contract, NOT_UTF8.0, message)
     })
 }
 
@@ -147,7 +147,7 @@ pub fn write(target: &Path, shown: &str, text: &str, force: bool) -> Result<(), 
     }
     files::replace(target, text.as_bytes()).map_err(|e| {
         Failure::new(
-            Exit::Setup.code(),
+            Exit::Setup,
             "vplan::import::write",
             format!("`{shown}` cannot be written: {e}"),
         )

@@ -13,7 +13,7 @@ use std::path::Path;
 #[derive(Debug)]
 pub struct Failure {
     /// The exit code.
-    pub exit: u8,
+    pub exit: Exit,
     /// A stable code such as `vplan::usage::empty_change_set`.
     pub code: String,
     /// One line, lower case, no full stop.
@@ -27,7 +27,7 @@ pub struct Failure {
 impl Failure {
     /// Makes a failure.
     #[must_use]
-    pub fn new(exit: u8, code: impl Into<String>, message: impl Into<String>) -> Self {
+    pub fn new(exit: Exit, code: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             exit,
             code: code.into(),
@@ -40,7 +40,7 @@ impl Failure {
     /// Makes a usage error: exit 2.
     #[must_use]
     pub fn usage(code: impl Into<String>, message: impl Into<String>) -> Self {
-        Self::new(Exit::Usage.code(), code, message)
+        Self::new(Exit::Usage, code, message)
     }
 
     /// Adds the way out.
@@ -76,7 +76,7 @@ pub fn changes_unknown(error: ChangeError) -> Failure {
     } else {
         Exit::Usage
     };
-    Failure::new(exit.code(), error.code(), error.to_string()).helped(error.help())
+    Failure::new(exit, error.code(), error.to_string()).helped(error.help())
 }
 
 /// Makes the failure of a contract with errors: exit 3, or 4 when only pinned imports cannot be
@@ -93,14 +93,14 @@ pub fn invalid(loaded: Loaded) -> Failure {
             "the contract `{}` imports what its lock and the cache do not give",
             loaded.path
         );
-        Failure::new(Exit::Drift.code(), "vplan::contract::drift", message)
+        Failure::new(Exit::Drift, "vplan::contract::drift", message)
     } else {
         let message = format!(
             "the contract `{}` has {}",
             loaded.path,
             count(errors, "error")
         );
-        Failure::new(Exit::Contract.code(), "vplan::contract::invalid", message)
+        Failure::new(Exit::Contract, "vplan::contract::invalid", message)
     };
     Failure {
         diagnostics: Some(Box::new((loaded.sources, list))),
@@ -118,7 +118,7 @@ pub fn load_failed(error: LoadError) -> Failure {
         | LoadError::Unreadable { .. } => Exit::Contract,
         LoadError::Directory { .. } | LoadError::Outside(_) | LoadError::Git(_) => Exit::Usage,
     };
-    Failure::new(exit.code(), error.code(), error.to_string()).helped(error.help())
+    Failure::new(exit, error.code(), error.to_string()).helped(error.help())
 }
 
 /// Makes the failure of a folder that cannot be read.

@@ -59,7 +59,7 @@ impl Engine<'_> {
         }
         let failed = |why: String| {
             Failure::new(
-                Exit::Setup.code(),
+                Exit::Setup,
                 "vplan::init::write",
                 format!("`{path}` cannot be written: {why}"),
             )

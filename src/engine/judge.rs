@@ -65,16 +65,16 @@ impl Session {
         };
         let shown = asked.to_text();
         let wrong = |failure: Failure| Failure {
-            exit: Exit::Contract.code(),
+            exit: Exit::Contract,
             ..failure
         };
         let (argv, env) = words("judge-with", asked).map_err(wrong)?;
         Ok(Some(Program { shown, argv, env }))
     }
 
-    /// Returns the changed files as a judge sees them: without the lock, because an answer that was
+    /// Returns the changed files without the lock, because an answer that was
     /// recorded just now would be the answer to another question.
-    fn told(&self) -> ChangeSet {
+    pub(super) fn changed_but_lock(&self) -> ChangeSet {
         let lock = lockfile::beside(&self.contract_path);
         let others = self
             .request
@@ -92,7 +92,7 @@ impl Session {
         beneath: &'a Beneath,
         locked: bool,
     ) -> impl Fn(&Step) -> Asked + Sync + 'a {
-        let changed = self.told();
+        let changed = self.changed_but_lock();
         move |step| {
             let ground = Ground {
                 root: &self.site.root,
@@ -124,7 +124,7 @@ impl Session {
     /// A question that cannot be made, or no answer that can be used: exit 5.
     pub fn judge_now(&self, judge: &Program, plan: &Plan) -> Result<Vec<RecordedAnswer>, Failure> {
         let setup = |code: &str, message: String| {
-            Failure::new(Exit::Setup.code(), format!("vplan::judge::{code}"), message)
+            Failure::new(Exit::Setup, format!("vplan::judge::{code}"), message)
         };
         let opened =
             Beneath::open(&self.site.root).and_then(|b| Ok((b, Root::open(&self.site.root)?)));
@@ -132,7 +132,7 @@ impl Session {
             opened.map_err(|e| setup("root", format!("the repository cannot be opened: {e}")))?;
         let environment =
             Environment::of_this_process(&root, Grants::default()).of_judge(&root, &judge.env);
-        let (pool, changed) = (Pool::new(None), self.told());
+        let (pool, changed) = (Pool::new(None), self.changed_but_lock());
         let ground = Ground {
             root: &self.site.root,
             beneath: &beneath,

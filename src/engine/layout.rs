@@ -216,7 +216,7 @@ fn one(
         let at = e.valid_up_to();
         let byte = item.bytes.get(at).copied().unwrap_or(0);
         let message = format!("`{name}` is not UTF-8: byte 0x{byte:02x} at offset {at}");
-        Failure::new(Exit::Contract.code(), NOT_UTF8.0, message).help("save the file as UTF-8")
+        Failure::new(Exit::Contract, NOT_UTF8.0, message).help("save the file as UTF-8")
     })?;
     let id = sources.add(Source::new(name.clone(), text));
     let Some(source) = sources.get(id) else {
@@ -238,7 +238,7 @@ fn one(
             let message =
                 format!("`{name}` cannot be formatted, it would be over a limit then: {why}");
             return Err(Failure::new(
-                Exit::Contract.code(),
+                Exit::Contract,
                 "vplan::fmt::too_large",
                 message,
             ));
@@ -247,11 +247,7 @@ fn one(
             let message = format!(
                 "`{name}` was left as it is: {why}; this is a fault of vplan, please report it"
             );
-            return Err(Failure::new(
-                Exit::Internal.code(),
-                "vplan::internal",
-                message,
-            ));
+            return Err(Failure::new(Exit::Internal, "vplan::internal", message));
         }
     }
     Ok(())

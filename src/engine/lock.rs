@@ -183,16 +183,14 @@ impl<'e> Locking<'e> {
                 "another `vplan lock` pinned `{}` to other bytes",
                 import.origin
             );
-            return Err(Failure::new(Exit::Drift.code(), CHANGED.0, message)
+            return Err(Failure::new(Exit::Drift, CHANGED.0, message)
                 .help("look at the lock, then try again"));
         }
         pinned.proposals.clone_from(&now.lock.proposals);
         if self.engine.locked && now.lock != *pinned {
             let message = format!("the lock `{}` is not up to date", self.path);
-            return Err(
-                Failure::new(Exit::Drift.code(), "vplan::lock::stale", message)
-                    .help("run `vplan lock` without `--locked`, and check the lock in"),
-            );
+            return Err(Failure::new(Exit::Drift, "vplan::lock::stale", message)
+                .help("run `vplan lock` without `--locked`, and check the lock in"));
         }
         Ok(())
     }
@@ -249,11 +247,7 @@ impl<'e> Locking<'e> {
                 "the lock `{}` of that revision does not pin `{}`",
                 self.path, import.origin
             );
-            return Err(Failure::new(
-                Exit::Drift.code(),
-                "vplan::lock::stale",
-                message,
-            ));
+            return Err(Failure::new(Exit::Drift, "vplan::lock::stale", message));
         }
         let entries = imports
             .map(|i| Line::of(&i.origin, Some(i), State::Kept))
@@ -358,14 +352,14 @@ impl<'e> Locking<'e> {
         );
         Failure {
             diagnostics: invalid(loaded).diagnostics,
-            ..Failure::new(Exit::Drift.code(), "vplan::lock::stale", message)
+            ..Failure::new(Exit::Drift, "vplan::lock::stale", message)
         }
     }
 
     fn too_many(&self, surplus: usize) -> Failure {
         let surplus = count(surplus, "import");
         let message = format!("the lock `{}` has {surplus} too many", self.path);
-        Failure::new(Exit::Drift.code(), "vplan::lock::surplus", message)
+        Failure::new(Exit::Drift, "vplan::lock::surplus", message)
             .help("`vplan lock` takes them out")
     }
 }

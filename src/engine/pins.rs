@@ -62,10 +62,8 @@ impl Engine<'_> {
                 "the lock `{path}` pins `{}`{also}, which nothing imports",
                 import.origin
             );
-            return Err(
-                Failure::new(Exit::Drift.code(), "vplan::lock::surplus", message)
-                    .help("`vplan lock` takes it out"),
-            );
+            return Err(Failure::new(Exit::Drift, "vplan::lock::surplus", message)
+                .help("`vplan lock` takes it out"));
         }
         Ok(loaded)
     }
@@ -76,7 +74,7 @@ impl Engine<'_> {
 pub fn invalid(path: &RepoPath, found: LockFile) -> Failure {
     let count = crate::base::word::count(found.diagnostics.len(), "error");
     let failure = Failure::new(
-        Exit::Drift.code(),
+        Exit::Drift,
         "vplan::lock::invalid",
         format!("the lock `{path}` has {count}"),
     );
@@ -99,7 +97,7 @@ impl From<LockFileError> for Failure {
         } else {
             Exit::Drift
         };
-        Failure::new(exit.code(), error.code(), error.to_string()).helped(error.help())
+        Failure::new(exit, error.code(), error.to_string()).helped(error.help())
     }
 }
 
@@ -107,6 +105,6 @@ impl From<LockFileError> for Failure {
 #[must_use]
 pub fn no_cache() -> Failure {
     let message = "there is no cache: neither `XDG_CACHE_HOME` nor `HOME` says where";
-    Failure::new(Exit::Setup.code(), "vplan::lock::cache", message)
+    Failure::new(Exit::Setup, "vplan::lock::cache", message)
         .help("name a directory with `--cache-dir`")
 }

@@ -190,5 +190,5 @@ impl<'e> Engine<'e> {
 }
 
 fn state_failed(error: &StateError) -> Failure {
-    Failure::new(Exit::Setup.code(), "vplan::state", error.to_string()).help(error.help())
+    Failure::new(Exit::Setup, "vplan::state", error.to_string()).help(error.help())
 }

@@ -148,7 +148,7 @@ impl Session {
             }
         }
         Err(Failure::new(
-            Exit::Internal.code(),
+            Exit::Internal,
             "vplan::internal",
             "compiling asks for facts without end",
         ))

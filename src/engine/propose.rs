@@ -3,9 +3,8 @@
 use super::failure::Failure;
 use super::open::Session;
 use super::pins;
-use super::request::PlanRequest;
+use super::request::{PROPOSER_TIMEOUT, PlanRequest};
 use crate::base::canon::Digest;
-use crate::base::change::ChangeSet;
 use crate::base::command::{Command, Env, Piece};
 use crate::base::vocabulary::Exit;
 use crate::base::word::{Word, visible};
@@ -37,16 +36,8 @@ impl Session {
     /// Makes the question. The lock is left out of the changed files: an answer that was recorded
     /// just now would be the answer to another question.
     fn question(&self) -> Question {
-        let lock = lockfile::beside(&self.contract_path);
-        let others = self
-            .request
-            .changed
-            .files()
-            .iter()
-            .filter(|f| f.path != lock)
-            .cloned();
         let request = Request {
-            changed: ChangeSet::new(others.collect()),
+            changed: self.changed_but_lock(),
             ..self.request.clone()
         };
         Question::of(self.contract(), &request)
@@ -75,7 +66,7 @@ impl Session {
         match self.propose(asked, asking, demanded) {
             Err(why)
                 if asking == Asking::Now
-                    && why.exit == Exit::Setup.code()
+                    && why.exit == Exit::Setup
                     && why.code.starts_with(OF_PROPOSER) =>
             {
                 let mut caveat = Caveat::new(Code::ProposerFailed, Effect::Incomplete, why.message);
@@ -111,7 +102,7 @@ impl Session {
                 .map(Some)
                 .map_err(|why| {
                     let message = format!("the recorded answer to {digest} cannot be used: {why}");
-                    Failure::new(Exit::Drift.code(), "vplan::proposer::bad_record", message)
+                    Failure::new(Exit::Drift, "vplan::proposer::bad_record", message)
                         .help("`vplan lock --record --proposer COMMAND` records it anew")
                 });
         }
@@ -123,7 +114,7 @@ impl Session {
             let message = format!(
                 "the proposer's answer to {digest} is not recorded, and nobody may be asked now"
             );
-            return Err(Failure::new(Exit::Drift.code(), "vplan::proposer::not_recorded", message).help(
+            return Err(Failure::new(Exit::Drift, "vplan::proposer::not_recorded", message).help(
                 "`vplan lock --record` with the same request and `--proposer` records it; `vplan run` without \
                  `--locked` asks by itself",
             ));
@@ -138,13 +129,13 @@ impl Session {
                 .help("name one with `--proposer COMMAND`"));
         };
         let (argv, env) = words("--proposer", command(text)?)?;
-        let limit = asked.proposer_timeout;
+        let limit = asked.proposer_timeout.unwrap_or(PROPOSER_TIMEOUT);
         let said = propose(&self.site.root, &argv, &env, &question, limit)
             .map_err(|why| no_answer(text, &why))?;
         understand(question, &said).map(Some).map_err(|why| {
             let shown = visible(text.as_encoded_bytes());
             Failure::new(
-                Exit::Setup.code(),
+                Exit::Setup,
                 "vplan::proposer::bad_answer",
                 format!("the proposer `{shown}`: {why}"),
             )
@@ -209,7 +200,7 @@ fn no_answer(text: &std::ffi::OsStr, why: &NoAnswer) -> Failure {
     };
     let shown = visible(text.as_encoded_bytes());
     let failure = Failure::new(
-        Exit::Setup.code(),
+        Exit::Setup,
         code,
         format!("the proposer `{shown}` gave no answer: {why}"),
     );

@@ -24,7 +24,7 @@ use std::time::Duration;
 pub const PROPOSER_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// What a caller wants planned. The default is the whole change, under the contract.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct PlanRequest {
     /// The role of the change's author.
     pub role: Option<String>,
@@ -40,8 +40,8 @@ pub struct PlanRequest {
     pub mode: Mode,
     /// The program that proposes commands (modes `llm` and `hybrid`).
     pub proposer: Option<OsString>,
-    /// How long it may take.
-    pub proposer_timeout: Duration,
+    /// How long it may take; [`PROPOSER_TIMEOUT`] otherwise.
+    pub proposer_timeout: Option<Duration>,
     /// Checks that run regardless of their conditions, with what they need.
     pub names: Vec<Selector>,
     /// Only these checks.
@@ -64,32 +64,6 @@ pub struct PlanRequest {
     pub contract_from: Option<String>,
     /// Which files changed; without it, everything since the merge base with the default branch.
     pub changes: Option<ChangeSource>,
-}
-
-impl Default for PlanRequest {
-    fn default() -> Self {
-        Self {
-            role: None,
-            risk: Risk::default(),
-            boundaries: Vec::new(),
-            min_tier: 0,
-            explicit: Vec::new(),
-            mode: Mode::Contract,
-            proposer: None,
-            proposer_timeout: PROPOSER_TIMEOUT,
-            names: Vec::new(),
-            only: Vec::new(),
-            skip: Vec::new(),
-            jobs: None,
-            budget_ms: None,
-            keep_going: false,
-            no_recover: false,
-            no_preflight: false,
-            deny: Vec::new(),
-            contract_from: None,
-            changes: None,
-        }
-    }
 }
 
 impl PlanRequest {
@@ -143,7 +117,7 @@ pub fn selector(text: &str) -> Selector {
 pub const MAX_OUTPUT: u64 = 64 << 20;
 
 /// What a caller wants verified, and how.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct VerifyRequest {
     /// What is planned.
     pub plan: PlanRequest,
@@ -159,8 +133,9 @@ pub struct VerifyRequest {
     pub subject: Option<String>,
     /// The caller's statement about the round. Without one, a pass means that the work is done.
     pub status: Option<Status>,
-    /// Which attempt at the same work this is, from 1, where there is no subject.
-    pub attempt: u32,
+    /// Which attempt at the same work this is, from 1, where there is no
+    /// subject; the first otherwise.
+    pub attempt: Option<u32>,
     /// What a pass must have verified.
     pub require: Require,
     /// Refuse to run unless a step's whole process tree can be ended.
@@ -169,37 +144,14 @@ pub struct VerifyRequest {
     pub judge: Option<OsString>,
     /// What steps may see and keep.
     pub grants: Grants,
-    /// How much output of a step is kept, in bytes.
-    pub max_output: u64,
+    /// How much output of a step is kept, in bytes; [`MAX_OUTPUT`] otherwise.
+    pub max_output: Option<u64>,
     /// Where runs are recorded; `.vplan/` at the root otherwise.
     pub records: Option<PathBuf>,
     /// How results of earlier runs are used.
     pub reuse: Use,
     /// Files that the caller writes itself, which are not part of the work.
     pub own: Vec<PathBuf>,
-}
-
-impl Default for VerifyRequest {
-    fn default() -> Self {
-        Self {
-            plan: PlanRequest::default(),
-            file: None,
-            expect_digest: None,
-            shard: None,
-            allow_contract_change: None,
-            subject: None,
-            status: None,
-            attempt: 1,
-            require: Require::default(),
-            require_subtree: false,
-            judge: None,
-            grants: Grants::default(),
-            max_output: MAX_OUTPUT,
-            records: None,
-            reuse: Use::default(),
-            own: Vec::new(),
-        }
-    }
 }
 
 /// A plan file to be run.
@@ -234,7 +186,7 @@ pub enum Deny {
 /// Refuses a plan with a step that is denied: exit 40.
 pub(super) fn deny(plan: &Plan, what: &[Deny]) -> Result<(), Failure> {
     let refuse = |code: &str, message: String, help: &str| {
-        Err(Failure::new(Exit::Failed.code(), code, message).help(help))
+        Err(Failure::new(Exit::Failed, code, message).help(help))
     };
     if what.contains(&Deny::DefinitionChanged)
         && let Some((step, reason)) = changed_definitions(plan).next()

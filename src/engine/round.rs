@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 impl From<LedgerError> for Failure {
     fn from(error: LedgerError) -> Self {
-        Failure::new(Exit::Setup.code(), error.code(), error.to_string()).help(error.help())
+        Failure::new(Exit::Setup, error.code(), error.to_string()).help(error.help())
     }
 }
 
@@ -162,7 +162,7 @@ impl<'k> Keeper<'k> {
                 // A pass that is not recorded is not confirmed.
                 report.decision = Decision::Escalate;
                 report.decision_reason = Some(NOT_RECORDED.to_owned());
-                report.exit_code = failure.exit;
+                report.exit_code = failure.exit.code();
                 self.fault.replace(Some(failure));
             }
         }
@@ -223,7 +223,7 @@ impl<'k> Keeper<'k> {
     ) -> Result<(Ledger, Recorded), Failure> {
         let contents = tree.contents().map_err(|e| {
             let message = format!("the files of the work tree cannot be listed: {e}");
-            Failure::new(Exit::Setup.code(), "vplan::ledger::contents", message)
+            Failure::new(Exit::Setup, "vplan::ledger::contents", message)
         })?;
         let entry = ledger.entry(&self.subject);
         let weaker = entry
@@ -235,12 +235,10 @@ impl<'k> Keeper<'k> {
                 "the gate asks for less than the one that the subject began with: {}",
                 weaker.join(", ")
             );
-            return Err(Failure::new(
-                Exit::Incomplete.code(),
-                "vplan::ledger::gate_weakened",
-                message,
-            )
-            .help("`vplan gate reset` begins anew, under today's gate"));
+            return Err(
+                Failure::new(Exit::Incomplete, "vplan::ledger::gate_weakened", message)
+                    .help("`vplan gate reset` begins anew, under today's gate"),
+            );
         }
         let ended_at = wall_clock();
         let about = self.about.clone();

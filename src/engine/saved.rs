@@ -76,7 +76,7 @@ pub fn read_plan_as(path: &Path, form: Form) -> Result<Plan, Failure> {
             Exit::Usage
         };
         let mut failure = Failure::new(
-            exit.code(),
+            exit,
             e.error.code,
             format!("`{shown}` is no plan that can be used"),
         );
@@ -157,7 +157,7 @@ pub fn open(
             count(differences.len(), "field")
         );
         let help = "make the plan again, or run the saved one all the same with `--allow-drift`";
-        return Err(Failure::new(Exit::Drift.code(), "vplan::plan::drift", message).help(help));
+        return Err(Failure::new(Exit::Drift, "vplan::plan::drift", message).help(help));
     }
     schedule(&mut plan, &asked.plan)?;
     Ok(Opened {

@@ -102,7 +102,7 @@ pub fn standing(
 ) -> Result<Standing, Failure> {
     let mut asker = match Asker::open(engine, wanted, found.site) {
         Ok(asker) => asker,
-        Err(failure) if failure.exit == Exit::Usage.code() && wanted.is_said() => {
+        Err(failure) if failure.exit == Exit::Usage && wanted.is_said() => {
             return Err(failure);
         }
         Err(failure) => return Ok(Standing::not(None, cannot_plan(&failure))),
@@ -110,7 +110,7 @@ pub fn standing(
     let compared = Some(asker.compared.clone());
     let plan = match asker.plan(None) {
         Ok(made) => made.plan.clone(),
-        Err(failure) if failure.exit == Exit::Usage.code() && wanted.is_said() => {
+        Err(failure) if failure.exit == Exit::Usage && wanted.is_said() => {
             return Err(failure);
         }
         Err(failure) => return Ok(Standing::not(compared, cannot_plan(&failure))),
@@ -312,7 +312,7 @@ impl<'a> Asker<'a> {
         }
         let internal = || {
             Failure::new(
-                Exit::Internal.code(),
+                Exit::Internal,
                 "vplan::internal",
                 "a plan was made and is not there",
             )
@@ -359,12 +359,8 @@ fn of_subject(
 /// Makes the failure of records that cannot be read.
 #[must_use]
 pub fn unreadable(error: &HistoryError) -> Failure {
-    Failure::new(
-        Exit::Setup.code(),
-        "vplan::records::unreadable",
-        error.to_string(),
-    )
-    .help("`--records DIR` looks in another place")
+    Failure::new(Exit::Setup, "vplan::records::unreadable", error.to_string())
+        .help("`--records DIR` looks in another place")
 }
 
 /// Finds the newest run that verifies the request, or why the newest of all does not.

@@ -91,7 +91,7 @@ pub fn run(global: &Global, args: &Check, terminal: &Terminal) -> Result<u8, Fai
     }
     if let Some(message) = denied(&args.deny, contract, &list) {
         return Err(Failure::new(
-            Exit::Contract.code(),
+            Exit::Contract,
             "vplan::check::denied",
             message,
         ));

@@ -55,10 +55,8 @@ pub fn run(global: &Global, args: &Fmt, terminal: &Terminal) -> Result<u8, Failu
         None if args.check && differ > 0 => {
             let files = count(done.texts.len(), "file");
             let message = format!("{differ} of {files} not formatted");
-            Err(
-                Failure::new(Exit::Failed.code(), "vplan::fmt::differs", message)
-                    .help("`vplan fmt` formats them"),
-            )
+            Err(Failure::new(Exit::Failed, "vplan::fmt::differs", message)
+                .help("`vplan fmt` formats them"))
         }
         None => Ok(Exit::Success.code()),
     }
@@ -74,6 +72,6 @@ fn invalid(done: Formatting, check: bool, format: Format) -> Failure {
     let shown = (format == Format::Text).then(|| Box::new((done.sources, done.faults)));
     Failure {
         diagnostics: shown,
-        ..Failure::new(Exit::Contract.code(), "vplan::fmt::invalid", message)
+        ..Failure::new(Exit::Contract, "vplan::fmt::invalid", message)
     }
 }

@@ -82,7 +82,7 @@ pub fn run(global: &Global, args: &Import, terminal: &Terminal) -> Result<u8, Fa
         let what = if heavy == 1 { "thing is" } else { "things are" };
         let message = format!("{heavy} {what} lost or changed, and `--strict` was said");
         return Err(Failure::new(
-            Exit::Contract.code(),
+            Exit::Contract,
             "vplan::import::lossy",
             message,
         ));

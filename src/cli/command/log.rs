@@ -106,7 +106,7 @@ pub fn run(global: &Global, args: &Log, terminal: &Terminal) -> Result<u8, Failu
     };
     let gone = |why: String| {
         let message = format!("the log of `{}` {why}", visible(args.name.as_bytes()));
-        Failure::new(Exit::Setup.code(), "vplan::records::log", message)
+        Failure::new(Exit::Setup, "vplan::records::log", message)
     };
     let mut file = history.log(&id, &path).map_err(gone)?;
     if format == Format::Json {

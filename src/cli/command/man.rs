@@ -13,7 +13,7 @@ use crate::engine::Failure;
 pub fn run(args: &Man, terminal: &Terminal) -> Result<u8, Failure> {
     let mut page = Vec::new();
     let written = clap_mangen::Man::new(subcommand(args.command.as_deref())?).render(&mut page);
-    written.map_err(|e| Failure::new(Exit::Internal.code(), "vplan::internal", e.to_string()))?;
+    written.map_err(|e| Failure::new(Exit::Internal, "vplan::internal", e.to_string()))?;
     terminal.print(&String::from_utf8_lossy(&page));
     Ok(Exit::Success.code())
 }

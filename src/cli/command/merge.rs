@@ -72,13 +72,12 @@ pub fn run(global: &Global, args: &Merge, terminal: &Terminal) -> Result<u8, Fai
 }
 
 fn failure(error: MergeError) -> Failure {
-    Failure::new(error.exit.code(), error.code, error.message).helped(error.help)
+    Failure::new(error.exit, error.code, error.message).helped(error.help)
 }
 
 fn load(path: &Path) -> Result<crate::run::merge::Part, Failure> {
     let name = visible(path.as_os_str().as_bytes());
-    let wrong =
-        |why: String| Failure::new(Exit::Usage.code(), UNREADABLE, format!("`{name}` {why}"));
+    let wrong = |why: String| Failure::new(Exit::Usage, UNREADABLE, format!("`{name}` {why}"));
     let file = if path.is_dir() {
         path.join(REPORT)
     } else {

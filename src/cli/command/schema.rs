@@ -186,7 +186,10 @@ mod tests {
             ("help", "`vplan schema` lists them"),
         ] {
             let failure = find(name).err().unwrap();
-            assert_eq!((failure.exit, failure.help.as_deref()), (2, Some(help)));
+            assert_eq!(
+                (failure.exit, failure.help.as_deref()),
+                (Exit::Usage, Some(help))
+            );
         }
     }
 }

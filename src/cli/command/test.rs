@@ -95,7 +95,7 @@ pub fn run(global: &Global, args: &Test, terminal: &Terminal) -> Result<u8, Fail
     }
     if expects.is_empty() {
         let message = format!("`{}` has no tests, so nothing was verified", loaded.path);
-        return Err(Failure::new(Exit::Incomplete.code(), "vplan::test::none", message).help(
+        return Err(Failure::new(Exit::Incomplete, "vplan::test::none", message).help(
             "write an `expect` into the contract, or into a file `NAME.test.vplan` beside it (`vplan help language`)",
         ));
     }
@@ -169,7 +169,7 @@ fn gather(
         let message = format!("the tests of `{path}` have {}", count(errors, "error"));
         return Err(Failure {
             diagnostics: Some(Box::new((sources, list))),
-            ..Failure::new(Exit::Contract.code(), "vplan::test::invalid", message)
+            ..Failure::new(Exit::Contract, "vplan::test::invalid", message)
         });
     }
     if !terminal.quiet {
@@ -216,8 +216,6 @@ fn enough(args: &Test, results: &Results<'_>) -> Result<u8, Failure> {
         total.covered,
         total.total
     );
-    Err(
-        Failure::new(Exit::Failed.code(), "vplan::test::coverage", message)
-            .help(format!("no test covers {}", missing.join(", "))),
-    )
+    Err(Failure::new(Exit::Failed, "vplan::test::coverage", message)
+        .help(format!("no test covers {}", missing.join(", "))))
 }

@@ -95,7 +95,7 @@ impl Failed {
             help
         };
         Self {
-            exit: Some(failure.exit),
+            exit: Some(failure.exit.code()),
             what: "the work could not be verified".to_owned(),
             said: format!("{}{help}", failure.message),
             verdict: Verdict::Errored,

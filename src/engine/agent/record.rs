@@ -128,7 +128,7 @@ pub(super) fn write(place: &Path, id: &str, record: &Record) -> Result<(), Failu
             "the session `{}` cannot be remembered: {e}",
             visible(id.as_bytes())
         );
-        Failure::new(Exit::Setup.code(), "vplan::hook::session", message)
+        Failure::new(Exit::Setup, "vplan::hook::session", message)
             .help("`--state-dir DIR` keeps the state in another place")
     })
 }

@@ -205,7 +205,11 @@ impl<'a> Stop<'a> {
             Ok(ended) => ended,
             Err(error) => {
                 let message = format!("vplan cannot be started: {error}");
-                return Ending::Failed(Failed::of(&Failure::new(5, "vplan::hook::start", message)));
+                return Ending::Failed(Failed::of(&Failure::new(
+                    Exit::Setup,
+                    "vplan::hook::start",
+                    message,
+                )));
             }
         };
         let report = serde_json::from_slice::<Report>(&ended.stdout)

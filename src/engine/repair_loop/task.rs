@@ -213,10 +213,8 @@ impl Task<'_, '_> {
             MOVED => Stop::HistoryChanged,
             GONE => Stop::ChangeGone,
             // The contract of the first round was valid, and its changed files were known.
-            _ if [Exit::Contract.code(), Exit::Drift.code()].contains(&failure.exit) => {
-                Stop::ContractChanged
-            }
-            _ if failure.exit == Exit::Usage.code() => Stop::HistoryChanged,
+            _ if [Exit::Contract, Exit::Drift].contains(&failure.exit) => Stop::ContractChanged,
+            _ if failure.exit == Exit::Usage => Stop::HistoryChanged,
             _ => return Err(failure),
         };
         (self.caller.see)(LoopProgress::Failed(&failure));

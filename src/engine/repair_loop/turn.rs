@@ -10,6 +10,7 @@ use crate::effect::os::files;
 use crate::effect::os::process::program::Root;
 use crate::effect::runner::fixer::Fixer;
 use crate::engine::failure::Failure;
+use crate::engine::request::MAX_OUTPUT;
 use crate::engine::round::Keeper;
 use crate::engine::subject::Subject;
 use crate::engine::verify::Verified;
@@ -111,7 +112,7 @@ impl Task<'_, '_> {
                     "the fixer `{}` could not be started: {why}",
                     self.asked.fixer.shown
                 );
-                let failure = Failure::new(Exit::Setup.code(), "vplan::loop::fixer", message);
+                let failure = Failure::new(Exit::Setup, "vplan::loop::fixer", message);
                 (self.caller.see)(LoopProgress::Failed(&failure));
                 Ok(Some(End::new(
                     Stop::FixerNotStarted,
@@ -186,11 +187,7 @@ impl Task<'_, '_> {
         let path = record.join(format!("{name}.{}", self.asked.fixer.ending));
         let stuck = record.join("stuck.txt");
         let failed = |what: &str, e: &dyn std::fmt::Display| {
-            Failure::new(
-                Exit::Setup.code(),
-                "vplan::loop::record",
-                format!("{what}: {e}"),
-            )
+            Failure::new(Exit::Setup, "vplan::loop::record", format!("{what}: {e}"))
         };
         files::replace(&path, text.as_bytes())
             .map_err(|e| failed("the feedback cannot be written", &e))?;
@@ -220,7 +217,7 @@ impl Task<'_, '_> {
             env,
             feedback: text.as_bytes(),
             limit_ms: self.asked.fixer.timeout_ms,
-            max_output: self.verify.max_output,
+            max_output: self.verify.max_output.unwrap_or(MAX_OUTPUT),
             logs: &record.join("logs"),
             stuck: &stuck,
         })
@@ -237,7 +234,7 @@ impl Task<'_, '_> {
         let tree = verified.tree(self.engine, &self.verify);
         tree.contents().map_err(|e| {
             let message = format!("the files of the work tree cannot be listed: {e}");
-            Failure::new(Exit::Setup.code(), "vplan::ledger::contents", message)
+            Failure::new(Exit::Setup, "vplan::ledger::contents", message)
         })
     }
 }

@@ -108,7 +108,7 @@ impl Watch {
         match &self.pin {
             Some(before) if *before != now && !is_allowed(self.allowed.as_ref(), session) => {
                 return Err(Failure::new(
-                    Exit::Escalated.code(),
+                    Exit::Escalated,
                     CHANGED,
                     "the fixer changed the contract, what it imports, or its lock",
                 )
@@ -128,10 +128,8 @@ impl Watch {
         let (files, caveats) = work.look(session)?;
         self.undone = files;
         match caveats.iter().find(|c| c.code == Code::ChangeGone) {
-            Some(gone) => Err(
-                Failure::new(Exit::Failed.code(), GONE, gone.message.clone())
-                    .help("look for the work in `git stash list`, `git reflog` and other branches"),
-            ),
+            Some(gone) => Err(Failure::new(Exit::Failed, GONE, gone.message.clone())
+                .help("look for the work in `git stash list`, `git reflog` and other branches")),
             None => Ok(caveats),
         }
     }
@@ -147,7 +145,7 @@ impl Watch {
         match &self.head {
             // Where `--base` names a commit, that is what counts instead.
             Some(before) if *before != now => Err(Failure::new(
-                Exit::Escalated.code(),
+                Exit::Escalated,
                 MOVED,
                 "HEAD is not what it was in the first round",
             )

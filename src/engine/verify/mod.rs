@@ -6,7 +6,7 @@ mod planned;
 use super::failure::Failure;
 use super::judge::Program;
 use super::regrown::Again;
-use super::request::VerifyRequest;
+use super::request::{MAX_OUTPUT, VerifyRequest};
 use super::round::Keeper;
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::Exit;
@@ -159,7 +159,7 @@ fn prepare<'k>(
     let retries = Terms::of(session.contract().map(|c| &c.gate)).retries;
     let attempt = keeper
         .as_ref()
-        .map_or((asked.attempt, retries), Keeper::attempt);
+        .map_or((asked.attempt.unwrap_or(1), retries), Keeper::attempt);
     let root = Root::open(&session.site.root).map_err(|e| broken(&e))?;
     let beneath = Beneath::open(&session.site.root).map_err(|e| broken(&e))?;
     let environment = Environment::of_this_process(&root, asked.grants.clone());
@@ -250,7 +250,7 @@ fn execute(
         environment: &environment,
         record,
         events,
-        max_output: asked.max_output,
+        max_output: asked.max_output.unwrap_or(MAX_OUTPUT),
         answer: &answer,
         evaluate: &evaluate,
         watch: &watch,
@@ -376,14 +376,14 @@ fn recall<'a>(
 fn failed(error: VerifyError) -> Failure {
     match error {
         VerifyError::Record(_) => {
-            Failure::new(Exit::Setup.code(), "vplan::run::record", error.to_string())
+            Failure::new(Exit::Setup, "vplan::run::record", error.to_string())
                 .help("`--records DIR` keeps the records in another place")
         }
         VerifyError::Drive(DriveError::Setup(_)) => {
-            Failure::new(Exit::Setup.code(), "vplan::run::setup", error.to_string())
+            Failure::new(Exit::Setup, "vplan::run::setup", error.to_string())
         }
         VerifyError::Drive(DriveError::Stuck) => {
-            Failure::new(Exit::Internal.code(), "vplan::run", error.to_string())
+            Failure::new(Exit::Internal, "vplan::run", error.to_string())
         }
     }
 }
@@ -398,7 +398,7 @@ fn containment(asked: &VerifyRequest) -> Result<&'static str, Failure> {
     if asked.require_subtree && reached != "subtree" {
         let message = format!("this system can only end a step's {reached}, not its subtree");
         return Err(Failure::new(
-            Exit::Setup.code(),
+            Exit::Setup,
             "vplan::run::containment",
             message,
         ));
@@ -408,7 +408,7 @@ fn containment(asked: &VerifyRequest) -> Result<&'static str, Failure> {
 
 /// Begins the record, with the proposer's output.
 fn record(session: &Session, asked: &VerifyRequest, root: &Root) -> Result<RunRecord, Failure> {
-    let unusable = |why: String| Failure::new(Exit::Setup.code(), "vplan::run::record", why);
+    let unusable = |why: String| Failure::new(Exit::Setup, "vplan::run::record", why);
     let tracked = session.git().and_then(|git| git.tracked_record());
     let mut record = RunRecord::create(root, asked.records.as_deref(), tracked.as_ref())
         .map_err(|e: RecordError| unusable(e.to_string()).help(e.help()))?;
@@ -432,7 +432,7 @@ fn evaluate(beneath: &Beneath, step: &Step) -> Evidence {
 
 fn broken(error: &std::io::Error) -> Failure {
     Failure::new(
-        Exit::Setup.code(),
+        Exit::Setup,
         "vplan::run::root",
         format!("the repository cannot be opened: {error}"),
     )

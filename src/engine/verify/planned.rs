@@ -113,7 +113,7 @@ fn expected(asked: &VerifyRequest, plan: &Plan) -> Result<(), Failure> {
     match (&asked.expect_digest, &plan.digest) {
         (Some(wanted), Some(found)) if wanted != found => {
             let message = format!("the plan's digest is {found}, expected was {wanted}");
-            Err(Failure::new(Exit::Drift.code(), "vplan::plan::expected_digest", message)
+            Err(Failure::new(Exit::Drift, "vplan::plan::expected_digest", message)
                 .help("look at what changed with `vplan explain`, or make the plan again where it is reviewed"))
         }
         _ => Ok(()),

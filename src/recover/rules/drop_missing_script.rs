@@ -1,11 +1,8 @@
 //! Drops a step whose package script does not exist.
 
 use super::{Case, Example, Rule, dropping};
-use crate::base::vocabulary::FailureCode;
-use crate::base::vocabulary::RewriteRule;
+use crate::base::vocabulary::{FailureCode, RewriteRule};
 use crate::plan::Coverage;
-use crate::recover::Failure;
-use crate::recover::bare::plan_of_words;
 use crate::recover::rewrite::Change;
 
 /// The rule: the step is dropped, unless `dropping` forbids it.
@@ -22,17 +19,9 @@ fn rewrite(case: &Case<'_>) -> Option<Result<Change, String>> {
 }
 
 fn example() -> Example {
-    let before = plan_of_words(&["pnpm run nope", "pnpm test"]);
-    let after = before.steps.iter().skip(1).cloned().collect();
-    let failure = Failure {
-        step: "command-1".to_owned(),
-        code: FailureCode::MissingScript,
-        rule: "pnpm-missing-script".to_owned(),
-        evidence: String::new(),
-    };
-    Example {
-        before,
-        failure,
-        after,
-    }
+    dropping::example(
+        &["pnpm run nope", "pnpm test"],
+        RULE.fires_on,
+        "pnpm-missing-script",
+    )
 }

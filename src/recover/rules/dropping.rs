@@ -3,16 +3,34 @@
 //! Deleting what a check requires is no repair, dropping what others need breaks them, and a plan
 //! that verifies nothing is no plan: each is a refusal.
 
-use super::{Case, all, conjunction};
+use super::{Case, Example, all, conjunction};
 use crate::base::change::Status;
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::FailureCode;
 use crate::plan::facts::{Certainty, Facts};
 use crate::plan::{Coverage, Origin, Plan, Step};
 use crate::recover::Failure;
+use crate::recover::bare::plan_of_words;
 use crate::recover::failure::{Asked, AskedKind, asked};
 use crate::recover::rewrite::{Change, positions, replace_predecessor};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Makes the example of a rule that drops the first of two commands.
+pub(super) fn example(commands: &[&str], code: FailureCode, rule: &str) -> Example {
+    let before = plan_of_words(commands);
+    let after = before.steps.iter().skip(1).cloned().collect();
+    let failure = Failure {
+        step: "command-1".to_owned(),
+        code,
+        rule: rule.to_owned(),
+        evidence: String::new(),
+    };
+    Example {
+        before,
+        failure,
+        after,
+    }
+}
 
 /// Drops the failed step, or returns why not.
 pub(super) fn drop(case: &Case<'_>, code: FailureCode) -> Result<Change, String> {

@@ -121,5 +121,5 @@ fn event() -> Result<Event, Failure> {
 }
 
 fn unknown(message: String) -> Failure {
-    Failure::new(Exit::Internal.code(), "vplan::hook::event", message)
+    Failure::new(Exit::Internal, "vplan::hook::event", message)
 }
