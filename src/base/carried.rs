@@ -5,21 +5,12 @@ use super::path::RepoPath;
 
 /// The directory and variables that the `cd` and `export` of a list set for the commands after
 /// them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Carried {
     /// The directory in which they run.
     pub dir: RepoPath,
     /// The variables that they have in addition to their own.
     pub env: Env,
-}
-
-impl Default for Carried {
-    fn default() -> Self {
-        Self {
-            dir: RepoPath::root(),
-            env: Env::new(),
-        }
-    }
 }
 
 impl Carried {

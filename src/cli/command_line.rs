@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn the_short_way_reads_what_the_long_way_reads() {
-        for (line, direct) in LINES.iter().copied() {
+        for &(line, direct) in LINES {
             let words: Vec<OsString> = std::iter::once("vplan")
                 .chain(line.split_whitespace())
                 .map(Into::into)

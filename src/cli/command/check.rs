@@ -77,7 +77,7 @@ pub fn run(global: &Global, args: &Check, terminal: &Terminal) -> Result<u8, Fai
             ..failure
         });
     };
-    if !is_json && !(terminal.quiet && list.is_empty()) {
+    if !(is_json || terminal.quiet && list.is_empty()) {
         terminal.note(&diagnostic::diagnostics(
             &loaded.sources,
             &list,
