@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use vplan::check::evidence::Evidence;
 use vplan::effect::repo::changes::ChangeSource;
-use vplan::effect::runner::executor::{DriveError, Executor, Message};
+use vplan::effect::runner::executor::{DriveError, Executor, Message, Played};
 use vplan::effect::runner::fixer::{Fixed, How};
 use vplan::effect::runner::step::Context;
 use vplan::engine::propose::Asking;
@@ -23,7 +23,7 @@ use vplan::run::verdict::Verdict;
 
 /// An executor that starts nothing: each try of a step ends as it was told.
 #[derive(Default)]
-struct Played {
+struct Script {
     /// By step, the exit codes of its tries, in order; without one, 0.
     exits: BTreeMap<String, VecDeque<i32>>,
     /// Which steps were started, in order.
@@ -31,7 +31,7 @@ struct Played {
     now: u64,
 }
 
-impl Played {
+impl Script {
     fn failing(step: &str, exits: &[i32]) -> Self {
         let exits = exits.iter().copied().collect();
         Self {
@@ -60,7 +60,7 @@ impl Played {
     }
 }
 
-impl Executor for Played {
+impl Executor for Script {
     fn now(&self) -> u64 {
         self.now
     }
@@ -130,10 +130,10 @@ fn everything() -> PlanRequest {
     }
 }
 
-fn verified(project: &Project, asked: &VerifyRequest, played: &mut Played) -> Verified {
+fn verified(project: &Project, asked: &VerifyRequest, played: &mut Script) -> Verified {
     let (root, state) = (project.root(), project.parent().join("state"));
     let caller = Caller {
-        executor: Some(played),
+        played: Some(Played::new(played)),
         ..Caller::default()
     };
     verify(&engine(&root, &state), asked, caller).unwrap()
@@ -196,7 +196,7 @@ fn an_observer_is_told_of_drift() {
         CONTRACT.replace("./lint", "./lint --strict"),
     );
     let (root, state) = (project.root(), project.parent().join("state"));
-    let (told, mut played) = (Told::default(), Played::default());
+    let (told, mut played) = (Told::default(), Script::default());
     let asked = VerifyRequest {
         file: Some(vplan::engine::request::PlanFile {
             path: project.parent().join("saved.json"),
@@ -206,10 +206,10 @@ fn an_observer_is_told_of_drift() {
         ..VerifyRequest::default()
     };
     let caller = Caller {
-        executor: Some(&mut played),
+        played: Some(Played::new(&mut played)),
         ..Caller::default()
     };
-    let failure = verify(&engine(&root, &state).told(&told), &asked, caller)
+    let failure = verify(&engine(&root, &state).with_observer(&told), &asked, caller)
         .map(drop)
         .unwrap_err();
     assert_eq!(
@@ -224,7 +224,7 @@ fn an_observer_is_told_of_drift() {
 fn a_played_run_is_verified_recorded_and_observed() {
     let project = project();
     let (root, state) = (project.root(), project.parent().join("state"));
-    let (mut played, mut seen) = (Played::default(), Vec::new());
+    let (mut played, mut seen) = (Script::default(), Vec::new());
     let mut see = |progress: Progress<'_>| {
         seen.push(match progress {
             Progress::Planned(plan) => format!("planned {}", plan.steps.len()),
@@ -236,7 +236,7 @@ fn a_played_run_is_verified_recorded_and_observed() {
     };
     let caller = Caller {
         see: Some(&mut see),
-        executor: Some(&mut played),
+        played: Some(Played::new(&mut played)),
         ..Caller::default()
     };
     let verified = verify(&engine(&root, &state), &all(), caller).unwrap();
@@ -263,7 +263,7 @@ fn a_played_run_is_verified_recorded_and_observed() {
 #[test]
 fn a_check_that_fails_is_an_answer_and_no_error() {
     let project = project();
-    let mut played = Played::failing("lint", &[1]);
+    let mut played = Script::failing("lint", &[1]);
     let verified = verified(&project, &all(), &mut played);
     assert_eq!(verified.report.verdict, Verdict::Failed);
     assert_eq!(verified.report.exit_code, 40);
@@ -286,7 +286,7 @@ fn rounds_of_a_subject_are_counted_in_its_ledger() {
         ..all()
     };
     for (counter, exit, decision) in [(1, 20, Decision::Reverify), (2, 0, Decision::Complete)] {
-        let report = verified(&project, &asked, &mut Played::default()).report;
+        let report = verified(&project, &asked, &mut Script::default()).report;
         assert_eq!(
             (report.counter, report.exit_code, report.decision),
             (Some(counter), exit, decision)
@@ -297,7 +297,7 @@ fn rounds_of_a_subject_are_counted_in_its_ledger() {
 /// Has a loop repair; `fix` is the fixer's turn, in the repository.
 fn repaired(
     project: &Project,
-    played: &mut Played,
+    played: &mut Script,
     fix: &mut dyn FnMut(&Path) -> How,
 ) -> (Result<LoopOutcome, Failure>, Vec<String>) {
     let (root, state) = (project.root(), project.parent().join("state"));
@@ -329,7 +329,7 @@ fn repaired(
             feedback: &|report| format!("verdict: {}", report.verdict.name()),
             review: &|_| "review".to_owned(),
             tick: None,
-            executor: Some(played),
+            played: Some(Played::new(played)),
             fix: &mut |fixer| {
                 assert_eq!(fixer.feedback, b"verdict: failed");
                 let how = fix(&root);
@@ -346,7 +346,7 @@ fn repaired(
 #[test]
 fn a_loop_ends_when_the_repair_passes() {
     let project = project();
-    let mut played = Played::failing("lint", &[1, 1, 0]);
+    let mut played = Script::failing("lint", &[1, 1, 0]);
     let mut turns = 0;
     let (outcome, told) = repaired(&project, &mut played, &mut |root| {
         turns += 1;
@@ -369,7 +369,7 @@ fn a_loop_ends_when_the_repair_passes() {
 
 #[test]
 fn a_fixer_that_changes_nothing_ends_the_loop() {
-    let mut played = Played::failing("lint", &[1, 0]);
+    let mut played = Script::failing("lint", &[1, 0]);
     let (outcome, told) = repaired(&project(), &mut played, &mut |_| How::Exited(0));
     let outcome = outcome.unwrap();
     assert_eq!((outcome.stop, outcome.exit), (Stop::NoChange, 22));
@@ -379,7 +379,7 @@ fn a_fixer_that_changes_nothing_ends_the_loop() {
 
 #[test]
 fn a_fixer_that_rewrites_the_contract_ends_the_loop() {
-    let mut played = Played::failing("lint", &[1]);
+    let mut played = Script::failing("lint", &[1]);
     let (outcome, told) = repaired(&project(), &mut played, &mut |root| {
         let contract: PathBuf = root.join("contracts/verify.vplan");
         std::fs::write(contract, "vplan 1\ncheck test: ./test\n").unwrap();
@@ -394,7 +394,7 @@ fn a_fixer_that_rewrites_the_contract_ends_the_loop() {
 
 #[test]
 fn a_fixer_that_cannot_be_started_ends_the_loop() {
-    let mut played = Played::failing("lint", &[1]);
+    let mut played = Script::failing("lint", &[1]);
     let (outcome, told) = repaired(&project(), &mut played, &mut |_| {
         How::NotStarted("no such file".to_owned())
     });

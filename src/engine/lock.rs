@@ -32,12 +32,12 @@ pub struct Locking<'e> {
     site: Site,
     path: RepoPath,
     commit: Option<Oid>,
-    how: How<'e>,
+    how: LockOptions<'e>,
 }
 
-/// Which lock, and what may be done to it.
+/// Options of an update: which lock, and what may be done to it.
 #[derive(Clone, Copy, Debug)]
-pub struct How<'e> {
+pub struct LockOptions<'e> {
     /// The lock of this revision, not that of the work tree.
     pub revision: Option<&'e str>,
     /// How long an import may take to be fetched.
@@ -58,14 +58,14 @@ pub struct Recording<'a> {
 }
 
 /// Makes the request, once the imports are pinned.
-pub type Ask<'a> = dyn Fn() -> Result<Recording<'a>, Failure> + 'a;
+pub type MakeRecording<'a> = dyn Fn() -> Result<Recording<'a>, Failure> + 'a;
 
 impl<'e> Locking<'e> {
     /// Finds the lock beside the contract, of the work tree or of a revision.
     ///
     /// # Errors
     /// No repository, no such revision; answers that are recorded where nothing is written.
-    pub fn open(engine: &'e Engine<'e>, how: How<'e>) -> Result<Self, Failure> {
+    pub fn open(engine: &'e Engine<'e>, how: LockOptions<'e>) -> Result<Self, Failure> {
         let site = engine.locate()?;
         let contract = load::contract_path(&site, engine.contract).map_err(load_failed)?;
         let refuse = |message: &str, help: &str| {
@@ -119,7 +119,7 @@ impl<'e> Locking<'e> {
     /// # Errors
     /// A contract that is invalid, an import that cannot be fetched, a lock that cannot be read or
     /// written, or is kept as it is and not up to date.
-    pub fn update(&self, asked: &Ask<'_>) -> Result<Account, Failure> {
+    pub fn update(&self, asked: &MakeRecording<'_>) -> Result<Account, Failure> {
         let found = if self.engine.locked {
             self.whole()?
         } else {

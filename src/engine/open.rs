@@ -53,7 +53,10 @@ impl Engine<'_> {
     pub fn open_since(&self, asked: &PlanRequest, since: Option<Oid>) -> Result<Session, Failure> {
         let site = self.locate()?;
         let early = self.early(&site, asked);
-        let line = early.as_ref().and_then(base_line);
+        let line = match &early {
+            Some(Ok(Ok(loaded))) => statement(loaded),
+            _ => None,
+        };
         let gathered = self.gather(&site, asked.changes.as_ref(), line, since)?;
         gathered
             .notes
@@ -64,7 +67,7 @@ impl Engine<'_> {
             .unwrap_or_else(|| self.load(&site, &self.wanted(revision, gathered.base.as_ref())));
         let brought = !asked.explicit.is_empty() || self.proposes(&site, asked);
         let loaded = contract(read, asked.mode, brought)?;
-        let mut request = Request {
+        let request = Request {
             role: asked.role.clone(),
             changed: gathered.changes.clone(),
             changed_from: asked.changed_from(since),
@@ -86,7 +89,19 @@ impl Engine<'_> {
             keep_going: asked.keep_going,
             no_recover: asked.no_recover,
         };
-        if asked.mode == Mode::Fallback && loaded.is_none() {
+        self.session(site, gathered, loaded, request)
+    }
+
+    /// Puts a session together; in mode `fallback` and without a contract, with what the repository
+    /// declares.
+    pub(super) fn session(
+        &self,
+        site: Site,
+        gathered: Gathered,
+        loaded: Option<Loaded>,
+        mut request: Request,
+    ) -> Result<Session, Failure> {
+        if request.mode == Mode::Fallback && loaded.is_none() {
             request.inferred = inferred(&site)?;
         }
         let contract_path = load::contract_path(&site, self.contract).map_err(load_failed)?;
@@ -99,18 +114,14 @@ impl Engine<'_> {
         })
     }
 
-    /// Finds the changed files. `own`: where they come from, by the request; `line`: the contract's
-    /// line `base`, and the contract that has it.
+    /// Finds the changed files. `own`: where they come from, by the request.
     fn gather(
         &self,
         site: &Site,
         own: Option<&ChangeSource>,
-        line: Option<(String, RepoPath)>,
+        statement: Option<Statement<'_>>,
         since: Option<Oid>,
     ) -> Result<Gathered, Failure> {
-        let statement = line
-            .as_ref()
-            .map(|(branch, contract)| Statement { branch, contract });
         let kept = self.kept(site);
         let begun = since.filter(|_| own.is_none());
         let recorded = |commit: Oid| ChangeSource::Recorded {
@@ -249,10 +260,12 @@ pub fn gather_from(site: &Site, source: Option<&ChangeSource>) -> Result<Gathere
 /// The result of reading the contract.
 type Read = Result<Result<Loaded, LoadError>, Failure>;
 
-/// Returns the contract's line `base`, and the contract that has it.
-fn base_line(read: &Read) -> Option<(String, RepoPath)> {
-    let Ok(Ok(loaded)) = read else { return None };
-    Some((loaded.contract.as_ref()?.base.clone()?, loaded.path.clone()))
+/// Returns the contract's line `base`.
+pub(super) fn statement(loaded: &Loaded) -> Option<Statement<'_>> {
+    Some(Statement {
+        branch: loaded.contract.as_ref()?.base.as_ref()?,
+        contract: &loaded.path,
+    })
 }
 
 fn contract(read: Read, mode: Mode, brought: bool) -> Result<Option<Loaded>, Failure> {

@@ -78,7 +78,7 @@ impl<'e> Engine<'e> {
 
     /// Sets the observer.
     #[must_use]
-    pub fn told(self, observer: &'e dyn Observer) -> Self {
+    pub fn with_observer(self, observer: &'e dyn Observer) -> Self {
         Self { observer, ..self }
     }
 

@@ -277,16 +277,7 @@ impl<'k> Keeper<'k> {
             began: Some(began),
             ..About::default()
         };
-        let subject = subject.to_owned();
-        Ok(Self {
-            keeping,
-            subject,
-            status: None,
-            terms,
-            attempt: 1,
-            about,
-            fault: RefCell::default(),
-        })
+        Ok(Self::without_run(keeping, subject, terms, about))
     }
 
     /// Opens the keeper that records a review of work that has passed.
@@ -304,16 +295,21 @@ impl<'k> Keeper<'k> {
             None => Keeping::Memory(memory),
         };
         let terms = Terms::of(session.contract().map(|c| &c.gate));
-        let subject = subject.unwrap_or_default().to_owned();
-        Ok(Self {
+        let subject = subject.unwrap_or_default();
+        Ok(Self::without_run(keeping, subject, terms, About::default()))
+    }
+
+    /// Makes the keeper of a round that is no run.
+    fn without_run(keeping: Keeping<'k>, subject: &str, terms: Terms, about: About) -> Self {
+        Self {
             keeping,
-            subject,
+            subject: subject.to_owned(),
             status: None,
             terms,
             attempt: 1,
-            about: About::default(),
+            about,
             fault: RefCell::default(),
-        })
+        }
     }
 
     /// Returns why the round could not be recorded, if it could not.

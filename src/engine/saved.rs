@@ -17,11 +17,11 @@ use crate::base::vocabulary::Exit;
 use crate::base::word::{count, visible};
 use crate::effect::git::environment;
 use crate::effect::os::files;
-use crate::effect::repo::changes::base::{Statement, default_base};
+use crate::effect::repo::changes::base::default_base;
 use crate::effect::repo::changes::error::ChangeError;
 use crate::effect::repo::changes::gathered::Gathered;
 use crate::effect::repo::changes::{self, BaseRevision, ChangeSource, said};
-use crate::effect::repo::load::{self, LoadError, Loaded, Site, Wanted};
+use crate::effect::repo::load::{LoadError, Loaded, Site, Wanted};
 use crate::lang::command::parse_command;
 use crate::plan::Plan;
 use crate::plan::canonical::FIRST;
@@ -29,7 +29,7 @@ use crate::plan::caveat::{self, Caveat};
 use crate::plan::document::Form;
 use crate::plan::drift::{Difference, drift};
 use crate::plan::error::TAMPERED;
-use crate::plan::request::{ChangedFrom, ChangedIn, Mode, Request};
+use crate::plan::request::{ChangedFrom, ChangedIn, Request};
 use crate::run::report::SavedPlan;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -302,7 +302,7 @@ fn gather(
     gathered
         .caveats
         .extend(of_base(engine, &site, &gathered, loaded.as_ref())?);
-    let mut request = Request {
+    let request = Request {
         role: Some(record.role.clone()),
         changed: gathered.changes.clone(),
         changed_from: record.changed_from.clone(),
@@ -330,17 +330,7 @@ fn gather(
         keep_going: !plan.policy.fail_fast,
         no_recover: plan.policy.recover.is_empty(),
     };
-    if record.mode == Mode::Fallback && loaded.is_none() {
-        request.inferred = open::inferred(&site)?;
-    }
-    let contract_path = load::contract_path(&site, engine.contract).map_err(load_failed)?;
-    Ok(Session {
-        site,
-        contract_path,
-        gathered,
-        loaded,
-        request,
-    })
+    engine.session(site, gathered, loaded, request)
 }
 
 /// Returns the caveats about the commit that the plan compares with, because a file can leave them
@@ -357,9 +347,7 @@ fn of_base(
     };
     let unknown = |e| changes_unknown(ChangeError::Git(e));
     let kept = engine.kept(site);
-    let line = loaded.and_then(|l| Some((l.contract.as_ref()?.base.as_ref()?, &l.path)));
-    let statement = line.map(|(branch, contract)| Statement { branch, contract });
-    let default = default_base(git, statement, &kept).map_err(unknown)?;
+    let default = default_base(git, loaded.and_then(open::statement), &kept).map_err(unknown)?;
     Ok(if default.is_before(&base, git, &kept).map_err(unknown)? {
         vec![said::later(&default, "the base of the plan")]
     } else if default.unknown().is_some() && default.commit == Some(base) {

@@ -1,10 +1,8 @@
 //! Determines what a round of a subject covers: the whole change since the commit at which the
 //! subject began, under its first gate.
 
-use super::failure::Failure;
-use super::failure::changes_unknown;
-use super::open::Session;
-use super::open::gather_from;
+use super::failure::{Failure, changes_unknown};
+use super::open::{Session, gather_from, statement};
 use super::place::Engine;
 use super::request::PlanRequest;
 use crate::base::canon::Digest;
@@ -15,7 +13,7 @@ use crate::contract::Contract;
 use crate::effect::git::Git;
 use crate::effect::git::object::Oid;
 use crate::effect::repo::changes::ChangeSource;
-use crate::effect::repo::changes::base::{Statement, default_base};
+use crate::effect::repo::changes::base::default_base;
 use crate::effect::repo::changes::error::ChangeError;
 use crate::effect::repo::contents::in_short;
 use crate::effect::repo::load::{Loaded, Site};
@@ -467,9 +465,7 @@ impl Engine<'_> {
         let Some(git) = site.usable_git() else {
             return Ok(None);
         };
-        let line = loaded.and_then(|l| Some((l.contract.as_ref()?.base.as_ref()?, &l.path)));
-        let statement = line.map(|(branch, contract)| Statement { branch, contract });
-        let found = default_base(git, statement, &self.kept(site))
+        let found = default_base(git, loaded.and_then(statement), &self.kept(site))
             .map_err(|e| changes_unknown(ChangeError::Git(e)))?;
         if let Some(lacking) = found
             .lacking()

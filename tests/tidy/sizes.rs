@@ -7,7 +7,7 @@ const FILE: usize = 250;
 /// The most lines of a function of `src/cli`, from `fn` to its last brace.
 const FUNCTION: usize = 60;
 
-/// Behind the quote that opens a character; 0 for the name of a lifetime.
+/// The length of a character literal after its first quote; 0 for a lifetime.
 fn character(rest: &[char]) -> usize {
     match rest {
         ['\\', _, behind @ ..] => behind.iter().position(|c| *c == '\'').map_or(0, |n| n + 3),
@@ -16,7 +16,8 @@ fn character(rest: &[char]) -> usize {
     }
 }
 
-/// Behind the quote that opens a string, which so many `#` end; none where escapes are read.
+/// The length of a string literal after its first quote. `hashes`: how many `#` end a raw one;
+/// `None` where escapes are read.
 fn string(rest: &[char], hashes: Option<usize>) -> usize {
     let mut at = 0;
     while at < rest.len() {
@@ -33,7 +34,7 @@ fn string(rest: &[char], hashes: Option<usize>) -> usize {
     rest.len()
 }
 
-/// Behind the sign that opens a comment of several lines, in which there may be others.
+/// The length of a block comment after its `/*`; it may hold others.
 fn comment(rest: &[char]) -> usize {
     let (mut at, mut depth) = (0, 1);
     while at < rest.len() && depth > 0 {
@@ -81,7 +82,7 @@ fn bare(text: &str) -> String {
     out
 }
 
-/// The line of a function without what may stand before `fn`.
+/// What follows `fn` in the first line of a function.
 fn function(line: &str) -> Option<&str> {
     let mut line = line.trim_start();
     loop {

@@ -52,7 +52,7 @@ pub fn run(global: &Global, args: &Diff, terminal: &Terminal) -> Result<u8, Fail
             let site = global.engine().locate()?;
             let (old, new) = global
                 .engine()
-                .told(terminal)
+                .with_observer(terminal)
                 .contracts_since(&site, &request::base(base))?;
             compare(args, format, &old, &new, &site, terminal)
         }

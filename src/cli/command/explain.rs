@@ -27,7 +27,7 @@ pub fn run(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, F
         Some(_) => &[Format::Text],
     };
     let format = format(global, known)?;
-    let engine = global.engine().told(terminal);
+    let engine = global.engine().with_observer(terminal);
     let (session, plan, facts) = engine.planned(&args.request.planned()?)?;
     let style = Colors(terminal.color);
     let options = Options {

@@ -7,7 +7,7 @@ use crate::cli::args::{Format, Global, Request, duration};
 use crate::cli::render::style::count;
 use crate::cli::terminal::Terminal;
 use crate::engine::Failure;
-use crate::engine::lock::{Account, Ask, How, Locking, Recording, State};
+use crate::engine::lock::{Account, LockOptions, Locking, MakeRecording, Recording, State};
 use clap::{Arg, Args};
 use std::time::Duration;
 
@@ -55,11 +55,11 @@ fn part_of_a_request(arg: Arg) -> Arg {
 /// read or is not up to date (exit 4).
 pub fn run(global: &Global, args: &Lock, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
-    let engine = global.engine().told(terminal);
+    let engine = global.engine().with_observer(terminal);
     let revision = args.request.contract_from.as_deref();
     let locking = Locking::open(
         &engine,
-        How {
+        LockOptions {
             revision,
             limit: Duration::from_millis(args.timeout),
             offline: global.offline,
@@ -80,7 +80,7 @@ pub fn run(global: &Global, args: &Lock, terminal: &Terminal) -> Result<u8, Fail
     let account = if revision.is_some() {
         locking.fetch()?
     } else {
-        let asked: &Ask<'_> = &|| {
+        let asked: &MakeRecording<'_> = &|| {
             Ok(Recording {
                 request: args.request.planned()?,
                 judge: args.judge.as_deref(),

@@ -124,14 +124,14 @@ pub fn run(global: &Global, args: &Loop, terminal: &Terminal) -> Result<u8, Fail
         LoopProgress::Failed(failure) => terminal.failure(failure),
     };
     let outcome = repair_loop(
-        &global.engine().told(terminal),
+        &global.engine().with_observer(terminal),
         &asked,
         LoopCaller {
             see: &mut see,
             feedback: &|report| words::feedback(args.feedback, report),
             review: &|report| words::review(args.feedback, report),
             tick: View::tick(args.run.progress, terminal),
-            executor: None,
+            played: None,
             fix: &mut fix,
         },
     );

@@ -36,7 +36,7 @@ pub fn run(global: &Global, args: &PlanArgs, terminal: &Terminal) -> Result<u8, 
         .as_deref()
         .map(|path| output_form(global, path))
         .transpose()?;
-    let engine = global.engine().told(terminal);
+    let engine = global.engine().with_observer(terminal);
     let asked = args.request.planned()?;
     let mut session = engine.open(&asked)?;
     if let Some(path) = &args.output {

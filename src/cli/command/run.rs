@@ -28,13 +28,13 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
     let streams = streams(args, Some(format))?;
     let mut view = View::new(args.progress, terminal);
     let verified = verify(
-        &global.engine().told(terminal),
+        &global.engine().with_observer(terminal),
         &asked,
         Caller {
             see: Some(&mut |progress| view.see(progress)),
             tick: View::tick(args.progress, terminal),
             events: args.events.as_deref().map(events),
-            executor: None,
+            played: None,
         },
     );
     let seen = view.close();

@@ -131,7 +131,7 @@ pub fn run(global: &Global, args: &Status, terminal: &Terminal) -> Result<u8, Fa
         history: &history,
         present: present.as_ref(),
     };
-    let engine = global.engine().told(terminal);
+    let engine = global.engine().with_observer(terminal);
     let standing = standing(&engine, &args.wanted.request(), &found)?;
     let report = finished
         .as_ref()

@@ -121,6 +121,28 @@ pub trait Executor {
     ) -> Result<(), DriveError>;
 }
 
+/// An executor in the place of the [`Driver`]. What it makes up is recorded as if it had happened,
+/// so only tests can make one.
+pub struct Played<'p>(&'p mut (dyn Executor + 'p));
+
+impl<'p> Played<'p> {
+    /// Substitutes an executor.
+    #[cfg(any(test, feature = "arbitrary"))]
+    #[must_use]
+    pub fn new(executor: &'p mut (dyn Executor + 'p)) -> Self {
+        Self(executor)
+    }
+
+    /// Lends the executor for one run.
+    pub fn lent(&mut self) -> Played<'_> {
+        Played(&mut *self.0)
+    }
+
+    pub(super) fn into_inner(self) -> &'p mut (dyn Executor + 'p) {
+        self.0
+    }
+}
+
 /// The state that lasts from plan to plan of a run: supervisors, the clock, the signals, and the
 /// runtime that waits for all of it.
 pub struct Driver {

@@ -9,7 +9,7 @@ use crate::contract::Contract;
 use crate::effect::os::environment::Environment;
 use crate::effect::os::process::program::{Program, Root};
 use crate::effect::runner::background::IoResult;
-use crate::effect::runner::executor::{DriveError, Driver, Executor, Message, Running};
+use crate::effect::runner::executor::{DriveError, Driver, Executor, Message, Played, Running};
 use crate::effect::runner::file_watch::Watch;
 use crate::effect::runner::journal_writer::JournalWriter;
 use crate::effect::runner::judge::Judge;
@@ -133,7 +133,7 @@ pub enum VerifyError {
 pub fn verify(
     plan: Plan,
     run: Run<'_>,
-    executor: Option<&mut dyn Executor>,
+    played: Option<Played<'_>>,
     see: &mut dyn FnMut(Seen<'_>),
 ) -> Result<Verified, VerifyError> {
     let Run {
@@ -168,8 +168,8 @@ pub fn verify(
     let mut records;
     if circumstances.violations.is_empty() {
         let keep_capabilities = circumstances.environment.capabilities_kept;
-        let executor: &mut dyn Executor = match executor {
-            Some(executor) => executor,
+        let executor: &mut dyn Executor = match played {
+            Some(played) => played.into_inner(),
             None => driver.insert(Driver::new(None, keep_capabilities)?),
         };
         let logs = book.record.logs().try_clone_to_owned()?;

@@ -4,7 +4,7 @@ use super::record::{RoundRecord, Stop, Turn, TurnRecord};
 use crate::base::command::Env;
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
-use crate::effect::runner::executor::{DriveError, Executor};
+use crate::effect::runner::executor::{DriveError, Played};
 use crate::effect::runner::fixer::{Fixed, Fixer};
 use crate::engine::failure::Failure;
 use crate::engine::request::VerifyRequest;
@@ -69,8 +69,8 @@ pub struct LoopCaller<'c> {
     pub review: &'c dyn Fn(&Report) -> String,
     /// How often the progress reports the running steps; never without.
     pub tick: Option<Duration>,
-    /// The executor; vplan's own without one. Tests substitute one.
-    pub executor: Option<&'c mut dyn Executor>,
+    /// An executor in the place of vplan's own.
+    pub played: Option<Played<'c>>,
     /// Runs the fixer's turn; tests substitute it.
     pub fix: Fix<'c>,
 }

@@ -5,6 +5,7 @@ use super::record::{RoundRecord, Stop};
 use super::watch::{CHANGED, GONE, MOVED, Watch};
 use crate::base::vocabulary::Exit;
 use crate::effect::repo::changes::{BaseRevision, ChangeSource};
+use crate::effect::runner::executor::Played;
 use crate::engine::failure::Failure;
 use crate::engine::open::Session;
 use crate::engine::place::Engine;
@@ -132,10 +133,7 @@ impl Task<'_, '_> {
             see: Some(&mut tell),
             tick: caller.tick,
             events: None,
-            executor: match &mut caller.executor {
-                Some(executor) => Some(&mut **executor),
-                None => None,
-            },
+            played: caller.played.as_mut().map(Played::lent),
         };
         let mut look = |session: &Session| watch.look(engine, session);
         let verified = round(engine, verify, of_round, Some(memory), &mut look)?;

@@ -17,7 +17,7 @@ use crate::effect::os::files::beneath::Beneath;
 use crate::effect::os::process::program::Root;
 use crate::effect::repo::contents::Tree;
 use crate::effect::runner::asserted;
-use crate::effect::runner::executor::{DriveError, Executor};
+use crate::effect::runner::executor::{DriveError, Played};
 use crate::effect::runner::file_watch::watch;
 use crate::effect::runner::judge::Judge;
 use crate::effect::runner::tree::Beginning;
@@ -60,8 +60,8 @@ pub struct Caller<'c> {
     pub tick: Option<Duration>,
     /// A second place for the events, besides the record.
     pub events: Option<OpenEvents<'c>>,
-    /// The executor; vplan's own without one. Tests substitute one.
-    pub executor: Option<&'c mut dyn Executor>,
+    /// An executor in the place of vplan's own.
+    pub played: Option<Played<'c>>,
 }
 
 /// The outcome of a verification.
@@ -269,7 +269,7 @@ fn execute(
         },
         conclude: &conclude,
     };
-    let verified = runner::verify(plan, run, caller.executor, &mut |seen| {
+    let verified = runner::verify(plan, run, caller.played, &mut |seen| {
         if let Some(see) = &mut caller.see {
             see(Progress::Run(seen));
         }
