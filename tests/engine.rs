@@ -115,10 +115,12 @@ fn project() -> Project {
     Project::git_with(&[("contracts/verify.vplan", CONTRACT), ("flag", "bad\n")])
 }
 
-/// The engine of a project, whose state is kept beside the repository.
+/// The engine of a project, whose state is kept beside the repository. It is not in CI, whatever
+/// the environment of the tests says.
 fn engine<'e>(root: &'e Path, state: &'e Path) -> Engine<'e> {
     Engine {
         state_dir: Some(state),
+        is_ci: false,
         ..Engine::at(root)
     }
 }
@@ -175,6 +177,25 @@ fn a_contract_that_is_missing_is_a_failure_and_no_plan() {
         .unwrap_err();
     assert_eq!(failure.exit.code(), 3);
     assert!(failure.code.starts_with("vplan::"), "{}", failure.code);
+}
+
+#[test]
+fn an_empty_change_must_be_asked_for_in_ci() {
+    let project = project();
+    let (root, state) = (project.root(), project.parent().join("state"));
+    let ci = Engine {
+        is_ci: true,
+        ..engine(&root, &state)
+    };
+    let failure = ci.open(&PlanRequest::default()).map(drop).unwrap_err();
+    assert_eq!(failure.exit.code(), 2);
+    assert_eq!(failure.code, "vplan::usage::empty_change_set");
+    let nothing = PlanRequest {
+        changes: Some(ChangeSource::None),
+        ..PlanRequest::default()
+    };
+    assert!(ci.open(&nothing).is_ok());
+    assert!(engine(&root, &state).open(&PlanRequest::default()).is_ok());
 }
 
 #[test]

@@ -129,7 +129,6 @@ impl Engine<'_> {
             base: Some(commit.to_string()),
         };
         let source = own.cloned().or_else(|| begun.map(recorded));
-        let ci = crate::effect::os::terminal::look().ci;
         let mut gathered = match &source {
             Some(source) => changes::gather_stated(
                 Some(source),
@@ -152,7 +151,7 @@ impl Engine<'_> {
             .default
             .as_ref()
             .and_then(|d| d.lacking())
-            .filter(|_| ci)
+            .filter(|_| self.is_ci)
         {
             return Err(changes_unknown(ChangeError::Lacking(Box::new(
                 lacking.clone(),
@@ -171,7 +170,7 @@ impl Engine<'_> {
                     earlier(git, &base, &gathered.changes, &kept).map_err(unknown)?;
             }
         }
-        if gathered.is_empty_by_default() && ci {
+        if gathered.is_empty_by_default() && self.is_ci {
             let message = "nothing changed, and this is CI: an empty change set must be asked for";
             return Err(Failure::usage("vplan::usage::empty_change_set", message).help(
                 "name the changes: `--base REV` or `--base auto` for a branch, `--all` for everything, `--changed-none` for nothing",

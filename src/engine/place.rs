@@ -6,6 +6,7 @@ use crate::base::path::RepoPath;
 use crate::base::vocabulary::Exit;
 use crate::effect::git;
 use crate::effect::os::state_dir::{self, StateDir, StateError};
+use crate::effect::os::terminal;
 use crate::effect::repo::changes::kept::Kept;
 use crate::effect::repo::load::{self, Loaded, Site, Wanted};
 use crate::effect::repo::lockfile::LockFile;
@@ -30,6 +31,9 @@ pub struct Engine<'e> {
     pub cache_dir: Option<&'e Path>,
     /// Where the state of repositories is kept; the user's otherwise.
     pub state_dir: Option<&'e Path>,
+    /// Whether this is CI, where an empty change and a base that is not there are errors; by default
+    /// the environment says so.
+    pub is_ci: bool,
     /// Receives what is reported meanwhile.
     pub observer: &'e dyn Observer,
 }
@@ -62,7 +66,8 @@ impl Observer for Silent {}
 pub const MAX_FILE: u64 = 1 << 20;
 
 impl<'e> Engine<'e> {
-    /// Makes the engine for the repository around a directory, with the user's cache and state.
+    /// Makes the engine for the repository around a directory, with the user's cache and state, in
+    /// CI if the environment says so.
     #[must_use]
     pub fn at(directory: &'e Path) -> Self {
         Self {
@@ -72,6 +77,7 @@ impl<'e> Engine<'e> {
             max_file: MAX_FILE,
             cache_dir: None,
             state_dir: None,
+            is_ci: terminal::look().ci,
             observer: &Silent,
         }
     }

@@ -467,10 +467,7 @@ impl Engine<'_> {
         };
         let found = default_base(git, loaded.and_then(statement), &self.kept(site))
             .map_err(|e| changes_unknown(ChangeError::Git(e)))?;
-        if let Some(lacking) = found
-            .lacking()
-            .filter(|_| crate::effect::os::terminal::look().ci)
-        {
+        if let Some(lacking) = found.lacking().filter(|_| self.is_ci) {
             return Err(changes_unknown(ChangeError::Lacking(Box::new(
                 lacking.clone(),
             ))));
