@@ -6,6 +6,7 @@ pub mod change;
 pub mod command;
 pub mod diagnostic;
 pub mod glob;
+pub mod index;
 pub mod inert;
 pub mod markup;
 pub mod matching;
