@@ -36,6 +36,7 @@ pub mod tier;
 use crate::base::canon::Digest;
 use crate::base::command::{Env, Unsupported};
 use crate::base::glob::{Glob, Selection};
+use crate::base::index::{Index as _, at, bug, numbered};
 use crate::base::path::RepoPath;
 use crate::base::setting::Row;
 use crate::base::vocabulary::{FormatName, Open, RewriteRule};
@@ -48,6 +49,9 @@ use facts::Fact;
 use request::RequestRecord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+crate::index!(StepIndex, "step", "Position of a step in its plan.");
 
 /// A frozen, totally ordered list of steps and all it was made from.
 ///
@@ -92,6 +96,33 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Returns a step; an index of another plan is a bug.
+    #[must_use]
+    #[track_caller]
+    pub fn step(&self, index: StepIndex) -> &Step {
+        at(&self.steps, index)
+    }
+
+    /// Returns all steps with their indices, in order.
+    pub fn numbered_steps(&self) -> impl DoubleEndedIterator<Item = (StepIndex, &Step)> {
+        numbered(&self.steps)
+    }
+
+    /// Returns the index of the step with an id.
+    #[must_use]
+    pub fn find(&self, id: &str) -> Option<StepIndex> {
+        let position = self.steps.iter().position(|step| step.id == id);
+        position.map(StepIndex::new)
+    }
+
+    /// Returns the indices of all steps, by id.
+    #[must_use]
+    pub fn positions(&self) -> BTreeMap<&str, StepIndex> {
+        self.numbered_steps()
+            .map(|(index, step)| (step.id.as_str(), index))
+            .collect()
+    }
+
     /// Whether the caller named the changed files, so that git did not search for them.
     #[must_use]
     pub fn is_change_named(&self) -> bool {
@@ -100,6 +131,19 @@ impl Plan {
             _ => self.request.changed_in.is_none(),
         }
     }
+}
+
+/// Returns the indices of predecessors of a step, from [`Plan::positions`]. One that is not before it
+/// is a bug: the order of a plan from a file was checked when it was read.
+pub fn earlier<'i>(
+    positions: &BTreeMap<&str, StepIndex>,
+    own: StepIndex,
+    ids: impl Iterator<Item = &'i String>,
+) -> impl Iterator<Item = StepIndex> {
+    ids.map(move |id| match positions.get(id.as_str()) {
+        Some(index) if *index < own => *index,
+        _ => bug("a step waits for one that is not before it"),
+    })
 }
 
 /// Which contract a plan was made from.
