@@ -13,6 +13,7 @@ mod order;
 mod plan;
 mod recovery;
 mod run;
+mod secrets;
 mod status;
 mod subjects;
 mod supervisor;

@@ -7,6 +7,7 @@
 use super::object::Oid;
 use super::unseen::Unseen;
 use crate::base::canon::Digest;
+use crate::effect::os::atomic_file::{CACHED, replace};
 use crate::effect::os::retry_eintr::read_dir;
 use crate::effect::os::stat_cache::{Stamp, Stats};
 use crate::effect::os::state_dir::StateDir;
@@ -157,7 +158,7 @@ impl Memory {
             table.encode()
         };
         if let Some(folder) = self.open() {
-            let kept = state_files::replace(folder, TABLE, &encoded);
+            let kept = replace(folder, TABLE, &encoded, CACHED);
             tracing::debug!(
                 learned,
                 bytes = encoded.len(),
@@ -209,7 +210,7 @@ impl Memory {
     fn write_listing(&self, tree: &Oid, listing: &[u8]) {
         let Some(folder) = self.open() else { return };
         let bytes = [&MAGIC[..], Digest::of(listing).as_bytes(), listing].concat();
-        let _ = state_files::replace(&folder, &format!("{LISTING}{tree}"), &bytes);
+        let _ = replace(&folder, format!("{LISTING}{tree}"), &bytes, CACHED);
         let Ok(entries) = read_dir(&folder) else {
             return;
         };

@@ -1,5 +1,6 @@
 //! Wraps the operating system: processes, files, time, signals, the environment.
 
+pub mod atomic_file;
 pub mod clock;
 pub mod environment;
 pub mod files;

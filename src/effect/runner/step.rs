@@ -7,13 +7,13 @@ use crate::check::agreement::silence;
 use crate::check::evidence::{Captured, Evidence};
 use crate::check::format::reader::Format;
 use crate::check::format::{guessed, named};
+use crate::effect::os::atomic_file::create;
 use crate::effect::os::environment::Environment;
 use crate::effect::os::process::attempt::{Attempt, AttemptProgress, AttemptResult, Buffer, Try};
 use crate::effect::os::process::capture::{Live, LogPlace};
 use crate::effect::os::process::mask::Secrets;
 use crate::effect::os::process::pool::Pool;
 use crate::effect::os::process::program::{Program, Root, say};
-use crate::effect::os::retry_eintr::openat;
 use crate::effect::runner::background::WorkerEvent;
 use crate::effect::runner::file_watch::{Watch, is_watched};
 use crate::effect::runner::judge::{Asked, Judge};
@@ -22,7 +22,7 @@ use crate::effect::store::reuse::Recall;
 use crate::plan::{Plan, Step};
 use crate::run::report::Withheld;
 use rustix::fd::BorrowedFd;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::Mode;
 use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -413,9 +413,7 @@ fn leave(outbox: &UnboundedSender<WorkerEvent>, note: WorkerEvent) {
 
 /// Writes a file of the record that is not there yet.
 fn keep(folder: BorrowedFd<'_>, name: &str, content: &[u8]) -> std::io::Result<()> {
-    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut file = std::fs::File::from(openat(folder, name, flags, Mode::from_raw_mode(0o644))?);
-    file.write_all(content)
+    create(folder, name, Mode::from_raw_mode(0o644))?.write_all(content)
 }
 
 fn watch(

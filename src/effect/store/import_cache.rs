@@ -6,9 +6,10 @@
 
 use crate::base::canon::Digest;
 use crate::base::word::visible;
+use crate::effect::os::atomic_file::{PRIVATE, replace_at};
 use crate::effect::os::files;
 use std::ffi::OsString;
-use std::io::{self, Write as _};
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -120,19 +121,12 @@ impl Store {
 
     fn put(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-        std::fs::create_dir_all(directory)?;
+        files::make_folders(directory)?;
         if path.symlink_metadata().is_ok_and(|m| m.is_dir()) {
             // A rename does not replace a directory. Only an empty one goes.
             std::fs::remove_dir(path)?;
         }
-        let mut file = files::on_its_way(path)?;
-        file.write_all(bytes)?;
-        file.as_file().sync_all()?;
-        file.persist(path).map_err(|e| e.error)?;
-        // The name is durable once the directory is synced. Not every file system can do that, and
-        // the cache does not need it.
-        let _ = std::fs::File::open(directory).and_then(|d| d.sync_all());
-        Ok(())
+        replace_at(path, bytes, PRIVATE)
     }
 }
 

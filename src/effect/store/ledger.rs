@@ -6,24 +6,23 @@
 //! reader needs no lock.
 
 use crate::base::word::visible;
+use crate::effect::os::atomic_file::{PRIVATE, replace};
 use crate::effect::os::process::program::say;
-use crate::effect::os::retry_eintr::{flock, fsync, openat};
+use crate::effect::os::retry_eintr::{flock, openat};
 use crate::effect::os::state_dir::StateDir;
+use crate::effect::os::state_files;
 use crate::ledger::Ledger;
 use crate::ledger::document::{Unusable, decode, encode};
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, renameat, unlinkat};
+use rustix::fs::{FlockOperation, Mode, OFlags, renameat};
 use rustix::io::Errno;
-use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Its name in the state directory.
 const NAME: &str = "ledger.json";
-/// The new file, before it is renamed.
-const NEW: &str = ".ledger.json.new";
 /// The file that a writer locks. It is never removed: a lock on a file that is removed and made
 /// again is two locks.
 const LOCK: &str = "ledger.lock";
@@ -120,19 +119,11 @@ impl LedgerFile {
     /// # Errors
     /// It cannot be read, or is no ledger.
     pub fn read(&self) -> Result<Ledger, LedgerError> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let mut bytes = Vec::new();
-        match openat(&self.place.folder, NAME, flags, Mode::empty()) {
-            Ok(fd) => File::from(fd)
-                .take(MOST + 1)
-                .read_to_end(&mut bytes)
-                .map_err(|e| self.failed("read", e))?,
-            Err(Errno::NOENT) => return Ok(Ledger::default()),
-            Err(error) => return Err(self.failed("read", error.into())),
+        let bytes = match state_files::read(&self.place.folder, NAME, MOST) {
+            Ok(bytes) => bytes,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Ledger::default()),
+            Err(e) => return Err(self.failed("read", e)),
         };
-        if bytes.len() as u64 > MOST {
-            return Err(self.failed("read", io::ErrorKind::FileTooLarge.into()));
-        }
         decode(&bytes).map_err(|why| LedgerError::Unusable {
             path: self.path(),
             why,
@@ -214,23 +205,9 @@ impl LedgerFile {
 
     /// Writes the ledger; the caller holds the lock.
     fn write(&self, ledger: &Ledger) -> Result<(), LedgerError> {
-        let folder = &self.place.folder;
-        let _ = unlinkat(folder, NEW, AtFlags::empty());
-        let flags =
-            OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let written = openat(folder, NEW, flags, Mode::RUSR | Mode::WUSR)
-            .map_err(io::Error::from)
-            .and_then(|fd| {
-                let mut file = File::from(fd);
-                file.write_all(encode(ledger).as_bytes())?;
-                file.sync_all()?;
-                renameat(folder, NEW, folder, NAME)?;
-                Ok(fsync(folder)?)
-            });
-        if written.is_err() {
-            let _ = unlinkat(folder, NEW, AtFlags::empty());
-        }
-        written.map_err(|e| self.failed("written", e))
+        let text = encode(ledger);
+        replace(&self.place.folder, NAME, text.as_bytes(), PRIVATE)
+            .map_err(|e| self.failed("written", e))
     }
 }
 
@@ -276,10 +253,11 @@ mod tests {
     fn what_a_killed_writer_leaves_is_no_ledger() {
         let (_dir, file) = kept();
         count(&file).unwrap();
-        fs::write(file.place.path.join(NEW), "{\"half").unwrap();
+        let new = file.place.path.join(".ledger.json.new-1-2-3");
+        fs::write(&new, "{\"half").unwrap();
         assert_eq!(file.read().unwrap().rounds, 1);
         assert_eq!(count(&file).unwrap(), 2);
-        assert!(!file.place.path.join(NEW).exists());
+        assert!(!new.exists());
     }
 
     #[test]

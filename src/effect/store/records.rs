@@ -7,14 +7,14 @@
 use crate::base::canon::Digest;
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
+use crate::effect::os::atomic_file::{DOCUMENT, create, replace};
 use crate::effect::os::files::make_folders;
 use crate::effect::os::process::program::{Root, say};
 use crate::effect::os::retry_eintr::{fallocate, flock, fsync, openat, read_dir};
 use crate::run::past::is_run_id;
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{
-    AtFlags, CWD, FallocateFlags, FileType, FlockOperation, Mode, OFlags, mkdirat, renameat,
-    statat, unlinkat,
+    AtFlags, CWD, FallocateFlags, FileType, FlockOperation, Mode, OFlags, mkdirat, statat, unlinkat,
 };
 use rustix::io::Errno;
 use std::fs::File;
@@ -260,7 +260,7 @@ impl RunRecord {
     /// # Errors
     /// What the system reports. The reserved space is freed then.
     pub fn write(&mut self, name: &str, content: &[u8]) -> io::Result<()> {
-        let written = replace(self.folder.as_fd(), name, content);
+        let written = replace(&self.folder, name, content, DOCUMENT);
         if written.is_err() {
             self.release();
         }
@@ -293,7 +293,7 @@ fn folder(parent: BorrowedFd<'_>, name: &str, path: &Path) -> Result<OwnedFd, Re
 /// finished.
 fn ignore_all(folder: BorrowedFd<'_>) -> io::Result<()> {
     const NAME: &str = ".gitignore";
-    let mut file = match create(folder, NAME) {
+    let mut file = match create(folder, NAME, FILE) {
         Ok(file) => file,
         Err(Errno::EXIST) => {
             let stat = statat(folder, NAME, AtFlags::SYMLINK_NOFOLLOW)?;
@@ -313,45 +313,18 @@ fn ignore_all(folder: BorrowedFd<'_>) -> io::Result<()> {
     file.write_all(b"*\n").and_then(|()| file.sync_all())
 }
 
-/// Replaces the file of this name, or adds it, as a whole.
-fn replace(folder: BorrowedFd<'_>, name: &str, content: &[u8]) -> io::Result<()> {
-    let temporary = format!(".{name}.new");
-    let _ = unlinkat(folder, &temporary, AtFlags::empty());
-    let mut file = create(folder, &temporary)?;
-    let done = file
-        .write_all(content)
-        .and_then(|()| file.sync_all())
-        .and_then(|()| Ok(renameat(folder, &temporary, folder, name)?))
-        .and_then(|()| Ok(fsync(folder)?));
-    if done.is_err() {
-        let _ = unlinkat(folder, &temporary, AtFlags::empty());
-    }
-    done
-}
-
-const CREATE: OFlags = OFlags::CREATE
-    .union(OFlags::EXCL)
-    .union(OFlags::WRONLY)
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::CLOEXEC);
-
-fn create(folder: BorrowedFd<'_>, name: &str) -> Result<File, Errno> {
-    openat(folder, name, CREATE, Mode::from_raw_mode(0o644)).map(File::from)
-}
+/// The mode of what a record holds.
+const FILE: Mode = Mode::from_raw_mode(0o644);
 
 fn create_append(folder: BorrowedFd<'_>, name: &str) -> Result<File, Errno> {
-    openat(
-        folder,
-        name,
-        CREATE | OFlags::APPEND,
-        Mode::from_raw_mode(0o644),
-    )
-    .map(File::from)
+    let file = create(folder, name, FILE)?;
+    rustix::fs::fcntl_setfl(&file, OFlags::APPEND)?;
+    Ok(file)
 }
 
 fn reserve(folder: BorrowedFd<'_>) -> Result<File, Errno> {
     const NAME: &str = ".reserve";
-    let file = create(folder, NAME)?;
+    let file = create(folder, NAME, FILE)?;
     unlinkat(folder, NAME, AtFlags::empty())?;
     fallocate(&file, FallocateFlags::empty(), 0, RESERVE)?;
     Ok(file)

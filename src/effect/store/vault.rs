@@ -7,16 +7,16 @@
 //! damages cannot be read, and its record is not believed.
 
 use crate::base::canon::to_canonical;
-use crate::effect::os::files::read_bounded;
-use crate::effect::os::retry_eintr::{openat, read_dir};
+use crate::effect::os::atomic_file::{CACHED, NEW, replace};
+use crate::effect::os::retry_eintr::read_dir;
 use crate::effect::os::state_dir::StateDir;
+use crate::effect::os::state_files;
 use crate::run::past::is_run_id;
 use crate::run::stands::Ended;
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, renameat, unlinkat};
+use rustix::fs::{AtFlags, unlinkat};
 use rustix::io::Errno;
-use std::fs::File;
-use std::io::{self, Write as _};
+use std::io;
 
 /// The folder in the state directory.
 pub const FOLDER: &str = "ended";
@@ -24,8 +24,6 @@ pub const FOLDER: &str = "ended";
 const MOST: usize = 2000;
 /// The largest file that is read, in bytes.
 const LARGEST: u64 = 4096;
-/// The prefix of unfinished files.
-const NEW: &str = ".new-";
 
 /// The remembered runs of a repository.
 #[derive(Debug)]
@@ -39,11 +37,8 @@ impl Vault {
     /// # Errors
     /// What the system reports.
     pub fn open(state: &StateDir) -> io::Result<Self> {
-        match mkdirat(&state.folder, FOLDER, Mode::RWXU) {
-            Ok(()) | Err(Errno::EXIST) => {}
-            Err(error) => return Err(error.into()),
-        }
-        Self::enter(state)?.ok_or_else(|| io::ErrorKind::NotFound.into())
+        let folder = state_files::folder(&state.folder, FOLDER)?;
+        Ok(Self { folder })
     }
 
     /// Opens the folder for reading only: nothing is made.
@@ -51,12 +46,7 @@ impl Vault {
     /// # Errors
     /// What the system reports.
     pub fn find(state: &StateDir) -> io::Result<Option<Self>> {
-        Self::enter(state)
-    }
-
-    fn enter(state: &StateDir) -> io::Result<Option<Self>> {
-        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        match openat(&state.folder, FOLDER, flags, Mode::empty()) {
+        match state_files::find(&state.folder, FOLDER) {
             Ok(folder) => Ok(Some(Self { folder })),
             Err(Errno::NOENT) => Ok(None),
             Err(error) => Err(error.into()),
@@ -71,18 +61,8 @@ impl Vault {
         if !is_run_id(&ended.run_id) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        let new = format!("{NEW}{}", ended.run_id);
-        let _ = unlinkat(&self.folder, &new, AtFlags::empty());
-        let flags =
-            OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut file = File::from(openat(&self.folder, &new, flags, Mode::RUSR | Mode::WUSR)?);
-        let written = file
-            .write_all(to_canonical(ended).as_bytes())
-            .and_then(|()| Ok(renameat(&self.folder, &new, &self.folder, &ended.run_id)?));
-        if written.is_err() {
-            let _ = unlinkat(&self.folder, &new, AtFlags::empty());
-        }
-        written?;
+        let text = to_canonical(ended);
+        replace(&self.folder, &ended.run_id, text.as_bytes(), CACHED)?;
         self.forget_the_oldest(MOST);
         Ok(())
     }
@@ -93,10 +73,7 @@ impl Vault {
         if !is_run_id(id) {
             return None;
         }
-        let flags =
-            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let file = File::from(openat(&self.folder, id, flags, Mode::empty()).ok()?);
-        let bytes = read_bounded(&file, LARGEST).ok()?;
+        let bytes = state_files::read(&self.folder, id, LARGEST).ok()?;
         let ended: Ended = serde_json::from_slice(&bytes).ok()?;
         (ended.run_id == id && ended.version == 1).then_some(ended)
     }
@@ -141,8 +118,9 @@ impl Vault {
             self.forget(id);
         }
         let unfinished = |name: &str| {
-            name.strip_prefix(NEW)
-                .is_some_and(|id| is_run_id(id) && id < oldest.as_str())
+            name.strip_prefix('.')
+                .and_then(|name| name.split_once(NEW))
+                .is_some_and(|(id, _)| is_run_id(id) && id < oldest.as_str())
         };
         for name in self.names(unfinished).unwrap_or_default() {
             let _ = unlinkat(&self.folder, name, AtFlags::empty());
@@ -251,11 +229,19 @@ mod tests {
     #[test]
     fn only_the_newest_are_remembered() {
         let (_dir, state, vault) = vault();
-        fs::write(state.path.join(FOLDER).join(format!("{NEW}{}", id(1))), "{").unwrap();
+        fs::write(
+            state.path.join(FOLDER).join(format!(".{}{NEW}1", id(1))),
+            "{",
+        )
+        .unwrap();
         for n in 1..=5 {
             vault.put(&ended(n)).unwrap();
         }
-        fs::write(state.path.join(FOLDER).join(format!("{NEW}{}", id(9))), "{").unwrap();
+        fs::write(
+            state.path.join(FOLDER).join(format!(".{}{NEW}1", id(9))),
+            "{",
+        )
+        .unwrap();
         vault.forget_the_oldest(3);
         assert_eq!(vault.ids().unwrap(), [id(5), id(4), id(3)]);
         assert_eq!(

@@ -170,7 +170,7 @@ const PLACES: &[(&str, &str)] = &[
     ("repo/.vplan/runs/*", "/logs"),
     ("repo/.vplan/runs/*", "/events.jsonl"),
     ("repo/.vplan/runs/*", "/plan.json"),
-    ("repo/.vplan/runs/*", "/.report.json.new"),
+    ("repo/.vplan/runs/*", "/.report.json.new-1-2-3"),
     ("repo/.vplan/runs/*", "/report.json"),
     ("home/state/vplan", ""),
     ("home/state/vplan/*", ""),
@@ -178,7 +178,7 @@ const PLACES: &[(&str, &str)] = &[
     ("home/state/vplan/*", "/results/salt"),
     ("home/state/vplan/*", "/results/files"),
     ("home/state/vplan/*", "/ledger.json"),
-    ("home/state/vplan/*", "/.ledger.json.new"),
+    ("home/state/vplan/*", "/.ledger.json.new-1-2-3"),
     ("home/state/vplan/*", "/ledger.lock"),
 ];
 

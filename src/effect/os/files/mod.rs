@@ -5,14 +5,12 @@ pub mod beneath;
 pub mod rewrite;
 
 use crate::base::path::RepoPath;
-use crate::effect::os::stale_temp;
-use std::ffi::OsStr;
+use crate::effect::os::atomic_file;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
-use tempfile::NamedTempFile;
 
 /// The most files that a walk lists.
 pub const MAX_FILES: usize = 1_000_000;
@@ -42,17 +40,8 @@ pub fn open_plain(path: &Path) -> io::Result<File> {
 /// # Errors
 /// What the system reports.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    use std::io::Write as _;
-    let directory = folder_of(path)?;
-    make_folders(directory)?;
-    let mut file = on_its_way(path)?;
-    file.write_all(content)?;
-    // A temporary file is private; the file that it becomes may be checked in.
-    file.as_file()
-        .set_permissions(std::fs::Permissions::from_mode(0o644))?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|e| e.error)?;
-    sync_folder(directory)
+    make_folders(atomic_file::parent(path)?)?;
+    atomic_file::replace_at(path, content, atomic_file::DOCUMENT)
 }
 
 /// Makes a directory with all above it that are not there, so that they survive a loss of power.
@@ -67,18 +56,8 @@ pub fn make_folders(path: &Path) -> io::Result<()> {
     std::fs::create_dir_all(path)?;
     missing
         .into_iter()
-        .filter_map(|path| folder_of(path).ok())
+        .filter_map(|path| atomic_file::parent(path).ok())
         .try_for_each(sync_folder)
-}
-
-/// Returns the directory of a file.
-fn folder_of(path: &Path) -> io::Result<&Path> {
-    let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-    Ok(if folder.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        folder
-    })
 }
 
 /// Makes sure that the names in a directory survive a loss of power, where its file system can do
@@ -87,52 +66,10 @@ fn folder_of(path: &Path) -> io::Result<&Path> {
 /// # Errors
 /// What the system reports.
 pub fn sync_folder(path: &Path) -> io::Result<()> {
-    let unable = |e: &io::Error| {
-        matches!(
-            e.kind(),
-            io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported
-        )
-    };
-    match File::open(path).and_then(|folder| folder.sync_all()) {
+    match File::open(path) {
         // A process that may write into a directory may not be allowed to read it.
-        Err(e) if unable(&e) || e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
-        done => done,
-    }
-}
-
-/// Makes a locked temporary file next to `path`, to be renamed to it. A killed writer loses the
-/// lock, and the next one removes the file.
-///
-/// # Errors
-/// What the system reports.
-pub(in crate::effect) fn on_its_way(path: &Path) -> io::Result<NamedTempFile> {
-    let name = path
-        .file_name()
-        .ok_or(io::ErrorKind::InvalidInput)?
-        .as_bytes();
-    let directory = folder_of(path)?;
-    // As much of the name as leaves space for the rest.
-    let prefix = [
-        b".",
-        name.get(..name.len().min(200)).unwrap_or_default(),
-        b".new-",
-    ]
-    .concat();
-    for entry in std::fs::read_dir(directory)?.flatten() {
-        if entry.file_name().as_bytes().starts_with(&prefix) {
-            let path = entry.path();
-            if let Ok(file) = open_plain(&path) {
-                stale_temp::reap(file, || std::fs::remove_file(&path));
-            }
-        }
-    }
-    loop {
-        let file = tempfile::Builder::new()
-            .prefix(OsStr::from_bytes(&prefix))
-            .tempfile_in(directory)?;
-        if stale_temp::claim(file.as_file())? {
-            return Ok(file);
-        }
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        folder => atomic_file::sync_folder(folder?),
     }
 }
 

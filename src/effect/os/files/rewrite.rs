@@ -1,7 +1,9 @@
 //! Replaces a file as a whole or not at all; keeps its mode and owner, and never overwrites a
 //! concurrent edit.
 
-use super::{on_its_way, open_plain, read_bounded, read_plain};
+use super::{open_plain, read_bounded, read_plain};
+use crate::effect::os::atomic_file::{NewFile, PRIVATE, open_parent};
+use rustix::fd::AsFd as _;
 use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -75,9 +77,12 @@ impl Editable {
                 "it is read-only",
             ));
         }
-        let mut file = on_its_way(&self.path)?;
+        let folder = open_parent(&self.path)?;
+        let name = self.path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut new = NewFile::beside(folder.as_fd(), name, PRIVATE)?;
+        let file = new.file();
         file.write_all(content)?;
-        let own = file.as_file().metadata()?;
+        let own = file.metadata()?;
         if (own.uid(), own.gid()) != (meta.uid(), meta.gid()) {
             let (uid, gid) = (
                 rustix::fs::Uid::from_raw(meta.uid()),
@@ -85,18 +90,16 @@ impl Editable {
             );
             // Only root can give a file away; another user's file becomes this user's then, as with
             // any editor.
-            let _ = rustix::fs::fchown(file.as_file(), Some(uid), Some(gid));
+            let _ = rustix::fs::fchown(&*file, Some(uid), Some(gid));
         }
-        file.as_file()
-            .set_permissions(std::fs::Permissions::from_mode(meta.mode() & 0o7777))?;
-        file.as_file().sync_all()?;
+        file.set_permissions(std::fs::Permissions::from_mode(meta.mode() & 0o7777))?;
+        file.sync_all()?;
         // Not a lock, but it keeps the time in which an edit could be lost short.
         let now = read_plain(&self.path, self.bytes.len() as u64);
         if now.map_or(true, |now| now != self.bytes) {
             return Err(io::Error::other("it was changed in the meantime"));
         }
-        file.persist(&self.path).map_err(|e| e.error)?;
-        Ok(())
+        new.rename()
     }
 }
 

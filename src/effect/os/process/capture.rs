@@ -6,9 +6,9 @@ use crate::check::evidence::Captured;
 use crate::check::format::Scan;
 use crate::check::format::reader::Stream;
 use crate::check::reading::Reading;
-use crate::effect::os::retry_eintr::openat;
-use rustix::fd::{BorrowedFd, OwnedFd};
-use rustix::fs::{Mode, OFlags};
+use crate::effect::os::atomic_file;
+use rustix::fd::BorrowedFd;
+use rustix::fs::Mode;
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::sync::{Arc, Mutex};
@@ -294,14 +294,12 @@ impl Log<'_> {
 
 /// Creates a file that does not exist yet; a symlink in its place is refused.
 fn create(place: &LogPlace<'_>, ending: &str) -> io::Result<File> {
-    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let fd: OwnedFd = openat(
+    let name = format!("{}{ending}", place.name);
+    Ok(atomic_file::create(
         place.folder,
-        &*format!("{}{ending}", place.name),
-        flags,
+        &*name,
         Mode::from_raw_mode(0o644),
-    )?;
-    Ok(File::from(fd))
+    )?)
 }
 
 #[cfg(test)]

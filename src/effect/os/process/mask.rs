@@ -2,6 +2,7 @@
 //!
 //! A help, not a boundary: a step that wants to show a secret can spell it backwards.
 
+use crate::base::inert::without_escapes;
 use std::sync::Arc;
 
 /// Shorter values are no secrets: masking them would damage ordinary text.
@@ -11,6 +12,9 @@ const LEAST: usize = 8;
 const BEGINNING: usize = 4;
 /// The mark of a cut (see [`crate::check::reading::clip`]).
 const CUT: &str = "…";
+/// The most bytes of terminal sequences within a secret through which it is recognised.
+const SKIPPED: usize = 4096;
+const ESCAPE: u8 = 0x1b;
 /// The replacement of masked bytes.
 const MARK: &[u8] = b"***";
 
@@ -20,10 +24,16 @@ pub struct Secrets(Arc<Vec<Vec<u8>>>);
 
 impl Secrets {
     /// Takes the values; those of less than 8 bytes are left out. A value is also masked as JSON
-    /// and XML spell it.
+    /// and XML spell it, and as it looks without the terminal sequences in it.
     #[must_use]
     pub fn new(values: impl IntoIterator<Item = Vec<u8>>) -> Self {
-        let mut values: Vec<_> = values.into_iter().filter(|v| v.len() >= LEAST).collect();
+        let mut values: Vec<_> = values.into_iter().collect();
+        let shown = |value: &Vec<u8>| {
+            let text = std::str::from_utf8(value).ok()?;
+            Some(without_escapes(&text.replace("\r\n", "\n")).into_bytes())
+        };
+        values.extend(values.iter().filter_map(shown).collect::<Vec<_>>());
+        values.retain(|v| v.len() >= LEAST);
         let texts = values
             .iter()
             .filter_map(|value| std::str::from_utf8(value).ok());
@@ -103,7 +113,8 @@ impl Secrets {
 /// Masks a stream that arrives in pieces; where they end makes no difference.
 ///
 /// Each byte that lies in some occurrence of some secret is masked, and a run of masked bytes
-/// becomes one mark.
+/// becomes one mark. Terminal sequences within a secret, and carriage returns before its line
+/// feeds, do not hide it: they are removed before a text is shown.
 pub(super) struct Masker {
     secrets: Secrets,
     starts: [bool; 256],
@@ -156,10 +167,10 @@ impl Masker {
             {
                 let rest = text.get(at..).unwrap_or_default();
                 for secret in self.secrets.0.iter() {
-                    if rest.starts_with(secret) {
-                        self.covered = self.covered.max(secret.len());
-                    } else if more && secret.starts_with(rest) {
-                        return at;
+                    match occurrence(rest, secret) {
+                        Occurrence::Whole(length) => self.covered = self.covered.max(length),
+                        Occurrence::Begun if more => return at,
+                        Occurrence::Begun | Occurrence::None => {}
                     }
                 }
             }
@@ -178,6 +189,68 @@ impl Masker {
     }
 }
 
+/// Whether a text begins with a secret.
+enum Occurrence {
+    /// With all of it, in so many bytes.
+    Whole(usize),
+    /// The text is the beginning of one.
+    Begun,
+    None,
+}
+
+fn occurrence(text: &[u8], secret: &[u8]) -> Occurrence {
+    let is_opaque = || secret.iter().any(|b| matches!(*b, ESCAPE | b'\r'));
+    let mut at = 0;
+    for (count, wanted) in secret.iter().enumerate() {
+        loop {
+            let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) else {
+                return Occurrence::Begun;
+            };
+            if rest.first() == Some(wanted) {
+                at += 1;
+                break;
+            }
+            let skipped = if count == 0 { 0 } else { unseen(rest) };
+            at += skipped;
+            if skipped == 0 || at - count > SKIPPED || is_opaque() {
+                return Occurrence::None;
+            }
+        }
+    }
+    Occurrence::Whole(at)
+}
+
+/// Returns the length of what a text begins with and nobody sees: a terminal sequence, in bytes as
+/// [`without_escapes`] takes it in characters; a carriage return before a line feed.
+fn unseen(text: &[u8]) -> usize {
+    let run = |from: usize, wanted: fn(u8) -> bool| {
+        let rest = text.iter().skip(from);
+        from + rest.take_while(|b| wanted(**b)).count()
+    };
+    let is =
+        |at: usize, wanted: fn(u8) -> bool| usize::from(text.get(at).is_some_and(|b| wanted(*b)));
+    match (text.first(), text.get(1)) {
+        (Some(b'\r'), Some(b'\n') | None) => 1,
+        (Some(&ESCAPE), Some(b'[')) => {
+            let end = run(2, |b| matches!(b, b' '..=b'?'));
+            end + is(end, |b| matches!(b, b'@'..=b'~'))
+        }
+        (Some(&ESCAPE), Some(b']' | b'P' | b'X' | b'^' | b'_')) => {
+            let end = run(2, |b| !matches!(b, b'\n' | ESCAPE | 7));
+            match text.get(end) {
+                Some(7) => end + 1,
+                Some(&ESCAPE) => end + 1 + is(end + 1, |b| b == b'\\'),
+                _ => end,
+            }
+        }
+        (Some(&ESCAPE), _) => {
+            let end = run(1, |b| matches!(b, b' '..=b'/'));
+            end + is(end, |b| matches!(b, b'0'..=b'~'))
+        }
+        _ => 0,
+    }
+}
+
 /// Checks what holds of any secrets in any text: each byte that lies in an occurrence of a secret
 /// is masked and no other, in whatever pieces the text arrives.
 ///
@@ -188,14 +261,13 @@ pub fn oracle(secrets: Vec<Vec<u8>>, text: &[u8], pieces: &[u8]) -> Result<(), S
     let secrets = Secrets::new(secrets);
     let mut covered = vec![false; text.len()];
     for secret in secrets.0.iter() {
-        for (at, window) in text.windows(secret.len()).enumerate() {
-            if window == secret.as_slice() {
-                covered
-                    .iter_mut()
-                    .skip(at)
-                    .take(secret.len())
-                    .for_each(|c| *c = true);
-            }
+        for at in 0..text.len() {
+            let length = shown_length(text.get(at..).unwrap_or_default(), secret);
+            covered
+                .iter_mut()
+                .skip(at)
+                .take(length)
+                .for_each(|c| *c = true);
         }
     }
     let mut wanted = Vec::new();
@@ -222,7 +294,7 @@ pub fn oracle(secrets: Vec<Vec<u8>>, text: &[u8], pieces: &[u8]) -> Result<(), S
             .unwrap_or((rest, &[]));
         masker.push(piece, &mut out);
         rest = behind;
-        if masker.held.len() >= longest.max(1) {
+        if masker.held.len() >= longest.max(1) + SKIPPED {
             return Err(format!(
                 "{} bytes are held back, the longest secret has {longest}",
                 masker.held.len()
@@ -238,9 +310,65 @@ pub fn oracle(secrets: Vec<Vec<u8>>, text: &[u8], pieces: &[u8]) -> Result<(), S
     }
 }
 
+/// Returns how many bytes at the beginning of a text show a secret; 0 where they do not.
+#[cfg(any(test, feature = "arbitrary"))]
+fn shown_length(text: &[u8], secret: &[u8]) -> usize {
+    let characters = |bytes: &[u8]| bytes.iter().map(|b| char::from(*b)).collect::<String>();
+    let most = if secret.iter().any(|b| matches!(*b, ESCAPE | b'\r')) {
+        secret.len()
+    } else {
+        secret.len() + SKIPPED
+    };
+    if text.first() != secret.first() {
+        return 0;
+    }
+    let wanted = characters(secret);
+    for end in secret.len()..=text.len().min(most) {
+        let window = characters(text.get(..end).unwrap_or_default());
+        let is_whole = window == wanted
+            || most > secret.len() && without_escapes(&window.replace("\r\n", "\n")) == wanted;
+        if is_whole {
+            return end;
+        }
+    }
+    0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn terminal_sequences_do_not_hide_it() {
+        let secrets = Secrets::new([
+            b"hunter2\nhunter2".to_vec(),
+            b"\x1b[1mbold-word\x1b[0m".to_vec(),
+        ]);
+        for (text, want) in [
+            (
+                "x \x1b[31mhunter2\nhunter2\x1b[0m y",
+                "x \x1b[31m***\x1b[0m y",
+            ),
+            ("hun\x1b[31;1mter\x1b[0m2\r\nhunter2", "***"),
+            ("hun\x1b]0;title\x07ter2\nhun\x1b(Bter2.", "***."),
+            ("hun\x1b]8;;http://x\x1b\\ter2\nhunter2.", "***."),
+            ("hun\x1b[31mters", "hun\x1b[31mters"),
+            ("hun\rter2\nhunter2", "hun\rter2\nhunter2"),
+            ("a \x1b[1mbold-word\x1b[0m b", "a *** b"),
+            ("a bold-word b bo\x1b[32mld-word", "a *** b ***"),
+        ] {
+            assert_eq!(secrets.mask_text(text), want, "{text:?}");
+            oracle(
+                vec![b"hunter2\nhunter2".to_vec()],
+                text.as_bytes(),
+                &[3, 1, 7],
+            )
+            .unwrap();
+        }
+        let long = |n: usize| format!("hun\x1b[{}mter2\nhunter2", "1".repeat(n));
+        assert_eq!(secrets.mask_text(&long(SKIPPED - 3)), "***");
+        assert_eq!(secrets.mask_text(&long(SKIPPED - 2)), long(SKIPPED - 2));
+    }
 
     #[test]
     fn what_was_cut_within_a_secret() {
@@ -283,7 +411,7 @@ mod tests {
         #[test]
         fn redaction_chunk_invariant(
             secrets in prop::collection::vec("[ab]{8,12}", 1..4),
-            text in "[abc]{0,200}",
+            text in "([abc]|\x1b\\[0m|\x1b\\]a|\x07|\r|\n){0,200}",
             cuts in prop::collection::vec(1_usize..20, 0..40),
         ) {
             let secrets = Secrets::new(secrets.into_iter().map(String::into_bytes));
@@ -300,8 +428,8 @@ mod tests {
             for secret in secrets.0.iter() {
                 prop_assert!(!out.windows(secret.len()).any(|w| w == secret.as_slice()));
             }
-            // Bytes that no secret covers are unchanged.
-            prop_assert_eq!(out.iter().filter(|b| **b == b'c').count(), text.bytes().filter(|b| *b == b'c').count());
+            let secrets = secrets.0.iter().cloned().collect();
+            prop_assert_eq!(oracle(secrets, text.as_bytes(), &[1, 2, 3]), Ok(()));
         }
 
         #[test]

@@ -6,13 +6,15 @@
 //! digest and ignored.
 
 use crate::base::canon::Digest;
+use crate::effect::os::atomic_file::{CACHED, NEW, NewFile, replace};
 use crate::effect::os::process::program::say;
 use crate::effect::os::retry_eintr::read_dir;
 use crate::effect::os::state_dir::StateDir;
 use crate::effect::os::state_files;
 use crate::reuse::entry::Entry;
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::{AtFlags, statat, unlinkat};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 
@@ -196,7 +198,7 @@ impl Results {
                 passes.push((seconds, nanos, size, name.to_owned()));
             } else if name.starts_with("last-") {
                 left.push(name.to_owned());
-            } else if name.starts_with(".new-") && seconds < now - ABANDONED {
+            } else if name.starts_with('.') && name.contains(NEW) && seconds < now - ABANDONED {
                 let _ = unlinkat(&self.folder, name, AtFlags::empty());
             }
         }
@@ -244,21 +246,10 @@ impl Results {
             }
             let mut salt = [0; 32];
             File::open("/dev/urandom")?.read_exact(&mut salt)?;
-            let name = state_files::temporary();
-            let mut file = state_files::create(&self.folder, &name)?;
+            let mut new = NewFile::beside(self.folder.as_fd(), OsStr::new(SALT), CACHED)?;
+            new.file().write_all(&salt)?;
             // Of two that are made at the same time, the first one counts.
-            let link = |()| {
-                Ok(rustix::fs::linkat(
-                    &self.folder,
-                    &name,
-                    &self.folder,
-                    SALT,
-                    AtFlags::empty(),
-                )?)
-            };
-            let linked = file.write_all(&salt).and_then(link);
-            let _ = unlinkat(&self.folder, &name, AtFlags::empty());
-            match linked {
+            match new.link() {
                 Ok(()) => return Ok(salt),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
@@ -274,7 +265,7 @@ impl Results {
     }
 
     fn replace(&self, name: &str, content: &[u8]) -> io::Result<()> {
-        state_files::replace(&self.folder, name, content)
+        replace(&self.folder, name, content, CACHED)
     }
 }
 
