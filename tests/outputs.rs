@@ -7,8 +7,8 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use vplan::base::vocabulary::FormatName;
 use vplan::check::Kind;
-use vplan::check::format::reader::Stream;
-use vplan::check::format::{self, Scan};
+use vplan::check::output::reader::Stream;
+use vplan::check::output::{self, Scan};
 use vplan::check::reading::{Reading, TestCounts};
 
 /// A captured output and its meaning. What is absent is not compared.
@@ -59,7 +59,7 @@ fn captured() -> Vec<Captured> {
     let mut all = Vec::new();
     for folder in list(&root).into_iter().filter(|path| path.is_dir()) {
         let id = folder.file_name().unwrap().to_str().unwrap().to_owned();
-        assert!(format::ALL.iter().any(|f| f.id == id), "no format `{id}`");
+        assert!(output::ALL.iter().any(|f| f.id == id), "no format `{id}`");
         let files = list(&folder);
         for file in &files {
             let at = |extension| file.with_extension(extension);
@@ -212,7 +212,7 @@ fn every_captured_output_is_read_as_what_it_means() {
             stderr,
             ..
         } = &captured;
-        let named = format::read(&format::named(case.name, case.kind), stdout, stderr);
+        let named = output::read(&output::named(case.name, case.kind), stdout, stderr);
         wrong.extend(
             disagreements(&captured, named.as_ref())
                 .into_iter()
@@ -220,7 +220,7 @@ fn every_captured_output_is_read_as_what_it_means() {
         );
         if !case.argv.is_empty() {
             let argv: Vec<&str> = case.argv.iter().map(String::as_str).collect();
-            let guessed = format::read(&format::guessed(&argv, case.kind), stdout, stderr);
+            let guessed = output::read(&output::guessed(&argv, case.kind), stdout, stderr);
             if guessed != named {
                 wrong.push(format!(
                     "{title}: by its words it reads {guessed:#?}, by its name {named:#?}"
@@ -245,11 +245,11 @@ fn no_format_takes_the_output_of_another() {
     let telling =
         |c: &&Captured| c.case.recognised != Some(false) && c.stdout.trim_ascii() != b"[]";
     for captured in captured().iter().filter(telling) {
-        let of_kind: Vec<_> = format::ALL
+        let of_kind: Vec<_> = output::ALL
             .iter()
             .filter(|f| f.kinds.contains(&captured.case.kind))
             .collect();
-        let got = format::read(&of_kind, &captured.stdout, &captured.stderr).map(|r| r.format);
+        let got = output::read(&of_kind, &captured.stdout, &captured.stderr).map(|r| r.format);
         if got.as_deref() != Some(&captured.id) {
             wrong.push(format!("{} is taken for {got:?}", captured.title));
         }
@@ -269,8 +269,8 @@ fn outputs_may_come_in_pieces_torn_and_with_other_ends_of_lines() {
             stderr,
             ..
         } = &captured;
-        let formats = format::named(case.name, case.kind);
-        let whole = format::read(&formats, stdout, stderr);
+        let formats = output::named(case.name, case.kind);
+        let whole = output::read(&formats, stdout, stderr);
         let mut scan = Scan::new(&formats);
         stdout
             .chunks(7)
@@ -284,16 +284,16 @@ fn outputs_may_come_in_pieces_torn_and_with_other_ends_of_lines() {
             text.replace('\n', "\r\n").into_bytes()
         };
         assert_eq!(
-            format::read(&formats, &crlf(stdout), &crlf(stderr)),
+            output::read(&formats, &crlf(stdout), &crlf(stderr)),
             whole,
             "{title} with CR LF"
         );
         for part in 0..32 {
             let cut = |bytes: &[u8]| bytes[..bytes.len() * part / 32].to_vec();
-            let all: Vec<_> = format::ALL.iter().collect();
+            let all: Vec<_> = output::ALL.iter().collect();
             for torn in [
-                format::read(&all, &cut(stdout), stderr),
-                format::read(&all, stdout, &cut(stderr)),
+                output::read(&all, &cut(stdout), stderr),
+                output::read(&all, stdout, &cut(stderr)),
             ] {
                 assert!(
                     torn.is_none_or(|r| !r.format.is_empty()),
@@ -315,7 +315,7 @@ fn the_vectors_are_read() {
     for case in &cases {
         let (input, expected) = (&case["input"], &case["expected"]);
         let kind: Kind = serde_json::from_value(input["kind"].clone()).unwrap();
-        let formats = format::named(FormatName::deserialize(&input["format"]).unwrap(), kind);
+        let formats = output::named(FormatName::deserialize(&input["format"]).unwrap(), kind);
         let Some(text) = input["text"]
             .as_str()
             .filter(|t| !formats.is_empty() && !t.is_empty())
@@ -328,7 +328,7 @@ fn the_vectors_are_read() {
         } else {
             (text, "")
         };
-        let reading = json(format::read(&formats, stdout.as_bytes(), stderr.as_bytes()));
+        let reading = json(output::read(&formats, stdout.as_bytes(), stderr.as_bytes()));
         for key in ["errors", "warnings"] {
             if !expected[key].is_null() && expected[key] != reading[key] {
                 wrong.push(format!(

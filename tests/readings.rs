@@ -5,13 +5,13 @@ use serde::Deserialize as _;
 use serde_json::Value;
 use vplan::base::vocabulary::FormatName;
 use vplan::check::Kind;
-use vplan::check::format;
+use vplan::check::output;
 
 /// What is wrong with what is read from a vector's text.
 fn disagreement(case: &Value) -> Option<String> {
     let (input, expected) = (&case["input"], &case["expected"]);
     let kind: Kind = serde_json::from_value(input["kind"].clone()).unwrap();
-    let formats = format::named(FormatName::deserialize(&input["format"]).unwrap(), kind);
+    let formats = output::named(FormatName::deserialize(&input["format"]).unwrap(), kind);
     let bytes = match (input["text"].as_str(), input["textHex"].as_str()) {
         (Some(text), _) => text.as_bytes().to_vec(),
         (_, Some(hex)) => (0..hex.len() / 2)
@@ -28,7 +28,7 @@ fn disagreement(case: &Value) -> Option<String> {
     } else {
         (&bytes[..], &b""[..])
     };
-    let Some(reading) = format::read(&formats, out, err) else {
+    let Some(reading) = output::read(&formats, out, err) else {
         let silent = bytes.iter().all(u8::is_ascii_whitespace);
         let counts = ["errors", "warnings"]
             .iter()

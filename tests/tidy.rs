@@ -76,8 +76,8 @@ const CRATES: &[(&str, &[&str])] = &[
         "kdl",
         &["plan/kdl/write.rs", "plan/kdl/tests.rs", "lock/encode.rs"],
     ),
-    ("quick_xml", &["check/format/"]),
-    ("memchr", &["check/format/", "effect/git/"]),
+    ("quick_xml", &["check/output/"]),
+    ("memchr", &["check/output/", "effect/git/"]),
     ("proptest", &["arbitrary"]),
 ];
 

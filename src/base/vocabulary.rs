@@ -91,7 +91,7 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// The name of a format of output. `check::format` has the formats of each name, which are
+    /// The name of a format of output. `check::output` has the formats of each name, which are
     /// several where the output shows which it is.
     FormatName {
         /// What the words of the command, or else the output itself, show.

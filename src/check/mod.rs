@@ -1,14 +1,14 @@
 //! The kinds of checks, and when one passes. `decide` turns the evidence of a try into its end, for
-//! all kinds; `file` and `judge` have what only these kinds need, `format`, `reading` and
+//! all kinds; `file` and `judge` have what only these kinds need, `output`, `reading` and
 //! `agreement` what those need whose output is read.
 
 pub mod agreement;
 pub mod decide;
 pub mod evidence;
 pub mod file;
-pub mod format;
 pub mod judge;
 pub mod outcome;
+pub mod output;
 pub mod reading;
 pub mod request;
 

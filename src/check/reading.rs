@@ -124,6 +124,13 @@ impl TestCounts {
     pub fn ran(&self) -> u64 {
         self.passed.saturating_add(self.failed)
     }
+
+    /// Adds those of another run or suite.
+    pub fn add(&mut self, more: TestCounts) {
+        self.failed = self.failed.saturating_add(more.failed);
+        self.passed = self.passed.saturating_add(more.passed);
+        self.skipped = self.skipped.saturating_add(more.skipped);
+    }
 }
 
 impl Reading {
@@ -178,10 +185,7 @@ impl Reading {
         self.errors = self.errors.saturating_add(errors);
         self.warnings = self.warnings.saturating_add(warnings);
         if let Some(more) = tests {
-            let sum = self.tests.get_or_insert_default();
-            sum.failed = sum.failed.saturating_add(more.failed);
-            sum.passed = sum.passed.saturating_add(more.passed);
-            sum.skipped = sum.skipped.saturating_add(more.skipped);
+            self.tests.get_or_insert_default().add(more);
         }
         for severity in [Level::Error, Level::Warning] {
             let kept = self

@@ -18,8 +18,8 @@ use std::hint::black_box;
 use std::time::Instant;
 use vplan::base::vocabulary::FormatName;
 use vplan::check::Kind;
-use vplan::check::format::reader::{Format, Stream};
-use vplan::check::format::{self, ALL, Scan};
+use vplan::check::output::reader::{Format, Stream};
+use vplan::check::output::{self, ALL, Scan};
 use vplan::check::reading::Reading;
 
 const SIZE: usize = 100 << 20;
@@ -114,11 +114,11 @@ fn cases(size: usize) -> Vec<Case> {
 
 fn case(name: &'static str, kind: Kind, format: &'static str, text: String) -> Case {
     let mut formats = Vec::new();
-    let known = format::named(FormatName::parse(format).unwrap(), kind);
+    let known = output::named(FormatName::parse(format).unwrap(), kind);
     if !known.is_empty() {
         formats.push(("known", known));
     }
-    formats.push(("auto", format::guessed(&["make"], kind)));
+    formats.push(("auto", output::guessed(&["make"], kind)));
     Case {
         name,
         text,

@@ -28,7 +28,7 @@ static RENAMED: LazyLock<Regex> = LazyLock::new(|| Regex::new(r" as \w+").unwrap
 static PATH: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?:::)?\b(?:r#)?\w+(?:::(?:r#)?\w+)+").unwrap());
 
-/// What a file of `src` is called as a module: `check/format/mod.rs` is `check::format`.
+/// What a file of `src` is called as a module: `check/output/mod.rs` is `check::output`.
 fn module(file: &str) -> String {
     let stem = file.trim_end_matches(".rs").trim_end_matches("/mod");
     stem.replace('/', "::")

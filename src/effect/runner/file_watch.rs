@@ -3,8 +3,8 @@
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::FormatName;
 use crate::check::evidence::Evidence;
-use crate::check::format::reader::Format;
-use crate::check::format::{ALL, named};
+use crate::check::output::reader::Format;
+use crate::check::output::{ALL, named};
 use crate::check::reading::Reading;
 use crate::effect::git::Git;
 use crate::effect::git::fingerprint;

@@ -8,8 +8,8 @@ use crate::base::glob::Glob;
 use crate::base::path::RepoPath;
 use crate::base::unit::show_size;
 use crate::base::word::visible;
-use crate::check::format;
-use crate::check::format::reader::Format;
+use crate::check::output;
+use crate::check::output::reader::Format;
 use crate::check::reading::Reading;
 use crate::effect::os::files::MAX_FILES;
 use crate::effect::os::files::beneath::{Beneath, ReadError, Stamp};
@@ -93,7 +93,7 @@ impl Before {
                     } else {
                         secrets.mask(&bytes)
                     };
-                    match format::read(formats, &bytes, b"") {
+                    match output::read(formats, &bytes, b"") {
                         Some(mut reading) => {
                             reading
                                 .problems
@@ -182,7 +182,7 @@ fn wait_until_later(than: (i64, i64)) {
 mod tests {
     use super::*;
     use crate::base::vocabulary::FormatName;
-    use crate::check::format::reader::{Reader, Stream};
+    use crate::check::output::reader::{Reader, Stream};
     use crate::check::reading::TestCounts;
     use std::os::unix::fs::symlink;
 

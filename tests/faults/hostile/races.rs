@@ -213,7 +213,7 @@ const READERS: &[(&str, Reader)] = &[
             before.read(
                 b,
                 &glob,
-                &vplan::check::format::named(
+                &vplan::check::output::named(
                     vplan::base::vocabulary::FormatName::Junit,
                     vplan::check::Kind::Test
                 ),

@@ -1,8 +1,8 @@
 //! Invariants of every reader for any output: the oracle that property tests and the fuzz target
 //! share.
 
-use vplan::check::format::reader::{Format, Stream};
-use vplan::check::format::{ALL, Scan, read};
+use vplan::check::output::reader::{Format, Stream};
+use vplan::check::output::{ALL, Scan, read};
 use vplan::check::reading::{FAILED_KEPT, FINDINGS_KEPT, Level, PROBLEMS_KEPT, Reading, TEXT_KEPT};
 
 /// Reading any two streams by any format ends, without a panic, and

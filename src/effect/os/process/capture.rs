@@ -3,8 +3,8 @@
 use super::mask::{Masker, Secrets};
 use crate::base::word::Word;
 use crate::check::evidence::Captured;
-use crate::check::format::Scan;
-use crate::check::format::reader::Stream;
+use crate::check::output::Scan;
+use crate::check::output::reader::Stream;
 use crate::check::reading::Reading;
 use crate::effect::os::atomic_file;
 use rustix::fd::BorrowedFd;

@@ -44,7 +44,7 @@ impl Secrets {
                 .and_then(|j| j.strip_suffix('"'))
                 .unwrap_or_default()
                 .to_owned();
-            [json, crate::check::format::xml::escaped(text)]
+            [json, crate::check::output::kit::xml::escaped(text)]
         };
         let spelled: Vec<Vec<u8>> = texts.flat_map(spelled).map(String::into_bytes).collect();
         values.extend(spelled);

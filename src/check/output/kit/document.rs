@@ -1,0 +1,267 @@
+//! Collects a document (XML, JSON) that arrives line by line, without holding what is none.
+
+use crate::check::output::reader::Stream;
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, Deserializer, SeqAccess, Visitor};
+use std::marker::PhantomData;
+
+/// The longest document that is read, in bytes.
+pub const MOST: usize = 64 << 20;
+/// After so many bytes it must be plain that this is the document that was looked for.
+const PROBE: usize = 64 << 10;
+
+/// Recognises a kind of document.
+#[derive(Clone, Copy, Debug)]
+pub struct Signs {
+    /// Whether it begins with this line (no leading blanks).
+    pub begins: fn(&str) -> bool,
+    /// Whether it may begin later than with the first line that is not blank. Only for a beginning
+    /// that nothing else has.
+    pub later: bool,
+    /// Whether this text, the beginning of a document, is of the kind.
+    pub tells: fn(&str) -> bool,
+}
+
+/// Collects the lines of a document from standard output.
+#[derive(Debug)]
+pub struct Document {
+    signs: Signs,
+    state: State,
+    text: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Nothing but blank lines so far.
+    Before,
+    /// A document has begun; whether it is of the kind is undecided.
+    Begun,
+    /// A document of the kind.
+    Told,
+    /// A document of the kind, longer than is read.
+    TooLarge,
+    /// No document of the kind.
+    Foreign,
+}
+
+/// What was collected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// The document, perhaps torn.
+    Text(String),
+    /// The document is longer than [`MOST`].
+    TooLarge,
+}
+
+impl Document {
+    /// Nothing so far.
+    #[must_use]
+    pub fn new(signs: Signs) -> Self {
+        Self {
+            signs,
+            state: State::Before,
+            text: String::new(),
+        }
+    }
+
+    /// Takes a line.
+    pub fn line(&mut self, stream: Stream, line: &str) {
+        if stream == Stream::Err || matches!(self.state, State::Foreign | State::TooLarge) {
+            return;
+        }
+        let line = line.trim_start_matches('\u{feff}');
+        if self.state == State::Before {
+            let start = line.trim_start();
+            // `> name@1.0.0 test` is what package managers print before a script's output.
+            if start.is_empty() || start.starts_with("> ") {
+                return;
+            }
+            if !(self.signs.begins)(start) {
+                if !self.signs.later {
+                    self.state = State::Foreign;
+                }
+                return;
+            }
+            self.state = State::Begun;
+        }
+        if self.state == State::Begun && self.text.len() + line.len() > PROBE {
+            let told = (self.signs.tells)(head(&self.text)) || (self.signs.tells)(head(line));
+            self.state = if told { State::Told } else { State::Foreign };
+        }
+        if self.state == State::Told && self.text.len() + line.len() >= MOST {
+            self.state = State::TooLarge;
+        }
+        if matches!(self.state, State::Foreign | State::TooLarge) {
+            self.text = String::new();
+            return;
+        }
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    /// The output is over. `None` when nothing of the kind was in it.
+    #[must_use]
+    pub fn finish(self) -> Option<Content> {
+        match self.state {
+            State::Told => Some(Content::Text(self.text)),
+            State::Begun if (self.signs.tells)(&self.text) => Some(Content::Text(self.text)),
+            State::TooLarge => Some(Content::TooLarge),
+            State::Before | State::Begun | State::Foreign => None,
+        }
+    }
+}
+
+/// What is looked at to tell a document.
+fn head(text: &str) -> &str {
+    let end = (0..=text.len().min(PROBE))
+        .rev()
+        .find(|i| text.is_char_boundary(*i))
+        .unwrap_or(0);
+    text.get(..end).unwrap_or_default()
+}
+
+/// How many documents may follow each other.
+const DOCUMENTS: usize = 10_000;
+
+/// Reads a list element by element without keeping it: untrusted lists are long. What `take`
+/// does not keep is dropped.
+///
+/// # Errors
+/// The value is no list, or an element has the wrong form.
+pub fn each<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    list: D,
+    take: impl FnMut(T),
+) -> Result<(), D::Error> {
+    struct Each<T, F>(F, PhantomData<T>);
+    impl<'de, T: Deserialize<'de>, F: FnMut(T)> Visitor<'de> for Each<T, F> {
+        type Value = ();
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a list")
+        }
+
+        fn visit_unit<E>(self) -> Result<(), E> {
+            Ok(())
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<(), A::Error> {
+            while let Some(element) = list.next_element()? {
+                (self.0)(element);
+            }
+            Ok(())
+        }
+    }
+    list.deserialize_any(Each(take, PhantomData))
+}
+
+/// The JSON values in a text, one after another, and what is wrong with the text behind
+/// them. Other output behind the last value is not wrong.
+#[must_use]
+pub fn values<T: DeserializeOwned>(text: &str) -> (Vec<T>, Option<String>) {
+    let mut stream = serde_json::Deserializer::from_str(text).into_iter::<T>();
+    let mut found = Vec::new();
+    loop {
+        if found.len() >= DOCUMENTS {
+            return (found, Some("too many documents in one".to_owned()));
+        }
+        let at = stream.byte_offset();
+        match stream.next() {
+            None => return (found, None),
+            Some(Ok(value)) => found.push(value),
+            Some(Err(error)) => {
+                let rest = text.get(at..).unwrap_or_default().trim_start();
+                let other = !found.is_empty() && !rest.starts_with(['{', '[']);
+                return (found, (!other).then(|| error.to_string()));
+            }
+        }
+    }
+}
+
+/// A number from 1, as a place has it.
+#[must_use]
+pub fn natural(number: Option<f64>) -> Option<u64> {
+    // Saturates; a fraction is cut off.
+    number.filter(|n| *n >= 1.0).map(|n| n as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIGNS: Signs = Signs {
+        begins: |l| l.starts_with('{'),
+        later: false,
+        tells: |t| t.contains("\"runs\""),
+    };
+
+    fn collect(signs: Signs, lines: &[&str]) -> Option<Content> {
+        let mut document = Document::new(signs);
+        for line in lines {
+            document.line(Stream::Out, line);
+        }
+        document.finish()
+    }
+
+    #[test]
+    fn what_is_none_is_not_held() {
+        let mut document = Document::new(SIGNS);
+        document.line(Stream::Out, "hello");
+        document.line(Stream::Out, "{\"runs\": []}");
+        assert_eq!(document.text.capacity(), 0);
+        assert_eq!(document.finish(), None);
+        let mut document = Document::new(SIGNS);
+        for _ in 0..PROBE {
+            document.line(Stream::Out, "{\"line\": 1}");
+        }
+        assert_eq!(
+            (document.state, document.text.capacity()),
+            (State::Foreign, 0)
+        );
+    }
+
+    #[test]
+    fn documents() {
+        let text = |text: &str| Some(Content::Text(text.to_owned()));
+        assert_eq!(
+            collect(SIGNS, &["\u{feff}{", "\"runs\"", "}"]),
+            text("{\n\"runs\"\n}\n")
+        );
+        assert_eq!(
+            collect(SIGNS, &["", "> a@1 lint", "> x", "", "{\"runs\""]),
+            text("{\"runs\"\n")
+        );
+        assert_eq!(collect(SIGNS, &["{}"]), None);
+        assert_eq!(collect(SIGNS, &[]), None);
+        let later = Signs {
+            later: true,
+            ..SIGNS
+        };
+        assert_eq!(
+            collect(later, &["noise", "{\"runs\"}"]),
+            text("{\"runs\"}\n")
+        );
+        let long = format!("{{\"runs\": \"{}\"", "x".repeat(PROBE));
+        assert!(matches!(collect(SIGNS, &[&long]), Some(Content::Text(_))));
+        assert_eq!(
+            collect(SIGNS, &[&format!("{{\"runs\": \"{}\"", "x".repeat(MOST))]),
+            Some(Content::TooLarge)
+        );
+    }
+
+    #[test]
+    fn several_values() {
+        for (text, count, wrong) in [
+            ("1 2", 2, false),
+            ("1\nDone.", 1, false),
+            ("1 {", 1, true),
+            ("", 0, false),
+            ("x", 0, true),
+            ("[", 0, true),
+        ] {
+            let (found, error) = values::<serde_json::Value>(text);
+            assert_eq!((found.len(), error.is_some()), (count, wrong), "{text}");
+        }
+        let deep = "[".repeat(1_000_000);
+        assert!(values::<serde_json::Value>(&deep).1.is_some());
+    }
+}

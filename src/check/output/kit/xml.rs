@@ -1,0 +1,144 @@
+//! Walks untrusted XML: iteratively, without expanding what it declares, keeping a bounded part of
+//! its text.
+
+use crate::check::output::kit::message::Message;
+use crate::check::reading::TEXT_KEPT;
+use quick_xml::events::{BytesStart, Event};
+
+/// What comes next in a document.
+pub enum Node<'a> {
+    /// An element begins.
+    Open {
+        /// From 1 for the root.
+        depth: usize,
+        /// Without its namespace.
+        name: &'a str,
+        /// What it is given.
+        attributes: Attributes<'a>,
+    },
+    /// Text within the element that is open.
+    Text(&'a str),
+    /// The element at this depth ends.
+    Close {
+        /// From 1 for the root.
+        depth: usize,
+    },
+}
+
+/// The attributes of an element.
+pub struct Attributes<'a>(&'a BytesStart<'a>);
+
+impl Attributes<'_> {
+    /// Gives each one's name and a way to its value, which costs only when it is taken. Names that
+    /// occur twice are given twice: looking for them costs too much where there are a million.
+    pub fn each(&self, mut take: impl FnMut(&str, &dyn Fn() -> String)) {
+        for attribute in self.0.attributes().with_checks(false).flatten() {
+            take(attribute.key.local_name().as_ref(), &|| {
+                let mut raw = attribute.value.as_ref();
+                while raw.len() > 4 * TEXT_KEPT {
+                    let end = (0..=4 * TEXT_KEPT)
+                        .rev()
+                        .find(|i| raw.is_char_boundary(*i))
+                        .unwrap_or(0);
+                    raw = raw.get(..end).unwrap_or_default();
+                }
+                // What is not predefined stays as it is written.
+                quick_xml::escape::unescape(raw).map_or_else(|_| raw.to_owned(), Into::into)
+            });
+        }
+    }
+}
+
+/// A text as documents spell it.
+#[must_use]
+pub fn escaped(text: &str) -> String {
+    quick_xml::escape::escape(text).into_owned()
+}
+
+/// How deep elements may be nested.
+const DEPTH: usize = 1000;
+
+/// Walks through all documents that follow each other in a text.
+///
+/// # Errors
+/// One line on what is wrong with it; what was well before that has been given.
+pub fn walk(text: &str, mut give: impl FnMut(Node<'_>)) -> Result<(), String> {
+    let mut reader = quick_xml::Reader::from_str(text);
+    let mut depth = 0_usize;
+    loop {
+        match reader.read_event() {
+            Err(error) => return Err(error.to_string()),
+            Ok(Event::Eof) if depth > 0 => return Err("it ends before it is complete".to_owned()),
+            Ok(Event::Eof) => return Ok(()),
+            Ok(Event::Decl(_)) if depth > 0 => {
+                return Err("another one begins before it is complete".to_owned());
+            }
+            Ok(Event::Start(_)) if depth >= DEPTH => {
+                return Err("it is nested too deeply".to_owned());
+            }
+            Ok(Event::Start(start)) => {
+                depth += 1;
+                give(Node::Open {
+                    depth,
+                    name: start.local_name().as_ref(),
+                    attributes: Attributes(&start),
+                });
+            }
+            Ok(Event::Empty(start)) => {
+                give(Node::Open {
+                    depth: depth + 1,
+                    name: start.local_name().as_ref(),
+                    attributes: Attributes(&start),
+                });
+                give(Node::Close { depth: depth + 1 });
+            }
+            Ok(Event::End(_)) => {
+                give(Node::Close { depth });
+                depth = depth.saturating_sub(1);
+            }
+            Ok(Event::Text(text)) => give(Node::Text(&text.into_inner())),
+            Ok(Event::CData(text)) => give(Node::Text(&text.into_inner())),
+            Ok(Event::GeneralRef(reference)) => {
+                let name = reference.borrow().into_inner();
+                let mut buffer = [0; 4];
+                let text = match (&*name, reference.resolve_char_ref()) {
+                    (_, Ok(Some(character))) => &*character.encode_utf8(&mut buffer),
+                    ("lt", _) => "<",
+                    ("gt", _) => ">",
+                    ("amp", _) => "&",
+                    ("quot", _) => "\"",
+                    ("apos", _) => "'",
+                    // What a document declares itself is not expanded.
+                    _ => "\u{fffd}",
+                };
+                give(Node::Text(text));
+            }
+            Ok(Event::Comment(_) | Event::PI(_) | Event::DocType(_) | Event::Decl(_)) => {}
+        }
+    }
+}
+
+/// Adds text while there is room.
+pub fn append(to: &mut String, text: &str) {
+    let room = (4 * TEXT_KEPT).saturating_sub(to.len()).min(text.len());
+    let end = (0..=room)
+        .rev()
+        .find(|i| text.is_char_boundary(*i))
+        .unwrap_or(0);
+    to.push_str(text.get(..end).unwrap_or_default());
+}
+
+/// The first lines of a text that say something, without terminal sequences and what is below them
+/// of a stack.
+#[must_use]
+pub fn first_lines(text: &str) -> String {
+    let mut message = Message::default();
+    for line in crate::base::inert::without_escapes(text).lines() {
+        let start = line.trim_start();
+        if start.starts_with("at ") || start.starts_with("stack backtrace:") {
+            break;
+        }
+        message.line(line);
+    }
+    message.take().unwrap_or_default()
+}

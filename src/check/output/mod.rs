@@ -1,0 +1,240 @@
+//! Readers of output, one file per format: lines in, a [`Reading`] out.
+//!
+//! A reader is fed line by line while the step runs, so its memory is bounded and an output of any
+//! length costs one pass. What it reads is untrusted: any lines give an answer. A reader answers
+//! only for its own tool's words at the place where that tool prints them: a summary that a *test*
+//! prints is not the summary.
+
+pub mod command;
+pub mod launched;
+mod npm;
+pub mod reader;
+mod scan;
+mod together;
+
+/// What readers share.
+pub mod kit {
+    pub mod dedupe;
+    pub mod document;
+    pub mod json;
+    pub mod message;
+    pub mod number;
+    pub mod panic;
+    pub mod place;
+    pub mod xml;
+}
+
+/// What test runners print.
+mod test {
+    pub mod cargo_nextest;
+    pub mod cargo_test;
+    pub mod dotnet_test;
+    pub mod go_test;
+    pub mod go_test_json;
+    pub mod jest;
+    pub mod jest_json;
+    pub mod mocha;
+    pub mod node_test;
+    pub mod pytest;
+    pub mod tap;
+    pub mod unittest;
+    pub mod vitest;
+}
+
+/// What compilers and linters print.
+mod findings {
+    pub mod eslint;
+    pub mod eslint_json;
+    pub mod flake8;
+    pub mod gcc;
+    pub mod go_build;
+    pub mod javac;
+    pub mod msbuild;
+    pub mod mypy;
+    pub mod pylint;
+    pub mod ruff;
+    pub mod rustc;
+    pub mod rustc_json;
+    pub mod shellcheck;
+    pub mod table;
+    pub mod tsc;
+}
+
+/// What many tools write for others to read.
+mod report {
+    pub mod junit;
+    pub mod sarif;
+    pub mod trx;
+}
+
+use super::Kind;
+use super::reading::Reading;
+use crate::base::vocabulary::FormatName;
+use findings::{
+    eslint, eslint_json, flake8, gcc, go_build, javac, msbuild, mypy, pylint, ruff, rustc,
+    rustc_json, shellcheck, tsc,
+};
+use reader::{Format, Stream};
+use report::{junit, sarif, trx};
+pub use scan::{LINE_MOST, Scan};
+use test::{
+    cargo_nextest, cargo_test, dotnet_test, go_test, go_test_json, jest, jest_json, mocha,
+    node_test, pytest, tap, unittest, vitest,
+};
+
+/// All formats. Of several that recognise the same lines, the first counts: the more telling ones
+/// precede those whose words occur elsewhere. How several make one reading is described in
+/// `together`.
+pub const ALL: &[Format] = &[
+    // Documents, which may hold whatever a test has said.
+    junit::FORMAT,
+    junit::FINDINGS,
+    trx::FORMAT,
+    sarif::FORMAT,
+    jest_json::FORMAT,
+    eslint_json::FORMAT,
+    cargo_nextest::FORMAT,
+    cargo_test::FORMAT,
+    rustc_json::FORMAT,
+    rustc::FORMAT,
+    pytest::FORMAT,
+    unittest::FORMAT,
+    mypy::FORMAT,
+    pylint::FORMAT,
+    flake8::FORMAT,
+    ruff::FORMAT,
+    jest::FORMAT,
+    vitest::FORMAT,
+    mocha::FORMAT,
+    node_test::FORMAT,
+    tap::FORMAT,
+    tsc::FORMAT,
+    eslint::FORMAT,
+    go_test_json::FORMAT,
+    go_test::FORMAT,
+    dotnet_test::FORMAT,
+    shellcheck::FORMAT,
+    go_build::FORMAT,
+    javac::FORMAT,
+    msbuild::FORMAT,
+    // Its words are those of many tools: after all others.
+    gcc::FORMAT,
+];
+
+/// The formats that a name means for a kind of check.
+#[must_use]
+pub fn named(name: FormatName, kind: Kind) -> Vec<&'static Format> {
+    ALL.iter()
+        .filter(|f| f.names.contains(&name) && f.kinds.contains(&kind))
+        .collect()
+}
+
+/// The formats that may be met under `format auto`: those that the command writes, or, if none is
+/// known to, all of the kind.
+#[must_use]
+pub fn guessed(argv: &[&str], kind: Kind) -> Vec<&'static Format> {
+    let of_kind = || ALL.iter().filter(|f| f.kinds.contains(&kind));
+    let written: Vec<_> = of_kind().filter(|f| (f.written_by)(argv)).collect();
+    if written.is_empty() {
+        of_kind().collect()
+    } else {
+        written
+    }
+}
+
+/// Reads a whole output; for tests and report files.
+#[must_use]
+pub fn read(formats: &[&'static Format], stdout: &[u8], stderr: &[u8]) -> Option<Reading> {
+    let mut scan = Scan::new(formats);
+    scan.push(Stream::Out, stdout);
+    scan.push(Stream::Err, stderr);
+    scan.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_name_has_a_format() {
+        let names = ALL.iter().flat_map(|f| f.names).copied();
+        let names: BTreeSet<FormatName> = [FormatName::Auto].into_iter().chain(names).collect();
+        assert_eq!(names, FormatName::ALL.iter().copied().collect());
+        for format in ALL {
+            assert!(
+                !format.names.is_empty() && !format.kinds.is_empty(),
+                "{}",
+                format.id
+            );
+            for name in format.names {
+                assert!(
+                    format
+                        .kinds
+                        .iter()
+                        .any(|kind| named(*name, *kind).iter().any(|f| f.id == format.id))
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn ids_are_unique_and_are_what_readings_say() {
+        for (i, format) in ALL.iter().enumerate() {
+            assert!(
+                ALL.iter().skip(i + 1).all(|f| f.id != format.id),
+                "{}",
+                format.id
+            );
+            assert!(
+                format
+                    .id
+                    .bytes()
+                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+            );
+        }
+    }
+
+    #[test]
+    fn any_bytes_give_an_answer() {
+        for bytes in [
+            &b"\xff\xfe error[E0308]: \xff\n --> \xff:1:1\n"[..],
+            b"\x1b[31m\x1b]",
+            b"\r\r\n\0\n",
+            b"test \xf0\x9f ... FAILED",
+        ] {
+            for format in ALL {
+                if let Some(reading) = read(&[format], bytes, bytes) {
+                    assert_eq!(reading.format, format.id);
+                }
+            }
+        }
+        let reading = read(
+            &[&rustc::FORMAT],
+            b"error[E0308]: \xff\n --> \xff:1:1\n",
+            b"",
+        );
+        assert_eq!(reading.map(|r| r.errors), Some(1));
+    }
+
+    #[test]
+    fn nothing_is_recognised_in_what_says_nothing() {
+        for text in [
+            "",
+            "\n",
+            "all good\n",
+            "1 failed\n",
+            "0 errors, 3 warnings\n",
+            "error: no\n",
+            "OK\n",
+            "{}\n",
+        ] {
+            for format in ALL {
+                for kind in format.kinds {
+                    let got = read(&[format], text.as_bytes(), b"");
+                    assert_eq!(got, None, "{} of {kind:?}: {text:?}", format.id);
+                }
+            }
+        }
+    }
+}

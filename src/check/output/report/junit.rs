@@ -1,0 +1,525 @@
+//! Reads JUnit reports in the dialects of surefire, gradle, pytest, jest, nextest and others.
+//!
+//! The cases are counted: counters may be missing or wrong. A counter of failures where no case
+//! shows one speaks against a pass.
+
+use crate::base::vocabulary::FormatName;
+use crate::check::Kind;
+use crate::check::output::kit::document::{Content, Document, Signs};
+use crate::check::output::kit::number::count;
+use crate::check::output::kit::xml::{self, Node};
+use crate::check::output::npm;
+use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::reading::{FailedTest, Finding, Level, Reading, TestCounts};
+
+/// A report of tests.
+pub const FORMAT: Format = Format {
+    id: "junit",
+    is_document: true,
+    names: &[FormatName::Junit],
+    kinds: &[Kind::Test],
+    written_by: |argv| npm::asks(argv, &["junit", "xunit", "junit-xml"]),
+    reader: || {
+        Box::new(Junit {
+            document: Document::new(SIGNS),
+            findings: false,
+        })
+    },
+};
+
+/// A report of a linter or compiler in the same form: failures are findings.
+pub const FINDINGS: Format = Format {
+    id: "junit-findings",
+    is_document: true,
+    names: &[FormatName::Junit],
+    kinds: &[Kind::Compile, Kind::Lint],
+    written_by: FORMAT.written_by,
+    reader: || {
+        Box::new(Junit {
+            document: Document::new(SIGNS),
+            findings: true,
+        })
+    },
+};
+
+const SIGNS: Signs = Signs {
+    begins: |line| line.starts_with('<'),
+    later: false,
+    tells: |text| text.contains("<testsuite"),
+};
+
+struct Junit {
+    document: Document,
+    findings: bool,
+}
+
+impl Reader for Junit {
+    fn line(&mut self, stream: Stream, line: &str) {
+        self.document.line(stream, line);
+    }
+
+    fn finish(self: Box<Self>) -> Option<Reading> {
+        let id = if self.findings {
+            FINDINGS.id
+        } else {
+            FORMAT.id
+        };
+        let mut report = Report {
+            reading: Reading::of(id),
+            findings: self.findings,
+            ..Report::default()
+        };
+        match self.document.finish()? {
+            Content::TooLarge => report.reading.object("the report is too large to read"),
+            Content::Text(text) => {
+                if let Err(problem) = xml::walk(&text, |node| report.node(node)) {
+                    report
+                        .reading
+                        .object(format!("the report cannot be read: {problem}"));
+                }
+            }
+        }
+        // A torn report ends within suites and cases: what they said so far counts.
+        report.end_case();
+        if !self.findings {
+            report.reading.tests = Some(report.counts);
+        }
+        Some(report.reading)
+    }
+}
+
+#[derive(Default)]
+struct Report {
+    reading: Reading,
+    findings: bool,
+    counts: TestCounts,
+    suites: Vec<Suite>,
+    case: Option<Case>,
+    /// The element of a failure that is open: its depth, and what it says.
+    open: Option<(usize, Said)>,
+}
+
+#[derive(Default)]
+struct Suite {
+    depth: usize,
+    name: String,
+    file: Option<String>,
+    /// How many failures and errors its counters tell of.
+    declared: u64,
+    /// How many are shown in it.
+    shown: u64,
+}
+
+#[derive(Default)]
+struct Case {
+    depth: usize,
+    name: String,
+    class: String,
+    file: Option<String>,
+    line: Option<u64>,
+    failed: Option<Said>,
+    skipped: bool,
+    todo: bool,
+}
+
+#[derive(Default)]
+struct Said {
+    message: Option<String>,
+    text: String,
+    kind: String,
+}
+
+impl Report {
+    fn node(&mut self, node: Node<'_>) {
+        match node {
+            Node::Open {
+                depth,
+                name,
+                attributes,
+            } => self.open(depth, name, &attributes),
+            Node::Text(text) => {
+                if let Some((_, said)) = &mut self.open {
+                    xml::append(&mut said.text, text);
+                }
+            }
+            Node::Close { depth } => self.close(depth),
+        }
+    }
+
+    fn open(&mut self, depth: usize, name: &str, attributes: &xml::Attributes<'_>) {
+        match name {
+            "testsuites" | "testsuite" => {
+                let mut suite = Suite {
+                    depth,
+                    ..Suite::default()
+                };
+                attributes.each(|key, value| match key {
+                    "name" => suite.name = value(),
+                    "file" => suite.file = Some(value()),
+                    "failures" | "errors" => {
+                        suite.declared = suite
+                            .declared
+                            .saturating_add(value().trim().parse().unwrap_or(0));
+                    }
+                    _ => {}
+                });
+                self.suites.push(suite);
+            }
+            "testcase" if self.case.is_none() => {
+                let mut case = Case {
+                    depth,
+                    ..Case::default()
+                };
+                attributes.each(|key, value| match key {
+                    "name" => case.name = value(),
+                    "classname" | "class" => case.class = value(),
+                    "file" => case.file = Some(value()),
+                    "line" => case.line = value().trim().parse().ok(),
+                    // GoogleTest and CTest say so here.
+                    "status" => {
+                        case.skipped |= matches!(&*value(), "notrun" | "disabled" | "skipped")
+                    }
+                    "result" => case.skipped |= matches!(&*value(), "suppressed" | "skipped"),
+                    _ => {}
+                });
+                self.case = Some(case);
+            }
+            "failure" | "error" if self.open.is_none() && self.is_direct(depth) => {
+                let mut said = Said::default();
+                attributes.each(|key, value| match key {
+                    "message" => said.message = Some(value()),
+                    "type" => said.kind = value(),
+                    _ => {}
+                });
+                self.open = Some((depth, said));
+            }
+            "skipped" | "ignored" if self.is_direct(depth) => {
+                if let Some(case) = &mut self.case {
+                    case.skipped = true;
+                    attributes.each(|key, value| case.todo |= key == "type" && value() == "todo");
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether an element at this depth is directly in the case, or in the suite when there is
+    /// no case: what a test printed may be deeper.
+    fn is_direct(&self, depth: usize) -> bool {
+        match (&self.case, self.suites.last()) {
+            (Some(case), _) => depth == case.depth + 1,
+            (None, Some(suite)) => depth == suite.depth + 1,
+            (None, None) => false,
+        }
+    }
+
+    fn close(&mut self, depth: usize) {
+        if self.open.as_ref().is_some_and(|(at, _)| *at == depth) {
+            self.end_failure();
+        }
+        if self.case.as_ref().is_some_and(|case| case.depth == depth) {
+            self.end_case();
+        }
+        if let Some(suite) = self.suites.pop_if(|suite| suite.depth == depth) {
+            if suite.declared > 0 && suite.shown == 0 {
+                let name = if suite.name.is_empty() {
+                    "a suite"
+                } else {
+                    &suite.name
+                };
+                self.reading.object(format!(
+                    "{name}: it counts {} failures and shows none",
+                    suite.declared
+                ));
+            }
+            if let Some(outer) = self.suites.last_mut() {
+                // What a suite within was found to miss need not be said again.
+                outer.shown = outer
+                    .shown
+                    .saturating_add(suite.shown)
+                    .saturating_add(suite.declared.min(1));
+            }
+        }
+    }
+
+    fn end_failure(&mut self) {
+        let Some((_, said)) = self.open.take() else {
+            return;
+        };
+        if let Some(suite) = self.suites.last_mut() {
+            suite.shown = suite.shown.saturating_add(1);
+        }
+        match &mut self.case {
+            // Several failures of one case are one failed case; the first says why.
+            Some(case) => {
+                case.failed.get_or_insert(said);
+            }
+            None => {
+                let name = self
+                    .suites
+                    .last()
+                    .map(|suite| suite.name.clone())
+                    .unwrap_or_default();
+                let why = said.why().unwrap_or_default();
+                self.reading.object(format!(
+                    "{name} could not run: {}",
+                    why.lines().next().unwrap_or_default()
+                ));
+            }
+        }
+    }
+
+    fn end_case(&mut self) {
+        self.end_failure();
+        let Some(case) = self.case.take() else { return };
+        let counts = &mut self.counts;
+        let count = match &case.failed {
+            Some(_) if !case.todo => &mut counts.failed,
+            _ if case.skipped => &mut counts.skipped,
+            _ => &mut counts.passed,
+        };
+        *count = count.saturating_add(1);
+        let Some(said) = case.failed.filter(|_| !case.todo) else {
+            return;
+        };
+        let file = case.file.or_else(|| {
+            self.suites
+                .iter()
+                .rev()
+                .find_map(|suite| suite.file.clone())
+        });
+        if self.findings {
+            let suite = self
+                .suites
+                .last()
+                .map(|suite| suite.name.as_str())
+                .unwrap_or_default();
+            let finding = said.finding(
+                case.name,
+                file.or_else(|| suite.contains(['.', '/']).then(|| suite.to_owned())),
+                case.line,
+            );
+            self.reading.find(finding);
+        } else {
+            let name = full_name(&case.class, &case.name);
+            self.reading.fail(FailedTest {
+                file,
+                line: case.line,
+                message: said.why(),
+                name,
+            });
+        }
+    }
+}
+
+/// The name of a case with its class, unless the tool has put the one into the other.
+fn full_name(class: &str, name: &str) -> String {
+    let (class, name) = (class.trim(), name.trim());
+    // Node's own tests all have the class `test`.
+    if class.is_empty() || class == "test" || name.starts_with(class) {
+        return name.to_owned();
+    }
+    format!("{class} > {name}")
+}
+
+impl Said {
+    fn why(&self) -> Option<String> {
+        let text = xml::first_lines(&self.text);
+        let message = xml::first_lines(self.message.as_deref().unwrap_or_default());
+        // Some give only the first words as the message.
+        let longer = text.starts_with(&message);
+        Some(if longer { text } else { message }).filter(|why| !why.is_empty())
+    }
+
+    /// As a linter means it. ESLint and its like write `line 1, col 7, Error - …` into the text.
+    fn finding(&self, code: String, file: Option<String>, line: Option<u64>) -> Finding {
+        let place = self.text.trim().strip_prefix("line ").and_then(count);
+        let after = place.map(|(_, rest)| rest).unwrap_or_default();
+        let column = after.strip_prefix(", col ").and_then(count);
+        let word = column.map(|(_, rest)| rest).unwrap_or_default();
+        let warns = word.starts_with(", Warning") || self.kind.eq_ignore_ascii_case("warning");
+        Finding {
+            code: Some(code).filter(|code| !code.is_empty()),
+            column: column.map(|(number, _)| number).filter(|n| *n > 0),
+            file,
+            line: line.or(place.map(|(number, _)| number)).filter(|n| *n > 0),
+            message: self.why().unwrap_or_default(),
+            severity: if warns { Level::Warning } else { Level::Error },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::output::read;
+
+    fn tests(text: &str) -> Option<(u64, u64, u64, usize)> {
+        let reading = read(&[&FORMAT], text.as_bytes(), b"")?;
+        let TestCounts {
+            failed,
+            passed,
+            skipped,
+        } = reading.tests?;
+        Some((passed, failed, skipped, reading.problems.len()))
+    }
+
+    #[test]
+    fn reports() {
+        let deep = "<a>".repeat(200_000);
+        let wide: String = (0..300_000).map(|i| format!(" a{i}='1'")).collect();
+        for (name, text, want) in [
+            (
+                "no counters",
+                "<testsuite name='s'><testcase name='a'/><testcase name='b'><failure/></testcase></testsuite>",
+                Some((1, 1, 0, 0)),
+            ),
+            (
+                "wrong counters",
+                "<testsuite tests='9' failures='0'><testcase name='a'><error/></testcase></testsuite>",
+                Some((0, 1, 0, 0)),
+            ),
+            ("torn", "<testsuites><testsuite\n", Some((0, 0, 0, 1))),
+            (
+                "torn later",
+                "<testsuite><testcase name='a'/><testcase name='b'><failure>x",
+                Some((1, 1, 0, 1)),
+            ),
+            (
+                "not closed",
+                "<testsuite><testcase name='a'/>",
+                Some((1, 0, 0, 1)),
+            ),
+            (
+                "nested",
+                "<testsuites><testsuite><testsuite><testcase/></testsuite><testcase/></testsuite></testsuites>",
+                Some((2, 0, 0, 0)),
+            ),
+            (
+                "two",
+                "<?xml version='1.0'?><testsuite><testcase/></testsuite><?xml version='1.0'?>\n<testsuite><testcase/></testsuite>",
+                Some((2, 0, 0, 0)),
+            ),
+            (
+                "one of two torn",
+                "<testsuite><testcase/><?xml version='1.0'?>\n<testsuite><testcase/></testsuite>",
+                Some((1, 0, 0, 1)),
+            ),
+            (
+                "skipped",
+                "<testsuite><testcase><skipped/></testcase><testcase status='notrun'/></testsuite>",
+                Some((0, 0, 2, 0)),
+            ),
+            (
+                "todo",
+                "<testsuite><testcase><skipped type='todo'/><failure/></testcase></testsuite>",
+                Some((0, 0, 1, 0)),
+            ),
+            (
+                "both",
+                "<testsuite><testcase><skipped/><failure/></testcase></testsuite>",
+                Some((0, 1, 0, 0)),
+            ),
+            (
+                "flaky",
+                "<testsuite><testcase><flakyFailure message='x'/></testcase></testsuite>",
+                Some((1, 0, 0, 0)),
+            ),
+            (
+                "reruns",
+                "<testsuite><testcase><failure/><rerunFailure/></testcase></testsuite>",
+                Some((0, 1, 0, 0)),
+            ),
+            (
+                "two failures of one",
+                "<testsuite failures='2'><testcase><failure/><error/></testcase></testsuite>",
+                Some((0, 1, 0, 0)),
+            ),
+            (
+                "printed",
+                "<testsuite><testcase><system-out><failure/></system-out></testcase></testsuite>",
+                Some((1, 0, 0, 0)),
+            ),
+            (
+                "a suite that could not run",
+                "<testsuite name='s' errors='1'><error message='no'/></testsuite>",
+                Some((0, 0, 0, 1)),
+            ),
+            (
+                "only counters",
+                "<testsuites errors='1'><testsuite tests='2' errors='1'/></testsuites>",
+                Some((0, 0, 0, 1)),
+            ),
+            (
+                "entities",
+                "<!DOCTYPE x [<!ENTITY a 'aaaa'><!ENTITY b '&a;&a;'>]><testsuite name='&b;'><testcase name='&b;'>&b;<failure>&b;&#60;</failure></testcase></testsuite>",
+                Some((0, 1, 0, 0)),
+            ),
+            (
+                "a dangling &",
+                "<testsuite><testcase name='a&b'/></testsuite>",
+                Some((1, 0, 0, 0)),
+            ),
+            ("deep", &format!("<testsuite>{deep}"), Some((0, 0, 0, 1))),
+            (
+                "wide",
+                &format!("<testsuite><testcase name='a'{wide}/></testsuite>"),
+                Some((1, 0, 0, 0)),
+            ),
+            ("another document", "<html><body/></html>", None),
+            ("text", "ok\n<testsuite><testcase/></testsuite>", None),
+            ("nothing", "", None),
+        ] {
+            assert_eq!(tests(text), want, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_failed() {
+        let text = "<testsuite name='s' file='t.py'><testcase classname='c.d' name='a' line='3'><failure message=''>one\n\ntwo</failure></testcase>\
+            <testcase classname='c' name='c b'><error message='E&amp;&lt;'><![CDATA[x]]></error></testcase></testsuite>";
+        let reading = read(&[&FORMAT], text.as_bytes(), b"").unwrap();
+        let failed: Vec<_> = reading
+            .failed_tests
+            .iter()
+            .map(|t| {
+                (
+                    t.name.as_str(),
+                    t.message.as_deref(),
+                    t.file.as_deref(),
+                    t.line,
+                )
+            })
+            .collect();
+        assert_eq!(
+            failed,
+            [
+                ("c.d > a", Some("one\ntwo"), Some("t.py"), Some(3)),
+                ("c b", Some("E&<"), Some("t.py"), None)
+            ]
+        );
+    }
+
+    #[test]
+    fn findings() {
+        let text = "<testsuite name='/x/a.js'><testcase name='semi'><failure message='No.'><![CDATA[line 2, col 7, Warning - No. (semi)]]></failure></testcase>\
+            <testcase name='b' file='b.py' line='4'><failure>bad</failure></testcase></testsuite>";
+        let reading = read(&[&FINDINGS], text.as_bytes(), b"").unwrap();
+        assert_eq!(
+            (reading.errors, reading.warnings, reading.tests),
+            (1, 1, None)
+        );
+        let places: Vec<_> = reading
+            .findings
+            .iter()
+            .map(|f| (f.file.as_deref(), f.line, f.column))
+            .collect();
+        assert_eq!(
+            places,
+            [
+                (Some("/x/a.js"), Some(2), Some(7)),
+                (Some("b.py"), Some(4), None)
+            ]
+        );
+    }
+}

@@ -1,0 +1,347 @@
+//! Reads TRX reports of Visual Studio.
+//!
+//! The results are counted, of those with inner results the inner ones; a report that has only
+//! counters is believed.
+
+use crate::base::vocabulary::FormatName;
+use crate::check::Kind;
+use crate::check::output::kit::document::{Content, Document, Signs};
+use crate::check::output::kit::number::count;
+use crate::check::output::kit::xml::{self, Node};
+use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::reading::{FailedTest, Reading, TestCounts};
+
+/// A report of tests.
+pub const FORMAT: Format = Format {
+    id: "trx",
+    is_document: true,
+    names: &[FormatName::Trx],
+    kinds: &[Kind::Test],
+    // It is written to a file.
+    written_by: |_| false,
+    reader: || {
+        Box::new(Trx {
+            document: Document::new(SIGNS),
+        })
+    },
+};
+
+const SIGNS: Signs = Signs {
+    begins: |line| line.starts_with('<'),
+    later: false,
+    tells: |text| text.contains("<TestRun"),
+};
+
+struct Trx {
+    document: Document,
+}
+
+impl Reader for Trx {
+    fn line(&mut self, stream: Stream, line: &str) {
+        self.document.line(stream, line);
+    }
+
+    fn finish(self: Box<Self>) -> Option<Reading> {
+        let mut report = Report {
+            reading: Reading::of(FORMAT.id),
+            ..Report::default()
+        };
+        match self.document.finish()? {
+            Content::TooLarge => report.reading.object("the report is too large to read"),
+            Content::Text(text) => {
+                if let Err(problem) = xml::walk(&text, |node| report.node(node)) {
+                    report
+                        .reading
+                        .object(format!("the report cannot be read: {problem}"));
+                }
+            }
+        }
+        while let Some(result) = report.results.pop() {
+            report.end_result(result);
+        }
+        report.end_run();
+        report.reading.tests = Some(report.total);
+        Some(report.reading)
+    }
+}
+
+#[derive(Default)]
+struct Report {
+    reading: Reading,
+    /// Of all runs.
+    total: TestCounts,
+    run: Run,
+    results: Vec<TestResult>,
+    /// What the text that comes is: its depth and place.
+    text: Option<(usize, Text)>,
+    run_error: bool,
+}
+
+/// One `TestRun`.
+#[derive(Default)]
+struct Run {
+    begun: bool,
+    shown: TestCounts,
+    declared: Option<TestCounts>,
+    outcome: String,
+}
+
+#[derive(Default)]
+struct TestResult {
+    depth: usize,
+    name: String,
+    outcome: String,
+    message: String,
+    stack: String,
+    has_inner: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Text {
+    Message,
+    Stack,
+    RunInfo,
+}
+
+impl Report {
+    fn node(&mut self, node: Node<'_>) {
+        match node {
+            Node::Open {
+                depth,
+                name,
+                attributes,
+            } => self.open(depth, name, &attributes),
+            Node::Text(text) => self.text(text),
+            Node::Close { depth } => {
+                self.text.take_if(|(at, _)| *at == depth);
+                if let Some(result) = self.results.pop_if(|result| result.depth == depth) {
+                    self.end_result(result);
+                }
+                if depth == 1 {
+                    self.end_run();
+                }
+            }
+        }
+    }
+
+    fn open(&mut self, depth: usize, name: &str, attributes: &xml::Attributes<'_>) {
+        match name {
+            "TestRun" if depth == 1 => self.run.begun = true,
+            "UnitTestResult" | "TestResultAggregation" | "TestResult" | "GenericTestResult" => {
+                if let Some(outer) = self.results.last_mut() {
+                    outer.has_inner = true;
+                }
+                let mut result = TestResult {
+                    depth,
+                    ..TestResult::default()
+                };
+                attributes.each(|key, value| match key {
+                    "testName" => result.name = value(),
+                    "outcome" => result.outcome = value(),
+                    _ => {}
+                });
+                self.results.push(result);
+            }
+            "ResultSummary" => attributes.each(|key, value| {
+                if key == "outcome" {
+                    self.run.outcome = value();
+                }
+            }),
+            "Counters" => {
+                let (mut total, mut passed, mut failed) = (None, 0_u64, 0_u64);
+                attributes.each(|key, value| {
+                    let number = || count(value().trim()).map_or(0, |(number, _)| number);
+                    match key {
+                        "total" => total = Some(number()),
+                        "passed" => passed = number(),
+                        "failed" | "error" | "timeout" | "aborted" | "passedButRunAborted" => {
+                            failed = failed.saturating_add(number());
+                        }
+                        _ => {}
+                    }
+                });
+                // Skipped tests are counted under several names, or only in the total.
+                let skipped = total
+                    .unwrap_or(0)
+                    .saturating_sub(passed.saturating_add(failed));
+                self.run.declared = Some(TestCounts {
+                    failed,
+                    passed,
+                    skipped,
+                });
+            }
+            "Message" if !self.results.is_empty() => self.text = Some((depth, Text::Message)),
+            "StackTrace" if !self.results.is_empty() => self.text = Some((depth, Text::Stack)),
+            "RunInfo" => {
+                attributes.each(|key, value| {
+                    if key == "outcome" {
+                        self.run_error = matches!(&*value(), "Error" | "Failed" | "Aborted");
+                    }
+                });
+                if self.run_error {
+                    self.reading.object("the run had an error");
+                }
+            }
+            "Text" if self.run_error && self.results.is_empty() => {
+                self.text = Some((depth, Text::RunInfo))
+            }
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        match (self.text, self.results.last_mut()) {
+            (Some((_, Text::Message)), Some(result)) => xml::append(&mut result.message, text),
+            (Some((_, Text::Stack)), Some(result)) => xml::append(&mut result.stack, text),
+            (Some((_, Text::RunInfo)), _) => {
+                let line = xml::first_lines(text);
+                if let (Some(problem), Some(line)) =
+                    (self.reading.problems.last_mut(), line.lines().next())
+                    && problem == "the run had an error"
+                {
+                    problem.push_str(": ");
+                    problem.push_str(line);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn end_result(&mut self, result: TestResult) {
+        if result.has_inner {
+            return;
+        }
+        let shown = &mut self.run.shown;
+        match &*result.outcome {
+            "Passed" | "Completed" | "Warning" => {
+                shown.passed = shown.passed.saturating_add(1);
+                return;
+            }
+            "NotExecuted" | "Inconclusive" | "NotRunnable" | "Pending" | "Disconnected"
+            | "InProgress" => {
+                shown.skipped = shown.skipped.saturating_add(1);
+                return;
+            }
+            // An error is what it means when nothing is written.
+            _ => shown.failed = shown.failed.saturating_add(1),
+        }
+        let place = result.stack.lines().find_map(place);
+        let message = xml::first_lines(&result.message);
+        self.reading.fail(FailedTest {
+            file: place.map(|(file, _)| file.to_owned()),
+            line: place.map(|(_, line)| line),
+            message: (!message.is_empty()).then_some(message),
+            name: result.name,
+        });
+    }
+
+    fn end_run(&mut self) {
+        let Run {
+            begun,
+            shown,
+            declared,
+            outcome,
+        } = std::mem::take(&mut self.run);
+        if !begun {
+            return;
+        }
+        let any = shown != TestCounts::default();
+        let counts = if any {
+            shown
+        } else {
+            declared.unwrap_or_default()
+        };
+        if any && shown.failed == 0 && declared.is_some_and(|declared| declared.failed > 0) {
+            self.reading.object(format!(
+                "it counts {} failures and shows none",
+                declared.unwrap_or_default().failed
+            ));
+        }
+        let ended_badly = matches!(
+            &*outcome,
+            "Failed" | "Error" | "Aborted" | "Timeout" | "PassedButRunAborted"
+        );
+        if ended_badly && counts.failed == 0 {
+            self.reading
+                .object(format!("the run's outcome is `{outcome}`"));
+        }
+        self.total.add(counts);
+    }
+}
+
+/// `at Some.Method() in /x/a.cs:line 12`.
+fn place(line: &str) -> Option<(&str, u64)> {
+    let (_, place) = line.trim().strip_prefix("at ")?.rsplit_once(" in ")?;
+    let (file, line) = place.rsplit_once(":line ")?;
+    Some((file, line.trim().parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::output::read;
+
+    #[test]
+    fn reports() {
+        let tests = |text: &str| {
+            let reading = read(&[&FORMAT], text.as_bytes(), b"")?;
+            let TestCounts {
+                failed,
+                passed,
+                skipped,
+            } = reading.tests?;
+            Some((passed, failed, skipped, reading.problems.len()))
+        };
+        let result = |outcome: &str| format!("<UnitTestResult testName='t' outcome='{outcome}'/>");
+        let all: String = ["Passed", "Failed", "NotExecuted", "Timeout", "Inconclusive"]
+            .map(result)
+            .concat();
+        let run = |inner: &str| {
+            format!(
+                "\u{feff}<?xml version=\"1.0\"?>\n<TestRun><Results>{inner}</Results></TestRun>"
+            )
+        };
+        let counters = |attributes: &str| {
+            run("").replace(
+                "</TestRun>",
+                &format!("<ResultSummary outcome='Completed'><Counters {attributes}/></ResultSummary></TestRun>"),
+            )
+        };
+        for (name, text, want) in [
+            ("results", run(&all), Some((1, 2, 2, 0))),
+            ("counters", counters("total='4' executed='4' passed='4' failed='0'"), Some((4, 0, 0, 0))),
+            ("skipped only in the total", counters("total='4' executed='3' passed='2' failed='1' notExecuted='0'"), Some((2, 1, 1, 0))),
+            ("huge", counters("total='99999999999999999999999' passed='99999999999999999999999'"), Some((u64::MAX, 0, 0, 0))),
+            ("two runs", run(&all).repeat(2).replace("\u{feff}", ""), Some((2, 4, 4, 0))),
+            (
+                "inner results",
+                run("<UnitTestResult outcome='Failed'><InnerResults><UnitTestResult outcome='Passed'/><UnitTestResult outcome='Failed'/></InnerResults></UnitTestResult>"),
+                Some((1, 1, 0, 0)),
+            ),
+            ("no outcome", run("<UnitTestResult testName='t'/>"), Some((0, 1, 0, 0))),
+            (
+                "a failed run of passed tests",
+                "<TestRun><Results><UnitTestResult outcome='Passed'/></Results><ResultSummary outcome='Failed'><RunInfos><RunInfo outcome='Error'><Text>host crashed</Text></RunInfo></RunInfos></ResultSummary></TestRun>".to_owned(),
+                Some((1, 0, 0, 2)),
+            ),
+            ("torn", "<TestRun><Results><UnitTestResult outcome='Failed'>".to_owned(), Some((0, 1, 0, 1))),
+            ("another document", "<testsuite/>".to_owned(), None),
+            ("nothing", String::new(), None),
+        ] {
+            assert_eq!(tests(&text), want, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_failed() {
+        let text = "<TestRun><Results><UnitTestResult testName='N.T.Bad' outcome='Failed'><Output><ErrorInfo><Message>Assert.Equal() Failure\nExpected: 1</Message><StackTrace>   at N.T.Bad() in /x/T.cs:line 12</StackTrace></ErrorInfo></Output></UnitTestResult></Results></TestRun>";
+        let reading = read(&[&FORMAT], text.as_bytes(), b"").unwrap();
+        let want = FailedTest {
+            file: Some("/x/T.cs".into()),
+            line: Some(12),
+            message: Some("Assert.Equal() Failure\nExpected: 1".into()),
+            name: "N.T.Bad".into(),
+        };
+        assert_eq!(reading.failed_tests, [want]);
+    }
+}

@@ -1,0 +1,759 @@
+//! Reads the output of `cargo test`: libtest's summaries, one per binary, and its list of failures.
+//!
+//! Written from the output of Rust 1.56 to 1.95. A test may print anything, also what libtest
+//! prints: a summary counts where the number of its tests is that of the run which is open, the
+//! last one, and behind the list of failures when that has begun.
+
+use crate::base::vocabulary::FormatName;
+use crate::check::Kind;
+use crate::check::output::findings::rustc::{Diagnostics, is_status};
+use crate::check::output::kit::number::{count, counted};
+use crate::check::output::kit::panic::{Panic, calm};
+use crate::check::output::launched::launched;
+use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::reading::{FAILED_KEPT, FailedTest, Level, Reading, TEXT_KEPT, TestCounts, clip};
+
+/// Text of libtest, alone or through `cargo test`.
+pub const FORMAT: Format = Format {
+    id: "cargo-test",
+    is_document: false,
+    names: &[FormatName::Cargo],
+    kinds: &[Kind::Test],
+    written_by,
+    reader: || Box::new(CargoTest::new()),
+};
+
+fn written_by(argv: &[&str]) -> bool {
+    let (tool, arguments) = launched(argv);
+    let mut arguments = arguments.iter().filter(|a| !a.starts_with(['+', '-']));
+    matches!(tool, "cargo" | "cross")
+        && arguments
+            .next()
+            .is_some_and(|a| matches!(*a, "test" | "t" | "bench" | "llvm-cov" | "miri" | "hack"))
+}
+
+/// How many runs may be open at once: those that died, and those that tests print.
+const RUNS_OPEN: usize = 64;
+
+struct CargoTest {
+    /// What the compiler says, until tests run.
+    built: Diagnostics,
+    /// Whether tests run, by stream: from then on its lines are theirs.
+    running: [bool; 2],
+    /// The runs that are not settled; all but the last may be those that died, or those in which a
+    /// test printed the next.
+    runs: Vec<Run>,
+    counts: TestCounts,
+    failed: Vec<FailedTest>,
+    problems: Vec<String>,
+    /// Whether there was a run, or a list of tests.
+    any: bool,
+    /// Cargo says that it did not compile.
+    not_compiled: bool,
+    /// Whether cargo tells what it does, so that what it says of itself can be told from what
+    /// tests print.
+    tells: bool,
+    /// Whether a run has no summary.
+    died: bool,
+    /// How the last test program that died ended, as cargo says.
+    signal: Option<String>,
+    /// A panic whose lines are coming, by stream, outside of libtest's sections.
+    panic: [Option<Panic>; 2],
+    /// Panics that were not captured.
+    panics: Vec<Panic>,
+}
+
+/// What one binary runs.
+#[derive(Default)]
+struct Run {
+    /// How many tests it said it would run.
+    expected: Option<u64>,
+    summary: Option<Summary>,
+    /// As its lines say, for when it has no summary.
+    lines: TestCounts,
+    failed: Vec<Failure>,
+    /// The names in the last list of failures.
+    listed: Vec<String>,
+    zone: Zone,
+}
+
+/// In which part of its output a run is.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Zone {
+    /// The results.
+    #[default]
+    Results,
+    /// Behind a heading, `failures:` or `successes:`.
+    Heading { good: bool },
+    /// In what a test printed.
+    Section { good: bool, test: Option<usize> },
+    /// In the list at the end.
+    List {
+        good: bool,
+        test: Option<usize>,
+        any: bool,
+    },
+}
+
+/// A failed test, and how far its message is known.
+struct Failure {
+    test: FailedTest,
+    known: Known,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Known {
+    /// At most what it printed.
+    Printed,
+    /// Its panic, whose lines are coming.
+    Panic,
+    /// All of it.
+    All,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Summary {
+    ok: bool,
+    passed: u64,
+    failed: u64,
+    ignored: u64,
+    measured: u64,
+}
+
+impl Summary {
+    fn total(self) -> u64 {
+        self.passed
+            .saturating_add(self.failed)
+            .saturating_add(self.ignored)
+            .saturating_add(self.measured)
+    }
+}
+
+impl Run {
+    fn of(expected: Option<u64>) -> Self {
+        Self {
+            expected,
+            ..Self::default()
+        }
+    }
+
+    /// Whether a summary may be this run's.
+    fn takes(&self, summary: Summary) -> bool {
+        self.expected
+            .is_none_or(|expected| expected == summary.total())
+    }
+
+    /// Whether it has the summary that it should have.
+    fn is_over(&self) -> bool {
+        self.summary.is_some_and(|s| self.takes(s))
+    }
+
+    /// The failed test with a name, noted if it is new and there is room.
+    fn failure(&mut self, name: &str) -> Option<usize> {
+        let mut name = bare(name).to_owned();
+        clip(&mut name);
+        if let Some(at) = self.failed.iter().position(|f| f.test.name == name) {
+            return Some(at);
+        }
+        if self.failed.len() >= FAILED_KEPT {
+            return None;
+        }
+        // `src/lib.rs - add (line 8)`
+        let doctest = name
+            .strip_suffix(')')
+            .and_then(|n| n.rsplit_once("(line "))
+            .and_then(|(item, line)| {
+                let (file, _) = item.split_once(" - ")?;
+                Some((file.to_owned(), line.parse().ok()?))
+            });
+        let (file, line) = doctest.unzip();
+        self.failed.push(Failure {
+            test: FailedTest {
+                file,
+                line,
+                message: None,
+                name,
+            },
+            known: Known::Printed,
+        });
+        Some(self.failed.len() - 1)
+    }
+}
+
+impl CargoTest {
+    fn new() -> Self {
+        Self {
+            built: Diagnostics::of(FORMAT.id),
+            running: [false, false],
+            runs: Vec::new(),
+            counts: TestCounts::default(),
+            failed: Vec::new(),
+            problems: Vec::new(),
+            any: false,
+            not_compiled: false,
+            tells: false,
+            died: false,
+            signal: None,
+            panic: [None, None],
+            panics: Vec::new(),
+        }
+    }
+
+    /// Standard output, where libtest writes.
+    fn out(&mut self, line: &str) {
+        match line.as_bytes().first() {
+            Some(b'r') => {
+                if let Some(expected) = running(line) {
+                    return self.begin(expected);
+                }
+            }
+            Some(b't') => {
+                if let Some(summary) = line.strip_prefix("test result: ").and_then(summary) {
+                    return self.sum(summary);
+                }
+                if let Some((name, result)) = line
+                    .strip_prefix("test ")
+                    .and_then(|rest| rest.rsplit_once(" ... "))
+                {
+                    return self.result(name, result);
+                }
+            }
+            Some(b'0'..=b'9') if is_list_end(line) => {
+                self.any = true;
+                return;
+            }
+            _ => {}
+        }
+        let Some(run) = self.runs.last_mut() else {
+            return;
+        };
+        if run.zone == Zone::Results {
+            match line {
+                "failures:" => run.zone = Zone::Heading { good: false },
+                "successes:" => run.zone = Zone::Heading { good: true },
+                _ => {
+                    if let Some(name) = line.strip_suffix(" --- FAILED") {
+                        run.failure(name);
+                    }
+                }
+            }
+            return;
+        }
+        run.zone = section(run, line);
+    }
+
+    fn begin(&mut self, expected: u64) {
+        self.any = true;
+        if let Some(last) = self.runs.last() {
+            // In what a failed test printed.
+            if matches!(last.zone, Zone::Section { .. } | Zone::List { .. }) && !last.is_over() {
+                return;
+            }
+        }
+        if self.runs.iter().all(Run::is_over) {
+            self.settle();
+        } else if self.runs.len() >= RUNS_OPEN {
+            let first = self.runs.remove(0);
+            self.settle_one(first);
+        }
+        self.runs.push(Run::of(Some(expected)));
+    }
+
+    fn sum(&mut self, summary: Summary) {
+        self.any = true;
+        let Some(last) = self.runs.last_mut() else {
+            return self.runs.push(Run {
+                summary: Some(summary),
+                ..Run::default()
+            });
+        };
+        // In what a failed test printed: the summary follows the list.
+        if matches!(
+            last.zone,
+            Zone::Section { .. } | Zone::List { any: false, .. }
+        ) {
+            return;
+        }
+        if last.summary.is_none() && last.takes(summary) {
+            last.summary = Some(summary);
+            last.zone = Zone::Results;
+            return;
+        }
+        // The runs behind the one that it belongs to were printed by a test.
+        let open = self
+            .runs
+            .iter()
+            .rposition(|run| run.summary.is_none() && run.takes(summary));
+        if let Some(open) = open {
+            self.runs.truncate(open + 1);
+        }
+        let Some(last) = self.runs.last_mut() else {
+            return;
+        };
+        if last.expected.is_none() {
+            // Only summaries, as `grep` leaves them: each is a run.
+            self.settle();
+            self.runs.push(Run {
+                summary: Some(summary),
+                ..Run::default()
+            });
+        } else if last.takes(summary) || last.summary.is_none() || !last.is_over() {
+            last.summary = Some(summary);
+            last.zone = Zone::Results;
+        }
+    }
+
+    fn result(&mut self, name: &str, result: &str) {
+        if self.runs.last().is_some_and(Run::is_over) {
+            // The run that is over was printed by a test of one that is not.
+            if let Some(open) = self.runs.iter().rposition(|run| run.summary.is_none()) {
+                self.runs.truncate(open + 1);
+            }
+        }
+        let Some(run) = self.runs.last_mut() else {
+            return;
+        };
+        match run.zone {
+            Zone::Section { .. } | Zone::List { .. } => return,
+            // A test printed the heading.
+            Zone::Heading { .. } | Zone::Results => run.zone = Zone::Results,
+        }
+        let add = |n: &mut u64| *n = n.saturating_add(1);
+        match result {
+            "ok" => add(&mut run.lines.passed),
+            _ if result.starts_with("ok ") || result.starts_with("bench: ") => {
+                add(&mut run.lines.passed)
+            }
+            _ if result == "FAILED" || result.starts_with("FAILED ") => {
+                add(&mut run.lines.failed);
+                run.failure(name);
+            }
+            _ if result == "ignored" || result.starts_with("ignored, ") => {
+                add(&mut run.lines.skipped)
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds up the runs.
+    fn settle(&mut self) {
+        for run in std::mem::take(&mut self.runs) {
+            self.settle_one(run);
+        }
+    }
+
+    fn settle_one(&mut self, mut run: Run) {
+        for name in std::mem::take(&mut run.listed) {
+            run.failure(&name);
+        }
+        let counts = match run.summary {
+            Some(summary) => {
+                if !run.is_over() {
+                    let expected = run.expected.unwrap_or_default();
+                    self.problems.push(format!(
+                        "a run of {expected} tests ended with a summary of {}",
+                        summary.total()
+                    ));
+                } else if !summary.ok && summary.failed == 0 {
+                    self.problems
+                        .push("a run without a failed test says that it failed".to_owned());
+                } else if summary.ok && summary.failed > 0 {
+                    self.problems
+                        .push("a run with failed tests says that it passed".to_owned());
+                }
+                let passed = summary.passed.saturating_add(summary.measured);
+                TestCounts {
+                    failed: summary.failed,
+                    passed,
+                    skipped: summary.ignored,
+                }
+            }
+            None => {
+                let expected = run.expected.unwrap_or_default();
+                self.problems.push(format!(
+                    "a run of {expected} tests ended without its summary"
+                ));
+                self.died = true;
+                run.lines
+            }
+        };
+        self.problems.truncate(20);
+        self.counts.passed = self.counts.passed.saturating_add(counts.passed);
+        self.counts.failed = self.counts.failed.saturating_add(counts.failed);
+        self.counts.skipped = self.counts.skipped.saturating_add(counts.skipped);
+        let room = FAILED_KEPT.saturating_sub(self.failed.len());
+        self.failed
+            .extend(run.failed.into_iter().map(|f| f.test).take(room));
+    }
+
+    /// What cargo says of itself.
+    fn cargo(&mut self, stream: Stream, line: &str) {
+        match line.as_bytes() {
+            [b'e', b'r', b'r', b'o', b'r', b':', b' ', ..] => {
+                self.not_compiled |=
+                    line.starts_with("error: could not compile `") && !self.is_running(stream);
+            }
+            [b' ', b' ', third, ..] => match line.get(..13) {
+                Some("     Running " | "   Doc-tests ") => {
+                    self.tells = true;
+                    self.set_running(stream, true);
+                }
+                Some("  Executable ") => self.any = true,
+                Some("   Compiling ") if is_status(line) => {
+                    self.tells = true;
+                    self.set_running(stream, false);
+                }
+                Some(_)
+                    if *third == b'p'
+                        && line.starts_with("  process didn't exit successfully: ") =>
+                {
+                    let how = line
+                        .rsplit_once(" (signal: ")
+                        .map(|(_, how)| how.trim_end_matches(')').to_owned());
+                    self.signal = how.or(self.signal.take());
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+
+    fn set_running(&mut self, stream: Stream, to: bool) {
+        let [out, err] = &mut self.running;
+        *(if stream == Stream::Out { out } else { err }) = to;
+    }
+
+    fn is_running(&self, stream: Stream) -> bool {
+        let [out, err] = self.running;
+        if stream == Stream::Out {
+            out || !self.runs.is_empty()
+        } else {
+            err
+        }
+    }
+
+    /// Panics that are not captured; of captured ones the sections tell more.
+    fn panic(&mut self, stream: Stream, line: &str) {
+        let [out, err] = &mut self.panic;
+        let open = if stream == Stream::Out { out } else { err };
+        if open.as_mut().is_some_and(|panic| panic.more(line)) {
+            return;
+        }
+        if let Some(over) = open.take()
+            && self.panics.len() < FAILED_KEPT
+        {
+            self.panics.push(over);
+        }
+        if line.starts_with("thread '") {
+            *open = Panic::begin(line);
+        }
+    }
+}
+
+impl Reader for CargoTest {
+    fn line(&mut self, stream: Stream, line: &str) {
+        self.cargo(stream, line);
+        if stream == Stream::Out {
+            self.out(line);
+        }
+        if !self.is_running(stream) {
+            self.built.text(stream, line);
+        }
+        self.panic(stream, line);
+    }
+
+    fn finish(mut self: Box<Self>) -> Option<Reading> {
+        self.settle();
+        self.panic(Stream::Out, "");
+        self.panic(Stream::Err, "");
+        let Self {
+            built,
+            counts,
+            mut failed,
+            problems,
+            any,
+            not_compiled,
+            tells,
+            died,
+            signal,
+            panics,
+            ..
+        } = *self;
+        let (mut reading, telling) = built.close();
+        // Cargo's status lines alone are no tests: a program with a harness of its own speaks for
+        // itself.
+        let told = any || not_compiled || (telling && reading.errors > 0);
+        if !told {
+            return None;
+        }
+        if any && !(not_compiled && tells) {
+            // Tests ran, and nothing says that something did not compile: what looks like an error
+            // was printed by a test.
+            reading.errors = 0;
+            reading.findings.retain(|f| f.severity != Level::Error);
+            reading.problems.clear();
+        } else if reading.errors == 0 && reading.problems.is_empty() {
+            reading.object("it did not compile");
+        }
+        for test in &mut failed {
+            if test.line.is_none()
+                && let Some(panic) = panics.iter().find(|p| p.thread == test.name)
+            {
+                let printed = test.message.take().unwrap_or_default();
+                test.message = Some(format!("{}\n{printed}", panic.message).trim().to_owned())
+                    .filter(|m| !m.is_empty());
+                test.file.clone_from(&panic.file);
+                test.line = panic.line;
+            }
+        }
+        failed.into_iter().for_each(|test| reading.fail(test));
+        for problem in problems {
+            reading.object(problem);
+        }
+        if let Some(signal) = signal.filter(|_| died) {
+            reading.object(format!("a test program was ended by a signal: {signal}"));
+        }
+        reading.tests = Some(counts);
+        Some(reading)
+    }
+}
+
+/// Where the run is behind a line of its second part: captured output of tests, then the list of
+/// failures.
+fn section(run: &mut Run, line: &str) -> Zone {
+    let (good, test) = match run.zone {
+        Zone::Results => return Zone::Results,
+        Zone::Heading { good } => (good, None),
+        Zone::Section { good, test } | Zone::List { good, test, .. } => (good, test),
+    };
+    if let Some(name) = line
+        .strip_prefix("---- ")
+        .and_then(|rest| rest.strip_suffix(" ----"))
+        && let Some(name) = name
+            .strip_suffix(" stdout")
+            .or_else(|| name.strip_suffix(" stderr"))
+    {
+        // Only a test that is known to have failed has a section, if any is known.
+        let known =
+            good || run.lines.failed == 0 || run.failed.iter().any(|f| f.test.name == bare(name));
+        if known {
+            let test = if good { None } else { run.failure(name) };
+            return Zone::Section { good, test };
+        }
+    }
+    match line {
+        "failures:" | "successes:" => {
+            run.listed.clear();
+            let good = line == "successes:";
+            // A heading again, or the list.
+            return Zone::List {
+                good,
+                test,
+                any: false,
+            };
+        }
+        "" => return run.zone,
+        _ => {}
+    }
+    let heading = matches!(run.zone, Zone::Heading { .. });
+    if heading || matches!(run.zone, Zone::List { .. }) {
+        if let Some(name) = line.strip_prefix("    ")
+            && !name.starts_with(' ')
+        {
+            if !good && run.listed.len() < FAILED_KEPT {
+                let mut name = name.to_owned();
+                clip(&mut name);
+                run.listed.push(name);
+            }
+            return Zone::List {
+                good,
+                test,
+                any: true,
+            };
+        }
+        run.listed.clear();
+        if test.is_none() {
+            // A test printed the heading.
+            return Zone::Results;
+        }
+    }
+    if let Some(test) = test.and_then(|at| run.failed.get_mut(at)) {
+        explain(test, line);
+    }
+    Zone::Section { good, test }
+}
+
+/// Takes a line of what a failed test printed: its panic if it has one, otherwise the first lines.
+fn explain(Failure { test, known }: &mut Failure, line: &str) {
+    const LINES: usize = 12;
+    if let Some(panic) = line
+        .starts_with("thread '")
+        .then(|| Panic::begin(line))
+        .flatten()
+    {
+        // The first panic is the cause of what follows.
+        if *known == Known::Printed {
+            test.file = panic.file.or(test.file.take());
+            test.line = panic.line.or(test.line);
+            test.message = Some(panic.message);
+            *known = Known::Panic;
+        }
+        return;
+    }
+    if line.starts_with("note: panic did not contain expected string") {
+        *known = Known::Panic;
+    }
+    if *known == Known::All {
+        return;
+    }
+    let message = test.message.get_or_insert_default();
+    let over = line == "stack backtrace:" || line.starts_with("note: run with ");
+    if over || message.len() > TEXT_KEPT || message.lines().count() >= LINES {
+        if *known == Known::Panic {
+            *known = Known::All;
+        }
+        return;
+    }
+    if let Some(place) = calm(line) {
+        (test.file, test.line) = place;
+    }
+    if !message.is_empty() {
+        message.push('\n');
+    }
+    message.push_str(line.trim_end());
+}
+
+/// A name without what libtest says of the way it is run.
+fn bare(name: &str) -> &str {
+    [" - should panic", " - compile fail", " - compile"]
+        .iter()
+        .find_map(|s| name.strip_suffix(s))
+        .unwrap_or(name)
+}
+
+/// `running 3 tests`
+fn running(line: &str) -> Option<u64> {
+    let (n, rest) = counted(line.strip_prefix("running ")?)?;
+    matches!(rest, "test" | "tests" | "benchmarks" | "benchmark").then_some(n)
+}
+
+/// `4 tests, 0 benchmarks`
+fn is_list_end(line: &str) -> bool {
+    counted(line).is_some_and(|(_, rest)| {
+        let rest = rest
+            .strip_prefix("tests, ")
+            .or_else(|| rest.strip_prefix("test, "));
+        rest.and_then(counted)
+            .is_some_and(|(_, word)| matches!(word, "benchmarks" | "benchmark"))
+    })
+}
+
+/// `ok. 2 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s`
+fn summary(text: &str) -> Option<Summary> {
+    let (ok, mut rest) = match text.strip_prefix("ok. ") {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix("FAILED. ")?),
+    };
+    let mut next = |word: &str| {
+        let (n, after) = count(rest)?;
+        rest = after.strip_prefix(word)?;
+        rest = rest.strip_prefix("; ").unwrap_or(rest);
+        Some(n)
+    };
+    let (passed, failed) = (next(" passed")?, next(" failed")?);
+    let (ignored, measured) = (next(" ignored")?, next(" measured")?);
+    next(" filtered out")?;
+    (rest.is_empty() || rest.starts_with("finished in ")).then_some(Summary {
+        ok,
+        passed,
+        failed,
+        ignored,
+        measured,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Option<Reading> {
+        crate::check::output::read(&[&FORMAT], text.as_bytes(), b"")
+    }
+
+    fn result(passed: u64, failed: u64, ignored: u64) -> String {
+        let word = if failed == 0 { "ok" } else { "FAILED" };
+        format!(
+            "test result: {word}. {passed} passed; {failed} failed; {ignored} ignored; 0 measured; 0 filtered out\n"
+        )
+    }
+
+    #[test]
+    fn only_the_summary_of_the_run_counts() {
+        let (one, two) = (result(1, 0, 0), result(1, 1, 0));
+        let failures = "\nfailures:\n    b\n\n";
+        for (what, text, passed, failed, problem) in [
+            ("one run", format!("running 1 test\ntest a ... ok\n\n{one}"), 1, 0, false),
+            ("two runs", format!("running 1 test\n{one}\nrunning 1 test\n{one}"), 2, 0, false),
+            ("only the summaries", format!("{one}{one}"), 2, 0, false),
+            ("printed before it", format!("running 2 tests\n{}{failures}{two}", result(2, 0, 0)), 1, 1, false),
+            ("printed, of another size", format!("running 2 tests\n{}{failures}{two}", result(9, 0, 0)), 1, 1, false),
+            (
+                "a run in a run",
+                format!("running 2 tests\nrunning 1 test\ntest a ... ok\n{one}test b ... FAILED\n{failures}{two}"),
+                1,
+                1,
+                false,
+            ),
+            (
+                "a run in what a failed test printed",
+                format!(
+                    "running 2 tests\ntest b ... FAILED\ntest c ... ok\n\nfailures:\n\n---- b stdout ----\nrunning 2 tests\n{}{failures}{two}",
+                    result(2, 0, 0)
+                ),
+                1,
+                1,
+                false,
+            ),
+            ("a test prints the heading", format!("running 1 test\nfailures:\ntest a ... ok\n\n{one}"), 1, 0, false),
+            ("indented", format!("running 1 test\n  {}", one), 0, 0, true),
+            ("died", "running 3 tests\ntest a ... ok\ntest b ... FAILED\n".to_owned(), 1, 1, true),
+            ("died, and another", format!("running 3 tests\ntest a ... ok\nrunning 1 test\n{one}"), 2, 0, true),
+            ("only one of another size", format!("running 3 tests\n{one}"), 1, 0, true),
+            ("failed without a failure", format!("running 1 test\n{}", one.replace("ok", "FAILED")), 1, 0, true),
+            (
+                "huge",
+                "test result: ok. 99999999999999999999 passed; 0 failed; 0 ignored; 9 measured; 0 filtered out\n"
+                    .to_owned(),
+                u64::MAX,
+                0,
+                false,
+            ),
+        ] {
+            let reading = read(&text).unwrap_or_else(|| panic!("{what}: not recognised"));
+            let tests = reading.tests.unwrap();
+            assert_eq!((tests.passed, tests.failed), (passed, failed), "{what}: {text}");
+            assert_eq!(!reading.problems.is_empty(), problem, "{what}: {:?}", reading.problems);
+        }
+    }
+
+    #[test]
+    fn what_only_looks_like_it() {
+        for text in [
+            "test result: fine\n",
+            "test result: ok. 3 passed\n",
+            " test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n",
+            "running late\nrunning 3 miles\ntest a ... ok\n",
+            "    Finished `test` profile [unoptimized + debuginfo] target(s) in 0.40s\n     Running tests/own.rs (target/x)\n",
+        ] {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn many_runs_in_little_memory() {
+        let text = format!("{}{}", "running 2 tests\n".repeat(1000), result(2, 0, 0));
+        let reading = read(&text).unwrap();
+        assert_eq!(reading.tests.unwrap().passed, 2);
+        assert!(!reading.problems.is_empty() && reading.problems.len() <= 20);
+    }
+}

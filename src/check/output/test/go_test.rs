@@ -1,0 +1,593 @@
+//! Reads the text that `go test` prints.
+//!
+//! With `-v` every test and subtest has a line and counts one by one. Without it, Go prints only
+//! the tests that failed and one line a package, so how many passed is not known: the line `ok` of
+//! a package then counts as one passed test. `[no tests to run]` and `[no test files]` are no test.
+//!
+//! A test may print what Go prints. Where tests are announced (`=== RUN`), only an announced test
+//! has a result, and a package's line among them is believed only when none of them goes on
+//! afterwards.
+
+use crate::base::vocabulary::FormatName;
+use crate::check::Kind;
+use crate::check::output::command::starts;
+use crate::check::output::findings::go_build::GoBuild;
+use crate::check::output::kit::dedupe::{Open, Said, append, hash};
+use crate::check::output::kit::place::place;
+use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::reading::{FAILED_KEPT, FailedTest, PROBLEMS_KEPT, Reading, TestCounts, clip};
+
+/// The format.
+pub const FORMAT: Format = Format {
+    id: "go-test",
+    is_document: false,
+    names: &[FormatName::Go],
+    kinds: &[Kind::Test],
+    written_by: |argv| starts(argv, &["go"], "test"),
+    reader: || Box::new(GoTest::default()),
+};
+
+#[derive(Default)]
+struct GoTest {
+    /// It is this format.
+    known: bool,
+    counts: TestCounts,
+    failed: Vec<FailedTest>,
+    problems: Vec<String>,
+    /// Packages that are `ok` without a test named.
+    bare: u64,
+    /// Announced tests have had results: `-v`.
+    verbose: bool,
+    package: Package,
+    /// A package that looked finished while its tests were not, with its line and those that came
+    /// behind it.
+    doubtful: Option<(Package, Vec<String>)>,
+    build: GoBuild,
+}
+
+/// What belongs to the package whose line is to come.
+#[derive(Default)]
+struct Package {
+    open: Open,
+    said: Said,
+    /// The test that prints: the last one that `=== RUN`, `CONT` or `NAME` named.
+    speaker: Option<(u64, String)>,
+    /// Tests are announced in it.
+    announces: bool,
+    /// The last failed test has just been reported, and what follows belongs to it.
+    after_failure: bool,
+    counts: TestCounts,
+    failed: Vec<FailedTest>,
+    /// The last line that was `PASS` or `FAIL`.
+    word: Option<bool>,
+    /// The first words of a panic.
+    panic: Option<String>,
+}
+
+/// A line about a package.
+enum Verdict<'a> {
+    Ok { empty: bool },
+    Failed { name: &'a str, why: &'a str },
+    NoFiles,
+}
+
+impl Reader for GoTest {
+    fn line(&mut self, stream: Stream, line: &str) {
+        if stream == Stream::Err {
+            return self.build.line(stream, line);
+        }
+        match line.as_bytes() {
+            [b'o', b'k', b' ', ..] | [b'F', ..] | [b'?', ..] | [b'\t', ..] => {
+                if let Some(verdict) = verdict(line) {
+                    return self.package_line(line, &verdict);
+                }
+            }
+            _ => {}
+        }
+        if let Some((before, name)) = announcement(line) {
+            if before.is_empty() || self.package.announces {
+                return self.announce(name);
+            }
+        } else if let Some(result) = result(line)
+            && self.result(&result)
+        {
+            return;
+        }
+        self.other(line);
+    }
+
+    fn finish(mut self: Box<Self>) -> Option<Reading> {
+        self.settle();
+        let torn = !self.package.open.is_empty() || self.package.counts != TestCounts::default();
+        let torn = torn && self.package.word.is_none();
+        let package = std::mem::take(&mut self.package);
+        if package.announces || package.counts != TestCounts::default() {
+            if torn {
+                self.object("the output ends before the result of a package".to_owned());
+            }
+            self.close(package);
+        }
+        if !self.known {
+            return None;
+        }
+        if !self.verbose {
+            self.counts.passed = self.counts.passed.saturating_add(self.bare);
+        }
+        let mut reading = self.build.into_reading("go-test");
+        reading.tests = Some(self.counts);
+        self.failed.into_iter().for_each(|test| reading.fail(test));
+        self.problems
+            .into_iter()
+            .for_each(|problem| reading.object(problem));
+        Some(reading)
+    }
+}
+
+impl GoTest {
+    fn announce(&mut self, name: &str) {
+        self.known = true;
+        let name = name.trim_end();
+        let id = hash(&name);
+        self.package.announces = true;
+        self.package.after_failure = false;
+        self.package.open.begin(id);
+        self.package.speaker = Some((id, clipped(name)));
+    }
+
+    /// Takes a result; whether it is one.
+    fn result(&mut self, result: &TestResult<'_>) -> bool {
+        let id = hash(&result.name);
+        if let Some((doubtful, _)) = &self.doubtful
+            && !self.package.open.holds(id)
+            && doubtful.open.holds(id)
+        {
+            // The package goes on: a test printed that line.
+            if let Some((package, _)) = self.doubtful.take() {
+                let since = std::mem::replace(&mut self.package, package);
+                if since.announces {
+                    self.package.counts = sum(self.package.counts, since.counts);
+                    let room = FAILED_KEPT.saturating_sub(self.package.failed.len());
+                    self.package
+                        .failed
+                        .extend(since.failed.into_iter().take(room));
+                }
+            }
+        }
+        let package = &mut self.package;
+        if package.announces {
+            if !package.open.end(id) {
+                return false;
+            }
+            self.verbose = true;
+        } else if !result.at_start {
+            return false;
+        }
+        self.known = true;
+        package.after_failure = false;
+        let said = package.said.take(id);
+        if package
+            .speaker
+            .as_ref()
+            .is_some_and(|(speaker, _)| *speaker == id)
+        {
+            package.speaker = None;
+        }
+        let count = match result.word {
+            "PASS" => &mut package.counts.passed,
+            "SKIP" => &mut package.counts.skipped,
+            _ => &mut package.counts.failed,
+        };
+        *count = count.saturating_add(1);
+        if result.word == "FAIL" {
+            package.after_failure = true;
+            if package.failed.len() < FAILED_KEPT {
+                let name = clipped(result.name);
+                package.failed.push(FailedTest {
+                    message: said,
+                    name,
+                    ..FailedTest::default()
+                });
+            }
+        }
+        true
+    }
+
+    /// A line that is neither announcement nor result.
+    fn other(&mut self, line: &str) {
+        let package = &mut self.package;
+        match line {
+            "PASS" | "FAIL" => {
+                package.word = Some(line == "PASS");
+                package.after_failure = false;
+                return;
+            }
+            "testing: warning: no tests to run" => self.known = true,
+            _ if line.ends_with("PASS") && !line.starts_with(' ') => package.word = Some(true),
+            _ => {}
+        }
+        if let Some(why) = line.strip_prefix("panic: ") {
+            if package.panic.is_none() {
+                let mut panic = String::new();
+                append(&mut panic, why);
+                package.panic = Some(panic);
+            }
+            let message = match package.failed.last_mut().filter(|_| package.after_failure) {
+                Some(test) => test.message.get_or_insert_default(),
+                None => return,
+            };
+            append(message, line);
+        } else if package.after_failure && line.starts_with("    ") {
+            // Without `-v`, and before Go 1.14, what a test said follows its result.
+            if let Some(test) = package.failed.last_mut() {
+                append(test.message.get_or_insert_default(), line);
+            }
+        } else if line.starts_with('\t') && package.after_failure {
+            // A frame of the panic, which names the place.
+            if line.contains("_test.go:")
+                && let Some(test) = package.failed.last_mut()
+            {
+                append(test.message.get_or_insert_default(), line);
+            }
+        } else if let Some((who, _)) = package
+            .speaker
+            .as_ref()
+            .filter(|_| !line.starts_with("=== "))
+        {
+            package.said.add(*who, line);
+        } else if let Some(name) = speaker(line) {
+            package.speaker = Some((hash(&name), clipped(name)));
+        }
+    }
+
+    fn package_line(&mut self, line: &str, verdict: &Verdict<'_>) {
+        const WAITING: usize = 1000;
+        if let Some((_, lines)) = &mut self.doubtful
+            && !self.package.announces
+            && lines.len() < WAITING
+        {
+            // A test that printed the first of them may have printed this one.
+            lines.push(clipped(line));
+            return;
+        }
+        self.settle();
+        let package = &self.package;
+        let passes = matches!(verdict, Verdict::Ok { .. });
+        if passes && !package.announces && package.counts.failed > 0 && package.word.is_none() {
+            // Behind what a test printed: Go itself first says `PASS` or `FAIL`.
+            return;
+        }
+        if package.open.is_empty() {
+            self.conclude(verdict);
+        } else if matches!(verdict, Verdict::Failed { .. }) {
+            self.doubtful = Some((std::mem::take(&mut self.package), vec![clipped(line)]));
+        }
+        // A package whose tests have not ended is not `ok`: a test printed that.
+    }
+
+    /// What looked like the end of a package was.
+    fn settle(&mut self) {
+        if let Some((package, lines)) = self.doubtful.take() {
+            let next = std::mem::replace(&mut self.package, package);
+            lines
+                .iter()
+                .filter_map(|line| verdict(line))
+                .for_each(|verdict| self.conclude(&verdict));
+            self.package = next;
+        }
+    }
+
+    fn conclude(&mut self, verdict: &Verdict<'_>) {
+        self.known = true;
+        let mut package = std::mem::take(&mut self.package);
+        match *verdict {
+            Verdict::NoFiles => {}
+            Verdict::Ok { empty } => {
+                if !package.announces && package.word != Some(false) {
+                    // Go does not print a failed test of a package that passed: another test
+                    // printed it.
+                    package.counts.failed = 0;
+                    package.failed.clear();
+                }
+                if package.counts == TestCounts::default() && !empty {
+                    self.bare = self.bare.saturating_add(1);
+                }
+            }
+            Verdict::Failed { name, why } => {
+                if package.counts.failed == 0 {
+                    let mut problem = format!("package {name} failed");
+                    if !why.is_empty() {
+                        problem = format!("{problem} {why}");
+                    }
+                    if let Some((_, test)) = package
+                        .speaker
+                        .as_ref()
+                        .filter(|(id, _)| package.open.holds(*id))
+                    {
+                        problem = format!("{problem} while {test} ran");
+                    }
+                    if let Some(panic) = &package.panic {
+                        problem = format!("{problem}: panic: {panic}");
+                    }
+                    self.object(problem);
+                }
+            }
+        }
+        self.close(package);
+    }
+
+    fn object(&mut self, mut problem: String) {
+        if self.problems.len() < PROBLEMS_KEPT {
+            clip(&mut problem);
+            self.problems.push(problem);
+        }
+    }
+
+    fn close(&mut self, package: Package) {
+        self.counts = sum(self.counts, package.counts);
+        let room = FAILED_KEPT.saturating_sub(self.failed.len());
+        self.failed
+            .extend(package.failed.into_iter().take(room).map(located));
+    }
+}
+
+fn sum(one: TestCounts, two: TestCounts) -> TestCounts {
+    TestCounts {
+        failed: one.failed.saturating_add(two.failed),
+        passed: one.passed.saturating_add(two.passed),
+        skipped: one.skipped.saturating_add(two.skipped),
+    }
+}
+
+/// A line `--- PASS: NAME (0.00s)`.
+struct TestResult<'a> {
+    word: &'a str,
+    name: &'a str,
+    /// Nothing but blanks precedes it; otherwise a test did not end its last line.
+    at_start: bool,
+}
+
+fn result(line: &str) -> Option<TestResult<'_>> {
+    // Its end tells most lines apart.
+    let (head, time) = line.trim_end().strip_suffix("s)")?.rsplit_once(" (")?;
+    let at = head.rfind("--- ").filter(|_| is_seconds(time))?;
+    let (before, rest) = head.split_at_checked(at)?;
+    let (word, name) = rest.strip_prefix("--- ")?.split_once(": ")?;
+    let is_result = matches!(word, "PASS" | "FAIL" | "SKIP") && !name.is_empty();
+    is_result.then(|| TestResult {
+        word,
+        name,
+        at_start: before.bytes().all(|b| b == b' '),
+    })
+}
+
+/// A line `=== RUN   NAME`, and what precedes it on its line.
+fn announcement(line: &str) -> Option<(&str, &str)> {
+    if let Some(name) = line.strip_prefix("=== RUN   ") {
+        return Some(("", name));
+    }
+    // A test that did not end its last line.
+    let word = "=== RUN   ";
+    let at = memchr::memmem::find(line.as_bytes(), word.as_bytes())?;
+    Some((line.get(..at)?, line.get(at + word.len()..)?)).filter(|(_, name)| !name.is_empty())
+}
+
+fn speaker(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix("=== ")?;
+    rest.strip_prefix("CONT  ")
+        .or_else(|| rest.strip_prefix("NAME  "))
+        .map(str::trim_end)
+}
+
+fn verdict(line: &str) -> Option<Verdict<'_>> {
+    if let Some(rest) = line.strip_prefix("ok  \t") {
+        let (name, rest) = rest.split_once('\t')?;
+        let time = rest.split(['\t', ' ']).next()?;
+        let is_time = time == "(cached)" || time.strip_suffix('s').is_some_and(is_seconds);
+        return (is_time && is_package(name)).then(|| Verdict::Ok {
+            empty: rest.contains("[no tests to run]"),
+        });
+    }
+    if let Some(rest) = line.strip_prefix("FAIL\t") {
+        let (name, rest) = rest.split_once(['\t', ' '])?;
+        let time = rest.strip_suffix('s').is_some_and(is_seconds);
+        let why = if time { "" } else { rest };
+        let is_why = rest.starts_with('[') && rest.ends_with(']');
+        return ((time || is_why) && is_package(name)).then_some(Verdict::Failed { name, why });
+    }
+    if let Some(rest) = line.strip_prefix("?   \t") {
+        let (name, rest) = rest.split_once('\t')?;
+        return (is_package(name) && rest.starts_with("[no test files]"))
+            .then_some(Verdict::NoFiles);
+    }
+    // With `-cover`, Go 1.22 and later say it so.
+    let (name, rest) = line.strip_prefix('\t')?.split_once("\t\t")?;
+    (is_package(name) && rest.starts_with("coverage: ")).then_some(Verdict::NoFiles)
+}
+
+fn clipped(text: &str) -> String {
+    let mut text = text.to_owned();
+    clip(&mut text);
+    text
+}
+
+fn is_package(name: &str) -> bool {
+    !name.is_empty() && !name.contains(char::is_whitespace)
+}
+
+fn is_seconds(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_digit())
+        && text.bytes().all(|b| b.is_ascii_digit() || b == b'.')
+}
+
+/// A failed test with the place that its first words name, or the first frame of a panic that is in
+/// a test.
+pub fn located(mut test: FailedTest) -> FailedTest {
+    let Some(message) = &mut test.message else {
+        return test;
+    };
+    let said = message
+        .lines()
+        .map(str::trim)
+        .filter_map(place)
+        .find(|at| at.file.ends_with(".go"));
+    let frame = |line: &str| {
+        let (place, _) = line.strip_prefix('\t')?.split_once(" +0x")?;
+        let (file, line) = place.rsplit_once(':')?;
+        file.ends_with("_test.go")
+            .then(|| Some((file.to_owned(), line.parse().ok()?)))?
+    };
+    let said = said
+        .map(|at| (at.file.to_owned(), at.line))
+        .or_else(|| message.lines().find_map(frame));
+    if let Some((file, line)) = said {
+        test.file = Some(file);
+        test.line = Some(line);
+    }
+    // Its position tells no more than that place.
+    let told = message.split("\ngoroutine ").next().unwrap_or_default();
+    let told: Vec<_> = told.lines().filter(|line| frame(line).is_none()).collect();
+    *message = dedent(told.join("\n").trim_end());
+    test
+}
+
+/// A text without the indentation that all its lines share.
+fn dedent(text: &str) -> String {
+    let depth = |line: &str| line.len() - line.trim_start_matches(' ').len();
+    let shared = text
+        .lines()
+        .filter(|l| !l.trim().is_empty())
+        .map(depth)
+        .min()
+        .unwrap_or(0);
+    let lines: Vec<_> = text
+        .lines()
+        .map(|l| l.get(shared..).unwrap_or_default().trim_end())
+        .collect();
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::output::read;
+
+    /// `passed failed skipped`, the failed tests, whether something is wrong.
+    fn said(out: &str) -> String {
+        let Some(reading) = read(&[&FORMAT], out.as_bytes(), b"") else {
+            return "-".to_owned();
+        };
+        let tests = reading.tests.unwrap();
+        let names: Vec<_> = reading.failed_tests.iter().map(|t| &*t.name).collect();
+        let wrong = if reading.problems.is_empty() {
+            ""
+        } else {
+            " !"
+        };
+        format!(
+            "{} {} {} {}{wrong}",
+            tests.passed,
+            tests.failed,
+            tests.skipped,
+            names.join(",")
+        )
+    }
+
+    #[test]
+    fn what_counts() {
+        for (text, want) in [
+            // Without -v: a package is one passed test.
+            ("ok  \tx/a\t0.01s\nok  \tx/b\t(cached)\n", "2 0 0 "),
+            ("ok  \tx/a\t0.01s [no tests to run]\n", "0 0 0 "),
+            (
+                "ok  \tx/a\t0.01s\tcoverage: 81.2% of statements\n",
+                "1 0 0 ",
+            ),
+            (
+                "ok  \tx/a\t0.01s\tcoverage: 0.0% of statements [no tests to run]\n",
+                "0 0 0 ",
+            ),
+            ("?   \tx/a\t[no test files]\n", "0 0 0 "),
+            ("\tx/a\t\tcoverage: 0.0% of statements\n", "0 0 0 "),
+            (
+                "--- FAIL: TestA (0.00s)\nFAIL\nFAIL\tx/a\t0.01s\nok  \tx/b\t0.01s\nFAIL\n",
+                "1 1 0 TestA",
+            ),
+            // With -v: one by one, and a package without tests is none.
+            (
+                "=== RUN   TestA\n--- PASS: TestA (0.00s)\nPASS\nok  \tx/a\t0.01s\nok  \tx/b\t0.01s\n",
+                "1 0 0 ",
+            ),
+            (
+                "=== RUN   TestA\n--- SKIP: TestA (0.00s)\nPASS\nok  \tx/a\t0.01s\n",
+                "0 0 1 ",
+            ),
+            // The same name in two packages, and twice in one.
+            (
+                "=== RUN   T\n--- PASS: T (0s)\nPASS\nok  \ta\t1s\n=== RUN   T\n--- FAIL: T (0s)\nFAIL\nFAIL\tb\t1s\n",
+                "1 1 0 T",
+            ),
+            (
+                "=== RUN   T\n=== RUN   T\n--- PASS: T (0s)\n--- PASS: T (0s)\n--- PASS: T (0s)\nPASS\nok  \ta\t1s\n",
+                "2 0 0 ",
+            ),
+            // A test that does not end its line.
+            (
+                "=== RUN   T\nx--- PASS: T (0s)\nPASS\nok  \ta\t1s\n",
+                "1 0 0 ",
+            ),
+            (
+                "=== RUN   T\nx=== RUN   T/y\n    --- PASS: T/y (0s)\n--- PASS: T (0s)\nPASS\nok  \ta\t1s\n",
+                "2 0 0 ",
+            ),
+            // A compiled test program says no package.
+            ("=== RUN   T\n--- PASS: T (0s)\nPASS\n", "1 0 0 "),
+            // What no test failed in.
+            ("FAIL\tx/a [build failed]\nFAIL\n", "0 0 0  !"),
+            ("FAIL\tx/a [setup failed]\nok  \tx/b\t0.01s\n", "1 0 0  !"),
+            ("=== RUN   T\npanic: no\nFAIL\ta\t1s\n", "0 0 0  !"),
+            // Torn.
+            ("=== RUN   T\n--- PASS: T (0s)\n", "1 0 0  !"),
+            ("=== RUN   T\n", "0 0 0  !"),
+            // Not this format.
+            ("", "-"),
+            ("PASS\nFAIL\n", "-"),
+            ("ok\nok  \nok  \tx\nok 1 - a\nFAIL\tx\nFAIL: y\n", "-"),
+            ("--- a/file\n+++ b/file\n", "-"),
+        ] {
+            assert_eq!(said(text), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_a_test_prints_does_not_count() {
+        let fake = "--- FAIL: Fake (0.00s)\n--- PASS: Fake (0.00s)\nFAIL\tfake\t0.1s\nok  \tfake\t0.1s\nFAIL\nPASS\n1 failed\n";
+        for (text, want) in [
+            (
+                format!("=== RUN   T\n{fake}--- PASS: T (0s)\nPASS\nok  \ta\t1s\n"),
+                "1 0 0 ",
+            ),
+            (
+                format!("=== RUN   T\n{fake}--- FAIL: T (0s)\nFAIL\nFAIL\ta\t1s\n"),
+                "0 1 0 T",
+            ),
+            (
+                format!(
+                    "=== RUN   T\n{fake}=== RUN   T/u\n    --- PASS: T/u (0s)\n--- PASS: T (0s)\nPASS\nok  \ta\t1s\n"
+                ),
+                "2 0 0 ",
+            ),
+            (
+                "--- FAIL: Fake (0.00s)\nok  \tfake\t0.1s\nFAIL\nno line endPASS\nok  \ta\t1s\n"
+                    .to_owned(),
+                "1 0 0 ",
+            ),
+            // It fails, and ends the program behind Go's back.
+            (
+                "--- FAIL: T (0.00s)\nFAIL\nok  \ta\t1s\n".to_owned(),
+                "0 1 0 T",
+            ),
+        ] {
+            assert_eq!(said(&text), want, "{text}");
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! Reads the output of `go test -json`: one event of `test2json` per line.
+//!
+//! Only a test that has begun (`run`) can end: older Go makes results of what tests print.
+
+use crate::base::vocabulary::FormatName;
+use crate::check::Kind;
+use crate::check::output::command::starts;
+use crate::check::output::findings::go_build::GoBuild;
+use crate::check::output::kit::dedupe::{Open, Said, append, hash};
+use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::output::test::go_test::located;
+use crate::check::reading::{FailedTest, Reading, TestCounts, clip};
+use serde::Deserialize;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// The format.
+pub const FORMAT: Format = Format {
+    id: "go-test-json",
+    is_document: false,
+    names: &[FormatName::Go],
+    kinds: &[Kind::Test],
+    written_by: |argv| {
+        starts(argv, &["go"], "test")
+            && argv
+                .iter()
+                .any(|w| matches!(*w, "-json" | "--json" | "-json=true"))
+    },
+    reader: || Box::new(GoTestJson::default()),
+};
+
+/// One line. Its names may have escapes, so they are borrowed only where they can be.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Event<'a> {
+    #[serde(borrow)]
+    action: Cow<'a, str>,
+    #[serde(borrow, default)]
+    failed_build: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    import_path: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    output: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    package: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    test: Option<Cow<'a, str>>,
+}
+
+#[derive(Default)]
+struct GoTestJson {
+    known: bool,
+    torn: bool,
+    counts: TestCounts,
+    reading: Reading,
+    open: Open,
+    said: Said,
+    /// The packages that have begun, with how many of their tests failed; some more are not
+    /// remembered.
+    packages: BTreeMap<String, u64>,
+    /// The package that panicked last, and the first words of its panic.
+    panic: Option<(u64, String)>,
+    build: GoBuild,
+}
+
+impl Reader for GoTestJson {
+    fn line(&mut self, stream: Stream, line: &str) {
+        if !line.starts_with('{') {
+            self.text(stream, line);
+        } else if let Ok(event) = serde_json::from_str::<Event<'_>>(line) {
+            self.event(&event);
+        } else {
+            // Text of a program among the events may look like anything; only an event that is cut
+            // off tells something.
+            self.torn |= self.known
+                && ["{\"Time\":", "{\"Action\":", "{\"ImportPath\":"]
+                    .iter()
+                    .any(|k| line.starts_with(k));
+        }
+    }
+
+    fn finish(self: Box<Self>) -> Option<Reading> {
+        if !self.known {
+            return None;
+        }
+        let build = self.build.into_reading(FORMAT.id);
+        let mut reading = Reading {
+            errors: build.errors,
+            findings: build.findings,
+            tests: Some(self.counts),
+            ..self.reading
+        };
+        FORMAT.id.clone_into(&mut reading.format);
+        build
+            .problems
+            .into_iter()
+            .for_each(|problem| reading.object(problem));
+        if self.torn {
+            reading.object("an event is cut off");
+        }
+        if let Some((package, _)) = self.packages.first_key_value() {
+            reading.object(format!(
+                "the output ends before the result of package {package}"
+            ));
+        }
+        Some(reading)
+    }
+}
+
+impl GoTestJson {
+    fn event(&mut self, event: &Event<'_>) {
+        const PACKAGES: usize = 10_000;
+        match (&*event.action, &event.package, &event.import_path) {
+            ("build-output", _, Some(_)) => {
+                self.known = true;
+                if let Some(output) = &event.output {
+                    output
+                        .lines()
+                        .for_each(|line| self.build.line(Stream::Err, line));
+                }
+            }
+            ("build-fail", _, Some(_)) => self.known = true,
+            (action, Some(package), _) => {
+                let known = matches!(
+                    action,
+                    "start"
+                        | "run"
+                        | "pause"
+                        | "cont"
+                        | "pass"
+                        | "fail"
+                        | "skip"
+                        | "output"
+                        | "bench"
+                        | "attr"
+                );
+                self.known |= known;
+                if !known {
+                    return;
+                }
+                if let Some(panic) = event
+                    .output
+                    .as_ref()
+                    .and_then(|output| output.strip_prefix("panic: "))
+                {
+                    let mut words = String::new();
+                    append(&mut words, panic.trim_end());
+                    self.panic = Some((hash(&**package), words));
+                }
+                match &event.test {
+                    Some(test) => self.of_test(action, package, test, event.output.as_deref()),
+                    None => self.of_package(action, package, event.failed_build.is_some()),
+                }
+                let over = event.test.is_none() && matches!(action, "pass" | "fail" | "skip");
+                if !over
+                    && !self.packages.contains_key(&**package)
+                    && self.packages.len() < PACKAGES
+                {
+                    let mut name = package.clone().into_owned();
+                    clip(&mut name);
+                    self.packages.insert(name, 0);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn of_test(&mut self, action: &str, package: &str, test: &str, output: Option<&str>) {
+        let id = hash(&(package, test));
+        if action == "run" {
+            return self.open.begin(id);
+        }
+        if let Some(output) = output.filter(|_| action == "output") {
+            let output = output.trim_end_matches(['\n', '\r']);
+            if !output.starts_with("=== ") && !output.trim_start().starts_with("--- ") {
+                self.said.add(id, output);
+            }
+            return;
+        }
+        if !matches!(action, "pass" | "fail" | "skip") || !self.open.end(id) {
+            return;
+        }
+        let said = self.said.take(id);
+        let count = match action {
+            "pass" => &mut self.counts.passed,
+            "skip" => &mut self.counts.skipped,
+            _ => {
+                if let Some(failed) = self.packages.get_mut(package) {
+                    *failed = failed.saturating_add(1);
+                }
+                let test = FailedTest {
+                    message: said,
+                    name: test.to_owned(),
+                    ..FailedTest::default()
+                };
+                self.reading.fail(located(test));
+                &mut self.counts.failed
+            }
+        };
+        *count = count.saturating_add(1);
+    }
+
+    fn of_package(&mut self, action: &str, package: &str, build: bool) {
+        if !matches!(action, "pass" | "fail" | "skip") {
+            return;
+        }
+        let failed = self.packages.remove(package).unwrap_or(0);
+        if action == "fail" && failed == 0 {
+            let why = if build { " [build failed]" } else { "" };
+            let panic = self.panic.take().filter(|(who, _)| *who == hash(package));
+            let panic = panic.map_or(String::new(), |(_, words)| format!(": panic: {words}"));
+            self.reading
+                .object(format!("package {package} failed{why}{panic}"));
+        }
+    }
+
+    /// Older Go writes what it says of builds as text beside the events.
+    fn text(&mut self, stream: Stream, line: &str) {
+        if stream == Stream::Err {
+            self.build.line(stream, line);
+        } else if let Some((package, why)) = line
+            .strip_prefix("FAIL\t")
+            .and_then(|rest| rest.split_once(' '))
+            && why.starts_with('[')
+        {
+            self.reading
+                .object(format!("package {package} failed {why}"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::output::read;
+
+    #[test]
+    fn events() {
+        let event = |action: &str, test: &str| {
+            let test = if test.is_empty() {
+                String::new()
+            } else {
+                format!(",\"Test\":\"{test}\"")
+            };
+            format!("{{\"Action\":\"{action}\",\"Package\":\"p\"{test}}}\n")
+        };
+        let all = |events: &[(&str, &str)]| {
+            events
+                .iter()
+                .map(|(action, test)| event(action, test))
+                .collect::<String>()
+        };
+        let built = "{\"ImportPath\":\"p [p.test]\",\"Action\":\"build-output\",\"Output\":\"./a.go:1:2: undefined: x\\n\"}\n\
+            {\"ImportPath\":\"p [p.test]\",\"Action\":\"build-fail\"}\n\
+            {\"Action\":\"start\",\"Package\":\"p\"}\n{\"Action\":\"fail\",\"Package\":\"p\",\"FailedBuild\":\"p [p.test]\"}\n";
+        for (text, want) in [
+            (
+                all(&[
+                    ("start", ""),
+                    ("run", "A"),
+                    ("pass", "A"),
+                    ("run", "B"),
+                    ("skip", "B"),
+                    ("pass", ""),
+                ]),
+                Some((1, 0, 1, 0, 0)),
+            ),
+            (
+                all(&[
+                    ("run", "A"),
+                    ("run", "A/b"),
+                    ("fail", "A/b"),
+                    ("fail", "A"),
+                    ("fail", ""),
+                ]),
+                Some((0, 2, 0, 0, 0)),
+            ),
+            // What a test printed: it has never begun.
+            (
+                all(&[("run", "A"), ("fail", "Fake"), ("pass", "A"), ("pass", "")]),
+                Some((1, 0, 0, 0, 0)),
+            ),
+            (all(&[("start", ""), ("skip", "")]), Some((0, 0, 0, 0, 0))),
+            (
+                all(&[("run", "A"), ("pass", "A"), ("fail", "")]),
+                Some((1, 0, 0, 1, 0)),
+            ),
+            (all(&[("run", "A"), ("pass", "A")]), Some((1, 0, 0, 1, 0))),
+            (
+                all(&[("run", "A"), ("pass", "A"), ("pass", "")]) + "{\"Action\":\"pa",
+                Some((1, 0, 0, 1, 0)),
+            ),
+            (built.to_owned(), Some((0, 0, 0, 1, 1))),
+            ("{\"Action\":\"build\"}\n{\"a\":1}\n[]\n".to_owned(), None),
+            (String::new(), None),
+        ] {
+            let reading = read(&[&FORMAT], text.as_bytes(), b"");
+            let got = reading.map(|r| (r.tests.unwrap(), r.problems.len(), r.errors));
+            assert_eq!(
+                got.map(|(t, problems, errors)| (t.passed, t.failed, t.skipped, problems, errors)),
+                want,
+                "{text}"
+            );
+        }
+    }
+}

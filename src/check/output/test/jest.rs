@@ -1,0 +1,335 @@
+//! Reads jest's report for people.
+//!
+//! jest writes it to standard error; the summary is the block `Test Suites: …`, `Tests: …`. What a
+//! test itself prints is on standard output or indented.
+
+use crate::base::vocabulary::FormatName;
+use crate::check::Kind;
+use crate::check::output::kit::message::Message;
+use crate::check::output::kit::number;
+use crate::check::output::kit::place;
+use crate::check::output::npm;
+use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::reading::{FailedTest, Reading, TestCounts};
+use std::collections::BTreeSet;
+
+/// jest's text.
+pub const FORMAT: Format = Format {
+    id: "jest",
+    is_document: false,
+    names: &[FormatName::Jest],
+    kinds: &[Kind::Test],
+    written_by: |argv| npm::starts(argv, &["jest"]),
+    reader: || Box::<Jest>::default(),
+};
+
+#[derive(Default)]
+struct Jest {
+    /// What was read from each stream: that of standard error counts, if there is any.
+    out: Summaries,
+    err: Summaries,
+    reading: Reading,
+    /// The file of the failures that follow.
+    file: Option<String>,
+    failure: Option<Failure>,
+    /// Failures are printed twice when there are many files.
+    seen: BTreeSet<(Option<String>, String)>,
+    none_found: bool,
+}
+
+/// A failure whose lines come.
+struct Failure {
+    test: FailedTest,
+    message: Message,
+    /// Not a failed test: its file could not be run.
+    suite: bool,
+}
+
+/// The summaries in one stream.
+#[derive(Default)]
+struct Summaries {
+    /// `Test Suites:`, when it was the line before.
+    suites: Option<u64>,
+    /// The last block, and whether it had a line for suites.
+    last: Option<Block>,
+    /// Blocks before it that told of failures which are shown: another run in the same output. One
+    /// whose failures are not shown was printed by a test.
+    before: TestCounts,
+    /// Whether a failure was shown since the last block.
+    shown: bool,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Block {
+    counts: TestCounts,
+    /// How many suites failed; `None` without a line for them.
+    suites: Option<u64>,
+    shown: bool,
+}
+
+impl Summaries {
+    fn tests(&mut self, text: &str) {
+        let mut counts = TestCounts::default();
+        for (number, word) in number::counts(text, ',') {
+            let count = match word {
+                "failed" => &mut counts.failed,
+                "passed" => &mut counts.passed,
+                "skipped" | "todo" | "pending" => &mut counts.skipped,
+                _ => continue,
+            };
+            *count = count.saturating_add(number);
+        }
+        let Some(suites) = self.suites.take() else {
+            // A line alone counts as the summary only where there is no other.
+            if self.last.is_none_or(|last| last.suites.is_none()) {
+                self.last = Some(Block {
+                    counts,
+                    suites: None,
+                    shown: false,
+                });
+            }
+            return;
+        };
+        if let Some(last) = self
+            .last
+            .filter(|last| last.shown && last.counts.failed > 0)
+        {
+            self.before.add(last.counts);
+        }
+        self.last = Some(Block {
+            counts,
+            suites: Some(suites),
+            shown: std::mem::take(&mut self.shown),
+        });
+    }
+}
+
+impl Reader for Jest {
+    fn line(&mut self, stream: Stream, line: &str) {
+        match line.as_bytes() {
+            [b' ', b' ', 0xe2, 0x97, 0x8f, b' ', ..] => {
+                self.title(line.get(6..).unwrap_or_default())
+            }
+            // In colour the words are on blanks.
+            [b' ', b'F' | b'P', b'A', ..] => self.word(stream, line.trim_start()),
+            [b' ', ..] | [] => {
+                if let Some(failure) = &mut self.failure {
+                    failure.line(line);
+                }
+            }
+            [b'T' | b'F' | b'P' | b'N' | b'J' | b'S', ..] => self.word(stream, line),
+            _ => {}
+        }
+    }
+
+    fn finish(mut self: Box<Self>) -> Option<Reading> {
+        self.flush();
+        let summaries = if self.err.last.is_some() {
+            &self.err
+        } else {
+            &self.out
+        };
+        let Some(last) = summaries.last else {
+            if self.none_found {
+                let tests = Some(TestCounts::default());
+                return Some(Reading {
+                    format: FORMAT.id.to_owned(),
+                    tests,
+                    ..Reading::default()
+                });
+            }
+            return None;
+        };
+        let mut counts = summaries.before;
+        counts.add(last.counts);
+        let mut reading = self.reading;
+        if let Some(suites) = last.suites.filter(|n| *n > 0 && last.counts.failed == 0)
+            && reading.problems.is_empty()
+        {
+            reading.object(format!(
+                "every test passed, but {suites} of the test suites failed"
+            ));
+        }
+        reading.tests = Some(counts);
+        reading.format = FORMAT.id.to_owned();
+        Some(reading)
+    }
+}
+
+impl Jest {
+    /// A line that begins with a word of jest's.
+    fn word(&mut self, stream: Stream, line: &str) {
+        let summaries = match stream {
+            Stream::Out => &mut self.out,
+            Stream::Err => &mut self.err,
+        };
+        if let Some(text) = line.strip_prefix("Tests:") {
+            summaries.tests(text);
+            self.flush();
+        } else if let Some(text) = line.strip_prefix("Test Suites:") {
+            let failed = number::counts(text, ',').find(|(_, word)| *word == "failed");
+            summaries.suites = Some(failed.map_or(0, |(number, _)| number));
+            self.flush();
+        } else if let Some(file) = line.strip_prefix("FAIL ") {
+            self.flush();
+            self.out.shown = true;
+            self.err.shown = true;
+            // The time that it took may follow the file: `(5.1 s)`.
+            let file = file.rsplit_once(" (").map_or(file, |(file, _)| file);
+            self.file = Some(file.trim().to_owned());
+        } else if line.starts_with("PASS ") || line.starts_with("Summary of all failing tests") {
+            self.flush();
+            self.file = None;
+        } else if line.starts_with("No tests found, exiting with code") {
+            self.none_found = true;
+        } else if line.starts_with("Jest: ") && line.contains("threshold") {
+            self.reading.object(line);
+        }
+    }
+
+    /// `● suite › name`.
+    fn title(&mut self, title: &str) {
+        self.flush();
+        if self.file.is_none() || title.trim() == "Console" {
+            return;
+        }
+        let suite = title == "Test suite failed to run";
+        let test = FailedTest {
+            file: self.file.clone(),
+            name: title.trim().to_owned(),
+            ..FailedTest::default()
+        };
+        self.failure = Some(Failure {
+            test,
+            message: Message::default(),
+            suite,
+        });
+    }
+
+    fn flush(&mut self) {
+        let Some(Failure {
+            mut test,
+            mut message,
+            suite,
+        }) = self.failure.take()
+        else {
+            return;
+        };
+        test.message = message.take();
+        crate::check::reading::clip(&mut test.name);
+        if self.seen.len() > 10_000 || !self.seen.insert((test.file.clone(), test.name.clone())) {
+            return;
+        }
+        if suite {
+            let file = test.file.unwrap_or_default();
+            let why = test
+                .message
+                .as_deref()
+                .and_then(|text| text.lines().next())
+                .unwrap_or_default();
+            self.reading.object(format!("{file} could not run: {why}"));
+        } else {
+            self.reading.fail(test);
+        }
+    }
+}
+
+impl Failure {
+    fn line(&mut self, line: &str) {
+        if self.test.line.is_none()
+            && let Some((file, number)) = place::frame(line)
+        {
+            // The frame that lies in the file of the test says where; another one does not name the
+            // line of this file.
+            if self.test.file.as_deref().is_some_and(|own| {
+                own.ends_with(file) || file.ends_with(own.trim_start_matches("./"))
+            }) {
+                self.test.line = Some(number);
+            }
+        }
+        let text = line.trim_start();
+        let excerpt = || {
+            let text = text.trim_start_matches(['>', ' ']);
+            text.trim_start_matches(|c: char| c.is_ascii_digit())
+                .starts_with(" |")
+        };
+        if text.starts_with("at ") || excerpt() {
+            self.message.end();
+        }
+        self.message.line(line);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::output::read;
+
+    fn tests(out: &str, err: &str) -> Option<(u64, u64, u64, usize)> {
+        let reading = read(&[&FORMAT], out.as_bytes(), err.as_bytes())?;
+        let TestCounts {
+            failed,
+            passed,
+            skipped,
+        } = reading.tests?;
+        Some((passed, failed, skipped, reading.problems.len()))
+    }
+
+    #[test]
+    fn summaries() {
+        let two = "FAIL a\n  ● x\n\nTest Suites: 1 failed, 1 total\nTests: 1 failed, 1 total\nTest Suites: 1 passed, 1 total\nTests: 3 passed, 3 total\n";
+        for (out, err, want) in [
+            (
+                "",
+                "Tests: 1 failed, 1 todo, 2 skipped, 3 passed, 7 total\n",
+                Some((3, 1, 3, 0)),
+            ),
+            (
+                "Tests: 9 failed, 9 total\n",
+                "Test Suites: 1 passed\nTests: 1 passed, 1 total\n",
+                Some((1, 0, 0, 0)),
+            ),
+            (
+                "Test Suites: 1 passed\nTests: 1 passed\nTests: 9 failed\n",
+                "",
+                Some((1, 0, 0, 0)),
+            ),
+            (
+                "FAIL a\nTests: 9 failed\nTest Suites: 1 passed\nTests: 1 passed\n",
+                "",
+                Some((1, 0, 0, 0)),
+            ),
+            ("", two, Some((3, 1, 0, 0))),
+            ("    Tests: 9 failed, 9 total\n", "", None),
+            (
+                "Test Suites: 1 failed, 1 of 5 total\nTests: 1 failed, 1 total\n",
+                "",
+                Some((0, 1, 0, 0)),
+            ),
+            (
+                "Test Suites: 2 failed, 2 total\nTests: 0 total\n",
+                "",
+                Some((0, 0, 0, 1)),
+            ),
+            (
+                "Tests: 99999999999999999999999 passed\n",
+                "",
+                Some((u64::MAX, 0, 0, 0)),
+            ),
+            (
+                "Jest: \"global\" coverage threshold for lines (100%) not met: 50%\nTests: 1 passed\n",
+                "",
+                Some((1, 0, 0, 1)),
+            ),
+            (
+                "No tests found, exiting with code 1\n",
+                "",
+                Some((0, 0, 0, 0)),
+            ),
+            ("it said 1 failed\n", "", None),
+            ("", "", None),
+        ] {
+            assert_eq!(tests(out, err), want, "{out}{err}");
+        }
+    }
+}

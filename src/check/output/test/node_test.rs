@@ -1,0 +1,191 @@
+//! Reads the report for people of `node --test`, its reporter `spec`; its other reporters write TAP
+//! and JUnit.
+
+use crate::base::vocabulary::FormatName;
+use crate::check::Kind;
+use crate::check::output::kit::message::Message;
+use crate::check::output::kit::number;
+use crate::check::output::kit::place;
+use crate::check::output::npm;
+use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::reading::{FailedTest, Reading, TestCounts};
+
+/// The reporter `spec`.
+pub const FORMAT: Format = Format {
+    id: "node-test",
+    is_document: false,
+    names: &[FormatName::Node],
+    kinds: &[Kind::Test],
+    written_by: runs_tests,
+    reader: || Box::<NodeTest>::default(),
+};
+
+/// Whether a command is Node with its own tests.
+pub fn runs_tests(argv: &[&str]) -> bool {
+    argv.contains(&"--test") && argv.first().is_some_and(|word| npm::is(word, "node"))
+}
+
+#[derive(Default)]
+struct NodeTest {
+    /// The summary whose lines come.
+    summary: Option<(u64, TestCounts)>,
+    last: Option<TestCounts>,
+    before: TestCounts,
+    /// The list below the summary has begun.
+    listing: bool,
+    shown: bool,
+    place: Option<(String, u64)>,
+    failure: Option<(FailedTest, Message)>,
+    reading: Reading,
+}
+
+impl Reader for NodeTest {
+    fn line(&mut self, _: Stream, line: &str) {
+        match line.as_bytes() {
+            // `ℹ `
+            [0xe2, 0x84, 0xb9, b' ', ..] => self.count(line.get(4..).unwrap_or_default()),
+            // `✖ `
+            [0xe2, 0x9c, 0x96, b' ', ..] => self.failed(line.get(4..).unwrap_or_default()),
+            [b't', b'e', b's', b't', b' ', b'a', b't', b' ', ..] if self.listing => {
+                self.flush();
+                let place = line.get(8..).and_then(place::located);
+                self.place = place.map(|(file, line)| (file.to_owned(), line));
+            }
+            _ => {
+                if let Some((_, message)) = &mut self.failure {
+                    if line.trim_start().starts_with("at ") {
+                        message.end();
+                    }
+                    message.line(line);
+                }
+            }
+        }
+    }
+
+    fn finish(mut self: Box<Self>) -> Option<Reading> {
+        self.flush();
+        let mut counts = self.before;
+        counts.add(self.last?);
+        self.reading.tests = Some(counts);
+        self.reading.format = FORMAT.id.to_owned();
+        Some(self.reading)
+    }
+}
+
+impl NodeTest {
+    /// `tests 3`, `pass 2`, … and last `duration_ms 9`. Only a complete summary counts; an earlier
+    /// one counts too if its failures were listed: another run. Otherwise a test printed it.
+    fn count(&mut self, text: &str) {
+        let Some((word, number)) = text.split_once(' ') else {
+            return;
+        };
+        let number = number::count(number).map_or(0, |(number, _)| number);
+        if word == "tests" {
+            self.summary = Some((0, TestCounts::default()));
+            return;
+        }
+        let Some((seen, counts)) = &mut self.summary else {
+            return;
+        };
+        let count = match word {
+            "pass" => &mut counts.passed,
+            "fail" | "cancelled" => &mut counts.failed,
+            "skipped" | "todo" => &mut counts.skipped,
+            "duration_ms" if *seen >= 3 => {
+                let counts = *counts;
+                self.summary = None;
+                if let Some(last) = self.last.filter(|last| last.failed > 0 && self.shown) {
+                    self.before.add(last);
+                }
+                self.shown = false;
+                self.last = Some(counts);
+                return;
+            }
+            _ => return,
+        };
+        *seen += 1;
+        *count = count.saturating_add(number);
+    }
+
+    /// `✖ failing tests:` begins the list, which contains `✖ name (1.2ms)`.
+    fn failed(&mut self, text: &str) {
+        self.flush();
+        if text == "failing tests:" {
+            self.listing = self.last.is_some();
+            self.shown = self.listing;
+            return;
+        }
+        if !self.listing {
+            return;
+        }
+        let Some((name, rest)) = text.rsplit_once(" (") else {
+            return;
+        };
+        let place = self.place.take();
+        // A test that is still to be written may fail.
+        if rest
+            .split_once(')')
+            .is_some_and(|(_, mark)| mark.trim_start().starts_with("# TODO"))
+        {
+            return;
+        }
+        let (file, line) = place.map_or((None, None), |(file, line)| (Some(file), Some(line)));
+        self.failure = Some((
+            FailedTest {
+                file,
+                line,
+                name: name.to_owned(),
+                message: None,
+            },
+            Message::default(),
+        ));
+    }
+
+    fn flush(&mut self) {
+        if let Some((mut test, mut message)) = self.failure.take() {
+            test.message = message.take();
+            self.reading.fail(test);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::output::read;
+
+    #[test]
+    fn summaries() {
+        let block = |pass: &str, fail: u64| {
+            format!(
+                "ℹ tests 9\nℹ suites 0\nℹ pass {pass}\nℹ fail {fail}\nℹ cancelled 1\nℹ skipped 1\nℹ todo 2\nℹ duration_ms 1.5\n"
+            )
+        };
+        let tests = |text: &str| {
+            let TestCounts {
+                failed,
+                passed,
+                skipped,
+            } = read(&[&FORMAT], text.as_bytes(), b"")?.tests?;
+            Some((passed, failed, skipped))
+        };
+        assert_eq!(tests(&block("4", 0)), Some((4, 1, 3)));
+        assert_eq!(
+            tests(&format!("{}{}", block("9", 9), block("4", 0))),
+            Some((4, 1, 3)),
+            "a test printed the first"
+        );
+        let listed = format!(
+            "{}✖ failing tests:\n\n✖ a (1ms)\n{}",
+            block("1", 1),
+            block("4", 0)
+        );
+        assert_eq!(tests(&listed), Some((5, 3, 6)), "two runs");
+        assert_eq!(
+            tests(&block("99999999999999999999999", 0)),
+            Some((u64::MAX, 1, 3))
+        );
+        assert_eq!(tests("ℹ tests 3\nℹ pass 3\n"), None, "torn");
+        assert_eq!(tests("ℹ hello\n✖ x\n"), None);
+    }
+}

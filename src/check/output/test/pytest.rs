@@ -1,0 +1,594 @@
+//! Reads the output of pytest: its last line, and the sections and the short summary before it.
+//!
+//! Written from the output of pytest 7 to 9. Tests may print what pytest prints, also whole
+//! sessions (tests of plugins do): sessions nest like brackets, and the last summary counts.
+
+use crate::base::vocabulary::FormatName;
+use crate::check::Kind;
+use crate::check::output::kit::number::{count, counted};
+use crate::check::output::kit::place::place;
+use crate::check::output::launched::launched;
+use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCounts, clip};
+
+/// Text of pytest.
+pub const FORMAT: Format = Format {
+    id: "pytest",
+    is_document: false,
+    names: &[FormatName::Pytest],
+    kinds: &[Kind::Test],
+    written_by,
+    reader: || Box::new(Pytest::default()),
+};
+
+fn written_by(argv: &[&str]) -> bool {
+    let (tool, _) = launched(argv);
+    matches!(tool, "pytest" | "py.test")
+}
+
+#[derive(Default)]
+struct Pytest {
+    /// How many sessions are open, one in the other.
+    open: usize,
+    /// Whether a session said that it starts; then its summary is framed.
+    framed: bool,
+    /// Of the sessions before the last one.
+    before: TestCounts,
+    failed: Vec<FailedTest>,
+    problems: Vec<String>,
+    /// The last summary.
+    last: Option<Summary>,
+    zone: Zone,
+    /// The sections about failures since the last summary.
+    sections: Vec<Section>,
+    /// The lines of the short summary since its heading.
+    short: Vec<FailedTest>,
+    /// Why the session stopped, when the line before says so.
+    stopped: Option<String>,
+    /// By the letters of its progress, for when it prints no summary (`-qq`); and whether they go
+    /// to the end.
+    letters: Option<(TestCounts, bool)>,
+}
+
+/// A summary and what belongs to it.
+struct Summary {
+    counts: TestCounts,
+    problem: Option<String>,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Zone {
+    #[default]
+    Progress,
+    /// Sections about failures or errors.
+    Failures,
+    /// The list at the end.
+    Short,
+}
+
+/// `____ test_b ____` and what is below it.
+#[derive(Default)]
+struct Section {
+    title: String,
+    message: String,
+    /// How far the message is indented.
+    indent: usize,
+    /// The message has ended; another one, of the last exception, may come.
+    over: bool,
+    /// What the test printed is coming.
+    done: bool,
+    file: Option<String>,
+    line: Option<u64>,
+}
+
+impl Pytest {
+    fn banner(&mut self, line: &str) {
+        let title = line.trim_matches('=');
+        let Some(title) = title.strip_prefix(' ').and_then(|t| t.strip_suffix(' ')) else {
+            return;
+        };
+        match title {
+            "test session starts" => {
+                if self.open == 0 {
+                    self.settle();
+                }
+                self.framed = true;
+                self.open = self.open.saturating_add(1);
+            }
+            "FAILURES" | "ERRORS" => {
+                self.zone = Zone::Failures;
+                if let Some(last) = self.sections.last_mut() {
+                    last.done = true;
+                }
+            }
+            "short test summary info" => {
+                self.zone = Zone::Short;
+                self.short.clear();
+            }
+            _ => match summary(title) {
+                Some(counts) if self.framed || !self.is_printed() => self.sum(counts),
+                Some(_) => {}
+                // What a test printed may look like a heading.
+                None if matches!(
+                    title,
+                    "warnings summary" | "PASSES" | "XFAILURES" | "XPASSES"
+                ) =>
+                {
+                    self.zone = Zone::Progress;
+                }
+                None => {}
+            },
+        }
+    }
+
+    fn sum(&mut self, counts: TestCounts) {
+        if !self.framed && self.last.is_some() && self.is_of_letters(counts) {
+            // Another session, that does not say that it starts (`-q`).
+            self.settle();
+        }
+        self.open = self.open.saturating_sub(1);
+        if self.open == 0 && !self.is_printed() {
+            // What follows is not pytest's.
+            self.zone = Zone::Progress;
+            self.letters = None;
+        }
+        self.last = Some(Summary {
+            counts,
+            problem: self.stopped.take(),
+        });
+    }
+
+    /// Whether the lines that come are what a test printed.
+    fn is_printed(&self) -> bool {
+        self.zone == Zone::Failures && self.sections.last().is_some_and(|section| section.done)
+    }
+
+    /// Whether a summary is about as many tests as there were letters of progress.
+    fn is_of_letters(&self, counts: TestCounts) -> bool {
+        let total = |counts: TestCounts| counts.ran().saturating_add(counts.skipped);
+        self.letters
+            .is_some_and(|(letters, _)| total(letters) == total(counts))
+    }
+
+    /// Adds the last summary to those before it.
+    fn settle(&mut self) {
+        self.zone = Zone::Progress;
+        let failed = failed(
+            std::mem::take(&mut self.sections),
+            std::mem::take(&mut self.short),
+        );
+        let room = FAILED_KEPT.saturating_sub(self.failed.len());
+        self.failed.extend(failed.into_iter().take(room));
+        let Some(Summary { counts, problem }) = self.last.take() else {
+            return;
+        };
+        self.before.passed = self.before.passed.saturating_add(counts.passed);
+        self.before.failed = self.before.failed.saturating_add(counts.failed);
+        self.before.skipped = self.before.skipped.saturating_add(counts.skipped);
+        self.problems
+            .extend(problem.filter(|_| self.problems.len() < 20));
+    }
+
+    /// `..F.s   [ 42%]`
+    fn progress(&mut self, line: &str) {
+        let Some((letters, rest)) = line.split_once(' ') else {
+            return;
+        };
+        let percent = rest
+            .trim_start()
+            .strip_prefix('[')
+            .map(str::trim_start)
+            .and_then(count);
+        let Some((percent, "%]")) = percent else {
+            return;
+        };
+        if !letters.bytes().all(|b| b".FEsxXR".contains(&b)) {
+            return;
+        }
+        let (counts, complete) = self.letters.get_or_insert_default();
+        for letter in letters.bytes() {
+            let sum = match letter {
+                b'.' => &mut counts.passed,
+                b's' | b'x' => &mut counts.skipped,
+                b'R' => continue,
+                _ => &mut counts.failed,
+            };
+            *sum = sum.saturating_add(1);
+        }
+        *complete = percent == 100;
+    }
+
+    /// A line of a section.
+    fn section(&mut self, line: &str) {
+        if line.starts_with("____") || line.starts_with("_ ") {
+            if let Some(title) = line
+                .trim_matches('_')
+                .strip_prefix(' ')
+                .and_then(|t| t.strip_suffix(' '))
+                && line.ends_with('_')
+                && !title.chars().all(|c| matches!(c, ' ' | '_'))
+                && self.sections.len() < FAILED_KEPT
+            {
+                let mut title = title.to_owned();
+                clip(&mut title);
+                self.sections.push(Section {
+                    title,
+                    ..Section::default()
+                });
+            }
+            return;
+        }
+        let Some(section) = self.sections.last_mut().filter(|s| !s.done) else {
+            return;
+        };
+        if line.starts_with("---") && line.contains(" Captured ") {
+            section.done = true;
+            return;
+        }
+        if let Some(text) = line.strip_prefix("E ") {
+            if section.over {
+                section.message.clear();
+                section.over = false;
+            }
+            if section.message.len() < TEXT_KEPT {
+                let indent = text
+                    .len()
+                    .saturating_sub(text.trim_start_matches(' ').len());
+                if section.message.is_empty() {
+                    section.indent = indent;
+                } else {
+                    section.message.push('\n');
+                }
+                section.message.push_str(
+                    text.get(indent.min(section.indent)..)
+                        .unwrap_or_default()
+                        .trim_end(),
+                );
+            }
+            return;
+        }
+        section.over |= !section.message.is_empty();
+        if line.starts_with("[XPASS(strict)]") {
+            section.message = line.trim_end().to_owned();
+        }
+        // `test_x.py:4: AssertionError` ends the traceback.
+        if let Some(colon) = line.find(':')
+            && !line.starts_with([' ', '/', '.'])
+            && line.get(..colon).is_some_and(|file| file.ends_with(".py"))
+            && let Some(at) = place(line)
+        {
+            section.file = Some(at.file.to_owned());
+            section.line = Some(at.line);
+        }
+    }
+
+    fn short(&mut self, line: &str) {
+        let (message, rest) = if let Some(rest) = line
+            .strip_prefix("FAILED ")
+            .or_else(|| line.strip_prefix("ERROR "))
+        {
+            (None, rest)
+        } else if let Some(rest) = line.strip_prefix("XPASS ") {
+            (Some("passed although it is expected to fail"), rest)
+        } else {
+            return;
+        };
+        if self.short.len() >= FAILED_KEPT {
+            return;
+        }
+        // A parameter may hold ` - ` itself.
+        let from = match (rest.find('['), rest.find(" - ")) {
+            (Some(bracket), Some(dash)) if bracket < dash => {
+                rest.find("] - ").map_or(rest.len(), |at| at + 1)
+            }
+            (_, dash) => dash.unwrap_or(rest.len()),
+        };
+        let (name, why) = rest.split_at_checked(from).unwrap_or((rest, ""));
+        let mut name = name.trim_end().to_owned();
+        clip(&mut name);
+        let why = why
+            .strip_prefix(" - ")
+            .map(str::trim)
+            .filter(|why| !why.is_empty());
+        let message = message.or(why).map(str::to_owned);
+        let file = name
+            .split("::")
+            .next()
+            .filter(|file| file.ends_with(".py"))
+            .map(str::to_owned);
+        self.short.push(FailedTest {
+            file,
+            line: None,
+            message,
+            name,
+        });
+    }
+}
+
+impl Reader for Pytest {
+    fn line(&mut self, _: Stream, line: &str) {
+        match line.as_bytes() {
+            [b'=', b'=' | b' ', ..] => return self.banner(line),
+            [b'!', b'!' | b' ', ..] => {
+                let why = line.trim_matches('!').trim();
+                // `-x` stops after a failure, which is counted.
+                self.stopped =
+                    (!why.is_empty() && !why.starts_with("stopping after ")).then(|| {
+                        let mut why = format!("the session stopped: {why}");
+                        clip(&mut why);
+                        why
+                    });
+                return;
+            }
+            [b'0'..=b'9', ..] | [b'n', b'o', b' ', b't', ..] if !self.framed => {
+                if let Some(counts) = summary(line)
+                    && (!self.is_printed() || self.is_of_letters(counts))
+                {
+                    return self.sum(counts);
+                }
+            }
+            [b'.' | b'F' | b'E' | b's' | b'x' | b'X' | b'R', ..] if line.ends_with("%]") => {
+                self.progress(line)
+            }
+            _ => {}
+        }
+        if self.stopped.is_some() && !line.is_empty() {
+            self.stopped = None;
+        }
+        match self.zone {
+            Zone::Progress => {}
+            Zone::Failures => self.section(line),
+            Zone::Short => self.short(line),
+        }
+    }
+
+    fn finish(mut self: Box<Self>) -> Option<Reading> {
+        if self.last.is_none() && !self.framed {
+            // Without any summary the letters count.
+            let (counts, complete) = self.letters?;
+            let problem = (!complete).then(|| "the progress does not go to its end".to_owned());
+            self.last = Some(Summary { counts, problem });
+        }
+        let mut reading = Reading::of(FORMAT.id);
+        if self.last.is_none() {
+            reading.object("the session ended without its summary");
+        }
+        self.settle();
+        self.failed.into_iter().for_each(|test| reading.fail(test));
+        self.problems
+            .into_iter()
+            .for_each(|problem| reading.object(problem));
+        // A session that is torn after another one.
+        if u64::try_from(reading.failed_tests.len()).is_ok_and(|named| named > self.before.failed) {
+            reading.object("more failed tests are named than counted");
+        }
+        reading.tests = Some(self.before);
+        Some(reading)
+    }
+}
+
+/// The failed tests: those of the list, with what their sections say; without a list the sections.
+fn failed(mut sections: Vec<Section>, short: Vec<FailedTest>) -> Vec<FailedTest> {
+    if short.is_empty() {
+        return sections
+            .into_iter()
+            .map(|s| FailedTest {
+                file: s.file,
+                line: s.line,
+                message: Some(s.message).filter(|m| !m.is_empty()),
+                name: s.title,
+            })
+            .collect();
+    }
+    let explained = |mut test: FailedTest| {
+        // `t.py::TestC::test_d[1]` has the section `TestC.test_d[1]`; `t.py` the section `ERROR
+        // collecting t.py`.
+        let name = match test.name.split_once("::") {
+            Some((_, name)) => match name.split_once('[') {
+                Some((name, parameters)) => format!("{}[{parameters}", name.replace("::", ".")),
+                None => name.replace("::", "."),
+            },
+            None => test.name.clone(),
+        };
+        let is_it = |s: &Section| {
+            let titled = s.title == name
+                || (s.title.starts_with("ERROR ") && s.title.ends_with(&format!(" {name}")));
+            titled
+                && (s.file.is_none()
+                    || test.file.is_none()
+                    || !s.title.starts_with("test")
+                    || same_file(s, &test))
+        };
+        if let Some(at) = sections.iter().position(is_it) {
+            let Section {
+                message,
+                file,
+                line,
+                ..
+            } = sections.remove(at);
+            if line.is_some() {
+                (test.file, test.line) = (file, line);
+            }
+            if !message.is_empty() {
+                test.message = Some(message);
+            }
+        }
+        test
+    };
+    short.into_iter().map(explained).collect()
+}
+
+/// Whether a section may be about a test of this file: a failure inside of a helper has the
+/// helper's place, so only another test file speaks against it.
+fn same_file(section: &Section, test: &FailedTest) -> bool {
+    let (Some(section), Some(test)) = (&section.file, &test.file) else {
+        return true;
+    };
+    let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    !name(section).starts_with("test_") || name(section) == name(test)
+}
+
+/// `1 failed, 2 passed, 1 xfailed in 0.12s (0:01:02)`, `no tests ran in 0.00s`.
+fn summary(text: &str) -> Option<TestCounts> {
+    let (counts, time) = text.rsplit_once(" in ")?;
+    let (_, after) = count(time)?;
+    let after = after
+        .strip_prefix('.')
+        .and_then(count)
+        .map_or(after, |(_, after)| after);
+    let after = after.strip_prefix("s")?;
+    let long = after.starts_with(" (") && after.ends_with(')');
+    if !after.is_empty() && !long {
+        return None;
+    }
+    let mut tests = TestCounts::default();
+    for part in counts.split(", ") {
+        if part == "no tests ran" || part.starts_with("no tests collected") {
+            continue;
+        }
+        let (n, word) = counted(part)?;
+        let sum = match word {
+            "passed" => &mut tests.passed,
+            "failed" | "xpassed" | "error" | "errors" => &mut tests.failed,
+            "skipped" | "xfailed" => &mut tests.skipped,
+            "warning" | "warnings" | "deselected" | "rerun" => continue,
+            // Plug-ins add words of their own, and tests that are only collected do not run.
+            _ if word.split(' ').count() <= 3
+                && word.bytes().all(|b| b.is_ascii_lowercase() || b == b' ') =>
+            {
+                continue;
+            }
+            _ => return None,
+        };
+        *sum = sum.saturating_add(n);
+    }
+    Some(tests)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Option<Reading> {
+        crate::check::output::read(&[&FORMAT], text.as_bytes(), b"")
+    }
+
+    #[test]
+    fn summaries() {
+        let counts = |passed, failed, skipped| {
+            Some(TestCounts {
+                failed,
+                passed,
+                skipped,
+            })
+        };
+        for (text, want) in [
+            ("2 passed in 0.01s", counts(2, 0, 0)),
+            (
+                "1 failed, 2 passed, 3 skipped, 4 deselected, 5 xfailed, 6 xpassed, 7 warnings, 8 errors in 61.10s (0:01:01)",
+                counts(2, 15, 8),
+            ),
+            ("1 failed, 1 rerun in 0.12s", counts(0, 1, 0)),
+            ("no tests ran in 0.00s", counts(0, 0, 0)),
+            ("3 tests collected in 0.01s", counts(0, 0, 0)),
+            ("2 passed, 3 subtests passed in 0.01s", counts(2, 0, 0)),
+            (
+                "99999999999999999999999 passed in 1s",
+                counts(u64::MAX, 0, 0),
+            ),
+            ("2 passed", None),
+            ("2 passed in 3 minutes", None),
+            ("2 passed in 0.01seconds", None),
+            ("put 2 passed in 1s", None),
+            ("3 of 4: passed in 1s", None),
+        ] {
+            assert_eq!(summary(text), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn sessions() {
+        let starts = "=== test session starts ===\n";
+        for (what, text, passed, failed, problem) in [
+            (
+                "one",
+                format!("{starts}=== 2 passed in 0.1s ===\n"),
+                2,
+                0,
+                false,
+            ),
+            (
+                "two",
+                format!("{starts}=== 2 passed in 0.1s ===\n{starts}=== 1 failed in 0.1s ===\n"),
+                2,
+                1,
+                false,
+            ),
+            (
+                "printed",
+                format!(
+                    "{starts}=== 9 passed in 0.1s ===\n1 passed in 1s\n=== 2 passed in 0.1s ===\n"
+                ),
+                2,
+                0,
+                false,
+            ),
+            (
+                "sessions in a session",
+                format!(
+                    "{starts}{starts}=== 1 failed in 0.1s ===\n{starts}=== 1 failed in 0.1s ===\n=== 2 passed in 0.1s ===\n"
+                ),
+                2,
+                0,
+                false,
+            ),
+            (
+                "quiet",
+                "..  [100%]\n2 passed in 0.01s\n".to_owned(),
+                2,
+                0,
+                false,
+            ),
+            ("died", format!("{starts}t.py .."), 0, 0, true),
+            (
+                "interrupted",
+                format!("{starts}!!! Interrupted: no !!!\n=== 1 passed in 0.1s ===\n"),
+                1,
+                0,
+                true,
+            ),
+            (
+                "stopped after the first",
+                format!("{starts}!!! stopping after 1 failures !!!\n=== 1 failed in 0.1s ===\n"),
+                0,
+                1,
+                false,
+            ),
+            (
+                "a test cried",
+                format!("{starts}!!! Oh !!!\ndone\n=== 1 passed in 0.1s ===\n"),
+                1,
+                0,
+                false,
+            ),
+        ] {
+            let reading = read(&text).unwrap_or_else(|| panic!("{what}: not recognised"));
+            let tests = reading.tests.unwrap();
+            assert_eq!((tests.passed, tests.failed), (passed, failed), "{what}");
+            assert_eq!(
+                !reading.problems.is_empty(),
+                problem,
+                "{what}: {:?}",
+                reading.problems
+            );
+        }
+        for text in [
+            "1 failed\n",
+            "=== x ===\n",
+            " 2 passed in 0.1s\n",
+            "got 2 passed in 0.1s\n",
+        ] {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
+}

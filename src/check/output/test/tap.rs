@@ -1,0 +1,709 @@
+//! Reads TAP, versions 12 to 14.
+//!
+//! Every point counts, those of subtests and those that summarise subtests alike. Subtests are
+//! indented by four blanks, before their point (TAP 14) or behind it in braces. What is indented
+//! counts only if a comment `# Subtest` or a plan shows that it is a subtest; what is in a YAML
+//! block never does.
+
+use crate::base::vocabulary::FormatName;
+use crate::check::Kind;
+use crate::check::output::kit::message::{self, Message};
+use crate::check::output::kit::number;
+use crate::check::output::kit::place;
+use crate::check::output::npm;
+use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::output::test::node_test;
+use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts};
+
+/// The Test Anything Protocol.
+pub const FORMAT: Format = Format {
+    id: "tap",
+    is_document: false,
+    names: &[FormatName::Tap, FormatName::Node],
+    kinds: &[Kind::Test],
+    written_by: |argv| {
+        node_test::runs_tests(argv)
+            || npm::starts(argv, &["tap", "tape"])
+            || npm::asks(argv, &["tap", "tap-flat"])
+    },
+    reader: || Box::<Tap>::default(),
+};
+
+/// How deep subtests are followed.
+const DEPTH: usize = 64;
+/// How many blanks a subtest is indented by.
+const INDENT: usize = 4;
+
+#[derive(Default)]
+struct Tap {
+    /// The document and, within it, the subtests that are open.
+    levels: Vec<Level>,
+    /// The failed point whose details come, and its level.
+    failure: Option<(usize, FailedTest, Message)>,
+    /// The indentation of the YAML block that is open.
+    yaml: Option<usize>,
+    /// In it, the block of lines that is the message: how far its key is indented.
+    block: Option<usize>,
+    /// How far the last line was indented if it was a point, so that a YAML block may begin.
+    after_point: Option<usize>,
+    /// Something only TAP has was seen.
+    told: bool,
+    total: Level,
+}
+
+/// One document or subtest.
+#[derive(Default)]
+struct Level {
+    counts: TestCounts,
+    failed: Vec<FailedTest>,
+    problems: Vec<String>,
+    points: u64,
+    /// Whether the first point has the number 1; without a plan nothing else tells that this is
+    /// TAP.
+    numbered: bool,
+    plan: Option<Plan>,
+    /// The name of the subtest that follows or is open below.
+    below: Option<String>,
+    /// A version or a comment says that this is TAP.
+    announced: bool,
+    bailed: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Plan {
+    count: u64,
+    /// Whether it came before the first point.
+    first: bool,
+}
+
+impl Reader for Tap {
+    fn line(&mut self, stream: Stream, line: &str) {
+        if stream == Stream::Err {
+            return;
+        }
+        let text = line.trim_start_matches(' ');
+        let indent = line.len() - text.len();
+        if let Some(yaml) = self.yaml {
+            if indent >= yaml && text.trim_end() == "..." {
+                self.yaml = None;
+                return;
+            }
+            // A value may hold lines that are not indented, so only its end ends a block. One that
+            // is never closed swallows points, and the plan is not kept.
+            return self.detail(indent, text);
+        }
+        let after_point = std::mem::take(&mut self.after_point);
+        match text.as_bytes() {
+            [b'-', b'-', b'-', ..]
+                if after_point.is_some_and(|at| indent > at) && text.trim_end() == "---" =>
+            {
+                self.yaml = Some(indent)
+            }
+            [b'o', b'k', ..]
+            | [b'n', b'o', b't', b' ', b'o', b'k', ..]
+            | [b'1', b'.', b'.', ..]
+            | [b'#' | b'}', ..]
+            | [b'T', b'A', b'P', b' ', ..]
+            | [b'B' | b'b', ..]
+                if indent.is_multiple_of(INDENT) && indent / INDENT < DEPTH =>
+            {
+                if !self.structure(indent / INDENT, text) {
+                    self.told_of_failure(line);
+                }
+            }
+            _ => self.told_of_failure(line),
+        }
+    }
+
+    fn finish(mut self: Box<Self>) -> Option<Reading> {
+        self.close(0);
+        if !self.told {
+            return None;
+        }
+        let mut reading = Reading::of(FORMAT.id);
+        reading.tests = Some(self.total.counts);
+        self.total
+            .problems
+            .into_iter()
+            .for_each(|problem| reading.object(problem));
+        self.total
+            .failed
+            .into_iter()
+            .for_each(|test| reading.fail(test));
+        Some(reading)
+    }
+}
+
+impl Tap {
+    /// A line that may be TAP, at a depth. Whether it is.
+    fn structure(&mut self, depth: usize, text: &str) -> bool {
+        // A subtest is one deeper than what is open; what is deeper is no TAP.
+        if depth > self.levels.len().max(1) {
+            return false;
+        }
+        if let Some(point) = point(text) {
+            self.point(depth, &point);
+        } else if let Some((count, reason)) = plan(text) {
+            self.plan(depth, count, reason);
+        } else if let Some(name) = text.strip_prefix("# Subtest") {
+            self.flush();
+            let name = name.strip_prefix(':').unwrap_or(name).trim();
+            // Some write the comment outside and some inside of the subtest: inside, it names the
+            // level itself.
+            if depth > 0
+                && self.levels.len() == depth
+                && let Some(above) = self
+                    .levels
+                    .get_mut(depth - 1)
+                    .filter(|above| above.below.is_none())
+            {
+                above.below = Some(unescaped(name));
+                self.level(depth).announced = true;
+                return true;
+            }
+            self.close(depth + 1);
+            let level = self.level(depth);
+            level.below = Some(unescaped(name));
+            level.announced |= depth > 0;
+        } else if depth == 0
+            && text
+                .strip_prefix("TAP version ")
+                .is_some_and(|v| v.trim().parse::<u32>().is_ok())
+        {
+            self.close(0);
+            self.told = true;
+            self.level(0).announced = true;
+        } else if text.starts_with('}') {
+            self.flush();
+            self.close(depth + 1);
+        } else if let Some(reason) = bail_out(text) {
+            self.flush();
+            let known = self.told
+                || self
+                    .levels
+                    .first()
+                    .is_some_and(|level| level.points > 0 || level.plan.is_some());
+            if known && (depth == 0 || self.levels.len() > depth) {
+                self.told = true;
+                let level = self.level(depth);
+                level.bailed = true;
+                level.problems.push(format!("bailed out: {reason}"));
+            }
+        } else {
+            return false;
+        }
+        true
+    }
+
+    /// The level at a depth; opened if it is the next.
+    fn level(&mut self, depth: usize) -> &mut Level {
+        while self.levels.len() <= depth {
+            self.levels.push(Level::default());
+        }
+        // It is there: the loop above made it.
+        let at = depth.min(self.levels.len().saturating_sub(1));
+        match self.levels.get_mut(at) {
+            Some(level) => level,
+            None => &mut self.total,
+        }
+    }
+
+    fn point(&mut self, depth: usize, point: &Point<'_>) {
+        self.flush();
+        // A subtest's own plan is not a first one: an unannounced level is believed when its plan
+        // comes.
+        self.close(depth + 1);
+        if depth == 0
+            && point.number == Some(1)
+            && self
+                .levels
+                .first()
+                .is_some_and(|l| l.is_complete_by_last_plan())
+        {
+            // Another document follows.
+            self.close(0);
+        }
+        let level = self.level(depth);
+        level.points = level.points.saturating_add(1);
+        level.numbered |= level.points == 1 && point.number == Some(1);
+        level.below = point.opens.then(|| point.shown());
+        if let Some(plan) = level
+            .plan
+            .filter(|plan| !plan.first || point.number.is_some_and(|n| n > plan.count))
+        {
+            let shown = point.number.unwrap_or(level.points);
+            level.object(format!(
+                "test {shown} is outside of the plan 1..{}",
+                plan.count
+            ));
+        }
+        let counts = &mut level.counts;
+        let count = match (point.directive, point.ok) {
+            (Some(_), _) => &mut counts.skipped,
+            (None, true) => &mut counts.passed,
+            (None, false) => &mut counts.failed,
+        };
+        *count = count.saturating_add(1);
+        if point.directive.is_none() && !point.ok {
+            let name = point.shown();
+            let name = message::path(
+                self.path(depth)
+                    .iter()
+                    .map(String::as_str)
+                    .chain([name.as_str()]),
+            );
+            self.failure = Some((
+                depth,
+                FailedTest {
+                    name,
+                    ..FailedTest::default()
+                },
+                Message::default(),
+            ));
+        }
+        self.after_point = Some(depth * INDENT);
+    }
+
+    fn plan(&mut self, depth: usize, count: u64, reason: Option<&str>) {
+        self.flush();
+        self.close(depth + 1);
+        if depth == 0 && self.levels.first().is_some_and(Level::is_complete) {
+            // Another document follows.
+            self.close(0);
+        }
+        let level = self.level(depth);
+        if level.plan.is_some() {
+            level.object("two plans".to_owned());
+            return;
+        }
+        level.plan = Some(Plan {
+            count,
+            first: level.points == 0,
+        });
+        // A plan alone is also a range of numbers in other people's output; nothing planned is
+        // TAP's word for it.
+        self.told |=
+            depth == 0 && (count == 0 || self.levels.first().is_some_and(|level| level.points > 0));
+        if let Some(level) = self.levels.get_mut(depth)
+            && count == 0
+            && reason.is_some()
+        {
+            level.announced = true;
+        }
+    }
+
+    /// Ends the levels from this depth on, the deepest first.
+    fn close(&mut self, depth: usize) {
+        if self.levels.len() <= depth {
+            return;
+        }
+        self.flush();
+        while self.levels.len() > depth {
+            let Some(mut level) = self.levels.pop() else {
+                return;
+            };
+            let outer = self.levels.is_empty();
+            if outer {
+                let shown =
+                    level.plan.is_some() && level.points > 0 || level.announced || level.bailed;
+                self.told |= shown || level.points > 0 && level.numbered;
+            } else if !level.announced && (level.plan.is_none() || level.points == 0) {
+                continue;
+            }
+            // What was never told to be TAP says nothing.
+            if outer && !self.told {
+                continue;
+            }
+            level.check();
+            let above = self.levels.last_mut().unwrap_or(&mut self.total);
+            above.take(level);
+        }
+    }
+
+    /// The names of the subtests that are open above a depth.
+    fn path(&self, depth: usize) -> Vec<String> {
+        self.levels
+            .iter()
+            .take(depth)
+            .filter_map(|level| level.below.clone())
+            .collect()
+    }
+
+    /// A line in a YAML block.
+    fn detail(&mut self, indent: usize, text: &str) {
+        let Some((_, test, message)) = &mut self.failure else {
+            return;
+        };
+        if let Some(key) = self.block {
+            if indent > key || text.is_empty() {
+                // vitest nests what others write flat.
+                let text = text.strip_prefix("message: ").map_or(text, unquoted);
+                if !text.starts_with("name: ") {
+                    message.line(text);
+                }
+                return;
+            }
+            self.block = None;
+            message.end();
+        }
+        let Some((key, value)) = text.split_once(':') else {
+            return;
+        };
+        let value = value.trim();
+        match key {
+            "error" | "message" if message.is_empty() => {
+                if matches!(value, "" | "|" | "|-" | "|+" | ">" | ">-" | ">+") {
+                    self.block = Some(indent);
+                } else {
+                    message.line(unquoted(value));
+                    message.end();
+                }
+            }
+            "location" | "at" if test.file.is_none() => {
+                if let Some((file, line)) = place::located(unquoted(value)) {
+                    test.file = Some(file.to_owned());
+                    test.line = Some(line);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A line that is no TAP, or a comment: behind a failed point it says why.
+    fn told_of_failure(&mut self, line: &str) {
+        if let Some((_, _, message)) = &mut self.failure {
+            let text = line.trim().trim_start_matches("# ");
+            if text.starts_with("at ") {
+                message.end();
+            }
+            message.line(text);
+        }
+    }
+
+    fn flush(&mut self) {
+        self.yaml = None;
+        self.block = None;
+        if let Some((depth, mut test, mut message)) = self.failure.take() {
+            test.message = message.take();
+            let level = self.level(depth);
+            if level.failed.len() < FAILED_KEPT {
+                level.failed.push(test);
+            }
+        }
+    }
+}
+
+impl Level {
+    fn object(&mut self, problem: String) {
+        // One is enough to tell, thousands of points outside of a plan are not more.
+        if self.problems.len() < 3 {
+            self.problems.push(problem);
+        }
+    }
+
+    /// It is over and as it was planned, so that what follows is another document.
+    fn is_complete(&self) -> bool {
+        self.plan.is_some_and(|plan| plan.count == self.points)
+    }
+
+    fn is_complete_by_last_plan(&self) -> bool {
+        self.is_complete() && self.plan.is_some_and(|plan| !plan.first)
+    }
+
+    /// What speaks against it at its end.
+    fn check(&mut self) {
+        match self.plan {
+            _ if self.bailed => {}
+            None => self.object(format!("{} tests without a plan", self.points)),
+            Some(plan) if plan.count != self.points => {
+                self.object(format!("{} tests planned, {} ran", plan.count, self.points));
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn take(&mut self, level: Level) {
+        self.counts.add(level.counts);
+        let room = FAILED_KEPT.saturating_sub(self.failed.len());
+        self.failed.extend(level.failed.into_iter().take(room));
+        let room = 20_usize.saturating_sub(self.problems.len());
+        self.problems.extend(level.problems.into_iter().take(room));
+    }
+}
+
+/// A test point.
+#[derive(Debug, PartialEq, Eq)]
+struct Point<'a> {
+    ok: bool,
+    number: Option<u64>,
+    name: &'a str,
+    directive: Option<Directive>,
+    /// Its subtests follow in braces.
+    opens: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Directive {
+    Skip,
+    Todo,
+}
+
+impl Point<'_> {
+    /// How it is called: by its name, or by its number.
+    fn shown(&self) -> String {
+        if self.name.is_empty() {
+            self.number
+                .map_or_else(|| "unnamed".to_owned(), |number| number.to_string())
+        } else {
+            unescaped(self.name)
+        }
+    }
+}
+
+fn point(text: &str) -> Option<Point<'_>> {
+    let (ok, rest) = match text.strip_prefix("not ok") {
+        Some(rest) => (false, rest),
+        None => (true, text.strip_prefix("ok")?),
+    };
+    let trimmed = rest.trim_start_matches(' ');
+    // `ok` is followed by a blank or nothing; `ok<tab>` is what `go test` writes.
+    if !rest.is_empty() && trimmed.len() == rest.len() {
+        return None;
+    }
+    let (number, rest) = match number::count(trimmed).map(|(n, behind)| (n, behind.trim_start())) {
+        Some((number, behind))
+            if behind.is_empty() || trimmed.contains(' ') && !trimmed.starts_with(behind) =>
+        {
+            let digits = trimmed.bytes().take_while(u8::is_ascii_digit).count();
+            // A number is a word of its own.
+            match trimmed.get(digits..) {
+                Some(behind) if behind.is_empty() || behind.starts_with(' ') => {
+                    (Some(number), behind.trim_start())
+                }
+                _ => (None, trimmed),
+            }
+        }
+        _ => (None, trimmed),
+    };
+    let rest = rest
+        .strip_prefix("- ")
+        .unwrap_or(if rest == "-" { "" } else { rest })
+        .trim();
+    let (rest, opens) = match rest.strip_suffix('{') {
+        Some(rest) if rest.is_empty() || rest.ends_with(' ') => (rest.trim_end(), true),
+        _ => (rest, false),
+    };
+    let (name, directive) = split_directive(rest);
+    Some(Point {
+        ok,
+        number,
+        name,
+        directive,
+        opens,
+    })
+}
+
+/// Cuts a description at its directive: an unescaped `#` behind a blank and one of the two words.
+fn split_directive(text: &str) -> (&str, Option<Directive>) {
+    for (at, _) in text.match_indices('#') {
+        let before = text.get(..at).unwrap_or_default();
+        if !before.is_empty() && !before.ends_with([' ', '\t']) {
+            continue;
+        }
+        let comment = text.get(at + 1..).unwrap_or_default().trim_start();
+        let end = comment
+            .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+            .unwrap_or(comment.len());
+        let word = comment.get(..end).unwrap_or_default();
+        let directive = if word.eq_ignore_ascii_case("skip") || word.eq_ignore_ascii_case("skipped")
+        {
+            Directive::Skip
+        } else if word.eq_ignore_ascii_case("todo") {
+            Directive::Todo
+        } else if comment.starts_with("time=") {
+            return (before.trim_end(), None);
+        } else {
+            continue;
+        };
+        return (before.trim_end(), Some(directive));
+    }
+    (text, None)
+}
+
+/// `1..N`, and why nothing is planned.
+fn plan(text: &str) -> Option<(u64, Option<&str>)> {
+    let (count, rest) = number::count(text.strip_prefix("1..")?)?;
+    match rest.trim().strip_prefix('#') {
+        Some(reason) => Some((count, Some(reason.trim()))),
+        None => rest.trim().is_empty().then_some((count, None)),
+    }
+}
+
+fn bail_out(text: &str) -> Option<&str> {
+    const WORDS: &str = "bail out!";
+    let head = text.get(..WORDS.len())?;
+    head.eq_ignore_ascii_case(WORDS)
+        .then(|| text.get(WORDS.len()..).unwrap_or_default().trim())
+}
+
+/// `\#` and `\\` in a description mean the characters.
+fn unescaped(text: &str) -> String {
+    text.replace("\\#", "#").replace("\\\\", "\\")
+}
+
+/// A YAML scalar on one line, without its quotes.
+fn unquoted(text: &str) -> &str {
+    let text = text.trim();
+    ['\'', '"']
+        .iter()
+        .find_map(|q| text.strip_prefix(*q)?.strip_suffix(*q))
+        .unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::output::read;
+
+    fn tests(text: &str) -> Option<(u64, u64, u64, usize)> {
+        let reading = read(&[&FORMAT], text.as_bytes(), b"")?;
+        let TestCounts {
+            failed,
+            passed,
+            skipped,
+        } = reading.tests?;
+        Some((passed, failed, skipped, reading.problems.len()))
+    }
+
+    #[test]
+    fn documents() {
+        for (text, want) in [
+            ("1..1\nok 1 - prints not ok 2 - x\n", Some((1, 0, 0, 0))),
+            (
+                "ok 1 a\nnot ok 2 b\nok 3 c # SKIP -\n# tests 2\n1..3\n",
+                Some((1, 1, 1, 0)),
+            ),
+            (
+                "TAP version 13\n1..3\nok\nnot ok # todo\nok 3 # Skip: no db\n",
+                Some((1, 0, 2, 0)),
+            ),
+            ("1..2\nok 1\n", Some((1, 0, 0, 1))),
+            ("1..1\nok 1\nok 2\n", Some((2, 0, 0, 2))),
+            ("ok 1\nok 2\n", Some((2, 0, 0, 1))),
+            (
+                "1..3\nok 1 - a\nBail out! database is down\n",
+                Some((1, 0, 0, 1)),
+            ),
+            ("1..3\nok 1 - a\nbail OUT!\n", Some((1, 0, 0, 1))),
+            ("1..0 # SKIP nothing to do\n", Some((0, 0, 0, 0))),
+            ("1..0\n", Some((0, 0, 0, 0))),
+            ("TAP version 14\n", Some((0, 0, 0, 1))),
+            (
+                "1..2\nok 1 - issue#todo\nok 2 - a \\# skip\n",
+                Some((2, 0, 0, 0)),
+            ),
+            (
+                "1..2\nok 1 - fixes #1 # TODO\nok 2 - # skipping is fun\n",
+                Some((1, 0, 1, 0)),
+            ),
+            ("1..1\r\nok 1\r\n", Some((1, 0, 0, 0))),
+            ("1..2\nok 1\nok 2\n1..1\nok 1\n", Some((3, 0, 0, 0))),
+            ("ok 1\nok 2\n1..2\nok 1\n1..1\n", Some((3, 0, 0, 0))),
+            (
+                "TAP version 13\n1..1\nok 1\nTAP version 13\n1..2\nok 1\n",
+                Some((2, 0, 0, 1)),
+            ),
+            ("1..1\n1..1\nok 1\n", Some((1, 0, 0, 1))),
+            ("1..99999999999999999999999\nok 1\n", Some((1, 0, 0, 1))),
+            (
+                "not ok 5 - printed\nTAP version 13\n1..1\nok 1\n",
+                Some((1, 0, 0, 0)),
+            ),
+            ("1..2\n", None),
+            ("ok  \tgithub.com/x/z\t0.005s\n", None),
+            ("okay\nok then\nnot ok\n", None),
+            ("1..5 is a range\n", None),
+            ("", None),
+        ] {
+            assert_eq!(tests(text), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn subtests() {
+        for (name, text, want) in [
+            (
+                "before",
+                "1..1\n# Subtest: s\n    ok 1 - a\n    not ok 2 - b\n    1..2\nnot ok 1 - s\n",
+                Some((1, 2, 0, 0)),
+            ),
+            (
+                "inside",
+                "    # Subtest: s\n    ok 1 - a\n    1..1\nok 1 - s\n1..1\n",
+                Some((2, 0, 0, 0)),
+            ),
+            (
+                "bare",
+                "    ok 1 - a\n    1..1\nok 1 - s\n1..1\n",
+                Some((2, 0, 0, 0)),
+            ),
+            (
+                "braces",
+                "1..1\nok 1 - s # time=1ms {\n    1..1\n    ok 1 - a\n}\n",
+                Some((2, 0, 0, 0)),
+            ),
+            (
+                "no subtest",
+                "1..1\nok 1 - s\n    ok 1 - printed\n    not ok 2 - printed\n",
+                Some((1, 0, 0, 0)),
+            ),
+            (
+                "short",
+                "# Subtest: s\n    1..2\n    ok 1 - a\nok 1 - s\n1..1\n",
+                Some((2, 0, 0, 1)),
+            ),
+            (
+                "yaml",
+                "1..2\nnot ok 1\n  ---\n  x: |\n    not ok 2 - no\nok 5\n  ...\nok 2\n",
+                Some((1, 1, 0, 0)),
+            ),
+            (
+                "skipped",
+                "# Subtest: s\n    1..0 # SKIP no\nok 1 - s # SKIP no\n1..1\n",
+                Some((0, 0, 1, 0)),
+            ),
+        ] {
+            assert_eq!(tests(text), want, "{name}");
+        }
+        let deep: String = (0..500)
+            .map(|i| format!("{}# Subtest: x\n", " ".repeat(4 * i)))
+            .collect();
+        assert!(tests(&format!("TAP version 14\n{deep}")).is_some());
+    }
+
+    #[test]
+    fn failures() {
+        let text = "TAP version 13\n# Subtest: s\n    # Subtest: a \\# b\n    not ok 1 - a \\# b\n      ---\n      location: '/x/a.mjs:4:1'\n      error: |-\n        boom\n        more\n      code: 'X'\n      ...\n    1..1\nnot ok 1 - s\n  ---\n  error: '1 subtest failed'\n  ...\nnot ok 2\n# why\n  and\n1..2\n";
+        let reading = read(&[&FORMAT], text.as_bytes(), b"").unwrap();
+        let failed: Vec<_> = reading
+            .failed_tests
+            .iter()
+            .map(|t| {
+                (
+                    t.name.as_str(),
+                    t.message.as_deref(),
+                    t.file.as_deref(),
+                    t.line,
+                )
+            })
+            .collect();
+        assert_eq!(
+            failed,
+            [
+                ("s > a # b", Some("boom\nmore"), Some("/x/a.mjs"), Some(4)),
+                ("s", Some("1 subtest failed"), None, None),
+                ("2", Some("why\nand"), None, None),
+            ]
+        );
+    }
+}

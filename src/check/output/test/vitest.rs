@@ -1,0 +1,302 @@
+//! Reads vitest's report for people.
+//!
+//! The summary is the block ` Test Files  …`, `      Tests  …`, `     Errors  …`; failures are
+//! under ` FAIL  file > suite > name`.
+
+use crate::base::vocabulary::FormatName;
+use crate::check::Kind;
+use crate::check::output::kit::message::Message;
+use crate::check::output::kit::number;
+use crate::check::output::kit::place;
+use crate::check::output::npm;
+use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts};
+
+/// vitest's text.
+pub const FORMAT: Format = Format {
+    id: "vitest",
+    is_document: false,
+    names: &[FormatName::Vitest],
+    kinds: &[Kind::Test],
+    written_by: |argv| npm::starts(argv, &["vitest"]),
+    reader: || Box::<Vitest>::default(),
+};
+
+#[derive(Default)]
+struct Vitest {
+    /// ` Test Files`, when it was the line before.
+    files: Option<u64>,
+    last: Option<Block>,
+    /// Blocks before the last whose failures are shown: another run.
+    before: TestCounts,
+    /// Whether failures were shown since the last block.
+    shown: bool,
+    /// Tests that failed with the error which follows.
+    failing: Vec<FailedTest>,
+    /// A file that failed with the error which follows.
+    suite: Option<String>,
+    message: Message,
+    reading: Reading,
+    begun: bool,
+    none_found: bool,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Block {
+    counts: TestCounts,
+    files: Option<u64>,
+    shown: bool,
+    errors: u64,
+}
+
+impl Reader for Vitest {
+    fn line(&mut self, _: Stream, line: &str) {
+        match line.as_bytes() {
+            [b' ', b'F', b'A', b'I', b'L', b' ', b' ', ..] => {
+                self.fail(line.get(6..).unwrap_or_default().trim())
+            }
+            [b' ', b'T', b'e', b's', b't', b' ', ..] | [b' ', b' ', b' ', b' ', b' ', ..]
+                if self.word(line.trim_start()) => {}
+            [b' ', b'R' | b'D', b'U' | b'E', b'N' | b'V', b' ', ..] => self.begun = true,
+            [b'N', b'o', b' ', ..] | [b' ', b'N', b'o', b' ', ..] => {
+                self.none_found |= line
+                    .trim_start()
+                    .starts_with("No test files found, exiting with code");
+            }
+            _ if self.failing.is_empty() && self.suite.is_none() => {}
+            _ => self.detail(line),
+        }
+    }
+
+    fn finish(mut self: Box<Self>) -> Option<Reading> {
+        self.flush();
+        self.reading.format = FORMAT.id.to_owned();
+        let Some(last) = self.last else {
+            self.reading.tests = Some(TestCounts::default());
+            // Nothing was counted; without its banner another tool may have said so.
+            return self.none_found.then_some(self.reading);
+        };
+        if !self.begun && last.files.is_none() && self.reading.failed_tests.is_empty() {
+            return None;
+        }
+        let mut counts = self.before;
+        counts.add(last.counts);
+        if let Some(files) = last.files.filter(|n| *n > 0 && last.counts.failed == 0)
+            && self.reading.problems.is_empty()
+        {
+            self.reading.object(format!(
+                "every test passed, but {files} of the test files failed"
+            ));
+        }
+        if last.errors > 0 {
+            self.reading
+                .object(format!("errors outside of tests: {}", last.errors));
+        }
+        self.reading.tests = Some(counts);
+        Some(self.reading)
+    }
+}
+
+impl Vitest {
+    /// A line of the summary.
+    fn word(&mut self, line: &str) -> bool {
+        if let Some(text) = line.strip_prefix("Test Files ") {
+            let failed = number::counts(text, '|').find(|(_, word)| first(word) == "failed");
+            self.files = Some(failed.map_or(0, |(number, _)| number));
+        } else if let Some(text) = line.strip_prefix("Tests ") {
+            self.tests(text);
+        } else if let Some(text) = line
+            .strip_prefix("Errors ")
+            .or_else(|| line.strip_prefix("Type Errors "))
+        {
+            let errors = number::counts(text, '|')
+                .next()
+                .map_or(0, |(number, _)| number);
+            if let Some(last) = &mut self.last {
+                last.errors = last.errors.saturating_add(errors);
+            }
+        } else {
+            return false;
+        }
+        true
+    }
+
+    fn tests(&mut self, text: &str) {
+        let mut counts = TestCounts::default();
+        let mut known = text.trim() == "no tests";
+        for (number, word) in number::counts(text, '|') {
+            let count = match first(word) {
+                "failed" => &mut counts.failed,
+                "passed" => &mut counts.passed,
+                "skipped" | "todo" | "expected" => &mut counts.skipped,
+                _ => continue,
+            };
+            known = true;
+            *count = count.saturating_add(number);
+        }
+        if !known {
+            return;
+        }
+        let Some(files) = self.files.take() else {
+            // A line alone counts as the summary only where there is no other.
+            if self.last.is_none_or(|last| last.files.is_none()) {
+                self.last = Some(Block {
+                    counts,
+                    ..Block::default()
+                });
+            }
+            return;
+        };
+        if let Some(last) = self
+            .last
+            .filter(|last| last.shown && last.counts.failed > 0)
+        {
+            self.before.add(last.counts);
+        }
+        self.last = Some(Block {
+            counts,
+            files: Some(files),
+            shown: std::mem::take(&mut self.shown),
+            errors: 0,
+        });
+    }
+
+    /// `a.test.ts > suite > name`, or for a file that could not be run `a.test.ts [ a.test.ts ]`.
+    fn fail(&mut self, name: &str) {
+        self.shown = true;
+        // Several may share one error: their lines follow each other.
+        if self.message.ended() || self.suite.is_some() || !self.message.is_empty() {
+            self.flush();
+        }
+        let unnamed = name
+            .strip_prefix('|')
+            .and_then(|rest| rest.split_once("| "))
+            .map_or(name, |(_, rest)| rest);
+        match unnamed.split_once(" > ") {
+            Some(_) if self.failing.len() >= FAILED_KEPT => {}
+            Some((file, _)) => {
+                let file = Some(file.to_owned());
+                self.failing.push(FailedTest {
+                    file,
+                    name: name.to_owned(),
+                    ..FailedTest::default()
+                });
+            }
+            None => {
+                self.flush();
+                let file = unnamed.split_once(" [ ").map_or(unnamed, |(file, _)| file);
+                self.suite = Some(file.to_owned());
+            }
+        }
+    }
+
+    /// A line of the error.
+    fn detail(&mut self, line: &str) {
+        let text = line.trim_start();
+        if text.starts_with('⎯') {
+            return self.flush();
+        }
+        if text.starts_with("❯ ") {
+            self.message.end();
+            if let Some((file, number)) = place::frame(text) {
+                for test in &mut self.failing {
+                    if test.line.is_none() && test.file.as_deref() == Some(file) {
+                        test.line = Some(number);
+                    }
+                }
+            }
+        }
+        self.message.line(line);
+    }
+
+    fn flush(&mut self) {
+        let message = self.message.take();
+        if let Some(file) = self.suite.take() {
+            let why = message
+                .as_deref()
+                .and_then(|text| text.lines().next())
+                .unwrap_or_default();
+            self.reading.object(format!("{file} could not run: {why}"));
+        }
+        for mut test in std::mem::take(&mut self.failing) {
+            test.message.clone_from(&message);
+            self.reading.fail(test);
+        }
+    }
+}
+
+fn first(text: &str) -> &str {
+    text.split(' ').next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::output::read;
+
+    #[test]
+    fn summaries() {
+        let tests = |text: &str| {
+            let reading = read(&[&FORMAT], text.as_bytes(), b"")?;
+            let TestCounts {
+                failed,
+                passed,
+                skipped,
+            } = reading.tests?;
+            Some((passed, failed, skipped, reading.problems.len()))
+        };
+        for (text, want) in [
+            (
+                " Test Files  1 passed (1)\n      Tests  2 passed | 1 skipped | 1 todo (4)\n",
+                Some((2, 0, 2, 0)),
+            ),
+            (
+                " RUN  v3.0.0 /x\n      Tests  2 passed (2)\n",
+                Some((2, 0, 0, 0)),
+            ),
+            (
+                " Test Files  1 failed (1)\n      Tests  no tests\n",
+                Some((0, 0, 0, 1)),
+            ),
+            (
+                " Test Files  1 passed (1)\n      Tests  1 passed (1)\n     Errors  2 errors\n",
+                Some((1, 0, 0, 1)),
+            ),
+            (
+                "      Tests  9 failed (9)\n Test Files  1 passed (1)\n      Tests  1 passed (1)\n",
+                Some((1, 0, 0, 0)),
+            ),
+            (
+                " Test Files  1 passed (1)\n      Tests  1 passed (1)\n      Tests  9 failed (9)\n",
+                Some((1, 0, 0, 0)),
+            ),
+            ("      Tests  9 failed (9)\n", None),
+            ("Tests  9 failed (9)\n", None),
+            (
+                "\n No test files found, exiting with code 1\n",
+                Some((0, 0, 0, 0)),
+            ),
+            ("", None),
+        ] {
+            assert_eq!(tests(text), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn tests_that_share_an_error() {
+        let text = " FAIL  a.ts > x\n FAIL  a.ts > y\nError: boom\n ❯ a.ts:3:4\n⎯⎯⎯\n Test Files  1 failed (1)\n      Tests  2 failed (2)\n";
+        let reading = read(&[&FORMAT], text.as_bytes(), b"").unwrap();
+        let failed: Vec<_> = reading
+            .failed_tests
+            .iter()
+            .map(|t| (t.name.as_str(), t.message.as_deref(), t.line))
+            .collect();
+        assert_eq!(
+            failed,
+            [
+                ("a.ts > x", Some("Error: boom"), Some(3)),
+                ("a.ts > y", Some("Error: boom"), Some(3))
+            ]
+        );
+    }
+}
