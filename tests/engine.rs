@@ -5,6 +5,7 @@ use crate::support::Project;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
+use vplan::base::index::Index as _;
 use vplan::check::evidence::Evidence;
 use vplan::effect::repo::changes::ChangeSource;
 use vplan::effect::runner::executor::{DriveError, Executor, Message, Played};
@@ -16,8 +17,9 @@ use vplan::engine::repair_loop::{
 };
 use vplan::engine::verify::{Caller, Progress, Verified};
 use vplan::engine::{Engine, Failure, Observer, PlanRequest, VerifyRequest, repair_loop, verify};
-use vplan::plan::Plan;
+use vplan::plan::{Plan, StepIndex};
 use vplan::run::event::{Action, Event};
+use vplan::run::journal::{End, replay};
 use vplan::run::report::Decision;
 use vplan::run::verdict::Verdict;
 
@@ -41,8 +43,8 @@ impl Script {
     }
 
     /// The end of a try.
-    fn end(&mut self, plan: &Plan, step: usize, attempt: u32) -> Event {
-        let id = plan.steps[step].id.clone();
+    fn end(&mut self, plan: &Plan, step: StepIndex, attempt: u32) -> Event {
+        let id = plan.step(step).id.clone();
         let exit = self.exits.get_mut(&id).and_then(VecDeque::pop_front);
         self.started.push(id);
         self.now += 1;
@@ -99,7 +101,7 @@ impl Executor for Script {
                     actions.extend(tell(Message::Event(Event::InstantComplete { at }, None)));
                 }
                 None => {
-                    let (step, attempt) = ends.pop_front().ok_or(DriveError::Stuck)?;
+                    let (step, attempt) = ends.pop_front().unwrap();
                     let end = self.end(plan, step, attempt);
                     is_instant_open = true;
                     actions.extend(tell(Message::Event(end, None)));
@@ -422,4 +424,112 @@ fn a_fixer_that_cannot_be_started_ends_the_loop() {
     let outcome = outcome.unwrap();
     assert_eq!((outcome.stop, outcome.exit), (Stop::FixerNotStarted, 5));
     assert_eq!(told, ["round 1", "failed", "repair", "vplan::loop::fixer"]);
+}
+
+/// An executor that tells what cannot be, and then does its work as if nothing had happened.
+#[derive(Clone, Copy, Debug)]
+enum Lie {
+    /// A step has ended that the plan does not have.
+    EndOfNoStep,
+    /// Such a step is about to start.
+    StartOfNoStep,
+    /// A try of such a step has begun.
+    BeginOfNoStep,
+    /// Everything is over, and nothing was done.
+    AllIsOver,
+}
+
+impl Executor for Lie {
+    fn now(&self) -> u64 {
+        0
+    }
+
+    fn drive(
+        &mut self,
+        plan: &Plan,
+        context: &Context<'_>,
+        first: Vec<Action>,
+        tell: &mut dyn FnMut(Message<'_>) -> Vec<Action>,
+    ) -> Result<(), DriveError> {
+        let (step, attempt, at) = (StepIndex::new(plan.steps.len()), 1, 0);
+        let evidence = Evidence {
+            exit: Some(0),
+            ..Evidence::default()
+        };
+        let message = match self {
+            Self::EndOfNoStep => {
+                let evidence = Box::new(evidence);
+                Message::Event(
+                    Event::Finished {
+                        step,
+                        attempt,
+                        at,
+                        evidence,
+                    },
+                    None,
+                )
+            }
+            Self::StartOfNoStep => Message::Starting {
+                step,
+                attempt,
+                limit_ms: 1,
+                at,
+            },
+            Self::BeginOfNoStep => Message::Event(Event::Began { step, attempt, at }, None),
+            Self::AllIsOver => return Ok(()),
+        };
+        tell(message);
+        Script::default().drive(plan, context, first, tell)
+    }
+}
+
+#[test]
+fn a_run_that_contradicts_itself_is_a_bug_and_no_pass() {
+    let lies = [
+        (Lie::EndOfNoStep, "a bug in vplan: step"),
+        (Lie::StartOfNoStep, "a bug in vplan: step"),
+        (Lie::BeginOfNoStep, "a bug in vplan: step"),
+        (
+            Lie::AllIsOver,
+            "a bug in vplan: the executor ends before the run is over",
+        ),
+    ];
+    for (mut lie, said) in lies {
+        let project = project();
+        let (root, state) = (project.root(), project.parent().join("state"));
+        let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let caller = Caller {
+                played: Some(Played::new(&mut lie)),
+                ..Caller::default()
+            };
+            verify(&engine(&root, &state), &all(), caller).map(|v| v.report.verdict)
+        }));
+        let why = ended.expect_err("it must not have an answer");
+        assert_eq!(why.downcast_ref::<String>().unwrap(), said, "{lie:?}");
+        // The record is there up to that moment, and says of no end.
+        let runs: Vec<PathBuf> = std::fs::read_dir(root.join(".vplan/runs"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.join("events.jsonl").is_file())
+            .collect();
+        let [run] = runs.as_slice() else {
+            panic!("{lie:?}: {runs:?}")
+        };
+        assert!(!run.join("report.json").exists(), "{lie:?}");
+        let events = std::fs::read(run.join("events.jsonl")).unwrap();
+        let replayed = replay(&events);
+        assert_eq!(
+            (replayed.bytes, replayed.steps.len(), &replayed.end),
+            (events.len(), 2, &End::Interrupted),
+            "{lie:?}"
+        );
+        let state = state.to_str().unwrap();
+        let status = ["status", "--all", "--require", "verified"];
+        project
+            .run(&[&["--state-dir", state][..], &status[..]].concat())
+            .exits(44);
+        // The next run is none of its business.
+        let verified = verified(&project, &all(), &mut Script::default());
+        assert_eq!(verified.report.verdict, Verdict::Passed, "{lie:?}");
+    }
 }

@@ -515,7 +515,7 @@ fn files_that_are_no_plan() {
         ("a.txt", kdl.clone(), 2, "does not end in"),
     ] {
         let ran = project.write(name, text).run(&["run", "--plan", name]);
-        ran.exits(exit).warns(says).never_says("fault of vplan");
+        ran.exits(exit).warns(says).never_says("a bug in vplan");
     }
     // The place is shown.
     project
@@ -983,6 +983,27 @@ fn reports_that_cannot_be_joined() {
         project.write("x.json", text);
         let ran = project.run(&["merge", &runs[0], &runs[1], "x.json"]);
         ran.exits(exit).warns(says);
+    }
+    // With the right digest: what the order says is asked before anything follows it.
+    let contradictions: [fn(&mut Plan); 4] = [
+        |plan| plan.steps[0].needs = vec!["z".to_owned()],
+        |plan| plan.steps[0].after = vec!["b".to_owned()],
+        |plan| plan.steps[1].after = vec!["b".to_owned()],
+        |plan| plan.steps[1].id = "a".to_owned(),
+    ];
+    for edit in contradictions {
+        let forged = edited(&|r| {
+            let mut plan: Plan = serde_json::from_value(r["shard"]["plan"].take()).unwrap();
+            edit(&mut plan);
+            let plan = seal(plan);
+            r["shard"]["planDigest"] = json!(plan.digest);
+            r["shard"]["plan"] = json!(plan);
+        });
+        project.write("x.json", forged);
+        project
+            .run(&["merge", "x.json", &runs[1]])
+            .exits(2)
+            .warns("its plan contradicts itself");
     }
     project.run(&["merge"]).exits(2);
     project

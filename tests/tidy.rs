@@ -1,6 +1,7 @@
 //! Architecture as a test: rooms and their edges, third-party crates and their rooms, the top
 //! level, the size of files.
 
+mod bugs;
 mod circles;
 mod sizes;
 

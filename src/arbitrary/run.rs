@@ -3,12 +3,13 @@
 
 use crate::base::canon::Digest;
 use crate::base::command::{Unsupported, UnsupportedReason};
+use crate::base::index::Index as _;
 use crate::base::word::Word;
 use crate::check::evidence::{Captured, Evidence, SpawnError};
 use crate::check::outcome::Status;
 use crate::check::{Kind, Severity};
 use crate::plan::request::{Mode, RequestRecord, Risk};
-use crate::plan::{ContractRef, Origin, Plan, Policy, Step};
+use crate::plan::{ContractRef, Origin, Plan, Policy, Step, StepIndex};
 use crate::run::event::{Action, Event, Interrupt};
 use crate::run::journal::{Entry, FinalStatus, Journal, PlannedStep};
 use crate::run::record::StepRecord;
@@ -356,6 +357,7 @@ pub fn play(
                     attempt,
                     limit_ms,
                 } => {
+                    let step = step.position();
                     trace.push((now, Happening::Started(step, attempt, limit_ms)));
                     let tries = case.script.get(step).map(Vec::as_slice).unwrap_or_default();
                     let nth = usize::try_from(attempt)
@@ -377,6 +379,7 @@ pub fn play(
                     }
                 }
                 Action::Terminate { step, timed_out } => {
+                    let step = step.position();
                     trace.push((now, Happening::Terminated(step)));
                     let process = processes
                         .get_mut(&step)
@@ -386,6 +389,7 @@ pub fn play(
                     }
                 }
                 Action::Kill { step, timed_out } => {
+                    let step = step.position();
                     trace.push((now, Happening::Killed(step)));
                     let process = processes
                         .get_mut(&step)
@@ -431,7 +435,7 @@ pub fn play(
         for (step, process) in processes.iter().filter(|(_, p)| p.ends == now) {
             let evidence = Box::new(process.evidence());
             due.push(Event::Finished {
-                step: *step,
+                step: StepIndex::new(*step),
                 attempt: process.attempt,
                 at: now,
                 evidence,
@@ -459,8 +463,8 @@ pub fn play(
         let event = due.swap_remove(choose(due.len()).min(due.len().saturating_sub(1)));
         match &event {
             Event::Finished { step, .. } => {
-                processes.remove(step);
-                trace.push((now, Happening::Ended(*step)));
+                processes.remove(&step.position());
+                trace.push((now, Happening::Ended(step.position())));
             }
             Event::Interrupt { .. } => {
                 pending.interrupts.remove(0);

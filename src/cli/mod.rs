@@ -44,7 +44,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
             });
         }
     };
-    own_up_to_faults();
+    own_up_to_bugs();
     survive_file_limits();
     let terminal = Terminal::new(line.global.color, line.global.quiet);
     trace(line.global.verbose);
@@ -97,12 +97,17 @@ fn run(line: CommandLine, terminal: &Terminal) -> Result<u8, Failure> {
     }
 }
 
-/// A fault of vplan is exit 1 whatever it was, never a code that says something about the change.
-/// Steps that run are stopped by their supervisors when this process is gone.
-fn own_up_to_faults() {
-    std::panic::set_hook(Box::new(|fault| {
-        let text =
-            format!("error[vplan::internal]: this is a fault of vplan, please report it: {fault}");
+/// Makes a bug in vplan exit 1, wherever it is found, never a code that says something about the
+/// change. Steps that run are stopped by their supervisors when this process is gone.
+fn own_up_to_bugs() {
+    std::panic::set_hook(Box::new(|found| {
+        let said = found.payload_as_str().unwrap_or("it panicked");
+        let what = said.strip_prefix("a bug in vplan: ").unwrap_or(said);
+        let place = found.location().map(|at| format!(" ({at})"));
+        let text = format!(
+            "error[vplan::internal]: a bug in vplan, please report it: {what}{}",
+            place.unwrap_or_default()
+        );
         // If standard error is gone too, nothing can be reported.
         let _ = std::io::Write::write_all(
             &mut std::io::stderr(),
@@ -153,4 +158,46 @@ fn trace(verbose: u8) {
         .with_ansi(false)
         .without_time()
         .try_init();
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::base::index::bug;
+    use std::process::Command;
+
+    /// Not a test: see the next one.
+    #[test]
+    #[ignore = "started in a process of its own"]
+    fn found_here() {
+        super::own_up_to_bugs();
+        bug("here");
+    }
+
+    /// Not a test: see the next one.
+    #[test]
+    #[ignore = "started in a process of its own"]
+    fn found_in_a_thread() {
+        super::own_up_to_bugs();
+        // The driving thread waits for a message that never comes.
+        let (_kept, messages) = std::sync::mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            scope.spawn(|| bug("in a thread"));
+            let _ = messages.recv();
+        });
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a test starts itself")]
+    #[test]
+    fn a_bug_is_exit_1_whichever_thread_finds_it() {
+        for (name, what) in [("found_here", "here"), ("found_in_a_thread", "in a thread")] {
+            let ended = Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "--ignored", &format!("cli::tests::{name}")])
+                .output()
+                .unwrap();
+            let said = String::from_utf8(ended.stderr).unwrap();
+            assert_eq!(ended.status.code(), Some(1), "{said}");
+            let wording = "error[vplan::internal]: a bug in vplan, please report it: ";
+            assert!(said.contains(&format!("{wording}{what} (src/")), "{said}");
+        }
+    }
 }

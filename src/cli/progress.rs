@@ -5,15 +5,16 @@ use super::render::MANY;
 use super::render::report::Rows;
 use super::render::style::{Tone, count, cut, duration, paint};
 use super::terminal::Terminal;
+use crate::base::index::Dense;
 use crate::base::word::visible;
 use crate::check::outcome::Status;
 use crate::effect::runner::executor::Running;
 use crate::effect::runner::verify::Seen;
 use crate::engine::verify;
-use crate::plan::Plan;
+use crate::plan::{Plan, StepIndex};
 use crate::run::record::StepRecord;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::collections::BTreeMap;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::time::Duration;
 
 /// Running steps that have a line of their own in the live view.
@@ -111,8 +112,8 @@ struct Plain {
 struct Live {
     all: MultiProgress,
     bar: ProgressBar,
-    ids: Vec<String>,
-    running: BTreeMap<usize, ProgressBar>,
+    ids: Dense<StepIndex, String>,
+    running: BTreeMap<StepIndex, ProgressBar>,
     color: bool,
     rows: Rows,
     columns: usize,
@@ -197,7 +198,7 @@ impl Progress {
     }
 
     /// A step is over.
-    fn ended(&mut self, index: usize, record: &StepRecord, at: u64, terminal: &Terminal) {
+    fn ended(&mut self, index: StepIndex, record: &StepRecord, at: u64, terminal: &Terminal) {
         match self {
             Self::None => {}
             Self::Plain(plain) => terminal.note(&plain.ended(record, at)),
@@ -284,7 +285,7 @@ impl Plain {
 
 impl Live {
     /// Takes away the lines of other steps than these.
-    fn keep(&mut self, these: impl Fn(usize) -> bool) {
+    fn keep(&mut self, these: impl Fn(StepIndex) -> bool) {
         let all = &self.all;
         self.running.retain(|index, row| {
             let stays = these(*index);
@@ -298,23 +299,19 @@ impl Live {
 
     /// Shows a running step and the last line that it wrote, if there is a place.
     fn row(&mut self, at: u64, step: &Running<'_>) {
-        let Some(id) = self.ids.get(step.step) else {
-            return;
-        };
-        if !self.running.contains_key(&step.step) {
-            if self.running.len() >= SHOWN {
-                return;
+        let id = &self.ids[step.step];
+        let is_full = self.running.len() >= SHOWN;
+        let row = match self.running.entry(step.step) {
+            Entry::Occupied(row) => row.into_mut(),
+            Entry::Vacant(_) if is_full => return,
+            Entry::Vacant(free) => {
+                let spinner = ProgressBar::new_spinner();
+                let row = self.all.insert_before(&self.bar, spinner);
+                let style = ProgressStyle::with_template("  {spinner} {wide_msg}");
+                row.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+                row.enable_steady_tick(TICK);
+                free.insert(row)
             }
-            let row = self
-                .all
-                .insert_before(&self.bar, ProgressBar::new_spinner());
-            let style = ProgressStyle::with_template("  {spinner} {wide_msg}");
-            row.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-            row.enable_steady_tick(TICK);
-            self.running.insert(step.step, row);
-        }
-        let Some(row) = self.running.get(&step.step) else {
-            return;
         };
         let again = if step.attempt > 1 {
             format!("try {}: ", step.attempt)

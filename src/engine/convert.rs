@@ -68,12 +68,8 @@ impl Engine<'_> {
         let text = text(&conversion, &sources);
         // Whatever is wrong now is wrong with vplan; nothing has been written.
         let contract = verify(&conversion, &sources, &text).map_err(|message| {
-            Failure::new(
-                Exit::Internal,
-                "vplan::internal",
-                format!("the conversion of `{name}` went wrong: {message}"),
-            )
-            .help("please report it, with the file")
+            Failure::internal(format!("the conversion of `{name}` went wrong: {message}"))
+                .help("please report it with the file")
         })?;
         Ok(Converted {
             name,

@@ -43,6 +43,14 @@ impl Failure {
         Self::new(Exit::Usage, code, message)
     }
 
+    /// Makes the failure of vplan itself: exit 1, never a pass. For what it finds wrong with what it
+    /// made; where it contradicts itself, [`bug`](crate::base::index::bug) ends it.
+    #[must_use]
+    pub fn internal(what: impl std::fmt::Display) -> Self {
+        let message = format!("a bug in vplan, please report it: {what}");
+        Self::new(Exit::Internal, "vplan::internal", message)
+    }
+
     /// Adds the way out.
     #[must_use]
     pub fn help(mut self, text: impl Into<String>) -> Self {

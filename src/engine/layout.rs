@@ -3,6 +3,7 @@
 use super::failure::{Failure, load_failed};
 use super::place::Engine;
 use crate::base::diagnostic::Diagnostic;
+use crate::base::index::bug;
 use crate::base::source::{Source, Sources};
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
@@ -220,7 +221,7 @@ fn one(
     })?;
     let id = sources.add(Source::new(name.clone(), text));
     let Some(source) = sources.get(id) else {
-        return Ok(());
+        bug("a source that was added is not there");
     };
     let caps = Caps {
         file_bytes: usize::try_from(max_file).unwrap_or(usize::MAX),
@@ -244,10 +245,9 @@ fn one(
             ));
         }
         Err(why) => {
-            let message = format!(
-                "`{name}` was left as it is: {why}; this is a fault of vplan, please report it"
-            );
-            return Err(Failure::new(Exit::Internal, "vplan::internal", message));
+            return Err(Failure::internal(format!(
+                "`{name}` was left as it is: {why}"
+            )));
         }
     }
     Ok(())

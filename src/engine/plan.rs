@@ -9,7 +9,6 @@ use super::place::Engine;
 use super::propose::Asking;
 use super::request::{PlanRequest, deny};
 use crate::base::change::ChangeSet;
-use crate::base::vocabulary::Exit;
 use crate::contract::Contract;
 use crate::effect::repo::changes::gathered::Gathered;
 use crate::effect::repo::facts::{self, Ground};
@@ -147,11 +146,7 @@ impl Session {
                 }
             }
         }
-        Err(Failure::new(
-            Exit::Internal,
-            "vplan::internal",
-            "compiling asks for facts without end",
-        ))
+        Err(Failure::internal("compiling asks for facts without end"))
     }
 
     /// Adds caveats: what was compared, and what keeps that from being all that changed.

@@ -284,40 +284,39 @@ impl<'a> Asker<'a> {
     /// does not set.
     fn plan(&mut self, of: Option<&RequestRecord>) -> Result<&Made, Failure> {
         let key = self.key(of);
-        if !self.made.contains_key(&key) {
-            let request = &mut self.session.request;
-            request.role.clone_from(&key.role);
-            request.risk = key.risk;
-            request.boundaries.clone_from(&key.boundaries);
-            request.min_tier = key.min_tier;
-            let contract = self.session.loaded.is_some();
-            self.session.request.mode = if contract || !key.fallback {
-                Mode::Contract
-            } else {
-                Mode::Fallback
-            };
-            let (mut plan, _) = self.session.make(&self.request, Asking::Recorded, false)?;
-            let (repaired, _) = self.session.make(&self.request, Asking::Recorded, true)?;
-            let (effect, accepted) = (Effect::Incomplete, self.accepted.as_slice());
-            let subject = self.wanted.subject.as_deref();
-            let base = judged_since(&self.session, self.engine);
-            let terms = Terms {
-                effect,
-                accepted,
-                subject,
-                ..Terms::plain(base.as_ref())
-            };
-            attach(&mut plan, caveats(&self.session, self.engine, &terms));
-            self.made.insert(key.clone(), Made { plan, repaired });
-        }
-        let internal = || {
-            Failure::new(
-                Exit::Internal,
-                "vplan::internal",
-                "a plan was made and is not there",
-            )
+        let known = self.made.remove(&key);
+        let made = match known {
+            Some(made) => made,
+            None => self.make(&key)?,
         };
-        self.made.get(&key).ok_or_else(internal)
+        Ok(self.made.entry(key).or_insert(made))
+    }
+
+    fn make(&mut self, key: &Key) -> Result<Made, Failure> {
+        let request = &mut self.session.request;
+        request.role.clone_from(&key.role);
+        request.risk = key.risk;
+        request.boundaries.clone_from(&key.boundaries);
+        request.min_tier = key.min_tier;
+        let contract = self.session.loaded.is_some();
+        self.session.request.mode = if contract || !key.fallback {
+            Mode::Contract
+        } else {
+            Mode::Fallback
+        };
+        let (mut plan, _) = self.session.make(&self.request, Asking::Recorded, false)?;
+        let (repaired, _) = self.session.make(&self.request, Asking::Recorded, true)?;
+        let (effect, accepted) = (Effect::Incomplete, self.accepted.as_slice());
+        let subject = self.wanted.subject.as_deref();
+        let base = judged_since(&self.session, self.engine);
+        let terms = Terms {
+            effect,
+            accepted,
+            subject,
+            ..Terms::plain(base.as_ref())
+        };
+        attach(&mut plan, caveats(&self.session, self.engine, &terms));
+        Ok(Made { plan, repaired })
     }
 
     /// Checks that a plan without steps means that nothing has to be verified.

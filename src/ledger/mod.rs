@@ -330,11 +330,7 @@ impl Ledger {
     /// Records that a person accepts a contract for a subject. Returns whether the subject is
     /// known.
     pub fn accept(&mut self, subject: &str, acceptance: Acceptance) -> bool {
-        let Some(entry) = self
-            .position(subject)
-            .ok()
-            .and_then(|at| self.subjects.get_mut(at))
-        else {
+        let Some(entry) = self.subjects.iter_mut().find(|e| e.subject == subject) else {
             return false;
         };
         entry.accepted.retain(|a| a.contract != acceptance.contract);

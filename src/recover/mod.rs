@@ -10,7 +10,7 @@ pub mod rules;
 use crate::base::vocabulary::FailureCode;
 use crate::check::evidence::Evidence;
 use crate::plan::facts::{Facts, Question};
-use crate::plan::{Plan, Refusal, Rewrite};
+use crate::plan::{Plan, Refusal, Rewrite, Step, StepIndex};
 use rules::Case;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -51,16 +51,13 @@ pub enum Recovery {
 /// Returns the facts on which classifying this step's failure, or repairing it, depends. Gather
 /// them before [`classify`] and [`recover`].
 #[must_use]
-pub fn questions(plan: &Plan, step: usize) -> BTreeSet<Question> {
-    plan.steps
-        .get(step)
-        .map(failure::questions)
-        .unwrap_or_default()
+pub fn questions(step: &Step) -> BTreeSet<Question> {
+    failure::questions(step)
 }
 
 /// Classifies why a step of the plan failed.
 #[must_use]
-pub fn classify(plan: &Plan, step: usize, evidence: &Evidence, facts: &Facts) -> Failure {
+pub fn classify(plan: &Plan, step: StepIndex, evidence: &Evidence, facts: &Facts) -> Failure {
     failure::classify(plan, step, evidence, facts)
 }
 
@@ -69,9 +66,9 @@ pub fn classify(plan: &Plan, step: usize, evidence: &Evidence, facts: &Facts) ->
 /// the plan does not have are ignored.
 #[must_use]
 pub fn recover(plan: &Plan, failures: &[Failure], facts: &Facts) -> Recovery {
-    let positions = rewrite::positions(&plan.steps);
-    let index = |failure: &Failure| positions.get(&failure.step).copied();
-    let mut known: Vec<(usize, Failure)> = failures
+    let positions = plan.positions();
+    let index = |failure: &Failure| positions.get(failure.step.as_str()).copied();
+    let mut known: Vec<(StepIndex, Failure)> = failures
         .iter()
         .filter_map(|f| Some((index(f)?, f.clone())))
         .collect();
@@ -80,9 +77,7 @@ pub fn recover(plan: &Plan, failures: &[Failure], facts: &Facts) -> Recovery {
     let mut refusals = Vec::new();
     let together = OnceCell::new();
     for (index, failure) in &known {
-        let Some(step) = plan.steps.get(*index) else {
-            continue;
-        };
+        let step = plan.step(*index);
         let case = Case {
             plan,
             index: *index,
@@ -219,12 +214,11 @@ mod tests {
             ("cargo test", &[]),
         ] {
             let plan = plan_of_words(&[command]);
-            let asked = questions(&plan, 0)
+            let asked = questions(&plan.steps[0])
                 .iter()
                 .map(|q| String::from_utf8(q.to_word().as_bytes().to_vec()).unwrap())
                 .collect::<Vec<_>>();
             assert_eq!(asked, want, "{command}");
-            assert!(questions(&plan, 1).is_empty());
         }
     }
 

@@ -3,11 +3,12 @@
 use super::failure::unsupported_words;
 use super::failure::{Asked, AskedKind, asked};
 use super::{Failure, Recovery, recover, rewrite};
+use crate::base::index::Index as _;
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::FailureCode;
 use crate::plan::digest::{self, Growing};
 use crate::plan::facts::{Answer, Certainty, Fact, Facts, Question};
-use crate::plan::{Plan, Step};
+use crate::plan::{Plan, Step, StepIndex};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The extensions from which make's built-in rules build a program, chains included (`make -p -f
@@ -71,8 +72,8 @@ pub(super) fn foreseen(plan: &Plan, facts: &Facts) -> Vec<Failure> {
 }
 
 fn failures(plan: &Plan, facts: &Facts, consulted: &mut BTreeSet<Question>) -> Vec<Failure> {
-    (0..plan.steps.len())
-        .filter_map(|i| certain(plan, i, facts, consulted))
+    plan.numbered_steps()
+        .filter_map(|(i, step)| certain(plan, i, step, facts, consulted))
         .collect()
 }
 
@@ -175,11 +176,11 @@ fn sources(asked: &Asked, goal: &str) -> Vec<Question> {
 /// Returns the failure that this step will have, if that is certain. Records which facts were read.
 fn certain(
     plan: &Plan,
-    index: usize,
+    index: StepIndex,
+    step: &Step,
     facts: &Facts,
     consulted: &mut BTreeSet<Question>,
 ) -> Option<Failure> {
-    let step = plan.steps.get(index)?;
     let failure = |code, rule: &str, evidence: String| Failure {
         step: step.id.clone(),
         code,
@@ -200,7 +201,7 @@ fn certain(
     let name = missing.iter().find(|name| {
         asked.kind == AskedKind::Script || cannot_be_made(&asked, name, facts, consulted)
     })?;
-    if index > 0 && !stays_as_it_is(plan, &asked, facts, consulted) {
+    if index.position() > 0 && !stays_as_it_is(plan, &asked, facts, consulted) {
         return None;
     }
     let name = crate::base::word::visible(name.as_bytes());

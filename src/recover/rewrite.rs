@@ -4,7 +4,7 @@ use super::Failure;
 use super::failure::sequence;
 use super::rules::Rule;
 use crate::base::command::{Link, Unsupported};
-use crate::plan::{Plan, Rewrite, Step, digest};
+use crate::plan::{Plan, Rewrite, Step, StepIndex, digest};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The steps of a plan after a rule.
@@ -130,7 +130,7 @@ pub(super) fn replace_predecessor(
     step: &mut Step,
     gone: &str,
     [ids, prepare]: [&[String]; 2],
-    order: &BTreeMap<String, usize>,
+    order: &BTreeMap<&str, StepIndex>,
 ) {
     if !step.after.iter().chain(&step.needs).any(|id| id == gone) {
         return;
@@ -150,22 +150,13 @@ pub(super) fn replace_predecessor(
         .collect();
 }
 
-fn put(list: &mut Vec<String>, gone: &str, ids: &[String], order: &BTreeMap<String, usize>) {
+fn put(list: &mut Vec<String>, gone: &str, ids: &[String], order: &BTreeMap<&str, StepIndex>) {
     if list.iter().any(|id| id == gone) {
         list.retain(|id| id != gone);
         list.extend(ids.iter().cloned());
-        list.sort_by_key(|id| order.get(id).copied().unwrap_or(usize::MAX));
+        list.sort_by_key(|id| order.get(id.as_str()));
         list.dedup();
     }
-}
-
-/// Returns the position of each step.
-pub(super) fn positions(steps: &[Step]) -> BTreeMap<String, usize> {
-    steps
-        .iter()
-        .enumerate()
-        .map(|(i, s)| (s.id.clone(), i))
-        .collect()
 }
 
 #[cfg(test)]
@@ -279,7 +270,8 @@ mod tests {
 
     #[test]
     fn predecessors() {
-        let order = positions(&plan_of_words(&["a", "b", "c", "d"]).steps);
+        let plan = plan_of_words(&["a", "b", "c", "d"]);
+        let order = plan.positions();
         let id = |n: &usize| format!("command-{n}");
         for (list, ids, want) in [
             (&[1, 4][..], &[][..], &[1, 4][..]),
@@ -310,7 +302,8 @@ mod tests {
     /// stays binding.
     #[test]
     fn predecessors_that_prepare() {
-        let order = positions(&plan_of_words(&["a", "b", "c", "d", "e"]).steps);
+        let plan = plan_of_words(&["a", "b", "c", "d", "e"]);
+        let order = plan.positions();
         let ids = |numbers: &[usize]| {
             numbers
                 .iter()

@@ -4,11 +4,12 @@ use super::entry::Entry;
 use super::key::{Order, Parts, Print, all_of, depends_on};
 use crate::base::glob::automaton::{Limits, Region, atoms};
 use crate::base::glob::overlap::overlaps;
+use crate::base::index::Index as _;
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
 use crate::check::Kind;
 use crate::check::outcome::Status;
-use crate::plan::{Plan, Step};
+use crate::plan::{Plan, Step, StepIndex};
 use crate::run::record::StepRecord;
 use std::collections::BTreeSet;
 
@@ -138,10 +139,8 @@ pub fn eligible(step: &Step) -> Result<(), Why> {
 ///
 /// # Errors
 /// Why not.
-pub fn barrier(plan: &Plan, order: &Order, index: usize, past: &Past) -> Result<(), Why> {
-    let Some(step) = plan.steps.get(index) else {
-        return Err(Why::Unknown);
-    };
+pub fn barrier(plan: &Plan, order: &Order, index: StepIndex, past: &Past) -> Result<(), Why> {
+    let step = plan.step(index);
     eligible(step)?;
     if past.tried.contains(&step.id) {
         return Err(Why::Again);
@@ -152,15 +151,13 @@ pub fn barrier(plan: &Plan, order: &Order, index: usize, past: &Past) -> Result<
             .iter()
             .any(|c| step.produces.iter().any(|p| overlaps(c, p)))
     };
-    if let Some(other) = plan.steps.iter().take(index).find(cleans) {
+    if let Some(other) = plan.steps.iter().take(index.position()).find(cleans) {
         return Err(Why::Cleaned(visible(other.id.as_bytes())));
     }
     let before = order.bound_before(index);
-    let ran = before
-        .iter()
-        .filter_map(|i| plan.steps.get(*i))
-        .filter(|s| past.ran.contains(&s.id));
-    match ran.into_iter().find(|s| !makes_only_inputs(s, step)) {
+    let steps = before.iter().map(|i| plan.step(*i));
+    let mut ran = steps.filter(|s| past.ran.contains(&s.id));
+    match ran.find(|s| !makes_only_inputs(s, step)) {
         Some(other) => Err(Why::Ran(visible(other.id.as_bytes()))),
         None => Ok(()),
     }
@@ -247,7 +244,7 @@ mod tests {
     }
 
     fn barrier_of(plan: &Plan, index: usize, past: &Past) -> Result<(), Why> {
-        barrier(plan, &Order::new(plan), index, past)
+        barrier(plan, &Order::new(plan), StepIndex::new(index), past)
     }
 
     type Row = (&'static str, fn(&mut Step), bool);

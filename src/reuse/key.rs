@@ -2,9 +2,10 @@
 
 use crate::base::canon::{Digest, Hasher};
 use crate::base::glob::{Glob, Item, Selection, What};
+use crate::base::index::Dense;
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
-use crate::plan::{Origin, Plan, Step};
+use crate::plan::{Origin, Plan, Step, StepIndex, earlier};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -193,61 +194,49 @@ pub fn settings(step: &Step) -> Digest {
 /// plan.
 #[derive(Clone, Debug)]
 pub struct Order {
-    /// Direct predecessors by constraints, as indices.
-    direct: Vec<Vec<usize>>,
+    /// Direct predecessors by constraints.
+    direct: Predecessors,
     /// Those of `direct` that do not merely prepare.
-    bound: Vec<Vec<usize>>,
-    settings: Vec<Digest>,
+    bound: Predecessors,
+    settings: Dense<StepIndex, Digest>,
 }
+
+type Predecessors = Dense<StepIndex, Vec<StepIndex>>;
 
 impl Order {
     /// Computes the order of a plan.
     #[must_use]
     pub fn new(plan: &Plan) -> Self {
-        let index: BTreeMap<&str, usize> = plan
-            .steps
-            .iter()
-            .enumerate()
-            .map(|(i, s)| (s.id.as_str(), i))
-            .collect();
-        let places = |own: usize, ids: &mut dyn Iterator<Item = &String>| {
-            ids.filter_map(|id| index.get(id.as_str()).copied())
-                .filter(|i| *i < own)
-                .collect::<Vec<usize>>()
+        let positions = plan.positions();
+        let direct = |(own, s): (StepIndex, &Step)| {
+            earlier(&positions, own, s.after.iter().chain(&s.needs)).collect()
         };
-        let steps = || plan.steps.iter().enumerate();
+        let bound = |(own, s): (StepIndex, &Step)| earlier(&positions, own, s.bound_to()).collect();
         Self {
-            direct: steps()
-                .map(|(own, s)| places(own, &mut s.after.iter().chain(&s.needs)))
-                .collect(),
-            bound: steps()
-                .map(|(own, s)| places(own, &mut s.bound_to()))
-                .collect(),
+            direct: plan.numbered_steps().map(direct).collect(),
+            bound: plan.numbered_steps().map(bound).collect(),
             settings: plan.steps.iter().map(settings).collect(),
         }
     }
 
-    /// Returns the indices of all steps that must end before a step, directly or not, ascending.
+    /// Returns all steps that must end before a step, directly or not, ascending.
     #[must_use]
-    pub fn before(&self, step: usize) -> BTreeSet<usize> {
+    pub fn before(&self, step: StepIndex) -> BTreeSet<StepIndex> {
         all_before(&self.direct, step)
     }
 
     /// Like [`Order::before`] without those that only prepare: what they leave is an input like any
     /// other.
     #[must_use]
-    pub fn bound_before(&self, step: usize) -> BTreeSet<usize> {
+    pub fn bound_before(&self, step: StepIndex) -> BTreeSet<StepIndex> {
         all_before(&self.bound, step)
     }
 
     /// Returns the digest for [`Parts::predecessors`].
     #[must_use]
-    pub fn settings_before(&self, step: usize) -> Digest {
-        let mut list: Vec<&Digest> = self
-            .before(step)
-            .into_iter()
-            .filter_map(|i| self.settings.get(i))
-            .collect();
+    pub fn settings_before(&self, step: StepIndex) -> Digest {
+        let before = self.before(step).into_iter();
+        let mut list: Vec<&Digest> = before.map(|i| &self.settings[i]).collect();
         list.sort();
         let bytes: Vec<u8> = list
             .into_iter()
@@ -259,22 +248,16 @@ impl Order {
 
     /// Returns the digest for [`Parts::settings`].
     #[must_use]
-    pub fn settings(&self, step: usize) -> Option<Digest> {
-        self.settings.get(step).cloned()
+    pub fn settings(&self, step: StepIndex) -> &Digest {
+        &self.settings[step]
     }
 }
 
-fn all_before(direct: &[Vec<usize>], step: usize) -> BTreeSet<usize> {
+fn all_before(direct: &Predecessors, step: StepIndex) -> BTreeSet<StepIndex> {
     let mut found = BTreeSet::new();
     let mut open = vec![step];
     while let Some(here) = open.pop() {
-        open.extend(
-            direct
-                .get(here)
-                .into_iter()
-                .flatten()
-                .filter(|before| found.insert(**before)),
-        );
+        open.extend(direct[here].iter().filter(|before| found.insert(**before)));
     }
     found
 }
@@ -313,6 +296,7 @@ pub fn all_of(globs: &[Glob]) -> Selection {
 mod tests {
     use super::*;
     use crate::arbitrary::run::{plan, step};
+    use crate::base::index::Index as _;
     use crate::base::vocabulary::FormatName;
     use crate::check::{Kind, Severity};
 
@@ -366,16 +350,17 @@ mod tests {
         chain.steps[1].after = vec!["a".into()];
         chain.steps[2].needs = vec!["b".into()];
         let order = Order::new(&chain);
-        assert_eq!(order.before(2), BTreeSet::from([0, 1]));
-        assert_eq!(order.before(3), BTreeSet::new());
+        let [a, b, c, d] = [0, 1, 2, 3].map(StepIndex::new);
+        assert_eq!(order.before(c), BTreeSet::from([a, b]));
+        assert_eq!(order.before(d), BTreeSet::new());
         chain.steps[0].timeout_ms = 7;
         let other = Order::new(&chain);
         assert_ne!(
-            order.settings_before(2),
-            other.settings_before(2),
+            order.settings_before(c),
+            other.settings_before(c),
             "a step before it is another one"
         );
-        assert_eq!(order.settings_before(3), other.settings_before(3));
+        assert_eq!(order.settings_before(d), other.settings_before(d));
     }
 
     #[test]

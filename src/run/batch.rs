@@ -1,18 +1,19 @@
 //! Checks the limits of a check over all its batches: thresholds apply to the sum.
 
 use super::record::StepRecord;
+use crate::base::index::Dense;
 use crate::check::outcome::{Cause, Outcome, Status};
-use crate::plan::Step;
+use crate::plan::{Plan, Step, StepIndex};
 use std::collections::BTreeMap;
 
 /// Returns the first batch, in plan order, with which the findings of a check exceed a limit, if it
-/// passed by itself: its number as given, and its outcome therefore. The steps are those of one
-/// check; one without a record has found nothing.
+/// passed by itself, and its outcome therefore. The steps are those of one check; one without a record
+/// has found nothing.
 pub(super) fn over<'a>(
-    batches: impl Iterator<Item = (usize, &'a Step, Option<&'a StepRecord>)>,
-) -> Option<(usize, Outcome)> {
+    batches: impl Iterator<Item = (StepIndex, &'a Step, Option<&'a StepRecord>)>,
+) -> Option<(StepIndex, Outcome)> {
     let (mut errors, mut warnings) = (0_u64, 0_u64);
-    for (nth, (number, step, record)) in batches.enumerate() {
+    for (nth, (index, step, record)) in batches.enumerate() {
         let Some(record) = record else { continue };
         errors = errors.saturating_add(record.errors.unwrap_or(0));
         warnings = warnings.saturating_add(record.warnings.unwrap_or(0));
@@ -29,27 +30,23 @@ pub(super) fn over<'a>(
         return record
             .status
             .is_pass()
-            .then(|| (number, Outcome::new(Status::Failed, cause, detail)));
+            .then(|| (index, Outcome::new(Status::Failed, cause, detail)));
     }
     None
 }
 
 /// Evaluates the limits of all checks over their batches, once every step has its record.
-pub(super) fn judge_all(steps: &[Step], records: &mut [StepRecord]) {
-    let mut checks: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (number, step) in steps.iter().enumerate() {
+pub(super) fn judge_all(plan: &Plan, records: &mut Dense<StepIndex, StepRecord>) {
+    let mut checks: BTreeMap<&str, Vec<(StepIndex, &Step)>> = BTreeMap::new();
+    for (index, step) in plan.numbered_steps() {
         if let Some(name) = &step.batch_of {
-            checks.entry(name).or_default().push(number);
+            checks.entry(name).or_default().push((index, step));
         }
     }
-    for numbers in checks.values() {
-        let batches = numbers
-            .iter()
-            .filter_map(|n| Some((*n, steps.get(*n)?, records.get(*n))));
-        if let Some((number, outcome)) = over(batches)
-            && let Some(record) = records.get_mut(number)
-        {
-            record.end_as(outcome);
+    for batches in checks.into_values() {
+        let batches = batches.into_iter();
+        if let Some((batch, outcome)) = over(batches.map(|(i, s)| (i, s, Some(&records[i])))) {
+            records[batch].end_as(outcome);
         }
     }
 }
@@ -58,6 +55,7 @@ pub(super) fn judge_all(steps: &[Step], records: &mut [StepRecord]) {
 mod tests {
     use super::*;
     use crate::arbitrary::run::step;
+    use crate::base::index::Index as _;
 
     #[test]
     fn limits_hold_for_the_sum() {
@@ -110,8 +108,8 @@ mod tests {
             let batches = records
                 .iter()
                 .enumerate()
-                .map(|(i, record)| (i, &limited, record.as_ref()));
-            let got = over(batches).and_then(|(i, outcome)| Some((i, outcome.cause?)));
+                .map(|(i, record)| (StepIndex::new(i), &limited, record.as_ref()));
+            let got = over(batches).and_then(|(i, outcome)| Some((i.position(), outcome.cause?)));
             assert_eq!(got, want, "{name}");
         }
     }

@@ -3,7 +3,7 @@
 use super::record::StepRecord;
 use crate::check::Kind;
 use crate::check::outcome::Status;
-use crate::plan::{Plan, Step};
+use crate::plan::{Plan, Step, StepIndex};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The evidence after a rewrite.
@@ -23,18 +23,13 @@ pub struct CarryOver {
 /// which one. Linters, `file` checks and judges make nothing, so theirs stays.
 #[must_use]
 pub fn carry_over(before: &Plan, after: &Plan, records: Vec<StepRecord>) -> CarryOver {
-    let old: BTreeMap<&str, (usize, &Step)> = before
-        .steps
-        .iter()
-        .enumerate()
-        .map(|(i, s)| (s.id.as_str(), (i, s)))
-        .collect();
-    let places: Vec<Option<(usize, bool)>> = after
+    let old = before.positions();
+    let places: Vec<Option<(StepIndex, bool)>> = after
         .steps
         .iter()
         .map(|step| {
-            old.get(step.id.as_str())
-                .map(|(place, was)| (*place, is_same(was, step)))
+            let place = *old.get(step.id.as_str())?;
+            Some((place, is_same(before.step(place), step)))
         })
         .collect();
     let reordered = !places.iter().flatten().map(|(place, _)| place).is_sorted();

@@ -2,14 +2,15 @@
 //! run's start, monotonic.
 
 use crate::check::evidence::Evidence;
+use crate::plan::StepIndex;
 
 /// An event of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     /// A try of a step has ended, its processes are gone, its output is on disk.
     Finished {
-        /// Index into the plan's steps.
-        step: usize,
+        /// The step.
+        step: StepIndex,
         /// Which try, from 1.
         attempt: u32,
         /// When it ended.
@@ -19,8 +20,8 @@ pub enum Event {
     },
     /// A try has begun: the preparations before it do not count towards its time.
     Began {
-        /// Index into the plan's steps.
-        step: usize,
+        /// The step.
+        step: StepIndex,
         /// Which try, from 1.
         attempt: u32,
         /// The time.
@@ -94,8 +95,8 @@ pub enum Interrupt {
 pub enum Action {
     /// Start a try of a step. Its end comes back as [`Event::Finished`], whatever happens.
     Spawn {
-        /// Index into the plan's steps.
-        step: usize,
+        /// The step.
+        step: StepIndex,
         /// Which try, from 1.
         attempt: u32,
         /// The effective time limit in milliseconds, at least 1; for the record. The machine itself
@@ -104,15 +105,15 @@ pub enum Action {
     },
     /// Ask the step's whole tree to end (SIGTERM, then SIGCONT).
     Terminate {
-        /// Index into the plan's steps.
-        step: usize,
+        /// The step.
+        step: StepIndex,
         /// Whether its time was up, which its evidence must then record.
         timed_out: bool,
     },
     /// End the step's whole tree now (SIGKILL, swept until none is left).
     Kill {
-        /// Index into the plan's steps.
-        step: usize,
+        /// The step.
+        step: StepIndex,
         /// Whether its time was up, which its evidence must then record.
         timed_out: bool,
     },

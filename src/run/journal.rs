@@ -9,11 +9,12 @@ use super::record::ProgramRecord;
 use super::report::{Decision, EnvironmentUse};
 use super::verdict::Verdict;
 use crate::base::canon::Digest;
+use crate::base::index::{Index as _, at_mut, bug};
 use crate::base::word::Word;
 use crate::check::Kind;
 use crate::check::outcome::{Cause, Status};
 use crate::check::reading::TestCounts;
-use crate::plan::{Coverage, Rewrite};
+use crate::plan::{Coverage, Rewrite, StepIndex};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -197,8 +198,11 @@ impl Journal {
             entry,
         };
         self.next += 1;
-        // Strings, integers and string keys only: this cannot fail.
-        serde_json::to_string(&line).unwrap_or_default() + "\n"
+        // Strings, integers and string keys only.
+        match serde_json::to_string(&line) {
+            Ok(text) => text + "\n",
+            Err(_) => bug("a line of the journal is no JSON"),
+        }
     }
 }
 
@@ -350,96 +354,113 @@ impl Iterator for Lines<'_> {
 /// Replays a journal: the state after its valid lines ([`lines`]).
 #[must_use]
 pub fn replay(bytes: &[u8]) -> ReplayedRun {
-    let mut run = ReplayedRun::default();
-    let mut index: BTreeMap<String, usize> = BTreeMap::new();
+    let mut replay = Replay::default();
     let mut valid = lines(bytes);
     while let Some(line) = valid.next() {
-        run.t = line.t;
-        run.bytes = valid.bytes();
-        apply(&mut run, &mut index, line.entry);
+        replay.run.t = line.t;
+        replay.run.bytes = valid.bytes();
+        replay.apply(line.entry);
     }
-    run
+    replay.run
 }
 
-fn apply(run: &mut ReplayedRun, index: &mut BTreeMap<String, usize>, entry: Entry) {
-    let at = |id: &str| index.get(id).copied();
-    match entry {
-        Entry::RunStarted {
-            run_id, started_at, ..
-        } => {
-            run.run_id = run_id;
-            run.started_at = started_at;
+#[derive(Default)]
+struct Replay {
+    run: ReplayedRun,
+    /// Where the steps of the last plan are, by id.
+    positions: BTreeMap<String, StepIndex>,
+}
+
+impl Replay {
+    /// Returns a step of the last plan. Events of others change nothing.
+    fn step(&mut self, id: &str) -> Option<&mut ReplayedStep> {
+        let index = self.positions.get(id)?;
+        Some(at_mut(&mut self.run.steps, *index))
+    }
+
+    fn plan(&mut self, steps: Vec<PlannedStep>) {
+        let mut known: BTreeMap<String, ReplayedStep> = std::mem::take(&mut self.run.steps)
+            .into_iter()
+            .map(|s| (s.id.clone(), s))
+            .collect();
+        self.positions.clear();
+        for (i, PlannedStep { command, id }) in steps.into_iter().enumerate() {
+            self.positions.insert(id.clone(), StepIndex::new(i));
+            let old = known.remove(&id).filter(|old| old.command == command);
+            self.run.steps.push(old.unwrap_or(ReplayedStep {
+                command,
+                duration_ms: 0,
+                id,
+                kind: None,
+                log: None,
+                stands: Stands::Waiting,
+                tests: None,
+                tries: 0,
+            }));
         }
-        Entry::PlanCompiled { digest, steps, .. } => {
-            run.plan_digest = digest;
-            let mut known: BTreeMap<String, ReplayedStep> = std::mem::take(&mut run.steps)
-                .into_iter()
-                .map(|s| (s.id.clone(), s))
-                .collect();
-            index.clear();
-            for (i, PlannedStep { command, id }) in steps.into_iter().enumerate() {
-                index.insert(id.clone(), i);
-                let old = known.remove(&id).filter(|old| old.command == command);
-                run.steps.push(old.unwrap_or(ReplayedStep {
-                    command,
-                    duration_ms: 0,
-                    id,
-                    kind: None,
-                    log: None,
-                    stands: Stands::Waiting,
-                    tests: None,
-                    tries: 0,
-                }));
+    }
+
+    fn apply(&mut self, entry: Entry) {
+        match entry {
+            Entry::RunStarted {
+                run_id, started_at, ..
+            } => {
+                self.run.run_id = run_id;
+                self.run.started_at = started_at;
             }
-        }
-        Entry::StepStarted { id, attempt, .. } => {
-            if let Some(step) = at(&id).and_then(|i| run.steps.get_mut(i)) {
-                step.stands = Stands::Running;
-                // A step that a rewrite made run again begins anew.
-                if attempt == 1 {
-                    (step.tries, step.duration_ms) = (0, 0);
+            Entry::PlanCompiled { digest, steps, .. } => {
+                self.run.plan_digest = digest;
+                self.plan(steps);
+            }
+            Entry::StepStarted { id, attempt, .. } => {
+                if let Some(step) = self.step(&id) {
+                    step.stands = Stands::Running;
+                    // A step that a rewrite made run again begins anew.
+                    if attempt == 1 {
+                        (step.tries, step.duration_ms) = (0, 0);
+                    }
                 }
             }
-        }
-        Entry::StepFinished {
-            id,
-            status,
-            reason,
-            attempt,
-            duration_ms,
-            kind,
-            log,
-            tests,
-            ..
-        } => {
-            if let Some(step) = at(&id).and_then(|i| run.steps.get_mut(i)) {
-                step.stands = Stands::Ended(status, reason);
-                step.tries = step.tries.saturating_add(attempt.min(1));
-                step.duration_ms = step.duration_ms.saturating_add(duration_ms);
-                step.kind = kind;
-                step.log = log;
-                step.tests = tests;
-            }
-        }
-        Entry::PlanRewritten { rewrite } => run.rewrites.push(*rewrite),
-        Entry::ProgramResolved { .. } | Entry::RunInterrupted { .. } => {}
-        Entry::RunFinished {
-            coverage,
-            exit_code,
-            steps,
-            verdict,
-            ..
-        } => {
-            for FinalStatus { id, status, reason } in steps {
-                if let Some(step) = at(&id).and_then(|i| run.steps.get_mut(i)) {
+            Entry::StepFinished {
+                id,
+                status,
+                reason,
+                attempt,
+                duration_ms,
+                kind,
+                log,
+                tests,
+                ..
+            } => {
+                if let Some(step) = self.step(&id) {
                     step.stands = Stands::Ended(status, reason);
+                    step.tries = step.tries.saturating_add(attempt.min(1));
+                    step.duration_ms = step.duration_ms.saturating_add(duration_ms);
+                    step.kind = kind;
+                    step.log = log;
+                    step.tests = tests;
                 }
             }
-            run.end = End::Finished {
+            Entry::PlanRewritten { rewrite } => self.run.rewrites.push(*rewrite),
+            Entry::ProgramResolved { .. } | Entry::RunInterrupted { .. } => {}
+            Entry::RunFinished {
                 coverage,
                 exit_code,
+                steps,
                 verdict,
-            };
+                ..
+            } => {
+                for FinalStatus { id, status, reason } in steps {
+                    if let Some(step) = self.step(&id) {
+                        step.stands = Stands::Ended(status, reason);
+                    }
+                }
+                self.run.end = End::Finished {
+                    coverage,
+                    exit_code,
+                    verdict,
+                };
+            }
         }
     }
 }

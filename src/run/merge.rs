@@ -241,6 +241,9 @@ fn check(part: Part) -> Result<Checked, MergeError> {
     {
         return tampered("its plan does not have the digest that it says");
     }
+    if check_order(&record.plan).is_err() {
+        return tampered("its plan contradicts itself");
+    }
     if record.index == 0 || record.index > record.count || record.count > MOST {
         return tampered("there is no such shard");
     }
@@ -457,10 +460,10 @@ fn join(
         };
         records.remove(&step.id).unwrap_or_else(absent)
     });
-    let mut records: Vec<StepRecord> = records.collect();
+    let mut records = records.collect();
     // Batches of one check may have run on several machines.
-    super::batch::judge_all(&plan.steps, &mut records);
-    let mut joined = report(&plan, records, &total, circumstances);
+    super::batch::judge_all(&plan, &mut records);
+    let mut joined = report(&plan, records.into_vec(), &total, circumstances);
     joined.rewrites.splice(whole.rewrites.len().., rewrites);
     joined.plan_digest.clone_from(&whole.digest);
     joined.shards = summaries.into_values().collect();

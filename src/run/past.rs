@@ -379,16 +379,7 @@ impl Tally {
             let Stands::Ended(status, reason) = step.stands else {
                 continue;
             };
-            if !self.checks.contains_key(&step.id) {
-                let stats = CheckStats {
-                    id: step.id.clone(),
-                    ..CheckStats::default()
-                };
-                self.checks.insert(step.id.clone(), (stats, Vec::new()));
-            }
-            let Some((stats, durations)) = self.checks.get_mut(&step.id) else {
-                continue;
-            };
+            let (stats, durations) = self.check(&step.id);
             match status {
                 Status::Cached => stats.cached += 1,
                 Status::Skipped | Status::NotRun => stats.not_run += 1,
@@ -414,18 +405,20 @@ impl Tally {
         }
     }
 
+    fn check(&mut self, id: &str) -> &mut (CheckStats, Vec<u64>) {
+        self.checks.entry(id.to_owned()).or_insert_with(|| {
+            let stats = CheckStats {
+                id: id.to_owned(),
+                ..CheckStats::default()
+            };
+            (stats, Vec::new())
+        })
+    }
+
     /// Adds the counts of older runs.
     pub fn merge(&mut self, older: Tally) {
         for (id, (stats, durations)) in older.checks {
-            let (mine, all) = self.checks.entry(id).or_insert_with(|| {
-                (
-                    CheckStats {
-                        id: stats.id.clone(),
-                        ..CheckStats::default()
-                    },
-                    Vec::new(),
-                )
-            });
+            let (mine, all) = self.check(&id);
             mine.cached += stats.cached;
             mine.failed += stats.failed;
             mine.flaky += stats.flaky;

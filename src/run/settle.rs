@@ -5,39 +5,49 @@
 
 use super::record::StepRecord;
 use super::state::{Ending, RunState, Track};
+use crate::base::index::Dense;
 use crate::base::word::visible;
 use crate::check::outcome::{Cause, Outcome, Status};
-use crate::plan::Step;
+use crate::plan::{Step, StepIndex};
+
+/// What the reason why a step did not run depends on, of a step that it needs.
+type Need = (Status, Option<Cause>);
 
 /// Returns one record a step, in plan order.
 pub(super) fn records(state: &RunState) -> Vec<StepRecord> {
-    let mut records: Vec<StepRecord> = Vec::with_capacity(state.tracks.len());
-    for (index, (step, track)) in state.plan.steps.iter().zip(&state.tracks).enumerate() {
-        let record = match counted(state, index, step, track) {
-            Some(record) => record,
-            None => StepRecord::without_evidence(step, never(state, index, step, track, &records)),
+    let mut records: Dense<StepIndex, StepRecord> = Dense::default();
+    for (index, step) in state.plan.numbered_steps() {
+        let before = |i| {
+            let record: &StepRecord = &records[i];
+            (record.status, record.reason)
         };
+        let record = counted(state, index, step).unwrap_or_else(|| {
+            StepRecord::without_evidence(step, never(state, index, step, &before))
+        });
         records.push(record);
     }
-    records
+    records.into_vec()
 }
 
 /// Returns the provisional outcome of one step that is over, as far as is known now.
-pub(super) fn provisional(state: &RunState, index: usize) -> Outcome {
-    let Some((step, track)) = state.plan.steps.get(index).zip(state.tracks.get(index)) else {
-        return Outcome::PASSED;
+pub(super) fn provisional(state: &RunState, index: StepIndex) -> Outcome {
+    let step = state.plan.step(index);
+    let before = |i| match state.provisional_outcome(i) {
+        Some(outcome) => (outcome.status, outcome.cause),
+        None => (Status::NotRun, None),
     };
-    match counted(state, index, step, track) {
+    match counted(state, index, step) {
         Some(record) => record.outcome(),
-        None => never(state, index, step, track, &[]),
+        None => never(state, index, step, &before),
     }
 }
 
 /// Returns the step's own outcome, if that counts.
-fn counted(state: &RunState, index: usize, step: &Step, track: &Track) -> Option<StepRecord> {
+fn counted(state: &RunState, index: StepIndex, step: &Step) -> Option<StepRecord> {
     if !step.always && state.is_behind_failure(index) {
         return None;
     }
+    let track = &state.tracks[index];
     let mut record = track.last.clone()?;
     let denied = match track.denied {
         Some(Cause::Budget) => "the budget left no time for another try",
@@ -53,21 +63,15 @@ fn counted(state: &RunState, index: usize, step: &Step, track: &Track) -> Option
     Some(record)
 }
 
-/// Returns why the step did not run, or why its outcome does not count.
+/// Returns why the step did not run, or why its outcome does not count; `before` tells of a step that
+/// it needs.
 fn never(
     state: &RunState,
-    index: usize,
+    index: StepIndex,
     step: &Step,
-    track: &Track,
-    before: &[StepRecord],
+    before: &dyn Fn(StepIndex) -> Need,
 ) -> Outcome {
-    let name = |i: usize| {
-        state
-            .plan
-            .steps
-            .get(i)
-            .map_or_else(String::new, |s| visible(s.id.as_bytes()))
-    };
+    let name = |i: StepIndex| visible(state.plan.step(i).id.as_bytes());
     let not_run = |cause, detail: String| Outcome::new(Status::NotRun, cause, detail);
     if !step.always {
         if let Some(first) = state
@@ -79,13 +83,8 @@ fn never(
                 format!("`{}` failed before it", name(first)),
             );
         }
-        let unmet = track.needs.iter().find_map(|i| {
-            let (status, reason) = match before.get(*i) {
-                Some(record) => (record.status, record.reason),
-                None => state
-                    .provisional_outcome(*i)
-                    .map_or((Status::NotRun, None), |o| (o.status, o.cause)),
-            };
+        let unmet = state.tracks[index].needs.iter().find_map(|i| {
+            let (status, reason) = before(*i);
             (!status.is_pass()).then_some((*i, status, reason))
         });
         match unmet {

@@ -22,10 +22,11 @@
 
 use super::event::{Action, Event, Interrupt};
 use super::record::StepRecord;
+use crate::base::index::{Dense, Index as _, bug};
 use crate::check::decide::judge;
 use crate::check::outcome::{Cause, Outcome, Output, Status, Terms};
 use crate::check::{Kind, Severity};
-use crate::plan::{Plan, Step};
+use crate::plan::{Plan, Step, StepIndex, earlier};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -41,15 +42,15 @@ pub const CLEAN_UP_MS: u64 = 10_000;
 #[derive(Clone, Debug)]
 pub struct RunState {
     pub(super) plan: Arc<Plan>,
-    pub(super) tracks: Vec<Track>,
+    pub(super) tracks: Dense<StepIndex, Track>,
     /// Steps that run or are about to be tried again: each occupies one of the places.
-    busy: BTreeSet<usize>,
+    busy: BTreeSet<StepIndex>,
     /// Steps that ended since the last call of [`RunState::drain_finished`].
-    over: Vec<usize>,
-    /// The first step that may not be over; all before it are.
-    first_open: usize,
+    over: Vec<StepIndex>,
+    /// How many steps at the front of the plan are over.
+    front: usize,
     /// The first blocking failure in plan order so far.
-    pub(super) first_failure: Option<usize>,
+    pub(super) first_failure: Option<StepIndex>,
     pub(super) cancel: Option<(u64, Interrupt)>,
     pub(super) urgent: Option<u64>,
     pub(super) storage: Option<(u64, String)>,
@@ -77,9 +78,9 @@ pub struct Ending {
 /// The state of one step.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Track {
-    /// The steps that must be over before it, and those that must have passed: indices, ascending.
-    pub(super) after: Vec<usize>,
-    pub(super) needs: Vec<usize>,
+    /// The steps that must be over before it, and those that must have passed, ascending.
+    pub(super) after: Vec<StepIndex>,
+    pub(super) needs: Vec<StepIndex>,
     pub(super) phase: Phase,
     /// The result of the last try that counts.
     pub(super) last: Option<StepRecord>,
@@ -145,22 +146,15 @@ impl RunState {
         now: u64,
         judge: bool,
     ) -> (Self, Vec<Action>) {
-        let index: BTreeMap<&str, usize> = plan
-            .steps
-            .iter()
-            .enumerate()
-            .map(|(i, s)| (s.id.as_str(), i))
-            .collect();
-        // A plan is in topological order; an id that is unknown or not before its step is never
-        // waited for.
-        let before = |own: usize, ids: &mut dyn Iterator<Item = &String>| {
-            let found: BTreeSet<usize> = ids
-                .filter_map(|id| index.get(id.as_str()).copied())
-                .filter(|i| *i < own)
-                .collect();
-            found.into_iter().collect::<Vec<usize>>()
+        let positions = plan.positions();
+        if positions.len() != plan.steps.len() {
+            bug("two steps of a plan have one id");
+        }
+        let before = |own: StepIndex, ids: &mut dyn Iterator<Item = &String>| {
+            let found: BTreeSet<StepIndex> = earlier(&positions, own, ids).collect();
+            found.into_iter().collect::<Vec<StepIndex>>()
         };
-        let tracks = plan.steps.iter().enumerate().map(|(i, step)| {
+        let tracks = plan.numbered_steps().map(|(i, step)| {
             let last = kept.remove(&step.id);
             Track {
                 after: before(i, &mut step.after.iter().chain(&step.needs)),
@@ -174,12 +168,12 @@ impl RunState {
                 ..Track::default()
             }
         });
-        let tracks: Vec<Track> = tracks.collect();
+        let tracks = tracks.collect();
         let mut state = Self {
             tracks,
             busy: BTreeSet::new(),
             over: Vec::new(),
-            first_open: 0,
+            front: 0,
             first_failure: None,
             cancel: None,
             urgent: None,
@@ -190,8 +184,8 @@ impl RunState {
             judge,
             plan,
         };
-        for i in 0..state.tracks.len() {
-            state.note_failure(i);
+        for index in state.tracks.indices() {
+            state.note_failure(index);
         }
         let mut actions = Vec::new();
         state.decide(&mut actions);
@@ -200,7 +194,7 @@ impl RunState {
     }
 
     /// Handles an event and returns the actions to execute. Events of steps that do not run, and
-    /// all events after [`Action::Done`], are ignored.
+    /// all events after [`Action::Done`], are ignored; a step that the plan does not have is a bug.
     pub fn handle(&mut self, event: Event) -> Vec<Action> {
         let mut actions = Vec::new();
         if self.done {
@@ -256,14 +250,14 @@ impl RunState {
     /// Returns how a step that is over ended, as far as is known now, for progress. The report may
     /// differ: a failure before it in plan order can still come. `None` while it waits or runs.
     #[must_use]
-    pub fn provisional_outcome(&self, step: usize) -> Option<Outcome> {
-        let track = self.tracks.get(step)?;
-        (track.phase == Phase::Over).then(|| super::settle::provisional(self, step))
+    pub fn provisional_outcome(&self, step: StepIndex) -> Option<Outcome> {
+        self.is_over(step)
+            .then(|| super::settle::provisional(self, step))
     }
 
     /// Returns the steps that ended since the last call, ascending. Steps with evidence kept from
     /// before a rewrite are not among them: they ended under the plan before.
-    pub fn drain_finished(&mut self) -> Vec<usize> {
+    pub fn drain_finished(&mut self) -> Vec<StepIndex> {
         let mut over = std::mem::take(&mut self.over);
         over.sort_unstable();
         over
@@ -272,8 +266,8 @@ impl RunState {
     /// Returns the result of a step's last try as soon as it has ended, whether or not another
     /// follows.
     #[must_use]
-    pub fn last_try(&self, step: usize) -> Option<&StepRecord> {
-        self.tracks.get(step)?.last.as_ref()
+    pub fn last_try(&self, step: StepIndex) -> Option<&StepRecord> {
+        self.tracks[step].last.as_ref()
     }
 
     /// Returns one record a step, in plan order; final when [`RunState::is_done`].
@@ -289,25 +283,19 @@ impl RunState {
     }
 
     fn is_running(&self) -> bool {
-        self.busy.iter().any(|i| {
-            matches!(
-                self.tracks.get(*i),
-                Some(Track {
-                    phase: Phase::Running(_),
-                    ..
-                })
-            )
-        })
+        let runs = |index: &StepIndex| matches!(self.tracks[*index].phase, Phase::Running(_));
+        self.busy.iter().any(runs)
     }
 
-    fn step(&self, index: usize) -> Option<&Step> {
-        self.plan.steps.get(index)
+    fn is_over(&self, index: StepIndex) -> bool {
+        self.tracks[index].phase == Phase::Over
     }
 
-    fn is_over(&self, index: usize) -> bool {
-        self.tracks
-            .get(index)
-            .is_none_or(|t| t.phase == Phase::Over)
+    fn running_mut(&mut self, index: StepIndex) -> Option<&mut Running> {
+        match &mut self.tracks[index].phase {
+            Phase::Running(running) => Some(running),
+            Phase::Waiting | Phase::Retrying | Phase::Over => None,
+        }
     }
 
     /// Returns the time at which the budget is used up for this step; `u64::MAX` without one.
@@ -321,7 +309,7 @@ impl RunState {
 
     /// Returns why a step may not start, or not be tried again: first events of the run, then other
     /// steps, then time.
-    fn barred(&self, index: usize, step: &Step) -> Option<Cause> {
+    fn barred(&self, index: StepIndex, step: &Step) -> Option<Cause> {
         if self.storage.is_some() {
             return Some(Cause::Storage);
         }
@@ -333,23 +321,18 @@ impl RunState {
     }
 
     /// Returns why other steps keep this one from having a status of its own.
-    fn ruled_out(&self, index: usize, step: &Step) -> Option<Cause> {
+    fn ruled_out(&self, index: StepIndex, step: &Step) -> Option<Cause> {
         if step.always {
             return None;
         }
         if self.is_behind_failure(index) {
             return Some(Cause::FailFast);
         }
-        let passed = |i: &usize| {
-            self.tracks
-                .get(*i)
-                .and_then(|t| t.last.as_ref())
-                .is_some_and(|r| r.status.is_pass())
+        let passed = |i: &StepIndex| {
+            let last = self.tracks[*i].last.as_ref();
+            last.is_some_and(|r| r.status.is_pass())
         };
-        let met = self
-            .tracks
-            .get(index)
-            .is_none_or(|t| t.needs.iter().all(passed));
+        let met = self.tracks[index].needs.iter().all(passed);
         (!met).then_some(Cause::Needs)
     }
 
@@ -377,7 +360,7 @@ impl RunState {
         }
     }
 
-    pub(super) fn is_behind_failure(&self, index: usize) -> bool {
+    pub(super) fn is_behind_failure(&self, index: StepIndex) -> bool {
         self.plan.policy.fail_fast && self.first_failure.is_some_and(|f| f < index)
     }
 
@@ -386,93 +369,69 @@ impl RunState {
         self.undecided = false;
         let plan = Arc::clone(&self.plan);
         for index in self.busy.clone() {
-            if !matches!(
-                self.tracks.get(index),
-                Some(Track {
-                    phase: Phase::Retrying,
-                    ..
-                })
-            ) {
+            if self.tracks[index].phase != Phase::Retrying {
                 continue;
             }
-            let Some(step) = plan.steps.get(index) else {
-                continue;
-            };
+            let step = plan.step(index);
             if self.barred(index, step).is_none() {
                 self.spawn(index, step, actions);
                 continue;
             }
-            let denied = Some(self.ended_by(step));
             self.busy.remove(&index);
-            if let Some(track) = self.tracks.get_mut(index) {
-                track.denied = denied;
-            }
+            self.tracks[index].denied = Some(self.ended_by(step));
             self.end(index, actions);
         }
         let jobs = usize::try_from(plan.policy.jobs)
             .unwrap_or(usize::MAX)
             .max(1);
         self.pass_over();
-        let mut index = self.first_open;
-        while let Some(step) = plan.steps.get(index) {
+        for (position, step) in plan.steps.iter().enumerate().skip(self.front) {
+            if position < self.front {
+                continue;
+            }
             // A later tier starts when everything before it is done.
-            if self.busy.len() >= jobs
-                || self
-                    .step(self.first_open)
-                    .is_some_and(|first| first.tier != step.tier)
-            {
+            let first_open = plan.steps.get(self.front);
+            if self.busy.len() >= jobs || first_open.is_some_and(|first| first.tier != step.tier) {
                 break;
             }
-            self.consider(index, step, actions);
+            self.consider(StepIndex::new(position), step, actions);
             self.pass_over();
-            index = self.first_open.max(index + 1);
         }
     }
 
     fn pass_over(&mut self) {
-        while self
-            .tracks
-            .get(self.first_open)
-            .is_some_and(|t| t.phase == Phase::Over)
-        {
-            self.first_open += 1;
-        }
+        let rest = self.tracks.iter().skip(self.front);
+        self.front += rest.take_while(|t| t.phase == Phase::Over).count();
     }
 
-    fn consider(&mut self, index: usize, step: &Step, actions: &mut Vec<Action>) {
-        let Some(track) = self.tracks.get(index) else {
-            return;
-        };
+    fn consider(&mut self, index: StepIndex, step: &Step, actions: &mut Vec<Action>) {
+        let track = &self.tracks[index];
         if track.phase != Phase::Waiting || !track.after.iter().all(|i| self.is_over(*i)) {
             return;
         }
         // Steps that need no process are settled even when none may start any more.
         if let Some(outcome) = settled_by_plan(step, self.judge) {
-            if self.ruled_out(index, step).is_none()
-                && let Some(track) = self.tracks.get_mut(index)
-            {
-                track.last = Some(StepRecord::without_evidence(step, outcome));
+            if self.ruled_out(index, step).is_none() {
+                self.tracks[index].last = Some(StepRecord::without_evidence(step, outcome));
             }
             return self.end(index, actions);
         }
         if self.barred(index, step).is_some() {
             return self.end(index, actions);
         }
-        let beside = |i: &usize| self.step(*i).is_some_and(|s| s.exclusive == step.exclusive);
+        let beside = |i: &StepIndex| self.plan.step(*i).exclusive == step.exclusive;
         if step.exclusive.is_some() && self.busy.iter().any(beside) {
             return;
         }
         self.spawn(index, step, actions);
     }
 
-    fn spawn(&mut self, index: usize, step: &Step, actions: &mut Vec<Action>) {
+    fn spawn(&mut self, index: StepIndex, step: &Step, actions: &mut Vec<Action>) {
         let left = self.deadline(step).saturating_sub(self.now);
         let own = step.timeout_ms.max(1);
         // `barred` let nothing through that has no time left, so this is at least 1.
         let limit_ms = own.min(left).max(1);
-        let Some(track) = self.tracks.get_mut(index) else {
-            return;
-        };
+        let track = &mut self.tracks[index];
         let attempt = track.last.as_ref().map_or(0, |r| r.tries) + 1;
         let stop = Stop::No;
         track.phase = Phase::Running(Running {
@@ -491,25 +450,20 @@ impl RunState {
     }
 
     /// Starts the time limit of a try, unless it was asked to end already.
-    fn began(&mut self, index: usize, attempt: u32) {
-        let Some(step) = self.plan.steps.get(index) else {
-            return;
-        };
+    fn began(&mut self, index: StepIndex, attempt: u32) {
+        let step = self.plan.step(index);
         let (left, own) = (
             self.deadline(step).saturating_sub(self.now),
             step.timeout_ms.max(1),
         );
-        if let Some(Track {
-            phase: Phase::Running(running),
-            ..
-        }) = self.tracks.get_mut(index)
+        let now = self.now;
+        if let Some(running) = self.running_mut(index)
             && running.attempt == attempt
             && running.stop == Stop::No
         {
-            let limit_ms = own.min(left).max(1);
             *running = Running {
-                started: self.now,
-                limit_ms,
+                started: now,
+                limit_ms: own.min(left).max(1),
                 by_budget: left < own,
                 ..*running
             };
@@ -518,24 +472,17 @@ impl RunState {
 
     fn finished(
         &mut self,
-        index: usize,
+        index: StepIndex,
         attempt: u32,
         at: u64,
         evidence: &crate::check::evidence::Evidence,
         actions: &mut Vec<Action>,
     ) {
         let plan = Arc::clone(&self.plan);
-        let Some(step) = plan.steps.get(index) else {
+        let step = plan.step(index);
+        let Phase::Running(running) = self.tracks[index].phase else {
             return;
         };
-        let Some(Track {
-            phase: Phase::Running(running),
-            ..
-        }) = self.tracks.get(index)
-        else {
-            return;
-        };
-        let running = *running;
         if running.attempt != attempt {
             return;
         }
@@ -558,9 +505,7 @@ impl RunState {
             (None, Some(_)) => Some(Cause::Storage),
             (None, None) => None,
         };
-        let Some(track) = self.tracks.get_mut(index) else {
-            return;
-        };
+        let track = &mut self.tracks[index];
         track.ended_at = Some(at);
         if stopped.is_some() {
             // This try does not count: it was stopped, whatever its result. An earlier one may.
@@ -602,11 +547,9 @@ impl RunState {
 
     /// Ends a step. With fail-fast, the first failure discards the running steps that follow it in
     /// plan order.
-    fn end(&mut self, index: usize, actions: &mut Vec<Action>) {
-        if let Some(track) = self.tracks.get_mut(index) {
-            track.phase = Phase::Over;
-            self.over.push(index);
-        }
+    fn end(&mut self, index: StepIndex, actions: &mut Vec<Action>) {
+        self.tracks[index].phase = Phase::Over;
+        self.over.push(index);
         self.note_failure(index);
         self.judge_batches(index);
         if self.plan.policy.fail_fast
@@ -619,18 +562,19 @@ impl RunState {
     /// Evaluates the thresholds of a check over all its batches: the batch that exceeds them
     /// depends on their order in the plan, not on which ended first. Steps that need the check wait
     /// for all of them.
-    fn judge_batches(&mut self, index: usize) {
+    fn judge_batches(&mut self, index: StepIndex) {
         let plan = Arc::clone(&self.plan);
-        let Some(name) = plan.steps.get(index).and_then(|s| s.batch_of.as_ref()) else {
+        let Some(name) = &plan.step(index).batch_of else {
             return;
         };
-        let batches = plan.steps.iter().zip(&self.tracks).enumerate();
-        let batches = batches.filter(|(_, (step, _))| step.batch_of.as_ref() == Some(name));
-        let ended = batches.take_while(|(_, (_, track))| track.phase == Phase::Over);
-        let over =
-            super::batch::over(ended.map(|(i, (step, track))| (i, step, track.last.as_ref())));
-        let Some((batch, outcome)) = over else { return };
-        if let Some(record) = self.tracks.get_mut(batch).and_then(|t| t.last.as_mut()) {
+        let batches = plan.numbered_steps().zip(&self.tracks);
+        let batches = batches.filter(|((_, step), _)| step.batch_of.as_ref() == Some(name));
+        let ended = batches.take_while(|(_, track)| track.phase == Phase::Over);
+        let ended = ended.map(|((i, step), track)| (i, step, track.last.as_ref()));
+        let Some((batch, outcome)) = super::batch::over(ended) else {
+            return;
+        };
+        if let Some(record) = &mut self.tracks[batch].last {
             record.end_as(outcome);
         }
         if batch != index {
@@ -639,10 +583,8 @@ impl RunState {
         self.note_failure(batch);
     }
 
-    fn note_failure(&mut self, index: usize) {
-        let Some((step, track)) = self.plan.steps.get(index).zip(self.tracks.get(index)) else {
-            return;
-        };
+    fn note_failure(&mut self, index: StepIndex) {
+        let (step, track) = (self.plan.step(index), &self.tracks[index]);
         let failed = |r: &StepRecord| r.status.is_failure() && !r.is_cut();
         if track.phase == Phase::Over
             && step.severity == Severity::Blocking
@@ -669,20 +611,18 @@ impl RunState {
     fn stop_where(
         &mut self,
         actions: &mut Vec<Action>,
-        test: impl Fn(usize, &Step, &Running) -> bool,
+        test: impl Fn(StepIndex, &Step, &Running) -> bool,
     ) {
         let plan = Arc::clone(&self.plan);
         for index in self.busy.clone() {
-            let Some((step, track)) = plan.steps.get(index).zip(self.tracks.get(index)) else {
-                continue;
-            };
-            if matches!(&track.phase, Phase::Running(running) if test(index, step, running)) {
+            let phase = &self.tracks[index].phase;
+            if matches!(phase, Phase::Running(running) if test(index, plan.step(index), running)) {
                 self.terminate(index, false, actions);
             }
         }
     }
 
-    fn terminate(&mut self, index: usize, timed_out: bool, actions: &mut Vec<Action>) {
+    fn terminate(&mut self, index: StepIndex, timed_out: bool, actions: &mut Vec<Action>) {
         let left = self
             .plan
             .policy
@@ -691,11 +631,7 @@ impl RunState {
         let kill_after = self
             .now
             .saturating_add(GRACE_MS.min(left).max(LEAST_GRACE_MS));
-        let Some(Track {
-            phase: Phase::Running(running),
-            ..
-        }) = self.tracks.get_mut(index)
-        else {
+        let Some(running) = self.running_mut(index) else {
             return;
         };
         if running.stop == Stop::No {
@@ -710,12 +646,8 @@ impl RunState {
         }
     }
 
-    fn kill(&mut self, index: usize, actions: &mut Vec<Action>) {
-        let Some(Track {
-            phase: Phase::Running(running),
-            ..
-        }) = self.tracks.get_mut(index)
-        else {
+    fn kill(&mut self, index: StepIndex, actions: &mut Vec<Action>) {
+        let Some(running) = self.running_mut(index) else {
             return;
         };
         let timed_out = match running.stop {
@@ -732,11 +664,7 @@ impl RunState {
 
     fn enforce_limits(&mut self, actions: &mut Vec<Action>) {
         for index in self.busy.clone() {
-            let Some(Track {
-                phase: Phase::Running(running),
-                ..
-            }) = self.tracks.get(index)
-            else {
+            let Phase::Running(running) = self.tracks[index].phase else {
                 continue;
             };
             match running.stop {
@@ -754,7 +682,7 @@ impl RunState {
     /// Requests the next wake-up, or reports that everything is over.
     fn conclude(&mut self, actions: &mut Vec<Action>) {
         self.pass_over();
-        if self.first_open >= self.tracks.len() {
+        if self.front == self.tracks.len() {
             self.done = true;
             actions.push(Action::Done);
             return;
@@ -762,7 +690,7 @@ impl RunState {
         let deadlines = self
             .busy
             .iter()
-            .filter_map(|i| match self.tracks.get(*i)?.phase {
+            .filter_map(|i| match self.tracks[*i].phase {
                 Phase::Running(running) => match running.stop {
                     Stop::No => Some(running.started.saturating_add(running.limit_ms)),
                     Stop::Asked { kill_after, .. } => Some(kill_after),

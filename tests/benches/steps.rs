@@ -78,7 +78,7 @@ fn supervised(root: &Root, jobs: usize) -> Duration {
                 limit_ms,
                 at,
             } => {
-                let id = plan.steps[step].id.clone();
+                let id = plan.step(step).id.clone();
                 record
                     .append(&journal.line(
                         at,

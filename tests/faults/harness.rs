@@ -9,13 +9,14 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use vplan::base::index::Index as _;
 use vplan::check::evidence::Evidence;
 use vplan::effect::os::environment::{Environment, Grants};
 use vplan::effect::os::process::program::Root;
 use vplan::effect::runner::executor::{Driver, Executor as _, Message};
 use vplan::effect::runner::file_watch::Looked;
 use vplan::effect::runner::step::Context;
-use vplan::plan::Plan;
+use vplan::plan::{Plan, StepIndex};
 use vplan::run::event::{Action, Event};
 
 /// What a driver is to do.
@@ -264,7 +265,7 @@ impl Machine<'_> {
             let limit_ms = self.job.steps[self.next].limit_ms;
             self.running.insert(self.next, (at + limit_ms, false));
             actions.push(Action::Spawn {
-                step: self.next,
+                step: StepIndex::new(self.next),
                 attempt: 1,
                 limit_ms,
             });
@@ -281,19 +282,19 @@ impl Machine<'_> {
         let at = event.at();
         let mut actions = Vec::new();
         match event {
-            Event::Finished { step, .. } => drop(self.running.remove(step)),
+            Event::Finished { step, .. } => drop(self.running.remove(&step.position())),
             Event::Interrupt { .. } => {
                 self.interrupted += 1;
                 for (step, (limit, asked)) in &mut self.running {
                     actions.push(if self.interrupted == 1 {
                         (*limit, *asked) = (at + self.job.grace_ms, true);
                         Action::Terminate {
-                            step: *step,
+                            step: StepIndex::new(*step),
                             timed_out: false,
                         }
                     } else {
                         Action::Kill {
-                            step: *step,
+                            step: StepIndex::new(*step),
                             timed_out: false,
                         }
                     });
@@ -309,13 +310,13 @@ impl Machine<'_> {
                 if *asked || !self.job.gentle {
                     *limit = u64::MAX / 2;
                     actions.push(Action::Kill {
-                        step: *step,
+                        step: StepIndex::new(*step),
                         timed_out: true,
                     });
                 } else {
                     (*limit, *asked) = (at + self.job.grace_ms, true);
                     actions.push(Action::Terminate {
-                        step: *step,
+                        step: StepIndex::new(*step),
                         timed_out: true,
                     });
                 }
@@ -375,7 +376,7 @@ fn driver() {
                 if let (Event::Finished { step, evidence, .. }, Some(finished)) = (&event, finished)
                 {
                     let seen = Seen {
-                        step: *step,
+                        step: step.position(),
                         evidence: (**evidence).clone(),
                         log: finished.log.clone(),
                         log_error: finished.log_error.clone(),

@@ -6,14 +6,15 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use vplan::arbitrary::config;
 use vplan::arbitrary::recover as any_of;
+use vplan::base::index::Index as _;
 use vplan::base::path::RepoPath;
 use vplan::base::vocabulary::FailureCode;
 use vplan::base::vocabulary::RewriteRule;
 use vplan::base::word::Word;
 use vplan::check::evidence::{Captured, Evidence, SpawnError};
 use vplan::lang::command::parse_command;
-use vplan::plan::Plan;
 use vplan::plan::facts::{Answer, Certainty, Facts, Question};
+use vplan::plan::{Plan, StepIndex};
 use vplan::recover::bare::{Answer as Said, answer, bare_plan, given, plan_of_words};
 use vplan::recover::rewrite::{measure, well_formed};
 use vplan::recover::{Failure, Recovery, classify, preflight, preflight_questions, recover, rules};
@@ -42,7 +43,7 @@ proptest! {
 
     #[test]
     fn what_was_classified_is_repaired_by_the_laws(plan in any_of::list(), evidence in any_of::evidence(), facts in any_of::facts()) {
-        let failures: Vec<Failure> = (0..plan.steps.len()).map(|i| classify(&plan, i, &evidence, &facts)).collect();
+        let failures: Vec<Failure> = (0..plan.steps.len()).map(|i| classify(&plan, StepIndex::new(i), &evidence, &facts)).collect();
         check_recovery(&plan, &failures, &facts).map_err(TestCaseError::fail)?;
     }
 
@@ -497,7 +498,12 @@ fn classification_of_known_failures() {
         commands.push(input["command"].as_str().unwrap().to_owned());
         let plan = list_plan(&commands);
         let facts = facts_of(&input["files"]);
-        let got = classify(&plan, commands.len() - 1, &evidence_of(input), &facts);
+        let got = classify(
+            &plan,
+            StepIndex::new(commands.len() - 1),
+            &evidence_of(input),
+            &facts,
+        );
         assert_eq!(
             case["expected"]["failureCode"],
             got.code.name(),
@@ -516,7 +522,12 @@ fn recovery_of_known_lists() {
         let number = usize::try_from(input["failed"].as_u64().unwrap()).unwrap();
         let failure = match input["code"].as_str() {
             Some(code) => given(number, FailureCode::parse(code).unwrap()),
-            None => classify(&plan, number - 1, &evidence_of(input), &facts),
+            None => classify(
+                &plan,
+                StepIndex::new(number - 1),
+                &evidence_of(input),
+                &facts,
+            ),
         };
         let failures = [failure];
         check_recovery(&plan, &failures, &facts).unwrap();

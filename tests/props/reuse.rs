@@ -12,10 +12,11 @@ use vplan::arbitrary::config;
 use vplan::arbitrary::run::{plan, step};
 use vplan::base::canon::Digest;
 use vplan::base::glob::Glob;
+use vplan::base::index::Index as _;
 use vplan::base::path::RepoPath;
 use vplan::base::word::Word;
 use vplan::check::evidence::EarlierPass;
-use vplan::plan::{Plan, Step};
+use vplan::plan::{Plan, Step, StepIndex};
 use vplan::reuse::decide::{Past, barrier, eligible, stands};
 use vplan::reuse::entry::{Entry, Product};
 use vplan::reuse::key::{
@@ -239,7 +240,7 @@ impl Bench {
             predecessors: if self.broken == Broken::Predecessors {
                 nothing.clone()
             } else {
-                Order::new(plan).settings_before(index)
+                Order::new(plan).settings_before(StepIndex::new(index))
             },
             settings: if self.broken == Broken::Settings {
                 nothing
@@ -276,7 +277,8 @@ impl Bench {
         }
         // What such a step leaves behind is seen by those that come after it, unless it says all
         // that it makes.
-        for before in Order::new(plan).before(index) {
+        for before in Order::new(plan).before(StepIndex::new(index)) {
+            let before = before.position();
             if self.shapes[members[before]].inputs.is_none()
                 && plan.steps[before].produces.is_empty()
             {
@@ -319,7 +321,7 @@ impl Bench {
             };
             let free = match self.broken {
                 Broken::Cleaners if !step.cleans.is_empty() => eligible(&blind),
-                _ => barrier(&plan, &Order::new(&plan), index, &history),
+                _ => barrier(&plan, &Order::new(&plan), StepIndex::new(index), &history),
             };
             past.tried.insert(step.id.clone());
             let parts = self.parts(&plan, index);

@@ -9,10 +9,11 @@ use vplan::arbitrary::run::{
     Case, Happening, Incidents, Played, cases, chooser, evidence, incidents, journal_of, picks,
     play, side_by_side,
 };
+use vplan::base::index::Index as _;
 use vplan::base::vocabulary::Exit;
 use vplan::check::outcome::{Cause, Outcome, Status};
 use vplan::check::{Kind, Severity};
-use vplan::plan::Coverage;
+use vplan::plan::{Coverage, StepIndex};
 use vplan::run::event::{Action, Event, Interrupt};
 use vplan::run::journal::replay;
 use vplan::run::record::StepRecord;
@@ -104,7 +105,7 @@ proptest! {
         other.plan.policy.jobs = jobs;
         // Real time is not the sum of durations: every end comes late by some delay.
         let (mut state, mut actions) = RunState::new(Arc::new(other.plan.clone()), BTreeMap::new(), 0);
-        let mut queue: BTreeSet<(u64, usize, u32)> = BTreeSet::new();
+        let mut queue: BTreeSet<(u64, StepIndex, u32)> = BTreeSet::new();
         let mut now = 0;
         let mut delay = delays.iter().cycle();
         while !state.is_done() {
@@ -123,7 +124,7 @@ proptest! {
                 (Some((at, step, attempt)), wake) if wake.is_none_or(|w| at <= w) => {
                     queue.pop_first();
                     now = now.max(at);
-                    let behaviour = other.script[step][attempt as usize - 1];
+                    let behaviour = other.script[step.position()][attempt as usize - 1];
                     let evidence = Box::new(evidence(behaviour));
                     Event::Finished { step, attempt, at: now, evidence }
                 }

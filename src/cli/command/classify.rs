@@ -1,6 +1,7 @@
 //! `vplan classify`: classifies why a command failed.
 
 use super::{command, format};
+use crate::base::index::Index as _;
 use crate::base::vocabulary::Exit;
 use crate::base::vocabulary::FailureCode;
 use crate::check::evidence::{Captured, Evidence, SpawnError};
@@ -10,8 +11,8 @@ use crate::cli::terminal::Terminal;
 use crate::effect::repo::facts::{self, Ground};
 use crate::effect::repo::load::Site;
 use crate::engine::Failure;
-use crate::plan::Plan;
 use crate::plan::facts::{Facts, Question};
+use crate::plan::{Plan, StepIndex};
 use crate::recover::{bare::bare_plan, classify, questions};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -50,8 +51,8 @@ pub fn run(global: &Global, args: &Classify, terminal: &Terminal) -> Result<u8, 
         .collect::<Result<Vec<_>, _>>()?;
     commands.push(command(&args.command)?);
     let plan = bare_plan(&commands);
-    let last = commands.len() - 1;
-    let facts = answer(&site, &plan, &questions(&plan, last));
+    let last = StepIndex::new(commands.len() - 1);
+    let facts = answer(&site, &plan, &questions(plan.step(last)));
     let failure = classify(&plan, last, &evidence(&args.evidence)?, &facts);
     terminal.print_json(&Answer {
         evidence: failure.evidence,

@@ -41,12 +41,9 @@ pub fn run(global: &Global, args: &Recover, terminal: &Terminal) -> Result<u8, F
         (Some(plan), Some(failure)) => from_files(plan, failure)?,
         _ => from_list(&site, args)?,
     };
-    let step = |f: &recover::Failure| plan.steps.iter().position(|s| s.id == f.step);
-    let questions = failures
-        .iter()
-        .filter_map(step)
-        .flat_map(|i| recover::questions(&plan, i))
-        .collect();
+    let failed = failures.iter().filter_map(|f| plan.find(&f.step));
+    let questions = failed.flat_map(|i| recover::questions(plan.step(i)));
+    let questions = questions.collect();
     let facts = answer(&site, &plan, &questions);
     let recovery = recover::recover(&plan, &failures, &facts);
     let next = match &recovery {
@@ -89,17 +86,19 @@ fn from_list(site: &Site, args: &Recover) -> Result<(Plan, Vec<recover::Failure>
     let mut failures = Vec::new();
     for number in &args.failed {
         let number = usize::try_from(*number).unwrap_or(usize::MAX);
-        if number > commands.len() {
+        let Some((index, step)) =
+            (number.checked_sub(1)).and_then(|n| plan.numbered_steps().nth(n))
+        else {
             return Err(usage(format!(
                 "there is no command {number}, only {}",
                 commands.len()
             )));
-        }
+        };
         failures.push(match code {
             Some(code) => bare::given(number, code),
             None => {
-                let facts = answer(site, &plan, &recover::questions(&plan, number - 1));
-                recover::classify(&plan, number - 1, &evidence, &facts)
+                let facts = answer(site, &plan, &recover::questions(step));
+                recover::classify(&plan, index, &evidence, &facts)
             }
         });
     }

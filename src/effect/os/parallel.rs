@@ -1,6 +1,7 @@
 //! Runs work in parallel; on the calling thread where no thread can be started (a limit on
 //! processes).
 
+use crate::base::index::bug;
 use std::sync::{Mutex, PoisonError};
 use std::thread::{Builder, available_parallelism, scope};
 
@@ -30,10 +31,10 @@ pub(in crate::effect) fn both<A: Send, B>(
         }
         Err(_) => (take(), here()),
     });
-    let Some(done) = done else {
-        unreachable!("it is taken once")
-    };
-    (done, here)
+    match done {
+        Some(done) => (done, here),
+        None => bug("the work for a thread is taken twice"),
+    }
 }
 
 /// Returns how many parts work should be split into.

@@ -6,6 +6,7 @@ use crate::check::evidence::{EarlierPass, Evidence};
 use crate::effect::os::process::program::Program;
 use crate::effect::runner::file_watch::Looked;
 use crate::effect::runner::judge::Asked;
+use crate::plan::StepIndex;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
@@ -62,18 +63,18 @@ impl IoJob {
     }
 }
 
-/// A message of a worker thread to the driving thread. The number is the step's index.
+/// A message of a worker thread to the driving thread, about a step that runs.
 pub(in crate::effect) enum WorkerEvent {
     /// A step that starts no process is over.
-    Evaluated(usize, Box<Evidence>),
+    Evaluated(StepIndex, Box<Evidence>),
     /// Its files have been recorded; it can start.
-    Looked(usize),
+    Looked(StepIndex),
     /// An earlier pass replaces it.
-    Recalled(usize, Box<EarlierPass>),
+    Recalled(StepIndex, Box<EarlierPass>),
     /// The question of a `judge` check is made.
-    Asked(usize, Asked),
+    Asked(StepIndex, Asked),
     /// Its files have been compared.
-    LookedAgain(usize, Box<Looked>),
+    LookedAgain(StepIndex, Box<Looked>),
     /// A background job is done.
     IoFinished(IoResult),
 }

@@ -5,6 +5,7 @@
 //! waits in a runtime of its own, for signals, timers, notes and the doorbell of what runs. Only
 //! work that reads files has threads of its own.
 
+use crate::base::index::bug;
 use crate::check::evidence::{Evidence, SpawnError};
 use crate::effect::os::clock::Clock;
 use crate::effect::os::process::attempt::{Attempt, AttemptProgress, AttemptResult, Buffer};
@@ -16,7 +17,7 @@ use crate::effect::os::signals::Signals;
 use crate::effect::runner::background::{BackgroundIo, IoJob, IoResult, WorkerEvent};
 use crate::effect::runner::step::{Context, Finished, StepExecution, StepIo};
 use crate::effect::store::records::log_name;
-use crate::plan::Plan;
+use crate::plan::{Plan, StepIndex};
 use crate::run::event::{Action, Event, Interrupt};
 use rustix::event::{Timespec, poll};
 use rustix::process::Signal;
@@ -44,8 +45,8 @@ pub enum Message<'a> {
     /// A try is about to start. If that cannot be recorded, the answer to the machine's
     /// [`Event::RecordFailed`] stops it before it has begun.
     Starting {
-        /// Index into the plan's steps.
-        step: usize,
+        /// The step.
+        step: StepIndex,
         /// Which try, from 1.
         attempt: u32,
         /// The effective time limit in milliseconds.
@@ -81,8 +82,8 @@ pub enum Message<'a> {
 /// A running step, for a live view.
 #[derive(Debug)]
 pub struct Running<'a> {
-    /// Index into the plan's steps.
-    pub step: usize,
+    /// The step.
+    pub step: StepIndex,
     /// Which try, from 1.
     pub attempt: u32,
     /// The time since which it runs.
@@ -97,9 +98,6 @@ pub enum DriveError {
     /// Signals could not be listened to, or a thread not started.
     #[error("the run could not be set up: {}", say(.0))]
     Setup(#[from] io::Error),
-    /// The machine waits for nothing and is not done: a bug in vplan.
-    #[error("the run stands still, which is a fault of vplan")]
-    Stuck,
 }
 
 /// Executes plans: the [`Driver`], or a substitute in tests.
@@ -209,9 +207,8 @@ impl Executor for Driver {
         tell: &mut dyn FnMut(Message<'_>) -> Vec<Action>,
     ) -> Result<(), DriveError> {
         self.round += 1;
-        // It is put back below, so it cannot be missing.
         let Some(runtime) = self.runtime.take() else {
-            return Err(DriveError::Stuck);
+            bug("the executor was left within a plan");
         };
         // Now, while no step runs that could interfere.
         let jobs = usize::try_from(plan.policy.jobs).unwrap_or(usize::MAX);
@@ -264,7 +261,7 @@ struct Drive<'d, 's, 'e> {
     context: &'e Context<'e>,
     scope: &'s Scope<'s, 'e>,
     tell: &'d mut dyn FnMut(Message<'_>) -> Vec<Action>,
-    busy: BTreeMap<usize, StepExecution<'e>>,
+    busy: BTreeMap<StepIndex, StepExecution<'e>>,
     todo: VecDeque<Action>,
     /// Events that were received and not yet handled.
     news: VecDeque<ExecutorEvent>,
@@ -290,7 +287,7 @@ enum Wakeup {
 enum ExecutorEvent {
     IoFinished(IoResult),
     Ended {
-        step: usize,
+        step: StepIndex,
         at: u64,
         tried: Box<AttemptResult>,
     },
@@ -314,7 +311,7 @@ impl<'e> Drive<'_, '_, 'e> {
             } else if std::mem::take(&mut self.io_wanted) {
                 self.submit_io();
             } else if self.busy.is_empty() && self.wake.is_none() {
-                return Err(DriveError::Stuck);
+                bug("the run waits for nothing and is not over");
             } else if self
                 .wake
                 .is_some_and(|at| self.driver.clock.elapsed() >= Duration::from_millis(at))
@@ -423,77 +420,44 @@ impl<'e> Drive<'_, '_, 'e> {
 
     fn note(&mut self, note: WorkerEvent) {
         let at = self.driver.clock.now();
-        let now = self.driver.clock.elapsed();
         let (step, tried) = match note {
             WorkerEvent::IoFinished(done) => {
                 return self.news.push_back(ExecutorEvent::IoFinished(done));
             }
             WorkerEvent::Evaluated(step, evidence) => {
-                let Some(busy) = self.busy.get_mut(&step) else {
-                    return;
-                };
+                let busy = execution(&mut self.busy, step);
                 let duration_ms = at.saturating_sub(busy.since);
-                (
-                    step,
-                    Some(busy.finish_with(|seen| {
-                        *seen = Evidence {
-                            duration_ms,
-                            ..*evidence
-                        }
-                    })),
-                )
+                let evaluated = busy.finish_with(|seen| {
+                    *seen = Evidence {
+                        duration_ms,
+                        ..*evidence
+                    }
+                });
+                (step, Some(evaluated))
             }
             WorkerEvent::Recalled(step, earlier) => {
-                let Some(busy) = self.busy.get_mut(&step) else {
-                    return;
-                };
-                (
-                    step,
-                    Some(busy.finish_with(|seen| {
-                        *seen = Evidence {
-                            earlier: Some(earlier),
-                            ..Evidence::default()
-                        }
-                    })),
-                )
+                let recalled = execution(&mut self.busy, step).finish_with(|seen| {
+                    *seen = Evidence {
+                        earlier: Some(earlier),
+                        ..Evidence::default()
+                    }
+                });
+                (step, Some(recalled))
             }
             WorkerEvent::Looked(step) if !self.announce(step) => (step, Some(stopped_before())),
             WorkerEvent::Looked(step) => {
-                let io = StepIo {
-                    pool: &self.driver.pool,
-                    buffer: &mut self.driver.buffer,
-                    now,
-                };
-                let Some(busy) = self.busy.get_mut(&step) else {
-                    return;
-                };
-                let (refused, attempt) = (busy.start(self.context, &io, None), busy.attempt);
-                busy.running()
-                    .into_iter()
-                    .for_each(|attempt| self.driver.doorbell.add(attempt));
+                let refused = self.advance(step, |busy, context, io| busy.start(context, io, None));
+                let attempt = execution(&mut self.busy, step).attempt;
                 let at = self.now();
                 self.event(Event::Began { step, attempt, at }, None);
                 (step, refused)
             }
             WorkerEvent::Asked(step, asked) => {
-                let io = StepIo {
-                    pool: &self.driver.pool,
-                    buffer: &mut self.driver.buffer,
-                    now,
-                };
-                let Some(busy) = self.busy.get_mut(&step) else {
-                    return;
-                };
-                let over = busy.ask(asked, self.context, &io);
-                busy.running()
-                    .into_iter()
-                    .for_each(|attempt| self.driver.doorbell.add(attempt));
+                let over = self.advance(step, |busy, context, io| busy.ask(asked, context, io));
                 (step, over)
             }
             WorkerEvent::LookedAgain(step, looked) => {
-                let Some(busy) = self.busy.get_mut(&step) else {
-                    return;
-                };
+                let busy = execution(&mut self.busy, step);
                 (step, Some(busy.finish_with(|seen| looked.add_to(seen))))
             }
         };
@@ -539,7 +503,7 @@ impl<'e> Drive<'_, '_, 'e> {
             ExecutorEvent::IoFinished(done) => self.done(done),
             ExecutorEvent::Ended { step, at, tried } => {
                 let Some(busy) = self.busy.remove(&step) else {
-                    return;
+                    bug("a try ends twice");
                 };
                 let attempt = busy.attempt;
                 let (evidence, finished) = busy.finished(*tried);
@@ -606,10 +570,8 @@ impl<'e> Drive<'_, '_, 'e> {
         Ok(())
     }
 
-    fn spawn(&mut self, step: usize, attempt: u32, limit_ms: u64) -> Result<(), DriveError> {
-        let Some(planned) = self.plan.steps.get(step) else {
-            return Ok(());
-        };
+    fn spawn(&mut self, step: StepIndex, attempt: u32, limit_ms: u64) -> Result<(), DriveError> {
+        let planned = self.plan.step(step);
         let at = self.now();
         let name = self
             .context
@@ -619,26 +581,10 @@ impl<'e> Drive<'_, '_, 'e> {
         let waits = busy.may_be_recalled(self.context);
         self.busy.insert(step, busy);
         let tried = if waits || self.announce(step) {
-            let now = self.driver.clock.elapsed();
-            let io = StepIo {
-                pool: &self.driver.pool,
-                buffer: &mut self.driver.buffer,
-                now,
-            };
-            let Some(busy) = self.busy.get_mut(&step) else {
-                return Ok(());
-            };
-            let refused = busy.begin(
-                self.context,
-                self.plan,
-                &io,
-                self.scope,
-                &self.driver.outbox,
-            )?;
-            busy.running()
-                .into_iter()
-                .for_each(|attempt| self.driver.doorbell.add(attempt));
-            refused
+            let (plan, scope, outbox) = (self.plan, self.scope, self.driver.outbox.clone());
+            self.advance(step, |busy, context, io| {
+                busy.begin(context, plan, io, scope, &outbox)
+            })?
         } else {
             Some(stopped_before())
         };
@@ -650,14 +596,34 @@ impl<'e> Drive<'_, '_, 'e> {
         Ok(())
     }
 
+    /// Takes a step on, and listens to the try that it runs then.
+    fn advance<T>(
+        &mut self,
+        step: StepIndex,
+        with: impl FnOnce(&mut StepExecution<'e>, &'e Context<'e>, &StepIo<'_>) -> T,
+    ) -> T {
+        let Driver {
+            pool,
+            buffer,
+            clock,
+            doorbell,
+            ..
+        } = &mut *self.driver;
+        let now = clock.elapsed();
+        let busy = execution(&mut self.busy, step);
+        let result = with(busy, self.context, &StepIo { pool, buffer, now });
+        if let Some(attempt) = busy.running() {
+            doorbell.add(attempt);
+        }
+        result
+    }
+
     /// Reports that a step is about to start, unless that was reported. `false` when the answer
     /// stops it before it has begun.
-    fn announce(&mut self, step: usize) -> bool {
-        let Some((attempt, Some(limit_ms))) = self
-            .busy
-            .get_mut(&step)
-            .map(|b| (b.attempt, b.unannounced.take()))
-        else {
+    fn announce(&mut self, step: StepIndex) -> bool {
+        let busy = execution(&mut self.busy, step);
+        let attempt = busy.attempt;
+        let Some(limit_ms) = busy.unannounced.take() else {
             return true;
         };
         let at = self.now();
@@ -786,6 +752,18 @@ impl<'e> Drive<'_, '_, 'e> {
                 self.done(done);
             }
         }
+    }
+}
+
+/// Returns the execution that a thread's message is about. It is there until the message that ends
+/// it, which is the last one.
+fn execution<'b, 'e>(
+    busy: &'b mut BTreeMap<StepIndex, StepExecution<'e>>,
+    step: StepIndex,
+) -> &'b mut StepExecution<'e> {
+    match busy.get_mut(&step) {
+        Some(busy) => busy,
+        None => bug("a message is about a step that does not run"),
     }
 }
 

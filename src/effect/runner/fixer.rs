@@ -3,6 +3,7 @@
 
 use crate::base::change::ChangeSet;
 use crate::base::command::Env;
+use crate::base::index::Index as _;
 use crate::base::inert::inert;
 use crate::base::word::{Word, visible};
 use crate::check::Kind;
@@ -16,7 +17,7 @@ use crate::effect::runner::file_watch::Looked;
 use crate::effect::runner::step::Context;
 use crate::plan::request::{Mode, RequestRecord, Risk};
 use crate::plan::step::empty;
-use crate::plan::{Origin, Plan, Policy, Step};
+use crate::plan::{Origin, Plan, Policy, Step, StepIndex};
 use crate::run::event::{Event, Interrupt};
 use crate::run::record::tail;
 use crate::run::state::RunState;
@@ -146,11 +147,12 @@ pub fn fix(fixer: Fixer<'_>) -> Result<Fixed, DriveError> {
         fixed.how = How::Interrupted(signal);
     }
     if let Some(text) = written(fixer.stuck) {
-        let secrets = plan
-            .steps
-            .first()
-            .map(|step| fixer.environment.of_step(fixer.root, step).secrets);
-        let masked = secrets.map_or(text.clone(), |secrets| secrets.mask(&text));
+        let step = plan.step(StepIndex::new(0));
+        let masked = fixer
+            .environment
+            .of_step(fixer.root, step)
+            .secrets
+            .mask(&text);
         let lines = String::from_utf8_lossy(&masked).into_owned();
         let first = lines
             .lines()

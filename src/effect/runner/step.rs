@@ -19,7 +19,7 @@ use crate::effect::runner::file_watch::{Watch, is_watched};
 use crate::effect::runner::judge::{Asked, Judge};
 use crate::effect::runner::looks::Looks;
 use crate::effect::store::reuse::Recall;
-use crate::plan::{Plan, Step};
+use crate::plan::{Plan, Step, StepIndex};
 use crate::run::report::Withheld;
 use rustix::fd::BorrowedFd;
 use rustix::fs::Mode;
@@ -78,7 +78,7 @@ pub struct Finished {
 
 /// A try of a step that is under way.
 pub(in crate::effect) struct StepExecution<'e> {
-    number: usize,
+    index: StepIndex,
     step: &'e Step,
     pub attempt: u32,
     /// When it began, in milliseconds since the run's start.
@@ -133,14 +133,14 @@ pub(in crate::effect) struct StepIo<'m> {
 impl<'e> StepExecution<'e> {
     /// Makes the execution of a step whose turn has come.
     pub(in crate::effect) fn new(
-        number: usize,
+        index: StepIndex,
         step: &'e Step,
         (attempt, limit_ms): (u32, u64),
         since: u64,
         log: Option<String>,
     ) -> Self {
         Self {
-            number,
+            index,
             step,
             attempt,
             since,
@@ -174,13 +174,13 @@ impl<'e> StepExecution<'e> {
         scope: &'s Scope<'s, 'e>,
         outbox: &UnboundedSender<WorkerEvent>,
     ) -> std::io::Result<Option<AttemptResult>> {
-        let (number, step, outbox) = (self.number, self.step, outbox.clone());
+        let (index, step, outbox) = (self.index, self.step, outbox.clone());
         let thread = std::thread::Builder::new().name("step".to_owned());
         if step.kind == Kind::File {
             let evaluate = move || {
                 leave(
                     &outbox,
-                    WorkerEvent::Evaluated(number, Box::new((context.evaluate)(step))),
+                    WorkerEvent::Evaluated(index, Box::new((context.evaluate)(step))),
                 )
             };
             thread.spawn_scoped(scope, evaluate)?;
@@ -194,7 +194,7 @@ impl<'e> StepExecution<'e> {
                     // For people who want to read the question; nothing depends on it.
                     let _ = keep(folder, &format!("{log}.question.json"), text.as_bytes());
                 }
-                leave(&outbox, WorkerEvent::Asked(number, asked));
+                leave(&outbox, WorkerEvent::Asked(index, asked));
             })?;
         } else if is_watched(step)
             || looks_behind(context, step).is_some()
@@ -204,7 +204,7 @@ impl<'e> StepExecution<'e> {
             self.watcher = Some(watcher);
             let recall = context.recall.filter(|_| self.may_be_recalled(context));
             thread.spawn_scoped(scope, move || {
-                watch(context, plan, number, recall, &again, &outbox)
+                watch(context, plan, index, recall, &again, &outbox)
             })?;
         } else {
             return Ok(self.start(context, io, None));
@@ -419,30 +419,28 @@ fn keep(folder: BorrowedFd<'_>, name: &str, content: &[u8]) -> std::io::Result<(
 fn watch(
     context: &Context<'_>,
     plan: &Plan,
-    number: usize,
+    index: StepIndex,
     recall: Option<&Recall<'_>>,
     again: &Receiver<Again>,
     outbox: &UnboundedSender<WorkerEvent>,
 ) {
-    if let Some(pass) = recall.and_then(|recall| recall.look(plan, number)) {
-        return leave(outbox, WorkerEvent::Recalled(number, pass));
+    if let Some(pass) = recall.and_then(|recall| recall.look(plan, index)) {
+        return leave(outbox, WorkerEvent::Recalled(index, pass));
     }
-    let step = plan.steps.get(number);
-    let look = step
-        .filter(|s| is_watched(s))
-        .map(|step| (context.watch)(step));
-    let behind = step.and_then(|step| Some((looks_behind(context, step)?, step)));
-    leave(outbox, WorkerEvent::Looked(number));
+    let step = plan.step(index);
+    let look = is_watched(step).then(|| (context.watch)(step));
+    let behind = looks_behind(context, step);
+    leave(outbox, WorkerEvent::Looked(index));
     // The sender is gone when the step could not be started.
     if let Ok((promising, secrets)) = again.recv() {
         let looked = look.map(|look| look(&secrets)).unwrap_or_default();
-        behind
-            .into_iter()
-            .for_each(|(looks, step)| looks.look_behind(step));
-        if let Some(recall) = recall.filter(|_| promising && looked.mutated.is_none()) {
-            recall.look_again(plan, number);
+        if let Some(behind) = behind {
+            behind.look_behind(step);
         }
-        leave(outbox, WorkerEvent::LookedAgain(number, Box::new(looked)));
+        if let Some(recall) = recall.filter(|_| promising && looked.mutated.is_none()) {
+            recall.look_again(plan, index);
+        }
+        leave(outbox, WorkerEvent::LookedAgain(index, Box::new(looked)));
     }
 }
 

@@ -1,6 +1,7 @@
 //! Verifies a plan: executes it, classifies failures, and repairs the plan where it was wrong,
 //! until there is a verdict.
 
+use crate::base::index::bug;
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
 use crate::check::evidence::Evidence;
@@ -21,10 +22,10 @@ use crate::effect::store::reuse::Recall;
 use crate::effect::store::vault::Vault;
 use crate::plan::caveat::{Caveat, Code};
 use crate::plan::facts::{Facts, Question};
-use crate::plan::{Note, Plan, Refusal, Rewrite, Step};
+use crate::plan::{Note, Plan, Refusal, Rewrite, Step, StepIndex};
 use crate::recover::{self, Failure, Recovery};
 use crate::run::carry::{CarryOver, carry_over};
-use crate::run::event::Event;
+use crate::run::event::{Action, Event};
 use crate::run::journal::Entry;
 use crate::run::record::{ProgramRecord, StepRecord};
 use crate::run::report::{Circumstances, Report, TREE_CHANGED, Withheld, refused, report};
@@ -81,8 +82,8 @@ pub struct Run<'a> {
 pub enum Seen<'a> {
     /// A step has ended.
     Ended {
-        /// Index into the plan's steps.
-        step: usize,
+        /// The step.
+        step: StepIndex,
         /// Its result, as far as it is known now.
         record: &'a StepRecord,
         /// The time, in milliseconds since the run's start.
@@ -207,16 +208,19 @@ pub fn verify(
             // Steps that the plan itself decides are reported before anything runs.
             table.tell_what_is_over(executor.now());
             executor.drive(&plan, &context, actions, &mut |message| table.tell(message))?;
+            if !state.is_done() {
+                bug("the executor ends before the run is over");
+            }
             records = state.records();
             rounds.attach(&mut records);
             context
                 .recall
                 .into_iter()
                 .for_each(|recall| recall.attach(&mut records));
-            let failures = classify(&plan, &mut records, answer);
+            let (failures, facts) = classify(&plan, &mut records, answer);
             let end = state.ending();
             let Some((next, rewrite, carried)) =
-                repair(&plan, &failures, &records, &end, answer, &mut rounds)
+                repair(&plan, &failures, &records, &end, &facts, &mut rounds)
             else {
                 ending = end;
                 break;
@@ -317,37 +321,28 @@ fn hold_against(
     note
 }
 
-/// Classifies each failure, from its evidence and from facts.
+/// Classifies each failure, from its evidence and from facts, which decide on its repair too.
 fn classify(
     plan: &Plan,
     records: &mut [StepRecord],
     answer: &dyn Fn(&BTreeSet<Question>) -> Facts,
-) -> Vec<Failure> {
-    let failed: Vec<usize> = records
-        .iter()
-        .enumerate()
-        .filter(|(_, r)| r.status.is_failure())
-        .map(|(i, _)| i)
+) -> (Vec<Failure>, Facts) {
+    let mut failed: Vec<(StepIndex, &mut StepRecord)> = (plan.numbered_steps().zip(records))
+        .filter(|(_, record)| record.status.is_failure())
+        .map(|((index, _), record)| (index, record))
         .collect();
     if failed.is_empty() {
-        return Vec::new();
+        return Default::default();
     }
-    let questions = failed
-        .iter()
-        .flat_map(|step| recover::questions(plan, *step))
-        .collect();
-    let facts = answer(&questions);
-    let mut failures = Vec::new();
-    for step in failed {
-        let Some(record) = records.get_mut(step) else {
-            continue;
-        };
+    let asked = |(index, _): &(StepIndex, _)| recover::questions(plan.step(*index));
+    let facts = answer(&failed.iter().flat_map(asked).collect());
+    let classified = failed.iter_mut().map(|(index, record)| {
         let evidence = record.evidence.as_deref().cloned().unwrap_or_default();
-        let failure = recover::classify(plan, step, &evidence, &facts);
+        let failure = recover::classify(plan, *index, &evidence, &facts);
         record.failure_code = Some(failure.code.into());
-        failures.push(failure);
-    }
-    failures
+        failure
+    });
+    (classified.collect(), facts)
 }
 
 /// Returns the next plan, if there is one: after an interrupt, an exhausted budget or a full disk
@@ -357,20 +352,14 @@ fn repair(
     failures: &[Failure],
     records: &[StepRecord],
     ending: &Ending,
-    answer: &dyn Fn(&BTreeSet<Question>) -> Facts,
+    facts: &Facts,
     rounds: &mut Rounds,
 ) -> Option<(Plan, Rewrite, CarryOver)> {
     let stopped = ending.cancelled.is_some() || ending.budget_used || ending.storage.is_some();
     if stopped || failures.is_empty() || plan.policy.recover.is_empty() {
         return None;
     }
-    let step = |failure: &Failure| plan.steps.iter().position(|s| s.id == failure.step);
-    let questions = failures
-        .iter()
-        .filter_map(step)
-        .flat_map(|i| recover::questions(plan, i))
-        .collect();
-    match recover::recover(plan, failures, &answer(&questions)) {
+    match recover::recover(plan, failures, facts) {
         Recovery::Rewritten {
             plan: next,
             rewrite,
@@ -443,7 +432,7 @@ struct Table<'t, 'e, 'r> {
 }
 
 impl Table<'_, '_, '_> {
-    fn tell(&mut self, message: Message<'_>) -> Vec<crate::run::event::Action> {
+    fn tell(&mut self, message: Message<'_>) -> Vec<Action> {
         let (at, written) = match message {
             Message::Event(event, finished) => return self.event(event, finished),
             Message::Starting {
@@ -452,23 +441,16 @@ impl Table<'_, '_, '_> {
                 limit_ms,
                 at,
             } => {
-                let planned = self.plan.steps.get(step);
-                self.looks
-                    .zip(planned)
-                    .into_iter()
-                    .for_each(|(looks, planned)| looks.started(planned));
-                let id = planned.map_or("", |s| s.id.as_str());
-                (
-                    at,
-                    self.book.write(
-                        at,
-                        Entry::StepStarted {
-                            attempt,
-                            id: id.to_owned(),
-                            limit_ms,
-                        },
-                    ),
-                )
+                let planned = self.plan.step(step);
+                if let Some(looks) = self.looks {
+                    looks.started(planned);
+                }
+                let started = Entry::StepStarted {
+                    attempt,
+                    id: planned.id.clone(),
+                    limit_ms,
+                };
+                (at, self.book.write(at, started))
             }
             Message::Tick { running, at } => {
                 (self.see)(Seen::Running { at, running });
@@ -488,11 +470,7 @@ impl Table<'_, '_, '_> {
         }
     }
 
-    fn event(
-        &mut self,
-        event: Event,
-        finished: Option<&Finished>,
-    ) -> Vec<crate::run::event::Action> {
+    fn event(&mut self, event: Event, finished: Option<&Finished>) -> Vec<Action> {
         let at = event.at();
         if let Event::Interrupt { signal, .. } = &event {
             self.book
@@ -508,11 +486,7 @@ impl Table<'_, '_, '_> {
             _ => None,
         };
         if let Some(((step, ..), looks)) = ended.zip(self.looks) {
-            self.plan
-                .steps
-                .get(step)
-                .into_iter()
-                .for_each(|planned| looks.ended(planned));
+            looks.ended(self.plan.step(step));
         }
         let mut actions = self.state.handle(event);
         if let Some((step, attempt, duration_ms)) = ended
@@ -528,17 +502,13 @@ impl Table<'_, '_, '_> {
     fn finished(
         &mut self,
         at: u64,
-        step: usize,
+        step: StepIndex,
         attempt: u32,
         duration_ms: u64,
         finished: Option<&Finished>,
     ) -> bool {
-        let id = self
-            .plan
-            .steps
-            .get(step)
-            .map(|s| s.id.clone())
-            .unwrap_or_default();
+        let planned = self.plan.step(step);
+        let id = planned.id.clone();
         let log = finished
             .and_then(|f| f.log.as_ref())
             .map(|name| format!("logs/{name}"));
@@ -558,7 +528,7 @@ impl Table<'_, '_, '_> {
             .and_then(|f| f.program.as_ref())
             .map(|p| self.rounds.started(&id, p));
         let record = self.state.last_try(step);
-        if let Some((recall, planned)) = self.recall.zip(self.plan.steps.get(step)) {
+        if let Some(recall) = self.recall {
             recall.ended(planned, record);
         }
         let Some(record) = record else { return true };
@@ -573,7 +543,7 @@ impl Table<'_, '_, '_> {
             duration_ms,
             exit_code: record.exit_code,
             id,
-            kind: self.plan.steps.get(step).map(|s| s.kind),
+            kind: Some(planned.kind),
             leaked: record.leaked,
             log,
             program,
@@ -592,7 +562,7 @@ impl Table<'_, '_, '_> {
         for (path, digest) in done.digests {
             let path = Word::new(path.as_os_str().as_bytes());
             let Some(record) = self.rounds.resolved.get_mut(&path) else {
-                continue;
+                bug("a program was digested that no step started");
             };
             record.digest = digest;
             // Its reported end must be synced, as the end of a step must.
@@ -607,27 +577,22 @@ impl Table<'_, '_, '_> {
         written
     }
 
-    fn storage_failed(&mut self, at: u64) -> Vec<crate::run::event::Action> {
+    fn storage_failed(&mut self, at: u64) -> Vec<Action> {
         let message = self.book.fault.clone().unwrap_or_default();
         self.state.handle(Event::RecordFailed { at, message })
     }
 
     fn tell_what_is_over(&mut self, at: u64) {
         for step in self.state.drain_finished() {
-            let Some((planned, outcome)) = self
-                .plan
-                .steps
-                .get(step)
-                .zip(self.state.provisional_outcome(step))
-            else {
-                continue;
+            let Some(outcome) = self.state.provisional_outcome(step) else {
+                bug("a step that is over has no outcome");
             };
             match self.state.last_try(step) {
                 Some(record) if record.status == outcome.status => {
                     (self.see)(Seen::Ended { step, record, at })
                 }
                 _ => {
-                    let record = StepRecord::without_evidence(planned, outcome);
+                    let record = StepRecord::without_evidence(self.plan.step(step), outcome);
                     (self.see)(Seen::Ended {
                         step,
                         record: &record,

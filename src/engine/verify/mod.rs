@@ -382,9 +382,6 @@ fn failed(error: VerifyError) -> Failure {
         VerifyError::Drive(DriveError::Setup(_)) => {
             Failure::new(Exit::Setup, "vplan::run::setup", error.to_string())
         }
-        VerifyError::Drive(DriveError::Stuck) => {
-            Failure::new(Exit::Internal, "vplan::run", error.to_string())
-        }
     }
 }
 

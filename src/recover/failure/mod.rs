@@ -19,7 +19,7 @@ use crate::base::vocabulary::FailureCode;
 use crate::base::word::visible;
 use crate::check::evidence::Evidence;
 use crate::plan::facts::{Answer, Certainty, Facts, Question};
-use crate::plan::{Plan, Step};
+use crate::plan::{Plan, Step, StepIndex};
 use invocation::{Layer, Role, Tool};
 use std::collections::BTreeSet;
 use text::{Line, Names, reads_as};
@@ -72,7 +72,7 @@ const PROGRAMS: &[&str] = &[
 /// The evidence that a row may read.
 struct Scene<'a> {
     plan: &'a Plan,
-    index: usize,
+    index: StepIndex,
     step: &'a Step,
     evidence: &'a Evidence,
     facts: &'a Facts,
@@ -87,7 +87,7 @@ struct Scene<'a> {
 impl<'a> Scene<'a> {
     fn new(
         plan: &'a Plan,
-        index: usize,
+        index: StepIndex,
         step: &'a Step,
         evidence: &'a Evidence,
         facts: &'a Facts,
@@ -256,15 +256,13 @@ fn not_started(scene: &Scene<'_>) -> Option<String> {
 }
 
 /// Classifies the failure of a step (see [`super::classify`]).
-pub(super) fn classify(plan: &Plan, index: usize, evidence: &Evidence, facts: &Facts) -> Failure {
-    let Some(step) = plan.steps.get(index) else {
-        return Failure {
-            step: String::new(),
-            code: FailureCode::Failed,
-            rule: String::new(),
-            evidence: String::new(),
-        };
-    };
+pub(super) fn classify(
+    plan: &Plan,
+    index: StepIndex,
+    evidence: &Evidence,
+    facts: &Facts,
+) -> Failure {
+    let step = plan.step(index);
     let scene = Scene::new(plan, index, step, evidence, facts);
     let hit = TABLE
         .iter()

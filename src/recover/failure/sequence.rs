@@ -6,9 +6,10 @@
 use super::invocation::{Layer, Role, Tool, layers_of};
 use super::{Scene, shown};
 use crate::base::glob::Glob;
+use crate::base::index::Index as _;
 use crate::base::path::RepoPath;
 use crate::check::Kind;
-use crate::plan::{Origin, Plan, Step};
+use crate::plan::{Origin, Plan, Step, StepIndex};
 
 /// Folders that usually contain generated files.
 const GENERATED: [&str; 8] = [
@@ -37,13 +38,13 @@ enum Part {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misplaced {
     /// The producer, unless it ran before the plan's first step.
-    pub producer: Option<usize>,
+    pub producer: Option<StepIndex>,
     /// The cleanups between it and its last check, ascending, at least one of them before the
     /// failed check.
-    pub cleanups: Vec<usize>,
+    pub cleanups: Vec<StepIndex>,
     /// All presence checks from the first of these cleanups up to the next producer, ascending;
     /// the failed one is among them.
-    pub checks: Vec<usize>,
+    pub checks: Vec<StepIndex>,
 }
 
 /// Returns the evidence of the row of the table, if it applies.
@@ -53,52 +54,42 @@ pub(super) fn decides(scene: &Scene<'_>) -> Option<String> {
         return None;
     }
     let found = misplaced(scene.plan, scene.index)?;
-    let before = found
-        .cleanups
-        .iter()
-        .rev()
-        .find(|c| **c < scene.index)
-        .and_then(|c| scene.plan.steps.get(*c))?;
-    Some(format!("`{}` stands before it", shown(&before.command)))
+    let before = found.cleanups.iter().rev().find(|c| **c < scene.index)?;
+    let before = &scene.plan.step(*before).command;
+    Some(format!("`{}` stands before it", shown(before)))
 }
 
 /// Returns the steps involved, if the step at `index` is a presence check of a likely generated
 /// path after a cleanup.
 #[must_use]
-pub fn misplaced(plan: &Plan, index: usize) -> Option<Misplaced> {
-    let path = checked_path(plan.steps.get(index)?)?;
-    let part = |i: usize| {
-        plan.steps
-            .get(i)
-            .map_or(Part::Bystander, |step| part(step, &path))
-    };
-    let producer = (0..index).rev().find(|i| part(*i) == Part::Producer);
-    let none_at_all = || (0..plan.steps.len()).all(|i| part(i) != Part::Producer);
-    if producer.is_none() && !(is_bare(plan) && none_at_all()) {
+pub fn misplaced(plan: &Plan, index: StepIndex) -> Option<Misplaced> {
+    let path = checked_path(plan.step(index))?;
+    let steps = || plan.numbered_steps();
+    let is = |step: &Step, wanted| part(step, &path) == wanted;
+    let producer = steps().rfind(|(i, s)| *i < index && is(s, Part::Producer));
+    let producer = producer.map(|(i, _)| i);
+    let made_here = || plan.steps.iter().any(|s| is(s, Part::Producer));
+    if producer.is_none() && (!is_bare(plan) || made_here()) {
         return None;
     }
-    let begin = producer.unwrap_or(0);
-    let end = (index..plan.steps.len())
-        .find(|i| part(*i) == Part::Producer)
-        .unwrap_or(plan.steps.len());
-    let first = (begin..index).find(|i| part(*i) == Part::Cleanup)?;
-    let checks: Vec<(usize, RepoPath)> = (first..end)
-        .filter_map(|i| Some((i, checked_path(plan.steps.get(i)?)?)))
+    let between = |i: StepIndex| producer.is_none_or(|producer| producer <= i) && i < index;
+    let (first, _) = steps().find(|(i, s)| between(*i) && is(s, Part::Cleanup))?;
+    let end = steps().find(|(i, s)| index <= *i && is(s, Part::Producer));
+    let end = end.map_or(plan.steps.len(), |(i, _)| i.position());
+    let since_first = |end| steps().take(end).skip(first.position());
+    let checks: Vec<(StepIndex, RepoPath)> = since_first(end)
+        .filter_map(|(i, step)| Some((i, checked_path(step)?)))
         .collect();
-    let last = checks.last().map(|(i, _)| *i)?;
-    let removes_for_a_check = |i: &usize| {
-        let step = plan.steps.get(*i);
-        step.is_some_and(|s| {
-            checks
-                .iter()
-                .any(|(c, path)| c > i && self::part(s, path) == Part::Cleanup)
-        })
+    let (last, _) = checks.last()?;
+    let removes_for_a_check = |i: StepIndex, step: &Step| {
+        let mut later = checks.iter().filter(|(check, _)| *check > i);
+        later.any(|(_, path)| part(step, path) == Part::Cleanup)
     };
-    let cleanups = (first..last).filter(removes_for_a_check).collect();
+    let cleanups = since_first(last.position()).filter(|(i, s)| removes_for_a_check(*i, s));
     Some(Misplaced {
         producer,
-        cleanups,
-        checks: checks.into_iter().map(|(i, _)| i).collect(),
+        cleanups: cleanups.map(|(i, _)| i).collect(),
+        checks: checks.iter().map(|(i, _)| *i).collect(),
     })
 }
 
@@ -496,8 +487,16 @@ mod tests {
             (&["make", "make clean", "test ! -f build/a"], 2, None),
             (&["make", "test -f build/a"], 1, None),
         ] {
-            let got = misplaced(&plan_of_words(commands), index)
-                .map(|m| (m.producer, m.cleanups, m.checks));
+            let positions = |list: Vec<StepIndex>| -> Vec<usize> {
+                list.into_iter().map(StepIndex::position).collect()
+            };
+            let got = misplaced(&plan_of_words(commands), StepIndex::new(index)).map(|m| {
+                (
+                    m.producer.map(StepIndex::position),
+                    positions(m.cleanups),
+                    positions(m.checks),
+                )
+            });
             assert_eq!(got, want, "{commands:?}");
         }
     }
@@ -534,10 +533,11 @@ mod tests {
     #[test]
     fn without_a_producer_only_in_a_bare_list() {
         let list = || plan_of_words(&["make clean", "test -f build/a"]);
-        assert!(misplaced(&list(), 1).is_some());
+        let second = StepIndex::new(1);
+        assert!(misplaced(&list(), second).is_some());
         let mut planned = list();
         planned.steps[0].origin = Origin::Contract;
-        assert_eq!(misplaced(&planned, 1), None);
+        assert_eq!(misplaced(&planned, second), None);
         let contract = crate::plan::ContractRef {
             digest: crate::base::canon::Digest::of(b""),
             imports: Vec::new(),
@@ -549,7 +549,7 @@ mod tests {
                     contract: Some(contract),
                     ..list()
                 },
-                1
+                second
             ),
             None
         );

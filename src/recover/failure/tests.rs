@@ -1,6 +1,7 @@
 //! Tests against what real tools print, and against what must not be taken for it.
 
 use super::*;
+use crate::base::index::Index as _;
 use crate::base::vocabulary::FailureCode as Code;
 use crate::base::word::Word;
 use crate::check::evidence::{Captured, SpawnError};
@@ -33,7 +34,7 @@ fn check(cases: &[(&str, i32, &str, &str, Code)], facts: &Facts) {
     for (command, exit, stdout, stderr, want) in cases {
         let got = classify(
             &plan_of_words(&[command]),
-            0,
+            StepIndex::new(0),
             &evidence(*exit, stdout, stderr),
             facts,
         );
@@ -211,7 +212,7 @@ fn scripts_by_facts() {
     );
     let unseen = classify(
         &plan_of_words(&["npm run y"]),
-        0,
+        StepIndex::new(0),
         &Evidence::default(),
         &declared,
     );
@@ -848,7 +849,7 @@ fn structure_comes_first() {
         (said, SCRIPT, "npm-missing-script"),
         (Evidence::default(), FAILED, "failed"),
     ] {
-        let got = classify(&plan, 0, &evidence, &Facts::default());
+        let got = classify(&plan, StepIndex::new(0), &evidence, &Facts::default());
         assert_eq!((got.code, got.rule.as_str()), (want, rule), "{evidence:?}");
     }
     check(
@@ -885,7 +886,7 @@ fn a_command_that_is_none() {
             timed_out: true,
             ..Evidence::default()
         };
-        let got = classify(&plan, 0, &late, &Facts::default());
+        let got = classify(&plan, StepIndex::new(0), &late, &Facts::default());
         assert_eq!(
             (got.code, got.evidence.as_str()),
             (Code::UnsupportedFormat, want)
@@ -951,7 +952,7 @@ fn what_decided_is_told() {
     ] {
         let mut plan = plan_of_words(&[command]);
         plan.steps[0].timeout_ms = 120_000;
-        let got = classify(&plan, 0, &evidence, &Facts::default());
+        let got = classify(&plan, StepIndex::new(0), &evidence, &Facts::default());
         assert_eq!(
             (got.step.as_str(), got.rule.as_str(), got.evidence),
             ("command-1", rule, want),
@@ -1034,13 +1035,14 @@ fn a_check_behind_a_cleanup_fails_silently() {
         (2, "", FAILED),
         (1, "x", FAILED),
     ] {
-        let got = classify(&plan, 2, &evidence(exit, stdout, ""), &Facts::default());
+        let got = classify(
+            &plan,
+            StepIndex::new(2),
+            &evidence(exit, stdout, ""),
+            &Facts::default(),
+        );
         assert_eq!(got.code, want, "exit {exit} {stdout:?}");
     }
-    assert_eq!(
-        classify(&plan, 7, &Evidence::default(), &Facts::default()).step,
-        ""
-    );
     let plan = plan_of_words(&[
         "make",
         "make clean",
@@ -1049,7 +1051,12 @@ fn a_check_behind_a_cleanup_fails_silently() {
         "make clean",
         "test -f build/b",
     ]);
-    let got = classify(&plan, 3, &evidence(1, "", ""), &Facts::default());
+    let got = classify(
+        &plan,
+        StepIndex::new(3),
+        &evidence(1, "", ""),
+        &Facts::default(),
+    );
     assert_eq!(
         (got.code, got.evidence.as_str()),
         (Code::SequenceIssue, "`rm -r build` stands before it")

@@ -7,9 +7,10 @@
 use super::Case;
 use crate::base::carried::Carried;
 use crate::base::command::{Env, Link, Unsupported, to_text};
+use crate::base::index::Index as _;
 use crate::base::path::RepoPath;
 use crate::plan::{Origin, Plan, Step};
-use crate::recover::rewrite::{Change, positions, replace_predecessor};
+use crate::recover::rewrite::{Change, replace_predecessor};
 
 /// Removes the step and gives each step after it the directory and the variables. `None` when it is
 /// anything else, nothing comes after it, or its effect needs a shell.
@@ -17,7 +18,7 @@ pub(super) fn carry(case: &Case<'_>) -> Option<Result<Change, String>> {
     let behind = case
         .plan
         .steps
-        .get(case.index + 1..)
+        .get(case.index.position() + 1..)
         .filter(|steps| !steps.is_empty())?;
     if !is_list(case.plan) || !is_carried(case.step) {
         return None;
@@ -44,7 +45,12 @@ pub(super) fn stands_before(case: &Case<'_>) -> Option<String> {
         return None;
     }
     let waits = |step: &&Step| is_carried(step) && moves(step);
-    let waiting = case.plan.steps.iter().take(case.index).find(waits)?;
+    let waiting = case
+        .plan
+        .steps
+        .iter()
+        .take(case.index.position())
+        .find(waits)?;
     Some(format!(
         "`{}` stands before it, and must be carried first",
         waiting.id
@@ -79,7 +85,8 @@ fn into(case: &Case<'_>, carried: &Carried, behind: &[Step]) -> Result<Change, S
         return Err(format!("`{}` needs it", other.id));
     }
     let mut env = carried.env.clone();
-    let mut steps: Vec<Step> = case.plan.steps.iter().take(case.index).cloned().collect();
+    let before = case.plan.steps.iter().take(case.index.position());
+    let mut steps: Vec<Step> = before.cloned().collect();
     for step in behind {
         let mut step = step.clone();
         step.dir = moved(&step, &gone.dir, &carried.dir)?;
@@ -97,7 +104,7 @@ fn into(case: &Case<'_>, carried: &Carried, behind: &[Step]) -> Result<Change, S
         }
         steps.push(step);
     }
-    let order = positions(&steps);
+    let order = case.plan.positions();
     for step in &mut steps {
         replace_predecessor(step, &gone.id, [&gone.after, &gone.prepared_by], &order);
     }

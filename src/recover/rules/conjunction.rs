@@ -3,8 +3,9 @@
 use super::Case;
 use crate::base::carried::Carried;
 use crate::base::command::{Link, to_text};
+use crate::base::index::Index as _;
 use crate::plan::Step;
-use crate::recover::rewrite::{Change, positions, replace_predecessor};
+use crate::recover::rewrite::{Change, replace_predecessor};
 use std::collections::BTreeSet;
 
 /// Whether the first part of the step's conjunction is a `cd` or an `export`. `None` for a step
@@ -79,9 +80,12 @@ pub(super) fn put_in_place(case: &Case<'_>, parts: Vec<Step>) -> Change {
         new.push(part);
     }
     let last = previous.unwrap_or_else(|| case.step.id.clone());
-    steps.splice(case.index..=case.index, new);
-    let order = positions(&steps);
+    let at = case.index.position();
+    steps.splice(at..=at, new);
     if many {
+        // The last part takes the place of the step.
+        let mut order = case.plan.positions();
+        order.insert(&last, case.index);
         for step in &mut steps {
             replace_predecessor(
                 step,

@@ -5,6 +5,7 @@
 
 use super::{Case, Example, all, conjunction};
 use crate::base::change::Status;
+use crate::base::index::Index as _;
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::FailureCode;
 use crate::plan::facts::{Certainty, Facts};
@@ -12,7 +13,7 @@ use crate::plan::{Coverage, Origin, Plan, Step};
 use crate::recover::Failure;
 use crate::recover::bare::plan_of_words;
 use crate::recover::failure::{Asked, AskedKind, asked};
-use crate::recover::rewrite::{Change, positions, replace_predecessor};
+use crate::recover::rewrite::{Change, replace_predecessor};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Makes the example of a rule that drops the first of two commands.
@@ -51,8 +52,8 @@ pub(super) fn drop(case: &Case<'_>, code: FailureCode) -> Result<Change, String>
         return Err("no step that verifies something would remain".to_owned());
     }
     let mut steps = case.plan.steps.clone();
-    steps.remove(case.index);
-    let order = positions(&steps);
+    steps.remove(case.index.position());
+    let order = case.plan.positions();
     for step in &mut steps {
         // Its successors still follow its predecessors.
         replace_predecessor(step, id, [&case.step.after, &case.step.prepared_by], &order);

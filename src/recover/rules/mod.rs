@@ -16,7 +16,7 @@ use super::rewrite::Change;
 use crate::base::vocabulary::FailureCode;
 use crate::base::vocabulary::RewriteRule;
 use crate::plan::facts::Facts;
-use crate::plan::{Coverage, Plan, Step};
+use crate::plan::{Coverage, Plan, Step, StepIndex};
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
@@ -40,7 +40,7 @@ pub struct Case<'a> {
     /// The plan.
     pub plan: &'a Plan,
     /// The index of the failed step.
-    pub index: usize,
+    pub index: StepIndex,
     /// The failed step.
     pub step: &'a Step,
     /// All failures, in any order; also those of steps that the plan does not have, whose ids mean

@@ -3,12 +3,12 @@
 use super::{Case, Example, Rule};
 use crate::base::vocabulary::FailureCode;
 use crate::base::vocabulary::RewriteRule;
-use crate::plan::{Coverage, Step};
+use crate::plan::{Coverage, Plan, Step, StepIndex};
 use crate::recover::Failure;
 use crate::recover::bare::plan_of_words;
 use crate::recover::failure::sequence::{Misplaced, misplaced};
-use crate::recover::rewrite::{Change, positions, replace_predecessor};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::recover::rewrite::{Change, replace_predecessor};
+use std::collections::BTreeSet;
 
 /// The cleanups between a producer and the presence checks of what it makes move after all of those
 /// checks, and stay after them when steps run in parallel.
@@ -27,88 +27,62 @@ fn rewrite(case: &Case<'_>) -> Option<Result<Change, String>> {
 
 /// Returns a constraint of the contract that requires the present order.
 fn contradiction(case: &Case<'_>, found: &Misplaced) -> Option<String> {
-    let steps = &case.plan.steps;
     let (first, last) = (*found.cleanups.first()?, *found.checks.last()?);
     let between = || {
-        steps
-            .iter()
-            .enumerate()
-            .take(last + 1)
-            .skip(first)
-            .filter(|(i, _)| !found.cleanups.contains(i))
+        case.plan
+            .numbered_steps()
+            .filter(|(i, _)| (first..=last).contains(i) && !found.cleanups.contains(i))
     };
-    found
-        .cleanups
-        .iter()
-        .filter_map(|c| steps.get(*c))
-        .find_map(|cleanup| {
-            between().find_map(|(_, step)| {
-                if step.bound_to().any(|id| *id == cleanup.id) {
-                    Some(format!(
-                        "the contract wants `{}` behind `{}`",
-                        step.id, cleanup.id
-                    ))
-                } else if step.tier != cleanup.tier {
-                    Some(format!(
-                        "`{}` and `{}` are of different tiers",
-                        step.id, cleanup.id
-                    ))
-                } else {
-                    None
-                }
-            })
+    let mut cleanups = found.cleanups.iter().map(|c| case.plan.step(*c));
+    cleanups.find_map(|cleanup| {
+        between().find_map(|(_, step)| {
+            if step.bound_to().any(|id| *id == cleanup.id) {
+                Some(format!(
+                    "the contract wants `{}` behind `{}`",
+                    step.id, cleanup.id
+                ))
+            } else if step.tier != cleanup.tier {
+                Some(format!(
+                    "`{}` and `{}` are of different tiers",
+                    step.id, cleanup.id
+                ))
+            } else {
+                None
+            }
         })
+    })
 }
 
 fn moved(case: &Case<'_>, found: &Misplaced) -> Result<Change, String> {
-    let steps = &case.plan.steps;
+    let plan = case.plan;
     let last = *found.checks.last().ok_or("there is no check")?;
-    let places = positions(steps);
-    let mut order = Vec::with_capacity(steps.len());
-    for (i, step) in steps.iter().enumerate() {
+    let cleanups = || found.cleanups.iter().map(|c| plan.step(*c));
+    let positions = plan.positions();
+    let mut order = Vec::with_capacity(plan.steps.len());
+    for (i, step) in plan.numbered_steps() {
         if !found.cleanups.contains(&i) {
-            order.push(if i <= last {
-                without_cleanups(step, steps, found, &places)
-            } else {
-                step.clone()
-            });
+            let mut step = step.clone();
+            if i <= last {
+                // It now waits for what the cleanups waited for.
+                for gone in cleanups().rev() {
+                    let ids = [gone.after.as_slice(), &gone.prepared_by];
+                    replace_predecessor(&mut step, &gone.id, ids, &positions);
+                }
+            }
+            order.push(step);
         }
         if i == last {
-            order.extend(
-                found
-                    .cleanups
-                    .iter()
-                    .filter_map(|c| Some(behind_checks(*c, steps.get(*c)?, steps, found))),
-            );
+            let behind = |c: &StepIndex| behind_checks(*c, plan, found);
+            order.extend(found.cleanups.iter().map(behind));
         }
     }
-    let cleanups = found.cleanups.iter().filter_map(|c| steps.get(*c));
-    cleanups
-        .rev()
-        .for_each(|cleanup| stay_behind(&cleanup.id, steps, &mut order));
+    for cleanup in cleanups().rev() {
+        stay_behind(&cleanup.id, &plan.steps, &mut order);
+    }
     Ok(Change {
         dropped: Vec::new(),
         steps: order,
     })
-}
-
-/// Removes cleanups from a step's predecessors: it now waits for what they waited for.
-fn without_cleanups(
-    step: &Step,
-    steps: &[Step],
-    found: &Misplaced,
-    places: &BTreeMap<String, usize>,
-) -> Step {
-    let mut step = step.clone();
-    for cleanup in found.cleanups.iter().rev().filter_map(|c| steps.get(*c)) {
-        replace_predecessor(
-            &mut step,
-            &cleanup.id,
-            [&cleanup.after, &cleanup.prepared_by],
-            places,
-        );
-    }
-    step
 }
 
 /// Keeps every successor of the cleanup after it, except those that now come before it.
@@ -140,15 +114,14 @@ fn stay_behind(cleanup: &str, before: &[Step], steps: &mut [Step]) {
 
 /// Adds the constraint that keeps the cleanup after the checks that used to follow it. Its
 /// predecessors stay in front.
-fn behind_checks(index: usize, cleanup: &Step, steps: &[Step], found: &Misplaced) -> Step {
-    let mut cleanup = cleanup.clone();
-    let passed = found
-        .checks
-        .iter()
-        .filter(|c| **c > index)
-        .filter_map(|c| steps.get(*c))
-        .map(|s| s.id.clone());
-    let new: Vec<String> = passed.filter(|id| !cleanup.after.contains(id)).collect();
+fn behind_checks(index: StepIndex, plan: &Plan, found: &Misplaced) -> Step {
+    let mut cleanup = plan.step(index).clone();
+    let passed = found.checks.iter().filter(|c| **c > index);
+    let passed = passed.map(|c| &plan.step(*c).id);
+    let new: Vec<String> = passed
+        .filter(|id| !cleanup.after.contains(id))
+        .cloned()
+        .collect();
     cleanup.after.extend(new);
     cleanup
 }
@@ -185,7 +158,6 @@ fn example() -> Example {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Plan;
     use crate::recover::bare::given;
     use crate::recover::{Recovery, recover};
 

@@ -11,16 +11,20 @@ fn ended(step: usize, at: u64, exit: i32) -> Event {
         ..Evidence::default()
     });
     Event::Finished {
-        step,
+        step: nth(step),
         attempt: 1,
         at,
         evidence,
     }
 }
 
+fn nth(step: usize) -> StepIndex {
+    StepIndex::new(step)
+}
+
 fn spawn(step: usize, limit_ms: u64) -> Action {
     Action::Spawn {
-        step,
+        step: nth(step),
         attempt: 1,
         limit_ms,
     }
@@ -42,17 +46,17 @@ fn one_after_another_without_waiting() {
         [spawn(1, 60_000), Action::WakeAt { at: 60_006 }]
     );
     assert_eq!(
-        state.provisional_outcome(0).map(|o| o.status),
+        state.provisional_outcome(nth(0)).map(|o| o.status),
         Some(Status::Passed)
     );
-    assert_eq!(state.provisional_outcome(1), None);
+    assert_eq!(state.provisional_outcome(nth(1)), None);
     assert_eq!(
         (state.drain_finished(), state.drain_finished()),
-        (vec![0], vec![]),
+        (vec![nth(0)], vec![]),
         "each is told once"
     );
     assert_eq!(state.handle(ended(1, 6, 0)), [Action::Done]);
-    assert_eq!(state.drain_finished(), [1]);
+    assert_eq!(state.drain_finished(), [nth(1)]);
     assert_eq!(
         state.handle(Event::Time { at: 7 }),
         [],
@@ -120,14 +124,14 @@ fn a_failure_discards_what_runs_behind_it_and_awaits_what_runs_before_it() {
     assert_eq!(
         actions.first(),
         Some(&Action::Terminate {
-            step: 2,
+            step: nth(2),
             timed_out: false
         })
     );
     assert!(
         !actions
             .iter()
-            .any(|a| matches!(a, Action::Terminate { step: 0, .. }))
+            .any(|a| matches!(a, Action::Terminate { step, .. } if *step == nth(0)))
     );
     state.handle(ended(2, 6, 0));
     assert_eq!(state.handle(ended(0, 9, 0)), [Action::Done]);
@@ -157,7 +161,7 @@ fn limits_are_the_lesser_of_two_and_are_enforced_step_by_step() {
         "just in time is in time"
     );
     let stop = Action::Terminate {
-        step: 0,
+        step: nth(0),
         timed_out: true,
     };
     assert_eq!(
@@ -165,7 +169,7 @@ fn limits_are_the_lesser_of_two_and_are_enforced_step_by_step() {
         [stop, Action::WakeAt { at: 1702 }]
     );
     let kill = Action::Kill {
-        step: 0,
+        step: nth(0),
         timed_out: true,
     };
     assert_eq!(
@@ -179,7 +183,7 @@ fn limits_are_the_lesser_of_two_and_are_enforced_step_by_step() {
         ..Evidence::default()
     };
     let end = Event::Finished {
-        step: 0,
+        step: nth(0),
         attempt: 1,
         at: 1703,
         evidence: Box::new(evidence),
@@ -208,7 +212,7 @@ fn evidence_from_before_a_rewrite_stays() {
     let (mut state, actions) = RunState::new(Arc::new(plan), kept, 40);
     assert_eq!(actions, [spawn(1, 60_000), Action::WakeAt { at: 60_041 }]);
     assert_eq!(state.handle(ended(1, 50, 0)), [Action::Done]);
-    assert_eq!(state.drain_finished(), [1]);
+    assert_eq!(state.drain_finished(), [nth(1)]);
     assert_eq!(state.records().first(), Some(&passed));
 }
 
@@ -227,7 +231,7 @@ fn an_earlier_pass_stands_for_a_step() {
         ..Evidence::default()
     });
     let found = Event::Finished {
-        step: 0,
+        step: nth(0),
         attempt: 1,
         at: 3,
         evidence,
@@ -255,7 +259,7 @@ fn an_earlier_pass_stands_for_a_step() {
 fn looking_at_files_is_not_the_time_of_a_step() {
     let (mut state, _) = begin(1, Some(70_000), &["a"]);
     let began = Event::Began {
-        step: 0,
+        step: nth(0),
         attempt: 1,
         at: 20_000,
     };
@@ -271,7 +275,7 @@ fn looking_at_files_is_not_the_time_of_a_step() {
     );
     let (mut state, _) = begin(1, None, &["a"]);
     let other = Event::Began {
-        step: 0,
+        step: nth(0),
         attempt: 2,
         at: 20_000,
     };
@@ -298,16 +302,33 @@ fn strange_events_change_nothing() {
         wake,
         "a step that does not run"
     );
-    assert_eq!(
-        state.handle(ended(7, 1, 1)),
-        wake,
-        "a step that there is not"
-    );
     let other = Event::Finished {
-        step: 0,
+        step: nth(0),
         attempt: 2,
         at: 1,
         evidence: Box::default(),
     };
     assert_eq!(state.handle(other), wake, "a try that there is not");
+}
+
+#[test]
+#[should_panic(expected = "a bug in vplan: step")]
+fn a_step_that_the_plan_does_not_have_is_a_bug() {
+    let (mut state, _) = begin(1, None, &["a", "b"]);
+    state.handle(ended(2, 1, 0));
+}
+
+#[test]
+#[should_panic(expected = "a bug in vplan: a step waits for one that is not before it")]
+fn a_need_that_is_not_in_the_plan_is_not_forgotten() {
+    let mut plan = plan(vec![step("a"), step("b")]);
+    plan.steps[1].needs = vec!["z".into()];
+    let _ = RunState::new(Arc::new(plan), BTreeMap::new(), 0);
+}
+
+#[test]
+#[should_panic(expected = "a bug in vplan: two steps of a plan have one id")]
+fn two_steps_do_not_share_a_result() {
+    let plan = plan(vec![step("a"), step("a")]);
+    let _ = RunState::new(Arc::new(plan), BTreeMap::new(), 0);
 }

@@ -109,7 +109,7 @@ impl Traced {
     pub fn owns_up(&self) {
         assert!(self.signal.is_none(), "ended by a signal: {self:#?}");
         assert_ne!(self.exit, Some(101), "{self:#?}");
-        for word in ["this is a fault of vplan", "panicked", "vplan::internal"] {
+        for word in ["a bug in vplan", "panicked", "vplan::internal"] {
             assert!(!self.err.contains(word), "{self:#?}");
         }
     }

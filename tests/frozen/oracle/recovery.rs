@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use vplan::arbitrary::drawn;
 use vplan::arbitrary::recover as any_of;
 use vplan::base::command::Command;
+use vplan::base::index::Index as _;
 use vplan::base::vocabulary::FailureCode;
 use vplan::check::evidence::{Captured, Evidence};
 use vplan::lang::command::parse_command;
@@ -32,9 +33,9 @@ pub fn classify(bytes: &[u8]) {
         ..Evidence::default()
     };
     let mut failures = Vec::new();
-    for step in 0..plan.steps.len() {
-        check_classification(&plan, step, &evidence, &Facts::default()).unwrap();
-        failures.push(classified(&plan, step, &evidence, &Facts::default()));
+    for (index, _) in plan.numbered_steps() {
+        check_classification(&plan, index.position(), &evidence, &Facts::default()).unwrap();
+        failures.push(classified(&plan, index, &evidence, &Facts::default()));
     }
     check_recovery(&plan, &failures, &Facts::default()).unwrap();
 }

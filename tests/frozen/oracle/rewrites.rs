@@ -6,13 +6,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use vplan::base::carried::Carried;
 use vplan::base::command::{Env, Link, Unsupported};
+use vplan::base::index::Index as _;
 use vplan::base::path::RepoPath;
 use vplan::base::vocabulary::FailureCode;
 use vplan::base::vocabulary::RewriteRule;
 use vplan::base::word::Word;
 use vplan::check::evidence::Evidence;
 use vplan::plan::facts::Facts;
-use vplan::plan::{Coverage, Origin, Plan, Rewrite, Step};
+use vplan::plan::{Coverage, Origin, Plan, Rewrite, Step, StepIndex};
 use vplan::recover::rewrite::{measure, well_formed};
 use vplan::recover::{Failure, Recovery, classify, recover};
 
@@ -518,7 +519,7 @@ pub fn check_classification(
     let Some(step) = plan.steps.get(index) else {
         return Ok(FailureCode::Failed);
     };
-    let failure = classify(plan, index, evidence, facts);
+    let failure = classify(plan, StepIndex::new(index), evidence, facts);
     let names = |programs: &[&str]| {
         let name = |word: &Word| {
             String::from_utf8_lossy(word.as_bytes())
@@ -570,8 +571,9 @@ pub fn check_classification(
         failure.step == step.id && !failure.evidence.contains(['\n', '\u{1b}']),
         || format!("{failure:?} is not fit to show"),
     )?;
-    ensure(classify(plan, index, evidence, facts) == failure, || {
-        "classifying twice gives two answers".to_owned()
-    })?;
+    ensure(
+        classify(plan, StepIndex::new(index), evidence, facts) == failure,
+        || "classifying twice gives two answers".to_owned(),
+    )?;
     Ok(failure.code)
 }

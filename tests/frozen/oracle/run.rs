@@ -10,8 +10,10 @@ use vplan::arbitrary::drawn;
 use vplan::arbitrary::run::{
     Case, Incidents, Played, cases, chooser, incidents, journal_of, play, side_by_side,
 };
+use vplan::base::index::{Dense, Index as _};
 use vplan::check::evidence::{Captured, Evidence};
 use vplan::check::outcome::{Cause, Status};
+use vplan::plan::StepIndex;
 use vplan::plan::digest::seal;
 use vplan::run::audit::{Holds, audit};
 use vplan::run::event::{Action, Event, Interrupt};
@@ -146,10 +148,10 @@ fn any_events(case: &Case, mut choices: Choices<'_>) {
     let plan = &case.plan;
     let count = plan.steps.len();
     let (mut state, actions) = RunState::new(Arc::new(plan.clone()), BTreeMap::new(), 0);
-    let mut running: BTreeMap<usize, u32> = BTreeMap::new();
-    let mut tries: Vec<u32> = vec![0; count];
+    let mut running: BTreeMap<StepIndex, u32> = BTreeMap::new();
+    let mut tries: Dense<StepIndex, u32> = Dense::filled(0, count);
     let mut now: u64 = 0;
-    let mut seen = |actions: Vec<Action>, running: &mut BTreeMap<usize, u32>, is_done: bool| {
+    let mut seen = |actions: Vec<Action>, running: &mut BTreeMap<StepIndex, u32>, is_done: bool| {
         let mut dones = 0;
         for action in actions {
             match action {
@@ -160,17 +162,17 @@ fn any_events(case: &Case, mut choices: Choices<'_>) {
                 } => {
                     assert!(
                         !running.contains_key(&step),
-                        "{step} is started while it runs"
+                        "{step:?} is started while it runs"
                     );
                     assert!(
-                        limit_ms >= 1 && limit_ms <= plan.steps[step].timeout_ms,
+                        limit_ms >= 1 && limit_ms <= plan.step(step).timeout_ms,
                         "a limit of {limit_ms}"
                     );
                     tries[step] += 1;
                     assert_eq!(attempt, tries[step], "tries are counted from 1");
                     assert!(
-                        attempt <= plan.steps[step].retries + 1,
-                        "{step} is tried {attempt} times"
+                        attempt <= plan.step(step).retries + 1,
+                        "{step:?} is tried {attempt} times"
                     );
                     running.insert(step, attempt);
                     assert!(
@@ -181,7 +183,7 @@ fn any_events(case: &Case, mut choices: Choices<'_>) {
                 Action::Terminate { step, .. } | Action::Kill { step, .. } => {
                     assert!(
                         running.contains_key(&step),
-                        "{step} is stopped and does not run"
+                        "{step:?} is stopped and does not run"
                     );
                 }
                 Action::WakeAt { .. } => {}
@@ -207,7 +209,7 @@ fn any_events(case: &Case, mut choices: Choices<'_>) {
             now.saturating_sub(u64::from(value))
         };
         now = now.max(at);
-        let index = usize::from(value) % (count + 1);
+        let index = StepIndex::new(usize::from(value) % count.max(1));
         // The end of a try that there never was, too; not of one that this very event makes the
         // machine start.
         let more = u32::from(what & 0x20 != 0);
@@ -274,7 +276,7 @@ fn any_events(case: &Case, mut choices: Choices<'_>) {
     );
     let blocked = running
         .keys()
-        .any(|i| plan.steps[*i].severity == vplan::check::Severity::Blocking);
+        .any(|i| plan.step(*i).severity == vplan::check::Severity::Blocking);
     assert!(
         !(blocked && judgement.verdict.is_pass()),
         "a pass while {running:?} run"

@@ -17,7 +17,7 @@ use crate::effect::os::environment::Environment;
 use crate::effect::os::files::beneath::Beneath;
 use crate::effect::os::process::program::{Root, say};
 use crate::effect::os::stat_cache::Stats;
-use crate::plan::{Note, Plan, Step};
+use crate::plan::{Note, Plan, Step, StepIndex};
 use crate::reuse::decide::{Past, Use, Why, barrier, eligible, keeps, stands};
 use crate::reuse::entry::{Entry, Product};
 use crate::reuse::key::{JUDGING, Order, Parts, all_of, depends_on};
@@ -145,8 +145,8 @@ impl<'a> Recall<'a> {
     /// Reads everything that a step depends on. Returns the earlier pass that replaces it, if one
     /// does; otherwise remembers what is needed to keep this one. Takes as long as reading the
     /// files.
-    pub fn look(&self, plan: &Plan, index: usize) -> Option<Box<EarlierPass>> {
-        let step = plan.steps.get(index)?;
+    pub fn look(&self, plan: &Plan, index: StepIndex) -> Option<Box<EarlierPass>> {
+        let step = plan.step(index);
         let free = {
             let mut state = self.state();
             let order = state.order(plan);
@@ -242,10 +242,8 @@ impl<'a> Recall<'a> {
 
     /// Reads a step's inputs and products again when it has ended by itself, before anything that
     /// waits for it begins.
-    pub fn look_again(&self, plan: &Plan, index: usize) {
-        let Some(step) = plan.steps.get(index) else {
-            return;
-        };
+    pub fn look_again(&self, plan: &Plan, index: StepIndex) {
+        let step = plan.step(index);
         let Some(before) = self
             .state()
             .open
@@ -423,8 +421,8 @@ impl<'a> Recall<'a> {
     }
 
     /// Reads all that a step depends on, now.
-    fn look_at(&self, plan: &Plan, index: usize) -> Result<Look, String> {
-        let step = plan.steps.get(index).ok_or("there is no such step")?;
+    fn look_at(&self, plan: &Plan, index: StepIndex) -> Result<Look, String> {
+        let step = plan.step(index);
         let environment = self.environment.of_step(self.root, step);
         let order = self.state().order(plan);
         let wanted = depends_on(step);
@@ -457,7 +455,7 @@ impl<'a> Recall<'a> {
             place: Digest::of(self.root.path().as_os_str().as_bytes()),
             platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
             predecessors: order.settings_before(index),
-            settings: order.settings(index).ok_or("there is no such step")?,
+            settings: order.settings(index).clone(),
             tools,
             vplan: env!("CARGO_PKG_VERSION").to_owned(),
         };
