@@ -4,9 +4,9 @@ use crate::support::Project;
 use vplan::base::path::RepoPath;
 use vplan::effect::git::Git;
 use vplan::effect::repo::changes::base::{
-    DefaultBase, How, Lacking, Statement, Unknown, default_base,
+    BaseOrigin, DefaultBase, Lacking, Statement, Unknown, default_base,
 };
-use vplan::effect::repo::changes::kept::Kept;
+use vplan::effect::repo::changes::kept::CommitCache;
 
 fn open(project: &Project) -> Git {
     let path = std::env::var_os("PATH").unwrap();
@@ -20,7 +20,7 @@ fn open(project: &Project) -> Git {
 }
 
 fn find(project: &Project) -> DefaultBase {
-    default_base(&open(project), None, &Kept::nowhere()).unwrap()
+    default_base(&open(project), None, &CommitCache::nowhere()).unwrap()
 }
 
 fn find_stated(project: &Project, branch: &str) -> DefaultBase {
@@ -29,11 +29,11 @@ fn find_stated(project: &Project, branch: &str) -> DefaultBase {
         branch,
         contract: &contract,
     };
-    default_base(&open(project), Some(statement), &Kept::nowhere()).unwrap()
+    default_base(&open(project), Some(statement), &CommitCache::nowhere()).unwrap()
 }
 
 #[track_caller]
-fn is_known(found: &DefaultBase, how: &How, reference: &str, commit: &str) {
+fn is_known(found: &DefaultBase, how: &BaseOrigin, reference: &str, commit: &str) {
     let id = found.commit.map(|c| c.to_string());
     assert_eq!(
         (&found.how, found.reference.as_deref(), id.as_deref()),
@@ -60,17 +60,32 @@ fn remote(project: &Project, name: &str) {
 #[test]
 fn a_common_name_where_no_remote_says() {
     let (project, fork) = forked();
-    is_known(&find(&project), &How::CommonName, "refs/heads/main", &fork);
+    is_known(
+        &find(&project),
+        &BaseOrigin::CommonName,
+        "refs/heads/main",
+        &fork,
+    );
     // Packed, and with a folder of its name.
     project.git(&["pack-refs", "--all"]);
-    is_known(&find(&project), &How::CommonName, "refs/heads/main", &fork);
+    is_known(
+        &find(&project),
+        &BaseOrigin::CommonName,
+        "refs/heads/main",
+        &fork,
+    );
     project.git(&["branch", "-q", "-m", "main", "trunk"]);
-    is_known(&find(&project), &How::CommonName, "refs/heads/trunk", &fork);
+    is_known(
+        &find(&project),
+        &BaseOrigin::CommonName,
+        "refs/heads/trunk",
+        &fork,
+    );
     project.git(&["branch", "-q", "master", "work"]);
     let head = project.git(&["rev-parse", "HEAD"]);
     is_known(
         &find(&project),
-        &How::CommonName,
+        &BaseOrigin::CommonName,
         "refs/heads/master",
         &head,
     );
@@ -79,7 +94,7 @@ fn a_common_name_where_no_remote_says() {
     project.git(&["update-ref", "refs/remotes/origin/trunk", "trunk"]);
     is_known(
         &find(&project),
-        &How::CommonName,
+        &BaseOrigin::CommonName,
         "refs/remotes/origin/trunk",
         &fork,
     );
@@ -87,7 +102,7 @@ fn a_common_name_where_no_remote_says() {
     project.git(&["checkout", "-q", "--detach"]);
     is_known(
         &find(&project),
-        &How::CommonName,
+        &BaseOrigin::CommonName,
         "refs/remotes/origin/trunk",
         &fork,
     );
@@ -102,12 +117,27 @@ fn the_head_of_origin_or_of_the_only_remote() {
         project.git(&["update-ref", &tracking("main"), "work"]);
         project.git(&["update-ref", &tracking("dev"), "main"]);
         project.git(&["symbolic-ref", &tracking("HEAD"), &tracking("dev")]);
-        is_known(&find(&project), &How::RemoteHead, &tracking("dev"), &fork);
+        is_known(
+            &find(&project),
+            &BaseOrigin::RemoteHead,
+            &tracking("dev"),
+            &fork,
+        );
         project.git(&["pack-refs", "--all"]);
-        is_known(&find(&project), &How::RemoteHead, &tracking("dev"), &fork);
+        is_known(
+            &find(&project),
+            &BaseOrigin::RemoteHead,
+            &tracking("dev"),
+            &fork,
+        );
         // On the default branch itself: what the remote has of it.
         project.git(&["checkout", "-q", "-B", "dev", "work"]);
-        is_known(&find(&project), &How::RemoteHead, &tracking("dev"), &fork);
+        is_known(
+            &find(&project),
+            &BaseOrigin::RemoteHead,
+            &tracking("dev"),
+            &fork,
+        );
     }
 }
 
@@ -129,7 +159,7 @@ fn several_remotes_are_none_unless_one_is_origin() {
     );
     is_known(
         &find_stated(&project, "one/main"),
-        &How::Statement,
+        &BaseOrigin::Statement,
         "refs/remotes/one/main",
         &fork,
     );
@@ -137,7 +167,7 @@ fn several_remotes_are_none_unless_one_is_origin() {
     project.git(&["update-ref", "refs/remotes/origin/main", "main"]);
     is_known(
         &find(&project),
-        &How::CommonName,
+        &BaseOrigin::CommonName,
         "refs/remotes/origin/main",
         &fork,
     );
@@ -146,7 +176,7 @@ fn several_remotes_are_none_unless_one_is_origin() {
 #[test]
 fn the_branch_that_is_checked_out_is_no_base() {
     let project = Project::git_empty();
-    assert_eq!(find(&project).how, How::Unborn);
+    assert_eq!(find(&project).how, BaseOrigin::Unborn);
     project.write("a", "").commit("begin");
     assert_eq!(
         find(&project).unknown(),
@@ -176,7 +206,7 @@ fn the_branch_that_is_checked_out_is_no_base() {
     project.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
     is_known(
         &find(&project),
-        &How::CommonName,
+        &BaseOrigin::CommonName,
         "refs/remotes/origin/main",
         &id,
     );
@@ -189,14 +219,14 @@ fn what_the_contract_names_counts_when_its_base_names_it_too() {
     // No contract at the merge base.
     is_known(
         &find_stated(&project, "main"),
-        &How::Statement,
+        &BaseOrigin::Statement,
         "refs/heads/main",
         &fork,
     );
     let head = project.git(&["rev-parse", "HEAD"]);
     is_known(
         &find_stated(&project, "release"),
-        &How::Statement,
+        &BaseOrigin::Statement,
         "refs/heads/release",
         &head,
     );
@@ -213,7 +243,7 @@ fn what_the_contract_names_counts_when_its_base_names_it_too() {
         project.git(&["branch", "-q", "-f", "release", "work"]);
         let found = find_stated(&project, "release");
         assert_eq!(found.ignored.as_deref(), Some("release"));
-        is_known(&found, &How::CommonName, "refs/heads/main", &fork);
+        is_known(&found, &BaseOrigin::CommonName, "refs/heads/main", &fork);
     }
     project
         .write("contracts/verify.vplan", "vplan 1\nbase \"release\"\n")
@@ -222,13 +252,13 @@ fn what_the_contract_names_counts_when_its_base_names_it_too() {
     let id = project.git(&["rev-parse", "HEAD"]);
     is_known(
         &find_stated(&project, "release"),
-        &How::Statement,
+        &BaseOrigin::Statement,
         "refs/heads/release",
         &id,
     );
     is_known(
         &find_stated(&project, "refs/heads/release"),
-        &How::CommonName,
+        &BaseOrigin::CommonName,
         "refs/heads/main",
         &fork,
     );
@@ -237,7 +267,7 @@ fn what_the_contract_names_counts_when_its_base_names_it_too() {
     project.git(&["update-ref", "refs/remotes/origin/release", "main"]);
     is_known(
         &find_stated(&project, "release"),
-        &How::Statement,
+        &BaseOrigin::Statement,
         "refs/remotes/origin/release",
         &fork,
     );
@@ -305,7 +335,7 @@ fn a_clone_that_lacks_the_branch_or_its_history_says_how_to_get_it() {
         let fork = origin.git(&["merge-base", "main", "work"]);
         is_known(
             &find(&clone),
-            &How::RemoteHead,
+            &BaseOrigin::RemoteHead,
             "refs/remotes/origin/main",
             &fork,
         );
@@ -320,7 +350,7 @@ fn a_clone_that_lacks_the_branch_or_its_history_says_how_to_get_it() {
     let fork = origin.git(&["merge-base", "main", "work"]);
     is_known(
         &find_stated(&clone, "main"),
-        &How::Statement,
+        &BaseOrigin::Statement,
         "refs/remotes/origin/main",
         &fork,
     );
@@ -333,7 +363,7 @@ fn histories_that_have_nothing_in_common_begin_at_nothing() {
     project.commit("alone");
     is_known(
         &find(&project),
-        &How::CommonName,
+        &BaseOrigin::CommonName,
         "refs/heads/main",
         "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
     );
@@ -359,7 +389,12 @@ fn references_in_tables_are_read_by_git() {
     );
     project.git(&["checkout", "-q", "-b", "work"]);
     project.write("w", "").commit("work");
-    is_known(&find(&project), &How::CommonName, "refs/heads/main", &fork);
+    is_known(
+        &find(&project),
+        &BaseOrigin::CommonName,
+        "refs/heads/main",
+        &fork,
+    );
     remote(&project, "origin");
     project.git(&["update-ref", "refs/remotes/origin/dev", "main"]);
     project.git(&[
@@ -369,7 +404,7 @@ fn references_in_tables_are_read_by_git() {
     ]);
     is_known(
         &find(&project),
-        &How::RemoteHead,
+        &BaseOrigin::RemoteHead,
         "refs/remotes/origin/dev",
         &fork,
     );
@@ -379,7 +414,7 @@ fn references_in_tables_are_read_by_git() {
 fn a_repository_cannot_lie_about_what_comes_before_a_commit_for_longer_than_it_does() {
     let (project, fork) = forked();
     let state = project.parent().join("state");
-    let kept = || Kept::below(state.clone(), &project.root());
+    let kept = || CommitCache::below(state.clone(), &project.root());
     let ask = || {
         default_base(&open(&project), None, &kept())
             .unwrap()
@@ -432,14 +467,14 @@ fn a_line_with_the_name_of_the_remote() {
     project.git(&["update-ref", "refs/remotes/origin/main", "main"]);
     is_known(
         &find_stated(&project, "origin/main"),
-        &How::Statement,
+        &BaseOrigin::Statement,
         "refs/remotes/origin/main",
         &fork,
     );
     let head = project.git(&["rev-parse", "HEAD"]);
     is_known(
         &find_stated(&project, "refs/heads/origin/main"),
-        &How::Statement,
+        &BaseOrigin::Statement,
         "refs/heads/origin/main",
         &head,
     );

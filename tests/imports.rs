@@ -11,14 +11,14 @@ use vplan::contract::import as contract;
 use vplan::effect::git::pins::{NOT_PINNED, NothingPinned, PinError, Pins};
 use vplan::effect::repo::import as effect;
 use vplan::effect::repo::import::{NOT_UTF8, TOO_LARGE};
-use vplan::effect::repo::load::{self, Loaded, Wanted};
+use vplan::effect::repo::load::{self, ContractRequest, Loaded};
 
 const REV: &str = "0123456789abcdef0123456789abcdef01234567";
 
 /// Reads the contract of a project with these pins.
 fn load_with(project: &Project, pins: &mut dyn Pins) -> Loaded {
     let site = load::locate(&project.root(), None, &|_| None).unwrap();
-    let wanted = Wanted {
+    let wanted = ContractRequest {
         contract: None,
         revision: None,
         base: None,
@@ -669,7 +669,7 @@ fn files_of_another_repository() {
     let project = tree(&[(MAIN, &format!("import \"{url}\"\n"))]);
     let site = load::locate(&project.root(), None, &|_| None).unwrap();
     for (max_file, whole) in [(110, true), (100, false)] {
-        let wanted = Wanted {
+        let wanted = ContractRequest {
             contract: None,
             revision: None,
             base: None,

@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 use vplan::contract::Contract;
 use vplan::effect::git::pins::NothingPinned;
-use vplan::effect::repo::load::{self, Wanted};
+use vplan::effect::repo::load::{self, ContractRequest};
 use vplan::plan::compile::{Compiled, compile};
 use vplan::plan::digest::digest;
 use vplan::plan::document::{Form, canonical};
@@ -167,7 +167,7 @@ fn todays_plans_in_version_1_have_the_digests_of_then() {
         include_str!("golden/settings.vplan"),
     );
     let site = load::locate(&project.root(), None, &|_| None).unwrap();
-    let wanted = Wanted {
+    let wanted = ContractRequest {
         contract: None,
         revision: None,
         base: None,

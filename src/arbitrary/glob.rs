@@ -3,7 +3,7 @@
 //! and the fuzz target call.
 
 use crate::base::change::{ChangeSet, ChangedFile, Status};
-use crate::base::glob::{Glob, Item, Selection, What};
+use crate::base::glob::{Glob, Item, ItemContent, Selection};
 use crate::base::matching::{Hits, SHOWN, Selected, match_all};
 use crate::base::path::RepoPath;
 use proptest::prelude::*;
@@ -167,11 +167,11 @@ fn selection(list: &[RawItem], globs: &[Glob], named: &[Arc<Selection>]) -> Sele
             // The first one is positive: a list of exclusions alone is no selection.
             not: *not && i > 0,
             what: match named.get(*name) {
-                Some(items) if *by_name => What::Paths {
+                Some(items) if *by_name => ItemContent::Paths {
                     items: items.clone(),
                     name: format!("n{name}"),
                 },
-                _ => What::Glob(glob.get(globs).clone()),
+                _ => ItemContent::Glob(glob.get(globs).clone()),
             },
         });
     Selection {
@@ -219,8 +219,8 @@ pub fn globs_of<'s>(selections: impl IntoIterator<Item = &'s Selection>) -> Vec<
         .flat_map(|selection| &selection.items)
     {
         match &item.what {
-            What::Glob(glob) => globs.push(glob.clone()),
-            What::Paths { items, .. } => globs.extend(globs_of([&**items])),
+            ItemContent::Glob(glob) => globs.push(glob.clone()),
+            ItemContent::Paths { items, .. } => globs.extend(globs_of([&**items])),
         }
     }
     globs
@@ -509,7 +509,7 @@ pub fn oracle(globs: &[u8], paths: &[u8]) -> Result<(), String> {
         match Glob::parse(text) {
             Ok(glob) => items.push(Item {
                 not,
-                what: What::Glob(glob),
+                what: ItemContent::Glob(glob),
             }),
             Err(error) => sound(text, &error)?,
         }

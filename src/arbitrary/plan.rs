@@ -4,7 +4,7 @@ use crate::arbitrary::glob::{changes_like, globs_of, path, selections};
 use crate::base::canon::Digest;
 use crate::base::change::{ChangeSet, ChangedFile, Status};
 use crate::base::command::{Command, Env, Piece, Unsupported, UnsupportedReason};
-use crate::base::glob::{Glob, Item, Selection, What};
+use crate::base::glob::{Glob, Item, ItemContent, Selection};
 use crate::base::path::RepoPath;
 use crate::base::span::SourceId;
 use crate::base::word::Word;
@@ -113,10 +113,10 @@ pub fn plain_contract(checks: Vec<Check>) -> Contract {
 pub fn selection() -> impl Strategy<Value = Selection> {
     let glob =
         || prop::sample::select(&GLOBS[..]).prop_filter_map("no glob", |t| Glob::parse(t).ok());
-    let plain = move || glob().prop_map(What::Glob);
+    let plain = move || glob().prop_map(ItemContent::Glob);
     let inner = prop::collection::vec((plain(), prop::bool::weighted(0.2)), 1..3).prop_map(items);
     let named = (prop::sample::select(&["api", "prose"][..]), inner).prop_map(|(name, items)| {
-        What::Paths {
+        ItemContent::Paths {
             items: Arc::new(items),
             name: name.to_owned(),
         }
@@ -126,7 +126,7 @@ pub fn selection() -> impl Strategy<Value = Selection> {
 }
 
 /// The first item is positive.
-fn items(list: Vec<(What, bool)>) -> Selection {
+fn items(list: Vec<(ItemContent, bool)>) -> Selection {
     Selection {
         items: list
             .into_iter()

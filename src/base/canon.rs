@@ -136,7 +136,7 @@ impl Write for Hasher {
 /// independent implementation of RFC 8785.
 ///
 /// # Errors
-/// What the writer reports.
+/// Errors of the writer.
 pub fn write_canonical<T: Serialize, W: Write>(value: &T, writer: W) -> io::Result<()> {
     serde_json::to_writer(writer, value).map_err(io::Error::from)
 }

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// What happened to a file. A rename is its old path deleted and its new path added.
+/// How a file changed. A rename is its old path deleted and its new path added.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -28,7 +28,7 @@ pub enum Status {
 pub struct ChangedFile {
     /// Its path.
     pub path: RepoPath,
-    /// What happened to it.
+    /// How it changed.
     pub status: Status,
 }
 

@@ -34,7 +34,7 @@ pub enum Command {
     Unsupported {
         /// The whole text, as it was written.
         text: String,
-        /// What is wrong with it, and what could be done about it.
+        /// The error, and the way out.
         unsupported: Unsupported,
     },
 }
@@ -133,7 +133,7 @@ pub enum Link {
     Other {
         /// The part's text.
         text: String,
-        /// What is wrong with it.
+        /// The error.
         unsupported: Box<Unsupported>,
     },
 }

@@ -17,7 +17,7 @@ pub fn bug(what: &str) -> ! {
 
 /// An index of one kind of thing, such as the steps of a plan.
 pub trait Index: Copy + Eq + Ord {
-    /// What it numbers, for the report of a bug.
+    /// The name of the numbered things, for the report of a bug.
     const OF: &'static str;
 
     /// Numbers the thing at a position.

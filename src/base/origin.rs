@@ -29,7 +29,7 @@ pub struct OriginError {
     pub help: Option<String>,
 }
 
-/// What every git import begins with.
+/// The prefix of every git import.
 pub const GIT_PREFIX: &str = "git+";
 
 const SHAPE: &str = "write `git+https://HOST/REPOSITORY?rev=OBJECTID#path/to/file.vplan`";

@@ -19,7 +19,7 @@ pub enum Row {
     Writes,
 }
 
-/// What a check says by its settings that are rows.
+/// The values of a check's settings that are rows.
 pub type Selections = BTreeMap<Row, Selection>;
 
 /// All that is particular to a setting whose value is a selection of files.
@@ -42,9 +42,9 @@ pub struct Setting {
 /// Groups of verbs, as the language reference has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verbs {
-    /// What starts a process.
+    /// The verbs that start a process.
     Commands,
-    /// What may be tried again: all but `file`.
+    /// The verbs that may be retried: all but `file`.
     AllButFile,
 }
 

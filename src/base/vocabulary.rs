@@ -94,9 +94,9 @@ vocabulary! {
     /// The name of a format of output. `check::output` has the formats of each name, which are
     /// several where the output shows which it is.
     FormatName {
-        /// What the words of the command, or else the output itself, show.
+        /// The format that the words of the command, or else the output itself, show.
         Auto = "auto",
-        /// What cargo and its tests print.
+        /// The output of cargo and its tests.
         Cargo = "cargo",
         /// Messages of rustc, also in JSON.
         Rustc = "rustc",
@@ -190,7 +190,7 @@ vocabulary! {
 }
 
 impl FailureCode {
-    /// What a rewrite that answers this failure gives as its reason.
+    /// The reason of a rewrite that answers this failure.
     #[must_use]
     pub fn adjusted(self) -> String {
         let name = self.name();
@@ -223,7 +223,7 @@ macro_rules! exit_codes {
                 Self::ALL.iter().copied().find(|exit| exit.code() == code)
             }
 
-            /// What it says of a run, in a help text.
+            /// Its meaning for a run, in a help text.
             #[must_use]
             pub const fn words(self) -> &'static str {
                 match self {

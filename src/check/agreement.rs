@@ -19,7 +19,7 @@ const NAMED: usize = 3;
 const SHOWN: usize = 120;
 
 /// What a reading says against a pass.
-struct Fault {
+struct ReadingFault {
     cause: Cause,
     /// Whether it also says why a command exits with a failure.
     explains_exit: bool,
@@ -127,9 +127,9 @@ fn is_announcement(stream: &Captured) -> bool {
 }
 
 /// Returns the worst fault of a reading.
-fn fault(terms: &Terms<'_>, reading: &Reading) -> Option<Fault> {
+fn fault(terms: &Terms<'_>, reading: &Reading) -> Option<ReadingFault> {
     let fault = |cause, text| {
-        Some(Fault {
+        Some(ReadingFault {
             cause,
             explains_exit: true,
             contradicts_success: true,
@@ -154,7 +154,7 @@ fn fault(terms: &Terms<'_>, reading: &Reading) -> Option<Fault> {
         let text = format!("{}{limit}{first}", count(reading.errors, "error"));
         // That a linter's exit code takes no notice of what it finds is how some are set up.
         let contradicts_success = terms.kind != Kind::Lint;
-        return Some(Fault {
+        return Some(ReadingFault {
             cause: Cause::Errors,
             explains_exit: true,
             contradicts_success,
@@ -173,7 +173,7 @@ fn fault(terms: &Terms<'_>, reading: &Reading) -> Option<Fault> {
                 .as_deref()
                 .unwrap_or("its output says that it failed")
         );
-        return Some(Fault {
+        return Some(ReadingFault {
             cause: Cause::Contradiction,
             explains_exit: false,
             contradicts_success: true,
@@ -187,7 +187,7 @@ fn fault(terms: &Terms<'_>, reading: &Reading) -> Option<Fault> {
             limit(most, true),
             first(reading, Level::Warning)
         );
-        return Some(Fault {
+        return Some(ReadingFault {
             cause: Cause::Warnings,
             explains_exit: true,
             contradicts_success: false,
@@ -212,7 +212,7 @@ fn fault(terms: &Terms<'_>, reading: &Reading) -> Option<Fault> {
             String::new()
         };
         let text = format!("{ran}{skipped}{least}");
-        Fault {
+        ReadingFault {
             cause: Cause::TooFewTests,
             explains_exit: tests.ran() == 0,
             contradicts_success: false,

@@ -47,7 +47,7 @@ impl CommandLine {
     /// Reads a command line. `color` says how clap's own words are to look, should it come to that.
     ///
     /// # Errors
-    /// What clap has to say: also help and version, which are none.
+    /// The message of clap: an error, help or version.
     pub fn read(
         words: Vec<OsString>,
         color: fn(&[OsString]) -> clap::ColorChoice,

@@ -24,7 +24,7 @@ const RUNNING: Duration = Duration::from_millis(200);
 /// How often the live view is drawn.
 const TICK: Duration = Duration::from_millis(100);
 
-/// What a person sees of a verification while it goes on.
+/// The progress of a verification, for people.
 pub struct View<'t> {
     how: args::Progress,
     terminal: &'t Terminal,
@@ -178,7 +178,7 @@ impl Progress {
         }
     }
 
-    /// What runs now. The times are the run's own, which stand still while it is suspended.
+    /// The running steps. The times are the run's own, which stand still while it is suspended.
     fn running(&mut self, at: u64, running: &[Running<'_>]) {
         let Self::Live(live) = self else { return };
         live.keep(|index| running.iter().any(|r| r.step == index));
@@ -253,7 +253,7 @@ impl Progress {
 }
 
 impl Plain {
-    /// What is said when a step is over, at so many milliseconds since the run's start.
+    /// Prints the line of a finished step, at so many milliseconds since the run's start.
     fn ended(&mut self, record: &StepRecord, at: u64) -> String {
         let [all, over, failed] = &mut self.counts;
         *over += 1;

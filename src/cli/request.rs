@@ -179,7 +179,7 @@ impl Run {
     }
 }
 
-/// What `--base` names.
+/// The revision that `--base` names.
 pub fn base(name: &str) -> BaseRevision {
     if name == "auto" {
         BaseRevision::Auto
@@ -188,7 +188,7 @@ pub fn base(name: &str) -> BaseRevision {
     }
 }
 
-/// What the change ends: `--milestone-end`, `--run-end`, `--last`.
+/// The boundaries that the change completes: `--milestone-end`, `--run-end`, `--last`.
 pub fn boundaries(milestone_end: bool, run_end: bool, last: bool) -> Vec<Boundary> {
     let mut list = Vec::new();
     list.extend((milestone_end || last).then_some(Boundary::MilestoneEnd));

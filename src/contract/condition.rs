@@ -48,7 +48,7 @@ fn all_items(selection: &Selection, changes: &ChangeSet) -> bool {
 mod tests {
     use super::*;
     use crate::base::change::{ChangedFile, Status};
-    use crate::base::glob::{Glob, Item, What};
+    use crate::base::glob::{Glob, Item, ItemContent};
     use std::sync::Arc;
 
     fn selection(items: &[&str]) -> Selection {
@@ -58,7 +58,7 @@ mod tests {
                 .map_or((false, *text), |glob| (true, glob));
             Item {
                 not,
-                what: What::Glob(Glob::parse(glob).unwrap()),
+                what: ItemContent::Glob(Glob::parse(glob).unwrap()),
             }
         };
         Selection {
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_name_excludes_inside_itself_only() {
-        let inner = What::Paths {
+        let inner = ItemContent::Paths {
             items: Arc::new(selection(&["src/**", "!src/gen/**"])),
             name: "code".to_owned(),
         };

@@ -23,7 +23,7 @@ pub(super) struct Edges<'e> {
 const SHOWN_EDGES: usize = 20;
 
 /// A group of a sequence with its names looked up.
-enum Known {
+enum ResolvedGroup {
     Names(Vec<Reference>),
     Rest,
 }
@@ -75,7 +75,7 @@ impl Checker<'_> {
         made.into_iter().map(|(sequence, _)| sequence).collect()
     }
 
-    fn groups(&mut self, sequence: &draft::Sequence) -> Vec<Known> {
+    fn groups(&mut self, sequence: &draft::Sequence) -> Vec<ResolvedGroup> {
         if sequence.groups.len() < 2 {
             self.sink.push(
                 Diagnostic::error(SEQUENCE_SHORT, "a sequence has at least two groups")
@@ -100,7 +100,7 @@ impl Checker<'_> {
                         ),
                     }
                     if rest == Some(group.place) {
-                        groups.push(Known::Rest);
+                        groups.push(ResolvedGroup::Rest);
                     }
                     continue;
                 }
@@ -126,16 +126,16 @@ impl Checker<'_> {
                     }
                 }
             }
-            groups.push(Known::Names(known));
+            groups.push(ResolvedGroup::Names(known));
         }
         groups
     }
 
-    fn report_against_tiers(&mut self, groups: &[Known], tiers: &[u8]) {
+    fn report_against_tiers(&mut self, groups: &[ResolvedGroup], tiers: &[u8]) {
         let tier_of = |check: CheckIndex| tiers.get(check).copied().unwrap_or(0);
         let mut last: Option<(u8, &Reference)> = None;
         for names in groups.iter().filter_map(|g| {
-            if let Known::Names(names) = g {
+            if let ResolvedGroup::Names(names) = g {
                 Some(names)
             } else {
                 None
@@ -291,7 +291,7 @@ impl Checker<'_> {
 
 /// Expands a sequence with `*`; returns itself without `*`.
 fn expand(
-    groups: &[Known],
+    groups: &[ResolvedGroup],
     tiers: &[u8],
     inclusion: usize,
     by_tier: &BTreeMap<(usize, u8), Vec<CheckIndex>>,
@@ -300,7 +300,7 @@ fn expand(
     let named: BTreeSet<CheckIndex> = groups
         .iter()
         .flat_map(|g| {
-            if let Known::Names(names) = g {
+            if let ResolvedGroup::Names(names) = g {
                 names.as_slice()
             } else {
                 &[]
@@ -309,14 +309,14 @@ fn expand(
         .map(|n| n.value)
         .collect();
     let named_tiers: BTreeSet<u8> = named.iter().map(|c| tier_of(*c)).collect();
-    let has_rest = groups.iter().any(|g| matches!(g, Known::Rest));
+    let has_rest = groups.iter().any(|g| matches!(g, ResolvedGroup::Rest));
     let mut all = Vec::new();
     if !has_rest || named_tiers.len() > 1 {
         all.push(
             groups
                 .iter()
                 .map(|g| {
-                    if let Known::Names(names) = g {
+                    if let ResolvedGroup::Names(names) = g {
                         names.iter().map(|n| n.value).collect()
                     } else {
                         Vec::new()
@@ -334,12 +334,12 @@ fn expand(
             .filter(|c| !named.contains(c))
             .collect::<Vec<_>>();
         let of_tier = groups.iter().map(|group| match group {
-            Known::Names(names) => names
+            ResolvedGroup::Names(names) => names
                 .iter()
                 .map(|n| n.value)
                 .filter(|c| tier_of(*c) == *tier)
                 .collect(),
-            Known::Rest => rest.clone(),
+            ResolvedGroup::Rest => rest.clone(),
         });
         all.push(of_tier.collect());
     }
@@ -361,7 +361,7 @@ mod tests {
     #[test]
     fn what_a_star_stands_for() {
         let names = |checks: &[usize]| {
-            Known::Names(
+            ResolvedGroup::Names(
                 checks
                     .iter()
                     .map(|c| Reference::new(*c, Place::default()))
@@ -381,18 +381,18 @@ mod tests {
                 vec![vec![vec![0], vec![4, 5]]],
             ),
             (
-                vec![names(&[0]), Known::Rest, names(&[2])],
+                vec![names(&[0]), ResolvedGroup::Rest, names(&[2])],
                 vec![vec![vec![0], vec![1, 3], vec![2]]],
             ),
             (
-                vec![names(&[0]), Known::Rest, names(&[5])],
+                vec![names(&[0]), ResolvedGroup::Rest, names(&[5])],
                 vec![
                     vec![vec![0], vec![5]],
                     vec![vec![0], vec![1, 2, 3]],
                     vec![vec![4], vec![5]],
                 ],
             ),
-            (vec![Known::Rest, names(&[6])], vec![]),
+            (vec![ResolvedGroup::Rest, names(&[6])], vec![]),
             (vec![names(&[0]), names(&[])], vec![]),
         ] {
             assert_eq!(expand(&groups, &tiers, 0, &by_tier), want);

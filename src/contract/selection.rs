@@ -9,7 +9,7 @@ use super::error::{
 };
 use super::resolve::Names;
 use crate::base::diagnostic::{Diagnostic, Diagnostics};
-use crate::base::glob::{Glob, GlobError, Item, Selection, What};
+use crate::base::glob::{Glob, GlobError, Item, ItemContent, Selection};
 use crate::base::path::{PathError, RepoPath};
 use crate::base::span::{Place, Span};
 use crate::base::word::visible;
@@ -173,9 +173,9 @@ impl Checker<'_> {
         }
     }
 
-    fn what(&mut self, item: &Sel) -> Option<What> {
+    fn what(&mut self, item: &Sel) -> Option<ItemContent> {
         match &item.what.value {
-            SelKind::Glob(text) => self.glob(text, item).map(What::Glob),
+            SelKind::Glob(text) => self.glob(text, item).map(ItemContent::Glob),
             SelKind::Name(name) => {
                 let Some(index) = self.names.paths.get(name.as_str()).copied() else {
                     if !self.names.is_absent(name) {
@@ -185,7 +185,7 @@ impl Checker<'_> {
                 };
                 self.paths.used.insert(index);
                 let items = self.paths.selections.get(index).cloned().flatten()?;
-                Some(What::Paths {
+                Some(ItemContent::Paths {
                     items,
                     name: name.clone(),
                 })

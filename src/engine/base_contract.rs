@@ -6,7 +6,7 @@ use super::failure::invalid;
 use super::open::Session;
 use super::place::Engine;
 use super::request::{Allowed, VerifyRequest};
-use super::subject::{Held, named};
+use super::subject::{RoundRequirements, named};
 use crate::base::canon::Digest;
 use crate::base::command::quote;
 use crate::base::path::RepoPath;
@@ -15,7 +15,7 @@ use crate::base::word::{Word, visible};
 use crate::contract::Contract;
 use crate::effect::git::Git;
 use crate::effect::git::object::Oid;
-use crate::effect::repo::load::{DEFAULT_CONTRACT, LoadError, Loaded, Wanted};
+use crate::effect::repo::load::{ContractRequest, DEFAULT_CONTRACT, LoadError, Loaded};
 use crate::effect::repo::lockfile;
 use crate::effect::repo::since::Since;
 use crate::effect::store::ledger::LedgerFile;
@@ -42,7 +42,7 @@ pub struct Terms<'a> {
     /// The present merge base, where the base is an older commit: to report that others changed the
     /// contract.
     pub present: Option<&'a Oid>,
-    /// What a weaker contract does: `Narrows` for a plain run, `Incomplete` where a round is
+    /// The effect of a weaker contract: `Narrows` for a plain run, `Incomplete` where a round is
     /// recorded or believed.
     pub effect: Effect,
     /// The contracts that a person has accepted (`Contract::identity`).
@@ -129,7 +129,7 @@ pub fn of_run(
     engine: &Engine<'_>,
     asked: &VerifyRequest,
     is_loop: bool,
-    held: Option<&Held>,
+    held: Option<&RoundRequirements>,
 ) -> Result<Vec<Caveat>, Failure> {
     let mut accepted: Vec<Digest> = Vec::new();
     match &asked.allow_contract_change {
@@ -361,7 +361,7 @@ impl Comparison<'_> {
         }
         let revision = commit.to_string();
         let (base, max_file) = (Some(commit), self.engine.max_file);
-        let wanted = Wanted {
+        let wanted = ContractRequest {
             contract,
             revision: Some(&revision),
             base,

@@ -8,7 +8,7 @@ use crate::base::word::visible;
 use crate::contract::Contract;
 use crate::effect::git;
 use crate::effect::repo::changes::{self, BaseRevision};
-use crate::effect::repo::load::{self, LoadError, Loaded, Site, Wanted};
+use crate::effect::repo::load::{self, ContractRequest, LoadError, Loaded, Site};
 use crate::plan::diff::contracts::Side;
 use crate::plan::frame::without_contract;
 use std::os::unix::ffi::OsStrExt as _;
@@ -74,7 +74,7 @@ impl Engine<'_> {
         let dir = dir.canonicalize().map_err(unreadable)?;
         let site = load::locate(&dir, Some(&name), &git::environment).map_err(load_failed)?;
         let absolute = dir.join(&name);
-        let wanted = Wanted {
+        let wanted = ContractRequest {
             contract: Some(&absolute),
             revision: None,
             base: None,

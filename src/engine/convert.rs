@@ -16,12 +16,12 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// What was converted, and what was not.
+/// The converted parts of a configuration, and the lost ones.
 #[derive(Debug)]
 pub struct Converted {
     /// The file that was read.
     pub name: String,
-    /// What was read in it, and what of that is lost.
+    /// The parts that were read, and those that are lost.
     pub conversion: Conversion,
     /// The contract.
     pub contract: Contract,

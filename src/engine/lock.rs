@@ -19,7 +19,7 @@ use crate::effect::git::pins::Pins;
 use crate::effect::repo::changes;
 use crate::effect::repo::load::{self, LoadError, Loaded, Site};
 use crate::effect::repo::lockfile::{self, LockFile};
-use crate::effect::repo::pinned::{CHANGED, Fetching, Held, NOT_PINNED};
+use crate::effect::repo::pinned::{CHANGED, Fetching, NOT_PINNED, PinnedImports};
 use crate::lock::{Lock as Pinned, PinnedImport, RecordedAnswer};
 pub use account::{Account, Line, State};
 use std::collections::BTreeSet;
@@ -195,7 +195,7 @@ impl<'e> Locking<'e> {
         Ok(())
     }
 
-    /// What the contract imports, fetched where the cache does not have it.
+    /// Resolves the imports of the contract, fetched where the cache does not have it.
     fn pinned(&self, lock: &Pinned) -> Result<Pinned, Failure> {
         let store = self.engine.import_cache().ok_or_else(no_cache)?;
         let fetcher = (!self.how.offline)
@@ -303,7 +303,7 @@ impl<'e> Locking<'e> {
     pub fn check(&self) -> Result<(Account, Option<Failure>), Failure> {
         let found = self.whole()?;
         let store = self.engine.import_cache();
-        let mut pins = Held::new(
+        let mut pins = PinnedImports::new(
             &self.site,
             self.path.clone(),
             self.how.revision,

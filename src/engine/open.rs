@@ -40,7 +40,7 @@ impl Engine<'_> {
     /// Finds the repository, the changed files and the contract.
     ///
     /// # Errors
-    /// What does not fit, is missing or invalid, with its exit code.
+    /// A request that does not fit, or a file that is missing or invalid, with the exit code.
     pub fn open(&self, asked: &PlanRequest) -> Result<Session, Failure> {
         self.open_since(asked, None)
     }

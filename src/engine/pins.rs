@@ -5,9 +5,9 @@ use super::failure::Failure;
 use super::place::Engine;
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::Exit;
-use crate::effect::repo::load::{self, LoadError, Loaded, Site, Wanted};
+use crate::effect::repo::load::{self, ContractRequest, LoadError, Loaded, Site};
 use crate::effect::repo::lockfile::{self, LockFile, LockFileError};
-use crate::effect::repo::pinned::Held;
+use crate::effect::repo::pinned::PinnedImports;
 
 impl Engine<'_> {
     /// Reads a contract with pinned imports only. With `--locked`, what is pinned must also be what is
@@ -19,14 +19,14 @@ impl Engine<'_> {
     pub fn load(
         &self,
         site: &Site,
-        wanted: &Wanted<'_>,
+        wanted: &ContractRequest<'_>,
     ) -> Result<Result<Loaded, LoadError>, Failure> {
         let store = self.import_cache();
         let path = match load::contract_path(site, wanted.contract) {
             Ok(path) => lockfile::beside(&path),
             Err(e) => return Ok(Err(e)),
         };
-        let mut pins = Held::new(
+        let mut pins = PinnedImports::new(
             site,
             path.clone(),
             wanted.revision,

@@ -7,8 +7,8 @@ use crate::base::vocabulary::Exit;
 use crate::effect::git;
 use crate::effect::os::state_dir::{self, StateDir, StateError};
 use crate::effect::os::terminal;
-use crate::effect::repo::changes::kept::Kept;
-use crate::effect::repo::load::{self, Loaded, Site, Wanted};
+use crate::effect::repo::changes::kept::CommitCache;
+use crate::effect::repo::load::{self, ContractRequest, Loaded, Site};
 use crate::effect::repo::lockfile::LockFile;
 use crate::effect::store::import_cache::Store;
 use crate::effect::store::vault::{self, Vault};
@@ -146,9 +146,11 @@ impl<'e> Engine<'e> {
     /// Opens what is remembered of a repository's commits. If nothing can be kept, that costs time
     /// only.
     #[must_use]
-    pub fn kept(&self, site: &Site) -> Kept {
-        self.state_base()
-            .map_or_else(|_| Kept::nowhere(), |base| Kept::below(base, &site.root))
+    pub fn kept(&self, site: &Site) -> CommitCache {
+        self.state_base().map_or_else(
+            |_| CommitCache::nowhere(),
+            |base| CommitCache::below(base, &site.root),
+        )
     }
 
     /// Reads the contract of the work tree on its own.
@@ -167,11 +169,11 @@ impl<'e> Engine<'e> {
         &self,
         revision: Option<&'w str>,
         base: Option<&'w git::object::Oid>,
-    ) -> Wanted<'w>
+    ) -> ContractRequest<'w>
     where
         'e: 'w,
     {
-        Wanted {
+        ContractRequest {
             contract: self.contract,
             revision,
             base,

@@ -26,7 +26,7 @@ impl Engine<'_> {
     /// compared with that of the base. No proposer is started.
     ///
     /// # Errors
-    /// What does not fit, is missing or invalid, with its exit code.
+    /// A request that does not fit, or a file that is missing or invalid, with the exit code.
     pub fn plan(&self, asked: &PlanRequest) -> Result<Plan, Failure> {
         let (_, plan, _) = self.planned(asked)?;
         Ok(plan)

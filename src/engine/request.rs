@@ -23,7 +23,7 @@ use std::time::Duration;
 /// The default time limit of a proposer.
 pub const PROPOSER_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// What a caller wants planned. The default is the whole change, under the contract.
+/// A request for a plan. The default is the whole change, under the contract.
 #[derive(Clone, Debug, Default)]
 pub struct PlanRequest {
     /// The role of the change's author.
@@ -116,10 +116,10 @@ pub fn selector(text: &str) -> Selector {
 /// The default limit on a step's kept output, in bytes.
 pub const MAX_OUTPUT: u64 = 64 << 20;
 
-/// What a caller wants verified, and how.
+/// A request to verify a change.
 #[derive(Clone, Debug, Default)]
 pub struct VerifyRequest {
-    /// What is planned.
+    /// The plan that is requested.
     pub plan: PlanRequest,
     /// The plan file that is run instead of a plan that is made.
     pub file: Option<PlanFile>,
@@ -127,7 +127,7 @@ pub struct VerifyRequest {
     pub expect_digest: Option<Digest>,
     /// The share of the plan that runs.
     pub shard: Option<Shard>,
-    /// What is allowed where the contract asks for less than the one at the base.
+    /// Permissions where the contract asks for less than the one at the base.
     pub allow_contract_change: Option<Allowed>,
     /// The subject whose round this is.
     pub subject: Option<String>,
@@ -136,13 +136,13 @@ pub struct VerifyRequest {
     /// Which attempt at the same work this is, from 1, where there is no
     /// subject; the first otherwise.
     pub attempt: Option<u32>,
-    /// What a pass must have verified.
+    /// The least coverage of a pass.
     pub require: Require,
     /// Refuse to run unless a step's whole process tree can be ended.
     pub require_subtree: bool,
     /// The program that answers `judge` checks, instead of the contract's.
     pub judge: Option<OsString>,
-    /// What steps may see and keep.
+    /// The environment and privileges of steps.
     pub grants: Grants,
     /// How much output of a step is kept, in bytes; [`MAX_OUTPUT`] otherwise.
     pub max_output: Option<u64>,

@@ -4,7 +4,7 @@ use super::failure::Failure;
 use super::open::Session;
 use super::place::Engine;
 use super::request::VerifyRequest;
-use super::subject::{Held, named};
+use super::subject::{RoundRequirements, named};
 use crate::base::vocabulary::Exit;
 use crate::contract::Contract;
 use crate::effect::repo::contents::Tree;
@@ -12,7 +12,7 @@ use crate::effect::repo::load::Site;
 use crate::effect::store::ledger::{LedgerError, LedgerFile, PATIENCE};
 use crate::effect::store::records::wall_clock;
 use crate::ledger::began::Began;
-use crate::ledger::round::{About, Change, Recorded, Round as Ended, Said, Scope, record};
+use crate::ledger::round::{About, Change, Recorded, Round as Ended, RoundResult, Scope, record};
 use crate::ledger::signature::signature;
 use crate::ledger::{Ledger, Status, Terms};
 use crate::run::report::{Decision, Report};
@@ -71,7 +71,7 @@ pub struct Keeper<'k> {
     status: Option<Status>,
     terms: Terms,
     attempt: u32,
-    /// What the round is about.
+    /// The subject's base and request.
     about: About,
     /// Why the round could not be recorded.
     fault: RefCell<Option<Failure>>,
@@ -88,7 +88,7 @@ impl<'k> Keeper<'k> {
         asked: &VerifyRequest,
         memory: Option<&'k RefCell<Ledger>>,
         session: &Session,
-        held: Option<Held>,
+        held: Option<RoundRequirements>,
         scope: Scope,
     ) -> Result<Option<Self>, Failure> {
         let today = || Terms::of(session.contract().map(|c| &c.gate));
@@ -149,7 +149,7 @@ impl<'k> Keeper<'k> {
         }
         let root = tree.root.to_string_lossy();
         let passed = report.verdict.is_pass() && report.exit_code == 0;
-        let said = Said::Run {
+        let said = RoundResult::Run {
             exit: report.exit_code,
             run_id: report.run_id.clone(),
             signature: (!passed).then(|| signature(report, &root)),
@@ -199,7 +199,12 @@ impl<'k> Keeper<'k> {
     ///
     /// # Errors
     /// The files cannot be read, or the ledger cannot be used (exit 5).
-    pub fn note(&self, changed: Change, said: Said, tree: &Tree<'_>) -> Result<Recorded, Failure> {
+    pub fn note(
+        &self,
+        changed: Change,
+        said: RoundResult,
+        tree: &Tree<'_>,
+    ) -> Result<Recorded, Failure> {
         match &self.keeping {
             // The files are read under the lock, so that the compared and the stored state are the
             // same.
@@ -218,7 +223,7 @@ impl<'k> Keeper<'k> {
         &self,
         ledger: &Ledger,
         changed: Change,
-        said: Said,
+        said: RoundResult,
         tree: &Tree<'_>,
     ) -> Result<(Ledger, Recorded), Failure> {
         let contents = tree.contents().map_err(|e| {
@@ -230,7 +235,7 @@ impl<'k> Keeper<'k> {
             .and_then(|e| e.began.as_ref())
             .map(|b| self.terms.weaker_than(&b.gate))
             .unwrap_or_default();
-        if said == Said::ByHand(Status::Done) && !weaker.is_empty() {
+        if said == RoundResult::ByHand(Status::Done) && !weaker.is_empty() {
             let message = format!(
                 "the gate asks for less than the one that the subject began with: {}",
                 weaker.join(", ")

@@ -21,7 +21,7 @@ use crate::effect::repo::changes::base::default_base;
 use crate::effect::repo::changes::error::ChangeError;
 use crate::effect::repo::changes::gathered::Gathered;
 use crate::effect::repo::changes::{self, BaseRevision, ChangeSource, said};
-use crate::effect::repo::load::{LoadError, Loaded, Site, Wanted};
+use crate::effect::repo::load::{ContractRequest, LoadError, Loaded, Site};
 use crate::lang::command::parse_command;
 use crate::plan::Plan;
 use crate::plan::canonical::FIRST;
@@ -360,7 +360,7 @@ fn of_base(
 fn contract(
     site: &Site,
     engine: &Engine<'_>,
-    wanted: &Wanted<'_>,
+    wanted: &ContractRequest<'_>,
     file: &PlanFile,
     plan: &Plan,
 ) -> Result<Option<Loaded>, Failure> {

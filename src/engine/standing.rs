@@ -65,14 +65,14 @@ impl StatusRequest {
 
 /// Whether the present tree is verified, and by which run.
 #[derive(Debug)]
-pub struct Standing {
+pub struct TreeStatus {
     /// Whether it is verified.
     pub answer: Answer,
     /// The run that verifies it; none where nothing applies.
     pub by: Option<String>,
     /// The reasons why the answer does not cover the whole request.
     pub caveats: Vec<Caveat>,
-    /// What was compared; none where the plan cannot be made.
+    /// The comparison that found the change; none where the plan cannot be made.
     pub compared: Option<String>,
     /// Whether the whole change requires no check of the contract.
     pub nothing_applies: bool,
@@ -82,7 +82,7 @@ pub struct Standing {
 
 /// The records and the tree that the search reads.
 #[derive(Clone, Copy, Debug)]
-pub struct Found<'a> {
+pub struct RecordedState<'a> {
     /// The recorded runs.
     pub history: &'a History,
     /// The work tree; none where no run has ended.
@@ -98,14 +98,14 @@ pub struct Found<'a> {
 pub fn standing(
     engine: &Engine<'_>,
     wanted: &StatusRequest,
-    found: &Found<'_>,
-) -> Result<Standing, Failure> {
-    let mut asker = match Asker::open(engine, wanted, found.site) {
+    found: &RecordedState<'_>,
+) -> Result<TreeStatus, Failure> {
+    let mut asker = match RequestedPlans::open(engine, wanted, found.site) {
         Ok(asker) => asker,
         Err(failure) if failure.exit == Exit::Usage && wanted.is_said() => {
             return Err(failure);
         }
-        Err(failure) => return Ok(Standing::not(None, cannot_plan(&failure))),
+        Err(failure) => return Ok(TreeStatus::not(None, cannot_plan(&failure))),
     };
     let compared = Some(asker.compared.clone());
     let plan = match asker.plan(None) {
@@ -113,14 +113,14 @@ pub fn standing(
         Err(failure) if failure.exit == Exit::Usage && wanted.is_said() => {
             return Err(failure);
         }
-        Err(failure) => return Ok(Standing::not(compared, cannot_plan(&failure))),
+        Err(failure) => return Ok(TreeStatus::not(compared, cannot_plan(&failure))),
     };
-    let mut standing = Standing {
+    let mut standing = TreeStatus {
         caveats: plan.caveats.clone(),
-        ..Standing::not(compared, WhyNot::not(""))
+        ..TreeStatus::not(compared, WhyNot::not(""))
     };
     if let Err(why) = whole(&plan) {
-        return Ok(Standing {
+        return Ok(TreeStatus {
             answer: why.answer,
             why_not: Some(why.message),
             ..standing
@@ -134,13 +134,13 @@ pub fn standing(
         search(&mut asker, found, engine)?.map(Some)
     };
     Ok(match answer {
-        Ok(by) => Standing {
+        Ok(by) => TreeStatus {
             answer: Answer::Verified,
             by,
             why_not: None,
             ..standing
         },
-        Err(why) => Standing {
+        Err(why) => TreeStatus {
             answer: why.answer,
             why_not: Some(why.message),
             ..standing
@@ -148,7 +148,7 @@ pub fn standing(
     })
 }
 
-impl Standing {
+impl TreeStatus {
     fn not(compared: Option<String>, why: WhyNot) -> Self {
         let (caveats, why_not) = (Vec::new(), Some(why.message));
         Self {
@@ -182,7 +182,7 @@ fn whole(plan: &Plan) -> Result<(), WhyNot> {
 
 /// Makes the requested plans: of one change, under one contract, for the request of each run that
 /// is examined.
-struct Asker<'a> {
+struct RequestedPlans<'a> {
     engine: &'a Engine<'a>,
     /// The contracts that a person has accepted.
     accepted: Vec<Digest>,
@@ -211,7 +211,7 @@ struct Made {
     repaired: Plan,
 }
 
-impl<'a> Asker<'a> {
+impl<'a> RequestedPlans<'a> {
     fn open(
         engine: &'a Engine<'a>,
         wanted: &'a StatusRequest,
@@ -364,11 +364,11 @@ pub fn unreadable(error: &HistoryError) -> Failure {
 
 /// Finds the newest run that verifies the request, or why the newest of all does not.
 fn search(
-    asker: &mut Asker<'_>,
-    found: &Found<'_>,
+    asker: &mut RequestedPlans<'_>,
+    found: &RecordedState<'_>,
     engine: &Engine<'_>,
 ) -> Result<Result<String, WhyNot>, Failure> {
-    let Found {
+    let RecordedState {
         history,
         present,
         site,
@@ -408,7 +408,7 @@ fn search(
 }
 
 struct Search<'s, 'a> {
-    asker: &'s mut Asker<'a>,
+    asker: &'s mut RequestedPlans<'a>,
     history: &'s History,
     present: Option<&'s Present>,
     /// Why the newest run does not verify the request.
@@ -470,34 +470,34 @@ impl Search<'_, '_> {
             plan: &plan,
             report: &report,
         }) {
-            Held::Stands => Some(Ok(id.to_owned())),
-            Held::Against(why) => Some(Err(why)),
-            Held::Not(why) => {
+            RunMatch::Stands => Some(Ok(id.to_owned())),
+            RunMatch::Against(why) => Some(Err(why)),
+            RunMatch::Not(why) => {
                 self.first.get_or_insert(why);
                 None
             }
         }
     }
 
-    fn hold(&mut self, recorded: &Recorded<'_>) -> Held {
+    fn hold(&mut self, recorded: &Recorded<'_>) -> RunMatch {
         let present = self
             .present
             .and_then(|present| present.digest(recorded.plan, &recorded.report.new_files));
         let made = match self.asker.plan(Some(&recorded.plan.request)) {
             Ok(made) => made,
-            Err(failure) => return Held::Not(cannot_plan(&failure)),
+            Err(failure) => return RunMatch::Not(cannot_plan(&failure)),
         };
         if let Err(why) = whole(&made.plan) {
-            return Held::Not(why);
+            return RunMatch::Not(why);
         }
         if let Err(why) = stands(recorded, present.as_deref(), &[&made.plan, &made.repaired]) {
             let here = present.is_some() && present == recorded.report.tree;
             return match failed(recorded, &made.plan).first().filter(|_| here) {
-                Some(step) => Held::Against(WhyNot::not(format!(
+                Some(step) => RunMatch::Against(WhyNot::not(format!(
                     "it did not pass: `{}` failed on this tree",
                     visible(step.check().as_bytes())
                 ))),
-                None => Held::Not(why),
+                None => RunMatch::Not(why),
             };
         }
         match self
@@ -507,17 +507,17 @@ impl Search<'_, '_> {
         {
             Some((id, _)) => {
                 let id = short(id);
-                Held::Against(WhyNot::unknown(format!(
+                RunMatch::Against(WhyNot::unknown(format!(
                     "the run {id} failed on this tree, and its record is not there"
                 )))
             }
-            None => Held::Stands,
+            None => RunMatch::Stands,
         }
     }
 }
 
 /// The result of comparing a run with the request.
-enum Held {
+enum RunMatch {
     Stands,
     Not(WhyNot),
     /// No older run counts.

@@ -21,7 +21,7 @@ use crate::effect::store::ledger::LedgerFile;
 use crate::ledger::began::Began;
 use crate::ledger::round::{About, Scope};
 use crate::ledger::undone::{PATHS, Trace, moved, undone};
-use crate::ledger::{Entry, Terms, wrong_name};
+use crate::ledger::{SubjectEntry, Terms, wrong_name};
 use crate::plan::Plan;
 use crate::plan::caveat::{Caveat, Code, Effect};
 use crate::plan::contains::missing;
@@ -39,15 +39,15 @@ const NAMED: usize = 3;
 #[derive(Debug)]
 pub struct Subject {
     name: String,
-    entry: Option<Entry>,
+    entry: Option<SubjectEntry>,
     /// The commit at which it began, or begins now; `None` without git, and before the first
     /// commit.
-    begin: Option<Place>,
+    begin: Option<SubjectBase>,
 }
 
 /// Where a subject begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SubjectBase {
     /// The commit.
     pub commit: Oid,
     /// Whether it is HEAD, because no default branch is known.
@@ -56,7 +56,7 @@ pub struct Place {
 
 /// The requirements of a subject's round.
 #[derive(Debug)]
-pub struct Held {
+pub struct RoundRequirements {
     /// The subject's base and request, for the ledger.
     pub about: About,
     /// The subject's base.
@@ -119,7 +119,7 @@ impl Subject {
         };
         let began = entry.as_ref().and_then(|e| e.began.as_ref());
         let kept = began.and_then(|b| {
-            Some(Place {
+            Some(SubjectBase {
                 commit: Oid::parse(b.base.as_ref()?.as_bytes())?,
                 assumed: b.assumed,
             })
@@ -157,7 +157,7 @@ impl Subject {
         asked: &PlanRequest,
         plan: &Plan,
         saved: bool,
-    ) -> Result<Held, Failure> {
+    ) -> Result<RoundRequirements, Failure> {
         let place = self.place(session, asked, saved)?;
         let base = place.map(|p| p.commit);
         let whole = whole(session, asked, base.as_ref(), saved)?;
@@ -199,7 +199,7 @@ impl Subject {
             trace,
             ..about
         };
-        Ok(Held {
+        Ok(RoundRequirements {
             about,
             base,
             caveats,
@@ -209,7 +209,7 @@ impl Subject {
     }
 
     /// Describes the subject's base and its request for the ledger.
-    fn about(&self, session: &Session, place: Option<Place>, gate: Terms) -> About {
+    fn about(&self, session: &Session, place: Option<SubjectBase>, gate: Terms) -> About {
         let base = place.map(|p| p.commit.to_string());
         let known = self.began().and_then(|b| b.base.clone());
         let contract = self.began().map_or_else(
@@ -251,7 +251,7 @@ impl Subject {
         session: &Session,
         asked: &PlanRequest,
         saved: bool,
-    ) -> Result<Option<Place>, Failure> {
+    ) -> Result<Option<SubjectBase>, Failure> {
         let Some(git) = session.git() else {
             return Ok(None);
         };
@@ -264,7 +264,7 @@ impl Subject {
                 if !is_behind(git, &found, &begin.commit) {
                     return Err(self.other_base(&begin.commit, &found));
                 }
-                Some(Place {
+                Some(SubjectBase {
                     commit: found,
                     assumed: false,
                 })
@@ -456,12 +456,12 @@ impl Engine<'_> {
     /// Returns the commit that a change is compared with when no base is named.
     ///
     /// # Errors
-    /// What git reports (exit 2).
+    /// Errors of git (exit 2).
     pub fn by_default(
         &self,
         site: &Site,
         loaded: Option<&Loaded>,
-    ) -> Result<Option<Place>, Failure> {
+    ) -> Result<Option<SubjectBase>, Failure> {
         let Some(git) = site.usable_git() else {
             return Ok(None);
         };
@@ -473,7 +473,7 @@ impl Engine<'_> {
             ))));
         }
         let assumed = found.unknown().is_some();
-        Ok(found.commit.map(|commit| Place { commit, assumed }))
+        Ok(found.commit.map(|commit| SubjectBase { commit, assumed }))
     }
 }
 

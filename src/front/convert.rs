@@ -115,7 +115,7 @@ pub struct Lost {
     pub place: Place,
     /// Why it was not converted as it was; one line.
     pub why: String,
-    /// What to write by hand, where that is known.
+    /// The text to write by hand, where that is known.
     pub instead: Option<String>,
     /// The part of the draft that carries the comment about it.
     pub about: About,

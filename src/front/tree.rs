@@ -261,10 +261,10 @@ enum Collection {
     },
 }
 
-type Fault = Box<Diagnostic>;
+type SyntaxError = Box<Diagnostic>;
 
 impl Yaml<'_> {
-    fn read(&mut self) -> Result<(), Fault> {
+    fn read(&mut self) -> Result<(), SyntaxError> {
         let text = self.source.text();
         let mut documents = 0;
         for event in Parser::new_from_str(text) {
@@ -338,7 +338,7 @@ impl Yaml<'_> {
         tag: Option<&Cow<'_, Tag>>,
         place: Place,
         what: Collection,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), SyntaxError> {
         self.spend(1)?;
         if tag.is_some() {
             return Err(self.fault(
@@ -363,7 +363,7 @@ impl Yaml<'_> {
         Ok(())
     }
 
-    fn spend(&mut self, nodes: usize) -> Result<(), Fault> {
+    fn spend(&mut self, nodes: usize) -> Result<(), SyntaxError> {
         self.left = self
             .left
             .checked_sub(nodes)
@@ -372,7 +372,7 @@ impl Yaml<'_> {
     }
 
     /// Puts a value where it belongs.
-    fn value(&mut self, node: Node, anchor: usize, count: usize) -> Result<(), Fault> {
+    fn value(&mut self, node: Node, anchor: usize, count: usize) -> Result<(), SyntaxError> {
         if anchor > 0 {
             self.anchors.insert(anchor, (node.clone(), count));
         }
@@ -433,7 +433,7 @@ impl Yaml<'_> {
         style: ScalarStyle,
         tag: Option<&Tag>,
         place: Place,
-    ) -> Result<Value, Fault> {
+    ) -> Result<Value, SyntaxError> {
         if let Some(tag) = tag {
             return if tag.suffix == "str" && tag.handle == "tag:yaml.org,2002:" {
                 Ok(Value::Text(text.to_owned()))
@@ -469,7 +469,7 @@ impl Yaml<'_> {
         })
     }
 
-    fn scan_error(&self, error: &ScanError) -> Fault {
+    fn scan_error(&self, error: &ScanError) -> SyntaxError {
         let at = error.marker().index();
         self.fault(
             self.place(at, at),
@@ -478,7 +478,7 @@ impl Yaml<'_> {
         )
     }
 
-    fn fault(&self, place: Place, message: &str, label: &str) -> Fault {
+    fn fault(&self, place: Place, message: &str, label: &str) -> SyntaxError {
         Box::new(Diagnostic::error(YAML, message).label(place, label))
     }
 

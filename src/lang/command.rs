@@ -2,7 +2,7 @@
 
 use super::conjunction;
 use super::state::{Changes, changes};
-use super::word::{Fault, Remark, Scan, Scanned, scan};
+use super::word::{Remark, Scan, Scanned, WordError, scan};
 use crate::base::command::{
     Command, Env, Link, Piece, Unsupported, UnsupportedReason, is_env_name,
 };
@@ -47,8 +47,8 @@ pub fn would_expand(text: &str) -> bool {
 #[must_use]
 pub fn only_changes_shell(text: &str) -> bool {
     // A text that no shell can read does nothing at all.
-    let brace = |f: &Fault| matches!(text.get(f.span.start..f.span.end), Some("{" | "}"));
-    let broken = |f: &Fault| f.reason == UnsupportedReason::Quote || brace(f);
+    let brace = |f: &WordError| matches!(text.get(f.span.start..f.span.end), Some("{" | "}"));
+    let broken = |f: &WordError| f.reason == UnsupportedReason::Quote || brace(f);
     changes(text) == Changes::Only && !scan(text).faults.iter().any(broken)
 }
 

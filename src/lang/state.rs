@@ -76,10 +76,18 @@ pub(super) fn changes(text: &str) -> Changes {
         found: Vec::new(),
     };
     reader.read();
-    if reader.found.iter().all(|done| *done == Done::Other) {
+    if reader
+        .found
+        .iter()
+        .all(|done| *done == CommandEffect::Other)
+    {
         return Changes::Nothing;
     }
-    if reader.found.iter().all(|done| *done == Done::Changed) {
+    if reader
+        .found
+        .iter()
+        .all(|done| *done == CommandEffect::Changed)
+    {
         Changes::Only
     } else {
         Changes::Partly
@@ -88,7 +96,7 @@ pub(super) fn changes(text: &str) -> Changes {
 
 /// The effect of a simple command on its shell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Done {
+enum CommandEffect {
     /// No effect.
     Other,
     /// It changes the shell.
@@ -102,7 +110,7 @@ const ENDING: &[&str] = &["exit", "logout", "return"];
 
 /// One word of a simple command.
 #[derive(Default)]
-struct Said {
+struct ShellWord {
     text: Vec<u8>,
     /// Whether anything of it was quoted, and from which byte on: quoted text is no assignment's
     /// name.
@@ -114,7 +122,7 @@ struct Said {
     assigns: bool,
 }
 
-impl Said {
+impl ShellWord {
     fn quote(&mut self) {
         if !self.quoted {
             (self.quoted, self.plain) = (true, self.text.len());
@@ -128,9 +136,9 @@ struct Reader<'a> {
     /// How many `(…)` are open: their content runs in another shell.
     depth: usize,
     /// The words of the command that is being read.
-    words: Vec<Said>,
+    words: Vec<ShellWord>,
     /// The effect of each simple command on this shell.
-    found: Vec<Done>,
+    found: Vec<CommandEffect>,
 }
 
 impl Reader<'_> {
@@ -178,7 +186,7 @@ impl Reader<'_> {
     fn open(&mut self) {
         let arithmetic = self.words.is_empty() && self.byte(1) == Some(b'(');
         if self.depth == 0 && (arithmetic || !self.words.is_empty()) {
-            self.found.push(Done::Changed);
+            self.found.push(CommandEffect::Changed);
         }
         self.words.clear();
         self.depth += 1;
@@ -221,13 +229,16 @@ impl Reader<'_> {
         let words = std::mem::take(&mut self.words);
         if !words.is_empty() {
             let ours = self.depth == 0 && !elsewhere;
-            self.found
-                .push(if ours { done_by(&words) } else { Done::Other });
+            self.found.push(if ours {
+                done_by(&words)
+            } else {
+                CommandEffect::Other
+            });
         }
     }
 
-    fn word(&mut self) -> Said {
-        let mut word = Said::default();
+    fn word(&mut self) -> ShellWord {
+        let mut word = ShellWord::default();
         while let Some(byte) = self.byte(0) {
             match byte {
                 b' ' | b'\t' | b'\r' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>' => {
@@ -255,7 +266,7 @@ impl Reader<'_> {
     }
 
     /// Reads `'…'`, and `$'…'` with its escapes.
-    fn quoted(&mut self, word: &mut Said, escapes: bool) {
+    fn quoted(&mut self, word: &mut ShellWord, escapes: bool) {
         word.quote();
         self.at += 1;
         while let Some(byte) = self.byte(0) {
@@ -272,7 +283,7 @@ impl Reader<'_> {
         }
     }
 
-    fn double(&mut self, word: &mut Said) {
+    fn double(&mut self, word: &mut ShellWord) {
         word.quote();
         self.at += 1;
         while let Some(byte) = self.byte(0) {
@@ -295,7 +306,7 @@ impl Reader<'_> {
     }
 
     /// Skips `$X`, `${…}`, `$(…)`, `$((…))`, `` `…` `` as a whole.
-    fn expansion(&mut self, word: &mut Said) {
+    fn expansion(&mut self, word: &mut ShellWord) {
         let start = self.at;
         let (open, close) = match (self.byte(0), self.byte(1)) {
             (Some(b'$'), Some(b'{')) => (b'{', b'}'),
@@ -343,16 +354,16 @@ impl Reader<'_> {
 }
 
 /// Decides the effect of a simple command of these words on the shell that runs it.
-fn done_by(words: &[Said]) -> Done {
+fn done_by(words: &[ShellWord]) -> CommandEffect {
     // `[[ a =~ b ]]` stores what matched.
     if words
         .iter()
         .any(|w| w.assigns || (!w.quoted && w.text == b"=~"))
     {
-        return Done::Changed;
+        return CommandEffect::Changed;
     }
-    let is_before = |w: &Said| !w.expands && BEFORE.iter().any(|b| b.as_bytes() == w.text);
-    let is_option = |w: &Said| !w.expands && w.text.starts_with(b"-");
+    let is_before = |w: &ShellWord| !w.expands && BEFORE.iter().any(|b| b.as_bytes() == w.text);
+    let is_option = |w: &ShellWord| !w.expands && w.text.starts_with(b"-");
     let mut rest = words.iter().peekable();
     let (mut assigned, mut before) = (false, false);
     loop {
@@ -361,26 +372,34 @@ fn done_by(words: &[Said]) -> Done {
         } else if let Some(word) = rest.next_if(|w| is_before(w)) {
             before = true;
             // `command -v make` only searches; `command cd web` does not.
-            let looks = |w: &&Said| matches!(w.text.as_slice(), b"-v" | b"-V");
+            let looks = |w: &&ShellWord| matches!(w.text.as_slice(), b"-v" | b"-V");
             if word.text == b"command" && rest.peek().is_some_and(looks) {
-                return Done::Other;
+                return CommandEffect::Other;
             }
         } else if !before || rest.next_if(|w| is_option(w)).is_none() {
             break;
         }
     }
     let Some(first) = rest.next() else {
-        return if assigned { Done::Changed } else { Done::Other };
+        return if assigned {
+            CommandEffect::Changed
+        } else {
+            CommandEffect::Other
+        };
     };
     let changes = match first.text.as_slice() {
         // It may be any command.
         _ if first.expands => true,
-        name if ENDING.iter().any(|b| b.as_bytes() == name) => return Done::Ended,
+        name if ENDING.iter().any(|b| b.as_bytes() == name) => return CommandEffect::Ended,
         b"printf" => rest.next().is_some_and(|w| w.text.starts_with(b"-v")),
         b"for" | b"select" | b"function" | b"coproc" => true,
         name => is_changing(name),
     };
-    if changes { Done::Changed } else { Done::Other }
+    if changes {
+        CommandEffect::Changed
+    } else {
+        CommandEffect::Other
+    }
 }
 
 fn is_changing(name: &[u8]) -> bool {
@@ -388,7 +407,7 @@ fn is_changing(name: &[u8]) -> bool {
 }
 
 /// Whether it is `NAME=…`, `NAME+=…`, `NAME[…]=…`.
-fn is_assignment(word: &Said) -> bool {
+fn is_assignment(word: &ShellWord) -> bool {
     let Some(at) = word.text.iter().position(|b| *b == b'=') else {
         return false;
     };

@@ -13,7 +13,7 @@ use nom::{IResult, Parser};
 
 /// A place where the text leaves the grammar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(super) struct WordError {
     /// Byte offsets in the scanned text.
     pub(super) span: Span,
     pub(super) reason: UnsupportedReason,
@@ -50,13 +50,13 @@ pub(super) struct Scan<'a> {
     pub(super) env: Vec<(&'a str, Vec<u8>)>,
     /// The words after them.
     pub(super) words: Vec<Scanned>,
-    pub(super) faults: Vec<Fault>,
+    pub(super) faults: Vec<WordError>,
     pub(super) remarks: Vec<Remark>,
 }
 
 impl Scan<'_> {
     /// Returns the first fault by offset.
-    pub(super) fn first_fault(&self) -> Option<Fault> {
+    pub(super) fn first_fault(&self) -> Option<WordError> {
         self.faults.iter().copied().min_by_key(|f| f.span.start)
     }
 }
@@ -134,9 +134,9 @@ pub(super) fn scan(text: &str) -> Scan<'_> {
     out
 }
 
-fn judge_program(text: &str, words: &[Scanned]) -> Option<Fault> {
+fn judge_program(text: &str, words: &[Scanned]) -> Option<WordError> {
     let Some(first) = words.first() else {
-        return Some(Fault {
+        return Some(WordError {
             span: Span::new(text.len(), text.len()),
             reason: UnsupportedReason::Empty,
         });
@@ -153,7 +153,7 @@ fn judge_program(text: &str, words: &[Scanned]) -> Option<Fault> {
         }
         _ => return None,
     };
-    Some(Fault {
+    Some(WordError {
         span: first.span,
         reason,
     })
@@ -182,7 +182,7 @@ impl<'a> Scanner<'a> {
 
     fn fault(&mut self, from: &str, len: usize, reason: UnsupportedReason) {
         let start = self.at(from);
-        self.out.faults.push(Fault {
+        self.out.faults.push(WordError {
             span: Span::new(start, start + len),
             reason,
         });
@@ -191,7 +191,7 @@ impl<'a> Scanner<'a> {
     fn run(&mut self) {
         if let Some(nul) = self.text.find('\0') {
             // No argument can hold it, in whatever quotes.
-            self.out.faults.push(Fault {
+            self.out.faults.push(WordError {
                 span: Span::new(nul, nul + 1),
                 reason: UnsupportedReason::Quote,
             });
@@ -254,7 +254,7 @@ impl<'a> Scanner<'a> {
             && (matches!(bytes.as_slice(), b"{" | b"}")
                 || (bytes == b"!" && self.out.words.is_empty()));
         if lone {
-            self.out.faults.push(Fault {
+            self.out.faults.push(WordError {
                 span,
                 reason: UnsupportedReason::Operator,
             });

@@ -1,12 +1,12 @@
 //! Records the change and the gate that a subject began with, and finds what was lost of them
 //! since.
 
-use super::{Entry, Exhausted, Propagate, Terms};
+use super::{Exhausted, Propagate, SubjectEntry, Terms};
 use crate::base::canon::Digest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a subject began with: all of its rounds are held against it.
+/// The terms under which a subject began: all of its rounds are compared with them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Began {
@@ -28,7 +28,7 @@ impl Terms {
     /// Returns the terms that apply to a subject: these, or those that it began with where these
     /// are weaker.
     #[must_use]
-    pub fn held(&self, entry: &Entry) -> Terms {
+    pub fn held(&self, entry: &SubjectEntry) -> Terms {
         let began = entry.began.as_ref().map(|b| b.gate);
         began
             .filter(|gate| !self.weaker_than(gate).is_empty())

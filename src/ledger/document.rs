@@ -20,7 +20,7 @@ const FIRST: u64 = 1;
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "LedgerFile")]
 #[serde(deny_unknown_fields)]
-pub struct Document {
+pub struct LedgerDocument {
     /// The digest of `ledger`.
     digest: Digest,
     /// All of it.
@@ -43,7 +43,7 @@ pub enum Unusable {
 /// Writes a ledger as JSON text, with its digest.
 #[must_use]
 pub fn encode(ledger: &Ledger) -> String {
-    let document = Document {
+    let document = LedgerDocument {
         digest: Digest::of_value(ledger),
         ledger: ledger.clone(),
         version: VERSION,
@@ -65,7 +65,7 @@ pub fn decode(text: &[u8]) -> Result<Ledger, Unusable> {
     }
     // The digest is of what is written there, whatever a later version adds to it.
     let found = value.get("ledger").map(Digest::of_value);
-    let document: Document = serde_json::from_value(value).map_err(|e| damaged(&e))?;
+    let document: LedgerDocument = serde_json::from_value(value).map_err(|e| damaged(&e))?;
     if found.as_ref() != Some(&document.digest) {
         return Err(damaged(&"its content is not what its digest says"));
     }

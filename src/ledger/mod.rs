@@ -30,17 +30,17 @@ const WAIVERS: usize = 32;
 /// The most accepted contracts of a subject that are kept, the newest.
 const ACCEPTED: usize = 32;
 
-/// What is known of all subjects of a repository.
+/// The recorded state of all subjects of a repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Ledger {
-    /// What the files were when the last round of any subject ended; absent before the first one.
+    /// The files when the last round of any subject ended; absent before the first one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contents: Option<Contents>,
     /// How many rounds have been recorded, of all subjects together.
     pub rounds: u64,
     /// The subjects, ascending by name, each once.
-    pub subjects: Vec<Entry>,
+    pub subjects: Vec<SubjectEntry>,
 }
 
 /// The files of a work tree, as far as they are not ignored, without vplan's own and without what
@@ -48,39 +48,38 @@ pub struct Ledger {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Contents {
-    /// Of their paths and contents.
+    /// The digest of their paths and contents.
     pub digest: Digest,
-    /// How many there are.
+    /// The number of files.
     pub files: u64,
 }
 
-/// What is known of one subject.
+/// The recorded state of one subject.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(rename = "SubjectEntry")]
-pub struct Entry {
+pub struct SubjectEntry {
     /// The contracts that a person has accepted for it although they ask for less than the one at
     /// its base, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accepted: Vec<Acceptance>,
-    /// The digest of what the round asked for that its confirmations confirm: role, risk, tier,
-    /// boundaries, mode, commands and base.
+    /// The digest of the request that its confirmations confirm: role, risk, tier, boundaries,
+    /// mode, commands and base.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Digest>,
-    /// What it began with; absent before its first run.
+    /// The terms under which it began; absent before its first run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began: Option<Began>,
-    /// A run was one of its rounds: a word alone does not make it done any more.
+    /// Whether a run was one of its rounds: a report of the caller alone no longer makes it done.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_runs: bool,
     /// How often its work has been confirmed in a row, as it was recorded: no gate caps it.
     pub counter: u32,
-    /// What its last round came to.
+    /// The decision of its last round.
     pub decision: Decision,
-    /// When its last round ended, or without one when it was begun, as the caller said it.
+    /// When its last round ended, or without one when it began, as the caller reported it.
     pub ended_at: String,
-    /// The failures of the last rounds in which verification failed, latest last; no more than it
-    /// takes to tell that they are the same.
+    /// The failures of the last rounds in which verification failed, latest last; as many as are
+    /// needed to find that they are the same.
     pub failures: Vec<Digest>,
     /// The failures with which it was given up since it was last done, and those seen since then:
     /// another one counts anew.
@@ -88,18 +87,18 @@ pub struct Entry {
     pub given_up: Vec<Digest>,
     /// Whether its last round changed nothing.
     pub no_change: bool,
-    /// Why its decision is what it is, where the decision is about more than the last round.
+    /// The reason for its decision, where the decision is about more than the last round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Because>,
     /// How many rounds it has had.
     pub rounds: u64,
-    /// The run of its last round, if that was one.
+    /// The id of its last round's run, if that was a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
-    /// What the files were when nothing of the contract applied to its whole change.
+    /// The files when no check of the contract applied to its whole change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled: Option<Contents>,
-    /// What was said of its last round, or what its verdict says.
+    /// The status of its last round: reported by the caller, or derived from its verdict.
     pub status: Status,
     /// The subject's name.
     pub subject: String,
@@ -111,7 +110,7 @@ pub struct Entry {
     /// The verdict of its last round, if that was a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// When it was allowed to go on without a pass.
+    /// The waivers: each allowed it to go on without a pass.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waivers: Vec<Waiver>,
 }
@@ -120,13 +119,13 @@ pub struct Entry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Acceptance {
-    /// When, as the caller said it.
+    /// The time, as the caller reported it.
     pub at: String,
     /// The digest of the contract with all that it imports.
     pub contract: Digest,
 }
 
-impl Entry {
+impl SubjectEntry {
     /// Creates the entry of a subject that has begun, and has had no round.
     #[must_use]
     pub fn begun(subject: &str, at: &str, began: Began) -> Self {
@@ -196,15 +195,15 @@ impl Entry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Waiver {
-    /// When, as the caller said it.
+    /// The time, as the caller reported it.
     pub at: String,
-    /// Why: `verification_failed_max_retries`.
+    /// The reason: `verification_failed_max_retries`.
     pub reason: String,
-    /// In which of the subject's rounds, from 1.
+    /// The number of the subject's round, from 1.
     pub round: u64,
 }
 
-/// What a caller says of a round.
+/// The status that a caller reports for a round.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -215,22 +214,22 @@ pub enum Status {
     Done,
     /// There is more to do.
     Continue,
-    /// There is more to do, for somebody else, or for a fresh session.
+    /// There is more to do, for another agent or a fresh session.
     Rotate,
-    /// It does not go on without a person.
+    /// It cannot go on without a person.
     Stuck,
 }
 
-/// What a gate asks for, its defaults filled in.
+/// The requirements of a gate, with its defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Terms {
-    /// N, at least 1.
+    /// How many confirmations are required, at least 1.
     pub confirmations: u32,
-    /// What follows when the retries are used up.
+    /// The decision when the retries are used up.
     #[serde(rename = "onExhausted")]
     pub exhausted: Exhausted,
-    /// What a change does to other subjects.
+    /// The effect of a change on other subjects.
     pub propagate: Propagate,
     /// How many rounds of repair may follow the first one.
     pub retries: u32,
@@ -238,7 +237,7 @@ pub struct Terms {
     pub same_failure: u32,
 }
 
-/// `on-exhausted`
+/// The decision when the retries are used up: `on-exhausted`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Exhausted {
@@ -290,7 +289,7 @@ impl Terms {
 impl Ledger {
     /// Returns the entry of a subject.
     #[must_use]
-    pub fn entry(&self, subject: &str) -> Option<&Entry> {
+    pub fn entry(&self, subject: &str) -> Option<&SubjectEntry> {
         let at = self.position(subject).ok()?;
         self.subjects.get(at)
     }
@@ -361,7 +360,9 @@ impl Ledger {
                 }
                 e.began = Some(began.clone());
             }),
-            Err(new) => self.subjects.insert(new, Entry::begun(subject, at, began)),
+            Err(new) => self
+                .subjects
+                .insert(new, SubjectEntry::begun(subject, at, began)),
         }
     }
 

@@ -4,7 +4,7 @@ mod heard;
 
 use super::began::Began;
 use super::undone::{self, Trace};
-use super::{Contents, Entry, Exhausted, Ledger, Propagate, Status, Terms, WAIVERS, Waiver};
+use super::{Contents, Exhausted, Ledger, Propagate, Status, SubjectEntry, Terms, WAIVERS, Waiver};
 use crate::base::canon::Digest;
 use crate::base::vocabulary::Exit;
 use crate::run::report::{Decision, Standing};
@@ -20,7 +20,7 @@ const GIVEN_UP: usize = 32;
 /// A round that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Round<'a> {
-    /// What it verified, if it was a run.
+    /// The request that it verified, if it was a run.
     pub about: About,
     /// Whether it changed files.
     pub changed: Change,
@@ -29,12 +29,12 @@ pub struct Round<'a> {
     /// When it ended: an opaque text, never parsed.
     pub ended_at: &'a str,
     /// Its result.
-    pub said: Said,
+    pub said: RoundResult,
     /// The subject of the round.
     pub subject: &'a str,
 }
 
-/// What a run of a subject verified. Empty for a round recorded by hand.
+/// The request that a run of a subject verified. Empty for a round recorded by hand.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
     /// The digest of the request: only a round with the same request confirms.
@@ -78,7 +78,7 @@ pub enum Change {
 
 /// The result of a round, by its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum RoundResult {
     /// Reported by the caller, without a run.
     ByHand(Status),
     /// A review of work that had passed changed nothing, and nothing ran again. It confirms the
@@ -137,7 +137,7 @@ impl Because {
     }
 }
 
-/// What a round came to.
+/// The result of a round.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Recorded {
@@ -145,7 +145,7 @@ pub struct Recorded {
     pub attempt: u32,
     /// How often the subject is confirmed now.
     pub counter: u32,
-    /// What the caller should do.
+    /// The decision: what the caller does next.
     pub decision: Decision,
     /// Whether it changed nothing.
     pub no_change: bool,
@@ -195,7 +195,7 @@ pub fn record(ledger: &Ledger, terms: &Terms, round: &Round<'_>) -> (Ledger, Rec
     let differs = ledger.contents.as_ref() != Some(&round.contents);
     let changed = match round.changed {
         // A subject that is verified by runs has changed when its contents have.
-        Change::Files(0) => differs && before.is_some_and(Entry::is_by_runs),
+        Change::Files(0) => differs && before.is_some_and(SubjectEntry::is_by_runs),
         Change::Files(_) => true,
         Change::Auto => differs,
     };
@@ -221,7 +221,7 @@ pub fn record(ledger: &Ledger, terms: &Terms, round: &Round<'_>) -> (Ledger, Rec
                 }
                 standing => (standing, before.reason),
             };
-            Entry {
+            SubjectEntry {
                 ended_at: round.ended_at.to_owned(),
                 rounds: before.rounds.saturating_add(1),
                 ..before.clone()
@@ -272,7 +272,7 @@ pub fn record(ledger: &Ledger, terms: &Terms, round: &Round<'_>) -> (Ledger, Rec
 /// The subject after a round.
 struct After {
     attempt: u32,
-    entry: Entry,
+    entry: SubjectEntry,
 }
 
 fn after(
@@ -323,7 +323,7 @@ fn after(
         traces.retain(|earlier| earlier.head == trace.head || !contained.contains(&earlier.head));
         undone::add(&mut traces, trace.clone());
     }
-    let is_run = matches!(round.said, Said::Run { .. });
+    let is_run = matches!(round.said, RoundResult::Run { .. });
     // A confirmation by hand confirms no run.
     let counted = before.filter(|e| !is_run || e.is_by_runs());
     let (counter, asked) = count(
@@ -336,19 +336,21 @@ fn after(
     let kept = before.and_then(|e| e.began.clone());
     let began = match (&round.said, kept) {
         // A round by hand gives a subject neither a base nor a weaker gate.
-        (Said::ByHand(_), Some(kept)) if terms.weaker_than(&kept.gate).is_empty() => Some(Began {
-            gate: *terms,
-            ..kept
-        }),
-        (Said::ByHand(_), Some(kept)) => Some(kept),
+        (RoundResult::ByHand(_), Some(kept)) if terms.weaker_than(&kept.gate).is_empty() => {
+            Some(Began {
+                gate: *terms,
+                ..kept
+            })
+        }
+        (RoundResult::ByHand(_), Some(kept)) => Some(kept),
         (_, kept) if is_moved(before, &round.about) => kept,
         (_, kept) => began.clone().or(kept),
     };
-    let mut entry = Entry {
+    let mut entry = SubjectEntry {
         accepted: before.map(|e| e.accepted.clone()).unwrap_or_default(),
         asked,
         began,
-        by_runs: is_run || before.is_some_and(Entry::is_by_runs),
+        by_runs: is_run || before.is_some_and(SubjectEntry::is_by_runs),
         counter,
         decision: Decision::Retry,
         ended_at: round.ended_at.to_owned(),
@@ -383,7 +385,7 @@ fn after(
 /// Computes the counter by the table of src/ledger/rounds.md, "Confirmations", and the digest of
 /// the request that it counts confirmations of.
 fn count(
-    before: Option<&Entry>,
+    before: Option<&SubjectEntry>,
     heard: &Heard,
     changed: bool,
     required: u32,
@@ -406,7 +408,7 @@ fn count(
 }
 
 /// Records what a decision leaves: a waiver, and the failures with which the subject was given up.
-fn remember(entry: &mut Entry, failure: Option<&Digest>) {
+fn remember(entry: &mut SubjectEntry, failure: Option<&Digest>) {
     if entry.decision == Decision::Advance
         && let Some(reason @ Because::VerificationFailedMaxRetries) = entry.reason
     {
@@ -437,7 +439,7 @@ fn remember(entry: &mut Entry, failure: Option<&Digest>) {
 }
 
 /// Whether another process gave the subject another base during the run.
-fn is_moved(before: Option<&Entry>, about: &About) -> bool {
+fn is_moved(before: Option<&SubjectEntry>, about: &About) -> bool {
     let Some(own) = &about.began else {
         return false;
     };
@@ -449,7 +451,7 @@ fn is_moved(before: Option<&Entry>, about: &About) -> bool {
 
 /// Returns the decision of the first rule that applies.
 fn decide(
-    entry: &Entry,
+    entry: &SubjectEntry,
     heard: &Heard,
     terms: &Terms,
     others_complete: bool,

@@ -17,12 +17,12 @@ pub const PATHS: usize = 500;
 /// ones.
 const COMMITS: usize = 8;
 
-/// What differed from the base while work stood on a commit.
+/// The files that differed from the base while HEAD was at a commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Trace {
-    /// What each of the files contained, in short; empty where that is not known, and for a file
-    /// that was not there.
+    /// A short digest of each file's content; empty where that is not known, and for a file that
+    /// was not there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contents: Vec<String>,
     /// The commit that HEAD was.

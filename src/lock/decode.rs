@@ -4,7 +4,7 @@ use super::error::{
     ANEW, BAD_VALUE, COMMENTED, CONFLICT, DUPLICATE, MISSING_VALUE, NEWER, SEAL, SYNTAX, TOO_MANY,
     UNKNOWN_NODE, UNKNOWN_VALUE, VERSION,
 };
-use super::{Entry, Key, Lock, PinnedImport, RecordedAnswer};
+use super::{Key, Lock, LockEntry, PinnedImport, RecordedAnswer};
 use crate::base::canon::Digest;
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::base::origin::GitOrigin;
@@ -29,9 +29,9 @@ pub fn decode(text: &str, source: SourceId) -> (Lock, Diagnostics) {
     let mut lock = Lock::default();
     for piece in read.pieces {
         match piece.what {
-            What::Entry(Entry::Import(import)) => lock.imports.push(import),
-            What::Entry(Entry::Proposal(answer)) => lock.proposals.push(answer),
-            What::Version | What::Junk => {}
+            DecodedNode::Entry(LockEntry::Import(import)) => lock.imports.push(import),
+            DecodedNode::Entry(LockEntry::Proposal(answer)) => lock.proposals.push(answer),
+            DecodedNode::Version | DecodedNode::Junk => {}
         }
     }
     lock.imports.sort();
@@ -48,13 +48,13 @@ pub(super) struct Read {
 }
 
 pub(super) struct Piece {
-    pub what: What,
+    pub what: DecodedNode,
     pub span: Span,
 }
 
-pub(super) enum What {
+pub(super) enum DecodedNode {
     Version,
-    Entry(Entry),
+    Entry(LockEntry),
     /// A part that was reported as wrong.
     Junk,
 }
@@ -82,13 +82,13 @@ pub(super) fn read(text: &str, source: SourceId, sink: &mut Diagnostics) -> Read
     let mut pieces = Vec::new();
     for node in &lines.nodes {
         pieces.push(Piece {
-            what: reader.node(node).unwrap_or(What::Junk),
+            what: reader.node(node).unwrap_or(DecodedNode::Junk),
             span: node.span(),
         });
     }
     reader.drop_duplicates(&mut pieces);
     pieces.extend(lines.junk.iter().map(|span| Piece {
-        what: What::Junk,
+        what: DecodedNode::Junk,
         span: *span,
     }));
     if reader.version.is_none() && !pieces.is_empty() {
@@ -192,7 +192,7 @@ impl Reader<'_> {
         }
     }
 
-    fn node(&mut self, node: &Node) -> Result<What, Wrong> {
+    fn node(&mut self, node: &Node) -> Result<DecodedNode, Wrong> {
         match node.name.text.as_str() {
             "version" => self.version(node),
             _ if self.newer => Err(Wrong),
@@ -210,7 +210,7 @@ impl Reader<'_> {
         }
     }
 
-    fn version(&mut self, node: &Node) -> Result<What, Wrong> {
+    fn version(&mut self, node: &Node) -> Result<DecodedNode, Wrong> {
         if let Some(first) = self.version {
             let place = self.place(first);
             let again = self.place(node.span());
@@ -238,7 +238,7 @@ impl Reader<'_> {
             );
         };
         match number(value) {
-            Some(1) => Ok(What::Version),
+            Some(1) => Ok(DecodedNode::Version),
             Some(n) if n > 1 => {
                 let place = self.place(*at);
                 let message = format!("the lock was written by a newer vplan: it has version {n}");
@@ -253,7 +253,7 @@ impl Reader<'_> {
         }
     }
 
-    fn import(&mut self, node: &Node) -> Result<What, Wrong> {
+    fn import(&mut self, node: &Node) -> Result<DecodedNode, Wrong> {
         let [origin, digest, bytes, seal] = self.values(node, ["", "digest", "bytes", "seal"])?;
         let origin = self.origin(origin);
         let digest = self.digest(digest);
@@ -271,10 +271,10 @@ impl Reader<'_> {
             digest: digest?,
             bytes: bytes?,
         };
-        self.sealed(node, Entry::Import(import), seal)
+        self.sealed(node, LockEntry::Import(import), seal)
     }
 
-    fn proposal(&mut self, node: &Node) -> Result<What, Wrong> {
+    fn proposal(&mut self, node: &Node) -> Result<DecodedNode, Wrong> {
         let [question, proposer, answer, seal] =
             self.values(node, ["question", "proposer", "answer", "seal"])?;
         let question = self.digest(question);
@@ -286,7 +286,7 @@ impl Reader<'_> {
             proposer,
             answer,
         };
-        self.sealed(node, Entry::Proposal(answer), seal)
+        self.sealed(node, LockEntry::Proposal(answer), seal)
     }
 
     /// Returns the values of these names, each once and no other; the empty name is the argument.
@@ -389,9 +389,9 @@ impl Reader<'_> {
         })
     }
 
-    fn sealed(&mut self, node: &Node, entry: Entry, seal: &Said) -> Result<What, Wrong> {
+    fn sealed(&mut self, node: &Node, entry: LockEntry, seal: &Said) -> Result<DecodedNode, Wrong> {
         if self.string(seal)? == entry.seal() {
-            return Ok(What::Entry(entry));
+            return Ok(DecodedNode::Entry(entry));
         }
         let (entry_place, seal_place) = (self.place(node.span()), self.place(seal.at));
         let message = "the entry was changed by something else than `vplan lock`";
@@ -410,7 +410,7 @@ impl Reader<'_> {
         let mut disputed = Vec::new();
         for i in 0..pieces.len() {
             let Some(Piece {
-                what: What::Entry(entry),
+                what: DecodedNode::Entry(entry),
                 span,
             }) = pieces.get(i)
             else {
@@ -426,17 +426,16 @@ impl Reader<'_> {
                 Diagnostic::error(DUPLICATE, "the lock has this entry twice").label(again, "again");
             self.sink
                 .push(diagnostic.label(before, "first here").help(ANEW));
-            let differs =
-                |p: &Piece| matches!(&p.what, What::Entry(e) if p.span == first && *e != same);
+            let differs = |p: &Piece| matches!(&p.what, DecodedNode::Entry(e) if p.span == first && *e != same);
             if pieces.iter().any(differs) {
                 disputed.push(first);
             }
             if let Some(piece) = pieces.get_mut(i) {
-                piece.what = What::Junk;
+                piece.what = DecodedNode::Junk;
             }
         }
         for piece in pieces.iter_mut().filter(|p| disputed.contains(&p.span)) {
-            piece.what = What::Junk;
+            piece.what = DecodedNode::Junk;
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Writes a lock. The same lock gives the same bytes.
 
-use super::{Entry, Lock, entries};
+use super::{Lock, LockEntry, entries};
 use crate::base::word::is_unsafe_to_show;
 use crate::plan::kdl::{quoted, value};
 use kdl::{KdlEntry, KdlNode, KdlNodeFormat};
@@ -22,10 +22,10 @@ pub fn encode(lock: &Lock) -> String {
 pub(super) const VERSION: &str = "version 1";
 
 /// Writes one entry, without the last line end.
-pub(super) fn encode_entry(entry: &Entry, newline: &str) -> String {
+pub(super) fn encode_entry(entry: &LockEntry, newline: &str) -> String {
     let seal = entry.seal();
     let (name, on_first_line, values) = match entry {
-        Entry::Import(i) => {
+        LockEntry::Import(i) => {
             let bytes = value(Some("bytes"), i128::from(i.bytes), i.bytes.to_string());
             let digest = string(Some("digest"), &i.digest.to_string());
             (
@@ -39,7 +39,7 @@ pub(super) fn encode_entry(entry: &Entry, newline: &str) -> String {
                 ],
             )
         }
-        Entry::Proposal(a) => {
+        LockEntry::Proposal(a) => {
             let question = string(Some("question"), &a.question.to_string());
             let (proposer, answer) = (
                 string(Some("proposer"), &a.proposer),

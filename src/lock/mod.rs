@@ -104,7 +104,7 @@ impl Lock {
 
 /// An entry, of either kind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Entry {
+enum LockEntry {
     Import(PinnedImport),
     Proposal(RecordedAnswer),
 }
@@ -116,21 +116,21 @@ enum Key {
     Proposal(Digest),
 }
 
-impl Entry {
+impl LockEntry {
     fn key(&self) -> Key {
         match self {
-            Entry::Import(import) => Key::Import(import.origin.clone()),
-            Entry::Proposal(answer) => Key::Proposal(answer.question.clone()),
+            LockEntry::Import(import) => Key::Import(import.origin.clone()),
+            LockEntry::Proposal(answer) => Key::Proposal(answer.question.clone()),
         }
     }
 
     /// Returns 16 hexadecimal digits that depend on the whole entry.
     fn seal(&self) -> String {
         let digest = match self {
-            Entry::Import(i) => {
+            LockEntry::Import(i) => {
                 Digest::of_value(&("import", i.origin.to_string(), &i.digest, i.bytes))
             }
-            Entry::Proposal(a) => {
+            LockEntry::Proposal(a) => {
                 Digest::of_value(&("proposal", &a.question, &a.proposer, &a.answer))
             }
         };
@@ -139,10 +139,10 @@ impl Entry {
 }
 
 /// Returns all entries of a lock in their order.
-fn entries(lock: &Lock) -> Vec<Entry> {
-    let imports = lock.imports.iter().cloned().map(Entry::Import);
-    let mut all: Vec<Entry> = imports
-        .chain(lock.proposals.iter().cloned().map(Entry::Proposal))
+fn entries(lock: &Lock) -> Vec<LockEntry> {
+    let imports = lock.imports.iter().cloned().map(LockEntry::Import);
+    let mut all: Vec<LockEntry> = imports
+        .chain(lock.proposals.iter().cloned().map(LockEntry::Proposal))
         .collect();
     all.sort();
     all.dedup_by(|b, a| a.key() == b.key());

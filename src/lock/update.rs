@@ -3,7 +3,7 @@
 //! The text is cut at the places of the nodes that differ and left alone everywhere else, byte for
 //! byte: comments, blank lines and the order that people gave it stay.
 
-use super::decode::{Piece, Read, What, decode, read};
+use super::decode::{DecodedNode, Piece, Read, decode, read};
 use super::encode::{VERSION, encode, encode_entry};
 use super::{Key, Lock, entries};
 use crate::base::diagnostic::Diagnostics;
@@ -45,11 +45,11 @@ fn edits(old: &str, read: &Read, lock: &Lock) -> Vec<Edit> {
     let mut has_version = false;
     for piece in &read.pieces {
         match &piece.what {
-            What::Version => {
+            DecodedNode::Version => {
                 has_version = true;
                 anchors.insert(None, piece.span.end);
             }
-            What::Entry(entry) => match wanted.remove(&entry.key()) {
+            DecodedNode::Entry(entry) => match wanted.remove(&entry.key()) {
                 Some(same) if same == *entry => {
                     anchors.insert(Some(entry.key()), piece.span.end);
                 }
@@ -64,7 +64,7 @@ fn edits(old: &str, read: &Read, lock: &Lock) -> Vec<Edit> {
                 }
                 None => edits.push(removal(old, read, piece, newline)),
             },
-            What::Junk => edits.push(removal(old, read, piece, newline)),
+            DecodedNode::Junk => edits.push(removal(old, read, piece, newline)),
         }
     }
     if !has_version {

@@ -27,7 +27,7 @@ pub fn seal(mut plan: Plan) -> Plan {
 /// Writes the canonical form: RFC 8785, without annotations, without a final newline.
 ///
 /// # Errors
-/// What the writer reports.
+/// Errors of the writer.
 pub fn write_to(plan: &Plan, writer: impl Write) -> std::io::Result<()> {
     write_canonical(&Form::of(plan), writer)
 }

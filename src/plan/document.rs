@@ -21,7 +21,7 @@ pub fn to_json(plan: &Plan) -> String {
 /// Writes the text of [`to_json`] to a stream.
 ///
 /// # Errors
-/// What the writer reports.
+/// Errors of the writer.
 pub fn write_json(plan: &Plan, writer: impl std::io::Write) -> std::io::Result<()> {
     serde_json::to_writer(writer, plan).map_err(std::io::Error::from)
 }
@@ -35,7 +35,7 @@ pub fn to_json_pretty(plan: &Plan) -> String {
 /// Writes the text of [`canonical`] to a stream.
 ///
 /// # Errors
-/// What the writer reports.
+/// Errors of the writer.
 pub fn write_canonical(plan: &Plan, writer: impl std::io::Write) -> std::io::Result<()> {
     write_to(plan, writer)
 }

@@ -2,7 +2,7 @@
 //! texts of the globs: a "yes" holds for every change, a "no" may only mean that it was not found.
 
 use crate::base::glob::overlap::overlaps;
-use crate::base::glob::{Glob, Item, Selection, What};
+use crate::base::glob::{Glob, Item, ItemContent, Selection};
 use crate::contract::Test;
 
 /// The most pairs of items that are compared for one answer. Names can expand to lists of names,
@@ -113,14 +113,14 @@ fn covers(a: &Selection, b: &Selection, steps: &mut Steps) -> bool {
     })
 }
 
-fn item_covers(a: &What, b: &What, steps: &mut Steps) -> bool {
+fn item_covers(a: &ItemContent, b: &ItemContent, steps: &mut Steps) -> bool {
     if !steps.next() {
         return false;
     }
     match (a, b) {
         _ if a == b => true,
-        (What::Glob(a), What::Glob(b)) => glob_covers(a, b),
-        (What::Paths { items, .. }, b) => {
+        (ItemContent::Glob(a), ItemContent::Glob(b)) => glob_covers(a, b),
+        (ItemContent::Paths { items, .. }, b) => {
             let one = Selection {
                 items: vec![Item {
                     not: false,
@@ -130,7 +130,7 @@ fn item_covers(a: &What, b: &What, steps: &mut Steps) -> bool {
             covers(items, &one, steps)
         }
         // The exclusions of a name only make it select less.
-        (a, What::Paths { items, .. }) => items
+        (a, ItemContent::Paths { items, .. }) => items
             .items
             .iter()
             .filter(|i| !i.not)
@@ -140,13 +140,13 @@ fn item_covers(a: &What, b: &What, steps: &mut Steps) -> bool {
 
 /// Whether no file is selected by both.
 fn disjoint(a: &Selection, b: &Selection, steps: &mut Steps) -> bool {
-    let excluded = |item: &What, by: &Selection, steps: &mut Steps| {
+    let excluded = |item: &ItemContent, by: &Selection, steps: &mut Steps| {
         by.items
             .iter()
             .any(|not| not.not && item_covers(&not.what, item, steps))
     };
-    let left: Vec<&What> = a.items.iter().filter(|i| !i.not).map(|i| &i.what).collect();
-    let right: Vec<&What> = b.items.iter().filter(|i| !i.not).map(|i| &i.what).collect();
+    let left: Vec<&ItemContent> = a.items.iter().filter(|i| !i.not).map(|i| &i.what).collect();
+    let right: Vec<&ItemContent> = b.items.iter().filter(|i| !i.not).map(|i| &i.what).collect();
     left.iter().all(|x| {
         excluded(x, a, steps)
             || excluded(x, b, steps)
@@ -156,13 +156,13 @@ fn disjoint(a: &Selection, b: &Selection, steps: &mut Steps) -> bool {
     })
 }
 
-fn item_disjoint(a: &What, b: &What, steps: &mut Steps) -> bool {
+fn item_disjoint(a: &ItemContent, b: &ItemContent, steps: &mut Steps) -> bool {
     if !steps.next() {
         return false;
     }
     match (a, b) {
-        (What::Glob(a), What::Glob(b)) => glob_disjoint(a, b),
-        (What::Paths { items, .. }, other) | (other, What::Paths { items, .. }) => {
+        (ItemContent::Glob(a), ItemContent::Glob(b)) => glob_disjoint(a, b),
+        (ItemContent::Paths { items, .. }, other) | (other, ItemContent::Paths { items, .. }) => {
             items.items.iter().filter(|i| !i.not).all(|item| {
                 items
                     .items
@@ -222,7 +222,7 @@ mod tests {
                     let items = Arc::new(selection(&list.replace('+', " ").replace('-', "!")));
                     Item {
                         not,
-                        what: What::Paths {
+                        what: ItemContent::Paths {
                             items,
                             name: list.to_owned(),
                         },
@@ -230,7 +230,7 @@ mod tests {
                 }
                 None => Item {
                     not,
-                    what: What::Glob(Glob::parse(text).unwrap()),
+                    what: ItemContent::Glob(Glob::parse(text).unwrap()),
                 },
             }
         };
@@ -301,7 +301,7 @@ mod tests {
         for i in 0..60 {
             let item = |not| Item {
                 not,
-                what: What::Paths {
+                what: ItemContent::Paths {
                     items: below.clone(),
                     name: format!("n{i}"),
                 },

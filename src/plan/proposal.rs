@@ -40,7 +40,7 @@ pub struct Question {
     /// The changed files, sorted.
     changed: ChangeSet,
     /// What the contract has, so that nothing is proposed twice.
-    checks: Vec<Known>,
+    checks: Vec<KnownCheck>,
     /// Which contract it is, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     contract: Option<Digest>,
@@ -60,7 +60,8 @@ pub struct Question {
 
 /// A check that the contract has.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-struct Known {
+#[schemars(rename = "Known")]
+struct KnownCheck {
     /// Its command, if it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<String>,
@@ -78,7 +79,7 @@ impl Question {
                 Body::Shell(text) => Some(text.clone()),
                 Body::File { .. } | Body::Judge(_) => None,
             };
-            Known {
+            KnownCheck {
                 command,
                 id: check.id.clone(),
             }
@@ -372,7 +373,7 @@ mod tests {
                 path: crate::base::path::RepoPath::parse(b"src/a.c").unwrap(),
                 status: crate::base::change::Status::Modified,
             }]),
-            checks: vec![Known {
+            checks: vec![KnownCheck {
                 command: Some("make test".into()),
                 id: "unit".into(),
             }],

@@ -121,13 +121,13 @@ pub fn outside(scope: &Scope, changes: &ChangeSet) -> Vec<Note> {
 mod tests {
     use super::*;
     use crate::base::change::{ChangedFile, Status};
-    use crate::base::glob::{Glob, Item, Selection, What};
+    use crate::base::glob::{Glob, Item, ItemContent, Selection};
     use crate::base::path::RepoPath;
 
     fn selection(globs: &[&str]) -> Selection {
         let item = |g: &&str| Item {
             not: false,
-            what: What::Glob(Glob::parse(g).unwrap()),
+            what: ItemContent::Glob(Glob::parse(g).unwrap()),
         };
         Selection {
             items: globs.iter().map(item).collect(),

@@ -4,7 +4,7 @@
 use super::Reason;
 use super::facts::{Answer, Certainty, Facts, Question};
 use crate::base::change::ChangeSet;
-use crate::base::glob::{Item, Selection, What};
+use crate::base::glob::{Item, ItemContent, Selection};
 use crate::base::matching::{Hits, Matcher, SHOWN, Selected, match_all};
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
@@ -386,13 +386,13 @@ fn ranges(selection: &Selection, changes: &ChangeSet) -> Vec<(usize, usize)> {
     fn prefixes<'a>(selection: &'a Selection, out: &mut Vec<&'a [u8]>) {
         for item in selection.items.iter().filter(|i| !i.not) {
             match &item.what {
-                What::Glob(glob) => {
+                ItemContent::Glob(glob) => {
                     let text = glob.text();
                     let plain = text.split(['*', '?', '[', '{', '\\']).next().unwrap_or("");
                     // `x/**` selects `x` too.
                     out.push(plain.strip_suffix('/').unwrap_or(plain).as_bytes());
                 }
-                What::Paths { items, .. } => prefixes(items, out),
+                ItemContent::Paths { items, .. } => prefixes(items, out),
             }
         }
     }
@@ -634,7 +634,7 @@ impl Names {
                 continue;
             };
             for (item, hits) in selection.items.iter().zip(&selected.items) {
-                let What::Paths { items, .. } = &item.what else {
+                let ItemContent::Paths { items, .. } = &item.what else {
                     continue;
                 };
                 if item.not || hits.count == 0 || keys.contains_key(&key(selection, items)) {
@@ -681,13 +681,13 @@ impl Names {
             .filter(|(i, h)| !i.not && h.count > 0)
         {
             match &item.what {
-                What::Glob(glob) => reasons.push(reason(glob.text(), None, hits)),
-                What::Paths { items, name } => {
+                ItemContent::Glob(glob) => reasons.push(reason(glob.text(), None, hits)),
+                ItemContent::Paths { items, name } => {
                     for (list, selected) in
                         self.found.get(&key(selection, items)).into_iter().flatten()
                     {
                         for (item, hits) in list.items.iter().zip(&selected.items) {
-                            if let (What::Glob(glob), false, true) =
+                            if let (ItemContent::Glob(glob), false, true) =
                                 (&item.what, item.not, hits.count > 0)
                             {
                                 reasons.push(reason(glob.text(), Some(name), hits));
@@ -733,7 +733,7 @@ fn flatten(items: &Arc<Selection>, around: &[Item], out: &mut Vec<Arc<Selection>
     });
     let all: Vec<Item> = around.iter().cloned().chain(exclusions(items)).collect();
     for item in items.items.iter().filter(|i| !i.not) {
-        if let What::Paths { items, .. } = &item.what {
+        if let ItemContent::Paths { items, .. } = &item.what {
             flatten(items, &all, out);
         }
     }
@@ -743,8 +743,8 @@ fn flatten(items: &Arc<Selection>, around: &[Item], out: &mut Vec<Arc<Selection>
 pub(super) fn item_text(item: &Item) -> String {
     let not = if item.not { "!" } else { "" };
     match &item.what {
-        What::Glob(glob) => format!("\"{not}{}\"", visible(glob.text().as_bytes())),
-        What::Paths { name, .. } => format!("{not}{}", visible(name.as_bytes())),
+        ItemContent::Glob(glob) => format!("\"{not}{}\"", visible(glob.text().as_bytes())),
+        ItemContent::Paths { name, .. } => format!("{not}{}", visible(name.as_bytes())),
     }
 }
 

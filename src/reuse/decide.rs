@@ -1,6 +1,6 @@
 //! Decides whether an earlier pass replaces a step, at this point of this run.
 
-use super::entry::Entry;
+use super::entry::KeptPass;
 use super::key::{Order, Parts, Print, all_of, depends_on};
 use crate::base::glob::automaton::{Limits, Region, atoms};
 use crate::base::glob::overlap::overlaps;
@@ -44,7 +44,7 @@ pub enum Why {
     /// A step before it ran, and may have changed what no `inputs` name.
     #[error("`{0}` before it ran, and not all that it may have made is among the inputs")]
     Ran(String),
-    /// What it depends on cannot be read reliably.
+    /// Its inputs cannot be read reliably.
     #[error("{0}")]
     Unsteady(String),
     /// The caller wants it to run.
@@ -108,7 +108,7 @@ pub fn eligible(step: &Step) -> Result<(), Why> {
     let mut open: Vec<_> = texts.map(|i| i.what).collect();
     while let Some(what) = open.pop() {
         match what {
-            crate::base::glob::What::Glob(glob) => {
+            crate::base::glob::ItemContent::Glob(glob) => {
                 // These folders are left out of inputs: git and vplan write to them all the time.
                 if glob
                     .text()
@@ -120,7 +120,7 @@ pub fn eligible(step: &Step) -> Result<(), Why> {
                     ));
                 }
             }
-            crate::base::glob::What::Paths { items, .. } => {
+            crate::base::glob::ItemContent::Paths { items, .. } => {
                 open.extend(
                     items
                         .items
@@ -197,7 +197,7 @@ fn makes_only_inputs(maker: &Step, user: &Step) -> bool {
 pub fn stands(
     step: &Step,
     parts: &Parts,
-    entry: &Entry,
+    entry: &KeptPass,
     mut product: impl FnMut(&RepoPath) -> Option<Print>,
 ) -> Result<(), Why> {
     if entry.key != parts.key() || entry.parts != *parts {

@@ -14,10 +14,10 @@ pub const VERSION: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "KeptPass")]
-pub struct Entry {
+pub struct KeptPass {
     /// The digest of `parts`.
     pub key: Digest,
-    /// What it is a pass of.
+    /// The parts of the step that passed.
     pub parts: Parts,
     /// The pass.
     pub pass: EarlierPass,
@@ -34,11 +34,11 @@ pub struct Entry {
 pub struct Product {
     /// Which.
     pub path: RepoPath,
-    /// What it was.
+    /// Its content.
     pub print: Print,
 }
 
-impl Entry {
+impl KeptPass {
     /// Creates the entry of a pass.
     #[must_use]
     pub fn new(parts: Parts, products: Vec<Product>, pass: EarlierPass) -> Self {
@@ -79,7 +79,7 @@ mod tests {
     use super::super::key::FileSet;
     use super::*;
 
-    fn entry() -> Entry {
+    fn entry() -> KeptPass {
         let parts = Parts {
             environment: vec![(crate::base::word::Word::from("A"), Digest::of(b"1"))],
             files: FileSet {
@@ -94,7 +94,7 @@ mod tests {
             tools: Vec::new(),
             vplan: "0".to_owned(),
         };
-        Entry::new(
+        KeptPass::new(
             parts,
             Vec::new(),
             EarlierPass {
@@ -108,15 +108,15 @@ mod tests {
     fn only_what_is_whole_is_read() {
         let entry = entry();
         let bytes = entry.encode();
-        assert_eq!(Entry::decode(&entry.key, &bytes), Some(entry.clone()));
+        assert_eq!(KeptPass::decode(&entry.key, &bytes), Some(entry.clone()));
         assert_eq!(
-            Entry::decode(&Digest::of(b"other"), &bytes),
+            KeptPass::decode(&Digest::of(b"other"), &bytes),
             None,
             "of another key"
         );
         for end in 0..bytes.len() {
             assert_eq!(
-                Entry::decode(&entry.key, &bytes[..end]),
+                KeptPass::decode(&entry.key, &bytes[..end]),
                 None,
                 "torn at {end}"
             );
@@ -124,12 +124,16 @@ mod tests {
         for at in 0..bytes.len() {
             let mut other = bytes.clone();
             other[at] ^= 1;
-            assert_eq!(Entry::decode(&entry.key, &other), None, "damaged at {at}");
+            assert_eq!(
+                KeptPass::decode(&entry.key, &other),
+                None,
+                "damaged at {at}"
+            );
         }
         let mut forged = entry.clone();
         forged.parts.vplan = "1".to_owned();
         assert_eq!(
-            Entry::decode(&entry.key, &forged.encode()),
+            KeptPass::decode(&entry.key, &forged.encode()),
             None,
             "whole, but its parts do not give its key"
         );

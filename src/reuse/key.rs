@@ -1,7 +1,7 @@
 //! Computes the key of a step: one digest of everything that may influence its result.
 
 use crate::base::canon::{Digest, Hasher};
-use crate::base::glob::{Glob, Item, Selection, What};
+use crate::base::glob::{Glob, Item, Selection, ItemContent};
 use crate::base::index::Dense;
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
@@ -15,14 +15,14 @@ use std::io::Write as _;
 /// before.
 pub const JUDGING: u32 = 1;
 
-/// What a file was.
+/// The state of a file at that time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Print {
     /// Of its content, symlinks followed; absent where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<Digest>,
-    /// What a symlink says.
+    /// The target of a symlink.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<Word>,
     /// The permission bits.
@@ -90,7 +90,7 @@ pub struct Parts {
     /// Every variable that the step sees, ascending by name. The digest is keyed with a secret of
     /// the store, so that values cannot be tried.
     pub environment: Vec<(Word, Digest)>,
-    /// What `inputs`, `requires` and `unchanged` select.
+    /// The files that `inputs`, `requires` and `unchanged` select.
     pub files: FileSet,
     /// Which rules judged it: raised whenever the same evidence may be judged otherwise than
     /// before.
@@ -286,7 +286,7 @@ pub fn all_of(globs: &[Glob]) -> Selection {
             .iter()
             .map(|g| Item {
                 not: false,
-                what: What::Glob(g.clone()),
+                what: ItemContent::Glob(g.clone()),
             })
             .collect(),
     }

@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 use vplan::arbitrary::glob::change_set;
 use vplan::base::change::ChangeSet;
-use vplan::base::glob::{Glob, Item, Selection, What};
+use vplan::base::glob::{Glob, Item, ItemContent, Selection};
 use vplan::base::path::RepoPath;
 
 /// The lists of `checks` conditions, each as it would stand behind `whenChangedAny`: directories,
@@ -110,7 +110,7 @@ pub fn selections(lists: &[Vec<String>]) -> Vec<Selection> {
             .map_or((false, text.as_str()), |text| (true, text));
         Item {
             not,
-            what: What::Glob(Glob::parse(text).unwrap()),
+            what: ItemContent::Glob(Glob::parse(text).unwrap()),
         }
     };
     lists

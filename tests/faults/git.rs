@@ -5,14 +5,14 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use vplan::base::canon::Digest;
 use vplan::base::change::ChangeSet;
-use vplan::base::glob::{Glob, Item, Selection, What};
+use vplan::base::glob::{Glob, Item, ItemContent, Selection};
 use vplan::base::path::RepoPath;
 use vplan::effect::git::Git;
 use vplan::effect::git::fingerprint::fingerprint;
 use vplan::effect::os::files::beneath::Beneath;
 use vplan::effect::repo::changes::{BaseRevision, ChangeSource, gather};
 use vplan::effect::repo::facts::{Ground, answer};
-use vplan::effect::repo::load::{Wanted, load, locate};
+use vplan::effect::repo::load::{ContractRequest, load, locate};
 use vplan::plan::facts::Question;
 
 /// A repository in which every program that git could be told to run leaves a file in `../marks/`.
@@ -240,7 +240,7 @@ fn nothing_that_the_configuration_names_runs() {
     };
     answer(&questions.into_iter().collect(), &ground).unwrap();
     for revision in [None, Some("main"), Some("--output=x")] {
-        let wanted = Wanted {
+        let wanted = ContractRequest {
             contract: None,
             revision,
             base: None,
@@ -251,7 +251,7 @@ fn nothing_that_the_configuration_names_runs() {
     let all = Selection {
         items: vec![Item {
             not: false,
-            what: What::Glob(Glob::parse("**").unwrap()),
+            what: ItemContent::Glob(Glob::parse("**").unwrap()),
         }],
     };
     let beneath = Beneath::open(&site.root).unwrap();

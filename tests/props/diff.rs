@@ -12,7 +12,7 @@ use vplan::arbitrary::plan::{
     condition, contract, facts, plain_check, plain_contract, plan, request, selection,
 };
 use vplan::base::glob::automaton::{Limits, Region, atoms};
-use vplan::base::glob::{Glob, Item, Selection, What};
+use vplan::base::glob::{Glob, Item, ItemContent, Selection};
 use vplan::base::path::RepoPath;
 use vplan::base::source::Sources;
 use vplan::check::Severity;
@@ -30,7 +30,7 @@ fn alone(glob: &Glob) -> Selection {
     Selection {
         items: vec![Item {
             not: false,
-            what: What::Glob(glob.clone()),
+            what: ItemContent::Glob(glob.clone()),
         }],
     }
 }

@@ -8,7 +8,7 @@ use vplan::arbitrary::glob::{
     path, reference, selections, sound,
 };
 use vplan::base::glob::overlap::overlaps;
-use vplan::base::glob::{Glob, Item, Selection, What};
+use vplan::base::glob::{Glob, Item, ItemContent, Selection};
 use vplan::base::matching::match_all;
 use vplan::base::path::RepoPath;
 
@@ -230,7 +230,7 @@ proptest! {
         (Just(globs), changes)
     })) {
         // Many globs, so that they share keys and the rarest key is chosen, each as a list of its own.
-        let alone = |glob| Selection { items: vec![Item { not: false, what: What::Glob(glob) }] };
+        let alone = |glob| Selection { items: vec![Item { not: false, what: ItemContent::Glob(glob) }] };
         let selections: Vec<Selection> = globs.into_iter().map(alone).collect();
         prop_assert_eq!(agree(&selections, &changes), Ok(()));
     }

@@ -10,7 +10,7 @@ use vplan::base::change::{ChangeSet, ChangedFile, Status};
 use vplan::base::path::RepoPath;
 use vplan::contract::Contract;
 use vplan::effect::git::pins::NothingPinned;
-use vplan::effect::repo::load::{self, Wanted};
+use vplan::effect::repo::load::{self, ContractRequest};
 use vplan::plan::Plan;
 use vplan::plan::compile::{Compiled, compile};
 use vplan::plan::document::canonical;
@@ -185,7 +185,7 @@ fn contract(files: &[(&str, String)]) -> Contract {
         .unwrap();
     }
     let site = load::locate(dir.path(), None, &|_| None).unwrap();
-    let wanted = Wanted {
+    let wanted = ContractRequest {
         contract: None,
         revision: None,
         base: None,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use vplan::arbitrary::config;
 use vplan::base::canon::Digest;
 use vplan::ledger::document::{Unusable, decode, encode};
-use vplan::ledger::round::{About, Because, Change, Recorded, Round, Said, record};
+use vplan::ledger::round::{About, Because, Change, Recorded, Round, RoundResult, record};
 use vplan::ledger::{Contents, Exhausted, Ledger, Propagate, Status, Terms};
 use vplan::run::report::Decision;
 use vplan::run::verdict::Verdict;
@@ -135,13 +135,13 @@ fn exit(what: &What) -> u8 {
 
 fn step(ledger: &Ledger, terms: &Terms, told: &Told) -> (Ledger, Recorded) {
     let said = match &told.what {
-        What::Hand(status) => Said::ByHand(*status),
+        What::Hand(status) => RoundResult::ByHand(*status),
         What::Run {
             green,
             accepted,
             failure,
             status,
-        } => Said::Run {
+        } => RoundResult::Run {
             exit: exit(&told.what),
             run_id: "r".into(),
             signature: (!green || !accepted).then(|| Digest::of(&[*failure])),

@@ -18,7 +18,7 @@ use vplan::base::word::Word;
 use vplan::check::evidence::EarlierPass;
 use vplan::plan::{Plan, Step, StepIndex};
 use vplan::reuse::decide::{Past, barrier, eligible, stands};
-use vplan::reuse::entry::{Entry, Product};
+use vplan::reuse::entry::{KeptPass, Product};
 use vplan::reuse::key::{
     FileSet, JUDGING, Order, Parts, Print, Prints, Tool, all_of, depends_on, settings,
 };
@@ -139,7 +139,7 @@ struct Bench {
     left_out: Vec<bool>,
     versions: Vec<u8>,
     hurried: Vec<bool>,
-    kept: BTreeMap<Digest, Entry>,
+    kept: BTreeMap<Digest, KeptPass>,
     broken: Broken,
     hits: usize,
 }
@@ -378,7 +378,7 @@ impl Bench {
                     })
                     .collect();
                 self.kept
-                    .insert(key, Entry::new(parts, products, EarlierPass::default()));
+                    .insert(key, KeptPass::new(parts, products, EarlierPass::default()));
             } else {
                 self.kept.remove(&key);
             }

@@ -1,6 +1,6 @@
 //! What does a glob select? Try every way to fit it, one character at a time.
 
-use vplan::base::glob::{Item, Selection, What};
+use vplan::base::glob::{Item, ItemContent, Selection};
 
 /// One sign of a glob.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,8 +60,8 @@ pub fn is_selected(list: &Selection, path: &[u8]) -> bool {
 /// Whether the glob or the named list of an item selects a path, whatever the item does with it.
 pub fn item_selects(item: &Item, path: &[u8]) -> bool {
     match &item.what {
-        What::Glob(glob) => selects(glob.text(), path),
-        What::Paths { items, .. } => is_selected(items, path),
+        ItemContent::Glob(glob) => selects(glob.text(), path),
+        ItemContent::Paths { items, .. } => is_selected(items, path),
     }
 }
 

@@ -9,7 +9,7 @@ mod alphabet;
 pub(super) mod machine;
 mod search;
 
-use super::{Glob, Item, Selection, What};
+use super::{Glob, Item, ItemContent, Selection};
 use crate::base::path::RepoPath;
 use machine::Machine;
 use std::collections::BTreeMap;
@@ -207,8 +207,8 @@ impl<'a> Globs<'a> {
 
     fn item(&mut self, item: &'a Item) -> Set {
         match &item.what {
-            What::Paths { items, .. } => self.selection(items),
-            What::Glob(glob) => {
+            ItemContent::Paths { items, .. } => self.selection(items),
+            ItemContent::Glob(glob) => {
                 let next = self.all.len();
                 let index = *self.known.entry(glob.text()).or_insert(next);
                 if index == next {
@@ -231,7 +231,7 @@ mod tests {
                 .map_or((false, *text), |text| (true, text));
             Item {
                 not,
-                what: What::Glob(Glob::parse(text).unwrap()),
+                what: ItemContent::Glob(Glob::parse(text).unwrap()),
             }
         };
         Selection {

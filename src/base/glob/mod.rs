@@ -182,20 +182,20 @@ pub struct Item {
     /// Whether it excludes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub not: bool,
-    /// What it selects.
+    /// The items that it selects.
     #[serde(flatten)]
-    pub what: What,
+    pub what: ItemContent,
 }
 
-/// What an item is.
+/// The kind of an item.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum What {
+pub enum ItemContent {
     /// A glob.
     Glob(Glob),
     /// The selection behind a name; its own exclusions apply inside it only.
     Paths {
-        /// What it selects. Shared between all its uses.
+        /// The items that it selects. Shared between all its uses.
         items: Arc<Selection>,
         /// The name in the contract.
         name: String,
@@ -207,8 +207,8 @@ impl Item {
     #[must_use]
     pub fn selects(&self, path: &RepoPath) -> bool {
         match &self.what {
-            What::Glob(glob) => glob.matches(path),
-            What::Paths { items, .. } => items.selects(path),
+            ItemContent::Glob(glob) => glob.matches(path),
+            ItemContent::Paths { items, .. } => items.selects(path),
         }
     }
 }
@@ -218,18 +218,18 @@ impl Selection {
     #[must_use]
     pub fn may_hold(&self, dir: &RepoPath) -> bool {
         let leads = |item: &Item| match &item.what {
-            What::Glob(glob) => glob
+            ItemContent::Glob(glob) => glob
                 .alternatives()
                 .iter()
                 .any(|p| p.may_match_below(dir.as_bytes())),
-            What::Paths { items, .. } => items.may_hold(dir),
+            ItemContent::Paths { items, .. } => items.may_hold(dir),
         };
         let shuts = |item: &Item| match &item.what {
-            What::Glob(glob) => glob
+            ItemContent::Glob(glob) => glob
                 .alternatives()
                 .iter()
                 .any(|p| p.matches_all_below(dir.as_bytes())),
-            What::Paths { .. } => false,
+            ItemContent::Paths { .. } => false,
         };
         self.items.iter().any(|i| !i.not && leads(i))
             && !self.items.iter().any(|i| i.not && shuts(i))
@@ -458,7 +458,7 @@ mod tests {
                     .map_or((false, *text), |text| (true, text));
                 Item {
                     not,
-                    what: What::Glob(Glob::parse(text).unwrap()),
+                    what: ItemContent::Glob(Glob::parse(text).unwrap()),
                 }
             };
             Selection {
@@ -504,7 +504,7 @@ mod tests {
                     .map_or((false, *text), |text| (true, text));
                 Item {
                     not,
-                    what: What::Glob(Glob::parse(text).unwrap()),
+                    what: ItemContent::Glob(Glob::parse(text).unwrap()),
                 }
             };
             Selection {
@@ -513,7 +513,7 @@ mod tests {
         };
         let named = |not, items: &Selection| Item {
             not,
-            what: What::Paths {
+            what: ItemContent::Paths {
                 items: Arc::new(items.clone()),
                 name: "code".into(),
             },

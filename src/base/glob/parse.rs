@@ -29,7 +29,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Pattern>, GlobError> {
 }
 
 /// A fault, and a text without it.
-struct Fault {
+struct SyntaxError {
     message: String,
     span: Span,
     /// The text with this fault mended; it may have others.
@@ -38,7 +38,7 @@ struct Fault {
     help: Option<String>,
 }
 
-impl Fault {
+impl SyntaxError {
     fn new(start: usize, end: usize, message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -103,20 +103,22 @@ struct Open {
     done: Alternatives,
 }
 
-fn read(text: &str) -> Result<Vec<Pattern>, Fault> {
+fn read(text: &str) -> Result<Vec<Pattern>, SyntaxError> {
     if text.len() > MAX_BYTES {
         let message = format!(
             "a glob has at most {MAX_BYTES} bytes, this one has {}",
             text.len()
         );
-        return Err(Fault::new(0, text.len(), message).help("split it into several globs"));
+        return Err(SyntaxError::new(0, text.len(), message).help("split it into several globs"));
     }
     if text.is_empty() {
-        return Err(Fault::new(0, 0, "an empty glob selects nothing").mend(Some("**".to_owned())));
+        return Err(
+            SyntaxError::new(0, 0, "an empty glob selects nothing").mend(Some("**".to_owned()))
+        );
     }
     if text.starts_with('!') {
         return Err(
-            Fault::new(0, 1, "a glob cannot begin with `!`").mend(Some(format!("\\{text}")))
+            SyntaxError::new(0, 1, "a glob cannot begin with `!`").mend(Some(format!("\\{text}")))
         );
     }
     let alternatives = expand(text)?;
@@ -126,7 +128,7 @@ fn read(text: &str) -> Result<Vec<Pattern>, Fault> {
     }
     if patterns.is_empty() {
         return Err(
-            Fault::new(0, text.len(), "every alternative of this glob is empty")
+            SyntaxError::new(0, text.len(), "every alternative of this glob is empty")
                 .mend(Some("**".to_owned())),
         );
     }
@@ -135,7 +137,7 @@ fn read(text: &str) -> Result<Vec<Pattern>, Fault> {
 
 /// Reads the leaves and expands the braces. Bounded throughout: no list of alternatives ever
 /// exceeds its cap.
-fn expand(text: &str) -> Result<Alternatives, Fault> {
+fn expand(text: &str) -> Result<Alternatives, SyntaxError> {
     let mut open: Vec<Open> = Vec::new();
     let mut current: Alternatives = vec![Vec::with_capacity(text.len())];
     let mut chars = text.char_indices();
@@ -158,7 +160,7 @@ fn expand(text: &str) -> Result<Alternatives, Fault> {
             }
             '}' => {
                 let Some(mut brace) = open.pop() else {
-                    let fault = Fault::new(start, start + 1, "`}` without `{`");
+                    let fault = SyntaxError::new(start, start + 1, "`}` without `{`");
                     return Err(fault.mend(replaced(text, start, start + 1, "\\}")));
                 };
                 brace.done.append(&mut current);
@@ -189,22 +191,21 @@ fn expand(text: &str) -> Result<Alternatives, Fault> {
     }
     match open.last() {
         None => Ok(current),
-        Some(Open { at, .. }) => Err(Fault::new(*at, *at + 1, "`{` is not closed").help(format!(
-            "close it with `}}`, or write `{}` for the character",
-            "\\{"
-        ))),
+        Some(Open { at, .. }) => Err(SyntaxError::new(*at, *at + 1, "`{` is not closed").help(
+            format!("close it with `}}`, or write `{}` for the character", "\\{"),
+        )),
     }
 }
 
 /// Refuses too many alternatives.
-fn cap(count: usize, text: &str) -> Result<(), Fault> {
+fn cap(count: usize, text: &str) -> Result<(), SyntaxError> {
     if count <= MAX_ALTERNATIVES {
         return Ok(());
     }
     let message = format!(
         "the braces of a glob come to at most {MAX_ALTERNATIVES} alternatives, these come to more"
     );
-    Err(Fault::new(0, text.len(), message).help("split it into several globs"))
+    Err(SyntaxError::new(0, text.len(), message).help("split it into several globs"))
 }
 
 fn product(before: &Alternatives, behind: &Alternatives) -> Alternatives {
@@ -218,12 +219,12 @@ fn product(before: &Alternatives, behind: &Alternatives) -> Alternatives {
 }
 
 /// Returns the character that a backslash at `start` makes literal.
-fn escaped(text: &str, start: usize, next: Option<char>) -> Result<char, Fault> {
+fn escaped(text: &str, start: usize, next: Option<char>) -> Result<char, SyntaxError> {
     match next {
         Some(c @ ('*' | '?' | '[' | ']' | '{' | '}' | '!' | '\\')) => Ok(c),
         Some(c) => {
             let shown = visible(c.encode_utf8(&mut [0; 4]).as_bytes());
-            let fault = Fault::new(
+            let fault = SyntaxError::new(
                 start,
                 start + 1 + c.len_utf8(),
                 format!("`\\{shown}` is no escape of a glob"),
@@ -241,7 +242,7 @@ fn escaped(text: &str, start: usize, next: Option<char>) -> Result<char, Fault> 
             }
             .help(help))
         }
-        None => Err(Fault::new(
+        None => Err(SyntaxError::new(
             start,
             start + 1,
             "a `\\` at the end of a glob escapes nothing",
@@ -251,9 +252,9 @@ fn escaped(text: &str, start: usize, next: Option<char>) -> Result<char, Fault> 
 }
 
 /// Reads the class whose `[` is at `start`; its length includes its `]`.
-fn class(text: &str, start: usize) -> Result<(Class, usize), Fault> {
+fn class(text: &str, start: usize) -> Result<(Class, usize), SyntaxError> {
     let unclosed = || {
-        let fault = Fault::new(start, start + 1, "`[` is not closed");
+        let fault = SyntaxError::new(start, start + 1, "`[` is not closed");
         fault
             .mend(replaced(text, start, start + 1, "\\["))
             .help("close it with `]`")
@@ -271,7 +272,7 @@ fn class(text: &str, start: usize) -> Result<(Class, usize), Fault> {
                 return Ok((Class { negated, ranges }, at + 1 - start));
             }
             '[' if text.get(at..).is_some_and(is_named_class) => {
-                return Err(Fault::new(
+                return Err(SyntaxError::new(
                     at,
                     at + 2,
                     "named classes such as `[:alpha:]` are not known",
@@ -305,7 +306,9 @@ fn class(text: &str, start: usize) -> Result<(Class, usize), Fault> {
                 .filter(|(first, _)| !first.is_empty())
                 .map(|(first, last)| format!("{last}-{first}"));
             let mended = turned.and_then(|turned| replaced(text, at, end, &turned));
-            return Err(Fault::new(at, end, format!("the range `{shown}` is empty")).mend(mended));
+            return Err(
+                SyntaxError::new(at, end, format!("the range `{shown}` is empty")).mend(mended),
+            );
         }
         ranges.push((first, last));
     }
@@ -320,7 +323,7 @@ fn is_named_class(text: &str) -> bool {
 }
 
 /// Makes a pattern of the leaves of one alternative.
-fn pattern(text: &str, pieces: &[Piece]) -> Result<Pattern, Fault> {
+fn pattern(text: &str, pieces: &[Piece]) -> Result<Pattern, SyntaxError> {
     let mut segments: Vec<Segment> = Vec::new();
     let mut all = pieces.split(|p| matches!(p.leaf, Leaf::Slash)).peekable();
     let mut prefix: Vec<u8> = Vec::new();
@@ -351,16 +354,16 @@ fn pattern(text: &str, pieces: &[Piece]) -> Result<Pattern, Fault> {
 }
 
 /// Makes the fault of a segment without leaves; `offset` is that of the slash after it in `pieces`.
-fn empty_segment(text: &str, pieces: &[Piece], offset: usize) -> Fault {
+fn empty_segment(text: &str, pieces: &[Piece], offset: usize) -> SyntaxError {
     let (start, end) = pieces.get(offset).map_or((0, 0), |p| (p.start, p.end));
     let fault = if offset == 0 {
-        Fault::new(
+        SyntaxError::new(
             start,
             end,
             "a glob begins at the repository's root, without `/`",
         )
     } else {
-        Fault::new(start, end, "a segment of this glob is empty")
+        SyntaxError::new(start, end, "a segment of this glob is empty")
     };
     // `src/{api,}/x` was hardly meant to select nothing in `src`, and taking the slash away would
     // select `src/apix`.
@@ -381,7 +384,7 @@ fn segment(
     pieces: &[Piece],
     offset: usize,
     leaves: &[Piece],
-) -> Result<Segment, Fault> {
+) -> Result<Segment, SyntaxError> {
     let start = leaves.first().map_or(0, |p| p.start);
     let end = leaves.last().map_or(start, |p| p.end);
     let slash_behind = pieces.get(offset + leaves.len()).map(|p| p.end);
@@ -392,7 +395,7 @@ fn segment(
                 ..
             },
         ] => {
-            let fault = Fault::new(start, end, "a segment `.` names no file");
+            let fault = SyntaxError::new(start, end, "a segment `.` names no file");
             return Err(fault.mend(replaced(text, start, slash_behind.unwrap_or(end), "")));
         }
         [
@@ -413,7 +416,8 @@ fn segment(
                 .and_then(|s| s.first());
             let mended =
                 before.and_then(|p| replaced(text, p.start, slash_behind.unwrap_or(end), ""));
-            let fault = Fault::new(start, end, "a glob stays in the repository, without `..`");
+            let fault =
+                SyntaxError::new(start, end, "a glob stays in the repository, without `..`");
             return Err(fault
                 .mend(mended)
                 .help("name the file by its path from the repository's root"));
@@ -468,7 +472,7 @@ fn segment(
 }
 
 /// Makes the fault of a segment that holds `**` and more; the stars begin at `first`.
-fn stars_inside(text: &str, leaves: &[Piece], first: usize) -> Fault {
+fn stars_inside(text: &str, leaves: &[Piece], first: usize) -> SyntaxError {
     let count = leaves
         .iter()
         .skip(first)
@@ -483,7 +487,7 @@ fn stars_inside(text: &str, leaves: &[Piece], first: usize) -> Fault {
         ""
     };
     let mended = replaced(text, start, end, &format!("{front}**{back}"));
-    let fault = Fault::new(
+    let fault = SyntaxError::new(
         start,
         end,
         "`**` stands for whole segments, it cannot be a part of one",

@@ -35,7 +35,7 @@ pub(super) struct Index<'g> {
     pub(super) gram: Keys<'g>,
     /// The first entry of the globs that have no such key.
     pub(super) rest: Option<u32>,
-    pub(super) entries: Vec<Entry<'g>>,
+    pub(super) entries: Vec<IndexEntry<'g>>,
     /// Patterns that share an entry, since there are many under one key.
     pub(super) groups: Vec<Vec<(u32, &'g Pattern)>>,
 }
@@ -57,7 +57,7 @@ pub(super) struct Key<'g> {
 }
 
 /// An alternative of a glob, or a group of them, in the chain of its key.
-pub(super) struct Entry<'g> {
+pub(super) struct IndexEntry<'g> {
     /// The glob's number, or that of the group.
     pub(super) number: u32,
     pub(super) next: u32,
@@ -204,7 +204,7 @@ impl<'g> Index<'g> {
             let number = u32::try_from(self.groups.len()).unwrap_or(END);
             self.groups.push(group.to_vec());
             let entry = u32::try_from(self.entries.len()).unwrap_or(END);
-            self.entries.push(Entry {
+            self.entries.push(IndexEntry {
                 number,
                 next,
                 test: Test::Group,
@@ -234,7 +234,7 @@ impl<'g> Index<'g> {
             },
             None => self.rest.replace(entry).unwrap_or(END),
         };
-        self.entries.push(Entry { number, next, test });
+        self.entries.push(IndexEntry { number, next, test });
     }
 }
 

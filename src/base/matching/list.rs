@@ -1,7 +1,7 @@
 //! Removes duplicates among the globs and lists of many selections.
 
 use super::table::{SEED, Table, hash, step};
-use crate::base::glob::{Glob, Selection, What};
+use crate::base::glob::{Glob, ItemContent, Selection};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ impl<'g> Lists<'g> {
     /// Collects the globs and lists of selections.
     pub(super) fn new(selections: &[&'g Selection]) -> Self {
         let mut this = Self::default();
-        let mut seen = Seen::default();
+        let mut seen = Interner::default();
         for selection in selections {
             let root = this.intern(selection, &mut seen);
             this.roots.push(root);
@@ -70,12 +70,12 @@ impl<'g> Lists<'g> {
         self.lists.get(list as usize).map_or(0, |list| list.level)
     }
 
-    fn intern(&mut self, selection: &'g Selection, seen: &mut Seen) -> u32 {
+    fn intern(&mut self, selection: &'g Selection, seen: &mut Interner) -> u32 {
         let mut children = Vec::with_capacity(selection.items.len());
         for item in &selection.items {
             let (number, list) = match &item.what {
-                What::Glob(glob) => (self.intern_glob(glob, seen), false),
-                What::Paths { items, .. } => {
+                ItemContent::Glob(glob) => (self.intern_glob(glob, seen), false),
+                ItemContent::Paths { items, .. } => {
                     let known = seen.named.get(&Arc::as_ptr(items)).copied();
                     let number = known.unwrap_or_else(|| self.intern(items, seen));
                     seen.named.insert(Arc::as_ptr(items), number);
@@ -114,7 +114,7 @@ impl<'g> Lists<'g> {
         })
     }
 
-    fn intern_glob(&mut self, glob: &'g Glob, seen: &mut Seen) -> u32 {
+    fn intern_glob(&mut self, glob: &'g Glob, seen: &mut Interner) -> u32 {
         let hash_text = |glob: &Glob| hash(glob.text().as_bytes());
         let hash = hash_text(glob);
         let found = seen.globs.find(hash, |number| {
@@ -133,7 +133,7 @@ impl<'g> Lists<'g> {
 
 /// The globs and lists found so far.
 #[derive(Default)]
-struct Seen {
+struct Interner {
     globs: Table,
     lists: Table,
     /// Named selections by their place in memory: looked up only, so that a shared one is walked

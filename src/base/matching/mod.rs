@@ -318,7 +318,7 @@ fn set<T>(values: &mut [T], at: u32, to: T) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::glob::{Glob, Item, What};
+    use super::super::glob::{Glob, Item, ItemContent};
     use super::super::path::RepoPath;
     use super::*;
     use crate::arbitrary::glob::{agree, change_set};
@@ -331,7 +331,7 @@ mod tests {
                 .map_or((false, *text), |text| (true, text));
             Item {
                 not,
-                what: What::Glob(Glob::parse(text).unwrap()),
+                what: ItemContent::Glob(Glob::parse(text).unwrap()),
             }
         };
         Selection {
@@ -450,7 +450,7 @@ mod tests {
         for _ in 0..60 {
             let item = |not| Item {
                 not,
-                what: What::Paths {
+                what: ItemContent::Paths {
                     items: below.clone(),
                     name: "n".into(),
                 },

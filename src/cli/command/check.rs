@@ -25,7 +25,7 @@ use serde::Serialize;
 
 /// The messages, what could not be looked at, and the files of `--uncovered`.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Document<'a> {
+pub(super) struct CheckDocument<'a> {
     /// The digest of the contract with all that it imports: what `--allow-contract-change` and
     /// `vplan gate accept` name.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,7 +61,7 @@ pub fn run(global: &Global, args: &Check, terminal: &Terminal) -> Result<u8, Fai
     } = look(&site, &loaded, args.uncovered)?;
     let is_json = format == Format::Json;
     if is_json {
-        terminal.print_json(&Document {
+        terminal.print_json(&CheckDocument {
             contract: loaded.contract.as_ref().map(Contract::identity),
             diagnostics: diagnostic::messages(&loaded.sources, &list),
             notes: &notes,

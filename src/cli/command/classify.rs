@@ -26,7 +26,7 @@ const SIGNALS: [&str; 17] = [
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Answer {
+pub(super) struct ClassifyDocument {
     /// The line that decided; empty when none did.
     evidence: String,
     /// What vplan calls the failure.
@@ -54,7 +54,7 @@ pub fn run(global: &Global, args: &Classify, terminal: &Terminal) -> Result<u8, 
     let last = StepIndex::new(commands.len() - 1);
     let facts = answer(&site, &plan, &questions(plan.step(last)));
     let failure = classify(&plan, last, &evidence(&args.evidence)?, &facts);
-    terminal.print_json(&Answer {
+    terminal.print_json(&ClassifyDocument {
         evidence: failure.evidence,
         failure_code: failure.code,
         rule: failure.rule,

@@ -9,7 +9,7 @@ use crate::cli::history::{NAMES, Records, open, pick};
 use crate::cli::terminal::Terminal;
 use crate::engine::Failure;
 use clap::Args;
-pub(super) use document::Document;
+pub(super) use document::DetailsDocument;
 use document::{gather, only};
 
 /// `vplan details`

@@ -12,7 +12,7 @@ use crate::cli::terminal::Terminal;
 use crate::engine::Failure;
 use crate::engine::layout::Formatting;
 use clap::Args;
-pub(super) use document::Document;
+pub(super) use document::FmtDocument;
 use std::path::PathBuf;
 
 /// `vplan fmt`
@@ -42,7 +42,7 @@ pub fn run(global: &Global, args: &Fmt, terminal: &Terminal) -> Result<u8, Failu
     let format = format(global, &[Format::Text, Format::Json])?;
     let done = global.engine().format(&args.files, args.check)?;
     if format == Format::Json {
-        terminal.print_json(&Document::of(&done, args.check));
+        terminal.print_json(&FmtDocument::of(&done, args.check));
     } else {
         text::print(&done, args.check, terminal);
     }

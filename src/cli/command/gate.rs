@@ -17,7 +17,7 @@ use crate::engine::Failure;
 use crate::engine::failure::invalid;
 use crate::engine::round::Keeper;
 use crate::engine::subject::named;
-use crate::ledger::round::{Change, Said};
+use crate::ledger::round::{Change, RoundResult};
 pub(super) use accept::Accepted;
 use clap::{Args, Subcommand};
 use schemars::JsonSchema;
@@ -38,12 +38,12 @@ use words::{account, unknown};
 pub struct Gate {
     /// What to do.
     #[command(subcommand)]
-    pub what: What,
+    pub what: GateCommand,
 }
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-pub enum What {
+pub enum GateCommand {
     /// Say where the work of a subject begins. Its first round does so, too: at the default base.
     Begin(begin::BeginArgs),
     /// Record a round that has ended, and say what follows. A word makes nothing done that runs
@@ -121,11 +121,11 @@ pub(super) use standings::Standings;
 pub fn run(global: &Global, args: &Gate, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
     match &args.what {
-        What::Begin(args) => begin::begin(global, args, format, terminal),
-        What::Record(args) => record(global, args, format, terminal),
-        What::Show(args) => show::show(global, args, format, terminal),
-        What::Accept(args) => accept::accept(global, args, format, terminal),
-        What::Reset(args) => reset(global, args, format, terminal),
+        GateCommand::Begin(args) => begin::begin(global, args, format, terminal),
+        GateCommand::Record(args) => record(global, args, format, terminal),
+        GateCommand::Show(args) => show::show(global, args, format, terminal),
+        GateCommand::Accept(args) => accept::accept(global, args, format, terminal),
+        GateCommand::Reset(args) => reset(global, args, format, terminal),
     }
 }
 
@@ -143,7 +143,7 @@ fn record(
     };
     let keeper = Keeper::by_hand(&global.engine(), &args.subject, &site, Some(contract))?;
     let tree = global.engine().tree(&site, Some(contract), &[]);
-    let recorded = keeper.note(args.changed, Said::ByHand(args.status.into()), &tree)?;
+    let recorded = keeper.note(args.changed, RoundResult::ByHand(args.status.into()), &tree)?;
     let exit = recorded.exit(Exit::Success.code());
     if format == Format::Json {
         terminal.print_json(&recorded);

@@ -33,13 +33,13 @@ pub struct Gc {
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Document {
+pub(super) struct GcDocument {
     /// Of all files that were removed.
     bytes: u64,
     /// Whether nothing was really removed.
     dry_run: bool,
     /// Runs that had to stay although they are old.
-    kept: Vec<Kept>,
+    kept: Vec<KeptRun>,
     /// The runs that went.
     removed: Vec<Removed>,
     #[schemars(extend("const" = 1))]
@@ -59,7 +59,8 @@ struct Removed {
 /// A run that had to stay.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Kept {
+#[schemars(rename = "Kept")]
+struct KeptRun {
     /// Why, in one line.
     reason: String,
     /// The run.
@@ -85,7 +86,7 @@ pub fn run(global: &Global, args: &Gc, terminal: &Terminal) -> Result<u8, Failur
             .iter()
             .for_each(|(id, _)| vault.forget(id));
     }
-    let document = Document::of(collected, args.dry_run);
+    let document = GcDocument::of(collected, args.dry_run);
     if format == Format::Json {
         terminal.print_json(&document);
     } else if !terminal.quiet {
@@ -94,9 +95,9 @@ pub fn run(global: &Global, args: &Gc, terminal: &Terminal) -> Result<u8, Failur
     Ok(0)
 }
 
-impl Document {
+impl GcDocument {
     fn of(collected: Collected, dry_run: bool) -> Self {
-        let kept = |(run_id, reason)| Kept { reason, run_id };
+        let kept = |(run_id, reason)| KeptRun { reason, run_id };
         let removed = |(run_id, bytes)| Removed { bytes, run_id };
         Self {
             bytes: collected.removed.iter().map(|(_, bytes)| bytes).sum(),
@@ -108,7 +109,7 @@ impl Document {
     }
 }
 
-fn text(document: &Document) -> String {
+fn text(document: &GcDocument) -> String {
     let mut text = String::new();
     for run in document.removed.iter().filter(|_| document.dry_run) {
         let (id, size) = (&run.run_id, size(run.bytes));

@@ -13,7 +13,7 @@ use crate::engine::Failure;
 use crate::engine::convert::write;
 use crate::front::convert;
 use clap::{Args, ValueEnum};
-pub(super) use document::Document;
+pub(super) use document::ImportDocument;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
@@ -89,7 +89,7 @@ pub fn run(global: &Global, args: &Import, terminal: &Terminal) -> Result<u8, Fa
     }
     if args.stdout {
         if form == Format::Json {
-            terminal.print_json(&Document::of(&found, None, Some(&found.text)));
+            terminal.print_json(&ImportDocument::of(&found, None, Some(&found.text)));
         } else {
             terminal.print(&found.text);
             if !terminal.quiet {
@@ -104,7 +104,7 @@ pub fn run(global: &Global, args: &Import, terminal: &Terminal) -> Result<u8, Fa
     };
     write(&target, &shown, &found.text, args.force)?;
     if form == Format::Json {
-        terminal.print_json(&Document::of(&found, Some(&shown), None));
+        terminal.print_json(&ImportDocument::of(&found, Some(&shown), None));
     } else if !terminal.quiet {
         terminal.say(&text::account(&found, &shown));
     }

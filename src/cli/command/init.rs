@@ -32,7 +32,7 @@ pub fn run(global: &Global, args: &Init, terminal: &Terminal) -> Result<u8, Fail
     Ok(Exit::Success.code())
 }
 
-/// What is told about it: each line of the contract with its reason.
+/// Describes the contract: each line of the contract with its reason.
 fn said(path: &RepoPath, found: &Proposal) -> String {
     let lines: String = found.parts.iter().map(lines).collect();
     let left_out = found.left_out.iter();

@@ -43,10 +43,10 @@ pub struct Log {
     pub records: Records,
 }
 
-/// What a check wrote.
+/// The log of a check.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Document {
+pub(super) struct LogDocument {
     /// Of the whole log.
     bytes: u64,
     /// The check.
@@ -58,7 +58,7 @@ pub(super) struct Document {
     omitted_bytes: u64,
     /// The run.
     run_id: String,
-    /// What it wrote, made inert.
+    /// Its text, made inert.
     text: String,
     /// Which try, from 1.
     #[serde(rename = "try")]
@@ -83,7 +83,7 @@ pub fn run(global: &Global, args: &Log, terminal: &Terminal) -> Result<u8, Failu
     let (_, history) = open(global, &args.records)?;
     let id = pick(&history, &args.run)?;
     let logged = choose(&history, &id, args)?;
-    let document = Document {
+    let document = LogDocument {
         bytes: 0,
         id: args.name.clone(),
         log: logged.log.clone(),
@@ -117,7 +117,7 @@ pub fn run(global: &Global, args: &Log, terminal: &Terminal) -> Result<u8, Failu
             .seek(SeekFrom::Start(omitted_bytes))
             .and_then(|_| file.take(MOST).read_to_end(&mut tail));
         read.map_err(|e| gone(e.to_string()))?;
-        terminal.print_json(&Document {
+        terminal.print_json(&LogDocument {
             bytes,
             omitted_bytes,
             text: inert(&tail),

@@ -60,7 +60,7 @@ pub struct Loop {
 
 const LOOP: &str = "Loop";
 
-/// What means one run, not many.
+/// Options of a single run, which a loop does not take.
 fn not_in_a_loop(arg: Arg) -> Arg {
     let single = [
         "names",

@@ -22,7 +22,7 @@ use std::path::Path;
 
 /// The answer.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Document {
+pub(super) struct RecoverDocument {
     #[serde(flatten)]
     answer: bare::Answer,
     /// The plan after, for a caller who gave one.
@@ -53,7 +53,7 @@ pub fn run(global: &Global, args: &Recover, terminal: &Terminal) -> Result<u8, F
     let answer = bare::answer(recovery, &failures);
     let refused = matches!(answer, bare::Answer::Refused { .. });
     // A caller with a plan gets the plan, whole and sealed.
-    terminal.print_json(&Document {
+    terminal.print_json(&RecoverDocument {
         answer,
         plan: next.map(|plan| *plan),
     });

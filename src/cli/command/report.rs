@@ -12,7 +12,7 @@ use crate::cli::terminal::Terminal;
 use crate::effect::store::history::History;
 use crate::engine::Failure;
 use clap::Args;
-pub(super) use document::Document;
+pub(super) use document::TimelineDocument;
 use std::path::{Path, PathBuf};
 
 /// `vplan report`
@@ -48,7 +48,7 @@ pub fn run(global: &Global, args: &ReportArgs, terminal: &Terminal) -> Result<u8
         return html(&history, &id, path, format, terminal);
     }
     let most = usize::try_from(args.tail).unwrap_or(usize::MAX);
-    let document = Document::of(&history, &id, most);
+    let document = TimelineDocument::of(&history, &id, most);
     if format == Format::Json {
         terminal.print_json(&document);
     } else {

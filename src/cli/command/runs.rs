@@ -15,7 +15,7 @@ use crate::engine::Failure;
 use crate::run::past::started_at;
 use crate::run::verdict::Verdict;
 use clap::Args;
-pub(super) use rows::Document;
+pub(super) use rows::RunsDocument;
 use rows::row;
 use time::time;
 
@@ -100,7 +100,7 @@ pub fn run(global: &Global, args: &Runs, terminal: &Terminal) -> Result<u8, Fail
         }
     }
     if format == Format::Json {
-        terminal.print_json(&Document {
+        terminal.print_json(&RunsDocument {
             runs: rows,
             version: 1,
         });

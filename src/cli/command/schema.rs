@@ -13,7 +13,7 @@ use crate::cli::args::{Format, Global};
 use crate::cli::terminal::Terminal;
 use crate::engine::Failure;
 use clap::Args;
-use documents::{ALL, Entry, Kind, List};
+use documents::{ALL, Kind, List, SchemaEntry};
 
 /// `vplan schema`
 #[derive(Debug, Args)]
@@ -45,7 +45,7 @@ pub fn run(global: &Global, args: &Schema, terminal: &Terminal) -> Result<u8, Fa
         None if format == Format::Json => {
             let schemas = ALL
                 .iter()
-                .map(|k| Entry {
+                .map(|k| SchemaEntry {
                     about: k.about,
                     by: k.by,
                     name: k.name,

@@ -33,7 +33,7 @@ pub struct Stats {
 /// How checks fare.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Document {
+pub(super) struct StatsDocument {
     /// The checks that were in a plan.
     checks: Vec<CheckStats>,
     /// How many runs were looked at.
@@ -74,7 +74,7 @@ pub fn run(global: &Global, args: &Stats, terminal: &Terminal) -> Result<u8, Fai
         }
     }
     if format == Format::Json {
-        terminal.print_json(&Document {
+        terminal.print_json(&StatsDocument {
             checks,
             runs: ids.len(),
             version: 1,

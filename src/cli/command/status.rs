@@ -14,13 +14,13 @@ use crate::effect::repo::changes::ChangeSource;
 use crate::effect::runner::tree::Present;
 use crate::effect::store::history::History;
 use crate::engine::Failure;
-use crate::engine::standing::{Found, StatusRequest, standing};
+use crate::engine::standing::{RecordedState, StatusRequest, standing};
 use crate::run::past::{State, Summary};
 use crate::run::stands::Answer;
 use clap::{Args, ValueEnum};
-pub(super) use document::Document;
+pub(super) use document::StatusDocument;
 use document::tree;
-use text::{Latest, Shown};
+use text::{Latest, StatusView};
 
 /// `vplan status`
 #[derive(Debug, Args)]
@@ -39,7 +39,7 @@ pub struct Status {
     pub require: Option<Required>,
     /// What is asked for.
     #[command(flatten)]
-    pub wanted: Wanted,
+    pub wanted: StatusRequestArgs,
     /// Where the records are.
     #[command(flatten)]
     pub records: Records,
@@ -48,7 +48,7 @@ pub struct Status {
 /// For what it must be verified. What is not said is taken from the run that is held against it.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Request (what is not said is as in the run that is looked at)")]
-pub struct Wanted {
+pub struct StatusRequestArgs {
     /// Whose change it is.
     #[arg(long, value_name = "NAME")]
     pub role: Option<String>,
@@ -87,7 +87,7 @@ pub struct Wanted {
     pub allow_contract_change: Option<Digest>,
 }
 
-impl Wanted {
+impl StatusRequestArgs {
     fn request(&self) -> StatusRequest {
         StatusRequest {
             role: self.role.clone(),
@@ -126,7 +126,7 @@ pub fn run(global: &Global, args: &Status, terminal: &Terminal) -> Result<u8, Fa
     let present = finished
         .is_some()
         .then(|| Present::look(site.git.as_ref().ok()));
-    let found = Found {
+    let found = RecordedState {
         site: &site,
         history: &history,
         present: present.as_ref(),
@@ -143,7 +143,7 @@ pub fn run(global: &Global, args: &Status, terminal: &Terminal) -> Result<u8, Fa
         Exit::Success
     };
     if format == Format::Json {
-        terminal.print_json(&Document {
+        terminal.print_json(&StatusDocument {
             answer: standing.answer,
             caveats: &standing.caveats,
             compared: standing.compared.as_deref(),
@@ -160,7 +160,7 @@ pub fn run(global: &Global, args: &Status, terminal: &Terminal) -> Result<u8, Fa
             why_not: standing.why_not.as_deref(),
         });
     } else if !terminal.quiet || exit != Exit::Success {
-        let shown = Shown {
+        let shown = StatusView {
             latest,
             finished,
             reason: report.and_then(|r| r.reason),

@@ -23,15 +23,14 @@ pub struct Std {
 #[derive(Serialize, JsonSchema)]
 pub(super) struct List {
     /// The contracts.
-    contracts: Vec<Entry>,
+    contracts: Vec<ShippedContract>,
     #[schemars(extend("const" = 1))]
     version: u32,
 }
 
 /// A line of the list; with its text when it was asked for. `version` is the contract's own.
 #[derive(Serialize, JsonSchema)]
-#[schemars(rename = "ShippedContract")]
-struct Entry {
+struct ShippedContract {
     /// What it is for, in one line.
     description: &'static str,
     /// How it is imported.
@@ -45,8 +44,8 @@ struct Entry {
     version: u32,
 }
 
-fn entry(shipped: &Shipped, with_text: bool) -> Entry {
-    Entry {
+fn entry(shipped: &Shipped, with_text: bool) -> ShippedContract {
+    ShippedContract {
         description: shipped.description(),
         import: format!("std:{}@{}", shipped.name, shipped.version),
         name: shipped.name,
@@ -62,7 +61,7 @@ fn entry(shipped: &Shipped, with_text: bool) -> Entry {
 pub fn run(global: &Global, args: &Std, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
     let Some(name) = &args.name else {
-        let all: Vec<Entry> = SHIPPED.iter().map(|s| entry(s, false)).collect();
+        let all: Vec<ShippedContract> = SHIPPED.iter().map(|s| entry(s, false)).collect();
         if format == Format::Json {
             terminal.print_json(&List {
                 contracts: all,
@@ -70,7 +69,7 @@ pub fn run(global: &Global, args: &Std, terminal: &Terminal) -> Result<u8, Failu
             });
         } else {
             let width = all.iter().map(|e| e.import.len()).max().unwrap_or(0);
-            let line = |e: &Entry| format!("{:width$}  {}\n", e.import, e.description);
+            let line = |e: &ShippedContract| format!("{:width$}  {}\n", e.import, e.description);
             terminal.print(&all.iter().map(line).collect::<String>());
         }
         return Ok(Exit::Success.code());

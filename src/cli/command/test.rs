@@ -20,7 +20,7 @@ use crate::plan::expectation::coverage::Coverage;
 use clap::Args;
 use std::path::PathBuf;
 
-/// What `--help` says behind the flags.
+/// The text of `--help` after the flags.
 const ABOUT: &str = "\
 Tests are the `expect` blocks of the contract, and those in files `*.test.vplan` beside it that name it with \
 `tests \"verify.vplan\"`. Each is a request with the plan that it must give. The repository is not looked at and nothing runs: a \

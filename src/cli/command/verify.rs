@@ -36,14 +36,14 @@ pub struct Verify {
 /// Whether a report is believed.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Document<'a> {
-    /// What was looked at.
+pub(super) struct VerifyDocument<'a> {
+    /// The aspects that were examined.
     aspects: &'a [Aspect],
     /// Whether nothing speaks against it.
     holds: bool,
     /// The run that it is about.
     run_id: &'a str,
-    /// What the report says of that run.
+    /// The verdict in the report.
     verdict: Verdict,
     #[schemars(extend("const" = 1))]
     version: u32,
@@ -59,7 +59,7 @@ pub fn run(global: &Global, args: &Verify, terminal: &Terminal) -> Result<u8, Fa
     let found = global.engine().audit(&site, &folder, &file)?;
     let holds = found.aspects.iter().all(|a| a.holds != Holds::No);
     if format == Format::Json {
-        terminal.print_json(&Document {
+        terminal.print_json(&VerifyDocument {
             aspects: &found.aspects,
             holds,
             run_id: &found.report.run_id,

@@ -16,7 +16,7 @@ const SHOWN: usize = 100;
 
 /// A file as it is shown: whole lines, or what surrounds the place in a line that is too long.
 #[derive(Debug)]
-struct Shown {
+struct SourceExcerpt {
     name: String,
     text: String,
     /// Offset of the first byte of each line.
@@ -29,12 +29,12 @@ struct Shown {
 #[derive(Debug)]
 struct Report<'a> {
     diagnostic: &'a Diagnostic,
-    source: Option<&'a Shown>,
+    source: Option<&'a SourceExcerpt>,
     /// The places in other files, which no frame around this one can show.
     elsewhere: Vec<String>,
 }
 
-impl Shown {
+impl SourceExcerpt {
     fn new(source: &Source, width: usize) -> Self {
         // With an end behind the last line, an empty file has a line too.
         let text = inert_source(source) + "\n";
@@ -77,7 +77,7 @@ impl Shown {
     }
 }
 
-impl SourceCode for Shown {
+impl SourceCode for SourceExcerpt {
     fn read_span<'a>(
         &'a self,
         span: &SourceSpan,
@@ -217,7 +217,10 @@ pub fn diagnostics(sources: &Sources, list: &[Diagnostic], color: bool, width: u
     let handler = handler(color, width);
     let mut out = String::new();
     // Rendering a source costs its length: once a file, not once a message.
-    let texts: Vec<Shown> = sources.iter().map(|(_, s)| Shown::new(s, width)).collect();
+    let texts: Vec<SourceExcerpt> = sources
+        .iter()
+        .map(|(_, s)| SourceExcerpt::new(s, width))
+        .collect();
     for diagnostic in list.iter().take(SHOWN) {
         let id = diagnostic
             .labels
@@ -315,7 +318,7 @@ struct Spot<'a> {
     line: usize,
     /// Where it begins, in bytes from the file's beginning.
     start: usize,
-    /// What is said of this place.
+    /// The label of this place.
     text: &'a str,
 }
 

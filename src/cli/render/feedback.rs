@@ -185,7 +185,7 @@ fn page(feedback: &Feedback, form: &dyn Form) -> String {
     without_commands(&out)
 }
 
-/// What lies outside of the contract's scope, and what could be allowed.
+/// The changes outside the contract's scope, and what could be allowed.
 fn scope(feedback: &Feedback, form: &dyn Form) -> String {
     let mut out = String::new();
     if !feedback.outside_scope.is_empty() {
@@ -220,7 +220,7 @@ fn scope(feedback: &Feedback, form: &dyn Form) -> String {
     out
 }
 
-/// What failed beside that.
+/// The other failures.
 fn others(feedback: &Feedback, form: &dyn Form) -> String {
     let mut out = String::new();
     if feedback.other_failures_count > 0 {
@@ -272,7 +272,7 @@ fn changed(feedback: &Feedback, form: &dyn Form) -> String {
     out
 }
 
-/// What failed, how, and what to do about it.
+/// Each failure, and what to do about it.
 fn summary(feedback: &Feedback, form: &dyn Form) -> Vec<String> {
     let mut lines = Vec::new();
     if !feedback.step_id.is_empty() {

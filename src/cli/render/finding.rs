@@ -31,13 +31,13 @@ pub struct Issue {
     pub code: Option<String>,
     /// How bad it is for the run: an error fails it.
     pub level: Level,
-    /// What is wrong; several lines, inert.
+    /// The message; several lines, inert.
     pub message: String,
     /// Where, if it is in the repository.
     pub spot: Option<Spot>,
     /// The check that found it, or [`FailureCode::PolicyViolation`].
     pub step: String,
-    /// What it is, on one line.
+    /// Its title, on one line.
     pub title: String,
 }
 

@@ -52,7 +52,7 @@ pub fn annotations(report: &Report, plan: &Plan, root: Option<&Path>, prefix: &P
     out
 }
 
-/// What keeps the answer from meaning all that was asked, as annotations without a place.
+/// The caveats, as annotations without a place.
 fn caveats(caveats: &[Caveat]) -> String {
     let said = caveat::sorted(caveats)
         .into_iter()

@@ -24,15 +24,15 @@ pub const LOGS_SHOWN: usize = 8 << 20;
 /// Matched files that a reason names.
 const FILES: usize = 20;
 
-/// What a page shows beside report and plan.
+/// The contents of a page besides report and plan.
 #[derive(Debug, Default)]
 pub struct Record {
     /// When the run began, by the wall clock (RFC 3339).
     pub started_at: Option<String>,
     /// The tries, in the order in which they began.
     pub tries: Vec<Try>,
-    /// What steps wrote, by step id: raw bytes, bounded by the caller to about [`LOG_SHOWN`], and
-    /// how many bytes are left out behind the first half.
+    /// The output of steps, by step id: raw bytes, bounded by the caller to about [`LOG_SHOWN`],
+    /// and how many bytes are left out behind the first half.
     pub logs: BTreeMap<String, Log>,
 }
 
@@ -47,7 +47,7 @@ pub struct Try {
     pub from: u64,
     /// Likewise; absent when its end is not recorded.
     pub to: Option<u64>,
-    /// What it came to.
+    /// The result.
     pub status: Option<Status>,
 }
 
@@ -345,7 +345,7 @@ fn step(
     out.push_str("</details>\n");
 }
 
-/// What the plan says of a step.
+/// The entry of a step in the plan.
 fn planned(out: &mut String, step: &Step) {
     let _ = writeln!(
         out,
@@ -363,7 +363,7 @@ fn planned(out: &mut String, step: &Step) {
     }
 }
 
-/// What is known of a step's end.
+/// The end of a step.
 fn facts(out: &mut String, record: &StepRecord) {
     let mut facts: Vec<String> = Vec::new();
     facts.extend(record.tests.map(|t| {
@@ -416,7 +416,7 @@ fn findings(out: &mut String, record: &StepRecord) {
     out.push_str("</table>\n");
 }
 
-/// What a step wrote: as much as its log has, or as its record has.
+/// The output of a step: as much as its log has, or as its record has.
 fn output(out: &mut String, record: &StepRecord, log: Option<&str>, open: &str) {
     match log {
         Some(log) => {

@@ -17,8 +17,8 @@ const TEXT_BYTES: usize = 8 * 1024;
 
 /// Suites side by side.
 #[derive(Debug, Default)]
-pub struct Document {
-    /// What made it.
+pub struct JunitDocument {
+    /// The name of the producer.
     pub name: String,
     /// The suites.
     pub suites: Vec<Suite>,
@@ -42,7 +42,7 @@ pub struct Suite {
 /// One result.
 #[derive(Debug, Default)]
 pub struct Case {
-    /// What groups cases.
+    /// The class name that groups cases.
     pub class: String,
     /// How it ended.
     pub end: End,
@@ -52,9 +52,9 @@ pub struct Case {
     pub line: Option<u64>,
     /// Its name.
     pub name: String,
-    /// What it wrote to standard error.
+    /// Its standard error.
     pub stderr: String,
-    /// What it wrote to standard output.
+    /// Its standard output.
     pub stdout: String,
     /// How long it took, in milliseconds, if that is known.
     pub time_ms: Option<u64>,
@@ -69,14 +69,14 @@ pub enum End {
     /// Not at all: why, if that is known.
     Skipped(Option<String>),
     /// It gave a wrong answer.
-    Failed(Fault),
+    Failed(JunitFailure),
     /// It gave none.
-    Errored(Fault),
+    Errored(JunitFailure),
 }
 
-/// What was wrong.
+/// The failure of a case.
 #[derive(Debug, Default)]
-pub struct Fault {
+pub struct JunitFailure {
     /// All that is known, several lines.
     pub body: String,
     /// A stable word.
@@ -87,7 +87,7 @@ pub struct Fault {
 
 /// Writes a document: XML 1.0 in UTF-8, whatever the texts hold.
 #[must_use]
-pub fn write(document: &Document) -> String {
+pub fn write(document: &JunitDocument) -> String {
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let all = || document.suites.iter().flat_map(|s| &s.cases);
     let name = escape(&document.name);
@@ -143,7 +143,7 @@ fn case(case: &Case, out: &mut String) {
     }
     out.push_str(&seconds(case.time_ms));
     let mut inside = String::new();
-    let mut fault = |element: &str, fault: &Fault| {
+    let mut fault = |element: &str, fault: &JunitFailure| {
         let (kind, message, body) = (
             escape(&fault.kind),
             escape(&fault.message),
@@ -245,7 +245,7 @@ pub fn run(report: &Report, plan: &Plan) -> String {
             .reason
             .clone()
             .unwrap_or_else(|| report.verdict.name().replace('_', " "));
-        let fault = Fault {
+        let fault = JunitFailure {
             body,
             kind: report.verdict.name().to_owned(),
             message,
@@ -272,7 +272,7 @@ pub fn run(report: &Report, plan: &Plan) -> String {
         time_ms: Some(report.duration_ms),
     }];
     suites.extend(pairs().filter_map(|(step, record)| of_tests(step, record)));
-    write(&Document {
+    write(&JunitDocument {
         name: "vplan run".to_owned(),
         suites,
         time_ms: Some(report.duration_ms),
@@ -284,7 +284,7 @@ fn of_step(step: &Step, record: &StepRecord) -> Case {
         .detail
         .clone()
         .unwrap_or_else(|| record.status.name().replace('_', " "));
-    let fault = || Fault {
+    let fault = || JunitFailure {
         body: bounded(
             &std::iter::once(record.command.clone())
                 .chain(facts(record))
@@ -324,7 +324,7 @@ fn of_step(step: &Step, record: &StepRecord) -> Case {
     }
 }
 
-/// What was read from the output, a line each.
+/// The findings in the output, a line each.
 fn facts(record: &StepRecord) -> impl Iterator<Item = String> {
     let findings = record.diagnostics.iter().map(super::feedback::finding);
     let tests = record.failed_tests.iter().map(super::feedback::failed_test);
@@ -343,7 +343,7 @@ fn of_tests(step: &Step, record: &StepRecord) -> Option<Suite> {
             .find(|l| !l.trim().is_empty())
             .unwrap_or("failed")
             .trim();
-        let fault = Fault {
+        let fault = JunitFailure {
             body: bounded(message),
             kind: "failed".to_owned(),
             message: visible(first.as_bytes()),

@@ -17,7 +17,7 @@ pub mod sarif;
 pub mod style;
 pub mod test;
 
-/// What a plan or its report is about: said before anything else.
+/// The subject of a plan or report: printed before anything else.
 #[must_use]
 pub fn compared(compared: Option<&Compared>, color: bool) -> String {
     compared.map_or_else(String::new, |c| {
@@ -28,7 +28,7 @@ pub fn compared(compared: Option<&Compared>, color: bool) -> String {
     })
 }
 
-/// What keeps an answer from meaning all that was asked: said before anything else.
+/// The caveats of an answer: printed before anything else.
 #[must_use]
 pub fn caveats(caveats: &[Caveat], color: bool) -> String {
     let line = |c: &Caveat| format!("  {} {}\n", paint(color, Tone::Warn, "!"), c.for_people());

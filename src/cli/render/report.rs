@@ -34,8 +34,8 @@ pub struct Look<'a> {
     pub quiet: bool,
 }
 
-/// What a person reads when a run has ended. `records` is the directory of the run's record, if it
-/// has one.
+/// Renders the end of a run for people. `records` is the directory of the run's record, if it has
+/// one.
 #[must_use]
 pub fn report(report: &Report, plan: &Plan, records: Option<&str>, look: Look<'_>) -> String {
     let Look {
@@ -151,7 +151,7 @@ pub struct Rows {
     color: bool,
     /// Of the longest id.
     width: usize,
-    /// What is left of a line behind id and time.
+    /// The rest of a line after id and time.
     room: usize,
     /// Ids of the steps whose failure is a warning.
     warnings: BTreeSet<String>,

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What paths are relative to.
+/// The base of relative paths.
 const BASE: &str = "SRCROOT";
 /// How many results a log holds; services refuse longer ones.
 const RESULTS: usize = 5000;

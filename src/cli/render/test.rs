@@ -21,7 +21,7 @@ pub struct Results<'r> {
     pub expects: &'r [Expect],
     /// The result of each; `None` when they were only listed.
     pub verdicts: Option<&'r Vec<Verdict>>,
-    /// What they touched.
+    /// The coverage of the tests.
     pub coverage: &'r Coverage,
     /// Whether only some of the tests ran, which says nothing about coverage.
     pub filtered: bool,

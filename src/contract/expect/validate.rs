@@ -26,7 +26,7 @@ pub fn validate_tests(
     sources: &Sources,
     sink: &mut Diagnostics,
 ) -> Vec<Expect> {
-    let known = Known {
+    let known = KnownNames {
         checks: contract.checks.iter().map(|c| c.id.as_str()).collect(),
         roles: contract.roles.keys().map(String::as_str).collect(),
         names: &Names::none(),
@@ -44,7 +44,7 @@ impl Checker<'_> {
                     .help("`vplan test` reads files of tests, named `NAME.test.vplan`; a contract's own tests need no `tests`"),
             );
         }
-        let known = Known {
+        let known = KnownNames {
             checks: self
                 .names
                 .defined
@@ -60,19 +60,19 @@ impl Checker<'_> {
             .copied()
             .chain(self.ids.iter().map(String::as_str))
             .collect();
-        Known { checks, ..known }.expects(&self.draft.expects, self.sources, self.sink)
+        KnownNames { checks, ..known }.expects(&self.draft.expects, self.sources, self.sink)
     }
 }
 
 /// What a test may name.
-struct Known<'k> {
+struct KnownNames<'k> {
     checks: BTreeSet<&'k str>,
     roles: BTreeSet<&'k str>,
     /// For suggestions.
     names: &'k Names<'k>,
 }
 
-impl Known<'_> {
+impl KnownNames<'_> {
     fn expects(
         &self,
         drafts: &[draft::Expect],

@@ -26,7 +26,7 @@ impl Git {
     /// Returns git's output about the difference from one commit to another, which [`read`] parses.
     ///
     /// # Errors
-    /// What git reports.
+    /// Errors of git.
     pub fn difference(&self, from: &Oid, to: &Oid) -> Result<Vec<u8>, GitError> {
         let (from, to) = (from.to_string(), to.to_string());
         self.ask(&[&DIFFERENCE[..], &[&from, &to]].concat())

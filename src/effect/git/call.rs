@@ -18,7 +18,7 @@ pub(super) struct Output {
 
 /// Why there is no output.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(super) enum CallError {
     Spawn(std::io::Error),
     TimedOut,
     TooMuch,
@@ -38,10 +38,14 @@ pub(super) struct Started {
 
 /// Starts a command with a limit on time and on bytes of output. The caller has set its standard
 /// input.
-pub(super) fn start(command: &mut Command, limit: Duration, cap: usize) -> Result<Started, Fault> {
+pub(super) fn start(
+    command: &mut Command,
+    limit: Duration,
+    cap: usize,
+) -> Result<Started, CallError> {
     let deadline = Instant::now() + limit;
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = command.spawn().map_err(Fault::Spawn)?;
+    let child = command.spawn().map_err(CallError::Spawn)?;
     Ok(Started {
         child,
         deadline,
@@ -57,7 +61,7 @@ impl Started {
     }
 
     /// Reads its output to the end.
-    pub(super) fn finish(mut self) -> Result<Output, Fault> {
+    pub(super) fn finish(mut self) -> Result<Output, CallError> {
         let output = collect(&mut self.child, self.deadline, self.cap)?;
         self.is_over = true;
         Ok(output)
@@ -74,21 +78,21 @@ impl Drop for Started {
     }
 }
 
-fn collect(child: &mut Child, deadline: Instant, cap: usize) -> Result<Output, Fault> {
+fn collect(child: &mut Child, deadline: Instant, cap: usize) -> Result<Output, CallError> {
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
     while out.is_some() || err.is_some() {
         let fds = [out.as_ref().map(AsFd::as_fd), err.as_ref().map(AsFd::as_fd)];
         let [out_ready, err_ready] = wait_readable(fds, deadline)?;
         if out_ready && drain(&mut out, &mut stdout, usize::MAX)? && stdout.len() > cap {
-            return Err(Fault::TooMuch);
+            return Err(CallError::TooMuch);
         }
         if err_ready {
             drain(&mut err, &mut stderr, STDERR_KEPT)?;
         }
     }
     wait_end(child, deadline)?;
-    let status = child.wait().map_err(Fault::Spawn)?;
+    let status = child.wait().map_err(CallError::Spawn)?;
     Ok(Output {
         exit: status.code(),
         stdout,
@@ -98,7 +102,11 @@ fn collect(child: &mut Child, deadline: Instant, cap: usize) -> Result<Output, F
 
 /// Reads once. Keeps at most `keep` bytes and drops the stream at its end. Returns whether there
 /// was anything.
-fn drain(stream: &mut Option<impl Read>, into: &mut Vec<u8>, keep: usize) -> Result<bool, Fault> {
+fn drain(
+    stream: &mut Option<impl Read>,
+    into: &mut Vec<u8>,
+    keep: usize,
+) -> Result<bool, CallError> {
     let Some(reader) = stream else {
         return Ok(false);
     };
@@ -114,11 +122,14 @@ fn drain(stream: &mut Option<impl Read>, into: &mut Vec<u8>, keep: usize) -> Res
             Ok(true)
         }
         Err(e) if e.kind() == std::io::ErrorKind::Interrupted => Ok(false),
-        Err(e) => Err(Fault::Spawn(e)),
+        Err(e) => Err(CallError::Spawn(e)),
     }
 }
 
-fn wait_readable(fds: [Option<BorrowedFd<'_>>; 2], deadline: Instant) -> Result<[bool; 2], Fault> {
+fn wait_readable(
+    fds: [Option<BorrowedFd<'_>>; 2],
+    deadline: Instant,
+) -> Result<[bool; 2], CallError> {
     use rustix::event::{PollFd, PollFlags, poll};
     let mut polled: Vec<PollFd<'_>> = fds
         .iter()
@@ -127,12 +138,12 @@ fn wait_readable(fds: [Option<BorrowedFd<'_>>; 2], deadline: Instant) -> Result<
         .collect();
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        let timeout = left.try_into().map_err(|_| Fault::TimedOut)?;
+        let timeout = left.try_into().map_err(|_| CallError::TimedOut)?;
         match poll(&mut polled, Some(&timeout)) {
-            Ok(0) => return Err(Fault::TimedOut),
+            Ok(0) => return Err(CallError::TimedOut),
             Ok(_) => break,
             Err(rustix::io::Errno::INTR) => {}
-            Err(e) => return Err(Fault::Spawn(e.into())),
+            Err(e) => return Err(CallError::Spawn(e.into())),
         }
     }
     let mut ready = polled.iter().map(|p| !p.revents().is_empty());
@@ -140,7 +151,7 @@ fn wait_readable(fds: [Option<BorrowedFd<'_>>; 2], deadline: Instant) -> Result<
 }
 
 /// Waits until the child has ended; it may have closed its output long before.
-fn wait_end(child: &Child, deadline: Instant) -> Result<(), Fault> {
+fn wait_end(child: &Child, deadline: Instant) -> Result<(), CallError> {
     use rustix::process::{Pid, PidfdFlags, pidfd_open};
     let pidfd = i32::try_from(child.id())
         .ok()
@@ -157,7 +168,7 @@ fn wait_end(child: &Child, deadline: Instant) -> Result<(), Fault> {
 mod tests {
     use super::*;
 
-    fn sh(script: &str, limit_ms: u64, cap: usize) -> Result<Output, Fault> {
+    fn sh(script: &str, limit_ms: u64, cap: usize) -> Result<Output, CallError> {
         start(
             Command::new("/bin/sh").args(["-c", script]),
             Duration::from_millis(limit_ms),
@@ -173,11 +184,17 @@ mod tests {
             (output.exit, &*output.stdout, &*output.stderr),
             (Some(3), &b"out"[..], &b"err"[..])
         );
-        assert!(matches!(sh("yes", 60_000, 1_000_000), Err(Fault::TooMuch)));
-        assert!(matches!(sh("exec sleep 600", 50, 10), Err(Fault::TimedOut)));
+        assert!(matches!(
+            sh("yes", 60_000, 1_000_000),
+            Err(CallError::TooMuch)
+        ));
+        assert!(matches!(
+            sh("exec sleep 600", 50, 10),
+            Err(CallError::TimedOut)
+        ));
         assert!(matches!(
             sh("exec sleep 600 >&- 2>&-", 50, 10),
-            Err(Fault::TimedOut)
+            Err(CallError::TimedOut)
         ));
         let flood = sh("head -c 300000 /dev/zero >&2; printf x", 60_000, 10).unwrap();
         assert_eq!(

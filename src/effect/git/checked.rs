@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// An entry of a commit's folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct TreeEntry {
     pub mode: u32,
     pub id: Oid,
     pub name: Box<[u8]>,
@@ -32,12 +32,12 @@ pub(super) fn check(id: &Oid, kind: &str, content: &[u8]) -> Result<(), GitError
 }
 
 /// Parses the entries of a folder after checking its id.
-fn entries(id: &Oid, content: &[u8]) -> Result<Vec<Entry>, GitError> {
+fn entries(id: &Oid, content: &[u8]) -> Result<Vec<TreeEntry>, GitError> {
     check(id, "tree", content)?;
     parse(content, id.length())
 }
 
-fn parse(mut content: &[u8], length: usize) -> Result<Vec<Entry>, GitError> {
+fn parse(mut content: &[u8], length: usize) -> Result<Vec<TreeEntry>, GitError> {
     let mut found = Vec::new();
     while !content.is_empty() {
         let (entry, rest) =
@@ -48,14 +48,14 @@ fn parse(mut content: &[u8], length: usize) -> Result<Vec<Entry>, GitError> {
     Ok(found)
 }
 
-fn entry(content: &[u8], length: usize) -> Option<(Entry, &[u8])> {
+fn entry(content: &[u8], length: usize) -> Option<(TreeEntry, &[u8])> {
     let (mode, rest) = content.split_at_checked(memchr::memchr(b' ', content)?)?;
     let rest = rest.get(1..)?;
     let (name, rest) = rest.split_at_checked(memchr::memchr(0, rest)?)?;
     let (id, rest) = rest.get(1..)?.split_at_checked(length)?;
     let mode = u32::from_str_radix(std::str::from_utf8(mode).ok()?, 8).ok()?;
     Some((
-        Entry {
+        TreeEntry {
             mode: canonical(mode),
             id: Oid::from_bytes(id)?,
             name: name.into(),
@@ -158,7 +158,7 @@ impl Git {
         &self,
         commit: &Oid,
         paths: &[&[u8]],
-    ) -> Result<BTreeMap<Vec<u8>, Vec<Entry>>, GitError> {
+    ) -> Result<BTreeMap<Vec<u8>, Vec<TreeEntry>>, GitError> {
         let mut found = BTreeMap::new();
         if Oid::empty_tree(commit.length()).as_ref() == Some(commit) {
             return Ok(found);
@@ -264,9 +264,9 @@ fn above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// Finds the entry of a path in its folder.
 pub(super) fn find<'f>(
-    folders: &'f BTreeMap<Vec<u8>, Vec<Entry>>,
+    folders: &'f BTreeMap<Vec<u8>, Vec<TreeEntry>>,
     path: &[u8],
-) -> Option<&'f Entry> {
+) -> Option<&'f TreeEntry> {
     let (dir, name) = match path.iter().rposition(|b| *b == b'/') {
         Some(slash) => (path.get(..slash)?, path.get(slash + 1..)?),
         None => (&b""[..], path),
@@ -274,7 +274,7 @@ pub(super) fn find<'f>(
     folders.get(dir)?.iter().find(|entry| &*entry.name == name)
 }
 
-fn folder_in(folders: &BTreeMap<Vec<u8>, Vec<Entry>>, dir: &[u8]) -> Option<Oid> {
+fn folder_in(folders: &BTreeMap<Vec<u8>, Vec<TreeEntry>>, dir: &[u8]) -> Option<Oid> {
     find(folders, dir)
         .filter(|entry| entry.mode == FOLDER)
         .map(|entry| entry.id)

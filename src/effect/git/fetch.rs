@@ -7,7 +7,7 @@
 //! nothing: git names every object that arrives by its own digest, and a commit's id is what was
 //! requested.
 
-use super::call::{self, Fault, Output};
+use super::call::{self, CallError, Output};
 use super::error::GitError;
 use super::object::Oid;
 use super::scratch::Scratch;
@@ -219,12 +219,12 @@ impl Repository<'_> {
             .map_err(|fault| {
                 let seconds = LOCAL_LIMIT.as_secs();
                 let why = match fault {
-                    Fault::Spawn(e) => GitError::Spawn(e.to_string()),
-                    Fault::TimedOut => GitError::TimedOut {
+                    CallError::Spawn(e) => GitError::Spawn(e.to_string()),
+                    CallError::TimedOut => GitError::TimedOut {
                         command: name.to_owned(),
                         seconds,
                     },
-                    Fault::TooMuch => GitError::TooMuchOutput {
+                    CallError::TooMuch => GitError::TooMuchOutput {
                         command: name.to_owned(),
                         mib: (cap >> 20) as u64,
                     },

@@ -96,7 +96,7 @@ pub fn first_difference(before: &Prints, after: &Prints) -> Option<RepoPath> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::glob::{Glob, Item, What};
+    use crate::base::glob::{Glob, Item, ItemContent};
 
     #[test]
     fn differences() {
@@ -110,7 +110,7 @@ mod tests {
         let what = Glob::parse("**").map(|g| Selection {
             items: vec![Item {
                 not: false,
-                what: What::Glob(g),
+                what: ItemContent::Glob(g),
             }],
         });
         let what = what.unwrap();

@@ -66,7 +66,7 @@ impl Git {
     /// where there are very many.
     ///
     /// # Errors
-    /// What git reports.
+    /// Errors of git.
     pub fn newly_ignored(
         &self,
         base: &Oid,

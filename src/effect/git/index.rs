@@ -16,14 +16,14 @@ pub(super) const SUBMODULE: u32 = 0o160_000;
 #[derive(Debug, PartialEq, Eq)]
 pub enum Index {
     /// Its entries, in byte order of their paths.
-    Entries(Vec<Entry>),
+    Entries(Vec<IndexEntry>),
     /// A form that is not read here: a split or a sparse index, a later version, a damaged file.
     Unusual,
 }
 
 /// One entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct IndexEntry {
     /// The path, as git keeps it.
     pub path: Box<[u8]>,
     /// `0o100644`, `0o100755`, `0o120000` or `0o160000`.
@@ -44,7 +44,7 @@ pub fn parse(bytes: &[u8], length: usize) -> Index {
     read(bytes, length).map_or(Index::Unusual, Index::Entries)
 }
 
-fn read(bytes: &[u8], length: usize) -> Option<Vec<Entry>> {
+fn read(bytes: &[u8], length: usize) -> Option<Vec<IndexEntry>> {
     let body = bytes.get(..bytes.len().checked_sub(length)?)?;
     let mut cursor = Cursor(body);
     (cursor.take(4)? == b"DIRC").then_some(())?;
@@ -74,7 +74,7 @@ fn read_entry(
     version: u32,
     length: usize,
     previous: &mut Vec<u8>,
-) -> Option<Entry> {
+) -> Option<IndexEntry> {
     let before = cursor.0.len();
     // Two times, device and inode; behind the mode: owner, group, size. Any process may have
     // written them.
@@ -107,7 +107,7 @@ fn read_entry(
     )
     .then_some(())?;
     let mode = if mode == 0o100_664 { 0o100_644 } else { mode };
-    Some(Entry {
+    Some(IndexEntry {
         path: previous.clone().into_boxed_slice(),
         mode,
         id,

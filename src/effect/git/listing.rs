@@ -83,7 +83,7 @@ impl Git {
     /// Returns the paths of all files of a commit, in byte order.
     ///
     /// # Errors
-    /// What git reports.
+    /// Errors of git.
     pub fn names_at(&self, commit: &Oid) -> Result<Vec<RepoPath>, GitError> {
         let listing = self.listing(commit)?;
         let name = |file: Listed<'_>| RepoPath::from_exact(file.path);

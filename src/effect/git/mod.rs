@@ -43,7 +43,7 @@ use crate::effect::os::files;
 use error::GitError;
 use memory::Memory;
 use object::Oid;
-use repository::{Found, Layout};
+use repository::{Discovery, Layout};
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -90,13 +90,13 @@ struct Program {
 }
 
 /// A query that git is working on.
-struct Asked<'g> {
+struct PendingQuery<'g> {
     git: &'g Git,
     name: String,
     started: call::Started,
 }
 
-impl Asked<'_> {
+impl PendingQuery<'_> {
     fn output(self) -> Result<call::Output, GitError> {
         let output = self
             .started
@@ -128,14 +128,14 @@ impl Asked<'_> {
     }
 }
 
-fn unanswered(fault: call::Fault, command: String) -> GitError {
+fn unanswered(fault: call::CallError, command: String) -> GitError {
     match fault {
-        call::Fault::Spawn(e) => GitError::Spawn(e.to_string()),
-        call::Fault::TimedOut => GitError::TimedOut {
+        call::CallError::Spawn(e) => GitError::Spawn(e.to_string()),
+        call::CallError::TimedOut => GitError::TimedOut {
             command,
             seconds: LIMIT_SECONDS,
         },
-        call::Fault::TooMuch => GitError::TooMuchOutput {
+        call::CallError::TooMuch => GitError::TooMuchOutput {
             command,
             mib: CAP_MIB,
         },
@@ -152,9 +152,9 @@ impl Git {
             .canonicalize()
             .map_err(|_| GitError::NotARepository(start.to_owned()))?;
         match repository::discover(&start) {
-            Found::WorkTree(layout) => Ok(Self::at(layout, lookup)),
-            Found::Bare(dir) => Err(GitError::Bare(dir)),
-            Found::Nothing => Err(GitError::NotARepository(start)),
+            Discovery::WorkTree(layout) => Ok(Self::at(layout, lookup)),
+            Discovery::Bare(dir) => Err(GitError::Bare(dir)),
+            Discovery::Nothing => Err(GitError::NotARepository(start)),
         }
     }
 
@@ -257,11 +257,15 @@ impl Git {
         &self.layout
     }
 
-    fn start<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<Asked<'_>, GitError> {
+    fn start<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<PendingQuery<'_>, GitError> {
         self.start_with(args, Stdio::null())
     }
 
-    fn start_with<S: AsRef<OsStr>>(&self, args: &[S], input: Stdio) -> Result<Asked<'_>, GitError> {
+    fn start_with<S: AsRef<OsStr>>(
+        &self,
+        args: &[S],
+        input: Stdio,
+    ) -> Result<PendingQuery<'_>, GitError> {
         let subcommand = args
             .iter()
             .find(|a| !a.as_ref().as_bytes().starts_with(b"-"));
@@ -287,7 +291,7 @@ impl Git {
         let shown = |a: &S| quote(&Word::new(a.as_ref().as_bytes().to_vec()));
         tracing::debug!(arguments = %args.iter().map(shown).collect::<Vec<_>>().join(" "), "git");
         let started = call::start(&mut command, Duration::from_secs(LIMIT_SECONDS), cap);
-        Ok(Asked {
+        Ok(PendingQuery {
             git: self,
             name: name(),
             started: started.map_err(|fault| unanswered(fault, name()))?,
@@ -324,7 +328,7 @@ impl Git {
     /// Returns the commit that is checked out; `None` on a branch without commits.
     ///
     /// # Errors
-    /// What git reports.
+    /// Errors of git.
     pub fn head(&self) -> Result<Option<Oid>, GitError> {
         if let Some(id) = self.layout.head() {
             return Ok(Some(id));
@@ -346,7 +350,7 @@ impl Git {
     /// Returns the empty tree, which represents a branch without commits.
     ///
     /// # Errors
-    /// What git reports.
+    /// Errors of git.
     pub fn empty_tree(&self) -> Result<Oid, GitError> {
         let format = self.ask(&["rev-parse", "--show-object-format"])?;
         let length = if format.trim_ascii_end() == b"sha256" {
@@ -383,7 +387,7 @@ impl Git {
     /// Returns the names of the remotes that need no quotes in a proposed command line.
     ///
     /// # Errors
-    /// What git reports.
+    /// Errors of git.
     pub fn remotes(&self) -> Result<Vec<String>, GitError> {
         let output = self.ask(&["remote"])?;
         let names = String::from_utf8_lossy(&output)
@@ -399,7 +403,7 @@ impl Git {
     /// Returns the paths in the index, sorted, each once.
     ///
     /// # Errors
-    /// What git reports.
+    /// Errors of git.
     pub fn tracked(&self) -> Result<Vec<RepoPath>, GitError> {
         let output = self.ask(&["ls-files", "-z", "--cached"])?;
         let mut paths: Vec<RepoPath> = split_nul(&output)
@@ -415,7 +419,7 @@ impl Git {
     /// path. Sorted, each once.
     ///
     /// # Errors
-    /// What git reports.
+    /// Errors of git.
     pub fn present(&self) -> Result<Vec<RepoPath>, GitError> {
         let output = self.ask(&[
             "ls-files",
@@ -434,7 +438,7 @@ impl Git {
     /// Returns which of these paths are in the index, or have something in the index below them.
     ///
     /// # Errors
-    /// What git reports.
+    /// Errors of git.
     pub fn tracked_of(&self, paths: &[RepoPath]) -> Result<Vec<bool>, GitError> {
         let mut args: Vec<OsString> = ["ls-files", "-z", "--cached", "--"]
             .map(OsString::from)

@@ -110,8 +110,7 @@ impl std::fmt::Debug for Oid {
 /// of the content, in bytes.
 ///
 /// # Errors
-/// What the reader reports, and a content that is not `size` bytes long (the file is being
-/// written).
+/// Errors of the reader, and a content that is not `size` bytes long (the file is being written).
 pub fn blob_id(length: usize, size: u64, mut content: impl Read) -> io::Result<Oid> {
     let wrong = || io::Error::other("the file is being written");
     let mut hash = ObjectHasher::new(length, "blob", size).ok_or_else(wrong)?;

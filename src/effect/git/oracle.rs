@@ -10,7 +10,7 @@ use super::worktree::listed_entry;
 /// alone.
 ///
 /// # Errors
-/// What does not hold.
+/// The property that does not hold.
 pub fn bytes(bytes: &[u8]) -> Result<(), String> {
     if let Some(listing) = Listing::read(bytes.to_vec()) {
         let mut previous: &[u8] = b"";

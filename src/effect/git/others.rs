@@ -5,7 +5,7 @@
 //! vplan finds here.
 
 use super::error::GitError;
-use super::index::{Entry, SUBMODULE};
+use super::index::{IndexEntry, SUBMODULE};
 use super::rules::{self, Rules};
 use super::{Git, is_record, pattern, repository, split_nul};
 use crate::effect::os::files;
@@ -32,11 +32,11 @@ struct Open<'e> {
     path: Vec<u8>,
     rules: Option<Rc<Rules>>,
     /// The entries of the index in it.
-    tracked: &'e [Entry],
+    tracked: &'e [IndexEntry],
 }
 
 impl<'e> Open<'e> {
-    fn is_tracked(&self, path: &[u8]) -> Option<&'e Entry> {
+    fn is_tracked(&self, path: &[u8]) -> Option<&'e IndexEntry> {
         let at = self
             .tracked
             .binary_search_by(|entry| (*entry.path).cmp(path))
@@ -45,7 +45,7 @@ impl<'e> Open<'e> {
     }
 
     /// Returns the entries below a directory in it.
-    fn below(&self, dir: &[u8]) -> &'e [Entry] {
+    fn below(&self, dir: &[u8]) -> &'e [IndexEntry] {
         let begin = self.tracked.partition_point(|entry| &*entry.path < dir);
         let rest = self.tracked.get(begin..).unwrap_or_default();
         let end = rest.partition_point(|entry| entry.path.starts_with(dir));
@@ -55,7 +55,7 @@ impl<'e> Open<'e> {
 
 /// Lists them: files, symlinks, and repositories of their own, which end in `/`. `entries`: the
 /// index, in byte order.
-pub(super) fn others(git: &Git, entries: &[Entry]) -> Result<Vec<Vec<u8>>, GitError> {
+pub(super) fn others(git: &Git, entries: &[IndexEntry]) -> Result<Vec<Vec<u8>>, GitError> {
     let failed = |path: &[u8], e: Errno| GitError::File {
         path: crate::base::word::visible(path),
         message: std::io::Error::from(e).to_string(),

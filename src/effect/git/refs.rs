@@ -65,7 +65,7 @@ pub struct Refs<'g> {
 }
 
 /// The result of reading a reference's file.
-enum Said {
+enum RefContent {
     Names(Target),
     Absent,
     /// A form that git has to read.
@@ -87,15 +87,15 @@ impl<'g> Refs<'g> {
     /// is none of this name.
     ///
     /// # Errors
-    /// What git reports, where it is called.
+    /// Errors of git, where it is called.
     pub fn get(&self, name: &str) -> Result<Option<Target>, GitError> {
         if !is_plain(name) {
             return Ok(None);
         }
         match self.said(name) {
-            Said::Names(target) => Ok(Some(target)),
-            Said::Absent => Ok(None),
-            Said::Odd => Ok(self
+            RefContent::Names(target) => Ok(Some(target)),
+            RefContent::Absent => Ok(None),
+            RefContent::Odd => Ok(self
                 .listed()?
                 .iter()
                 .find(|l| l.name == name)
@@ -106,7 +106,7 @@ impl<'g> Refs<'g> {
     /// Returns the object that a reference names, through others; `None` when there is none.
     ///
     /// # Errors
-    /// What git reports, where it is called.
+    /// Errors of git, where it is called.
     pub fn id(&self, name: &str) -> Result<Option<Oid>, GitError> {
         let mut name = name.to_owned();
         for _ in 0..5 {
@@ -122,7 +122,7 @@ impl<'g> Refs<'g> {
     /// Returns the full name of the branch that is checked out; `None` when HEAD is detached.
     ///
     /// # Errors
-    /// What git reports, where it is called.
+    /// Errors of git, where it is called.
     pub fn head(&self) -> Result<Option<String>, GitError> {
         if !self.is_of_files() {
             return Ok(self
@@ -142,7 +142,7 @@ impl<'g> Refs<'g> {
     /// Returns the remotes of the configuration that have a URL, by name.
     ///
     /// # Errors
-    /// What git reports, where it is called.
+    /// Errors of git, where it is called.
     pub fn remotes(&self) -> Result<Vec<Remote>, GitError> {
         let bytes =
             match files::read_plain(&self.git.layout().common_dir.join("config"), MAX_CONFIG) {
@@ -176,19 +176,19 @@ impl<'g> Refs<'g> {
         !self.git.layout().common_dir.join("reftable").is_dir()
     }
 
-    fn said(&self, name: &str) -> Said {
+    fn said(&self, name: &str) -> RefContent {
         let common = &self.git.layout().common_dir;
         if !self.is_of_files() {
-            return Said::Odd;
+            return RefContent::Odd;
         }
         match files::read_plain(&common.join(name), MAX_LOOSE) {
-            Ok(bytes) => read_target(&bytes).map_or(Said::Odd, Said::Names),
+            Ok(bytes) => read_target(&bytes).map_or(RefContent::Odd, RefContent::Names),
             Err(e) if is_absent(&e, &common.join(name)) => self.packed(name),
-            Err(_) => Said::Odd,
+            Err(_) => RefContent::Odd,
         }
     }
 
-    fn packed(&self, name: &str) -> Said {
+    fn packed(&self, name: &str) -> RefContent {
         let path = self.git.layout().common_dir.join("packed-refs");
         let read = || match files::read_plain(&path, MAX_PACKED) {
             Ok(bytes) => Some(bytes),
@@ -196,16 +196,16 @@ impl<'g> Refs<'g> {
             Err(_) => None,
         };
         let Some(bytes) = self.packed.get_or_init(read) else {
-            return Said::Odd;
+            return RefContent::Odd;
         };
         let found = bytes.split(|b| *b == b'\n').find_map(|line| {
             let (id, rest) = line.split_at_checked(line.iter().position(|b| *b == b' ')?)?;
             (rest.strip_prefix(b" ")? == name.as_bytes()).then(|| Oid::parse(id))
         });
         match found {
-            Some(Some(id)) => Said::Names(Target::Id(id)),
-            Some(None) => Said::Odd,
-            None => Said::Absent,
+            Some(Some(id)) => RefContent::Names(Target::Id(id)),
+            Some(None) => RefContent::Odd,
+            None => RefContent::Absent,
         }
     }
 

@@ -23,7 +23,7 @@ pub struct Layout {
 
 /// The result of walking up from a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum Discovery {
     /// A work tree.
     WorkTree(Layout),
     /// A repository without one.
@@ -34,16 +34,16 @@ pub enum Found {
 
 /// Walks up from a directory (absolute, without symlinks) to the first work tree.
 #[must_use]
-pub fn discover(start: &Path) -> Found {
+pub fn discover(start: &Path) -> Discovery {
     for dir in start.ancestors() {
         if let Some(layout) = at(dir) {
-            return Found::WorkTree(layout);
+            return Discovery::WorkTree(layout);
         }
         if is_git_dir(dir) {
-            return Found::Bare(dir.to_owned());
+            return Discovery::Bare(dir.to_owned());
         }
     }
-    Found::Nothing
+    Discovery::Nothing
 }
 
 /// Returns the work tree whose root is this very directory.

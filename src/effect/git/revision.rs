@@ -128,7 +128,7 @@ impl Git {
     /// Returns the parents that a commit names, in its order, whether they are here or not.
     ///
     /// # Errors
-    /// What git reports.
+    /// Errors of git.
     pub fn parents(&self, commit: &Oid) -> Result<Vec<Oid>, GitError> {
         let text = self.ask(&["cat-file", "commit", &commit.to_string()])?;
         let header = text

@@ -24,7 +24,7 @@ impl Scratch {
     /// Makes one below the system's folder for temporary files.
     ///
     /// # Errors
-    /// What the system reports.
+    /// Errors of the system.
     pub(super) fn new() -> io::Result<Self> {
         Self::below(&tempfile::env::temp_dir())
     }

@@ -6,10 +6,10 @@
 //! table or by reading it.
 
 use super::error::GitError;
-use super::index::Entry;
+use super::index::IndexEntry;
 use super::index::{SUBMODULE, SYMLINK};
 use super::object::{Oid, blob_id};
-use super::worktree::{self, Seen};
+use super::worktree::{self, WorkTreeFile};
 use super::{Git, is_record};
 use crate::base::canon::{Digest, Hasher};
 use crate::base::path::RepoPath;
@@ -114,8 +114,7 @@ impl Git {
     /// Takes a snapshot of the work tree, without vplan's own records.
     ///
     /// # Errors
-    /// What git reports; files that cannot be read, that are being written, or too many bytes of
-    /// them.
+    /// Errors of git; files that cannot be read, that are being written, or too many bytes of them.
     pub fn snapshot(&self) -> Result<Snapshot, GitError> {
         snapshot(self, 0)
     }
@@ -173,14 +172,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn tracked(&mut self, entry: Entry, seen: Seen) -> Result<(), GitError> {
+    fn tracked(&mut self, entry: IndexEntry, seen: WorkTreeFile) -> Result<(), GitError> {
         if is_record(&entry.path) && self.depth == 0 {
             return Ok(());
         }
         let git = self.git;
         match seen {
             // Outside a sparse checkout: the file is unchanged.
-            Seen::Missing
+            WorkTreeFile::Missing
                 if entry.skip_worktree
                     && entry.stage == 0
                     && *self.is_sparse.get_or_init(|| git.is_sparse()) =>
@@ -188,12 +187,12 @@ impl<'a> Reader<'a> {
                 self.files.insert(entry.path, (entry.mode, entry.id));
             }
             // A submodule that is not checked out is an empty directory or missing.
-            Seen::Directory | Seen::Missing if entry.mode == SUBMODULE => {
+            WorkTreeFile::Directory | WorkTreeFile::Missing if entry.mode == SUBMODULE => {
                 let id = self.submodule(&entry)?;
                 self.files.insert(entry.path, (SUBMODULE, id));
             }
-            Seen::Missing | Seen::Directory => {}
-            Seen::Regular {
+            WorkTreeFile::Missing | WorkTreeFile::Directory => {}
+            WorkTreeFile::Regular {
                 executable,
                 id: Some(id),
             } => {
@@ -204,13 +203,13 @@ impl<'a> Reader<'a> {
                 self.files
                     .insert(entry.path, (if known { mode } else { entry.mode }, id));
             }
-            Seen::Symlink(Some(id)) => {
+            WorkTreeFile::Symlink(Some(id)) => {
                 self.files.insert(entry.path, (SYMLINK, id));
             }
-            Seen::Regular { id: None, .. }
-            | Seen::Large { .. }
-            | Seen::Symlink(None)
-            | Seen::Special => self.file(&entry.path)?,
+            WorkTreeFile::Regular { id: None, .. }
+            | WorkTreeFile::Large { .. }
+            | WorkTreeFile::Symlink(None)
+            | WorkTreeFile::Special => self.file(&entry.path)?,
         }
         Ok(())
     }
@@ -274,7 +273,7 @@ impl<'a> Reader<'a> {
 
     /// Returns the id of a submodule: the recorded commit if it is checked out and nothing differs
     /// from it, else an id of the content that is there.
-    fn submodule(&mut self, entry: &Entry) -> Result<Oid, GitError> {
+    fn submodule(&mut self, entry: &IndexEntry) -> Result<Oid, GitError> {
         let path = RepoPath::from_exact(&entry.path)
             .ok_or_else(|| GitError::Unreadable("submodule".to_owned()))?;
         let Some(layout) = super::repository::at(&self.git.root().join(path.to_os())) else {

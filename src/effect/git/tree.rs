@@ -5,7 +5,7 @@
 //! one would otherwise be there in the work tree and not in the revision that it is compared with,
 //! and whatever is taken out of it would pass as new.
 
-use super::checked::{Entry, FOLDER, check, find};
+use super::checked::{FOLDER, TreeEntry, check, find};
 use super::error::GitError;
 use super::index::{SUBMODULE, SYMLINK};
 use super::object::Oid;
@@ -23,7 +23,7 @@ impl Git {
     /// `None` when there is no such file.
     ///
     /// # Errors
-    /// What git reports, and a content of more than `cap` bytes.
+    /// Errors of git, and a content of more than `cap` bytes.
     pub fn file_at(
         &self,
         commit: &Oid,
@@ -78,7 +78,7 @@ impl Git {
     /// paths are left out.
     ///
     /// # Errors
-    /// What git reports.
+    /// Errors of git.
     pub fn files_at(
         &self,
         commit: &Oid,
@@ -95,7 +95,7 @@ impl Git {
     /// Returns the submodule of a commit in which a path lies, or which it is.
     ///
     /// # Errors
-    /// What git reports.
+    /// Errors of git.
     pub fn submodule_around(
         &self,
         commit: &Oid,
@@ -113,19 +113,19 @@ impl Git {
         &self,
         commit: &Oid,
         paths: &[RepoPath],
-    ) -> Result<Vec<(RepoPath, Entry)>, GitError> {
+    ) -> Result<Vec<(RepoPath, TreeEntry)>, GitError> {
         let bytes: Vec<&[u8]> = paths.iter().map(RepoPath::as_bytes).collect();
         let folders = self.folders(commit, &bytes)?;
         let at = |path: &RepoPath| Some((path.clone(), find(&folders, path.as_bytes())?.clone()));
         Ok(paths.iter().filter_map(at).collect())
     }
 
-    fn entry(&self, commit: &Oid, path: &[u8]) -> Result<Option<Entry>, GitError> {
+    fn entry(&self, commit: &Oid, path: &[u8]) -> Result<Option<TreeEntry>, GitError> {
         Ok(find(&self.folders(commit, &[path])?, path).cloned())
     }
 
     /// Reads a blob; `None` when it is larger than `cap`.
-    fn blob(&self, entry: &Entry, cap: u64) -> Result<Option<Vec<u8>>, GitError> {
+    fn blob(&self, entry: &TreeEntry, cap: u64) -> Result<Option<Vec<u8>>, GitError> {
         let id = entry.id.to_string();
         match self.start(&["cat-file", "blob", &id])?.at_most(cap) {
             Ok(content) => {
@@ -138,7 +138,7 @@ impl Git {
     }
 }
 
-fn is_file(entry: &Entry) -> bool {
+fn is_file(entry: &TreeEntry) -> bool {
     entry.mode & 0o170_000 == 0o100_000
 }
 

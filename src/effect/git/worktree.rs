@@ -7,7 +7,7 @@
 
 use super::convert::Converter;
 use super::error::GitError;
-use super::index::{self, Entry, Index, SUBMODULE, SYMLINK};
+use super::index::{self, Index, IndexEntry, SUBMODULE, SYMLINK};
 use super::listing::{Listed, Listing};
 use super::memory::Learned;
 use super::object::{Oid, blob_id};
@@ -125,7 +125,7 @@ pub(super) fn index_stamp(git: &Git) -> Stamp {
 
 /// The file that the work tree has for an entry of the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(super) enum WorkTreeFile {
     Missing,
     Regular {
         executable: bool,
@@ -148,9 +148,9 @@ pub(super) enum Seen {
 /// The work tree as it was found.
 pub(super) struct Observed {
     /// The index, in byte order of the paths.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<IndexEntry>,
     /// The file for each entry.
-    pub seen: Vec<Seen>,
+    pub seen: Vec<WorkTreeFile>,
     /// The files that are neither tracked nor ignored by a tracked `.gitignore`.
     pub others: Vec<Vec<u8>>,
 }
@@ -169,9 +169,9 @@ pub(super) fn look_at_all(git: &Git, length: usize, large: u64) -> Result<Observ
     })
 }
 
-fn look_at(git: &Git, entries: &[Entry], length: usize, large: u64) -> Vec<Seen> {
+fn look_at(git: &Git, entries: &[IndexEntry], length: usize, large: u64) -> Vec<WorkTreeFile> {
     let table = git.memory.table();
-    let look = |entries: &[Entry]| {
+    let look = |entries: &[IndexEntry]| {
         let mut eyes = Eyes {
             parents: Parents::new(git.root()),
             git,
@@ -181,7 +181,7 @@ fn look_at(git: &Git, entries: &[Entry], length: usize, large: u64) -> Vec<Seen>
             near: 0,
             learned: vec![],
         };
-        let seen: Vec<Seen> = entries.iter().map(|entry| eyes.see(&entry.path)).collect();
+        let seen: Vec<WorkTreeFile> = entries.iter().map(|entry| eyes.see(&entry.path)).collect();
         (seen, eyes.learned)
     };
     let threads = if entries.len() < SMALL {
@@ -212,13 +212,13 @@ struct Eyes<'a> {
 }
 
 impl Eyes<'_> {
-    fn see(&mut self, path: &[u8]) -> Seen {
+    fn see(&mut self, path: &[u8]) -> WorkTreeFile {
         let Some((dir, name)) = self.parents.of(path) else {
-            return Seen::Missing;
+            return WorkTreeFile::Missing;
         };
         let name = &*name;
         let Ok(stat) = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) else {
-            return Seen::Missing;
+            return WorkTreeFile::Missing;
         };
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => {
@@ -229,24 +229,24 @@ impl Eyes<'_> {
                 let id = id.and_then(|id| Oid::from_padded(self.length, *id.as_bytes()));
                 let size = u64::try_from(stat.st_size).unwrap_or(0);
                 if id.is_none() && size > self.large {
-                    return Seen::Large { executable, size };
+                    return WorkTreeFile::Large { executable, size };
                 }
                 let id = id.or_else(|| {
                     let (learned, id) = read_id(dir, name, self.length, known.into_owned())?;
                     self.learned.extend(learned);
                     Some(id)
                 });
-                Seen::Regular { executable, id }
+                WorkTreeFile::Regular { executable, id }
             }
             FileType::Symlink => {
                 let target = readlinkat(dir, name, Vec::new()).ok();
-                Seen::Symlink(target.and_then(|t| {
+                WorkTreeFile::Symlink(target.and_then(|t| {
                     let bytes = t.as_bytes();
                     blob_id(self.length, bytes.len() as u64, bytes).ok()
                 }))
             }
-            FileType::Directory => Seen::Directory,
-            _ => Seen::Special,
+            FileType::Directory => WorkTreeFile::Directory,
+            _ => WorkTreeFile::Special,
         }
     }
 }
@@ -285,7 +285,7 @@ fn read_id(
 
 /// Returns the index as vplan reads it, or as git lists it when its form is unusual; in byte order
 /// of the paths.
-pub(super) fn read_entries(git: &Git, length: usize) -> Result<Vec<Entry>, GitError> {
+pub(super) fn read_entries(git: &Git, length: usize) -> Result<Vec<IndexEntry>, GitError> {
     let mut entries = list_entries(git, length)?;
     if !entries.is_sorted_by(|a, b| (&a.path, a.stage) <= (&b.path, b.stage)) {
         entries.sort_by(|a, b| (&a.path, a.stage).cmp(&(&b.path, b.stage)));
@@ -293,7 +293,7 @@ pub(super) fn read_entries(git: &Git, length: usize) -> Result<Vec<Entry>, GitEr
     Ok(entries)
 }
 
-fn list_entries(git: &Git, length: usize) -> Result<Vec<Entry>, GitError> {
+fn list_entries(git: &Git, length: usize) -> Result<Vec<IndexEntry>, GitError> {
     let path = git.layout.git_dir.join("index");
     match files::read_plain(&path, MAX_INDEX) {
         Ok(bytes) => match index::parse(&bytes, length) {
@@ -305,7 +305,7 @@ fn list_entries(git: &Git, length: usize) -> Result<Vec<Entry>, GitError> {
         Err(_) => {}
     }
     let output = git.ask(&["ls-files", "-z", "--cached", "--stage", "-t"])?;
-    let entries: Option<Vec<Entry>> = split_nul(&output)
+    let entries: Option<Vec<IndexEntry>> = split_nul(&output)
         .iter()
         .map(|record| listed_entry(record))
         .collect();
@@ -313,14 +313,14 @@ fn list_entries(git: &Git, length: usize) -> Result<Vec<Entry>, GitError> {
 }
 
 /// Reads `TAG MODE ID STAGE<tab>PATH`.
-pub(super) fn listed_entry(record: &[u8]) -> Option<Entry> {
+pub(super) fn listed_entry(record: &[u8]) -> Option<IndexEntry> {
     let tab = record.iter().position(|b| *b == b'\t')?;
     let (head, path) = (record.get(..tab)?, record.get(tab + 1..)?);
     let fields: Vec<&[u8]> = head.split(|b| *b == b' ').collect();
     let [tag, mode, id, stage] = fields.as_slice() else {
         return None;
     };
-    Some(Entry {
+    Some(IndexEntry {
         path: path.into(),
         mode: u32::from_str_radix(std::str::from_utf8(mode).ok()?, 8).ok()?,
         id: Oid::parse(id)?,
@@ -464,7 +464,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    fn compare(&mut self, entries: &[Entry], seen: Vec<Seen>) -> Result<(), GitError> {
+    fn compare(&mut self, entries: &[IndexEntry], seen: Vec<WorkTreeFile>) -> Result<(), GitError> {
         let mut base = self.listing.iter().peekable();
         for (entry, seen) in entries.iter().zip(seen) {
             while let Some(gone) = base.next_if(|listed| listed.path < &*entry.path) {
@@ -473,7 +473,7 @@ impl<'a> Comparison<'a> {
             let old = base.next_if(|listed| listed.path == &*entry.path);
             if entry.stage != 0 {
                 // A conflict is a change, whatever the content of the file.
-                let status = if seen == Seen::Missing {
+                let status = if seen == WorkTreeFile::Missing {
                     Status::Deleted
                 } else {
                     Status::Modified
@@ -505,12 +505,12 @@ impl<'a> Comparison<'a> {
     /// Decides the status of one file, `None` if it is unchanged.
     fn decide(
         &mut self,
-        entry: &Entry,
-        seen: Seen,
+        entry: &IndexEntry,
+        seen: WorkTreeFile,
         old: Option<Listed<'_>>,
     ) -> Result<Option<Status>, GitError> {
         let git = self.git;
-        if seen == Seen::Missing
+        if seen == WorkTreeFile::Missing
             && entry.skip_worktree
             && *self.is_sparse.get_or_init(|| git.is_sparse())
         {
@@ -523,18 +523,18 @@ impl<'a> Comparison<'a> {
             });
         }
         let Some(old) = old else {
-            if entry.mode == SUBMODULE && seen == Seen::Directory {
+            if entry.mode == SUBMODULE && seen == WorkTreeFile::Directory {
                 self.everything_in(&exact(&entry.path)?, Status::Added)?;
             }
-            return Ok((seen != Seen::Missing).then_some(Status::Added));
+            return Ok((seen != WorkTreeFile::Missing).then_some(Status::Added));
         };
         Ok(match seen {
-            Seen::Missing => Some(Status::Deleted),
-            Seen::Special => Some(Status::TypeChanged),
-            Seen::Directory if old.mode == SUBMODULE => {
+            WorkTreeFile::Missing => Some(Status::Deleted),
+            WorkTreeFile::Special => Some(Status::TypeChanged),
+            WorkTreeFile::Directory if old.mode == SUBMODULE => {
                 self.submodule(&exact(&entry.path)?, &old.id)?
             }
-            Seen::Directory => {
+            WorkTreeFile::Directory => {
                 let path = exact(&entry.path)?;
                 // What is in a directory that was a file is untracked, unless it is a repository of
                 // its own.
@@ -548,15 +548,15 @@ impl<'a> Comparison<'a> {
                     Status::Deleted
                 })
             }
-            Seen::Symlink(_) if old.mode != SYMLINK => Some(Status::TypeChanged),
-            Seen::Symlink(id) => (id != Some(old.id)).then_some(Status::Modified),
-            Seen::Regular { .. } | Seen::Large { .. }
+            WorkTreeFile::Symlink(_) if old.mode != SYMLINK => Some(Status::TypeChanged),
+            WorkTreeFile::Symlink(id) => (id != Some(old.id)).then_some(Status::Modified),
+            WorkTreeFile::Regular { .. } | WorkTreeFile::Large { .. }
                 if old.mode == SYMLINK || old.mode == SUBMODULE =>
             {
                 Some(Status::TypeChanged)
             }
-            Seen::Regular { executable, id } => self.regular(entry, old, executable, id)?,
-            Seen::Large { executable, size } => {
+            WorkTreeFile::Regular { executable, id } => self.regular(entry, old, executable, id)?,
+            WorkTreeFile::Large { executable, size } => {
                 let id = self.large(&entry.path, size, &old.id);
                 self.regular(entry, old, executable, id)?
             }
@@ -566,7 +566,7 @@ impl<'a> Comparison<'a> {
     /// Decides the status of a path that is a regular file in both.
     fn regular(
         &mut self,
-        entry: &Entry,
+        entry: &IndexEntry,
         old: Listed<'_>,
         executable: bool,
         id: Option<Oid>,
@@ -697,7 +697,7 @@ impl Git {
     /// one for a commit that was never listed.
     ///
     /// # Errors
-    /// What git reports, and files that cannot be read.
+    /// Errors of git, and files that cannot be read.
     pub fn worktree_against(&self, commit: Option<&Oid>) -> Result<Vec<ChangedFile>, GitError> {
         match commit {
             Some(commit) => changes(self, commit, 0),
@@ -708,7 +708,7 @@ impl Git {
     /// Lists everything that is staged against HEAD (`None`: a branch without commits).
     ///
     /// # Errors
-    /// What git reports.
+    /// Errors of git.
     pub fn staged(&self, head: Option<&Oid>) -> Result<Vec<ChangedFile>, GitError> {
         let tree = match head {
             Some(commit) => *commit,
@@ -762,25 +762,25 @@ mod tests {
             .iter()
             .for_each(|name| std::os::unix::fs::symlink("b", path(name)).unwrap());
         let id = |text: &str| blob_id(20, text.len() as u64, text.as_bytes()).unwrap();
-        let file = Seen::Regular {
+        let file = WorkTreeFile::Regular {
             executable: false,
             id: Some(id("x")),
         };
-        let link = Seen::Symlink(Some(id("b")));
+        let link = WorkTreeFile::Symlink(Some(id("b")));
         let expected = [
-            ("a/b", Seen::Directory),
+            ("a/b", WorkTreeFile::Directory),
             ("a/b/file", file),
-            ("a/b/none", Seen::Missing),
-            ("a/b/none/file", Seen::Missing),
-            ("a/b/none/file/file", Seen::Missing),
+            ("a/b/none", WorkTreeFile::Missing),
+            ("a/b/none/file", WorkTreeFile::Missing),
+            ("a/b/none/file/file", WorkTreeFile::Missing),
             ("a/link", link),
-            ("a/link/file", Seen::Missing),
+            ("a/link/file", WorkTreeFile::Missing),
             ("a/b/file", file),
             ("ab", link),
-            ("ab/file", Seen::Missing),
-            ("none/file", Seen::Missing),
+            ("ab/file", WorkTreeFile::Missing),
+            ("none/file", WorkTreeFile::Missing),
             ("top", file),
-            ("top/file", Seen::Missing),
+            ("top/file", WorkTreeFile::Missing),
             ("top", file),
         ];
         let root_path = root.path().to_owned();

@@ -61,7 +61,7 @@ impl<'f> NewFile<'f> {
     /// loses the lock, and the next one removes the file.
     ///
     /// # Errors
-    /// What the system reports.
+    /// Errors of the system.
     pub(in crate::effect) fn beside(
         folder: BorrowedFd<'f>,
         target: &'f OsStr,
@@ -103,7 +103,7 @@ impl<'f> NewFile<'f> {
     /// Gives it its name, unless a file has it.
     ///
     /// # Errors
-    /// What the system reports; `AlreadyExists`.
+    /// Errors of the system; `AlreadyExists`.
     pub(in crate::effect) fn link(self) -> io::Result<()> {
         if let Some(name) = &self.name {
             let none = AtFlags::empty();
@@ -115,7 +115,7 @@ impl<'f> NewFile<'f> {
     /// Gives it its name, in place of a file that has it.
     ///
     /// # Errors
-    /// What the system reports.
+    /// Errors of the system.
     pub(in crate::effect) fn rename(mut self) -> io::Result<()> {
         if self.durable {
             self.file.sync_all()?;
@@ -142,7 +142,7 @@ impl Drop for NewFile<'_> {
 /// Replaces the file of this name in a folder, or adds it.
 ///
 /// # Errors
-/// What the system reports.
+/// Errors of the system.
 pub(in crate::effect) fn replace(
     folder: impl AsFd,
     name: impl AsRef<OsStr>,
@@ -157,7 +157,7 @@ pub(in crate::effect) fn replace(
 /// Replaces the file at a path, or adds it.
 ///
 /// # Errors
-/// What the system reports.
+/// Errors of the system.
 pub(in crate::effect) fn replace_at(
     path: &Path,
     content: &[u8],
@@ -170,7 +170,7 @@ pub(in crate::effect) fn replace_at(
 /// Opens the folder that a path lies in.
 ///
 /// # Errors
-/// What the system reports.
+/// Errors of the system.
 pub(in crate::effect) fn open_parent(path: &Path) -> io::Result<rustix::fd::OwnedFd> {
     let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
     Ok(openat(CWD, parent(path)?, flags, Mode::empty())?)
@@ -190,7 +190,7 @@ pub(in crate::effect) fn parent(path: &Path) -> io::Result<&Path> {
 /// Makes a file that is not there yet; a symlink in its place is refused.
 ///
 /// # Errors
-/// What the system reports.
+/// Errors of the system.
 pub(in crate::effect) fn create(
     folder: impl AsFd,
     name: impl rustix::path::Arg + Copy,
@@ -204,7 +204,7 @@ pub(in crate::effect) fn create(
 /// that.
 ///
 /// # Errors
-/// What the system reports.
+/// Errors of the system.
 pub(in crate::effect) fn sync_folder(folder: impl AsFd) -> io::Result<()> {
     match fsync(folder) {
         Ok(()) | Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(()),

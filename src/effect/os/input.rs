@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// Reads all of it, at most `cap` bytes.
 ///
 /// # Errors
-/// What the system reports; more than `cap` bytes.
+/// Errors of the system; more than `cap` bytes.
 pub fn standard(cap: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     io::stdin()

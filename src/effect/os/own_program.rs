@@ -20,14 +20,14 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// The end of a run of this program.
 #[derive(Debug)]
-pub struct Ended {
+pub struct ProgramOutput {
     /// Its exit code; `None` when a signal ended it.
     pub exit: Option<u8>,
     /// Whether its time limit was over, so that it was ended.
     pub timed_out: bool,
-    /// What it wrote to standard output.
+    /// Its standard output.
     pub stdout: Vec<u8>,
-    /// What it wrote to standard error.
+    /// Its standard error.
     pub stderr: Vec<u8>,
 }
 
@@ -62,7 +62,7 @@ pub fn end_with_parent(arguments: Vec<OsString>) -> Option<Vec<OsString>> {
 ///
 /// # Errors
 /// It cannot be started, or its output cannot be kept.
-pub fn run(arguments: &[OsString], limit: Duration) -> io::Result<Ended> {
+pub fn run(arguments: &[OsString], limit: Duration) -> io::Result<ProgramOutput> {
     // Files, not pipes: a process that outlives it could keep a pipe open.
     let (stdout, stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
     let mut command = Command::new(program()?);
@@ -82,7 +82,7 @@ pub fn run(arguments: &[OsString], limit: Duration) -> io::Result<Ended> {
         }
     };
     let exit = status.code().and_then(|code| u8::try_from(code).ok());
-    Ok(Ended {
+    Ok(ProgramOutput {
         exit,
         timed_out,
         stdout: written(stdout)?,

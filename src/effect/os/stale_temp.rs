@@ -13,7 +13,7 @@ use std::io;
 /// abandoned before that: it has locked it to remove it, or has removed it.
 ///
 /// # Errors
-/// What the system reports.
+/// Errors of the system.
 pub(in crate::effect) fn claim(made: impl AsFd) -> io::Result<bool> {
     let taken = flock(&made, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK);
     Ok(!taken && fstat(&made)?.st_nlink > 0)

@@ -11,7 +11,7 @@ use std::io;
 /// Opens a folder in a folder; makes it if it is not there.
 ///
 /// # Errors
-/// What the system reports.
+/// Errors of the system.
 pub(in crate::effect) fn folder(state: impl AsFd, name: &str) -> io::Result<OwnedFd> {
     match mkdirat(&state, name, Mode::RWXU) {
         Ok(()) | Err(Errno::EXIST) => {}
@@ -23,7 +23,7 @@ pub(in crate::effect) fn folder(state: impl AsFd, name: &str) -> io::Result<Owne
 /// Opens a folder in a folder, if it is there.
 ///
 /// # Errors
-/// What the system reports.
+/// Errors of the system.
 pub(in crate::effect) fn find(state: impl AsFd, name: &str) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat(state, name, flags, Mode::empty())
@@ -32,7 +32,7 @@ pub(in crate::effect) fn find(state: impl AsFd, name: &str) -> rustix::io::Resul
 /// Reads a regular file of at most so many bytes.
 ///
 /// # Errors
-/// What the system reports; a file of another kind or size.
+/// Errors of the system; a file of another kind or size.
 pub(in crate::effect) fn read(folder: impl AsFd, name: &str, cap: u64) -> io::Result<Vec<u8>> {
     let flags =
         OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 
 /// The properties of the standard streams.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen {
+pub struct TerminalProperties {
     /// Whether standard output is a terminal.
     pub stdout_is_terminal: bool,
     /// Whether standard error is a terminal.
@@ -24,10 +24,10 @@ pub struct Seen {
 
 /// Reads the properties of the standard streams.
 #[must_use]
-pub fn look() -> Seen {
+pub fn look() -> TerminalProperties {
     let value = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
     let yes = |name: &str| value(name).is_some_and(|v| v != "0" && v != "false");
-    Seen {
+    TerminalProperties {
         stdout_is_terminal: std::io::stdout().is_terminal(),
         stderr_is_terminal: std::io::stderr().is_terminal(),
         no_color: value("NO_COLOR").is_some(),

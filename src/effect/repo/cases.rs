@@ -26,7 +26,7 @@ pub const CODES: &[Code] = &[NO_SUCH_CONTRACT, UNREADABLE];
 pub struct Cases {
     /// The tests, by file in byte order, then in the order of the file.
     pub expects: Vec<Expect>,
-    /// What is wrong with the files, errors and warnings.
+    /// The errors and warnings of the files.
     pub diagnostics: Diagnostics,
 }
 

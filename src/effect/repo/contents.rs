@@ -1,7 +1,7 @@
 //! Digests all files of a work tree. For `--changed auto`, and for a fixer that changes nothing.
 
 use crate::base::canon::Hasher;
-use crate::base::glob::{Glob, Item, Selection, What, escape};
+use crate::base::glob::{Glob, Item, ItemContent, Selection, escape};
 use crate::base::path::RepoPath;
 use crate::effect::git::Git;
 use crate::effect::git::fingerprint::{Print, Prints, fingerprint};
@@ -53,11 +53,11 @@ impl Tree<'_> {
         let without = own.flatten().chain(self.produces.iter().cloned());
         let without = without.map(|glob| Item {
             not: true,
-            what: What::Glob(glob),
+            what: ItemContent::Glob(glob),
         });
         let all = Glob::parse("**").ok().map(|glob| Item {
             not: false,
-            what: What::Glob(glob),
+            what: ItemContent::Glob(glob),
         });
         Selection {
             items: all.into_iter().chain(without).collect(),

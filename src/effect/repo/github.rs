@@ -48,7 +48,7 @@ impl Job {
 /// Adds a text to a summary, unless it would then be longer than `most` bytes.
 ///
 /// # Errors
-/// What the system reports; `FileTooLarge` when there is no room.
+/// Errors of the system; `FileTooLarge` when there is no room.
 pub fn append(path: &Path, text: &str, most: u64) -> io::Result<()> {
     let mut file = File::options().append(true).create(true).open(path)?;
     let meta = file.metadata()?;

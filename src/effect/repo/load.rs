@@ -13,7 +13,7 @@ use crate::contract::validate::validate;
 use crate::effect::git::error::GitError;
 use crate::effect::git::object::Oid;
 use crate::effect::git::pins::Pins;
-use crate::effect::git::repository::{self, Found};
+use crate::effect::git::repository::{self, Discovery};
 use crate::effect::git::{Git, Lookup};
 use crate::effect::os::files::beneath::{Beneath, ReadError, shown};
 use crate::effect::repo::changes;
@@ -175,7 +175,7 @@ pub fn locate(
     if !start.is_dir() {
         return Err(message(std::io::ErrorKind::NotADirectory.into()));
     }
-    if let Found::WorkTree(layout) = repository::discover(&start) {
+    if let Discovery::WorkTree(layout) = repository::discover(&start) {
         return Ok(Site {
             root: layout.root.clone(),
             git: Ok(Git::at(layout, lookup)),
@@ -192,7 +192,7 @@ pub fn locate(
 
 /// Which contract is read, and from where.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
+pub struct ContractRequest<'a> {
     /// `--contract`, relative to the root; without it [`DEFAULT_CONTRACT`].
     pub contract: Option<&'a Path>,
     /// `--contract-from`
@@ -208,7 +208,11 @@ pub struct Wanted<'a> {
 ///
 /// # Errors
 /// There is none, or it cannot be read. An invalid one is an `Ok` without a contract.
-pub fn load(site: &Site, wanted: &Wanted<'_>, pins: &mut dyn Pins) -> Result<Loaded, LoadError> {
+pub fn load(
+    site: &Site,
+    wanted: &ContractRequest<'_>,
+    pins: &mut dyn Pins,
+) -> Result<Loaded, LoadError> {
     let path = contract_path(site, wanted.contract)?;
     let root = visible(site.root.as_os_str().as_bytes());
     tracing::debug!(%root, git = site.git.is_ok(), %path, revision = wanted.revision, "reading the contract");
@@ -354,7 +358,7 @@ pub fn contract_path(site: &Site, contract: Option<&Path>) -> Result<RepoPath, L
 fn read_work_tree(
     site: &Site,
     path: &RepoPath,
-    wanted: &Wanted<'_>,
+    wanted: &ContractRequest<'_>,
 ) -> Result<Option<Vec<u8>>, LoadError> {
     let unreadable = |message: String| LoadError::Unreadable {
         path: path.clone(),
@@ -374,7 +378,7 @@ fn read_work_tree(
 }
 
 /// Decides why the contract is missing: it never existed, or this very change deleted it.
-fn missing(site: &Site, path: &RepoPath, wanted: &Wanted<'_>) -> LoadError {
+fn missing(site: &Site, path: &RepoPath, wanted: &ContractRequest<'_>) -> LoadError {
     let Some(git) = site.usable_git() else {
         return LoadError::Missing(path.clone());
     };
@@ -427,8 +431,8 @@ mod tests {
         None
     }
 
-    fn wanted() -> Wanted<'static> {
-        Wanted {
+    fn wanted() -> ContractRequest<'static> {
+        ContractRequest {
             contract: None,
             revision: None,
             base: None,
@@ -499,7 +503,7 @@ mod tests {
             Err(LoadError::Unreadable { .. })
         ));
         for outside in ["../x", "/etc/passwd", ""] {
-            let wanted = Wanted {
+            let wanted = ContractRequest {
                 contract: Some(Path::new(outside)),
                 ..wanted()
             };

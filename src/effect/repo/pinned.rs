@@ -75,7 +75,7 @@ impl Pins for Pinned<'_> {
 /// Reads bytes that are pinned by the lock next to a contract. The lock is read on the first
 /// import: most contracts have none.
 #[derive(Debug)]
-pub struct Held<'a> {
+pub struct PinnedImports<'a> {
     site: &'a Site,
     path: RepoPath,
     revision: Option<&'a str>,
@@ -86,7 +86,7 @@ pub struct Held<'a> {
     pub asked: BTreeSet<GitOrigin>,
 }
 
-impl<'a> Held<'a> {
+impl<'a> PinnedImports<'a> {
     /// Makes it unread. `path`: the lock; `revision`: where it is read from, if not from the work
     /// tree.
     #[must_use]
@@ -135,7 +135,7 @@ impl<'a> Held<'a> {
     }
 }
 
-impl Pins for Held<'_> {
+impl Pins for PinnedImports<'_> {
     fn read(&mut self, origin: &GitOrigin) -> Result<Vec<u8>, PinError> {
         self.asked.insert(origin.clone());
         let (store, max_file, path, revision) =

@@ -36,7 +36,7 @@ pub struct Since<'a> {
 
 /// An answer of git: which files a commit has at some paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Answer {
+struct CommitFiles {
     commit: String,
     files: Vec<(RepoPath, Option<String>)>,
 }
@@ -92,7 +92,7 @@ impl Since<'_> {
             .iter()
             .map(|path| (path.clone(), found.get(path).map(ToString::to_string)))
             .collect();
-        let answer = Answer { commit, files };
+        let answer = CommitFiles { commit, files };
         let is_same = answer.files == present;
         kept.insert(0, answer);
         kept.truncate(KEPT);
@@ -125,7 +125,7 @@ impl Since<'_> {
     }
 
     /// Reads the stored answers; none where they cannot be read.
-    fn kept(&self) -> Vec<Answer> {
+    fn kept(&self) -> Vec<CommitFiles> {
         let bytes = self
             .file()
             .and_then(|file| files::read_plain(&file, MOST).ok());

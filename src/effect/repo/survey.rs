@@ -7,7 +7,7 @@ pub mod uncovered;
 use crate::base::change::{ChangeSet, ChangedFile, Status};
 use crate::base::command::Command;
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::base::glob::{Glob, Item, Selection, What};
+use crate::base::glob::{Glob, Item, ItemContent, Selection};
 use crate::base::matching::match_all;
 use crate::base::path::RepoPath;
 use crate::base::source::Sources;
@@ -54,7 +54,7 @@ pub const CODES: &[Code] = &[
 pub struct Survey {
     /// The diagnostics; warnings only, since a missing file may be added later.
     pub found: Diagnostics,
-    /// What could not be examined, a sentence each.
+    /// The parts that could not be examined, a sentence each.
     pub notes: Vec<String>,
 }
 
@@ -175,7 +175,7 @@ fn idle(texts: impl Iterator<Item = String>, files: &ChangeSet) -> Vec<String> {
             Selection {
                 items: vec![Item {
                     not: false,
-                    what: What::Glob(glob),
+                    what: ItemContent::Glob(glob),
                 }],
             },
         ))

@@ -36,7 +36,7 @@ const SUPERVISOR_TIMEOUT: Duration = Duration::from_secs(20);
 /// take effect.
 const SUSPEND_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What the driver reports to its caller, which answers with actions. Only the answer to an event
+/// A message of the driver to its caller, which answers with actions. Only the answer to an event
 /// may contain other actions than stops.
 pub enum Message<'a> {
     /// An event for the state machine; with the end of a try, the details that the machine does not

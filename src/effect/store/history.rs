@@ -144,7 +144,7 @@ impl History {
     /// Returns the names of all runs, newest first, without reading them.
     ///
     /// # Errors
-    /// What the system reports.
+    /// Errors of the system.
     pub fn ids(&self) -> Result<Vec<String>, HistoryError> {
         let mut ids = self.names(is_run_id)?;
         ids.sort_unstable_by(|a, b| b.cmp(a));
@@ -352,7 +352,7 @@ impl History {
     /// being written stays, whatever its age.
     ///
     /// # Errors
-    /// What the system reports; what was removed before stays removed.
+    /// Errors of the system; what was removed before stays removed.
     pub fn collect(&self, keep: usize, dry: bool) -> Result<Collected, HistoryError> {
         let mut collected = Collected::default();
         let Some(runs) = &self.runs else {

@@ -108,7 +108,7 @@ impl Store {
     /// Stores bytes, in place of anything else that has their name. Returns their digest.
     ///
     /// # Errors
-    /// What the system reports.
+    /// Errors of the system.
     pub fn write(&self, bytes: &[u8]) -> Result<Digest, StoreError> {
         let digest = Digest::of(bytes);
         let unwritable = |e: io::Error| StoreError::Unwritable {

@@ -248,7 +248,7 @@ impl RunRecord {
     /// Removes a file of the record.
     ///
     /// # Errors
-    /// What the system reports.
+    /// Errors of the system.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         unlinkat(&self.folder, name, AtFlags::empty())?;
         Ok(fsync(&self.folder)?)
@@ -258,7 +258,7 @@ impl RunRecord {
     /// a loss of power.
     ///
     /// # Errors
-    /// What the system reports. The reserved space is freed then.
+    /// Errors of the system. The reserved space is freed then.
     pub fn write(&mut self, name: &str, content: &[u8]) -> io::Result<()> {
         let written = replace(&self.folder, name, content, DOCUMENT);
         if written.is_err() {

@@ -35,7 +35,7 @@ impl Vault {
     /// Opens the folder; makes it if it is not there.
     ///
     /// # Errors
-    /// What the system reports.
+    /// Errors of the system.
     pub fn open(state: &StateDir) -> io::Result<Self> {
         let folder = state_files::folder(&state.folder, FOLDER)?;
         Ok(Self { folder })
@@ -44,7 +44,7 @@ impl Vault {
     /// Opens the folder for reading only: nothing is made.
     ///
     /// # Errors
-    /// What the system reports.
+    /// Errors of the system.
     pub fn find(state: &StateDir) -> io::Result<Option<Self>> {
         match state_files::find(&state.folder, FOLDER) {
             Ok(folder) => Ok(Some(Self { folder })),
@@ -56,7 +56,7 @@ impl Vault {
     /// Remembers a run, and forgets the oldest ones beyond the bound.
     ///
     /// # Errors
-    /// What the system reports; the run is not remembered then.
+    /// Errors of the system; the run is not remembered then.
     pub fn put(&self, ended: &Ended) -> io::Result<()> {
         if !is_run_id(&ended.run_id) {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -81,7 +81,7 @@ impl Vault {
     /// Returns the remembered runs, newest first.
     ///
     /// # Errors
-    /// What the system reports.
+    /// Errors of the system.
     pub fn ids(&self) -> io::Result<Vec<String>> {
         let mut ids = self.names(is_run_id)?;
         ids.sort_unstable_by(|a, b| b.cmp(a));

@@ -9,11 +9,11 @@ use crate::effect::store::ledger::{LedgerFile, PATIENCE};
 use crate::effect::store::records::wall_clock;
 use crate::engine::{Engine, Failure};
 use crate::ledger::began::Began;
-use crate::ledger::round::{About, Change, Recorded, Round, Said, record};
+use crate::ledger::round::{About, Change, Recorded, Round, RoundResult, record};
 use crate::ledger::{Contents, Ledger, Terms};
 use crate::run::verdict::Verdict;
 
-/// What the work was begun with: the contract's digest at the base, and its gate.
+/// The terms under which the work began: the contract's digest at the base, and its gate.
 fn gate_at(engine: &Engine<'_>, site: &Site, base: Option<&Oid>) -> (Option<Digest>, Terms) {
     let revision = base.map(ToString::to_string);
     let loaded = base.and_then(|_| {
@@ -72,11 +72,11 @@ pub(super) fn begin(
 pub struct Failed {
     /// How the run ended, if by itself.
     pub exit: Option<u8>,
-    /// What happened, on one line and in vplan's own words.
+    /// The failure, on one line and in vplan's own words.
     pub what: String,
-    /// What was said of it.
+    /// The error output of the run.
     pub said: String,
-    /// What it counts as.
+    /// The verdict as which it counts.
     pub verdict: Verdict,
 }
 
@@ -126,7 +126,7 @@ impl Failed {
             files: 0,
         });
         let ended_at = wall_clock();
-        let said = Said::Run {
+        let said = RoundResult::Run {
             exit: self.exit.unwrap_or(Exit::Internal.code()),
             run_id: String::new(),
             signature: Some(Digest::of_value(&(

@@ -10,4 +10,4 @@ mod stop;
 pub use failed::Failed;
 pub use record::{Record, subject};
 pub use start::start;
-pub use stop::{Left, Stop, Stopped};
+pub use stop::{RetryState, Stop, Stopped};

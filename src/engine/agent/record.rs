@@ -16,7 +16,7 @@ const KEPT: usize = 200;
 /// The largest record that is read, in bytes.
 const MOST: u64 = 1 << 20;
 
-/// What is remembered of the start of a session: `sessions/ID.json` of the state directory.
+/// The record of the start of a session: `sessions/ID.json` of the state directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "SessionRecord")]
@@ -58,7 +58,7 @@ pub fn subject(id: &str) -> String {
     format!("session/{id}")
 }
 
-/// What is here now.
+/// The present state of the work tree.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Now {
     pub head: Option<String>,
@@ -116,7 +116,7 @@ fn file(place: &Path, id: &str) -> PathBuf {
     place.join(FOLDER).join(format!("{id}.json"))
 }
 
-/// What is remembered of a session; nothing where that cannot be read.
+/// Reads the record of a session; none where it cannot be read.
 pub(super) fn read(place: &Path, id: &str) -> Option<Record> {
     serde_json::from_slice(&read_plain(&file(place, id), MOST).ok()?).ok()
 }

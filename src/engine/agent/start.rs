@@ -11,7 +11,7 @@ use crate::effect::store::records::wall_clock;
 use crate::engine::failure::changes_unknown;
 use crate::engine::{Engine, Failure};
 use crate::ledger::round::Because;
-use crate::ledger::{Entry, Ledger};
+use crate::ledger::{Ledger, SubjectEntry};
 use crate::run::report::Decision;
 use std::path::Path;
 
@@ -143,7 +143,7 @@ fn unfinished(
 }
 
 /// Whether all that a session did is verified, or nothing applied to it.
-fn is_done(entry: &Entry) -> bool {
+fn is_done(entry: &SubjectEntry) -> bool {
     let required = entry.began.as_ref().map_or(1, |b| b.gate.confirmations);
     entry.reason == Some(Because::NothingApplies)
         || (entry.standing(required, true) == Decision::Complete && entry.counter >= required)

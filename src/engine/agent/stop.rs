@@ -10,15 +10,15 @@ use crate::base::word::visible;
 use crate::effect::git::error::GitError;
 use crate::effect::git::object::Oid;
 use crate::effect::os::clock::Clock;
-use crate::effect::os::own_program::Ended;
+use crate::effect::os::own_program::ProgramOutput;
 use crate::effect::repo::changes::base::{Unknown, default_base};
-use crate::effect::repo::changes::kept::Kept;
+use crate::effect::repo::changes::kept::CommitCache;
 use crate::effect::repo::load::Site;
 use crate::effect::store::ledger::LedgerFile;
 use crate::engine::failure::changes_unknown;
 use crate::engine::round::NOT_RECORDED;
 use crate::engine::{Engine, Failure, only_grew};
-use crate::ledger::Entry;
+use crate::ledger::SubjectEntry;
 use crate::ledger::round::Because;
 use crate::plan::caveat::sorted;
 use crate::run::report::{DEFAULT_RETRIES, Decision, Report};
@@ -26,20 +26,20 @@ use crate::run::verdict::Verdict;
 use std::io;
 use std::time::Duration;
 
-/// What a stop is about.
+/// The session and the repository of a stop.
 pub struct Stop<'a> {
     engine: &'a Engine<'a>,
     site: Site,
     id: &'a str,
     record: Option<Record>,
-    entry: Option<Entry>,
+    entry: Option<SubjectEntry>,
     is_lost: bool,
     base: Option<Oid>,
     /// Why it is not known where the change begins.
     unknown: Option<Failure>,
 }
 
-/// What comes of a stop.
+/// The result of a stop.
 #[derive(Debug)]
 pub enum Stopped {
     /// The agent may stop: its work is verified.
@@ -48,18 +48,18 @@ pub enum Stopped {
     GivenUp {
         /// The word of the decision.
         reason: Option<String>,
-        /// What people have to know.
+        /// Messages for people.
         why: Vec<String>,
     },
     /// The agent goes on, by this report.
     Again(Box<Report>),
     /// The agent goes on: its work could not be verified.
-    Failed(Failed, Left),
+    Failed(Failed, RetryState),
 }
 
-/// What is left after a failed round.
+/// The retries that remain after a failed round.
 #[derive(Debug)]
-pub enum Left {
+pub enum RetryState {
     /// Which attempt it was, and how many retries are left.
     Attempt(u32, u32),
     /// The round could not be recorded, for this reason.
@@ -73,7 +73,7 @@ enum Ending {
 }
 
 /// Runs vplan for the session, for so long.
-type Run<'r> = dyn Fn(Duration) -> io::Result<Ended> + 'r;
+type Run<'r> = dyn Fn(Duration) -> io::Result<ProgramOutput> + 'r;
 
 impl<'a> Stop<'a> {
     /// Looks at a session that is to stop; `None`: it has nothing to verify.
@@ -143,8 +143,8 @@ impl<'a> Stop<'a> {
             return Ok(None);
         };
         if place.assumed {
-            let found =
-                default_base(git, None, &Kept::nowhere()).map_err(|e| changes_unknown(e.into()))?;
+            let found = default_base(git, None, &CommitCache::nowhere())
+                .map_err(|e| changes_unknown(e.into()))?;
             if let Some(Unknown::Lacking(lacking)) = found.unknown() {
                 return Err(Failure::usage("vplan::hook::base", lacking.message())
                     .helped(lacking.commands()));
@@ -165,7 +165,7 @@ impl<'a> Stop<'a> {
     /// Makes a round, and says what follows.
     ///
     /// # Errors
-    /// What keeps even a failed round from being recorded.
+    /// Returns the reason why not even a failed round can be recorded.
     pub fn verify(&mut self, limit: Duration, run: &Run<'_>) -> Result<Stopped, Failure> {
         let ending = match self.unknown.take() {
             Some(failure) => Ending::Failed(Failed::of(&failure)),
@@ -200,7 +200,7 @@ impl<'a> Stop<'a> {
         }
     }
 
-    fn round(&self, ended: io::Result<Ended>) -> Ending {
+    fn round(&self, ended: io::Result<ProgramOutput>) -> Ending {
         let ended = match ended {
             Ok(ended) => ended,
             Err(error) => {
@@ -258,7 +258,8 @@ impl<'a> Stop<'a> {
                         why: vec![failed.what],
                     },
                     Decision::Complete | Decision::Retry | Decision::Reverify => {
-                        let left = Left::Attempt(recorded.attempt, recorded.retries_remaining);
+                        let left =
+                            RetryState::Attempt(recorded.attempt, recorded.retries_remaining);
                         Stopped::Failed(failed, left)
                     }
                 }
@@ -273,7 +274,7 @@ impl<'a> Stop<'a> {
                     };
                 }
                 self.unrecorded(count);
-                Stopped::Failed(failed, Left::Unrecorded(failure.message))
+                Stopped::Failed(failed, RetryState::Unrecorded(failure.message))
             }
         }
     }
@@ -301,7 +302,7 @@ impl<'a> Stop<'a> {
 }
 
 /// A run without a report of its own.
-fn without_report(ended: &Ended) -> Failed {
+fn without_report(ended: &ProgramOutput) -> Failed {
     let (exit, what, verdict) = match ended.exit {
         _ if ended.timed_out => (
             Some(Exit::Time.code()),
@@ -327,7 +328,7 @@ fn without_report(ended: &Ended) -> Failed {
     }
 }
 
-/// What a run said that did not come to a report. How a ledger is begun anew is for people.
+/// Returns the error text of a run without a report. How a ledger is begun anew is for people.
 fn said(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let own = ["vplan::ledger", "vplan::state"];

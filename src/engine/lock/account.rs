@@ -1,4 +1,4 @@
-//! What became of a lock.
+//! Describes the changes of a lock.
 
 use crate::base::canon::Digest;
 use crate::base::origin::GitOrigin;
@@ -7,7 +7,7 @@ use crate::lock::{Lock, PinnedImport};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What was done, or found.
+/// The changes that were made, or the differences that were found.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Account {
     /// The git imports, in the order in which the contract names them.
@@ -56,7 +56,7 @@ pub struct Line {
     pub digest: Option<String>,
     /// Its name, as the contract writes it.
     pub import: String,
-    /// What became of it.
+    /// Its state.
     pub state: State,
 }
 
@@ -71,7 +71,7 @@ impl Line {
     }
 }
 
-/// What became of an import, or what is the matter with it.
+/// The state of an import, or its problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum State {

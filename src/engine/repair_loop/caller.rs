@@ -15,7 +15,7 @@ use std::time::Duration;
 /// The default limit on verifications.
 pub const MAX_ROUNDS: u32 = 20;
 
-/// What a caller wants verified and repaired.
+/// The request to verify and repair a change.
 #[derive(Clone, Debug)]
 pub struct LoopRequest {
     /// How each round verifies. Its `file`, `expect_digest`, `shard`, `attempt` and `status`
@@ -82,7 +82,7 @@ pub struct LoopOutcome {
     pub stop: Stop,
     /// The exit code.
     pub exit: u8,
-    /// What the caller should do.
+    /// The decision: what the caller does next.
     pub decision: Decision,
     /// The round that was verified last.
     pub last: Verified,

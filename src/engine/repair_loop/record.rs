@@ -19,11 +19,11 @@ pub enum Stop {
     Exhausted,
     /// The same failure came too often, or the round could not be recorded.
     Escalated,
-    /// `--max-rounds`
+    /// The rounds of `--max-rounds` are used up.
     MaxRounds,
     /// After a failure the fixer changed nothing.
     NoChange,
-    /// It passed, and who looked at it again did not confirm it.
+    /// It passed, and the review did not confirm it.
     NotConfirmed,
     /// The fixer said that it does not go on.
     Stuck,
@@ -31,11 +31,11 @@ pub enum Stop {
     ChangeGone,
     /// Another contract would have been verified.
     ContractChanged,
-    /// The change could not be told from what was there before any more.
+    /// The change could no longer be separated from earlier work.
     HistoryChanged,
-    /// There is nobody who could repair.
+    /// The fixer could not be started.
     FixerNotStarted,
-    /// A signal.
+    /// A signal interrupted it.
     Interrupted,
 }
 
@@ -68,9 +68,9 @@ pub struct RoundRecord {
     /// The contract had changed, and that was allowed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub contract_changed: bool,
-    /// What it came to.
+    /// The decision of the round.
     pub decision: Decision,
-    /// The verdict's.
+    /// The exit code of the verdict.
     pub exit_code: u8,
     /// The repair after it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,10 +79,10 @@ pub struct RoundRecord {
     pub no_change: bool,
     /// How many rounds of repair are left.
     pub retries_remaining: u32,
-    /// Each time that somebody was asked to look at it again, because a pass has to be confirmed.
+    /// The reviews of a pass that had to be confirmed, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reviews: Vec<Review>,
-    /// From 1.
+    /// The number of the round, from 1.
     pub round: u32,
     /// The run.
     pub run_id: String,
@@ -100,18 +100,18 @@ pub struct TurnRecord {
     /// Its exit code, which decides nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// Where the feedback is that it was given.
+    /// The path of the feedback that it was given.
     pub feedback: String,
     /// How many processes it left behind.
     pub leaked: u32,
-    /// What it wrote.
+    /// The path of its log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
     /// Whether it changed nothing.
     pub no_change: bool,
-    /// `exited`, `signalled`, `timed_out`, `not_started`, `interrupted`, `lost`
+    /// How the turn ended: `exited`, `signalled`, `timed_out`, `not_started`, `interrupted`, `lost`
     pub outcome: &'static str,
-    /// Why it came to that, in one line.
+    /// The reason for the outcome, in one line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The end of what it wrote.
@@ -124,7 +124,7 @@ pub struct TurnRecord {
     pub stuck: Option<String>,
 }
 
-/// One look at work that has passed.
+/// One review of work that has passed.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Review {
@@ -132,7 +132,7 @@ pub struct Review {
     pub confirmed: bool,
     /// How often the work was confirmed afterwards.
     pub counter: u32,
-    /// The turn of the fixer that it was.
+    /// The turn of the fixer in which it reviewed.
     pub turn: TurnRecord,
 }
 

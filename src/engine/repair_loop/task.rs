@@ -13,7 +13,7 @@ use crate::engine::regrown::only_grew;
 use crate::engine::request::VerifyRequest;
 use crate::engine::round::{Keeper, NOT_RECORDED};
 use crate::engine::verify::{Caller, Progress, Verified, round};
-use crate::ledger::round::{Because, Change, Said};
+use crate::ledger::round::{Because, Change, RoundResult};
 use crate::ledger::{Ledger, Status};
 use crate::plan::caveat::{Caveat, Code, Effect};
 use crate::plan::request::ChangedFrom;
@@ -247,7 +247,7 @@ impl Task<'_, '_> {
         let keeper = Keeper::by_hand(self.engine, subject, site, last.session.contract())?;
         let tree = last.tree(self.engine, &self.verify);
         keeper
-            .note(Change::Auto, Said::ByHand(status), &tree)
+            .note(Change::Auto, RoundResult::ByHand(status), &tree)
             .map(|_| ())
     }
 

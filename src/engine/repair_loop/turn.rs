@@ -14,7 +14,7 @@ use crate::engine::request::MAX_OUTPUT;
 use crate::engine::round::Keeper;
 use crate::engine::subject::Subject;
 use crate::engine::verify::Verified;
-use crate::ledger::round::{Change, Said};
+use crate::ledger::round::{Change, RoundResult};
 use crate::ledger::{Contents, Status};
 use crate::run::report::Decision;
 
@@ -162,7 +162,7 @@ impl Task<'_, '_> {
             &verified.session,
         )?;
         let tree = verified.tree(self.engine, &self.verify);
-        let recorded = keeper.note(Change::Auto, Said::Reviewed, &tree)?;
+        let recorded = keeper.note(Change::Auto, RoundResult::Reviewed, &tree)?;
         let confirmed =
             recorded.no_change && recorded.counter > 0 && recorded.decision != Decision::Retry;
         drop(tree);

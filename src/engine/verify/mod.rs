@@ -44,7 +44,7 @@ use std::time::Duration;
 pub enum Progress<'a> {
     /// The plan is made; nothing has run yet.
     Planned(&'a Plan),
-    /// What the executor reports.
+    /// The messages of the executor.
     Run(Seen<'a>),
 }
 

@@ -9,7 +9,7 @@ use crate::engine::place::Engine;
 use crate::engine::propose::Asking;
 use crate::engine::request::VerifyRequest;
 use crate::engine::saved;
-use crate::engine::subject::{Held, Subject};
+use crate::engine::subject::{RoundRequirements, Subject};
 use crate::plan::Plan;
 use crate::plan::caveat::Caveat;
 use crate::plan::shard::share;
@@ -21,7 +21,7 @@ pub type Look<'l> = &'l mut dyn FnMut(&Session) -> Result<Vec<Caveat>, Failure>;
 /// The plan of a round, with its session.
 pub(super) struct Planned {
     /// The requirements of the round, if it has a subject.
-    pub held: Option<Held>,
+    pub held: Option<RoundRequirements>,
     /// The plan, or a share of it.
     pub plan: Plan,
     /// How the plan file differs from the present, if there is one.

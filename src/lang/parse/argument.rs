@@ -77,10 +77,10 @@ impl<'a> Parser<'a> {
         parts.broken |= !faults.is_empty();
         for (fault, span) in &faults {
             self.report(match fault {
-                token::Fault::Unclosed => Diagnostic::error(error::UNCLOSED_STRING, "the string is not closed")
+                token::TokenError::Unclosed => Diagnostic::error(error::UNCLOSED_STRING, "the string is not closed")
                     .label(self.place(*span), "opened here")
                     .help("a string ends on its line, with the quote that began it"),
-                token::Fault::Escape => {
+                token::TokenError::Escape => {
                     let found = self.slice(*span);
                     Diagnostic::error(error::BAD_ESCAPE, format!("{} is no escape", shown(found)))
                         .label(self.place(*span), "unknown escape")

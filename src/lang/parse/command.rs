@@ -5,7 +5,7 @@ use crate::base::diagnostic::{Code, Diagnostic};
 use crate::base::span::{Place, SourceId, Span};
 use crate::lang::command::{argv, unsupported};
 use crate::lang::error::{self, shown};
-use crate::lang::word::{Fault, Remark, Scan, scan};
+use crate::lang::word::{Remark, Scan, WordError, scan};
 use std::collections::BTreeSet;
 
 /// Reads a command, reports every fault once, and returns whether there was one. `verb` is the word
@@ -98,7 +98,7 @@ pub(super) fn none(text: &str) -> Command {
     }
 }
 
-fn describe(fault: Fault, found: &str, words: &Scan<'_>) -> (Code, String, &'static str) {
+fn describe(fault: WordError, found: &str, words: &Scan<'_>) -> (Code, String, &'static str) {
     let text = if found == "\n" {
         "a line break".to_owned()
     } else {
@@ -168,7 +168,7 @@ fn describe(fault: Fault, found: &str, words: &Scan<'_>) -> (Code, String, &'sta
     }
 }
 
-fn help(fault: Fault, found: &str, verb: &str, words: &Scan<'_>, text: &str) -> Option<String> {
+fn help(fault: WordError, found: &str, verb: &str, words: &Scan<'_>, text: &str) -> Option<String> {
     let first = words.words.first().map(|w| w.bytes.as_slice());
     let second = || {
         words

@@ -34,7 +34,7 @@ pub(super) enum Kind<'a> {
 
 /// The faults of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum TokenError {
     Unclosed,
     Escape,
 }
@@ -45,7 +45,7 @@ type Parsed<'a, T> = IResult<&'a str, T, ()>;
 pub(super) fn tokens<'a>(
     line: &'a str,
     offset: usize,
-    fault: &mut dyn FnMut(Fault, Span),
+    fault: &mut dyn FnMut(TokenError, Span),
 ) -> Vec<Token<'a>> {
     let mut out: Vec<Token<'a>> = Vec::new();
     let mut rest = line;
@@ -67,7 +67,7 @@ pub(super) fn tokens<'a>(
 fn token<'a>(
     input: &'a str,
     start: usize,
-    fault: &mut dyn FnMut(Fault, Span),
+    fault: &mut dyn FnMut(TokenError, Span),
 ) -> (&'a str, Kind<'a>) {
     if let Ok((rest, mark)) = mark(input) {
         return (rest, Kind::Mark(mark));
@@ -86,7 +86,7 @@ fn token<'a>(
     }
     if input.starts_with('\'') {
         fault(
-            Fault::Unclosed,
+            TokenError::Unclosed,
             Span::new(start, start + input.trim_end().len()),
         );
         return (
@@ -114,7 +114,7 @@ fn token<'a>(
 fn string<'a>(
     input: &'a str,
     start: usize,
-    fault: &mut dyn FnMut(Fault, Span),
+    fault: &mut dyn FnMut(TokenError, Span),
 ) -> (&'a str, Kind<'a>) {
     let plain = |i| take_till::<_, &str, ()>(|c| matches!(c, '"' | '\\')).parse(i);
     let mut rest = input.get(1..).unwrap_or_default();
@@ -139,12 +139,12 @@ fn string<'a>(
             Err(_) => match recognize(preceded(tag::<_, _, ()>("\\"), anychar)).parse(next) {
                 Ok((rest, found)) => {
                     let from = start + input.len() - next.len();
-                    fault(Fault::Escape, Span::new(from, from + found.len()));
+                    fault(TokenError::Escape, Span::new(from, from + found.len()));
                     rest
                 }
                 Err(_) => {
                     fault(
-                        Fault::Unclosed,
+                        TokenError::Unclosed,
                         Span::new(start, start + input.trim_end().len()),
                     );
                     return ("", Kind::Str { text, verbatim });

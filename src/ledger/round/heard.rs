@@ -1,8 +1,8 @@
 //! Interprets what a round reports about its subject's work.
 
-use super::{Round, Said, Scope, is_moved};
+use super::{Round, RoundResult, Scope, is_moved};
 use crate::base::canon::Digest;
-use crate::ledger::{Entry, Status};
+use crate::ledger::{Status, SubjectEntry};
 use crate::run::verdict::Verdict;
 
 /// A round's report, in the terms of the table of src/ledger/rounds.md, "Confirmations".
@@ -27,13 +27,13 @@ pub(super) struct Heard {
 
 impl Heard {
     /// Whether it leaves its subject unchanged.
-    pub(super) fn says_nothing(&self, before: &Entry, changed: bool) -> bool {
+    pub(super) fn says_nothing(&self, before: &SubjectEntry, changed: bool) -> bool {
         self.nothing && before.worked() || self.claimed && !changed
     }
 
-    pub(super) fn of(round: &Round<'_>, before: Option<&Entry>, changed: bool) -> Self {
+    pub(super) fn of(round: &Round<'_>, before: Option<&SubjectEntry>, changed: bool) -> Self {
         match &round.said {
-            Said::Reviewed => {
+            RoundResult::Reviewed => {
                 let done = !changed
                     && before.is_some_and(|e| e.status == Status::Done && e.reason.is_none());
                 Self {
@@ -49,8 +49,9 @@ impl Heard {
                     verified: done,
                 }
             }
-            Said::ByHand(status) => {
-                let claimed = *status == Status::Done && before.is_some_and(Entry::is_by_runs);
+            RoundResult::ByHand(status) => {
+                let claimed =
+                    *status == Status::Done && before.is_some_and(SubjectEntry::is_by_runs);
                 let done = *status == Status::Done && !claimed;
                 Self {
                     claimed,
@@ -65,7 +66,7 @@ impl Heard {
                     verified: done,
                 }
             }
-            Said::Run {
+            RoundResult::Run {
                 exit,
                 run_id,
                 signature,

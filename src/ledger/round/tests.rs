@@ -19,8 +19,8 @@ fn terms(confirmations: u32, retries: u32, exhausted: Exhausted) -> Terms {
     }
 }
 
-fn red(of: &str) -> Said {
-    Said::Run {
+fn red(of: &str) -> RoundResult {
+    RoundResult::Run {
         exit: 40,
         run_id: "r".into(),
         signature: Some(Digest::of(of.as_bytes())),
@@ -29,8 +29,8 @@ fn red(of: &str) -> Said {
     }
 }
 
-fn green(status: Option<Status>) -> Said {
-    Said::Run {
+fn green(status: Option<Status>) -> RoundResult {
+    RoundResult::Run {
         exit: 0,
         run_id: "r".into(),
         signature: None,
@@ -40,11 +40,11 @@ fn green(status: Option<Status>) -> Said {
 }
 
 /// Plays rounds of `S` and returns decision, exit code, attempt and retries left of each.
-fn play(terms: &Terms, rounds: &[(Said, u64)]) -> Vec<(Decision, u8, u32, u32)> {
+fn play(terms: &Terms, rounds: &[(RoundResult, u64)]) -> Vec<(Decision, u8, u32, u32)> {
     let mut ledger = Ledger::default();
     let mut seen = Vec::new();
     for (said, files) in rounds {
-        let exit = if let Said::Run { exit, .. } = said {
+        let exit = if let RoundResult::Run { exit, .. } = said {
             *exit
         } else {
             0
@@ -73,7 +73,7 @@ fn play(terms: &Terms, rounds: &[(Said, u64)]) -> Vec<(Decision, u8, u32, u32)> 
 #[test]
 fn retries() {
     use Decision::{Advance, Complete, Escalate, Fail, Retry};
-    let hand = Said::ByHand;
+    let hand = RoundResult::ByHand;
     for (name, terms, rounds, want) in [
         (
             "one retry",
@@ -210,7 +210,7 @@ fn retries() {
 
 #[test]
 fn a_pass_that_is_not_accepted_confirms_nothing() {
-    let narrowed = |exit| Said::Run {
+    let narrowed = |exit| RoundResult::Run {
         exit,
         run_id: "r".into(),
         signature: None,
@@ -233,7 +233,7 @@ fn a_pass_that_is_not_accepted_confirms_nothing() {
 #[test]
 fn a_word_is_no_evidence() {
     use Decision::{Complete, Fail, Retry, Reverify};
-    let done = || Said::ByHand(Status::Done);
+    let done = || RoundResult::ByHand(Status::Done);
     for (name, n, rounds, want) in [
         (
             "after a failure",
@@ -289,7 +289,7 @@ fn a_word_is_no_evidence() {
 #[test]
 fn a_word_that_nothing_changed_is_not_believed_of_what_runs_verify() {
     let terms = terms(3, 3, Exhausted::Fail);
-    let round = |ledger: &Ledger, subject, said: Said, changed, what| {
+    let round = |ledger: &Ledger, subject, said: RoundResult, changed, what| {
         let (about, contents) = (About::default(), contents(what));
         record(
             ledger,
@@ -308,7 +308,7 @@ fn a_word_that_nothing_changed_is_not_believed_of_what_runs_verify() {
     let (of_its_own, own) = round(
         &ledger,
         "S",
-        Said::ByHand(Status::Continue),
+        RoundResult::ByHand(Status::Continue),
         Change::Files(0),
         "2",
     );
@@ -323,7 +323,7 @@ fn a_word_that_nothing_changed_is_not_believed_of_what_runs_verify() {
     let (of_another, _) = round(
         &ledger,
         "T",
-        Said::ByHand(Status::Continue),
+        RoundResult::ByHand(Status::Continue),
         Change::Files(0),
         "2",
     );
@@ -349,7 +349,7 @@ fn contents_decide_what_changed() {
         changed: Change::Auto,
         contents: contents(what),
         ended_at: "",
-        said: Said::ByHand(Status::Done),
+        said: RoundResult::ByHand(Status::Done),
         subject,
     };
     let mut ledger = Ledger::default();
@@ -383,7 +383,7 @@ fn a_change_is_one_under_the_feet_of_others() {
         changed: Change::Files(files),
         contents: contents("x"),
         ended_at: "",
-        said: Said::ByHand(Status::Done),
+        said: RoundResult::ByHand(Status::Done),
         subject,
     };
     for (propagate, others, left) in [
@@ -428,7 +428,7 @@ fn all_subjects_are_complete_or_one_goes_on() {
     };
     let done = |ledger: &Ledger, subject, status| {
         let changed = Change::Files(0);
-        let said = Said::ByHand(status);
+        let said = RoundResult::ByHand(status);
         record(
             ledger,
             &terms,
@@ -457,7 +457,7 @@ fn all_subjects_are_complete_or_one_goes_on() {
 #[test]
 fn a_pass_makes_earlier_failures_history() {
     let terms = terms(1, 9, Exhausted::Fail);
-    let play = |said: &[Said]| {
+    let play = |said: &[RoundResult]| {
         let mut ledger = Ledger::default();
         for said in said {
             let round = Round {
@@ -474,15 +474,15 @@ fn a_pass_makes_earlier_failures_history() {
     };
     // A round by hand clears nothing, a pass does, also one with more to do.
     for (then, left) in [
-        (Said::ByHand(Status::Continue), 2),
-        (Said::ByHand(Status::Done), 2),
+        (RoundResult::ByHand(Status::Continue), 2),
+        (RoundResult::ByHand(Status::Done), 2),
         (green(Some(Status::Continue)), 0),
         (green(None), 0),
     ] {
         assert_eq!(play(&[red("a"), red("b"), then.clone()]), left, "{then:?}");
     }
     // A signature counts only where verification failed.
-    let odd = Said::Run {
+    let odd = RoundResult::Run {
         exit: 0,
         run_id: "r".into(),
         signature: Some(Digest::of(b"")),
@@ -541,7 +541,7 @@ fn a_gate_that_changes() {
             changed: Change::Files(0),
             contents: contents("x"),
             ended_at: "",
-            said: Said::ByHand(Status::Done),
+            said: RoundResult::ByHand(Status::Done),
             subject: "S",
         };
         record(ledger, &terms(n, 3, Exhausted::Fail), &round)
@@ -570,7 +570,13 @@ fn about(scope: Scope, asked: &str) -> About {
     }
 }
 
-fn run(ledger: &Ledger, terms: &Terms, about: About, said: Said, what: &str) -> (Ledger, Recorded) {
+fn run(
+    ledger: &Ledger,
+    terms: &Terms,
+    about: About,
+    said: RoundResult,
+    what: &str,
+) -> (Ledger, Recorded) {
     let round = Round {
         about,
         changed: Change::Auto,
@@ -616,7 +622,7 @@ fn a_part_is_never_done() {
 #[test]
 fn nothing_applies() {
     let terms = terms(1, 3, Exhausted::Fail);
-    let none = Said::Run {
+    let none = RoundResult::Run {
         exit: 0,
         run_id: "r".into(),
         signature: None,
@@ -754,7 +760,7 @@ fn what_is_left_behind_leaves_no_trace() {
         trace: Some(Trace::new(head.into(), [(path(name), String::new())])),
         ..about(Scope::Whole, "a")
     };
-    let incomplete = Said::Run {
+    let incomplete = RoundResult::Run {
         exit: 44,
         run_id: "r".into(),
         signature: Some(Digest::of(b"i")),
@@ -799,6 +805,6 @@ fn words_follow_the_counter() {
     );
     let (ledger, _) = run(&ledger, &terms, about(Scope::Whole, "a"), red("x"), "1");
     assert_eq!(standing(&ledger, true), Decision::Retry);
-    let begun = Entry::begun("S", "now", about(Scope::Whole, "a").began.unwrap());
+    let begun = SubjectEntry::begun("S", "now", about(Scope::Whole, "a").began.unwrap());
     assert_eq!(begun.standing(1, true), Decision::Retry);
 }

@@ -3,7 +3,7 @@
 use super::Class::{self, Changes, Cosmetic, Strengthens, Undecided, Weakens};
 use super::reach::apart;
 use crate::base::command::Command;
-use crate::base::glob::{Glob, Selection, What};
+use crate::base::glob::{Glob, ItemContent, Selection};
 use crate::base::setting::{Row, Weaker};
 use crate::base::unit::show_duration;
 use crate::base::vocabulary::FormatName;
@@ -435,8 +435,8 @@ pub(super) fn items(selection: &Selection) -> String {
         .map(|item| {
             let not = if item.not { "!" } else { "" };
             match &item.what {
-                What::Glob(glob) => format!("\"{not}{}\"", visible(glob.text().as_bytes())),
-                What::Paths { name, .. } => format!("{not}{}", visible(name.as_bytes())),
+                ItemContent::Glob(glob) => format!("\"{not}{}\"", visible(glob.text().as_bytes())),
+                ItemContent::Paths { name, .. } => format!("{not}{}", visible(name.as_bytes())),
             }
         })
         .collect();
@@ -571,7 +571,7 @@ mod tests {
     fn of(glob: &str) -> Selection {
         let item = |text| crate::base::glob::Item {
             not: false,
-            what: What::Glob(Glob::parse(text).unwrap()),
+            what: ItemContent::Glob(Glob::parse(text).unwrap()),
         };
         Selection {
             items: glob.split(' ').map(item).collect(),

@@ -729,7 +729,7 @@ fn every_path() -> Option<Selection> {
     Some(Selection {
         items: vec![crate::base::glob::Item {
             not: false,
-            what: crate::base::glob::What::Glob(glob),
+            what: crate::base::glob::ItemContent::Glob(glob),
         }],
     })
 }

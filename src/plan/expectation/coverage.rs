@@ -8,7 +8,7 @@
 //! Covered means touched, not asserted: a test that only says `skips a` covers whatever else its
 //! plan holds.
 
-use crate::base::glob::{Item as SelItem, Selection, What};
+use crate::base::glob::{Item as SelItem, ItemContent, Selection};
 use crate::base::word::visible;
 use crate::contract::{Contract, Test};
 use crate::plan::select::Seen;
@@ -300,8 +300,8 @@ fn items(selection: &Selection) -> Vec<String> {
     let item = |item: &SelItem| {
         let not = if item.not { "!" } else { "" };
         match &item.what {
-            What::Glob(glob) => format!("\"{not}{}\"", visible(glob.text().as_bytes())),
-            What::Paths { name, .. } => format!("{not}{}", visible(name.as_bytes())),
+            ItemContent::Glob(glob) => format!("\"{not}{}\"", visible(glob.text().as_bytes())),
+            ItemContent::Paths { name, .. } => format!("{not}{}", visible(name.as_bytes())),
         }
     };
     selection.items.iter().map(item).collect()

@@ -5,7 +5,7 @@ use super::text::{command_line, omission, settings};
 use super::{Mark, Options, place, sentence, wrap};
 use crate::base::change::{ChangeSet, ChangedFile, Status};
 use crate::base::command::{quote, to_text};
-use crate::base::glob::{Glob, Item, Selection, What};
+use crate::base::glob::{Glob, Item, ItemContent, Selection};
 use crate::base::path::RepoPath;
 use crate::base::word::{Word, visible};
 use crate::contract::{Check, Contract, Placement, Test};
@@ -491,8 +491,8 @@ fn examples_of(item: &Item) -> Vec<RepoPath> {
 fn globs(items: &[Item]) -> Vec<&Glob> {
     fn of(item: &Item) -> Vec<&Glob> {
         match &item.what {
-            What::Glob(glob) => vec![glob],
-            What::Paths { items, .. } => globs(&items.items),
+            ItemContent::Glob(glob) => vec![glob],
+            ItemContent::Paths { items, .. } => globs(&items.items),
         }
     }
     items.iter().filter(|i| !i.not).flat_map(of).collect()
@@ -711,11 +711,11 @@ mod tests {
         let item = |t: &&str| match t.strip_prefix('!') {
             Some(t) => Item {
                 not: true,
-                what: What::Glob(Glob::parse(t).unwrap()),
+                what: ItemContent::Glob(Glob::parse(t).unwrap()),
             },
             None => Item {
                 not: false,
-                what: What::Glob(Glob::parse(t).unwrap()),
+                what: ItemContent::Glob(Glob::parse(t).unwrap()),
             },
         };
         Selection {

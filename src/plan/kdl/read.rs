@@ -41,7 +41,7 @@ fn plan(text: &str) -> Result<(Plan, Vec<Node>), DocumentError> {
             ));
         }
     }
-    match Plan::deserialize(Reader(Place::Document(&nodes))) {
+    match Plan::deserialize(Reader(TextPart::Document(&nodes))) {
         Ok(plan) => Ok((plan, nodes)),
         Err(fault) => {
             let error = DocumentError::new(DOCUMENT, fault.message, fault.help);
@@ -87,20 +87,20 @@ pub fn from_kdl(text: &str) -> Result<Plan, DocumentError> {
     };
     let error = DocumentError::from(unfit);
     Err(match found {
-        Some(node) => error.at(Reader(Place::Node(&node)).span()),
+        Some(node) => error.at(Reader(TextPart::Node(&node)).span()),
         None => error,
     })
 }
 
 /// An error in a node.
 #[derive(Debug)]
-struct Fault {
+struct NodeError {
     message: String,
     help: Option<String>,
     span: Option<Span>,
 }
 
-impl Fault {
+impl NodeError {
     fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -116,15 +116,15 @@ impl Fault {
     }
 }
 
-impl Display for Fault {
+impl Display for NodeError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for NodeError {}
 
-impl de::Error for Fault {
+impl de::Error for NodeError {
     fn custom<T: Display>(message: T) -> Self {
         Self::new(visible(message.to_string().as_bytes()))
     }
@@ -185,7 +185,7 @@ fn nearest(given: &str, known: &[&str]) -> Option<String> {
 
 /// The part of the text that is read.
 #[derive(Clone, Copy)]
-enum Place<'a> {
+enum TextPart<'a> {
     Document(&'a [Node]),
     Node(&'a Node),
     Entry(&'a Entry),
@@ -193,30 +193,30 @@ enum Place<'a> {
 
 /// Deserializes one place as the requested type.
 #[derive(Clone, Copy)]
-struct Reader<'a>(Place<'a>);
+struct Reader<'a>(TextPart<'a>);
 
 impl<'a> Reader<'a> {
     fn span(self) -> Span {
         match self.0 {
-            Place::Document(_) => Span::default(),
+            TextPart::Document(_) => Span::default(),
             // The name is enough to find it; the whole node may go over hundreds of lines.
-            Place::Node(node) => match node.entries.as_slice() {
+            TextPart::Node(node) => match node.entries.as_slice() {
                 [entry] if node.children.is_none() => entry.span(),
                 _ => node.name.span,
             },
-            Place::Entry(entry) => entry.span(),
+            TextPart::Entry(entry) => entry.span(),
         }
     }
 
-    fn fault(self, message: impl Into<String>) -> Fault {
-        Fault::new(message).at(self.span())
+    fn fault(self, message: impl Into<String>) -> NodeError {
+        NodeError::new(message).at(self.span())
     }
 
     /// Returns the only value of this place.
-    fn scalar(self, wanted: &str) -> Result<&'a Value, Fault> {
+    fn scalar(self, wanted: &str) -> Result<&'a Value, NodeError> {
         let entry = match self.0 {
-            Place::Entry(entry) => entry,
-            Place::Node(node) => match node.entries.as_slice() {
+            TextPart::Entry(entry) => entry,
+            TextPart::Node(node) => match node.entries.as_slice() {
                 [entry]
                     if entry.name.is_none() && node.children.is_none() && node.mark.is_none() =>
                 {
@@ -224,15 +224,15 @@ impl<'a> Reader<'a> {
                 }
                 _ => return Err(self.fault(format!("{wanted} is expected here, and nothing else"))),
             },
-            Place::Document(_) => return Err(self.fault(format!("{wanted} is expected"))),
+            TextPart::Document(_) => return Err(self.fault(format!("{wanted} is expected"))),
         };
         match &entry.mark {
-            Some(ty) => Err(Fault::new("a value has no mark in a plan").at(ty.span)),
+            Some(ty) => Err(NodeError::new("a value has no mark in a plan").at(ty.span)),
             None => Ok(&entry.value),
         }
     }
 
-    fn integer<T: TryFrom<i128>>(self) -> Result<T, Fault> {
+    fn integer<T: TryFrom<i128>>(self) -> Result<T, NodeError> {
         const WANTED: &str = "a whole number";
         match self.scalar(WANTED)? {
             Value::Integer(number) => T::try_from(*number).map_err(|_| {
@@ -244,7 +244,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn text(self) -> Result<&'a str, Fault> {
+    fn text(self) -> Result<&'a str, NodeError> {
         const WANTED: &str = "a text";
         match self.scalar(WANTED)? {
             Value::Text(text) | Value::Bare(text) => Ok(text),
@@ -252,84 +252,87 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn is_marked(self) -> Result<bool, Fault> {
+    fn is_marked(self) -> Result<bool, NodeError> {
         match self.0 {
-            Place::Node(node) => match &node.mark {
+            TextPart::Node(node) => match &node.mark {
                 Some(ty) if ty.text == LIST => Ok(true),
-                Some(ty) => Err(Fault::new(format!(
+                Some(ty) => Err(NodeError::new(format!(
                     "`({})` is no mark of a plan",
                     visible(ty.text.as_bytes())
                 ))
                 .at(ty.span)),
                 None => Ok(false),
             },
-            Place::Document(_) | Place::Entry(_) => Ok(false),
+            TextPart::Document(_) | TextPart::Entry(_) => Ok(false),
         }
     }
 
-    fn items(self) -> Result<Vec<Reader<'a>>, Fault> {
-        let Place::Node(node) = self.0 else {
+    fn items(self) -> Result<Vec<Reader<'a>>, NodeError> {
+        let TextPart::Node(node) = self.0 else {
             return Err(self.fault("a list is expected here"));
         };
         self.is_marked()?;
         if let Some(property) = node.entries.iter().find(|e| e.name.is_some()) {
-            return Err(Fault::new("a list is expected here, not a field").at(property.span()));
+            return Err(NodeError::new("a list is expected here, not a field").at(property.span()));
         }
-        let words = node.entries.iter().map(|e| Reader(Place::Entry(e)));
+        let words = node.entries.iter().map(|e| Reader(TextPart::Entry(e)));
         let Some(children) = &node.children else {
             return Ok(words.collect());
         };
         if let Some(other) = children.iter().find(|n| n.name.text != "-") {
-            return Err(Fault::new("an item of a list begins with `-`").at(other.name.span));
+            return Err(NodeError::new("an item of a list begins with `-`").at(other.name.span));
         }
         if !node.entries.is_empty() {
             return Err(self.fault("the items of a list stand either behind its name or below it"));
         }
-        Ok(children.iter().map(|n| Reader(Place::Node(n))).collect())
+        Ok(children.iter().map(|n| Reader(TextPart::Node(n))).collect())
     }
 
-    fn fields(self) -> Result<Vec<(&'a str, Span, Reader<'a>)>, Fault> {
+    fn fields(self) -> Result<Vec<(&'a str, Span, Reader<'a>)>, NodeError> {
         let mut fields = Vec::new();
         let children = match self.0 {
-            Place::Document(document) => Some(document),
-            Place::Node(node) => {
+            TextPart::Document(document) => Some(document),
+            TextPart::Node(node) => {
                 if let Some(ty) = &node.mark {
-                    return Err(Fault::new("no list is expected here").at(ty.span));
+                    return Err(NodeError::new("no list is expected here").at(ty.span));
                 }
                 for entry in &node.entries {
                     let Some(name) = &entry.name else {
-                        return Err(
-                            Fault::new("a field is expected here, with its name").at(entry.span())
-                        );
+                        return Err(NodeError::new("a field is expected here, with its name")
+                            .at(entry.span()));
                     };
-                    fields.push((name.text.as_str(), name.span, Reader(Place::Entry(entry))));
+                    fields.push((
+                        name.text.as_str(),
+                        name.span,
+                        Reader(TextPart::Entry(entry)),
+                    ));
                 }
                 if node.entries.is_empty() && node.children.is_none() {
                     return Err(self.fault("fields are expected here"));
                 }
                 node.children.as_deref()
             }
-            Place::Entry(_) => return Err(self.fault("fields are expected here, not a word")),
+            TextPart::Entry(_) => return Err(self.fault("fields are expected here, not a word")),
         };
         for node in children.unwrap_or_default() {
             fields.push((
                 node.name.text.as_str(),
                 node.name.span,
-                Reader(Place::Node(node)),
+                Reader(TextPart::Node(node)),
             ));
         }
         let mut seen = BTreeSet::new();
         match fields.iter().find(|(name, ..)| !seen.insert(*name)) {
             Some((name, at, _)) => {
-                Err(Fault::new(format!("`{}` is here twice", visible(name.as_bytes()))).at(*at))
+                Err(NodeError::new(format!("`{}` is here twice", visible(name.as_bytes()))).at(*at))
             }
             None => Ok(fields),
         }
     }
 
     /// Whether this is a list, where its type leaves that open.
-    fn is_list(self) -> Result<bool, Fault> {
-        let Place::Node(node) = self.0 else {
+    fn is_list(self) -> Result<bool, NodeError> {
+        let TextPart::Node(node) = self.0 else {
             return Ok(false);
         };
         let arguments = node.entries.iter().filter(|e| e.name.is_none()).count();
@@ -344,27 +347,27 @@ impl<'a> Reader<'a> {
 
 macro_rules! integers {
     ($($method:ident $visit:ident $type:ty;)*) => {
-        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
             let number: $type = self.integer()?;
-            visitor.$visit(number).map_err(|e: Fault| e.at(self.span()))
+            visitor.$visit(number).map_err(|e: NodeError| e.at(self.span()))
         })*
     };
 }
 
 impl<'de> Deserializer<'de> for Reader<'de> {
-    type Error = Fault;
+    type Error = NodeError;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
         if self.is_list()? {
             return self.deserialize_seq(visitor);
         }
         let alone = match self.0 {
-            Place::Entry(_) => true,
-            Place::Node(node) => {
+            TextPart::Entry(_) => true,
+            TextPart::Node(node) => {
                 node.children.is_none()
                     && matches!(node.entries.as_slice(), [e] if e.name.is_none())
             }
-            Place::Document(_) => false,
+            TextPart::Document(_) => false,
         };
         if !alone {
             return self.deserialize_map(visitor);
@@ -383,10 +386,10 @@ impl<'de> Deserializer<'de> for Reader<'de> {
             Value::Bool(yes) => visitor.visit_bool(*yes),
             Value::Null => return Err(self.fault("a plan has no such value")),
         };
-        value.map_err(|e: Fault| e.at(self.span()))
+        value.map_err(|e: NodeError| e.at(self.span()))
     }
 
-    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
         match self.scalar("`#true` or `#false`")? {
             Value::Bool(yes) => visitor.visit_bool(*yes),
             _ => Err(self.fault("`#true` or `#false` is expected here")),
@@ -398,21 +401,21 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         deserialize_u8 visit_u8 u8; deserialize_u16 visit_u16 u16; deserialize_u32 visit_u32 u32; deserialize_u64 visit_u64 u64;
     }
 
-    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
         visitor
             .visit_str(self.text()?)
-            .map_err(|e: Fault| e.at(self.span()))
+            .map_err(|e: NodeError| e.at(self.span()))
     }
 
-    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
         self.deserialize_str(visitor)
     }
 
-    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
         self.deserialize_str(visitor)
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
         visitor.visit_some(self)
     }
 
@@ -420,27 +423,27 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         self,
         _: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Fault> {
+    ) -> Result<V::Value, NodeError> {
         visitor
             .visit_newtype_struct(self)
-            .map_err(|e: Fault| e.at(self.span()))
+            .map_err(|e: NodeError| e.at(self.span()))
     }
 
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
         let items = self.items()?;
         visitor
             .visit_seq(Items(items.into_iter()))
-            .map_err(|e: Fault| e.at(self.span()))
+            .map_err(|e: NodeError| e.at(self.span()))
     }
 
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
         let fields = Fields {
             rest: self.fields()?.into_iter(),
             value: None,
         };
         visitor
             .visit_map(fields)
-            .map_err(|e: Fault| e.at(self.span()))
+            .map_err(|e: NodeError| e.at(self.span()))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -448,7 +451,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         _: &'static str,
         _: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Fault> {
+    ) -> Result<V::Value, NodeError> {
         self.deserialize_map(visitor)
     }
 
@@ -457,9 +460,9 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         _: &'static str,
         _: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Fault> {
+    ) -> Result<V::Value, NodeError> {
         let variant = match self.0 {
-            Place::Node(node)
+            TextPart::Node(node)
                 if node.children.is_some() || node.entries.iter().any(|e| e.name.is_some()) =>
             {
                 match self.fields()?.as_slice() {
@@ -479,10 +482,10 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         };
         visitor
             .visit_enum(variant)
-            .map_err(|e: Fault| e.at(self.span()))
+            .map_err(|e: NodeError| e.at(self.span()))
     }
 
-    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
         visitor.visit_unit()
     }
 
@@ -492,12 +495,12 @@ impl<'de> Deserializer<'de> for Reader<'de> {
 struct Items<'a>(std::vec::IntoIter<Reader<'a>>);
 
 impl<'de> de::SeqAccess<'de> for Items<'de> {
-    type Error = Fault;
+    type Error = NodeError;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(
         &mut self,
         seed: T,
-    ) -> Result<Option<T::Value>, Fault> {
+    ) -> Result<Option<T::Value>, NodeError> {
         let Some(reader) = self.0.next() else {
             return Ok(None);
         };
@@ -513,26 +516,26 @@ struct Fields<'a> {
 }
 
 impl<'de> de::MapAccess<'de> for Fields<'de> {
-    type Error = Fault;
+    type Error = NodeError;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(
         &mut self,
         seed: K,
-    ) -> Result<Option<K::Value>, Fault> {
+    ) -> Result<Option<K::Value>, NodeError> {
         let Some((name, at, value)) = self.rest.next() else {
             return Ok(None);
         };
         self.value = Some(value);
         seed.deserialize(name.into_deserializer())
             .map(Some)
-            .map_err(|e: Fault| e.at(at))
+            .map_err(|e: NodeError| e.at(at))
     }
 
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, NodeError> {
         let reader = self
             .value
             .take()
-            .ok_or_else(|| Fault::new("a value is missing"))?;
+            .ok_or_else(|| NodeError::new("a value is missing"))?;
         seed.deserialize(reader).map_err(|e| e.at(reader.span()))
     }
 }
@@ -544,39 +547,42 @@ struct Variant<'a> {
 }
 
 impl<'de> de::EnumAccess<'de> for Variant<'de> {
-    type Error = Fault;
+    type Error = NodeError;
     type Variant = Self;
 
-    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), Fault> {
-        let name: de::value::StrDeserializer<'_, Fault> = self.name.into_deserializer();
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), NodeError> {
+        let name: de::value::StrDeserializer<'_, NodeError> = self.name.into_deserializer();
         Ok((seed.deserialize(name).map_err(|e| e.at(self.at))?, self))
     }
 }
 
 impl<'de> Variant<'de> {
-    fn value(self) -> Result<Reader<'de>, Fault> {
+    fn value(self) -> Result<Reader<'de>, NodeError> {
         let missing = format!("`{}` needs a value", visible(self.name.as_bytes()));
-        self.value.ok_or_else(|| Fault::new(missing).at(self.at))
+        self.value
+            .ok_or_else(|| NodeError::new(missing).at(self.at))
     }
 }
 
 impl<'de> de::VariantAccess<'de> for Variant<'de> {
-    type Error = Fault;
+    type Error = NodeError;
 
-    fn unit_variant(self) -> Result<(), Fault> {
+    fn unit_variant(self) -> Result<(), NodeError> {
         match self.value {
-            Some(_) => Err(
-                Fault::new(format!("`{}` has no value", visible(self.name.as_bytes()))).at(self.at),
-            ),
+            Some(_) => Err(NodeError::new(format!(
+                "`{}` has no value",
+                visible(self.name.as_bytes())
+            ))
+            .at(self.at)),
             None => Ok(()),
         }
     }
 
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Fault> {
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, NodeError> {
         seed.deserialize(self.value()?)
     }
 
-    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Fault> {
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, NodeError> {
         self.value()?.deserialize_seq(visitor)
     }
 
@@ -584,7 +590,7 @@ impl<'de> de::VariantAccess<'de> for Variant<'de> {
         self,
         _: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Fault> {
+    ) -> Result<V::Value, NodeError> {
         self.value()?.deserialize_map(visitor)
     }
 }

@@ -1,7 +1,7 @@
 //! Recognises a goal that does not exist: make, ninja, just.
 
 use super::invocation::{Layer, Role, Tool};
-use super::{Place, Row, Scene, Test, Text, asked_of};
+use super::{EvidenceStream, Row, Scene, Test, Text, asked_of};
 use crate::base::vocabulary::FailureCode;
 use crate::plan::facts::{Answer, Certainty};
 
@@ -46,7 +46,7 @@ const fn row(name: &'static str, tools: &'static [Tool], lines: &'static [&'stat
         code: FailureCode::MissingMakeTarget,
         test: Test::Text(Text {
             tools,
-            place: Place::Stderr,
+            place: EvidenceStream::Stderr,
             lines,
             unless,
         }),
@@ -67,7 +67,7 @@ fn means_something_else(scene: &Scene<'_>, layer: &Layer) -> bool {
 fn recipe_failed(scene: &Scene<'_>, layer: &Layer) -> bool {
     layer.tool == Tool::Make
         && scene
-            .says(layer, Place::Stderr, &["{self}: *** [{any}"])
+            .says(layer, EvidenceStream::Stderr, &["{self}: *** [{any}"])
             .is_some()
 }
 

@@ -44,7 +44,7 @@ enum Test {
 /// A line bound to the tools that print it and the place where they do.
 struct Text {
     tools: &'static [Tool],
-    place: Place,
+    place: EvidenceStream,
     /// Templates of whole lines (see [`reads_as`]); any of them.
     lines: &'static [&'static str],
     /// Whether the line means something else here.
@@ -52,7 +52,7 @@ struct Text {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum EvidenceStream {
     Stderr,
     Either,
 }
@@ -154,8 +154,8 @@ impl<'a> Scene<'a> {
     }
 
     /// Returns the first line at a place that matches one of the templates.
-    fn line(&self, place: Place, templates: &[&str], names: Names<'_>) -> Option<String> {
-        let out = if place == Place::Either {
+    fn line(&self, place: EvidenceStream, templates: &[&str], names: Names<'_>) -> Option<String> {
+        let out = if place == EvidenceStream::Either {
             self.out.as_slice()
         } else {
             &[]
@@ -169,7 +169,7 @@ impl<'a> Scene<'a> {
     }
 
     /// Like [`Scene::line`], for the names of a layer.
-    fn says(&self, layer: &Layer, place: Place, templates: &[&str]) -> Option<String> {
+    fn says(&self, layer: &Layer, place: EvidenceStream, templates: &[&str]) -> Option<String> {
         self.line(
             place,
             templates,

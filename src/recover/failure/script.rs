@@ -2,7 +2,7 @@
 
 use super::invocation::{Layer, Role, Tool};
 use super::text::Line;
-use super::{Place, Row, Scene, Test, Text, asked_of};
+use super::{EvidenceStream, Row, Scene, Test, Text, asked_of};
 use crate::base::vocabulary::FailureCode;
 use crate::plan::facts::Certainty;
 
@@ -18,7 +18,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         "npm-missing-script",
         &[Tool::Npm],
-        Place::Stderr,
+        EvidenceStream::Stderr,
         &[
             "npm error Missing script: \"{asked}\"",
             "npm ERR! Missing script: \"{asked}\"",
@@ -29,7 +29,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         "pnpm-missing-script",
         &[Tool::Pnpm],
-        Place::Either,
+        EvidenceStream::Either,
         &[
             "ERR_PNPM_NO_SCRIPT Missing script: {asked}",
             "ERR_PNPM_NO_SCRIPT_OR_SERVER Missing script {asked} or file server.js",
@@ -44,7 +44,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         "yarn-missing-script",
         &[Tool::Yarn],
-        Place::Either,
+        EvidenceStream::Either,
         &[
             "error Command \"{asked}\" not found.",
             "error Command \"{asked}\" not found. Did you mean {any}",
@@ -54,7 +54,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         "bun-missing-script",
         &[Tool::Bun],
-        Place::Either,
+        EvidenceStream::Either,
         &[
             "error: Script not found \"{asked}\"",
             "error: missing script \"{asked}\"",
@@ -64,7 +64,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         "node-missing-script",
         &[Tool::Node],
-        Place::Stderr,
+        EvidenceStream::Stderr,
         &[
             "Missing script: \"{asked}\" for {any}",
             "Missing script: \"{asked}\"",
@@ -75,7 +75,7 @@ pub(super) const ROWS: &[Row] = &[
 const fn row(
     name: &'static str,
     tools: &'static [Tool],
-    place: Place,
+    place: EvidenceStream,
     lines: &'static [&'static str],
 ) -> Row {
     Row {

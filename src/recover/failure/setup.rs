@@ -5,7 +5,7 @@ use super::goal::has_no_makefile;
 use super::invocation::{Layer, Role, Tool};
 use super::test_runner::tests_ran;
 use super::text::Names;
-use super::{Place, Row, Scene, Test, Text, never};
+use super::{EvidenceStream, Row, Scene, Test, Text, never};
 use crate::base::vocabulary::FailureCode;
 
 const CODE: FailureCode = FailureCode::SetupOrBootstrap;
@@ -33,7 +33,7 @@ pub(super) const ROWS: &[Row] = &[
     text(
         "npm-no-manifest",
         &[Tool::Npm],
-        Place::Stderr,
+        EvidenceStream::Stderr,
         &[
             "npm error enoent Could not read package.json: {any}",
             "npm ERR! enoent Could not read package.json: {any}",
@@ -43,7 +43,7 @@ pub(super) const ROWS: &[Row] = &[
     text(
         "pnpm-no-manifest",
         &[Tool::Pnpm],
-        Place::Either,
+        EvidenceStream::Either,
         &[
             "ERR_PNPM_NO_IMPORTER_MANIFEST_FOUND {any}",
             "ERR_PNPM_NO_PKG_MANIFEST {any}",
@@ -52,7 +52,7 @@ pub(super) const ROWS: &[Row] = &[
     text(
         "yarn-no-manifest",
         &[Tool::Yarn],
-        Place::Either,
+        EvidenceStream::Either,
         &[
             "error Couldn't find a package.json file in {any}",
             "Usage Error: No project found in {any}",
@@ -62,7 +62,7 @@ pub(super) const ROWS: &[Row] = &[
     text(
         "bun-no-manifest",
         &[Tool::Bun],
-        Place::Either,
+        EvidenceStream::Either,
         &[
             "error: No package.json was found {any}",
             "error: No package.json found {any}",
@@ -71,7 +71,7 @@ pub(super) const ROWS: &[Row] = &[
     text(
         "make-no-makefile",
         &[Tool::Make],
-        Place::Stderr,
+        EvidenceStream::Stderr,
         &[
             "{self}: *** No targets specified and no makefile found. Stop.",
             "{self}: *** No targets. Stop.",
@@ -87,7 +87,7 @@ pub(super) const ROWS: &[Row] = &[
     text(
         "ninja-no-manifest",
         &[Tool::Ninja],
-        Place::Stderr,
+        EvidenceStream::Stderr,
         &[
             "ninja: error: loading '{any}': No such file or directory",
             "ninja: fatal: chdir to '{any}' - No such file or directory",
@@ -96,13 +96,13 @@ pub(super) const ROWS: &[Row] = &[
     text(
         "just-no-justfile",
         &[Tool::Just],
-        Place::Stderr,
+        EvidenceStream::Stderr,
         &["error: No justfile found"],
     ),
     text(
         "cargo-no-manifest",
         &[Tool::Cargo, Tool::Nextest],
-        Place::Stderr,
+        EvidenceStream::Stderr,
         &[
             "error: could not find `Cargo.toml` in `{any}` or any parent directory",
             "error: manifest path `{any}` does not exist",
@@ -111,7 +111,7 @@ pub(super) const ROWS: &[Row] = &[
     text(
         "go-no-manifest",
         &[Tool::Go],
-        Place::Stderr,
+        EvidenceStream::Stderr,
         &[
             "go: go.mod file not found {any}",
             "go: cannot find main module{any}",
@@ -120,7 +120,7 @@ pub(super) const ROWS: &[Row] = &[
     text(
         "python-no-manifest",
         &[Tool::PythonRunner],
-        Place::Stderr,
+        EvidenceStream::Stderr,
         &[
             "error: No `pyproject.toml` found {any}",
             "Poetry could not find a pyproject.toml file {any}",
@@ -150,7 +150,7 @@ pub(super) const ROWS: &[Row] = &[
     text(
         "cargo-no-such-command",
         &[Tool::Cargo],
-        Place::Stderr,
+        EvidenceStream::Stderr,
         &[
             "error: no such command: `{asked}`",
             "error: no such subcommand: `{asked}`",
@@ -159,7 +159,7 @@ pub(super) const ROWS: &[Row] = &[
     text(
         "rustup-not-installed",
         &[Tool::Cargo, Tool::Nextest],
-        Place::Stderr,
+        EvidenceStream::Stderr,
         &[
             "error: '{word}' is not installed for the toolchain {any}",
             "error: toolchain '{any}' is not installed{any}",
@@ -169,14 +169,14 @@ pub(super) const ROWS: &[Row] = &[
     text(
         "go-no-compiler",
         &[Tool::Go],
-        Place::Either,
+        EvidenceStream::Either,
         &["cgo: C compiler \"{any}\" not found: {any}"],
     ),
     // A module.
     text(
         "python-no-module",
         &[Tool::Python],
-        Place::Stderr,
+        EvidenceStream::Stderr,
         &[
             "{word}: No module named {asked}",
             "{word}: No module named {asked}.__main__; {any}",
@@ -188,7 +188,7 @@ pub(super) const ROWS: &[Row] = &[
         code: CODE,
         test: Test::Text(Text {
             tools: NODE_TOOLS,
-            place: Place::Stderr,
+            place: EvidenceStream::Stderr,
             lines: &[
                 "Error [ERR_MODULE_NOT_FOUND]: Cannot find package '{word}' imported from {any}",
                 "Error: Cannot find package '{word}' imported from {any}",
@@ -213,7 +213,7 @@ pub(super) const ROWS: &[Row] = &[
     text(
         "yarn-not-installed",
         &[Tool::Yarn],
-        Place::Either,
+        EvidenceStream::Either,
         &[
             "Internal Error: {any}: This package doesn't seem to be present in your lockfile; {any}",
             "Usage Error: The project in {any} doesn't seem to have been installed {any}",
@@ -223,7 +223,7 @@ pub(super) const ROWS: &[Row] = &[
     text(
         "wrong-engine",
         RUNNERS,
-        Place::Either,
+        EvidenceStream::Either,
         &[
             "npm error code EBADENGINE",
             "npm ERR! code EBADENGINE",
@@ -239,7 +239,7 @@ pub(super) const ROWS: &[Row] = &[
     text(
         "wrong-rust",
         &[Tool::Cargo, Tool::Nextest],
-        Place::Stderr,
+        EvidenceStream::Stderr,
         &[
             "error: package `{any}` cannot be built because it requires rustc {any}",
             "error: rustc {word} is not supported by the following package{any}",
@@ -249,7 +249,7 @@ pub(super) const ROWS: &[Row] = &[
     text(
         "wrong-go",
         &[Tool::Go],
-        Place::Stderr,
+        EvidenceStream::Stderr,
         &["go: {word} requires go >= {word} (running go {any}"],
     ),
 ];
@@ -257,7 +257,7 @@ pub(super) const ROWS: &[Row] = &[
 const fn text(
     name: &'static str,
     tools: &'static [Tool],
-    place: Place,
+    place: EvidenceStream,
     lines: &'static [&'static str],
 ) -> Row {
     Row {
@@ -296,7 +296,7 @@ const SHELL: &[&str] = &[
     "bash: {word}: command not found",
 ];
 
-fn shell_line(scene: &Scene<'_>, place: Place, programs: &[String]) -> Option<String> {
+fn shell_line(scene: &Scene<'_>, place: EvidenceStream, programs: &[String]) -> Option<String> {
     scene.line(
         place,
         SHELLS,
@@ -318,7 +318,7 @@ fn any_shell_line(scene: &Scene<'_>) -> Option<String> {
         "zsh: command not found: {word}",
         "command not found: {word}",
     ];
-    scene.line(Place::Stderr, ANY, Names::default())
+    scene.line(EvidenceStream::Stderr, ANY, Names::default())
 }
 
 /// Recognises exit code 127, a command that was not found (POSIX, "Exit Status for Commands"). Only
@@ -359,10 +359,10 @@ fn program_of_script(scene: &Scene<'_>) -> Option<String> {
                 .filter(|w| !w.is_empty())
                 .map(str::to_owned)
                 .collect();
-            shell_line(scene, Place::Either, &programs)
+            shell_line(scene, EvidenceStream::Either, &programs)
         }
         None => scene
-            .line(Place::Either, SHELL, Names::default())
+            .line(EvidenceStream::Either, SHELL, Names::default())
             .filter(|_| !tests_ran_anywhere(scene)),
     }
 }
@@ -380,7 +380,11 @@ fn make_127(scene: &Scene<'_>) -> Option<String> {
         asked: &[],
         program: &layer.program,
     };
-    let line = scene.line(Place::Stderr, &["{self}: *** [{any}] Error 127"], names)?;
+    let line = scene.line(
+        EvidenceStream::Stderr,
+        &["{self}: *** [{any}] Error 127"],
+        names,
+    )?;
     scene
         .exited(2)
         .then(|| any_shell_line(scene).unwrap_or(line))
@@ -457,7 +461,7 @@ fn program_of_exec(scene: &Scene<'_>) -> Option<String> {
                 .find(|(tool, _)| *tool == layer.tool)
                 .map(|(_, lines)| (layer, lines))
         })
-        .find_map(|(layer, lines)| scene.says(layer, Place::Either, lines))
+        .find_map(|(layer, lines)| scene.says(layer, EvidenceStream::Either, lines))
 }
 
 /// Recognises a missing makefile: `make X` prints the message of a missing goal then; so does `make
@@ -473,7 +477,7 @@ fn makefile_missing(scene: &Scene<'_>) -> Option<String> {
     if has_no_makefile(scene, layer) {
         return scene.says(
             layer,
-            Place::Stderr,
+            EvidenceStream::Stderr,
             &["{self}: *** No rule to make target '{asked}'. Stop."],
         );
     }
@@ -483,7 +487,7 @@ fn makefile_missing(scene: &Scene<'_>) -> Option<String> {
         program: &layer.program,
     };
     scene.line(
-        Place::Stderr,
+        EvidenceStream::Stderr,
         &["{self}: {asked}: No such file or directory"],
         names,
     )

@@ -2,7 +2,7 @@
 
 use super::invocation::{Layer, Tool};
 use super::text::{Line, Names, reads_as};
-use super::{Place, Row, Scene, Test, Text};
+use super::{EvidenceStream, Row, Scene, Test, Text};
 use crate::base::vocabulary::FailureCode;
 
 const CODE: FailureCode = FailureCode::NoTestFiles;
@@ -33,7 +33,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         "vitest-no-test-files",
         &[Tool::Vitest, Tool::SilentScript],
-        Place::Either,
+        EvidenceStream::Either,
         &[
             "No test files found, exiting with code {n}",
             "No affected test files found, exiting with code {n}",
@@ -42,13 +42,13 @@ pub(super) const ROWS: &[Row] = &[
     row(
         "jest-no-tests",
         &[Tool::Jest, Tool::SilentScript],
-        Place::Either,
+        EvidenceStream::Either,
         &["No tests found, exiting with code {n}"],
     ),
     row(
         "mocha-no-test-files",
         &[Tool::Mocha, Tool::SilentScript],
-        Place::Stderr,
+        EvidenceStream::Stderr,
         &[
             "Error: No test files found",
             "Error: No test files found: {any}",
@@ -57,13 +57,13 @@ pub(super) const ROWS: &[Row] = &[
     row(
         "playwright-no-tests",
         &[Tool::Playwright, Tool::SilentScript],
-        Place::Either,
+        EvidenceStream::Either,
         &["Error: No tests found", "Error: No tests found."],
     ),
     row(
         "ava-no-test-files",
         &[Tool::Ava],
-        Place::Either,
+        EvidenceStream::Either,
         &[
             "✖ Couldn’t find any files to test{any}",
             "✖ Couldn't find any files to test{any}",
@@ -73,37 +73,37 @@ pub(super) const ROWS: &[Row] = &[
     row(
         "cypress-no-specs",
         &[Tool::Cypress],
-        Place::Either,
+        EvidenceStream::Either,
         &["Can't run because no spec files were found."],
     ),
     row(
         "node-test-no-file",
         &[Tool::NodeTest],
-        Place::Stderr,
+        EvidenceStream::Stderr,
         &["Could not find '{any}'"],
     ),
     row(
         "bun-test-no-files",
         &[Tool::BunTest],
-        Place::Either,
+        EvidenceStream::Either,
         &["error: 0 test files matching {any}", "No tests found!"],
     ),
     row(
         "deno-no-test-modules",
         &[Tool::DenoTest],
-        Place::Stderr,
+        EvidenceStream::Stderr,
         &["error: No test modules found"],
     ),
     row(
         "go-no-packages",
         &[Tool::Go],
-        Place::Stderr,
+        EvidenceStream::Stderr,
         &["no packages to test"],
     ),
     row(
         "ctest-no-tests",
         &[Tool::Ctest],
-        Place::Either,
+        EvidenceStream::Either,
         &["No tests were found!!!"],
     ),
 ];
@@ -111,7 +111,7 @@ pub(super) const ROWS: &[Row] = &[
 const fn row(
     name: &'static str,
     tools: &'static [Tool],
-    place: Place,
+    place: EvidenceStream,
     lines: &'static [&'static str],
 ) -> Row {
     Row {

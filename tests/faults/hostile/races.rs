@@ -9,13 +9,13 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use vplan::base::glob::{Glob, Item, Selection, What};
+use vplan::base::glob::{Glob, Item, ItemContent, Selection};
 use vplan::base::path::RepoPath;
 use vplan::base::span::SourceId;
 use vplan::effect::git::fingerprint::fingerprint;
 use vplan::effect::git::pins::NothingPinned;
 use vplan::effect::os::files::beneath::Beneath;
-use vplan::effect::repo::load::{Wanted, load, locate};
+use vplan::effect::repo::load::{ContractRequest, load, locate};
 use vplan::effect::runner::asserted;
 use vplan::effect::runner::reports::Before;
 
@@ -190,7 +190,7 @@ const READERS: &[(&str, Reader)] = &[
     }),
     ("an import", |root, _| {
         let site = locate(root, None, &|_| None).unwrap();
-        let wanted = Wanted {
+        let wanted = ContractRequest {
             contract: None,
             revision: None,
             base: None,
@@ -226,7 +226,7 @@ const READERS: &[(&str, Reader)] = &[
         let all = Selection {
             items: vec![Item {
                 not: false,
-                what: What::Glob(Glob::parse("**").unwrap()),
+                what: ItemContent::Glob(Glob::parse("**").unwrap()),
             }],
         };
         format!("{:?}", fingerprint(b, root, None, &all)).into_bytes()

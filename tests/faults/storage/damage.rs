@@ -13,7 +13,7 @@ use vplan::lock::{self, Lock, PinnedImport, RecordedAnswer};
 use vplan::plan::Plan;
 use vplan::plan::digest::digest;
 use vplan::plan::document::{self, Form};
-use vplan::reuse::entry::Entry as Pass;
+use vplan::reuse::entry::KeptPass as Pass;
 use vplan::run::audit::{Holds, audit};
 use vplan::run::journal::{End, ReplayedRun, Stands, oracle, replay};
 use vplan::run::merge;

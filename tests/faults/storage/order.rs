@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use vplan::base::canon::Digest;
 use vplan::ledger::document as ledger;
-use vplan::reuse::entry::Entry as Pass;
+use vplan::reuse::entry::KeptPass as Pass;
 use vplan::run::journal::{Entry, Line, lines, replay};
 
 /// What a disk writes as a whole.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use vplan::contract::import::IMPORT_CYCLE;
 use vplan::effect::git::pins::NothingPinned;
-use vplan::effect::repo::load::{self, Wanted};
+use vplan::effect::repo::load::{self, ContractRequest};
 
 /// Where the files lie, the contract first. Beside the repository lies another one, which nobody
 /// may read.
@@ -51,7 +51,7 @@ pub fn import(bytes: &[u8]) {
         }
         let [one, two] = [(), ()].map(|()| {
             let site = load::locate(&dir.path().join("repo"), None, &|_| None).unwrap();
-            let wanted = Wanted {
+            let wanted = ContractRequest {
                 contract: None,
                 revision: None,
                 base: None,

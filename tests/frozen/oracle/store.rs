@@ -5,10 +5,10 @@ use vplan::base::canon::Digest;
 use vplan::base::span::SourceId;
 use vplan::check::evidence::EarlierPass;
 use vplan::ledger::document::{decode as ledger_of, encode as ledger_text};
-use vplan::ledger::round::{About, Change, Round, Said, record};
+use vplan::ledger::round::{About, Change, Round, RoundResult, record};
 use vplan::ledger::{Contents, Exhausted, Ledger, Propagate, Status, Terms};
 use vplan::lock::{Lock, decode, encode, update};
-use vplan::reuse::entry::Entry;
+use vplan::reuse::entry::KeptPass;
 use vplan::reuse::key::{FileSet, JUDGING, Parts, Tool};
 use vplan::run::merge::read;
 use vplan::run::past;
@@ -80,7 +80,7 @@ pub fn state(bytes: &[u8]) {
     }
     let key = Digest::of(b"key");
     assert_eq!(
-        Entry::decode(&key, bytes),
+        KeptPass::decode(&key, bytes),
         None,
         "no bytes are a pass of what nobody ran"
     );
@@ -116,17 +116,17 @@ pub fn state(bytes: &[u8]) {
     }
     let entry = entry(&mut choices);
     let whole = entry.encode();
-    assert_eq!(Entry::decode(&entry.key, &whole).as_ref(), Some(&entry));
+    assert_eq!(KeptPass::decode(&entry.key, &whole).as_ref(), Some(&entry));
     let edited = mutated(&whole, &mut choices);
     if edited != whole {
         assert_eq!(
-            Entry::decode(&entry.key, &edited),
+            KeptPass::decode(&entry.key, &edited),
             None,
             "{}",
             String::from_utf8_lossy(&edited)
         );
     }
-    assert_eq!(Entry::decode(&key, &whole), None, "under another key");
+    assert_eq!(KeptPass::decode(&key, &whole), None, "under another key");
 }
 
 fn ledger(choices: &mut Choices<'_>) -> Ledger {
@@ -158,7 +158,7 @@ fn ledger(choices: &mut Choices<'_>) -> Ledger {
                 files: u64::from(files),
             },
             ended_at: "2026-01-01T00:00:00Z",
-            said: Said::ByHand(status),
+            said: RoundResult::ByHand(status),
             subject: choices.one(&["A", "B", "größer \"x\""]),
         };
         let before = ledger.rounds;
@@ -175,7 +175,7 @@ fn ledger(choices: &mut Choices<'_>) -> Ledger {
     ledger
 }
 
-fn entry(choices: &mut Choices<'_>) -> Entry {
+fn entry(choices: &mut Choices<'_>) -> KeptPass {
     let mut digest = || Digest::of(&[choices.byte()]);
     let parts = Parts {
         environment: vec![("PATH".into(), digest())],
@@ -198,5 +198,5 @@ fn entry(choices: &mut Choices<'_>) -> Entry {
         "at": "2026-01-01T00:00:00Z", "durationMs": 5, "exitCode": 0, "runId": "r",
     }))
     .unwrap();
-    Entry::new(parts, Vec::new(), pass)
+    KeptPass::new(parts, Vec::new(), pass)
 }

@@ -4,7 +4,7 @@ use crate::base::glob::Glob;
 use crate::base::glob::pattern::{Class, Part, Pattern, Segment, first_char};
 use crate::base::path::RepoPath;
 
-/// What one character of a path must be.
+/// A condition on one character of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::base::glob) enum Token {
     Any,

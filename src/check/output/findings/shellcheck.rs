@@ -53,7 +53,7 @@ struct Comment {
 
 /// `-f json1`.
 #[derive(Deserialize)]
-struct Document {
+struct Json1Document {
     comments: Vec<Comment>,
 }
 
@@ -135,7 +135,7 @@ impl Shellcheck {
         let comments = if line.starts_with('[') {
             serde_json::from_str::<Vec<Comment>>(line).ok()
         } else {
-            serde_json::from_str::<Document>(line)
+            serde_json::from_str::<Json1Document>(line)
                 .ok()
                 .map(|document| document.comments)
         };

@@ -96,7 +96,7 @@ struct Report {
     suites: Vec<Suite>,
     case: Option<Case>,
     /// The element of a failure that is open: its depth, and what it says.
-    open: Option<(usize, Said)>,
+    open: Option<(usize, FailureElement)>,
 }
 
 #[derive(Default)]
@@ -117,13 +117,13 @@ struct Case {
     class: String,
     file: Option<String>,
     line: Option<u64>,
-    failed: Option<Said>,
+    failed: Option<FailureElement>,
     skipped: bool,
     todo: bool,
 }
 
 #[derive(Default)]
-struct Said {
+struct FailureElement {
     message: Option<String>,
     text: String,
     kind: String,
@@ -185,7 +185,7 @@ impl Report {
                 self.case = Some(case);
             }
             "failure" | "error" if self.open.is_none() && self.is_direct(depth) => {
-                let mut said = Said::default();
+                let mut said = FailureElement::default();
                 attributes.each(|key, value| match key {
                     "message" => said.message = Some(value()),
                     "type" => said.kind = value(),
@@ -322,7 +322,7 @@ fn full_name(class: &str, name: &str) -> String {
     format!("{class} > {name}")
 }
 
-impl Said {
+impl FailureElement {
     fn why(&self) -> Option<String> {
         let text = xml::first_lines(&self.text);
         let message = xml::first_lines(self.message.as_deref().unwrap_or_default());

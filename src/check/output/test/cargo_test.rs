@@ -98,11 +98,11 @@ enum Zone {
 /// A failed test, and how far its message is known.
 struct Failure {
     test: FailedTest,
-    known: Known,
+    known: FailureDetail,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Known {
+enum FailureDetail {
     /// At most what it printed.
     Printed,
     /// Its panic, whose lines are coming.
@@ -174,7 +174,7 @@ impl Run {
                 message: None,
                 name,
             },
-            known: Known::Printed,
+            known: FailureDetail::Printed,
         });
         Some(self.failed.len() - 1)
     }
@@ -592,25 +592,25 @@ fn explain(Failure { test, known }: &mut Failure, line: &str) {
         .flatten()
     {
         // The first panic is the cause of what follows.
-        if *known == Known::Printed {
+        if *known == FailureDetail::Printed {
             test.file = panic.file.or(test.file.take());
             test.line = panic.line.or(test.line);
             test.message = Some(panic.message);
-            *known = Known::Panic;
+            *known = FailureDetail::Panic;
         }
         return;
     }
     if line.starts_with("note: panic did not contain expected string") {
-        *known = Known::Panic;
+        *known = FailureDetail::Panic;
     }
-    if *known == Known::All {
+    if *known == FailureDetail::All {
         return;
     }
     let message = test.message.get_or_insert_default();
     let over = line == "stack backtrace:" || line.starts_with("note: run with ");
     if over || message.len() > TEXT_KEPT || message.lines().count() >= LINES {
-        if *known == Known::Panic {
-            *known = Known::All;
+        if *known == FailureDetail::Panic {
+            *known = FailureDetail::All;
         }
         return;
     }

@@ -1,4 +1,4 @@
-//! What each check of a run did, gathered from its record.
+//! The results of the checks of a run, gathered from its record.
 
 use crate::base::nearest::nearest;
 use crate::base::word::visible;
@@ -15,22 +15,22 @@ use serde::Serialize;
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Document {
-    /// What keeps the run's answer from meaning all that was asked.
+pub struct DetailsDocument {
+    /// The caveats: why the answer means less than was requested.
     pub caveats: Vec<Caveat>,
-    /// What is worth a reader's attention about the plan.
+    /// Notes on the plan.
     pub notes: Vec<Note>,
     /// The checks that were left out, and why.
     pub omitted: Vec<Omitted>,
     /// Repairs of the plan that were not made, and why.
     pub refusals: Vec<Refusal>,
-    /// What of the record could not be used, and why.
+    /// The parts of the record that could not be used, and why.
     pub remarks: Vec<String>,
-    /// What recovery did to the plan, in order.
+    /// The rewrites of the plan by recovery, in order.
     pub rewrites: Vec<Rewrite>,
     /// How the run stands.
     pub run: Summary,
-    /// What each check did, in plan order.
+    /// The results of the checks, in plan order.
     pub steps: Vec<Detail>,
     /// Evidence that no longer counts: of steps before a rewrite.
     pub superseded: Vec<StepRecord>,
@@ -47,7 +47,7 @@ pub struct Detail {
     pub kind: Option<Kind>,
     /// Why it was in the plan.
     pub reasons: Vec<Reason>,
-    /// What it did.
+    /// Its record.
     pub record: StepRecord,
     /// Its tier; absent when no plan is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,7 +55,7 @@ pub struct Detail {
 }
 
 /// All that is known of a run: by its report if it came to its end, else by its journal.
-pub(super) fn gather(history: &History, past: &Past) -> Document {
+pub(super) fn gather(history: &History, past: &Past) -> DetailsDocument {
     let run = past.summary();
     let mut remarks: Vec<String> = past.trouble.iter().cloned().collect();
     let report = (run.state == State::Finished)
@@ -79,7 +79,7 @@ pub(super) fn gather(history: &History, past: &Past) -> Document {
             tier: step.map(|s| s.tier),
         }
     };
-    let document = Document {
+    let document = DetailsDocument {
         caveats: plan.as_ref().map(|p| p.caveats.clone()).unwrap_or_default(),
         notes: plan.as_ref().map(|p| p.notes.clone()).unwrap_or_default(),
         omitted: plan.as_ref().map(|p| p.omitted.clone()).unwrap_or_default(),
@@ -92,7 +92,7 @@ pub(super) fn gather(history: &History, past: &Past) -> Document {
         run,
     };
     match report {
-        Some(report) => Document {
+        Some(report) => DetailsDocument {
             caveats: report.caveats,
             notes: report.notes,
             omitted: report.omitted,
@@ -107,7 +107,7 @@ pub(super) fn gather(history: &History, past: &Past) -> Document {
                 .into_iter()
                 .map(planned)
                 .collect();
-            Document { steps, ..document }
+            DetailsDocument { steps, ..document }
         }
     }
 }
@@ -124,7 +124,7 @@ fn report(history: &History, past: &Past, remarks: &mut Vec<String>) -> Option<R
 }
 
 /// Leaves only what is about one check.
-pub(super) fn only(document: &mut Document, name: &str) -> Result<(), Failure> {
+pub(super) fn only(document: &mut DetailsDocument, name: &str) -> Result<(), Failure> {
     let ids = || {
         document
             .steps

@@ -1,6 +1,6 @@
-//! What each check of a run did, for people.
+//! Renders the results of the checks of a run for people.
 
-use super::document::{Detail, Document};
+use super::document::{Detail, DetailsDocument};
 use crate::base::word::visible;
 use crate::check::reading::{FailedTest, Finding};
 use crate::cli::history::headline;
@@ -10,7 +10,7 @@ use crate::cli::terminal::Terminal;
 use crate::plan::explain::{sentence, text::omission};
 use crate::run::record::StepRecord;
 
-pub(super) fn page(document: &Document, one: bool, terminal: &Terminal) -> String {
+pub(super) fn page(document: &DetailsDocument, one: bool, terminal: &Terminal) -> String {
     let color = terminal.color;
     let mut out = String::new();
     if !one {
@@ -125,7 +125,7 @@ fn why(step: &Detail, color: bool) -> Vec<String> {
     lines
 }
 
-/// What was read in its output.
+/// The findings in its output.
 fn seen(record: &StepRecord) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(record.tests.map(|tests| {

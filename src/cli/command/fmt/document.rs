@@ -1,4 +1,4 @@
-//! What was formatted, as a document.
+//! The result of formatting, as a document.
 
 use super::text::diff;
 use crate::cli::render::diagnostic::{self, Message};
@@ -6,22 +6,21 @@ use crate::engine::layout::{Formatting, Text};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What was formatted.
+/// The result of formatting.
 #[derive(Serialize, JsonSchema)]
-pub struct Document<'a> {
+pub struct FmtDocument<'a> {
     /// Why files are invalid.
     pub diagnostics: Vec<Message<'a>>,
     /// The files, in the order in which they were named.
-    pub files: Vec<Entry>,
+    pub files: Vec<FormattedFile>,
     #[schemars(extend("const" = 1))]
     pub version: u32,
 }
 
 /// A file.
 #[derive(Serialize, JsonSchema)]
-#[schemars(rename = "FormattedFile")]
-pub struct Entry {
-    /// What differs from the one layout, as a unified diff; absent when nothing does.
+pub struct FormattedFile {
+    /// The differences from the standard layout, as a unified diff; absent when there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
     /// Its name; `-` is standard input.
@@ -48,10 +47,10 @@ pub enum State {
     Invalid,
 }
 
-impl<'a> Document<'a> {
+impl<'a> FmtDocument<'a> {
     pub(super) fn of(done: &'a Formatting, check: bool) -> Self {
         let sound = done.texts.iter().all(|i| i.new.is_some());
-        let file = |text: &Text| Entry {
+        let file = |text: &Text| FormattedFile {
             diff: text.differs().then(|| diff(text, false)),
             path: text.name.clone(),
             status: match (&text.new, text.differs()) {

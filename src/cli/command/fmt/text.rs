@@ -1,4 +1,4 @@
-//! What was formatted, for people.
+//! Renders the result of formatting for people.
 
 use crate::cli::render::diff::unified;
 use crate::cli::render::style::count;

@@ -33,7 +33,7 @@ fn written(text: &str) -> Result<PathBuf, String> {
     digest(text).map(|digest| PathBuf::from(digest.to_string()))
 }
 
-/// What was accepted.
+/// The acceptance.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::cli) struct Accepted<'a> {

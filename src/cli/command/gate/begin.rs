@@ -11,7 +11,7 @@ use crate::effect::store::ledger::{LedgerFile, PATIENCE};
 use crate::effect::store::records::wall_clock;
 use crate::engine::Failure;
 use crate::engine::failure::{changes_unknown, invalid};
-use crate::engine::subject::Place;
+use crate::engine::subject::SubjectBase;
 use crate::engine::subject::named;
 use crate::ledger::Terms;
 use crate::ledger::began::Began;
@@ -61,7 +61,7 @@ pub(super) fn begin(
         return Err(invalid(loaded));
     };
     let (gate, contract) = (Terms::of(Some(&contract.gate)), contract.digest.clone());
-    let Place { commit, assumed } = place(global, &site, &loaded, args.base.as_deref())?;
+    let SubjectBase { commit, assumed } = place(global, &site, &loaded, args.base.as_deref())?;
     let base = commit.to_string();
     LedgerFile::new(global.engine().state(&site)?).change(PATIENCE, |ledger| {
         let known = ledger
@@ -113,7 +113,7 @@ fn place(
     site: &Site,
     loaded: &Loaded,
     revision: Option<&str>,
-) -> Result<Place, Failure> {
+) -> Result<SubjectBase, Failure> {
     let found = match revision {
         None => global.engine().by_default(site, Some(loaded))?,
         Some(revision) => {
@@ -125,7 +125,7 @@ fn place(
             let commit = base(git, &named, &environment)
                 .map_err(changes_unknown)?
                 .commit;
-            Some(Place {
+            Some(SubjectBase {
                 commit,
                 assumed: false,
             })

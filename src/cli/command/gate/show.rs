@@ -12,7 +12,7 @@ use crate::effect::store::ledger::LedgerFile;
 use crate::engine::Failure;
 use crate::engine::failure::{invalid, load_failed};
 use crate::engine::subject::named;
-use crate::ledger::{Contents, Entry, Ledger, Terms};
+use crate::ledger::{Contents, Ledger, SubjectEntry, Terms};
 use clap::Args;
 
 /// `vplan gate show`
@@ -54,7 +54,7 @@ pub(super) fn show(
         Some(place) => LedgerFile::new(place).read()?,
         None => Ledger::default(),
     };
-    let entries: Vec<&Entry> = match &args.subject {
+    let entries: Vec<&SubjectEntry> = match &args.subject {
         None => ledger.subjects.iter().collect(),
         Some(subject) => vec![
             ledger
@@ -64,7 +64,7 @@ pub(super) fn show(
     };
     // The files are looked at only where a subject may be settled.
     let settles = entries.iter().any(|e| e.settled.is_some());
-    let shown = Shown {
+    let shown = SubjectList {
         now: settles
             .then(|| engine.tree(&site, contract, &[]).contents().ok())
             .flatten(),
@@ -86,22 +86,22 @@ pub(super) fn show(
 }
 
 /// The subjects that are shown.
-struct Shown<'a> {
-    entries: Vec<&'a Entry>,
+struct SubjectList<'a> {
+    entries: Vec<&'a SubjectEntry>,
     ledger: &'a Ledger,
     terms: Terms,
     /// The files now, where a subject may be settled.
     now: Option<Contents>,
 }
 
-impl Shown<'_> {
-    fn stands(&self, entry: &Entry) -> bool {
+impl SubjectList<'_> {
+    fn stands(&self, entry: &SubjectEntry) -> bool {
         entry.counter >= self.terms.held(entry).confirmations
     }
 
     /// Whether there are some, and nothing is left to do for any.
     fn is_good(&self) -> bool {
-        let is_good = |e: &&Entry| self.stands(e) || is_settled(e, self.now.as_ref());
+        let is_good = |e: &&SubjectEntry| self.stands(e) || is_settled(e, self.now.as_ref());
         !self.entries.is_empty() && self.entries.iter().all(is_good)
     }
 

@@ -1,7 +1,7 @@
 //! How all subjects stand, as a document.
 
 use crate::ledger::round::Because;
-use crate::ledger::{Acceptance, Contents, Entry, Ledger, Status, Terms, Waiver};
+use crate::ledger::{Acceptance, Contents, Ledger, Status, SubjectEntry, Terms, Waiver};
 use crate::run::report::Decision;
 use crate::run::verdict::Verdict;
 use schemars::JsonSchema;
@@ -35,7 +35,7 @@ pub struct Subject<'a> {
     pub base: Option<&'a str>,
     /// How often it is confirmed.
     pub counter: u32,
-    /// What its last round came to, as far as its counter still says so.
+    /// The decision of its last round, as far as its counter still supports it.
     pub decision: Decision,
     /// When its last round ended; when it was begun, if it has had none.
     pub ended_at: &'a str,
@@ -57,7 +57,7 @@ pub struct Subject<'a> {
     /// Nothing of the contract applied to its whole change, and the files are the same now.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub settled: bool,
-    /// What was said of its last round, or what its verdict says.
+    /// The status of its last round: reported by the caller, or derived from its verdict.
     pub status: Status,
     /// Its name.
     pub subject: &'a str,
@@ -70,7 +70,7 @@ pub struct Subject<'a> {
 
 impl<'a> Subject<'a> {
     pub(super) fn of(
-        entry: &'a Entry,
+        entry: &'a SubjectEntry,
         terms: &Terms,
         ledger: &Ledger,
         now: Option<&Contents>,
@@ -102,12 +102,12 @@ impl<'a> Subject<'a> {
 
 /// Its decision in the words of today: a confirmation may have been taken back since its last
 /// round.
-pub(super) fn standing(entry: &Entry, terms: &Terms, ledger: &Ledger) -> Decision {
+pub(super) fn standing(entry: &SubjectEntry, terms: &Terms, ledger: &Ledger) -> Decision {
     let required = terms.held(entry).confirmations;
     entry.standing(required, ledger.others_complete(&entry.subject, required))
 }
 
 /// Whether nothing applied to its whole change, on the files that are there now.
-pub(super) fn is_settled(entry: &Entry, now: Option<&Contents>) -> bool {
+pub(super) fn is_settled(entry: &SubjectEntry, now: Option<&Contents>) -> bool {
     now.is_some() && entry.settled.as_ref() == now
 }

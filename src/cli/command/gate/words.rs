@@ -1,4 +1,4 @@
-//! What is said of subjects and their rounds.
+//! Describes subjects and their rounds for people.
 
 use crate::base::nearest::nearest;
 use crate::base::word::visible;
@@ -8,7 +8,7 @@ use crate::ledger::Ledger;
 use crate::ledger::round::{Because, Recorded};
 use crate::run::report::Decision;
 
-/// What a round came to: the subject, why, and who else is not complete.
+/// Describes the result of a round: the subject, why, and who else is not complete.
 #[must_use]
 pub(super) fn account(recorded: &Recorded, color: bool) -> String {
     let Recorded {

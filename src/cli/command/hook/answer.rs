@@ -13,7 +13,7 @@ use serde::Serialize;
 /// What Claude Code reads on standard output.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Answer {
+pub(super) struct HookOutput {
     /// `block`: the agent goes on.
     #[serde(skip_serializing_if = "Option::is_none")]
     decision: Option<&'static str>,
@@ -25,7 +25,7 @@ pub(super) struct Answer {
     system_message: Option<String>,
 }
 
-impl Answer {
+impl HookOutput {
     /// The agent may stop.
     pub(super) fn pass() -> Self {
         Self::default()

@@ -14,7 +14,7 @@ use crate::effect::os::clock::Clock;
 use crate::effect::os::input::standard_within;
 use crate::engine::Failure;
 use crate::engine::agent::start;
-use answer::Answer;
+use answer::HookOutput;
 use clap::{Args, ValueEnum};
 use page::cut;
 use serde::Deserialize;
@@ -85,7 +85,7 @@ pub fn run(global: &Global, args: &Hook, terminal: &Terminal) -> Result<u8, Fail
         "Stop" | "SubagentStop" => {
             let answer = stop::stop(global, args.timeout, &session_id, &clock);
             let answer =
-                answer.unwrap_or_else(|failure| Answer::block(&answer::of_failure(&failure)));
+                answer.unwrap_or_else(|failure| HookOutput::block(&answer::of_failure(&failure)));
             terminal.print_json(&answer);
         }
         other => {

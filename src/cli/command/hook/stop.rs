@@ -1,6 +1,6 @@
 //! Answers a stop: runs vplan for the session, and says what comes of it.
 
-use super::answer::{self, Answer};
+use super::answer::{self, HookOutput};
 use super::install;
 use super::page::{Page, list};
 use crate::base::unit::show_size;
@@ -10,7 +10,7 @@ use crate::effect::git::object::Oid;
 use crate::effect::os::clock::Clock;
 use crate::effect::os::own_program;
 use crate::engine::Failure;
-use crate::engine::agent::{Failed, Left, Stop, Stopped, subject};
+use crate::engine::agent::{Failed, RetryState, Stop, Stopped, subject};
 use crate::plan::caveat::{Caveat, Code, Effect, sorted};
 use crate::run::report::Report;
 use crate::run::verdict::Verdict;
@@ -29,10 +29,10 @@ pub(super) fn stop(
     timeout: Option<u64>,
     id: &str,
     clock: &Clock,
-) -> Result<Answer, Failure> {
+) -> Result<HookOutput, Failure> {
     let engine = global.engine();
     let Some(mut stop) = Stop::open(&engine, id)? else {
-        return Ok(Answer::pass());
+        return Ok(HookOutput::pass());
     };
     let limit = Duration::from_secs(install::limit(global, timeout));
     let limit = limit
@@ -51,14 +51,14 @@ pub(super) fn stop(
         page.items
             .push(format!("changed since the session began: {changed}"));
     }
-    Ok(Answer::block(&page))
+    Ok(HookOutput::block(&page))
 }
 
 /// What a failed round says to an agent.
-fn of_failed(failed: &Failed, left: &Left, base: Option<&Oid>) -> Page {
+fn of_failed(failed: &Failed, left: &RetryState, base: Option<&Oid>) -> Page {
     let left = match left {
-        Left::Attempt(attempt, left) => format!("attempt {attempt}, {left} retries left"),
-        Left::Unrecorded(why) => format!("the round could not be recorded: {}", code(why)),
+        RetryState::Attempt(attempt, left) => format!("attempt {attempt}, {left} retries left"),
+        RetryState::Unrecorded(why) => format!("the round could not be recorded: {}", code(why)),
     };
     let body = if failed.said.trim().is_empty() {
         String::new()
@@ -123,7 +123,7 @@ fn next(base: Option<&Oid>) -> String {
 }
 
 /// What people are told of a pass that means less than all, or less than the last one.
-fn passed(report: &Report, id: &str) -> Answer {
+fn passed(report: &Report, id: &str) -> HookOutput {
     let is_less = |code| {
         matches!(
             code,
@@ -137,9 +137,9 @@ fn passed(report: &Report, id: &str) -> Answer {
         .map(Caveat::for_people)
         .collect();
     if said.is_empty() {
-        return Answer::pass();
+        return HookOutput::pass();
     }
-    Answer::let_go(format!(
+    HookOutput::let_go(format!(
         "vplan: {} passed, and this has to be known: {}",
         subject(id),
         said.join("; ")
@@ -147,7 +147,7 @@ fn passed(report: &Report, id: &str) -> Answer {
 }
 
 /// The sentence for people.
-fn let_go(id: &str, reason: Option<&str>, why: &[String]) -> Answer {
+fn let_go(id: &str, reason: Option<&str>, why: &[String]) -> HookOutput {
     let name = subject(id);
     let reason = reason.map_or(String::new(), |r| format!(" ({})", r.replace('_', " ")));
     let why = if why.is_empty() {
@@ -155,7 +155,7 @@ fn let_go(id: &str, reason: Option<&str>, why: &[String]) -> Answer {
     } else {
         format!(": {}", why.join("; "))
     };
-    Answer::let_go(format!(
+    HookOutput::let_go(format!(
         "vplan gave up on {name}{reason}: the work is NOT verified, and a person must look at it{why}. `vplan details` shows the last \
          run, `vplan gate show --subject {name}` the rounds."
     ))

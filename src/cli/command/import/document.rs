@@ -7,7 +7,7 @@ use serde::Serialize;
 
 /// What was converted.
 #[derive(Serialize, JsonSchema)]
-pub struct Document<'a> {
+pub struct ImportDocument<'a> {
     /// How many checks the contract has.
     pub checks: usize,
     /// The file that was read.
@@ -47,7 +47,7 @@ pub struct Line<'a> {
     pub why: &'a str,
 }
 
-impl<'a> Document<'a> {
+impl<'a> ImportDocument<'a> {
     pub(super) fn of(found: &'a Converted, output: Option<&'a str>, text: Option<&'a str>) -> Self {
         let line = |lost: &'a Lost| {
             let position = found.sources.position(lost.place);

@@ -14,7 +14,7 @@ pub(in crate::cli::command) struct Answer<'a> {
     /// How often the work is confirmed; absent where one pass is enough and there is no subject.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) counter: Option<u32>,
-    /// What the caller should do.
+    /// The decision: what the caller does next.
     pub(super) decision: Decision,
     /// The exit code.
     pub(super) exit_code: u8,
@@ -40,7 +40,7 @@ pub(in crate::cli::command) struct Answer<'a> {
     pub(super) version: u32,
 }
 
-/// What a fixer is asked after a pass that has to be confirmed.
+/// The request to a fixer after a pass that has to be confirmed.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::cli::command) struct ReviewRequest<'a> {

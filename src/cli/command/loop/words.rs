@@ -1,4 +1,4 @@
-//! What a loop tells people and fixers.
+//! The messages of a loop for people and fixers.
 
 use super::documents::{ReviewRequest, Unexplained};
 use crate::base::canon::to_canonical;
@@ -13,7 +13,7 @@ use clap::ValueEnum;
 
 /// How an agent says that it does not go on.
 const HOW_TO_END: &str = "If you cannot go on without a person, change nothing more and write `STUCK: ` and the reason as your last line.";
-/// What is asked of work that has passed.
+/// The request to review work that has passed.
 const REVIEW: &str = "All checks passed. Look at the whole change once more, as a reviewer who did not write it: does it do what was asked, \
     completely, and nothing else? Repair what is wrong. If nothing is, change no file and end with exit code 0.";
 
@@ -56,7 +56,7 @@ pub(super) fn stop(stop: Stop) -> &'static str {
     }
 }
 
-/// What failed, and what to do about it.
+/// Describes the failures, and what to do about them.
 pub(super) fn feedback(form: Form, report: &Report) -> String {
     // Nothing failed, and yet it is no pass: a budget that was used up, nothing that was
     // verified.
@@ -78,7 +78,7 @@ pub(super) fn feedback(form: Form, report: &Report) -> String {
     }
 }
 
-/// What is asked after a pass.
+/// The request after a pass.
 pub(super) fn review(form: Form, report: &Report) -> String {
     let (counter, required) = (
         report.counter.unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! What happened in a run, in order, gathered from its record.
+//! The timeline of a run, gathered from its record.
 
 use crate::effect::store::history::History;
 use crate::run::journal::{Entry, Line, lines};
@@ -7,17 +7,17 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::VecDeque;
 
-/// What happened in a run.
+/// The timeline of a run.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Document {
+pub struct TimelineDocument {
     /// The events, in order; the last ones when there are many.
     pub events: VecDeque<Line>,
     /// Sums over all events.
     pub figures: Figures,
     /// How many events stand before those that are shown.
     pub omitted_events: usize,
-    /// What of the record could not be used, and why.
+    /// The parts of the record that could not be used, and why.
     pub remarks: Vec<String>,
     /// How the run stands.
     pub run: Summary,
@@ -25,7 +25,7 @@ pub struct Document {
     pub version: u32,
 }
 
-impl Document {
+impl TimelineDocument {
     /// All of a run, with the last events only.
     pub(super) fn of(history: &History, id: &str, most: usize) -> Self {
         let past = history.past(id);

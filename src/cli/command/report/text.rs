@@ -1,6 +1,6 @@
-//! What happened in a run, for people.
+//! Renders the timeline of a run for people.
 
-use super::document::{Document, Figures};
+use super::document::{Figures, TimelineDocument};
 use crate::base::word::visible;
 use crate::cli::history::{fit, headline};
 use crate::cli::render::style::{Tone, count, duration, mark, paint};
@@ -10,7 +10,7 @@ use crate::run::journal::Entry;
 use crate::run::verdict::Verdict;
 use std::fmt::Display;
 
-pub(super) fn page(document: &Document, terminal: &Terminal) -> String {
+pub(super) fn page(document: &TimelineDocument, terminal: &Terminal) -> String {
     let color = terminal.color;
     let mut out = headline(&document.run, color, terminal.columns);
     for remark in &document.remarks {
@@ -37,7 +37,7 @@ pub(super) fn page(document: &Document, terminal: &Terminal) -> String {
     out + &sums(&document.figures)
 }
 
-/// What all events come to.
+/// The sums over all events.
 fn sums(figures: &Figures) -> String {
     let plural = |n: u64, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
     let mut parts = Vec::new();
@@ -147,7 +147,7 @@ fn again(attempt: u32) -> String {
     after(", try ", Some(attempt).filter(|n| *n > 1), "")
 }
 
-/// What there is, between two words.
+/// Returns a value between two words, if there is one.
 fn after<T: Display>(before: &str, what: Option<T>, behind: &str) -> String {
     what.map_or_else(String::new, |what| format!("{before}{what}{behind}"))
 }

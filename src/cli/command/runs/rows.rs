@@ -9,7 +9,7 @@ use serde::Serialize;
 /// The recorded runs.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Document {
+pub struct RunsDocument {
     /// They, newest first.
     pub runs: Vec<Row>,
     #[schemars(extend("const" = 1))]

@@ -52,11 +52,11 @@ pub(super) const ALL: &[Kind] = documents! {
     Written "argv" ["argv"] "a command text as vplan reads it"
         => command::argv::Read<'static>, command::argv::Unread<'static>;
     Written "check" ["check"] "what is wrong with a contract"
-        => command::check::Document<'static>;
+        => command::check::CheckDocument<'static>;
     Written "classify" ["classify"] "why a command failed"
-        => command::classify::Answer;
+        => command::classify::ClassifyDocument;
     Written "details" ["details"] "what each check of a recorded run did, and why it was there"
-        => command::details::Document;
+        => command::details::DetailsDocument;
     Written "diff" ["diff"] "what two plans, or two contracts, differ in"
         => plan::diff::plans::PlanDiff, plan::diff::ContractDiff;
     Written "ended-run" [] "what vplan remembers of a run that has ended: ended/ of the state directory"
@@ -68,7 +68,7 @@ pub(super) const ALL: &[Kind] = documents! {
            command::r#loop::Unexplained<'static>,
            command::r#loop::ReviewRequest<'static>;
     Written "fmt" ["fmt"] "the layout of contracts"
-        => command::fmt::Document<'static>;
+        => command::fmt::FmtDocument<'static>;
     Written "gate" ["gate"] "a round that was recorded, how subjects stand, where one begins, what was accepted or forgotten"
         => ledger::round::Recorded,
            command::gate::Standings<'static>,
@@ -76,23 +76,23 @@ pub(super) const ALL: &[Kind] = documents! {
            command::gate::Begun<'static>,
            command::gate::Forgotten;
     Written "gc" ["gc"] "records that were removed"
-        => command::gc::Document;
+        => command::gc::GcDocument;
     Written "hook-session" [] "what is remembered of the start of an agent's session: sessions/ of the state directory"
         => engine::agent::Record;
     Written "import" ["import"] "another tool's configuration as a contract"
-        => command::import::Document<'static>;
+        => command::import::ImportDocument<'static>;
     Read "judge-answer" [] "what a judge writes to its standard output"
         => check::judge::Answer;
     Written "judge-question" [] "what a judge reads from its standard input"
         => check::judge::Question<'static>;
     Written "kept-pass" [] "a pass that is kept for reuse: the second line of its file"
-        => reuse::entry::Entry;
+        => reuse::entry::KeptPass;
     Written "ledger" [] "the rounds of all subjects: ledger.json of the state directory"
-        => ledger::document::Document;
+        => ledger::document::LedgerDocument;
     Written "lock-account" ["lock"] "what became of the lock"
         => engine::lock::Account;
     Written "log" ["log"] "what a check of a recorded run wrote"
-        => command::log::Document;
+        => command::log::LogDocument;
     Written "loop" ["loop"] "rounds of verification and repair"
         => command::r#loop::Answer<'static>;
     Written "plan" ["plan", "explain"] "a plan: also plan.json, and a plan file `.json`"
@@ -106,40 +106,39 @@ pub(super) const ALL: &[Kind] = documents! {
     Written "proposal-question" [] "what a proposer reads from its standard input"
         => plan::proposal::Question;
     Written "recover" ["recover"] "a repaired list of commands or plan, or why there is none"
-        => command::recover::Document;
+        => command::recover::RecoverDocument;
     Written "report" ["run", "merge"] "what came of a run: also report.json"
         => run::report::Report;
     Written "runs" ["runs"] "the recorded runs"
-        => command::runs::Document;
+        => command::runs::RunsDocument;
     Written "schemas" ["schema"] "this list"
         => List;
     Written "stats" ["stats"] "how checks fare over many runs"
-        => command::stats::Document;
+        => command::stats::StatsDocument;
     Written "status" ["status"] "how the latest run ended, and whether it is about what is here"
-        => command::status::Document<'static>;
+        => command::status::StatusDocument<'static>;
     Written "std" ["std"] "the contracts shipped with vplan"
         => command::std::List;
     Written "test" ["test"] "the tests of a contract, and what came of them"
-        => json::Document<'static>;
+        => json::TestDocument<'static>;
     Written "timeline" ["report"] "what happened in a recorded run, in order"
-        => command::report::Document;
+        => command::report::TimelineDocument;
     Written "verify" ["verify"] "whether a report is what vplan wrote"
-        => command::verify::Document<'static>;
+        => command::verify::VerifyDocument<'static>;
 };
 
 /// The documents that have a schema.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct List {
     /// By name.
-    pub schemas: Vec<Entry>,
+    pub schemas: Vec<SchemaEntry>,
     #[schemars(extend("const" = 1))]
     pub version: u32,
 }
 
 /// A kind of document.
 #[derive(Serialize, JsonSchema)]
-#[schemars(rename = "SchemaEntry")]
-pub(super) struct Entry {
+pub(super) struct SchemaEntry {
     /// One line for people.
     pub about: &'static str,
     /// The commands that print it with `--format json`.

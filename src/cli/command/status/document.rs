@@ -12,7 +12,7 @@ use serde::Serialize;
 /// The latest run, and whether what is here is verified.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Document<'a> {
+pub struct StatusDocument<'a> {
     /// Whether what is here is verified; `unknown`: there is a record, and vplan does not know it
     /// for its own.
     pub answer: Answer,

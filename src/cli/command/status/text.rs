@@ -5,7 +5,7 @@ use crate::cli::history::headline;
 use crate::cli::render;
 use crate::cli::render::style::{Tone, paint};
 use crate::cli::terminal::Terminal;
-use crate::engine::standing::Standing;
+use crate::engine::standing::TreeStatus;
 use crate::run::past::{Summary, short};
 use crate::run::stands::Answer;
 
@@ -13,7 +13,7 @@ use crate::run::stands::Answer;
 pub(super) type Latest = (Summary, Option<String>);
 
 /// What is shown of the recorded runs.
-pub(super) struct Shown {
+pub(super) struct StatusView {
     pub latest: Option<Latest>,
     pub finished: Option<Summary>,
     /// What decided the verdict, by the report of the latest finished run.
@@ -21,7 +21,7 @@ pub(super) struct Shown {
     pub required: bool,
 }
 
-pub(super) fn page(shown: &Shown, standing: &Standing, terminal: &Terminal) -> String {
+pub(super) fn page(shown: &StatusView, standing: &TreeStatus, terminal: &Terminal) -> String {
     let mut text = String::new();
     if let Some(compared) = &standing.compared {
         text.push_str(&format!("compared: {}\n", visible(compared.as_bytes())));
@@ -53,7 +53,7 @@ pub(super) fn page(shown: &Shown, standing: &Standing, terminal: &Terminal) -> S
     text
 }
 
-fn answer(standing: &Standing, finished: Option<&Summary>) -> String {
+fn answer(standing: &TreeStatus, finished: Option<&Summary>) -> String {
     let why = standing.why_not.as_deref().unwrap_or_default();
     match (standing.answer, &standing.by) {
         (Answer::Verified, None) => "  verified: nothing applies\n".to_owned(),

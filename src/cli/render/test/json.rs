@@ -10,12 +10,12 @@ use std::collections::BTreeMap;
 
 /// The tests of a contract, and what came of them.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Document<'a> {
+pub struct TestDocument<'a> {
     /// The tests, in order.
     cases: Vec<Case<'a>>,
     /// The contract.
     contract: Contract<'a>,
-    /// What the tests touched; absent when they were only listed.
+    /// The parts of the contract that the tests touched; absent when they were only listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     coverage: Option<Covered<'a>>,
     /// How many tests failed; absent when they were only listed.
@@ -31,7 +31,7 @@ pub struct Document<'a> {
 /// A test. One that was only listed has neither `differences` nor `plan` nor `status`.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Case<'a> {
-    /// What the plan has, or lacks, against the test.
+    /// The differences between the plan and the test.
     #[serde(skip_serializing_if = "Option::is_none")]
     differences: Option<Vec<Difference<'a>>>,
     /// The file that it stands in.
@@ -68,14 +68,14 @@ struct Contract<'a> {
     path: &'a str,
 }
 
-/// What a plan has, or lacks, against a test.
+/// A difference between a plan and a test.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Difference<'a> {
     /// The statement of the test: `runs`, `plan`, `skips`, …
     assertion: &'static str,
     /// Where that stands: from 1, in bytes.
     column: usize,
-    /// What differs.
+    /// The kind of difference.
     kind: Kind,
     /// Where that stands: from 1.
     line: usize,
@@ -108,7 +108,7 @@ struct Covered<'a> {
     elsewhere: usize,
     /// The same by the kind of item.
     kinds: BTreeMap<&'static str, Count>,
-    /// What no test touched.
+    /// The parts that no test touched.
     uncovered: &'a [Item],
 }
 
@@ -135,7 +135,7 @@ impl From<coverage::Count> for Count {
 
 /// All that there is to tell.
 #[must_use]
-pub fn document<'a>(results: &'a Results<'_>) -> Document<'a> {
+pub fn document<'a>(results: &'a Results<'_>) -> TestDocument<'a> {
     let verdict = |i: usize| results.verdicts.and_then(|v| v.get(i));
     let cases = results.expects.iter().enumerate().map(|(i, expect)| {
         let verdict = verdict(i);
@@ -163,7 +163,7 @@ pub fn document<'a>(results: &'a Results<'_>) -> Document<'a> {
         }
     });
     let failed = results.verdicts.map(|_| results.failed());
-    Document {
+    TestDocument {
         cases: cases.collect(),
         contract: Contract {
             digest: &results.contract.digest,

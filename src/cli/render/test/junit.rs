@@ -3,7 +3,7 @@
 use super::{Results, what};
 use crate::base::source::Source;
 use crate::base::span::SourceId;
-use crate::cli::render::junit::{Case, Document, End, Fault, Suite, write};
+use crate::cli::render::junit::{Case, End, JunitDocument, JunitFailure, Suite, write};
 
 /// One `testsuite` for each file, one `testcase` for each test. Nothing depends on the clock, so
 /// there is no time in it.
@@ -28,7 +28,7 @@ pub fn document(results: &Results<'_>) -> String {
         }
     };
     let suites = files.into_iter().map(suite).collect();
-    write(&Document {
+    write(&JunitDocument {
         name: "vplan test".to_owned(),
         suites,
         time_ms: None,
@@ -63,7 +63,7 @@ fn case(results: &Results<'_>, index: usize) -> Case {
             } else {
                 verdict.plan.join(" ")
             };
-            End::Failed(Fault {
+            End::Failed(JunitFailure {
                 body: format!("{}\nthe plan is: {plan}", lines.join("\n")),
                 kind: "expect".to_owned(),
                 message: lines.first().cloned().unwrap_or_default(),

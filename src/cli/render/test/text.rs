@@ -131,7 +131,7 @@ fn coverage(results: &Results<'_>, color: bool, out: &mut String) {
     }
 }
 
-/// What went wrong with one test.
+/// The failure of one test.
 fn failure(
     results: &Results<'_>,
     expect: &Expect,

@@ -122,7 +122,7 @@ impl Beneath {
     /// Opens the root.
     ///
     /// # Errors
-    /// What the system reports.
+    /// Errors of the system.
     pub fn open(root: &Path) -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(Self {
@@ -334,7 +334,7 @@ impl Beneath {
     /// Opens a folder that is no symlink itself, to list it.
     ///
     /// # Errors
-    /// What the system reports.
+    /// Errors of the system.
     pub(in crate::effect) fn folder(&self, path: &RepoPath) -> Result<OwnedFd, Errno> {
         self.resolve(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW)
     }

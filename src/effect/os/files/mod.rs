@@ -19,7 +19,7 @@ pub const MAX_FILES: usize = 1_000_000;
 /// device.
 ///
 /// # Errors
-/// What the system reports; `InvalidInput` for everything that is no regular file.
+/// Errors of the system; `InvalidInput` for everything that is no regular file.
 pub fn open_plain(path: &Path) -> io::Result<File> {
     let flags =
         rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
@@ -38,7 +38,7 @@ pub fn open_plain(path: &Path) -> io::Result<File> {
 /// Writes a file as a whole: any reader sees all of it or none. Makes the directories above it.
 ///
 /// # Errors
-/// What the system reports.
+/// Errors of the system.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     make_folders(atomic_file::parent(path)?)?;
     atomic_file::replace_at(path, content, atomic_file::DOCUMENT)
@@ -47,7 +47,7 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
 /// Makes a directory with all above it that are not there, so that they survive a loss of power.
 ///
 /// # Errors
-/// What the system reports.
+/// Errors of the system.
 pub fn make_folders(path: &Path) -> io::Result<()> {
     let missing: Vec<&Path> = path
         .ancestors()
@@ -64,7 +64,7 @@ pub fn make_folders(path: &Path) -> io::Result<()> {
 /// that.
 ///
 /// # Errors
-/// What the system reports.
+/// Errors of the system.
 pub fn sync_folder(path: &Path) -> io::Result<()> {
     match File::open(path) {
         // A process that may write into a directory may not be allowed to read it.
@@ -77,7 +77,7 @@ pub fn sync_folder(path: &Path) -> io::Result<()> {
 /// directly.
 ///
 /// # Errors
-/// What the system reports; `IsADirectory`.
+/// Errors of the system; `IsADirectory`.
 pub fn publish(path: &Path, content: &[u8]) -> io::Result<()> {
     use std::io::Write as _;
     match path.metadata() {
@@ -91,7 +91,7 @@ pub fn publish(path: &Path, content: &[u8]) -> io::Result<()> {
 /// Truncates or creates a requested output file.
 ///
 /// # Errors
-/// What the system reports.
+/// Errors of the system.
 pub fn create(path: &Path) -> io::Result<File> {
     File::create(path)
 }
@@ -107,7 +107,7 @@ pub fn read_plain(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
 /// Reads the rest of a file, at most `cap` bytes.
 ///
 /// # Errors
-/// What the system reports; `FileTooLarge` when there is more.
+/// Errors of the system; `FileTooLarge` when there is more.
 pub fn read_bounded(file: &File, cap: u64) -> io::Result<Vec<u8>> {
     let mut bytes = room_for(file, cap);
     file.take(cap.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -176,7 +176,7 @@ pub fn names_in(path: &Path) -> Vec<std::ffi::OsString> {
 /// Removes a file.
 ///
 /// # Errors
-/// What the system reports.
+/// Errors of the system.
 pub fn remove(path: &Path) -> io::Result<()> {
     std::fs::remove_file(path)
 }
@@ -185,7 +185,7 @@ pub fn remove(path: &Path) -> io::Result<()> {
 /// `.git` directories and the root's `.vplan`. A directory that cannot be read is an error.
 ///
 /// # Errors
-/// What the system reports; more than [`MAX_FILES`] files.
+/// Errors of the system; more than [`MAX_FILES`] files.
 pub fn walk(root: &Path, dir: &RepoPath) -> io::Result<Vec<RepoPath>> {
     let mut found = Vec::new();
     let mut open = vec![dir.clone()];

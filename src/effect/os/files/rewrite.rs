@@ -106,7 +106,7 @@ impl Editable {
 /// Lists the files of a directory whose names have this ending, sorted by name.
 ///
 /// # Errors
-/// What the system reports.
+/// Errors of the system.
 pub fn named(directory: &Path, ending: &str) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory)? {

@@ -5,7 +5,7 @@
 //! complete, or the time is up.
 
 use super::attempt::{Launch, Launched, launch};
-use super::frame::{Answer, End, Order, send_order};
+use super::frame::{End, Order, SupervisorAnswer, send_order};
 use super::input::memory;
 use super::pool::{Pool, Received};
 use super::program::{Root, SearchPath, explain, say};
@@ -125,7 +125,7 @@ struct Talk {
 impl Talk {
     /// Reads until the supervisor reports the end. `None` when the supervisor is gone or does not
     /// obey.
-    fn listen(&mut self, what: &Ask<'_>) -> Option<Answer> {
+    fn listen(&mut self, what: &Ask<'_>) -> Option<SupervisorAnswer> {
         let mut deadline = Instant::now() + what.limit;
         let mut buffer = vec![0; 64 * 1024];
         loop {
@@ -240,7 +240,7 @@ impl Talk {
         self.wrong = Some(why);
     }
 
-    fn end(self, pool: &Pool, answer: Option<Answer>) -> Result<Vec<u8>, NoAnswer> {
+    fn end(self, pool: &Pool, answer: Option<SupervisorAnswer>) -> Result<Vec<u8>, NoAnswer> {
         let Talk {
             launched:
                 Launched {
@@ -254,11 +254,11 @@ impl Talk {
             ..
         } = self;
         let outcome = match answer {
-            Some(Answer::Ended(End {
+            Some(SupervisorAnswer::Ended(End {
                 timed_out: true, ..
             })) => Err(NoAnswer::TimedOut),
-            Some(Answer::Ended(End { status: 0, .. })) => Ok(stdout),
-            Some(Answer::Ended(End { status, .. })) => {
+            Some(SupervisorAnswer::Ended(End { status: 0, .. })) => Ok(stdout),
+            Some(SupervisorAnswer::Ended(End { status, .. })) => {
                 let how = if status < 0 {
                     format!("was ended by signal {}", -status)
                 } else {
@@ -266,20 +266,20 @@ impl Talk {
                 };
                 Err(NoAnswer::Failed { how, stderr })
             }
-            Some(Answer::Refused(errno)) => {
+            Some(SupervisorAnswer::Refused(errno)) => {
                 Err(NoAnswer::NotStarted(explain(errno, &program.path).message))
             }
-            Some(Answer::Frozen) | None => Err(NoAnswer::Failed {
+            Some(SupervisorAnswer::Frozen) | None => Err(NoAnswer::Failed {
                 how: "killed its supervisor; what it had started was stopped".to_owned(),
                 stderr,
             }),
         };
         match answer {
-            Some(Answer::Ended(End { survivors: 0, .. }) | Answer::Refused(_)) => {
-                pool.give(supervisor)
-            }
-            Some(Answer::Ended(_)) => pool.dismiss(supervisor),
-            Some(Answer::Frozen) | None => {
+            Some(
+                SupervisorAnswer::Ended(End { survivors: 0, .. }) | SupervisorAnswer::Refused(_),
+            ) => pool.give(supervisor),
+            Some(SupervisorAnswer::Ended(_)) => pool.dismiss(supervisor),
+            Some(SupervisorAnswer::Frozen) | None => {
                 pool.bury(supervisor);
             }
         }

@@ -4,7 +4,7 @@
 //! ([`Attempt::ready`]).
 
 use super::capture::{Capture, Live, LogPlace, Output};
-use super::frame::{Answer, End, Order, Start, send_order};
+use super::frame::{End, Order, Start, SupervisorAnswer, send_order};
 use super::input::memory;
 use super::mask::Secrets;
 use super::pool::{Pool, Received, Supervisor};
@@ -89,7 +89,7 @@ pub struct Attempt<'f> {
     supervisor: Supervisor,
     readers: [Reader; 2],
     capture: Capture<'f>,
-    answer: Option<Answer>,
+    answer: Option<SupervisorAnswer>,
 }
 
 /// The state of a try.
@@ -136,7 +136,7 @@ impl<'f> Attempt<'f> {
         }
         match self.supervisor.receive() {
             Ok(Received::Part) => AttemptProgress::Nothing,
-            Ok(Received::Answer(Answer::Frozen)) => AttemptProgress::Frozen,
+            Ok(Received::Answer(SupervisorAnswer::Frozen)) => AttemptProgress::Frozen,
             Ok(Received::Answer(answer)) => {
                 self.answer = Some(answer);
                 AttemptProgress::Over
@@ -220,7 +220,7 @@ impl<'f> Attempt<'f> {
         };
         let evidence = &mut tried.evidence;
         match self.answer {
-            Some(Answer::Ended(End {
+            Some(SupervisorAnswer::Ended(End {
                 status,
                 leaked,
                 survivors,
@@ -240,13 +240,13 @@ impl<'f> Attempt<'f> {
                     pool.dismiss(self.supervisor)
                 }
             }
-            Some(Answer::Refused(errno)) => {
+            Some(SupervisorAnswer::Refused(errno)) => {
                 let path = tried.program.as_ref().map(|p| p.path.as_path());
                 evidence.spawn_error =
                     Some(program::explain(errno, path.unwrap_or(Path::new("."))));
                 pool.give(self.supervisor);
             }
-            Some(Answer::Frozen) | None => {
+            Some(SupervisorAnswer::Frozen) | None => {
                 evidence.leaked = pool.bury(self.supervisor);
                 evidence.timed_out = timed_out;
                 let message = "the supervisor of this step was killed, so how the step ended is not known; what it had started was stopped";

@@ -52,8 +52,8 @@ impl Live {
 
 /// The sink of both streams.
 pub(super) struct Capture<'a> {
-    out: Kept,
-    err: Kept,
+    out: RetainedOutput,
+    err: RetainedOutput,
     log: Log<'a>,
     live: Option<Arc<Live>>,
     /// Only where output is read.
@@ -93,8 +93,8 @@ impl<'a> Capture<'a> {
             error: None,
         };
         Self {
-            out: Kept::new(secrets),
-            err: Kept::new(secrets),
+            out: RetainedOutput::new(secrets),
+            err: RetainedOutput::new(secrets),
             log,
             live,
             scan,
@@ -149,13 +149,13 @@ impl<'a> Capture<'a> {
     }
 }
 
-struct Kept {
+struct RetainedOutput {
     ends: Ends,
     /// Only where there are secrets; with a buffer for the masked bytes.
     masker: Option<(Masker, Vec<u8>)>,
 }
 
-impl Kept {
+impl RetainedOutput {
     fn new(secrets: &Secrets) -> Self {
         let masker = (!secrets.is_empty()).then(|| (Masker::new(secrets), Vec::new()));
         Self {

@@ -28,7 +28,7 @@ pub(super) enum Order {
     Terminate(u64),
     /// SIGKILL to the whole tree, until none is left.
     Kill(u64),
-    /// Stop the whole tree. Answered by [`Answer::Frozen`].
+    /// Stop the whole tree. Answered by [`SupervisorAnswer::Frozen`].
     Freeze(u64),
     /// Resume what [`Order::Freeze`] stopped.
     Thaw(u64),
@@ -69,12 +69,12 @@ pub(super) struct Reply {
     /// The secret that came with that start.
     pub secret: Secret,
     /// The answer itself.
-    pub answer: Answer,
+    pub answer: SupervisorAnswer,
 }
 
 /// An answer of a supervisor: one for each start, and one for each freeze.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum SupervisorAnswer {
     /// It could not be started: the system's error number.
     Refused(i32),
     /// It has ended and no process of it is left.
@@ -176,18 +176,18 @@ impl Reply {
         out.extend(self.number.to_le_bytes());
         out.extend(self.secret);
         match self.answer {
-            Answer::Refused(errno) => {
+            SupervisorAnswer::Refused(errno) => {
                 out.push(b'r');
                 out.extend(errno.to_le_bytes());
             }
-            Answer::Ended(end) => {
+            SupervisorAnswer::Ended(end) => {
                 out.push(b'e');
                 out.extend(end.status.to_le_bytes());
                 out.extend(end.leaked.to_le_bytes());
                 out.extend(end.survivors.to_le_bytes());
                 out.push(u8::from(end.timed_out));
             }
-            Answer::Frozen => out.push(b'f'),
+            SupervisorAnswer::Frozen => out.push(b'f'),
         }
         seal(out)
     }
@@ -196,14 +196,14 @@ impl Reply {
         let mut rest = Rest(frame);
         let (number, secret) = (rest.long()?, rest.take(16)?.try_into().ok()?);
         let answer = match rest.take(1)? {
-            b"r" => Answer::Refused(rest.number()?.cast_signed()),
-            b"e" => Answer::Ended(End {
+            b"r" => SupervisorAnswer::Refused(rest.number()?.cast_signed()),
+            b"e" => SupervisorAnswer::Ended(End {
                 status: rest.number()?.cast_signed(),
                 leaked: rest.number()?,
                 survivors: rest.number()?,
                 timed_out: rest.take(1)? != b"\0",
             }),
-            b"f" => Answer::Frozen,
+            b"f" => SupervisorAnswer::Frozen,
             _ => return None,
         };
         rest.0.is_empty().then_some(Self {
@@ -456,7 +456,11 @@ mod tests {
             survivors: u32::MAX,
             timed_out: true,
         };
-        for answer in [Answer::Refused(-1), Answer::Ended(end), Answer::Frozen] {
+        for answer in [
+            SupervisorAnswer::Refused(-1),
+            SupervisorAnswer::Ended(end),
+            SupervisorAnswer::Frozen,
+        ] {
             let reply = Reply {
                 number: 3,
                 secret: [9; 16],

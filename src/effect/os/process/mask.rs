@@ -255,7 +255,7 @@ fn unseen(text: &[u8]) -> usize {
 /// is masked and no other, in whatever pieces the text arrives.
 ///
 /// # Errors
-/// What does not hold.
+/// The property that does not hold.
 #[cfg(any(test, feature = "arbitrary"))]
 pub fn oracle(secrets: Vec<Vec<u8>>, text: &[u8], pieces: &[u8]) -> Result<(), String> {
     let secrets = Secrets::new(secrets);

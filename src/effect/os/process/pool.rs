@@ -1,6 +1,6 @@
 //! Keeps the pool of supervisors, and handles steps whose supervisor has died.
 
-use super::frame::{Answer, Inbox, Reply, Secret};
+use super::frame::{Inbox, Reply, Secret, SupervisorAnswer};
 use super::supervise::ARGUMENT;
 use super::sys;
 use super::tree::{self, Groups};
@@ -246,7 +246,7 @@ impl Supervisor {
         {
             if number != self.number
                 || secret != self.secret
-                || matches!(received, Received::Answer(Answer::Ended(_)))
+                || matches!(received, Received::Answer(SupervisorAnswer::Ended(_)))
             {
                 return Err(io::ErrorKind::InvalidData.into());
             }
@@ -298,7 +298,7 @@ impl Supervisor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Received {
     /// An answer about the last start.
-    Answer(Answer),
+    Answer(SupervisorAnswer),
     /// A part of an answer.
     Part,
     /// It is gone.
@@ -394,7 +394,7 @@ mod tests {
 
     #[test]
     fn only_an_answer_with_number_and_secret_of_the_last_start_counts() {
-        let ended = Answer::Ended(End::default());
+        let ended = SupervisorAnswer::Ended(End::default());
         for (number, secret, answers, want) in [
             (2, [5; 16], 1, Some(Received::Answer(ended))),
             (1, [5; 16], 1, None),

@@ -7,9 +7,11 @@
 //! or session stays below it. When vplan dies, however it dies, the socket closes, and that is an
 //! order to end everything.
 
-use super::frame::{Answer, End, Inbox, Order, Reply, Secret, Start, send_reply, send_socket};
+use super::frame::{
+    End, Inbox, Order, Reply, Secret, Start, SupervisorAnswer, send_reply, send_socket,
+};
 use super::sys;
-use super::tree::{self, Do, Seen};
+use super::tree::{self, Do, ProcessIdentity};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::Mode;
@@ -86,8 +88,8 @@ struct Running {
     /// Whether it was asked to end; the processes that remain are killed later.
     terminated: bool,
     killed: bool,
-    frozen: BTreeSet<Seen>,
-    swept: BTreeSet<Seen>,
+    frozen: BTreeSet<ProcessIdentity>,
+    swept: BTreeSet<ProcessIdentity>,
     /// Whether the processes that are ended now were left behind by a leader that ended by itself.
     left: bool,
     leaked: u32,
@@ -174,7 +176,7 @@ impl Supervisor {
         })
     }
 
-    fn answer(&self, answer: Answer) -> io::Result<()> {
+    fn answer(&self, answer: SupervisorAnswer) -> io::Result<()> {
         let (number, secret) = self.last;
         send_reply(
             self.socket.as_fd(),
@@ -236,7 +238,7 @@ impl Supervisor {
                             self.answer(answer)?;
                         }
                     }
-                    Order::Freeze(_) => self.answer(Answer::Frozen)?,
+                    Order::Freeze(_) => self.answer(SupervisorAnswer::Frozen)?,
                     // An order about a step that has ended.
                     Order::Terminate(_) | Order::Kill(_) | Order::Thaw(_) => {}
                 }
@@ -275,11 +277,11 @@ impl Supervisor {
         start: &Start,
         fds: [OwnedFd; 3],
         stdin: Option<OwnedFd>,
-    ) -> io::Result<Answer> {
+    ) -> io::Result<SupervisorAnswer> {
         let leader = match spawn(start, fds, stdin) {
             Ok(leader) => leader,
             Err(error) => {
-                return Ok(Answer::Refused(
+                return Ok(SupervisorAnswer::Refused(
                     error.raw_os_error().unwrap_or(Errno::INVAL.raw_os_error()),
                 ));
             }
@@ -305,7 +307,7 @@ impl Supervisor {
         let survivors = self.attend(&mut running)?;
         let _ = rustix::process::chdir("/");
         let status = running.ended.map_or(-9, |(status, _)| status);
-        Ok(Answer::Ended(End {
+        Ok(SupervisorAnswer::Ended(End {
             status,
             leaked: running.leaked,
             survivors,
@@ -480,7 +482,7 @@ impl Supervisor {
                         }
                     }
                 }
-                self.answer(Answer::Frozen)?;
+                self.answer(SupervisorAnswer::Frozen)?;
             }
             Order::Thaw(n) if *n == number => {
                 if let Some(time) = &mut running.time {

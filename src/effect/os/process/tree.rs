@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 /// A process that was seen below this one. Number and start time together name a process, because
 /// numbers are used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Seen {
+pub(super) struct ProcessIdentity {
     pub pid: i32,
     /// In clock ticks since boot.
     started: u64,
@@ -36,7 +36,7 @@ impl Stat {
 
 /// A child of this process that it has inherited.
 pub(super) struct Orphan {
-    pub seen: Seen,
+    pub seen: ProcessIdentity,
     /// Its process group; no other process's as long as this process has not waited for the orphan.
     pub group: i32,
     /// Whether it has ended, and is to be waited for.
@@ -165,10 +165,10 @@ impl Groups {
 }
 
 /// Whether a process with this number has been reached.
-pub(super) fn has(reached: &BTreeSet<Seen>, pid: Pid) -> bool {
+pub(super) fn has(reached: &BTreeSet<ProcessIdentity>, pid: Pid) -> bool {
     let pid = pid.as_raw_pid();
     reached
-        .range(Seen { pid, started: 0 }..)
+        .range(ProcessIdentity { pid, started: 0 }..)
         .next()
         .is_some_and(|seen| seen.pid == pid)
 }
@@ -193,8 +193,8 @@ pub(super) fn was_killed(status: WaitStatus) -> bool {
 pub(super) fn walk(
     roots: &[Pid],
     what: Do,
-    of: impl Fn(&Seen) -> bool,
-    reached: &mut BTreeSet<Seen>,
+    of: impl Fn(&ProcessIdentity) -> bool,
+    reached: &mut BTreeSet<ProcessIdentity>,
 ) -> usize {
     let me = rustix::process::getpid();
     let mut new = 0;
@@ -215,7 +215,7 @@ pub(super) fn walk(
         // Its children before itself: once it has been killed, they have moved up to this process.
         let below = children(pid);
         todo.extend(below.into_iter().map(|child| (child, pid)));
-        let seen = Seen {
+        let seen = ProcessIdentity {
             pid: pid.as_raw_pid(),
             started: now.started,
         };
@@ -250,7 +250,7 @@ pub(super) fn orphan(child: Pid, own: Option<i32>) -> Option<Orphan> {
     // another process.
     let me = rustix::process::getpid().as_raw_pid();
     let now = stat(child).filter(|now| now.parent == me && Some(now.session) != own)?;
-    let seen = Seen {
+    let seen = ProcessIdentity {
         pid: child.as_raw_pid(),
         started: now.started,
     };

@@ -4,7 +4,7 @@
 //! Any process that may write the repository can write its references: this base is a convenience,
 //! not a protection.
 
-use super::kept::Kept;
+use super::kept::CommitCache;
 use crate::base::diagnostic::Diagnostics;
 use crate::base::path::RepoPath;
 use crate::base::source::{Source, Sources};
@@ -60,7 +60,7 @@ pub struct DefaultBase {
     /// The full name of the branch's reference, if it is known.
     pub reference: Option<String>,
     /// How it was found, or why no branch is known.
-    pub how: How,
+    pub how: BaseOrigin,
     /// The branch of a `base` line that does not count, because the contract at its merge base has
     /// another one.
     pub ignored: Option<String>,
@@ -68,7 +68,7 @@ pub struct DefaultBase {
 
 /// How a default base was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum How {
+pub enum BaseOrigin {
     /// The contract's line `base`.
     Statement,
     /// The HEAD of a remote.
@@ -183,7 +183,7 @@ impl DefaultBase {
     #[must_use]
     pub fn lacking(&self) -> Option<&Lacking> {
         match &self.how {
-            How::Unknown(Unknown::Lacking(lacking)) => Some(lacking),
+            BaseOrigin::Unknown(Unknown::Lacking(lacking)) => Some(lacking),
             _ => None,
         }
     }
@@ -191,8 +191,8 @@ impl DefaultBase {
     /// Whether a requested base leaves out commits that this one does not.
     ///
     /// # Errors
-    /// What git reports.
-    pub fn is_before(&self, asked: &Oid, git: &Git, kept: &Kept) -> Result<bool, GitError> {
+    /// Errors of git.
+    pub fn is_before(&self, asked: &Oid, git: &Git, kept: &CommitCache) -> Result<bool, GitError> {
         Ok(match (&self.commit, self.unknown()) {
             (Some(own), None) if own == asked || is_empty_tree(asked) => false,
             (Some(own), None) if is_empty_tree(own) => true,
@@ -205,7 +205,7 @@ impl DefaultBase {
     #[must_use]
     pub fn unknown(&self) -> Option<&Unknown> {
         match &self.how {
-            How::Unknown(why) => Some(why),
+            BaseOrigin::Unknown(why) => Some(why),
             _ => None,
         }
     }
@@ -218,22 +218,22 @@ struct Branch {
 }
 
 /// The result of looking a branch up.
-type Found<T> = Result<T, Unknown>;
+type LookupResult<T> = Result<T, Unknown>;
 
 /// Finds the commit that a change is compared with when no base is named.
 ///
 /// # Errors
-/// What git reports, where it is called. An unknown base is no error.
+/// Errors of git, where it is called. An unknown base is no error.
 pub fn default_base(
     git: &Git,
     statement: Option<Statement<'_>>,
-    kept: &Kept,
+    kept: &CommitCache,
 ) -> Result<DefaultBase, GitError> {
     let Some(head) = git.head()? else {
         return Ok(DefaultBase {
             commit: None,
             reference: None,
-            how: How::Unborn,
+            how: BaseOrigin::Unborn,
             ignored: None,
         });
     };
@@ -248,10 +248,10 @@ pub fn default_base(
     let unknown = |why: Unknown| DefaultBase {
         commit: Some(head),
         reference: None,
-        how: How::Unknown(why),
+        how: BaseOrigin::Unknown(why),
         ignored: None,
     };
-    let known = |(branch, commit): (Branch, Oid), how: How| DefaultBase {
+    let known = |(branch, commit): (Branch, Oid), how: BaseOrigin| DefaultBase {
         commit: Some(commit),
         reference: Some(branch.reference),
         how,
@@ -264,7 +264,7 @@ pub fn default_base(
             Ok(branch) => match view.since(branch)? {
                 Err(why) => return Ok(unknown(why)),
                 Ok(found) if view.agrees(statement, &found.1)? => {
-                    return Ok(known(found, How::Statement));
+                    return Ok(known(found, BaseOrigin::Statement));
                 }
                 Ok(_) => ignored = Some(statement.branch.to_owned()),
             },
@@ -284,8 +284,13 @@ pub fn default_base(
 /// have nothing in common. Inside `None` where the history is cut off before it.
 ///
 /// # Errors
-/// What git reports.
-pub fn common(git: &Git, one: &Oid, two: &Oid, kept: &Kept) -> Result<Option<Oid>, GitError> {
+/// Errors of git.
+pub fn common(
+    git: &Git,
+    one: &Oid,
+    two: &Oid,
+    kept: &CommitCache,
+) -> Result<Option<Oid>, GitError> {
     if one == two {
         return Ok(Some(*one));
     }
@@ -311,7 +316,7 @@ pub fn common(git: &Git, one: &Oid, two: &Oid, kept: &Kept) -> Result<Option<Oid
 /// cut off.
 ///
 /// # Errors
-/// What git reports, where it is called.
+/// Errors of git, where it is called.
 pub fn apart(git: &Git, revision: &str) -> Result<Lacking, GitError> {
     let remotes = Refs::new(git).remotes()?;
     let short = revision.strip_prefix("refs/remotes/").unwrap_or(revision);
@@ -399,7 +404,7 @@ fn is_of(name: &str, remote: &str) -> bool {
 /// A repository, searched for its default branch.
 struct View<'a> {
     git: &'a Git,
-    kept: &'a Kept,
+    kept: &'a CommitCache,
     head: Oid,
     refs: Refs<'a>,
     remote: Whence,
@@ -412,7 +417,7 @@ impl View<'_> {
 
     /// Finds the branch of this name: a remote's before the local one, and never the one that is
     /// checked out.
-    fn branch(&self, name: &str) -> Result<Found<Branch>, GitError> {
+    fn branch(&self, name: &str) -> Result<LookupResult<Branch>, GitError> {
         let full = name.starts_with("refs/");
         let mut candidates = Vec::new();
         match &self.remote {
@@ -474,7 +479,7 @@ impl View<'_> {
     }
 
     /// Finds the default branch from the references that are here.
-    fn default_branch(&self) -> Result<Found<(Branch, How)>, GitError> {
+    fn default_branch(&self) -> Result<LookupResult<(Branch, BaseOrigin)>, GitError> {
         if let Whence::Several(_) = self.remote {
             return Ok(Err(self.remote.lacking(self.git, None)));
         }
@@ -484,13 +489,13 @@ impl View<'_> {
                 && let Some(short) = target.strip_prefix(&prefix)
             {
                 return Ok(match self.at(target.clone())? {
-                    Some(branch) => Ok((branch, How::RemoteHead)),
+                    Some(branch) => Ok((branch, BaseOrigin::RemoteHead)),
                     None => Err(self.remote.lacking(self.git, Some(short))),
                 });
             }
             for name in COMMON {
                 if let Some(branch) = self.at(format!("{prefix}{name}"))? {
-                    return Ok(Ok((branch, How::CommonName)));
+                    return Ok(Ok((branch, BaseOrigin::CommonName)));
                 }
             }
         }
@@ -504,14 +509,14 @@ impl View<'_> {
                 }));
             }
             if let Some(branch) = self.at(reference)? {
-                return Ok(Ok((branch, How::CommonName)));
+                return Ok(Ok((branch, BaseOrigin::CommonName)));
             }
         }
         Ok(Err(self.remote.lacking(self.git, None)))
     }
 
     /// Returns the merge base of HEAD and a branch.
-    fn since(&self, branch: Branch) -> Result<Found<(Branch, Oid)>, GitError> {
+    fn since(&self, branch: Branch) -> Result<LookupResult<(Branch, Oid)>, GitError> {
         Ok(match common(self.git, &branch.id, &self.head, self.kept)? {
             Some(commit) => Ok((branch, commit)),
             None => {

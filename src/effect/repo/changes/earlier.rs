@@ -1,6 +1,6 @@
 //! Finds the changed files that only earlier commits changed: the work tree has them as HEAD does.
 
-use super::kept::Kept;
+use super::kept::CommitCache;
 use crate::base::change::ChangeSet;
 use crate::base::path::RepoPath;
 use crate::effect::git::Git;
@@ -20,12 +20,12 @@ const MAX_FILES: usize = 20_000;
 /// Returns the changed files that are the same in HEAD. `None` when there are too many to compare.
 ///
 /// # Errors
-/// What git reports.
+/// Errors of git.
 pub fn earlier(
     git: &Git,
     base: &Oid,
     changes: &ChangeSet,
-    kept: &Kept,
+    kept: &CommitCache,
 ) -> Result<Option<BTreeSet<RepoPath>>, GitError> {
     let Some(head) = git.head()?.filter(|head| head != base) else {
         return Ok(Some(BTreeSet::new()));

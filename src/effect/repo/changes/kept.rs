@@ -22,14 +22,14 @@ const MAX: u64 = 1 << 20;
 
 /// Answers to questions about commits.
 #[derive(Debug, Default)]
-pub struct Kept {
+pub struct CommitCache {
     /// The folder of all repositories' state, and the root of this one.
     place: Option<(PathBuf, PathBuf)>,
     /// Read on the first query.
     lines: RefCell<Option<Vec<(String, String)>>>,
 }
 
-impl Kept {
+impl CommitCache {
     /// Makes a cache that lasts no longer than this process.
     #[must_use]
     pub fn nowhere() -> Self {
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn what_is_damaged_is_asked_again() {
         let (state, tree) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let kept = || Kept::below(state.path().join("s"), tree.path());
+        let kept = || CommitCache::below(state.path().join("s"), tree.path());
         assert_eq!(kept().get("a b"), None);
         kept().put("a b", "c");
         kept().put("d", "");
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn a_long_answer_is_kept_until_the_next() {
         let (state, tree) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let kept = Kept::below(state.path().join("s"), tree.path());
+        let kept = CommitCache::below(state.path().join("s"), tree.path());
         assert_eq!(kept.large("a"), None);
         kept.put_large("a", b"x\0\ny");
         assert_eq!(kept.large("a").as_deref(), Some(&b"x\0\ny"[..]));
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn the_newest_answers_are_kept() {
-        let kept = Kept::nowhere();
+        let kept = CommitCache::nowhere();
         for number in 0..MOST + 3 {
             kept.put(&number.to_string(), "x");
         }

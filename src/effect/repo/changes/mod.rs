@@ -19,7 +19,7 @@ use base::{Base, Statement, common, default_base, merge_base_with};
 use ci::Compared;
 use error::ChangeError;
 use gathered::{Gathered, all, done, without_records};
-use kept::Kept;
+use kept::CommitCache;
 use list::{ListFormat, MAX_CHANGED};
 
 /// Where the changed files come from.
@@ -29,7 +29,7 @@ pub enum ChangeSource {
     WorkTree,
     /// The work tree against the merge base of a revision and HEAD.
     Base(BaseRevision),
-    /// What is staged, against HEAD.
+    /// The staged changes, against HEAD.
     Staged,
     /// `--changed [STATUS:]PATH…`, relative to the repository's root wherever vplan was started.
     Named(Vec<Vec<u8>>),
@@ -89,7 +89,7 @@ pub fn gather_stated(
     statement: Option<Statement<'_>>,
 ) -> Result<Gathered, ChangeError> {
     let Some(source) = source else {
-        return by_default(git, statement, &Kept::nowhere());
+        return by_default(git, statement, &CommitCache::nowhere());
     };
     let gathered = match source {
         ChangeSource::WorkTree => work_tree(repository(git)?)?,
@@ -119,11 +119,11 @@ pub fn gather_stated(
 /// the cache of facts about commits.
 ///
 /// # Errors
-/// What git reports. An unknown base is no error: a caveat reports it.
+/// Errors of git. An unknown base is no error: a caveat reports it.
 pub fn by_default(
     git: Result<&Git, &GitError>,
     statement: Option<Statement<'_>>,
-    kept: &Kept,
+    kept: &CommitCache,
 ) -> Result<Gathered, ChangeError> {
     let git = repository(git)?;
     let found = default_base(git, statement, kept)?;
@@ -224,7 +224,7 @@ pub fn base(git: &Git, revision: &BaseRevision, lookup: Lookup<'_>) -> Result<Ba
         .head()?
         .ok_or_else(|| GitError::UnknownRevision("HEAD".to_owned()))?;
     // The merge base of HEAD with itself is HEAD: no call is needed.
-    let Some(commit) = common(git, &commit, &head, &Kept::nowhere())? else {
+    let Some(commit) = common(git, &commit, &head, &CommitCache::nowhere())? else {
         return Err(ChangeError::Lacking(Box::new(base::apart(git, name)?)));
     };
     Ok(Base {

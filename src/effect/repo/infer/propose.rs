@@ -59,7 +59,7 @@ const NOT_OURS: [&str; 19] = [
 pub struct Proposal {
     /// Its statements, in order.
     pub parts: Vec<Part>,
-    /// What was found and is not in it: one line each, for people.
+    /// The findings that are not in it: one line each, for people.
     pub left_out: Vec<String>,
 }
 

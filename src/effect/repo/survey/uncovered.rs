@@ -2,7 +2,7 @@
 
 use crate::base::change::{ChangeSet, ChangedFile, Status};
 use crate::base::diagnostic::{Code, Diagnostic};
-use crate::base::glob::{Item, Selection, What};
+use crate::base::glob::{Item, ItemContent, Selection};
 use crate::base::matching::match_each;
 use crate::base::path::RepoPath;
 use crate::base::word::count;
@@ -34,7 +34,7 @@ pub struct Uncovered {
 /// one) nor a `risk` selects.
 ///
 /// # Errors
-/// What git reports.
+/// Errors of git.
 pub fn uncovered(contract: &Contract, git: &Git) -> Result<Uncovered, GitError> {
     let tracked = git.tracked()?;
     let files = ChangeSet::new(
@@ -85,7 +85,7 @@ fn mentions(contract: &Contract) -> Selection {
             Test::Role(_) | Test::Exists(_) | Test::Absent(_) => None,
         });
     let item = |(i, selection): (usize, &Selection)| {
-        let what = What::Paths {
+        let what = ItemContent::Paths {
             items: Arc::new(selection.clone()),
             name: i.to_string(),
         };

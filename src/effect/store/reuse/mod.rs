@@ -19,7 +19,7 @@ use crate::effect::os::process::program::{Root, say};
 use crate::effect::os::stat_cache::Stats;
 use crate::plan::{Note, Plan, Step, StepIndex};
 use crate::reuse::decide::{Past, Use, Why, barrier, eligible, keeps, stands};
-use crate::reuse::entry::{Entry, Product};
+use crate::reuse::entry::{KeptPass, Product};
 use crate::reuse::key::{JUDGING, Order, Parts, all_of, depends_on};
 use crate::run::record::{Confirmation, StepRecord};
 use results::{Bounds, Kept, Results};
@@ -88,7 +88,7 @@ struct Open {
     key: Digest,
     look: Arc<Look>,
     /// The earlier pass that was expected to replace it.
-    expected: Option<Box<Entry>>,
+    expected: Option<Box<KeptPass>>,
     /// The files that it made, once it has ended; or why its end cannot be kept.
     made: Option<Result<Vec<Product>, String>>,
 }
@@ -194,7 +194,7 @@ impl<'a> Recall<'a> {
         None
     }
 
-    fn find(&self, step: &Step, parts: &Parts, key: &Digest) -> Result<Box<Entry>, Why> {
+    fn find(&self, step: &Step, parts: &Parts, key: &Digest) -> Result<Box<KeptPass>, Why> {
         let entry = match self.results.get(key) {
             Kept::Pass(entry) => entry,
             Kept::Damaged => {
@@ -321,7 +321,8 @@ impl<'a> Recall<'a> {
         }
         match made {
             Ok(products) if keeps(record) => {
-                let entry = Entry::new(open.look.parts.clone(), products, self.pass(step, record));
+                let entry =
+                    KeptPass::new(open.look.parts.clone(), products, self.pass(step, record));
                 match self.results.put(&entry) {
                     Ok(()) => {
                         state.kept += 1;
@@ -503,7 +504,7 @@ impl<'a> Recall<'a> {
 }
 
 /// Describes how a step differs from an earlier pass on the same inputs.
-fn difference(earlier: &Entry, record: &StepRecord, made: Option<&[Product]>) -> Option<String> {
+fn difference(earlier: &KeptPass, record: &StepRecord, made: Option<&[Product]>) -> Option<String> {
     if !matches!(record.status, Status::Passed) {
         let why = record
             .detail
@@ -547,7 +548,7 @@ fn digest_of(prints: &Prints) -> Digest {
 /// Removes stored passes of a repository until these bounds are met: for `vplan gc`.
 ///
 /// # Errors
-/// What the system reports.
+/// Errors of the system.
 pub fn collect(
     state: &crate::effect::os::state_dir::StateDir,
     bounds: Bounds,

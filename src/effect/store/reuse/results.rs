@@ -11,7 +11,7 @@ use crate::effect::os::process::program::say;
 use crate::effect::os::retry_eintr::read_dir;
 use crate::effect::os::state_dir::StateDir;
 use crate::effect::os::state_files;
-use crate::reuse::entry::Entry;
+use crate::reuse::entry::KeptPass;
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::{AtFlags, statat, unlinkat};
 use std::ffi::OsStr;
@@ -71,14 +71,14 @@ pub enum Kept {
     /// The entry is no pass of this key.
     Damaged,
     /// A pass.
-    Pass(Box<Entry>),
+    Pass(Box<KeptPass>),
 }
 
 impl Results {
     /// Opens the folder; makes it if it is not there.
     ///
     /// # Errors
-    /// What the system reports.
+    /// Errors of the system.
     pub fn open(state: &StateDir) -> io::Result<Self> {
         let mut results = Self {
             folder: state_files::folder(&state.folder, FOLDER)?,
@@ -103,7 +103,7 @@ impl Results {
     pub fn get(&self, key: &Digest) -> Kept {
         let name = key.hex();
         match self.read(&name, MOST_ENTRY) {
-            Ok(bytes) => match Entry::decode(key, &bytes) {
+            Ok(bytes) => match KeptPass::decode(key, &bytes) {
                 Some(entry) => {
                     let now = rustix::fs::Timespec {
                         tv_sec: 0,
@@ -131,8 +131,8 @@ impl Results {
     /// Keeps a pass.
     ///
     /// # Errors
-    /// What the system reports; a pass that is too large.
-    pub fn put(&self, entry: &Entry) -> io::Result<()> {
+    /// Errors of the system; a pass that is too large.
+    pub fn put(&self, entry: &KeptPass) -> io::Result<()> {
         let bytes = entry.encode();
         if bytes.len() as u64 > MOST_ENTRY {
             return Err(io::ErrorKind::FileTooLarge.into());
@@ -152,12 +152,12 @@ impl Results {
     /// Returns the pass of a step that was kept last, under any key: to report what has changed
     /// since.
     #[must_use]
-    pub fn last(&self, step: &str) -> Option<Entry> {
+    pub fn last(&self, step: &str) -> Option<KeptPass> {
         let key: Digest = String::from_utf8(self.read(&last_name(step), 256).ok()?)
             .ok()?
             .parse()
             .ok()?;
-        Entry::decode(&key, &self.read(&key.hex(), MOST_ENTRY).ok()?)
+        KeptPass::decode(&key, &self.read(&key.hex(), MOST_ENTRY).ok()?)
     }
 
     /// Reads the table of digests.
@@ -171,7 +171,7 @@ impl Results {
     /// Writes the table of digests.
     ///
     /// # Errors
-    /// What the system reports.
+    /// Errors of the system.
     pub fn write_stats(&self, stats: &crate::effect::os::stat_cache::Stats) -> io::Result<()> {
         self.replace(STATS, &stats.encode())
     }
@@ -179,7 +179,7 @@ impl Results {
     /// Removes the least recently used entries until the bounds are met, and abandoned files.
     ///
     /// # Errors
-    /// What the system reports.
+    /// Errors of the system.
     pub fn collect(&self, bounds: Bounds) -> io::Result<Collected> {
         let now =
             i64::try_from(crate::effect::os::stat_cache::now() / 1_000_000_000).unwrap_or(i64::MAX);
@@ -292,7 +292,7 @@ mod tests {
         (dir, state)
     }
 
-    fn entry(step: &str, inputs: &str) -> Entry {
+    fn entry(step: &str, inputs: &str) -> KeptPass {
         let parts = Parts {
             environment: Vec::new(),
             files: FileSet {
@@ -307,7 +307,7 @@ mod tests {
             tools: Vec::new(),
             vplan: String::new(),
         };
-        Entry::new(
+        KeptPass::new(
             parts,
             Vec::new(),
             EarlierPass {
@@ -338,7 +338,7 @@ mod tests {
     fn no_more_is_kept_than_allowed() {
         let (_dir, state) = state();
         let results = Results::open(&state).unwrap();
-        let entries: Vec<Entry> = (0..20)
+        let entries: Vec<KeptPass> = (0..20)
             .map(|i| entry(&format!("s{i}"), &i.to_string()))
             .collect();
         for (i, entry) in (0..).zip(&entries) {
@@ -357,7 +357,7 @@ mod tests {
             })
             .unwrap();
         assert_eq!(collected.entries, 15);
-        let left = |e: &&Entry| matches!(results.get(&e.key), Kept::Pass(_));
+        let left = |e: &&KeptPass| matches!(results.get(&e.key), Kept::Pass(_));
         let left: Vec<&str> = entries
             .iter()
             .filter(left)

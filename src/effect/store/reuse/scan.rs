@@ -329,7 +329,7 @@ fn read_one(beneath: &Beneath, file: &Unread) -> Result<Read, String> {
 /// Digests a file's content, and returns its status unless that changed while it was read.
 ///
 /// # Errors
-/// What the system reports.
+/// Errors of the system.
 pub fn digest(mut file: File) -> io::Result<(Digest, Option<Stat>)> {
     let before = rustix::fs::fstat(&file)?;
     let mut hasher = Hasher::default();

@@ -4,9 +4,11 @@
 pub mod event;
 pub mod system;
 
-use super::base::{self, Base, DefaultBase, How, Lacking, Statement, Unknown, merge_base_with};
+use super::base::{
+    self, Base, BaseOrigin, DefaultBase, Lacking, Statement, Unknown, merge_base_with,
+};
 use super::error::ChangeError;
-use super::kept::Kept;
+use super::kept::CommitCache;
 use super::said;
 use crate::base::word::visible;
 use crate::effect::git::error::GitError;
@@ -240,7 +242,7 @@ impl Here<'_> {
     /// Returns the default branch where the system does not name it: from the contract's line
     /// `base`, as far as that counts, else from the references here.
     fn guess(&self, push: &Push, caveats: &mut Vec<Caveat>) -> Result<Named, ChangeError> {
-        let found = base::default_base(self.git, self.statement, &Kept::nowhere())?;
+        let found = base::default_base(self.git, self.statement, &CommitCache::nowhere())?;
         let DefaultBase {
             reference,
             how,
@@ -248,7 +250,7 @@ impl Here<'_> {
             ..
         } = found;
         caveats.extend(ignored.as_deref().map(said::ignored));
-        let variable = if how == How::Statement {
+        let variable = if how == BaseOrigin::Statement {
             "the contract's line `base`"
         } else {
             "HEAD of the remote"
@@ -267,13 +269,15 @@ impl Here<'_> {
                 variable,
                 value: name.to_owned(),
             }),
-            (None, How::Unknown(Unknown::Lacking(lacking))) => match &lacking.branch {
+            (None, BaseOrigin::Unknown(Unknown::Lacking(lacking))) => match &lacking.branch {
                 Some(branch) if *branch == push.branch.value => Ok(push.branch.clone()),
                 _ => Err(ChangeError::CiDefault {
                     fetch: lacking.commands(),
                 }),
             },
-            (None, How::Unknown(Unknown::CheckedOut(branch))) if branch == push.branch.value => {
+            (None, BaseOrigin::Unknown(Unknown::CheckedOut(branch)))
+                if branch == push.branch.value =>
+            {
                 Ok(push.branch.clone())
             }
             (None, _) => Err(ChangeError::CiDefault { fetch: None }),
@@ -327,7 +331,7 @@ impl Here<'_> {
     /// Returns the merge base with a named commit; the empty tree where there is nothing in common.
     /// `branch`: what to fetch where the history is cut off before it.
     fn since(&self, commit: &Oid, named: &Named, branch: &str) -> Result<Oid, ChangeError> {
-        base::common(self.git, commit, &self.head, &Kept::nowhere())?.ok_or_else(|| {
+        base::common(self.git, commit, &self.head, &CommitCache::nowhere())?.ok_or_else(|| {
             ChangeError::CiBaseMissing {
                 variable: named.variable,
                 value: named.value.clone(),
