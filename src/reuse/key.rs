@@ -1,7 +1,7 @@
 //! Computes the key of a step: one digest of everything that may influence its result.
 
 use crate::base::canon::{Digest, Hasher};
-use crate::base::glob::{Glob, Item, Selection, ItemContent};
+use crate::base::glob::{Glob, Item, ItemContent, Selection};
 use crate::base::index::Dense;
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
