@@ -163,6 +163,17 @@ pub enum Command {
     Help(Help),
 }
 
+impl Command {
+    /// Returns where the records of a run are kept, if the command line says so.
+    #[must_use]
+    pub fn records(&self) -> Option<&std::path::Path> {
+        match self {
+            Command::Run(run) => run.records.as_deref(),
+            _ => None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,9 +17,11 @@ pub mod terminal;
 use crate::base::vocabulary::Exit;
 use crate::effect::os::own_program;
 use crate::effect::os::process::survive_file_limits;
+use crate::effect::os::view;
 use crate::effect::repo::load;
 use crate::engine::Failure;
 use crate::engine::failure::load_failed;
+use crate::engine::staged;
 use clap::ColorChoice;
 use command_line::{Command, CommandLine};
 use std::ffi::OsString;
@@ -29,7 +31,9 @@ use terminal::Terminal;
 /// Runs vplan for a command line and returns its exit code.
 #[must_use]
 pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
-    let Some(arguments) = own_program::end_with_parent(arguments.collect()) else {
+    let mut arguments: Vec<OsString> = arguments.collect();
+    let makes_view = view::is_asked(&mut arguments);
+    let Some(arguments) = own_program::end_with_parent(arguments) else {
         return ExitCode::from(Exit::Internal.code());
     };
     let line = match CommandLine::read(arguments, help_color) {
@@ -48,19 +52,23 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     survive_file_limits();
     let terminal = Terminal::new(line.global.color, line.global.quiet);
     trace(line.global.verbose);
-    let code = run(line, &terminal).unwrap_or_else(|failure: Failure| {
+    own_program::remember_directory();
+    let code = run(line, makes_view, &terminal).unwrap_or_else(|failure: Failure| {
         terminal.failure(&failure);
         failure.exit.code()
     });
     ExitCode::from(terminal.close(code))
 }
 
-fn run(line: CommandLine, terminal: &Terminal) -> Result<u8, Failure> {
+fn run(line: CommandLine, makes_view: bool, terminal: &Terminal) -> Result<u8, Failure> {
     let global = &line.global;
     // As with git and make: whatever the command line names is then relative to it, files to read
     // and to write too.
     if let Some(dir) = &global.directory {
         load::enter(dir).map_err(load_failed)?;
+    }
+    if makes_view {
+        return Err(staged::enter(&global.engine(), line.command.records()));
     }
     match line.command {
         Command::Init(args) => command::init::run(global, &args, terminal),

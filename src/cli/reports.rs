@@ -10,7 +10,7 @@ use crate::base::canon::to_canonical;
 use crate::base::inert::json_without_commands;
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
-use crate::effect::os::files;
+use crate::effect::os::{files, view};
 use crate::effect::repo::github::{Job, append};
 use crate::engine::Failure;
 use crate::plan::Plan;
@@ -156,5 +156,5 @@ fn publish(path: &Path, text: &str, terminal: &Terminal) -> io::Result<()> {
         terminal.print(text);
         return Ok(());
     }
-    files::publish(path, text.as_bytes())
+    files::publish(&view::outside(path), text.as_bytes())
 }

@@ -4,7 +4,7 @@ use super::args::{Changes, ListFormat, Request, Require, Run};
 use crate::base::command::{Command, is_env_name};
 use crate::base::word::visible;
 use crate::effect::os::environment::Grants;
-use crate::effect::os::{files, input};
+use crate::effect::os::{files, input, view};
 use crate::effect::repo::changes::{BaseRevision, ChangeSource, list};
 use crate::engine::propose::command;
 use crate::engine::request::PlanFile;
@@ -204,7 +204,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     let read = if path == Path::new("-") {
         input::standard(MAX_LIST)
     } else {
-        files::read_plain(path, MAX_LIST)
+        files::read_plain(&view::outside(path), MAX_LIST)
     };
     read.map_err(|e| {
         let shown = visible(path.as_os_str().as_bytes());

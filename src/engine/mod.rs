@@ -21,6 +21,7 @@ pub mod repair_loop;
 pub mod request;
 pub mod round;
 pub mod saved;
+pub mod staged;
 pub mod standing;
 pub mod subject;
 mod unseen;

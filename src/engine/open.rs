@@ -51,7 +51,10 @@ impl Engine<'_> {
     /// # Errors
     /// As [`Engine::open`].
     pub fn open_since(&self, asked: &PlanRequest, since: Option<Oid>) -> Result<Session, Failure> {
-        let site = self.locate()?;
+        let mut site = self.locate()?;
+        if asked.changes == Some(ChangeSource::Staged) {
+            site.git = site.git.map(|git| git.with_index_of(&git::environment));
+        }
         let early = self.early(&site, asked);
         let line = match &early {
             Some(Ok(Ok(loaded))) => statement(loaded),

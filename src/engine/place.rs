@@ -192,7 +192,7 @@ impl<'e> Engine<'e> {
         }
     }
 
-    fn state_base(&self) -> Result<PathBuf, Failure> {
+    pub(super) fn state_base(&self) -> Result<PathBuf, Failure> {
         state_dir::base(self.state_dir, git::environment).map_err(|e| state_failed(&e))
     }
 }

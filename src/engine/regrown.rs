@@ -4,12 +4,14 @@ use super::open::Session;
 use super::place::Engine;
 use super::propose::Asking;
 use super::request::VerifyRequest;
+use super::staged::index_differs;
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
 use crate::effect::git::object::Oid;
 use crate::plan::Plan;
 use crate::plan::caveat::{Caveat, Code, Effect, FILES_SHOWN};
 use crate::plan::contains::missing;
+use crate::plan::request::ChangedIn;
 use crate::run::report::Report;
 use crate::run::verdict::Verdict;
 
@@ -31,6 +33,9 @@ impl Again<'_> {
     /// Returns the caveat where the change requires more than what ran. `first`: the plan that was
     /// executed first; `wrote`: the files that checks wrote as they may.
     pub fn caveat(&self, first: &Plan, wrote: &[RepoPath]) -> Option<Caveat> {
+        if self.session.request.changed_in == Some(ChangedIn::Index) {
+            return Some(index_differs(wrote));
+        }
         if self.asked.shard.is_some() {
             let message = "checks wrote files, which those of other shards do not see";
             return Some(

@@ -16,7 +16,7 @@ use crate::base::span::Place;
 use crate::base::vocabulary::Exit;
 use crate::base::word::{count, visible};
 use crate::effect::git::environment;
-use crate::effect::os::files;
+use crate::effect::os::{files, view};
 use crate::effect::repo::changes::base::default_base;
 use crate::effect::repo::changes::error::ChangeError;
 use crate::effect::repo::changes::gathered::Gathered;
@@ -58,7 +58,7 @@ pub fn read_plan(path: &Path) -> Result<Plan, Failure> {
 pub fn read_plan_as(path: &Path, form: Form) -> Result<Plan, Failure> {
     let shown = visible(path.as_os_str().as_bytes());
     let wrong = |why: &str| Failure::usage("vplan::usage::plan", format!("`{shown}` {why}"));
-    let bytes = files::read_plain(path, MAX_PLAN).map_err(|e| match e.kind() {
+    let bytes = files::read_plain(&view::outside(path), MAX_PLAN).map_err(|e| match e.kind() {
         std::io::ErrorKind::FileTooLarge => wrong("is larger than 64MiB, which no plan is"),
         _ => wrong(&format!("cannot be read: {e}")),
     })?;

@@ -34,6 +34,10 @@ pub enum Code {
     ContractWeakened,
     /// The contract has no checks, and the request brings none.
     EmptyContract,
+    /// `--staged`: checks changed tracked files, so that what was verified is not what is staged.
+    IndexDiffers,
+    /// `--staged`: the index was verified in a view of its own, apart from the work tree.
+    IndexView,
     /// HEAD was another commit at the end of the run than at its beginning.
     HeadMoved,
     /// New files are there that git does not ignore and no check `produces`.
@@ -106,6 +110,8 @@ impl Code {
             Code::ContractWeakened => "contract_weakened",
             Code::EmptyContract => "empty_contract",
             Code::HeadMoved => "head_moved",
+            Code::IndexDiffers => "index_differs",
+            Code::IndexView => "index_view",
             Code::Named => "named",
             Code::OnlyNothing => "only_nothing",
             Code::EarlierPushes => "earlier_pushes",

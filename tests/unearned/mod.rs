@@ -14,6 +14,7 @@ mod plan;
 mod recovery;
 mod run;
 mod secrets;
+mod staged;
 mod status;
 mod subjects;
 mod supervisor;

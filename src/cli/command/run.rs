@@ -10,8 +10,9 @@ use crate::cli::progress::View;
 use crate::cli::terminal::{JsonLines, Terminal};
 use crate::effect::os::files;
 use crate::effect::os::terminal::same_stream;
+use crate::effect::os::view;
 use crate::engine::verify::{Caller, OpenEvents, Verified};
-use crate::engine::{Failure, verify};
+use crate::engine::{Failure, staged, verify};
 use shown::{Showing, show};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -38,9 +39,11 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
         },
     );
     let seen = view.close();
-    let verified = verified?;
+    let verified = verified.map_err(staged::in_view)?;
     print(&verified, args, (Some(format), streams), &seen, terminal);
-    Ok(write(&verified, args, terminal))
+    let code = write(&verified, args, terminal);
+    staged::leave(&global.engine(), &verified.session.site);
+    Ok(code)
 }
 
 /// Prints the report of a run, in a form or not at all.
@@ -109,7 +112,7 @@ fn events(path: &Path) -> OpenEvents<'_> {
         if path == Path::new("-") {
             return Ok(Box::new(JsonLines) as Box<dyn Write>);
         }
-        let file = files::create(path).map_err(|e| {
+        let file = files::create(&view::outside(path)).map_err(|e| {
             let message = format!("`{}` cannot be written: {e}", path.display());
             Failure::usage("vplan::usage::events", message)
         })?;

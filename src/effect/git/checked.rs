@@ -200,10 +200,6 @@ impl Git {
         let names: Vec<Vec<u8>> = std::iter::once(format!("{commit}\n").into_bytes())
             .chain(names)
             .collect();
-        let failed = |message: String| GitError::Failed {
-            command: "cat-file".to_owned(),
-            message,
-        };
         // A name with a line end cannot be requested in lines.
         if let Some(name) = names
             .iter()
@@ -214,18 +210,55 @@ impl Git {
                 visible(name.trim_ascii_end())
             )));
         }
+        self.batch(&names)
+    }
+}
+
+/// How many files one call reads.
+const AT_ONCE: usize = 256;
+
+impl Git {
+    /// Reads the contents of files by their ids, in order.
+    ///
+    /// # Errors
+    /// What git reports; an object that is missing or damaged.
+    pub(super) fn blobs(&self, ids: &[Oid]) -> Result<Vec<Vec<u8>>, GitError> {
+        let mut contents = Vec::with_capacity(ids.len());
+        for part in ids.chunks(AT_ONCE) {
+            let names: Vec<Vec<u8>> = part
+                .iter()
+                .map(|id| format!("{id}\n").into_bytes())
+                .collect();
+            for (object, id) in self.batch(&names)?.into_iter().zip(part) {
+                let (kind, content) = object.ok_or_else(|| GitError::Damaged(id.to_string()))?;
+                check(id, &kind, &content)?;
+                contents.push(content);
+            }
+        }
+        Ok(contents)
+    }
+
+    /// Reads objects by their names, each with a line end.
+    fn batch(&self, names: &[Vec<u8>]) -> Result<Vec<Option<Object>>, GitError> {
         let given = memory(&names.concat()).map_err(|e| failed(e.to_string()))?;
         let output = self
             .start_with(&["cat-file", "--batch"], given.into())?
             .answer()?;
         let (mut found, mut rest) = (Vec::new(), output.as_slice());
-        for _ in &names {
+        for _ in names {
             let (object, next) =
                 answered(rest).ok_or_else(|| GitError::Unreadable("cat-file".to_owned()))?;
             found.push(object);
             rest = next;
         }
         Ok(found)
+    }
+}
+
+fn failed(message: String) -> GitError {
+    GitError::Failed {
+        command: "cat-file".to_owned(),
+        message,
     }
 }
 

@@ -5,6 +5,7 @@
 
 use super::Git;
 use super::error::GitError;
+use super::index::IndexEntry;
 use super::object::Oid;
 use crate::base::path::RepoPath;
 use std::ops::Range;
@@ -56,6 +57,18 @@ impl Listing {
             at = end + 1;
         }
         Some(Self { text, files })
+    }
+
+    /// Returns the index as the listing of the commit that it would become.
+    pub(super) fn of_index(entries: &[IndexEntry]) -> Self {
+        let mut listing = Self::default();
+        for entry in entries {
+            let from = listing.text.len();
+            listing.text.extend_from_slice(&entry.path);
+            let range = from..listing.text.len();
+            listing.files.push((range, entry.mode, entry.id));
+        }
+        listing
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = Listed<'_>> {

@@ -32,6 +32,7 @@ pub mod revision;
 mod rules;
 mod scratch;
 pub mod snapshot;
+pub mod staged;
 mod tree;
 pub mod unseen;
 pub mod worktree;
@@ -285,6 +286,7 @@ impl Git {
             .args(args)
             .stdin(input)
             .env_clear()
+            .env("GIT_INDEX_FILE", &self.layout.index)
             .envs(self.env.iter().map(|(k, v)| (k, v)))
             .env("PATH", &program.path);
         let cap = usize::try_from(CAP_MIB << 20).unwrap_or(usize::MAX);

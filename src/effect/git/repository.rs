@@ -19,6 +19,8 @@ pub struct Layout {
     pub git_dir: PathBuf,
     /// The directory of the references, which linked work trees share.
     pub common_dir: PathBuf,
+    /// The file of the index.
+    pub index: PathBuf,
 }
 
 /// The result of walking up from a directory.
@@ -66,6 +68,7 @@ pub fn at(root: &Path) -> Option<Layout> {
         };
         Layout {
             root: root.to_owned(),
+            index: git_dir.join("index"),
             git_dir,
             common_dir,
         }

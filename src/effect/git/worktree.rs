@@ -34,7 +34,7 @@ pub(super) const MAX_DEPTH: usize = 8;
 const MAX_INDEX: u64 = 1 << 30;
 /// A tracked file above this many bytes is read for a comparison only if its size leaves open
 /// whether it is the same.
-const LARGE: u64 = 64 << 20;
+pub(super) const LARGE: u64 = 64 << 20;
 /// Below this many entries, threads cost more than they bring.
 const SMALL: usize = 500;
 
@@ -112,7 +112,7 @@ pub(super) fn changes(git: &Git, tree: &Oid, depth: usize) -> Result<Vec<Changed
 pub(super) type Stamp = Option<(u64, u64, i64, i64, i64, i64)>;
 
 pub(super) fn index_stamp(git: &Git) -> Stamp {
-    let meta = git.layout.git_dir.join("index").metadata().ok()?;
+    let meta = git.layout.index.metadata().ok()?;
     Some((
         meta.ino(),
         meta.size(),
@@ -294,8 +294,7 @@ pub(super) fn read_entries(git: &Git, length: usize) -> Result<Vec<IndexEntry>, 
 }
 
 fn list_entries(git: &Git, length: usize) -> Result<Vec<IndexEntry>, GitError> {
-    let path = git.layout.git_dir.join("index");
-    match files::read_plain(&path, MAX_INDEX) {
+    match files::read_plain(&git.layout.index, MAX_INDEX) {
         Ok(bytes) => match index::parse(&bytes, length) {
             Index::Entries(entries) => return Ok(entries),
             Index::Unusual => {}
@@ -430,7 +429,7 @@ fn join_bytes(root: &Path, path: &[u8]) -> std::path::PathBuf {
 }
 
 /// A comparison of the work tree with a tree.
-struct Comparison<'a> {
+pub(super) struct Comparison<'a> {
     git: &'a Git,
     listing: &'a Listing,
     depth: usize,
@@ -445,7 +444,7 @@ struct Comparison<'a> {
 }
 
 impl<'a> Comparison<'a> {
-    fn new(git: &'a Git, listing: &'a Listing, depth: usize) -> Self {
+    pub(super) fn new(git: &'a Git, listing: &'a Listing, depth: usize) -> Self {
         let (result, inside, left_out, line_ends) =
             (BTreeMap::new(), Vec::new(), Vec::new(), Vec::new());
         let (has_modes, is_sparse) = (OnceCell::new(), OnceCell::new());
@@ -464,7 +463,11 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    fn compare(&mut self, entries: &[IndexEntry], seen: Vec<WorkTreeFile>) -> Result<(), GitError> {
+    pub(super) fn compare(
+        &mut self,
+        entries: &[IndexEntry],
+        seen: Vec<WorkTreeFile>,
+    ) -> Result<(), GitError> {
         let mut base = self.listing.iter().peekable();
         for (entry, seen) in entries.iter().zip(seen) {
             while let Some(gone) = base.next_if(|listed| listed.path < &*entry.path) {
@@ -489,7 +492,7 @@ impl<'a> Comparison<'a> {
         Ok(())
     }
 
-    fn finish(self) -> (Vec<ChangedFile>, Vec<RepoPath>, Vec<RepoPath>) {
+    pub(super) fn finish(self) -> (Vec<ChangedFile>, Vec<RepoPath>, Vec<RepoPath>) {
         self.git.memory.learn(self.converter.learned);
         let changed = self
             .result
@@ -671,7 +674,11 @@ fn unreadable(path: &RepoPath, error: &std::io::Error) -> GitError {
 
 /// Adds an untracked file. A nested repository, which git shows as one path, is that path and all
 /// files in it: a file that it hides from git is not hidden from a contract.
-fn add_untracked(root: &Path, path: &[u8], changed: &mut Vec<ChangedFile>) -> Result<(), GitError> {
+pub(super) fn add_untracked(
+    root: &Path,
+    path: &[u8],
+    changed: &mut Vec<ChangedFile>,
+) -> Result<(), GitError> {
     let mut add = |path: RepoPath| {
         changed.push(ChangedFile {
             path,
@@ -787,6 +794,7 @@ mod tests {
         let layout = super::super::repository::Layout {
             root: root_path.clone(),
             git_dir: root_path.clone(),
+            index: root_path.join("index"),
             common_dir: root_path,
         };
         // With no descriptor left, everything is looked for by its path.

@@ -15,3 +15,4 @@ pub mod stat_cache;
 pub mod state_dir;
 pub mod state_files;
 pub mod terminal;
+pub mod view;

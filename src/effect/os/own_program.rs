@@ -2,10 +2,13 @@
 
 use crate::effect::os::files::open_plain;
 use rustix::process::{Pid, Signal, getppid, kill_process, set_parent_process_death_signal};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// The first argument of a process that ends when its parent does; the second is the parent's
@@ -90,8 +93,37 @@ pub fn run(arguments: &[OsString], limit: Duration) -> io::Result<ProgramOutput>
     })
 }
 
+/// The directory in which this process was started.
+static STARTED_IN: OnceLock<PathBuf> = OnceLock::new();
+
+/// Remembers the working directory, for [`again`]: `-C` is about to leave it.
+pub fn remember_directory() {
+    if let Ok(here) = std::env::current_dir() {
+        let _ = STARTED_IN.set(here);
+    }
+}
+
+/// Becomes this program again, where and with the arguments with which this process was started, as
+/// `change` changes them (without the program's name), and one more variable. Returns only if that
+/// fails.
+pub fn again(
+    variable: Option<(&str, &OsStr)>,
+    change: impl FnOnce(&mut Vec<OsString>),
+) -> io::Error {
+    let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    change(&mut words);
+    let become_it = || {
+        let mut command = Command::new(program()?);
+        if let Some(dir) = STARTED_IN.get() {
+            command.current_dir(dir);
+        }
+        Err(command.args(words).envs(variable).exec())
+    };
+    become_it().unwrap_or_else(|error| error)
+}
+
 /// Returns the file of this program, even if another one has taken its name since.
-fn program() -> io::Result<std::path::PathBuf> {
+fn program() -> io::Result<PathBuf> {
     const OWN: &str = "/proc/self/exe";
     let named = std::env::current_exe()?;
     if open_plain(&named).is_ok() {

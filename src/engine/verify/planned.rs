@@ -9,6 +9,7 @@ use crate::engine::place::Engine;
 use crate::engine::propose::Asking;
 use crate::engine::request::VerifyRequest;
 use crate::engine::saved;
+use crate::engine::staged::agree;
 use crate::engine::subject::{RoundRequirements, Subject};
 use crate::plan::Plan;
 use crate::plan::caveat::Caveat;
@@ -47,7 +48,8 @@ pub(super) fn planned(
 ) -> Result<Planned, Failure> {
     let subject = Subject::of(engine, asked.subject.as_deref())?;
     let (session, mut whole, saved_plan) = made(engine, asked, subject.as_ref())?;
-    let said = look(&session)?;
+    let mut said = look(&session)?;
+    said.extend(agree(&session, &whole)?);
     expected(asked, &whole)?;
     let held = match &subject {
         Some(subject) => {

@@ -24,7 +24,7 @@ pub mod supervise;
 mod sys;
 mod tree;
 
-pub(in crate::effect) use sys::{give_back, take_again};
+pub(in crate::effect) use sys::{give_back, own_mounts, take_again};
 
 /// Makes this process survive `ulimit -f`: a write beyond it returns an error. Steps get the
 /// default again.

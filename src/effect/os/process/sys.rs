@@ -212,6 +212,18 @@ pub(super) fn watched(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     Ok(unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }?)
 }
 
+/// Gives this process, which must have one thread, a list of mounts of its own; without the right to
+/// that, in a user namespace of its own too. Returns whether there is a new user namespace.
+pub(in crate::effect) fn own_mounts() -> rustix::io::Result<bool> {
+    use rustix::thread::{UnshareFlags, unshare_unsafe};
+    // SAFETY: the flags take no descriptor away from any other part of the program.
+    let unshare = |flags| unsafe { unshare_unsafe(flags) };
+    match unshare(UnshareFlags::NEWNS) {
+        Ok(()) => Ok(false),
+        Err(_) => unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS).map(|()| true),
+    }
+}
+
 /// Takes over standard input, which the caller must not use any more.
 pub(super) fn take_stdin() -> io::Result<OwnedFd> {
     let own = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;

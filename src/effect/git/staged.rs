@@ -1,0 +1,166 @@
+//! Compares the work tree with the index, and writes the index's content where they differ.
+
+use super::error::GitError;
+use super::index::{IndexEntry, SUBMODULE, SYMLINK};
+use super::listing::Listing;
+use super::worktree::{Comparison, LARGE, add_untracked, look_at_all};
+use super::{Git, Lookup, is_record};
+use crate::base::path::RepoPath;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::Permissions;
+use std::io;
+use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+/// The differences between the work tree and the index.
+#[derive(Debug, Default)]
+pub struct Apart {
+    /// Tracked files that differ, ascending.
+    pub tracked: Vec<RepoPath>,
+    /// Files that are not in the index and not ignored, ascending. A nested repository is its
+    /// folder and all files in it.
+    pub untracked: Vec<RepoPath>,
+    /// Paths with a conflict, ascending.
+    pub conflicts: Vec<RepoPath>,
+    /// The entries of the index at the paths of `tracked`.
+    entries: BTreeMap<RepoPath, IndexEntry>,
+}
+
+impl Git {
+    /// Uses the index that `GIT_INDEX_FILE` names, where that is a file of the repository's own:
+    /// git sets it for the hooks of `commit -a` and `commit FILE`.
+    #[must_use]
+    pub fn with_index_of(mut self, lookup: Lookup<'_>) -> Self {
+        let named = lookup("GIT_INDEX_FILE").map(|path| self.layout.root.join(path));
+        let own = named.filter(|path| {
+            let is_in = |(file, dir): (PathBuf, PathBuf)| file.starts_with(dir);
+            let real = |path: &Path| path.canonicalize().ok();
+            real(path)
+                .zip(real(&self.layout.git_dir))
+                .is_some_and(is_in)
+        });
+        if let Some(path) = own {
+            self.layout.index = path;
+        }
+        self
+    }
+
+    /// Compares the work tree with the index.
+    ///
+    /// # Errors
+    /// What git reports, and files that cannot be read.
+    pub fn apart_from_index(&self) -> Result<Apart, GitError> {
+        let length = match self.head()? {
+            Some(head) => head.length(),
+            None => self.empty_tree()?.length(),
+        };
+        let found = look_at_all(self, length, LARGE)?;
+        let (mut entries, mut seen) = (Vec::new(), Vec::new());
+        let (mut conflicts, mut untracked) = (BTreeSet::new(), Vec::new());
+        for (entry, file) in found.entries.into_iter().zip(found.seen) {
+            let path = RepoPath::from_exact(&entry.path)
+                .ok_or_else(|| GitError::Unreadable("index".to_owned()))?;
+            if entry.stage != 0 {
+                conflicts.insert(path);
+            } else if entry.intent_to_add {
+                // Nothing of it would be committed.
+                let is_there = self.root().join(path.to_os()).symlink_metadata().is_ok();
+                untracked.extend(is_there.then_some(path));
+            } else {
+                entries.push(entry);
+                seen.push(file);
+            }
+        }
+        let listing = Listing::of_index(&entries);
+        let mut comparison = Comparison::new(self, &listing, 0);
+        comparison.compare(&entries, seen)?;
+        let (changed, ..) = comparison.finish();
+        let entries: BTreeMap<RepoPath, IndexEntry> = changed
+            .into_iter()
+            .filter_map(|file| {
+                let at = entries
+                    .binary_search_by(|e| (*e.path).cmp(file.path.as_bytes()))
+                    .ok()?;
+                Some((file.path, entries.get(at)?.clone()))
+            })
+            .collect();
+        let ignored = self.ignored_by_this_machine(&found.others)?;
+        let mut others = Vec::new();
+        for path in &found.others {
+            if !ignored.contains(path.as_slice()) && !is_record(path) {
+                add_untracked(self.root(), path, &mut others)?;
+            }
+        }
+        untracked.extend(others.into_iter().map(|file| file.path));
+        untracked.sort();
+        Ok(Apart {
+            tracked: entries.keys().cloned().collect(),
+            untracked,
+            conflicts: conflicts.into_iter().collect(),
+            entries,
+        })
+    }
+
+    /// Gives the work tree the content of the index: writes the tracked files that differ, and
+    /// removes those that are not in the index. Only for a copy of the work tree, where nothing is
+    /// lost. Filters of the repository's configuration do not run; what only they could write
+    /// differs afterwards, too.
+    ///
+    /// # Errors
+    /// What git reports, and files that cannot be written.
+    pub fn write_index(&self, apart: &Apart) -> Result<(), GitError> {
+        for path in apart.untracked.iter().rev() {
+            let file = self.root().join(path.to_os());
+            remove(&file).map_err(|e| failed(path, &e))?;
+        }
+        let wanted: Vec<(&RepoPath, &IndexEntry)> = apart
+            .entries
+            .iter()
+            .filter(|(_, entry)| entry.mode != SUBMODULE)
+            .collect();
+        let ids: Vec<_> = wanted.iter().map(|(_, entry)| entry.id).collect();
+        for ((path, entry), content) in wanted.into_iter().zip(self.blobs(&ids)?) {
+            let file = self.root().join(path.to_os());
+            write(self.root(), &file, entry.mode, content).map_err(|e| failed(path, &e))?;
+        }
+        Ok(())
+    }
+}
+
+fn failed(path: &RepoPath, error: &io::Error) -> GitError {
+    GitError::File {
+        path: path.to_string(),
+        message: error.to_string(),
+    }
+}
+
+/// Removes what is at a path; that nothing is there is no error.
+fn remove(path: &Path) -> io::Result<()> {
+    let removed = match path.symlink_metadata() {
+        Ok(meta) if meta.is_dir() => std::fs::remove_dir_all(path),
+        Ok(_) => std::fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    removed.or_else(|error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(()),
+        _ => Err(error),
+    })
+}
+
+fn write(root: &Path, file: &Path, mode: u32, content: Vec<u8>) -> io::Result<()> {
+    // A file or link that is where a folder belongs goes first: nothing is written behind a link.
+    let above = file.ancestors().skip(1).take_while(|dir| *dir != root);
+    for dir in above.collect::<Vec<_>>().into_iter().rev() {
+        if !dir.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
+            remove(dir)?;
+            std::fs::create_dir(dir)?;
+        }
+    }
+    remove(file)?;
+    if mode == SYMLINK {
+        return std::os::unix::fs::symlink(std::ffi::OsString::from_vec(content), file);
+    }
+    std::fs::write(file, content)?;
+    std::fs::set_permissions(file, Permissions::from_mode(mode & 0o777))
+}

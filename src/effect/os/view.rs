@@ -1,0 +1,315 @@
+//! Gives this process a view of the repository in which files can be changed and nothing of it
+//! changes: an overlay over the work tree, in a list of mounts of its own.
+//!
+//! vplan executes itself twice for it. The first new process has one thread, which the system
+//! requires; it makes the view, and becomes the second one, which runs the command as if the view
+//! were the repository. What is written there lies in a folder of vplan's state, which is removed
+//! at the end; that of a killed process is removed when the next view is made.
+
+use crate::effect::os::process::own_mounts;
+use crate::effect::os::retry_eintr::openat;
+use crate::effect::os::{files, own_program, stale_temp};
+use rustix::fd::{AsRawFd as _, IntoRawFd as _, OwnedFd};
+use rustix::fs::{CWD, Mode, OFlags, statfs};
+use rustix::io::FdFlags;
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind_recursive, mount_change};
+use std::ffi::{CString, OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+/// The first argument of the process that makes a view. No user types it.
+const ARGUMENT: &str = "__view";
+/// The variable that says, in a view, where what is written lies and by which descriptor the
+/// repository itself is reached: `FD:FOLDER`.
+const VARIABLE: &str = "VPLAN_VIEW";
+/// The folder of all views, in vplan's state.
+const FOLDER: &str = "views";
+const PREFIX: &str = "view-";
+/// `OVERLAYFS_SUPER_MAGIC` (statfs(2)).
+const OVERLAY: u64 = 0x794c_7630;
+
+/// Why there is no view.
+#[derive(Debug, thiserror::Error)]
+pub enum ViewError {
+    /// The system refuses a part of it.
+    #[error("{what}: {}", crate::effect::os::process::program::say(.error))]
+    Refused {
+        /// Which part.
+        what: &'static str,
+        /// The system's error.
+        #[source]
+        error: io::Error,
+    },
+    /// Another file system is mounted inside the repository: an overlay does not show it.
+    #[error("`{}` is a file system of its own", crate::base::word::visible(.0.as_os_str().as_bytes()))]
+    Mounted(PathBuf),
+}
+
+impl ViewError {
+    /// Makes the error of a part that the system refuses.
+    #[must_use]
+    pub fn refused(what: &'static str, error: impl Into<io::Error>) -> Self {
+        let error = error.into();
+        Self::Refused { what, error }
+    }
+}
+
+/// Executes vplan again with the arguments of this process, to make a view and run in it. Returns
+/// only if that fails.
+#[must_use]
+pub fn start() -> io::Error {
+    own_program::again(None, |words| words.insert(0, ARGUMENT.into()))
+}
+
+/// Takes the argument of [`start`] out of a command line. Returns whether it was there.
+pub fn is_asked(arguments: &mut Vec<OsString>) -> bool {
+    let is_asked = arguments.get(1).is_some_and(|word| word == ARGUMENT);
+    if is_asked {
+        arguments.remove(1);
+    }
+    is_asked
+}
+
+/// A view that is being made.
+#[derive(Debug)]
+pub struct View {
+    dir: PathBuf,
+    lock: OwnedFd,
+    /// The repository itself.
+    real: OwnedFd,
+}
+
+/// Gives this process mounts of its own: the first step, while there is one thread.
+///
+/// # Errors
+/// The system refuses.
+pub fn separate() -> Result<(), ViewError> {
+    let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+    let refused = |what| move |e: rustix::io::Errno| ViewError::refused(what, e);
+    if own_mounts().map_err(refused("no namespace of its own for mounts"))? {
+        let write = |file: &str, text: String| {
+            std::fs::write(Path::new("/proc/self").join(file), text)
+                .map_err(|e| ViewError::refused("no user namespace", e))
+        };
+        write("setgroups", "deny".to_owned())?;
+        write("uid_map", format!("{0} {0} 1", user.as_raw()))?;
+        write("gid_map", format!("{0} {0} 1", group.as_raw()))?;
+    }
+    let flags = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    mount_change("/", flags).map_err(refused("the mounts cannot be made private"))
+}
+
+impl View {
+    /// Makes the view of the repository at `root`, and enters it. `state`: where vplan keeps its
+    /// state; `kept`: folders inside the repository in which everything stays as it is and what is
+    /// written stays written.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn make(root: &Path, state: &Path, kept: &[PathBuf]) -> Result<Self, ViewError> {
+        let refused = |what| move |e: io::Error| ViewError::refused(what, e);
+        if let Some(inside) = mounted_inside(root, kept).map_err(refused("the mounts"))? {
+            return Err(ViewError::Mounted(inside));
+        }
+        let (dir, lock) = folder(&state.join(FOLDER)).map_err(refused("no folder for it"))?;
+        let open = |path: &Path| openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+        let entered = || -> io::Result<OwnedFd> {
+            let (upper, work) = (dir.join("upper"), dir.join("work"));
+            std::fs::create_dir(&upper)?;
+            std::fs::create_dir(&work)?;
+            // The folder of what is written is that of the repository itself to every program.
+            std::fs::set_permissions(&upper, root.metadata()?.permissions())?;
+            let real = open(root)?;
+            let here = std::env::current_dir()?;
+            let under: Vec<(&PathBuf, OwnedFd)> = kept
+                .iter()
+                .map(|path| Ok((path, open(path)?)))
+                .collect::<io::Result<_>>()?;
+            let (upper, work) = (open(&upper)?, open(&work)?);
+            let options = format!(
+                "lowerdir={},upperdir={},workdir={},userxattr",
+                of(&real),
+                of(&upper),
+                of(&work)
+            );
+            mount(
+                "vplan",
+                root,
+                "overlay",
+                MountFlags::empty(),
+                CString::new(options)?.as_c_str(),
+            )?;
+            for (path, folder) in under {
+                mount_bind_recursive(of(&folder), path)?;
+            }
+            // The working directory still is the one below the view.
+            std::env::set_current_dir(&here)?;
+            Ok(real)
+        };
+        match entered() {
+            Ok(real) => Ok(Self { dir, lock, real }),
+            Err(error) => {
+                let _ = remove(&dir);
+                Err(ViewError::refused("no overlay over the work tree", error))
+            }
+        }
+    }
+
+    /// Removes what was written, where the view is not used.
+    pub fn discard(self) {
+        let _ = remove(&self.dir);
+    }
+
+    /// Executes vplan in the view, with the arguments of this process. Returns only if that fails.
+    #[must_use]
+    pub fn execute(self) -> io::Error {
+        let stays = |fd: OwnedFd| {
+            rustix::io::fcntl_setfd(&fd, FdFlags::empty())?;
+            Ok::<_, io::Error>(fd.into_raw_fd())
+        };
+        let (real, locked) = (stays(self.real), stays(self.lock));
+        let (Ok(real), Ok(_)) = (real, locked) else {
+            let _ = remove(&self.dir);
+            return io::Error::other("no descriptor for it");
+        };
+        let mut value = OsString::from(format!("{real}:"));
+        value.push(&self.dir);
+        let error = own_program::again(Some((VARIABLE, &value)), |words| {
+            words.remove(0);
+        });
+        let _ = remove(&self.dir);
+        error
+    }
+}
+
+/// The view that this process runs in.
+#[derive(Clone, Debug)]
+pub struct Inside {
+    dir: PathBuf,
+}
+
+/// Whether this process runs in a view. The variable alone makes none: what is claimed of a
+/// repository that is no overlay is ignored.
+#[must_use]
+pub fn inside(root: &Path) -> Option<Inside> {
+    #[expect(clippy::cast_sign_loss, reason = "the numbers have 32 bits")]
+    let is_overlay = statfs(root).is_ok_and(|found| found.f_type as u64 == OVERLAY);
+    let (_, dir) = variable().filter(|_| is_overlay)?;
+    Some(Inside { dir })
+}
+
+/// Returns the path by which a file that the caller named is reached, which is one of the repository
+/// itself also when this process runs in a view of it.
+#[must_use]
+pub fn outside(path: &Path) -> PathBuf {
+    let real = || {
+        let (real, _) = variable()?;
+        let root = std::fs::read_link(&real).ok()?;
+        inside(&root)?;
+        let file = std::path::absolute(path).ok()?;
+        let folder = file.parent()?.canonicalize().ok()?;
+        let below = folder.strip_prefix(&root).ok()?;
+        Some(real.join(below).join(file.file_name()?))
+    };
+    real().unwrap_or_else(|| path.to_owned())
+}
+
+/// Returns what the variable says: the path of the repository itself, and the folder in which lies
+/// what is written.
+fn variable() -> Option<(PathBuf, PathBuf)> {
+    let value = std::env::var_os(VARIABLE)?;
+    let value = value.as_bytes();
+    let (fd, dir) = value.split_at_checked(value.iter().position(|b| *b == b':')?)?;
+    let fd: u32 = std::str::from_utf8(fd).ok()?.parse().ok()?;
+    Some((
+        PathBuf::from(format!("/proc/self/fd/{fd}")),
+        PathBuf::from(OsStr::from_bytes(dir.get(1..)?)),
+    ))
+}
+
+impl Inside {
+    /// Removes what was written in the view, at the end of the command.
+    pub fn leave(&self, state: &Path) {
+        if self.dir.parent() == Some(&*state.join(FOLDER)) {
+            let _ = remove(&self.dir);
+        }
+    }
+}
+
+/// The path of an open file, which needs no quotes among mount options.
+fn of(fd: &OwnedFd) -> String {
+    format!("/proc/self/fd/{}", fd.as_raw_fd())
+}
+
+/// Makes a locked folder; removes those that killed processes have left.
+fn folder(views: &Path) -> io::Result<(PathBuf, OwnedFd)> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let open = |path: &Path| openat(CWD, path, flags, Mode::empty());
+    files::make_folders(views)?;
+    for entry in std::fs::read_dir(views)?.flatten() {
+        let path = entry.path();
+        let is_one = entry.file_name().as_bytes().starts_with(PREFIX.as_bytes());
+        if let Some(found) = is_one.then(|| open(&path).ok()).flatten() {
+            stale_temp::reap(found, || remove(&path));
+        }
+    }
+    loop {
+        let dir = tempfile::Builder::new().prefix(PREFIX).tempdir_in(views)?;
+        let lock = match open(dir.path()) {
+            Err(rustix::io::Errno::NOENT) => continue,
+            opened => opened?,
+        };
+        if stale_temp::claim(&lock)? {
+            return Ok((dir.keep(), lock));
+        }
+    }
+}
+
+/// Removes the folder of a view. The kernel's own folder in it can be entered by nobody at first.
+fn remove(dir: &Path) -> io::Result<()> {
+    let own = dir.join("work").join("work");
+    if own.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
+        std::fs::set_permissions(&own, std::fs::Permissions::from_mode(0o700))?;
+    }
+    std::fs::remove_dir_all(dir)
+}
+
+/// Returns a mount point inside the repository that is not in a kept folder.
+fn mounted_inside(root: &Path, kept: &[PathBuf]) -> io::Result<Option<PathBuf>> {
+    let text = std::fs::read("/proc/self/mountinfo")?;
+    let points = text
+        .split(|b| *b == b'\n')
+        .filter_map(|line| line.split(|b| *b == b' ').nth(4))
+        .map(|point| PathBuf::from(OsString::from_vec(unescaped(point))));
+    let is_inside = |point: &PathBuf| {
+        point.starts_with(root)
+            && point != root
+            && !kept.iter().any(|folder| point.starts_with(folder))
+    };
+    Ok(points.into_iter().find(is_inside))
+}
+
+/// Undoes the octal escapes of `/proc/PID/mountinfo`.
+fn unescaped(text: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((first, next)) = rest.split_first() {
+        let digits = next.get(..3).filter(|_| *first == b'\\');
+        let code = digits
+            .and_then(|d| std::str::from_utf8(d).ok())
+            .and_then(|d| u8::from_str_radix(d, 8).ok());
+        match code {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = next.get(3..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(*first);
+                rest = next;
+            }
+        }
+    }
+    bytes
+}

@@ -1,0 +1,191 @@
+//! Verifies what is staged and not what is in the work tree: where they differ, in a view of the
+//! repository that has the index's content.
+
+use super::failure::{Failure, changes_unknown};
+use super::open::Session;
+use super::place::Engine;
+use crate::base::path::RepoPath;
+use crate::base::vocabulary::Exit;
+use crate::contract::Test;
+use crate::effect::git;
+use crate::effect::git::error::GitError;
+use crate::effect::os::view::{self, View, ViewError};
+use crate::effect::repo::changes::error::ChangeError;
+use crate::effect::repo::load::Site;
+use crate::plan::Plan;
+use crate::plan::caveat::{Caveat, Code, Effect};
+use crate::plan::request::ChangedIn;
+use std::path::{Path, PathBuf};
+
+/// The code of the failure that [`in_view`] answers.
+const DIFFERS: &str = "vplan::staged::differs";
+/// How many files a message names.
+const NAMED: usize = 3;
+
+/// Compares the work tree with the index, where a plan is about what is staged. Returns what has to
+/// be reported of a view.
+///
+/// # Errors
+/// They differ in a file that matters, or the index has conflicts.
+pub(super) fn agree(session: &Session, plan: &Plan) -> Result<Option<Caveat>, Failure> {
+    let git = match (session.request.changed_in, session.git()) {
+        (Some(ChangedIn::Index), Some(git)) => git,
+        _ => return Ok(None),
+    };
+    let apart = git.apart_from_index().map_err(unknown)?;
+    if !apart.conflicts.is_empty() {
+        let message = format!("the index has conflicts in {}", named(&apart.conflicts));
+        return Err(Failure::usage("vplan::staged::conflicts", message)
+            .help("resolve them and `git add` the files"));
+    }
+    let untracked = apart.untracked.into_iter();
+    let mut differing = apart.tracked;
+    differing.extend(untracked.filter(|path| matters(session, plan, path)));
+    let is_view = view::inside(&session.site.root).is_some();
+    if differing.is_empty() {
+        let message = "the index was verified apart from the work tree, which differs from it; what the checks wrote is not kept";
+        return Ok(is_view.then(|| Caveat::new(Code::IndexView, Effect::Note, message)));
+    }
+    differing.sort();
+    let files = named(&differing);
+    if is_view {
+        let message = format!("the content that is staged cannot be written out: {files}");
+        return Err(
+            Failure::new(Exit::Setup, "vplan::staged::unwritable", message)
+                .help("submodules and filters of the configuration are left alone: bring the work tree in line with the index"),
+        );
+    }
+    let message = format!("what is staged is not what is in the work tree: {files}");
+    Err(Failure::new(Exit::Setup, DIFFERS, message)
+        .help("`vplan run --staged` verifies it apart from the work tree"))
+}
+
+/// Whether a file that git does not know may decide about the plan: a condition of the contract, or
+/// what a step depends on, selects it.
+fn matters(session: &Session, plan: &Plan, path: &RepoPath) -> bool {
+    let by_condition = |test: &Test| match test {
+        Test::Role(_) => false,
+        Test::ChangedAny(all)
+        | Test::ChangedAll(all)
+        | Test::ChangedOnly(all)
+        | Test::ChangedNone(all) => all.selects(path),
+        Test::Exists(paths) | Test::Absent(paths) => {
+            paths.iter().any(|p| p == path || path.below(p).is_some())
+        }
+    };
+    let contract = session.contract();
+    // A file that the commit would remove is there for no check.
+    let is_removed = session.request.changed.contains(path);
+    is_removed
+        || contract.is_some_and(|c| c.conditions.iter().any(|c| by_condition(&c.test)))
+        || plan.steps.iter().any(|step| {
+            step.inputs.as_ref().is_some_and(|all| all.selects(path))
+                || step.requires.iter().any(|glob| glob.matches(path))
+        })
+}
+
+/// Returns the caveat of checks that changed tracked files, as they may or not.
+pub(super) fn index_differs(wrote: &[RepoPath]) -> Caveat {
+    let message = "checks changed files: what was verified is not what is staged";
+    Caveat::new(Code::IndexDiffers, Effect::Incomplete, message)
+        .about(wrote.to_vec())
+        .way_out("let them run in the work tree, `git add` what they wrote, and run again")
+}
+
+/// Answers the failure of a run of what is staged where the work tree differs from it: becomes a
+/// vplan that runs in a view. Returns every other failure, and why there is no view.
+#[must_use]
+pub fn in_view(failure: Failure) -> Failure {
+    if failure.code != DIFFERS {
+        return failure;
+    }
+    let error = view::start();
+    no_view(&ViewError::refused("vplan cannot be executed again", error))
+}
+
+/// Makes the view of the repository, writes the index's content into it, and executes vplan there.
+/// `records`: where the records of runs are kept, if not in `.vplan`. Returns why it failed.
+#[must_use]
+pub fn enter(engine: &Engine<'_>, records: Option<&Path>) -> Failure {
+    match entered(engine, records) {
+        Ok(never) => never,
+        Err(failure) => failure,
+    }
+}
+
+fn entered(engine: &Engine<'_>, records: Option<&Path>) -> Result<Failure, Failure> {
+    view::separate().map_err(|e| no_view(&e))?;
+    let site = engine.locate()?;
+    let state = std::path::absolute(engine.state_base()?).unwrap_or_default();
+    let kept = kept(&site, &[Some(&state), engine.cache_dir, records])
+        .map_err(|e| no_view(&ViewError::refused("no folder for what is kept", e)))?;
+    let view = View::make(&site.root, &state, &kept).map_err(|e| no_view(&e))?;
+    match write(engine.locate()?) {
+        Ok(()) => Ok(no_view(&ViewError::refused(
+            "vplan cannot be executed again",
+            view.execute(),
+        ))),
+        Err(error) => {
+            view.discard();
+            Err(unknown(error))
+        }
+    }
+}
+
+/// Gives the view the index's content. Once more where that brings other ignore rules, which hid
+/// files from the first comparison.
+fn write(site: Site) -> Result<(), GitError> {
+    let git = site.git?.with_index_of(&git::environment);
+    for _ in 0..2 {
+        let apart = git.apart_from_index()?;
+        git.write_index(&apart)?;
+    }
+    Ok(())
+}
+
+/// Returns the folders inside the repository that are no part of a view: vplan's and git's.
+fn kept(site: &Site, places: &[Option<&Path>]) -> std::io::Result<Vec<PathBuf>> {
+    let mut kept = vec![site.root.join(".vplan")];
+    kept.extend(
+        places
+            .iter()
+            .flatten()
+            .filter_map(|path| std::path::absolute(path).ok())
+            .filter(|path| path.starts_with(&site.root)),
+    );
+    for path in &kept {
+        std::fs::create_dir_all(path)?;
+    }
+    let git = site.root.join(".git");
+    kept.extend(git.symlink_metadata()?.is_dir().then_some(git));
+    Ok(kept)
+}
+
+/// Removes what was written in the view that this process runs in, if it does.
+pub fn leave(engine: &Engine<'_>, site: &Site) {
+    if let (Some(view), Ok(state)) = (view::inside(&site.root), engine.state_base()) {
+        view.leave(&std::path::absolute(state).unwrap_or_default());
+    }
+}
+
+fn no_view(error: &ViewError) -> Failure {
+    let message = format!("what is staged cannot be verified apart from the work tree: {error}");
+    Failure::new(Exit::Setup, "vplan::staged::view", message).help(
+        "stage or stash the rest, so that the work tree is what is staged; or let this user make namespaces and overlays",
+    )
+}
+
+fn unknown(error: GitError) -> Failure {
+    changes_unknown(ChangeError::Git(error))
+}
+
+fn named(files: &[RepoPath]) -> String {
+    let shown: Vec<String> = files.iter().take(NAMED).map(|f| format!("`{f}`")).collect();
+    let more = files.len().saturating_sub(NAMED);
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    shown.join(", ") + &more
+}
