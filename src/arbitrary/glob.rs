@@ -229,7 +229,7 @@ pub fn globs_of<'s>(selections: impl IntoIterator<Item = &'s Selection>) -> Vec<
 // ---- the reference
 // -------------------------------------------------------------------------------------------------
 
-/// What one position of a segment requires of a character, in the reference.
+/// A condition on the character at one position of a segment, in the reference.
 #[derive(Clone, Debug)]
 enum Ask {
     Star,

@@ -163,7 +163,7 @@ pub fn condition() -> impl Strategy<Value = Condition> {
     })
 }
 
-/// What a check does: mostly commands, so that some are equal.
+/// The body of a check: mostly commands, so that some are equal.
 fn body() -> impl Strategy<Value = (Kind, Body)> {
     let run =
         prop::sample::select(&COMMANDS[..]).prop_map(|c| (Kind::Run, Body::Command(command(c))));

@@ -93,7 +93,7 @@ pub enum Finish {
     Lost,
 }
 
-/// What one try of a step does.
+/// The behaviour of one try of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Behaviour {
     /// How long it runs when it is not stopped, in milliseconds.
@@ -104,10 +104,10 @@ pub struct Behaviour {
     pub stop_ms: Option<u64>,
 }
 
-/// What each try of each step does, by index.
+/// The behaviour of each try of each step, by index.
 pub type Script = Vec<Vec<Behaviour>>;
 
-/// What else happens during a run.
+/// Another event of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Incidents {
     /// Signals, with their times in milliseconds.
@@ -180,7 +180,7 @@ pub struct Played {
     pub records: Vec<StepRecord>,
     /// The machine's ending.
     pub ending: Ending,
-    /// What happened, with times.
+    /// The events, with times.
     pub trace: Vec<(u64, Happening)>,
 }
 

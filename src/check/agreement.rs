@@ -18,7 +18,7 @@ const NAMED: usize = 3;
 /// How many characters of a name or a message are shown on the one line.
 const SHOWN: usize = 120;
 
-/// What a reading says against a pass.
+/// A sign of failure in a reading.
 struct ReadingFault {
     cause: Cause,
     /// Whether it also says why a command exits with a failure.
@@ -90,7 +90,7 @@ pub(super) fn failures(terms: &Terms<'_>, evidence: &Evidence) -> Option<String>
     matches!(fault.cause, Cause::TestsFailed | Cause::Errors).then_some(fault.text)
 }
 
-/// What a silent compiler or linter that ended well has said: that there is nothing to say.
+/// The reading of a silent compiler or linter that exited with 0: no findings.
 #[must_use]
 pub fn silence(format: &str, kind: Kind, evidence: &Evidence) -> Option<Reading> {
     let ended_well = evidence.exit == Some(0) && !evidence.timed_out;
@@ -315,7 +315,7 @@ fn unchecked(terms: &Terms<'_>) -> String {
     }
 }
 
-/// What a reading counts.
+/// Describes the counts of a reading.
 fn said(reading: &Reading) -> Option<String> {
     let passed = reading
         .tests

@@ -119,7 +119,7 @@ pub fn judge(terms: &Terms<'_>, evidence: &Evidence) -> Outcome {
     Outcome::PASSED
 }
 
-/// What a judge that ended by itself has said.
+/// Evaluates the answer of a judge that ended by itself.
 fn ruled(evidence: &Evidence) -> Outcome {
     let bad = |why: String| Outcome::new(Status::Errored, Cause::BadAnswer, why);
     match evidence.exit {

@@ -25,8 +25,8 @@ pub struct Evidence {
     /// Which question a judge was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<Digest>,
-    /// What its output, or the report that it wrote, says; absent when it is in no format that is
-    /// known.
+    /// The reading of its output, or of the report that it wrote; absent when it is in no format
+    /// that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reading: Option<Box<super::reading::Reading>>,
     /// It was to write a report and wrote none: what `reading` holds comes from its output.
@@ -50,7 +50,7 @@ pub struct Evidence {
 pub struct EarlierPass {
     /// When, by the wall clock: RFC 3339, UTC. For people; nothing depends on it.
     pub at: String,
-    /// What was said beside "passed", if anything was.
+    /// The message besides "passed", if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// How long it took then, in milliseconds.
@@ -69,7 +69,7 @@ pub struct EarlierPass {
     pub key: Option<crate::base::canon::Digest>,
     /// The run.
     pub run_id: String,
-    /// What the step was called then.
+    /// The id of the step then.
     pub step: String,
     /// How many tests it ran, where its output was read.
     #[serde(skip_serializing_if = "Option::is_none")]

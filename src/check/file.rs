@@ -16,7 +16,7 @@ pub const CONTENT_CAP: u64 = 64 << 20;
 pub struct FileFacts {
     /// Whether the path itself is a symlink (`lstat`).
     pub symlink: bool,
-    /// What the path leads to (`stat`).
+    /// The type of the file that the path leads to (`stat`).
     pub target: Target,
     /// Size of the target in bytes; 0 when there is none.
     pub size: u64,
@@ -27,7 +27,7 @@ pub struct FileFacts {
     pub content: Option<Vec<u8>>,
 }
 
-/// What a path leads to.
+/// The type of file that a path leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// Nothing: there is no such path, or it is a symlink to nothing (or to itself).

@@ -63,7 +63,7 @@ impl Status {
     }
 }
 
-/// What decided a status: a stable word, the `reason` of a report. Words never change their
+/// The cause of a status: a stable word, the `reason` of a report. Words never change their
 /// meaning.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
@@ -175,7 +175,7 @@ impl Cause {
 /// A status, what decided it, and the same for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// What decided; absent only for a pass.
+    /// The cause of the status; absent only for a pass.
     pub cause: Option<Cause>,
     /// One line for people, safe to show; absent only for a plain pass.
     pub detail: Option<String>,
@@ -214,13 +214,13 @@ pub struct Terms<'a> {
     pub kind: Kind,
     /// The limit of this try in milliseconds.
     pub limit_ms: u64,
-    /// What the contract says about the output.
+    /// The contract's terms for the output.
     pub output: Output<'a>,
     /// Codes that mean "does not apply here".
     pub skip_exit: &'a [i32],
 }
 
-/// What a contract says about a step's output. Only `compile`, `test` and `lint` are asked.
+/// The terms of a contract for a step's output. Only `compile`, `test` and `lint` are asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Output<'a> {
     /// `format`, unless it is `auto`: what it says must be found.

@@ -16,7 +16,7 @@ pub const PROBLEMS_KEPT: usize = 20;
 /// How many bytes of a message, a name or a path are kept.
 pub const TEXT_KEPT: usize = 2048;
 
-/// What a recognised output says.
+/// The meaning of a recognised output.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Reading {
@@ -28,9 +28,9 @@ pub struct Reading {
     pub findings: Vec<Finding>,
     /// The id of the format that recognised it.
     pub format: String,
-    /// What the output itself says against a pass beside its counts: a plan that is not kept, a
-    /// suite that could not run, a bail-out, a summary that says "failed", a report that is
-    /// torn. One line each, for people.
+    /// The signs of failure in the output besides its counts: a plan that is not kept, a suite that
+    /// could not run, a bail-out, a summary that says "failed", a report that is torn. One line
+    /// each, for people.
     pub problems: Vec<String>,
     /// How many tests; only where tests are what the format counts.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -33,7 +33,7 @@ pub enum Assertion {
     Type(FileType),
 }
 
-/// What a path can be asked to be.
+/// A requirement on a path.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]

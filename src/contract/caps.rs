@@ -1,6 +1,6 @@
 //! Limits the size of a contract.
 
-/// What a contract may not exceed. An operator may raise the limits, a contract may not.
+/// The limits of a contract. An operator may raise the limits, a contract may not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caps {
     /// Checks.

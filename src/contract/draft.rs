@@ -83,7 +83,7 @@ pub struct Draft {
 /// `import STRING [as NAME] [at STRING]`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Import {
-    /// What is imported, as it was written.
+    /// The imported source, as it was written.
     pub source: At<String>,
     /// `as`
     pub alias: Option<At<String>>,
@@ -160,7 +160,7 @@ pub struct Sel {
     pub inner: Option<usize>,
 }
 
-/// What an item is.
+/// The kind of an item.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SelKind {
     /// The text of a glob, without a leading `!`.
@@ -211,7 +211,7 @@ pub enum Entry {
 pub struct Check {
     /// Its name; `None` for an anonymous `run`.
     pub name: Option<At<String>>,
-    /// What it does; exactly one is right.
+    /// Its verbs; exactly one is valid.
     pub verbs: Vec<At<Verb>>,
     /// Its settings in the order of the text; repetitions have not been looked for.
     pub settings: Vec<At<Setting>>,
@@ -431,7 +431,7 @@ pub enum Gate {
 /// `expect STRING { … }`: a test of the contract itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expect {
-    /// What it says.
+    /// Its text.
     pub title: At<String>,
     /// Its lines in the order of the text; repetitions have not been looked for.
     pub lines: Vec<At<ExpectLine>>,
@@ -450,7 +450,7 @@ pub enum RiskLevel {
     High,
 }
 
-/// What ends with the change of a test.
+/// A boundary that the change of a test completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum End {
     /// `milestone-end`

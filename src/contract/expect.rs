@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 /// One test: a request, and what the plan for it must be.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expect {
-    /// What it says; not blank, and no other test of the file has it.
+    /// Its description; not blank, and no other test of the file has it.
     pub title: String,
     /// The title in the text.
     pub place: Place,
@@ -32,11 +32,11 @@ pub struct Expect {
     pub commands: Vec<Command>,
     /// The paths that exist for `whenExists`; every other path does not.
     pub exists: BTreeSet<RepoPath>,
-    /// What must hold: at least one, each kind once at most, in file order.
+    /// The assertions: at least one, each kind once at most, in file order.
     pub assertions: Vec<Assertion>,
 }
 
-/// What a test asserts of the plan.
+/// An assertion of a test about the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assertion {
     /// How the names are meant.

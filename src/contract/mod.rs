@@ -69,8 +69,8 @@ pub struct Contract {
 }
 
 impl Contract {
-    /// What identifies it with all that it imports: its digest, or the digest of the digests of all
-    /// files. What a person accepts.
+    /// The identity of the contract with all that it imports: its digest, or the digest of the
+    /// digests of all files. What a person accepts.
     #[must_use]
     pub fn identity(&self) -> Digest {
         if self.imports.is_empty() {
@@ -119,7 +119,7 @@ pub struct Check {
     pub column: usize,
     /// Its verb.
     pub kind: Kind,
-    /// What it does.
+    /// Its body.
     pub body: Body,
     /// The places where it applies: its definition first, then each `use`. It is selected when all
     /// conditions of one of them hold.
@@ -180,7 +180,7 @@ pub struct Check {
     pub context: Option<Selection>,
 }
 
-/// What a check does.
+/// The body of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
     /// `run`, `compile`, `test`, `lint`. The assignments in front are in [`Check::env`] already;
@@ -192,7 +192,7 @@ pub enum Body {
     File {
         /// Which path.
         path: RepoPath,
-        /// What must hold, at least one.
+        /// The assertions, at least one.
         assertions: Vec<Assertion>,
     },
     /// `judge`: the question.
@@ -219,11 +219,11 @@ pub struct Condition {
     pub line: usize,
     /// The file of that line.
     pub source: SourceId,
-    /// What must hold.
+    /// The assertion.
     pub test: Test,
 }
 
-/// What a condition asks.
+/// The test of a condition.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Test {
     /// `byRole`: the request's role is one of these.

@@ -13,7 +13,7 @@ use crate::base::diagnostic::Diagnostic;
 use crate::base::span::Place;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What else orders the checks: their tiers and what each needs.
+/// The other constraints on the order: the tiers of the checks and their `needs`.
 pub(super) struct Edges<'e> {
     pub(super) tiers: &'e [u8],
     pub(super) needs: Vec<&'e [Reference]>,
@@ -283,7 +283,7 @@ impl Checker<'_> {
         self.sink.push(error.help("take one of these away"));
     }
 
-    /// What to call a check in a message.
+    /// Returns the name of a check in a message.
     fn id(&self, check: CheckIndex) -> String {
         self.ids.get(check).cloned().unwrap_or_default()
     }

@@ -58,7 +58,7 @@ fn known_by(keyword: &str) -> &'static [Kind] {
     }
 }
 
-/// What `defaults` may hold.
+/// The settings that `defaults` may hold.
 fn in_defaults() -> Vec<&'static str> {
     let mut words = vec![
         "dir",
@@ -553,7 +553,7 @@ impl Check {
 }
 
 impl draft::Verb {
-    /// What kind of check it makes.
+    /// The kind of check that it makes.
     #[must_use]
     pub fn kind(&self) -> Kind {
         match self {

@@ -12,7 +12,7 @@ pub const FILES_SHOWN: usize = 20;
 /// The most of them that a line for people names.
 const FEW: usize = 3;
 
-/// What a caveat is about.
+/// The kind of a caveat.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -21,14 +21,14 @@ const FEW: usize = 3;
 pub enum Code {
     /// There was no contract at the base: there is nothing to compare the contract with.
     BaseContractMissing,
-    /// The contract at the base cannot be read or compiled: what it asked for is not known.
+    /// The contract at the base cannot be read or compiled: its requirements are not known.
     BaseContractUnreadable,
     /// The contract's line `base` does not count: the contract at the merge base with that branch
     /// does not have it.
     BaseIgnored,
-    /// A base that was asked for leaves out commits of the change.
+    /// The requested base leaves out commits of the change.
     BaseLater,
-    /// The base is HEAD because no other is known: commits before it were not looked at.
+    /// The base is HEAD because no other is known: commits before it were not examined.
     BaseUnknown,
     /// The contract asks for less than the one at the base does, for the same request.
     ContractWeakened,
@@ -42,15 +42,14 @@ pub enum Code {
     HeadMoved,
     /// New files are there that git does not ignore and no check `produces`.
     NewFiles,
-    /// `run NAME…`: only the checks that were named were looked at.
+    /// `run NAME…`: only the named checks were examined.
     Named,
     /// `--only` names checks of which none applies.
     OnlyNothing,
-    /// A push to the default branch is compared with what was there before it: earlier pushes were
-    /// not looked at.
+    /// A push to the default branch is compared with the commit before it: earlier pushes were not
+    /// examined.
     EarlierPushes,
-    /// A base was asked for, and nothing says what came before: every tracked file counts as
-    /// changed.
+    /// A base was requested, and no earlier commit is known: every tracked file counts as changed.
     WholeTree,
     /// Files that only ignore rules of this machine hide would be selected by checks.
     HiddenFiles,
@@ -64,7 +63,7 @@ pub enum Code {
     LineEnds,
     /// All of the change that a loop began with is gone.
     ChangeGone,
-    /// A check changed files as it may, and the change that came of it asks for more than what ran.
+    /// A check changed files as it may, and the resulting change requires more checks than ran.
     ChangeGrew,
     /// The gate asks for less than the one that the subject began with.
     GateWeakened,
@@ -74,18 +73,18 @@ pub enum Code {
     PartOfChange,
     /// Files that an earlier round changed are as at the base again.
     Undone,
-    /// The proposer gave no answer that can be used: what it would have added is not known.
+    /// The proposer gave no usable answer: the checks that it would have added are not known.
     ProposerFailed,
-    /// A program below the repository is another than in the last pass of the same words.
+    /// A program in the repository differs from the one in the last pass of the same command.
     ProgramChanged,
-    /// A check ran fewer tests than in the last pass of the same words on the base's tree or later.
+    /// A check ran fewer tests than in the last pass of the same command on the base's tree or
+    /// later.
     TestsDropped,
     /// Tracked files changed while one check ran that may not change them.
     TreeChanged,
-    /// Tracked files were others at the end of the run than at its beginning, and which check
-    /// changed them is not known.
+    /// Tracked files changed during the run, and which check changed them is not known.
     TreeMoved,
-    /// Whether files changed while the run went on is not known.
+    /// Whether files changed during the run is not known.
     TreeUnknown,
 }
 
@@ -130,14 +129,14 @@ impl Code {
     }
 }
 
-/// What a caveat does to the verdict.
+/// The effect of a caveat on the verdict.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "CaveatEffect")]
 pub enum Effect {
-    /// Nothing: it is shown.
+    /// No effect: it is printed.
     Note,
     /// The coverage is narrowed.
     Narrows,
@@ -145,16 +144,16 @@ pub enum Effect {
     Incomplete,
 }
 
-/// A reason why an answer means less than it seems to.
+/// A reason why an answer means less than was requested.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Caveat {
     /// The checks that it is about, by their names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<String>,
-    /// What it is about.
+    /// Its kind.
     pub code: Code,
-    /// What it does to the verdict.
+    /// Its effect on the verdict.
     pub effect: Effect,
     /// The first files that it is about, in byte order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

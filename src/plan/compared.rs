@@ -5,7 +5,7 @@ use crate::base::word::{count, visible};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the changed files were found by comparing.
+/// The comparison that found the changed files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Compared {

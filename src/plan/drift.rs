@@ -20,10 +20,10 @@ const NAMES: [&str; 6] = ["id", "question", "path", "tier", "kind", "name"];
 pub struct Difference {
     /// Where: `steps.unit.timeoutMs`.
     pub path: String,
-    /// What it is now; absent when it is gone.
+    /// Its present value; absent when it is gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub present: Option<String>,
-    /// What was saved; absent when it is new.
+    /// Its saved value; absent when it is new.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved: Option<String>,
 }

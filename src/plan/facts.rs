@@ -51,7 +51,7 @@ pub enum Answer {
     List(Vec<Word>),
 }
 
-/// What can be said for certain. `unknown` never drops or blocks anything.
+/// A truth value with certainty. `unknown` never drops or blocks anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Certainty {

@@ -55,8 +55,8 @@ crate::index!(StepIndex, "step", "Position of a step in its plan.");
 
 /// A frozen, totally ordered list of steps and all it was made from.
 ///
-/// What `vplan plan` prints is what `vplan run` executes and what recovery rewrites. Annotations,
-/// which the digest leaves out, are marked; [`canonical`] says which there are.
+/// `vplan plan` prints it, `vplan run` executes it, and recovery rewrites it. Annotations, which
+/// the digest leaves out, are marked; [`canonical`] says which there are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Plan {
@@ -72,21 +72,20 @@ pub struct Plan {
     /// Annotation: the digest of everything else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest>,
-    /// What was asked of the repository, and the answers.
+    /// The facts that were requested, with their values.
     pub facts: Vec<Fact>,
-    /// What is true of the whole plan and worth a reader's attention: a changed contract, mode
-    /// `off`, a lowered trigger.
+    /// Notes on the whole plan: a changed contract, mode `off`, a lowered trigger.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
     /// The checks that were left out, in base order.
     pub omitted: Vec<Omitted>,
     /// Budget, jobs and so on.
     pub policy: Policy,
-    /// What was asked for.
+    /// The request.
     pub request: RequestRecord,
-    /// What recovery did to the plan, in order.
+    /// The rewrites of the plan by recovery, in order.
     pub rewrites: Vec<Rewrite>,
-    /// What will run, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
     /// The tiers reached, ascending, and why.
     pub tiers: Vec<Tier>,
@@ -215,7 +214,7 @@ pub struct Tier {
     pub reasons: Vec<String>,
     /// 0, 1 or 2.
     pub tier: u8,
-    /// What pulled the triggers among the reasons: glob and files, in the order of the file.
+    /// The matches of the triggers among the reasons: glob and files, in the order of the file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub triggers: Vec<Reason>,
 }
@@ -231,7 +230,7 @@ pub enum Origin {
     /// A check of the contract.
     #[default]
     Contract,
-    /// What the repository declares (mode `fallback`).
+    /// Declared by the repository (mode `fallback`).
     Inferred,
     /// An external proposer.
     Proposed,
@@ -361,7 +360,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// What it has of a setting of the table.
+    /// Returns its value of a setting of the table.
     #[must_use]
     pub fn selection(&self, row: Row) -> Option<&Selection> {
         match row {
@@ -493,7 +492,7 @@ pub struct Rewrite {
     /// Ids of the steps that it dropped, in the order of the plan before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dropped: Vec<String>,
-    /// What decided.
+    /// The reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<String>,
     /// The commands after.

@@ -31,15 +31,15 @@ pub const MAX_COMMANDS: usize = 100;
 /// The most bytes of a command, and of the reason for it.
 pub const MAX_TEXT: usize = 8 << 10;
 
-/// What a proposer is asked.
+/// The question to a proposer.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Question {
-    /// What ends with the change.
+    /// The boundaries that the change completes.
     boundaries: Vec<Boundary>,
     /// The changed files, sorted.
     changed: ChangeSet,
-    /// What the contract has, so that nothing is proposed twice.
+    /// The checks of the contract, so that nothing is proposed twice.
     checks: Vec<KnownCheck>,
     /// Which contract it is, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -250,7 +250,7 @@ pub struct Proposal {
     pub commands: Vec<(Command, Option<String>)>,
 }
 
-/// What a plan says of the proposal in it.
+/// The entry of a plan about its proposal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProposalRef {
@@ -260,12 +260,12 @@ pub struct ProposalRef {
     pub question: Digest,
 }
 
-/// What a run record keeps of a proposal: what [`Proposal::record`] writes.
+/// The record of a proposal in a run, written by [`Proposal::record`].
 #[derive(Debug, JsonSchema)]
 pub struct RecordedProposal {
-    /// What the proposer said.
+    /// The proposer's answer.
     pub answer: Answer,
-    /// What it was asked.
+    /// The question.
     pub question: Question,
     /// 1.
     #[schemars(extend("const" = 1))]

@@ -21,7 +21,7 @@ pub enum Risk {
     High,
 }
 
-/// What ends with this change.
+/// A boundary that a change completes.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -94,7 +94,7 @@ pub enum ChangedIn {
 pub enum ChangedFrom {
     /// The work tree against HEAD.
     WorkTree,
-    /// What is staged.
+    /// The staged changes.
     Staged,
     /// Every tracked file.
     All,

@@ -104,7 +104,7 @@ pub fn given(number: usize, code: FailureCode) -> Failure {
     }
 }
 
-/// What `vplan recover` prints, apart from its `version`.
+/// The output of `vplan recover`, apart from its `version`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Answer {

@@ -46,14 +46,14 @@ pub struct Feedback {
     pub allowed_paths_needed: Vec<AllowedPath>,
     /// Which round this is, from 1.
     pub attempt_number: u32,
-    /// What keeps a pass from meaning all that was asked, one line each.
+    /// The caveats: why a pass means less than was requested, one line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub caveats: Vec<String>,
     /// The first changed files, in byte order.
     pub changed_files: Vec<ChangedFile>,
     /// How many there are.
     pub changed_files_count: usize,
-    /// What happened, on one line.
+    /// The outcome, on one line.
     pub detail: String,
     /// The first findings, errors before warnings, those with a place before those without.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -69,7 +69,7 @@ pub struct Feedback {
     /// The first tests that failed, by its output.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed_tests: Vec<FailedTest>,
-    /// What the classifier calls the failure.
+    /// The failure code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure_code: Option<Open<FailureCode>>,
     /// The format in which its output was read.
@@ -90,10 +90,10 @@ pub struct Feedback {
     /// How many there are.
     #[serde(default, skip_serializing_if = "is_none_at_all")]
     pub outside_scope_count: u64,
-    /// What its output says against a pass beside its counts.
+    /// The signs of failure in its output besides its counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
-    /// What decided.
+    /// The cause of the status.
     pub reason: Option<Cause>,
     /// How many rounds are left.
     pub retries_remaining: u32,
@@ -111,7 +111,7 @@ pub struct Feedback {
     pub stdout: Excerpt,
     /// Its id; empty when the change itself was refused.
     pub step_id: String,
-    /// What to do about it, by kind of failure.
+    /// The advice for this kind of failure.
     pub suggestion: String,
     /// How many tests it ran, where its output was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -140,9 +140,9 @@ fn is_none_at_all(count: &u64) -> bool {
 pub struct OtherFailure {
     /// Its command.
     pub command: String,
-    /// What happened, on one line.
+    /// The outcome, on one line.
     pub detail: String,
-    /// What the classifier calls it.
+    /// The failure code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure_code: Option<Open<FailureCode>>,
     /// Its id.

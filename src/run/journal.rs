@@ -28,26 +28,27 @@ pub const EVENTS: &str = include_str!("events.md");
 pub struct Line {
     /// Its number, from 0, without gaps.
     pub seq: u64,
-    /// When, in milliseconds since the run's start.
+    /// The time, in milliseconds since the run's start.
     pub t: u64,
-    /// What happened.
+    /// The event.
     #[serde(flatten)]
     pub entry: Entry,
 }
 
-/// What can happen.
+/// An event of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
 pub enum Entry {
-    /// Always the first line.
+    /// The beginning of the run: always the first line.
     #[serde(rename = "run.started")]
     RunStarted {
-        /// What the operator lets through to steps (`--grant-env`, `--inherit-env`), if anything.
+        /// The variables that the operator passes to steps (`--grant-env`, `--inherit-env`), if
+        /// any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         environment: Option<EnvironmentUse>,
         /// The run.
         run_id: String,
-        /// When, by the wall clock: RFC 3339, UTC. For people; nothing depends on it.
+        /// The start by the wall clock: RFC 3339, UTC. For people; nothing depends on it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         started_at: Option<String>,
         /// The version of this shape: 1.
@@ -57,10 +58,10 @@ pub enum Entry {
     /// A plan is about to be executed: the first one, or a rewritten one.
     #[serde(rename = "plan.compiled")]
     PlanCompiled {
-        /// How many files the change touches.
+        /// The number of changed files.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         changed_files_count: Option<u64>,
-        /// Which.
+        /// The digest of the plan.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         digest: Option<Digest>,
         /// Its steps, in order.
@@ -76,15 +77,15 @@ pub enum Entry {
         /// The effective time limit in milliseconds.
         limit_ms: u64,
     },
-    /// A try has ended. What it means for the run is said at the run's end.
+    /// A try has ended. Its effect on the verdict is in the report.
     #[serde(rename = "step.finished")]
     StepFinished {
         /// Which try, from 1; 0 for a step that never began.
         attempt: u32,
-        /// The run whose pass stands for it.
+        /// The run whose pass replaces it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cached_from: Option<String>,
-        /// What decided, for people.
+        /// The reason, for people.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         detail: Option<String>,
         /// How long it took, in milliseconds.
@@ -106,20 +107,20 @@ pub enum Entry {
         /// The file that was started: the path of a `program.resolved`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         program: Option<Word>,
-        /// What decided.
+        /// The cause of the status.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<Cause>,
         /// The signal that ended it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signal: Option<String>,
-        /// What it came to.
+        /// Its status.
         status: Status,
         /// How many tests it ran, where its output was read.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tests: Option<TestCounts>,
     },
-    /// What a file is that steps start. Once for each file, after the end of the first step that
-    /// did.
+    /// The identity of a file that steps start. Once for each file, after the end of the first step
+    /// that started it.
     #[serde(rename = "program.resolved")]
     ProgramResolved {
         /// The file.
@@ -128,16 +129,16 @@ pub enum Entry {
     /// Recovery has rewritten the plan; a `plan.compiled` follows.
     #[serde(rename = "plan.rewritten")]
     PlanRewritten {
-        /// What was done.
+        /// The rewrite.
         rewrite: Box<Rewrite>,
     },
-    /// A signal came.
+    /// The run received a signal.
     #[serde(rename = "run.interrupted")]
     RunInterrupted {
-        /// Which.
+        /// The digest of the plan.
         signal: Interrupt,
     },
-    /// Always the last line; with it the run is complete.
+    /// The end of the run: always the last line; with it the run is complete.
     #[serde(rename = "run.finished")]
     RunFinished {
         /// Which round this was, from 1.
@@ -145,7 +146,7 @@ pub enum Entry {
         attempt: Option<u32>,
         /// How much was verified.
         coverage: Coverage,
-        /// What a caller without a subject should do.
+        /// The decision for a caller without a subject.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         decision: Option<Decision>,
         /// The exit code.
@@ -174,7 +175,7 @@ pub struct PlannedStep {
 pub struct FinalStatus {
     /// Its id.
     pub id: String,
-    /// What decided.
+    /// The cause of the status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Cause>,
     /// Its status.

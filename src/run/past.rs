@@ -13,19 +13,19 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// How a run stands, by its journal and by whether somebody writes it.
+/// The state of a run, by its journal and by whether a process still writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// It came to its end.
+    /// Its end is in the journal.
     Finished,
-    /// Nobody writes it, and its end is not there: it was killed. Never a pass.
+    /// No process writes it, and its end is missing: it was killed. Never a pass.
     Interrupted,
-    /// A vplan that lives writes it.
+    /// A running vplan writes it.
     Running,
 }
 
-/// A run on one line.
+/// The summary of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
@@ -49,11 +49,11 @@ pub struct Summary {
     /// When it began: RFC 3339, UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<String>,
-    /// How it stands.
+    /// Its state.
     pub state: State,
     /// How many steps its plan had.
     pub total: usize,
-    /// Its verdict, if it came to one.
+    /// Its verdict, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
 }
@@ -316,11 +316,11 @@ fn record(step: &ReplayedStep, state: State) -> StepRecord {
     }
 }
 
-/// What many runs say of one check.
+/// The statistics of one check over many runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckStats {
-    /// How often an earlier result stood for it.
+    /// How often an earlier result replaced it.
     pub cached: u64,
     /// How often it failed, was out of time, or could not be run.
     pub failed: u64,
@@ -353,7 +353,7 @@ pub struct CheckStats {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LastFailure {
-    /// What decided.
+    /// The cause of the status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Cause>,
     /// The run.

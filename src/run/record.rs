@@ -16,16 +16,16 @@ use serde::{Deserialize, Serialize};
 /// How many bytes of each stream's end a report shows.
 pub const TAIL_BYTES: usize = 2048;
 
-/// The end of one step.
+/// The record of one step at its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StepRecord {
-    /// The earlier pass that stands for it.
+    /// The earlier pass that replaces it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_from: Option<Box<EarlierPass>>,
     /// Its command as the plan shows it.
     pub command: String,
-    /// How it compares with an earlier pass that would have stood for it (`--confirm`). Set by the
+    /// The comparison with an earlier pass that would have replaced it (`--confirm`). Set by the
     /// caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmation: Option<Confirmation>,
@@ -50,7 +50,7 @@ pub struct StepRecord {
     /// The first tests that failed, by its output.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed_tests: Vec<FailedTest>,
-    /// What the classifier calls its failure. Set by the caller.
+    /// The failure code. Set by the caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure_code: Option<Open<FailureCode>>,
     /// The format in which its output was read.
@@ -64,22 +64,22 @@ pub struct StepRecord {
     /// The log of its last try, relative to the run's directory. Set by the caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
-    /// Why no earlier pass stands for it although it has `inputs`. Set by the caller.
+    /// The reason why no earlier pass replaces it although it has `inputs`. Set by the caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_reused: Option<String>,
-    /// What its output says against a pass beside its counts.
+    /// The signs of failure in its output besides its counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
     /// The file that was started. Set by the caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramRecord>,
-    /// Which question its judge was asked.
+    /// The digest of the question to its judge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<Digest>,
-    /// What decided its status; absent only for a plain pass.
+    /// The cause of its status; absent only for a plain pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Cause>,
-    /// What its judge gave for a reason: foreign text, made inert.
+    /// The judge's reasoning: foreign text, made inert.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<String>,
     /// The signal that ended its last try.
@@ -96,7 +96,7 @@ pub struct StepRecord {
     /// How many tests it ran, where its output was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<TestCounts>,
-    /// How many tries came to their own end.
+    /// How many tries ended by themselves.
     pub tries: u32,
     /// How many warnings its output reports, where it was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -107,20 +107,20 @@ pub struct StepRecord {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProgramRecord {
-    /// Of its content; absent when it was replaced or could not be read.
+    /// The digest of its content; absent when it was replaced or could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest>,
-    /// Where it is: an absolute path.
+    /// Its absolute path.
     pub path: Word,
-    /// In bytes.
+    /// Its size, in bytes.
     pub size: u64,
 }
 
-/// How a step compares with an earlier pass on the same inputs.
+/// The comparison of a step with an earlier pass on the same inputs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Confirmation {
-    /// In what they differ, for people; absent when they agree.
+    /// The difference, for people; absent when they agree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difference: Option<String>,
     /// The run of the earlier pass.

@@ -26,13 +26,13 @@ pub const DEFAULT_RETRIES: u32 = 3;
 pub struct Report {
     /// Which round this is, from 1.
     pub attempt: u32,
-    /// What keeps the answer from meaning all that was asked.
+    /// The caveats: why the answer means less than was requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub caveats: Vec<Caveat>,
-    /// What the changed files were found by comparing.
+    /// The comparison that found the changed files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compared: Option<Compared>,
-    /// What held the steps' processes together: `subtree` or `group`.
+    /// The mechanism that contained the steps' processes: `subtree` or `group`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub containment: Option<String>,
     /// How often the work is confirmed now; absent without a subject, but in a loop whose gate
@@ -41,7 +41,7 @@ pub struct Report {
     pub counter: Option<u32>,
     /// How much of what was asked was verified.
     pub coverage: Coverage,
-    /// What the caller should do.
+    /// The decision: what the caller does next.
     pub decision: Decision,
     /// Why the decision is about more than this round: `stuck`, `same_failure`,
     /// `verification_failed_max_retries`, `nothing_applies`, `part_of_change`, `left_behind`;
@@ -50,13 +50,13 @@ pub struct Report {
     pub decision_reason: Option<String>,
     /// How long the run took, in milliseconds.
     pub duration_ms: u64,
-    /// What steps saw of vplan's own environment beyond the allow-list, or asked for in vain;
-    /// absent when there is nothing to say.
+    /// The variables of vplan's own environment that steps got beyond the allow-list, or requested
+    /// and did not get; absent when there are none.
     #[serde(default, skip_serializing_if = "EnvironmentUse::is_plain")]
     pub environment: EnvironmentUse,
     /// The exit code.
     pub exit_code: u8,
-    /// For whoever repairs the first failure; absent when nothing failed.
+    /// The feedback on the failures; absent when nothing failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<Feedback>,
     /// New files that steps left and that git does not ignore, in byte order: `tree` is without
@@ -67,7 +67,7 @@ pub struct Report {
     /// subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_change: Option<bool>,
-    /// What is worth a reader's attention about the plan.
+    /// Notes on the plan and the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
     /// The checks that were left out, and why.
@@ -75,13 +75,13 @@ pub struct Report {
     /// All other subjects; absent without a subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others: Option<Vec<Standing>>,
-    /// Which plan ran, in the end.
+    /// The digest of the plan that was executed last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_digest: Option<Digest>,
-    /// What decided the verdict, on one line; absent for a plain pass.
+    /// The reason for the verdict, on one line; absent for a plain pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Repairs of the plan that were looked at and not made, and why.
+    /// Repairs of the plan that were examined and not made, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refusals: Vec<Refusal>,
     /// How many confirmations the work needs; absent where `counter` is.
@@ -89,28 +89,28 @@ pub struct Report {
     pub required: Option<u32>,
     /// How many rounds are left.
     pub retries_remaining: u32,
-    /// What recovery did to the plan, in order.
+    /// The rewrites of the plan by recovery, in order.
     pub rewrites: Vec<Rewrite>,
     /// The run.
     pub run_id: String,
-    /// Where the plan came from, when it was a saved one.
+    /// The comparison of a saved plan with the repository, if one was run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved_plan: Option<SavedPlan>,
-    /// Which share of the plan this is, when it is only one.
+    /// The shard of the plan that was run, if it was only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<ShardRecord>,
-    /// The shards that were joined, when they were.
+    /// The merged shards, if shards were merged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shards: Vec<ShardSummary>,
     /// One entry a step, in plan order.
     pub steps: Vec<StepRecord>,
-    /// Whose round it was, if anybody's.
+    /// The subject of the round, if it had one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
-    /// Evidence of steps that ran again after a rewrite, or went with it: earliest first.
+    /// Evidence of steps that ran again after a rewrite, or were removed by it: earliest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub superseded: Vec<StepRecord>,
-    /// Which tree was verified, if that is known.
+    /// The digest of the verified tree, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
     /// The verdict.
@@ -124,7 +124,7 @@ pub struct Report {
     pub version: u32,
 }
 
-/// How a saved plan stood to the repository in which it was run.
+/// The comparison of a saved plan with the repository in which it was run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SavedPlan {
@@ -135,22 +135,22 @@ pub struct SavedPlan {
     pub drift: Vec<Difference>,
 }
 
-/// The share of a plan that a run was about, with all that is needed to join it with the others.
+/// The shard of a plan that was run, with all that is needed to merge it with the others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ShardRecord {
-    /// Of how many.
+    /// The number of shards.
     pub count: u32,
     /// The steps that belong to other shards, in plan order.
     pub elsewhere: Vec<String>,
     /// The steps that were executed in the end, if recovery changed them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub executed: Option<Vec<Step>>,
-    /// Which, from 1.
+    /// The number of the shard, from 1.
     pub index: u32,
     /// The whole plan.
     pub plan: Box<Plan>,
-    /// Its digest.
+    /// The digest of the whole plan.
     pub plan_digest: Option<Digest>,
 }
 
@@ -195,22 +195,22 @@ impl ShardRecord {
 pub struct NewFile {
     /// Its mode, in octal, and the id that git has for its content.
     pub content: String,
-    /// Where it is.
+    /// Its path.
     pub path: RepoPath,
 }
 
-/// The failure code of a step that changed what nothing lets it change. It is none of the
+/// The failure code of a step that changed files without permission. It is not one of the
 /// classifier's, which reads the step's own evidence.
 pub const TREE_CHANGED: &str = "verification_tree_changed";
 
-/// One of the shards that were joined.
+/// The summary of a merged shard.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ShardSummary {
     /// How long it took, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// Which, from 1.
+    /// The number of the shard, from 1.
     pub index: u32,
     /// Its run; absent when its report is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -220,7 +220,7 @@ pub struct ShardSummary {
     pub verdict: Option<Verdict>,
 }
 
-/// What the operator let through to steps, and what was kept from them.
+/// The variables that the operator passed to steps, and those that were withheld.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EnvironmentUse {
@@ -231,14 +231,14 @@ pub struct EnvironmentUse {
     /// The names after `--grant-env`, ascending.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub granted: Vec<String>,
-    /// `--inherit-env`: everything was let through.
+    /// `--inherit-env`: all variables were passed.
     pub inherited: bool,
-    /// Variables that steps asked for and did not get, by name.
+    /// Variables that steps requested and did not get, by name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub withheld: Vec<Withheld>,
 }
 
-/// A variable that a step asked for and that was kept from it.
+/// A variable that a step requested and that was withheld.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Withheld {
     /// Its name.
@@ -253,7 +253,7 @@ impl EnvironmentUse {
     }
 }
 
-/// What a caller should do next.
+/// The decision: what a caller does next.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -288,13 +288,13 @@ impl Decision {
     }
 }
 
-/// How often a subject is confirmed.
+/// The confirmations of a subject.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Standing {
-    /// How often.
+    /// The number of confirmations.
     pub counter: u32,
-    /// Which subject.
+    /// The name of the subject.
     pub subject: String,
 }
 

@@ -13,8 +13,7 @@ use crate::plan::{ContractRef, Coverage, Plan, Step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What vplan keeps of a run that has come to its end, where nobody takes it for a part of the
-/// repository.
+/// The record of an ended run in the state directory, outside the repository.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Ended {
@@ -48,15 +47,15 @@ impl Ended {
     }
 }
 
-/// Whether what is here was verified.
+/// Whether the present tree was verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// It was.
+    /// A run verified it.
     Verified,
-    /// It was not.
+    /// No run verified it.
     NotVerified,
-    /// There is a record, and nothing says that vplan wrote it here.
+    /// There is a record, and no evidence that vplan wrote it here.
     Unknown,
 }
 
@@ -130,7 +129,7 @@ pub fn believed(recorded: &Recorded<'_>, ended: &Ended) -> Result<(), WhyNot> {
 /// is here. `present`: that tree, as a report of the run's plan would name it.
 ///
 /// # Errors
-/// What it lacks.
+/// The requirement that it lacks.
 pub fn stands(
     recorded: &Recorded<'_>,
     present: Option<&str>,

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 /// How the reason begins when the record could not be written; the system's message follows.
 pub(super) const UNRECORDED: &str = "the record could not be written: ";
 
-/// What is to be thought of a run.
+/// The verdict on a run.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]

@@ -30,9 +30,9 @@ pub(super) struct CheckDocument<'a> {
     /// `vplan gate accept` name.
     #[serde(skip_serializing_if = "Option::is_none")]
     contract: Option<Digest>,
-    /// What is wrong, or doubtful.
+    /// The errors and warnings.
     diagnostics: Vec<Message<'a>>,
-    /// What could not be looked at, one line each.
+    /// The parts that could not be examined, one line each.
     notes: &'a [String],
     /// With `--uncovered`: how many files git tracks.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -102,10 +102,10 @@ pub fn run(global: &Global, args: &Check, terminal: &Terminal) -> Result<u8, Fai
     Ok(Exit::Success.code())
 }
 
-/// What is to be said of a contract.
+/// The findings about a contract.
 struct Looked {
     list: Vec<Diagnostic>,
-    /// What could not be looked at.
+    /// The parts that could not be examined.
     notes: Vec<String>,
     uncovered: Option<Uncovered>,
 }

@@ -29,7 +29,7 @@ const SIGNALS: [&str; 17] = [
 pub(super) struct ClassifyDocument {
     /// The line that decided; empty when none did.
     evidence: String,
-    /// What vplan calls the failure.
+    /// The failure code.
     failure_code: FailureCode,
     /// The name of what decided.
     rule: String,
@@ -74,7 +74,7 @@ pub(super) fn answer(site: &Site, plan: &Plan, questions: &BTreeSet<Question>) -
     facts::answer(questions, &ground).unwrap_or_default()
 }
 
-/// What the command line says was seen.
+/// The evidence on the command line.
 pub(super) fn evidence(args: &args::Evidence) -> Result<Evidence, Failure> {
     let output = |path: &Option<std::path::PathBuf>| match path {
         Some(path) => read(path).map(|bytes| Captured::from(bytes.as_slice())),

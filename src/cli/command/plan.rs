@@ -83,7 +83,7 @@ pub fn run(global: &Global, args: &PlanArgs, terminal: &Terminal) -> Result<u8, 
     Ok(Exit::Success.code())
 }
 
-/// What is said of a plan that was written to a file.
+/// The summary of a plan that was written to a file.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Written<'a> {
     /// Of the plan.

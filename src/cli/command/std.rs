@@ -19,7 +19,7 @@ pub struct Std {
     pub name: Option<String>,
 }
 
-/// What is shipped, or of it the one that was asked for.
+/// The shipped contracts, or the requested one.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct List {
     /// The contracts.
@@ -31,7 +31,7 @@ pub(super) struct List {
 /// A line of the list; with its text when it was asked for. `version` is the contract's own.
 #[derive(Serialize, JsonSchema)]
 struct ShippedContract {
-    /// What it is for, in one line.
+    /// Its purpose, in one line.
     description: &'static str,
     /// How it is imported.
     import: String,

@@ -64,7 +64,7 @@ impl Checker<'_> {
     }
 }
 
-/// What a test may name.
+/// The names that a test may use.
 struct KnownNames<'k> {
     checks: BTreeSet<&'k str>,
     roles: BTreeSet<&'k str>,

@@ -43,7 +43,7 @@ pub const CODES: [Code; 7] = [
     BASE_IMPORTED,
 ];
 
-/// What imports may not exceed. No contract and no operator raises these.
+/// The limits of imports. No contract and no operator raises these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caps {
     /// Imports inside imports.
@@ -75,7 +75,7 @@ impl Default for Caps {
 /// A file that was read, the contract itself among them.
 #[derive(Clone, Debug, Default)]
 pub struct File {
-    /// What it says.
+    /// Its draft.
     pub draft: Draft,
     /// How it is called.
     pub name: String,

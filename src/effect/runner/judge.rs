@@ -26,7 +26,7 @@ pub struct Judge<'a> {
     pub question: &'a (dyn Fn(&Step) -> Asked + Sync),
 }
 
-/// What to do about a step's question.
+/// The action for a step's question.
 pub enum Asked {
     /// It is sent to the judge.
     Question {

@@ -18,7 +18,7 @@ use serde::Serialize;
 /// The version of the output of `vplan diff --format json`.
 pub const VERSION: u32 = 1;
 
-/// What a difference means for what is verified.
+/// The effect of a difference on the verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {
@@ -71,7 +71,7 @@ pub struct At {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Difference {
-    /// What it means.
+    /// Its effect.
     pub class: Class,
     /// The request that shows it: an index into `requests`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,9 +82,9 @@ pub struct Difference {
     /// Where it stood in the older one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub old: Option<At>,
-    /// What it is about: `check unit`, `risk auth`, `limits`.
+    /// The part that differs: `check unit`, `risk auth`, `limits`.
     pub subject: String,
-    /// What differs, in one line.
+    /// The difference, in one line.
     pub what: String,
     /// Why it has its class, when that is not plain.
     #[serde(skip_serializing_if = "Option::is_none")]

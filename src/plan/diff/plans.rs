@@ -14,10 +14,10 @@ use std::collections::BTreeMap;
 pub struct Field {
     /// Its JSON name, with dots for what lies deeper.
     pub field: String,
-    /// What it is in the newer plan.
+    /// Its value in the newer plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new: Option<Value>,
-    /// What it was in the older one.
+    /// Its value in the older one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub old: Option<Value>,
 }
@@ -25,7 +25,7 @@ pub struct Field {
 /// A step, an omitted check, a fact or a tier that both plans have, with what differs in it.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Changed {
-    /// What differs.
+    /// The fields that differ.
     pub fields: Vec<Field>,
     /// Its name.
     pub name: String,
@@ -60,7 +60,7 @@ impl Members {
 pub struct PlanDiff {
     /// Whether nothing differs.
     pub equal: bool,
-    /// What was asked of the repository, by question.
+    /// The facts that were requested, by question.
     pub facts: Members,
     /// `plans`.
     pub kind: &'static str,

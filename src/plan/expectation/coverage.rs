@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What one test touched.
+/// The parts of a contract that one test touched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Touched {
     /// Its role.
@@ -114,8 +114,8 @@ pub struct Item {
     pub line: usize,
     /// The check, the trigger, the role, or the head of the block.
     pub name: String,
-    /// What no test did, for people: `in no plan`, `never true`, `never false`, `never pulled`,
-    /// `in no test`.
+    /// The missing case, for people: `in no plan`, `never true`, `never false`, `never pulled`, `in
+    /// no test`.
     pub never: &'static str,
 }
 

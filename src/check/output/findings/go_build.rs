@@ -51,7 +51,7 @@ impl Reader for GoBuild {
 }
 
 impl GoBuild {
-    /// What was found, as a part of the reading of another format.
+    /// The findings, as a part of the reading of another format.
     pub fn into_reading(self, format: &str) -> Reading {
         Reading {
             format: format.to_owned(),
@@ -122,7 +122,7 @@ impl GoBuild {
     }
 }
 
-/// What Go says without a place when it cannot build.
+/// The messages of Go without a place when it cannot build.
 const BROKEN: &[&str] = &[
     "build constraints exclude all Go files",
     "cannot find main module",

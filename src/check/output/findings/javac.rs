@@ -97,7 +97,7 @@ impl Javac {
     }
 }
 
-/// What javac says of no file.
+/// The messages of javac that name no file.
 const OWN: &[&str] = &[
     "Could not find class file",
     "cannot access",

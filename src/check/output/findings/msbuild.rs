@@ -67,7 +67,7 @@ impl Reader for Msbuild {
 }
 
 impl Msbuild {
-    /// What was found, as a part of the reading of another format.
+    /// The findings, as a part of the reading of another format.
     pub fn into_reading(self, format: &str) -> Reading {
         Reading {
             format: format.to_owned(),

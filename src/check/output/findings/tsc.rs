@@ -23,7 +23,7 @@ struct Tsc {
     reading: Reading,
     /// A finding whose message may go on, indented.
     open: Option<Finding>,
-    /// What the summaries tell of.
+    /// The counts in the summaries.
     summed: Option<u64>,
 }
 

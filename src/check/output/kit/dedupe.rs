@@ -105,7 +105,7 @@ impl Said {
         }
     }
 
-    /// What it said, which is forgotten.
+    /// Removes and returns its message.
     pub fn take(&mut self, who: u64) -> Option<String> {
         let index = self.0.iter().rposition(|(w, _)| *w == who)?;
         self.0

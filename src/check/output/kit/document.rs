@@ -44,7 +44,7 @@ enum State {
     Foreign,
 }
 
-/// What was collected.
+/// The collected text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// The document, perhaps torn.
@@ -111,7 +111,7 @@ impl Document {
     }
 }
 
-/// What is looked at to tell a document.
+/// Returns the part by which a document is recognised.
 fn head(text: &str) -> &str {
     let end = (0..=text.len().min(PROBE))
         .rev()

@@ -31,7 +31,7 @@ impl Document {
         true
     }
 
-    /// What was collected, unless it was too long.
+    /// The collected text, unless it was too long.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         (!self.text.is_empty() && !self.over).then_some(&self.text)

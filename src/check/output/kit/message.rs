@@ -38,7 +38,7 @@ impl Message {
         self.lines += 1;
     }
 
-    /// What follows is no part of it: a stack, an excerpt of the source.
+    /// The following lines are no part of it: a stack, an excerpt of the source.
     pub fn end(&mut self) {
         self.over = true;
     }
@@ -55,7 +55,7 @@ impl Message {
         self.over
     }
 
-    /// What was taken.
+    /// Takes the collected text.
     #[must_use]
     pub fn take(&mut self) -> Option<String> {
         let text = std::mem::take(self).text;

@@ -12,7 +12,7 @@ pub struct Place<'a> {
     pub line: u64,
     /// From 1, if it is given.
     pub column: Option<u64>,
-    /// What follows, without leading blanks.
+    /// The rest of the line, without leading blanks.
     pub rest: &'a str,
 }
 

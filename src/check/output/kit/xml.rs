@@ -5,7 +5,7 @@ use crate::check::output::kit::message::Message;
 use crate::check::reading::TEXT_KEPT;
 use quick_xml::events::{BytesStart, Event};
 
-/// What comes next in a document.
+/// The next event in a document.
 pub enum Node<'a> {
     /// An element begins.
     Open {
@@ -13,7 +13,7 @@ pub enum Node<'a> {
         depth: usize,
         /// Without its namespace.
         name: &'a str,
-        /// What it is given.
+        /// Its attributes.
         attributes: Attributes<'a>,
     },
     /// Text within the element that is open.

@@ -181,7 +181,7 @@ struct Results {
     others: BTreeMap<Kin, u64>,
 }
 
-/// What decides how bad a result is.
+/// The properties that decide the severity of a result.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Kin {
     component: Option<i64>,

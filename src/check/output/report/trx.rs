@@ -72,7 +72,7 @@ struct Report {
     total: TestCounts,
     run: Run,
     results: Vec<TestResult>,
-    /// What the text that comes is: its depth and place.
+    /// The meaning of the following text: its depth and place.
     text: Option<(usize, Text)>,
     run_error: bool,
 }

@@ -36,7 +36,7 @@ fn written_by(argv: &[&str]) -> bool {
 const RUNS_OPEN: usize = 64;
 
 struct CargoTest {
-    /// What the compiler says, until tests run.
+    /// The messages of the compiler, until tests run.
     built: Diagnostics,
     /// Whether tests run, by stream: from then on its lines are theirs.
     running: [bool; 2],
@@ -63,7 +63,7 @@ struct CargoTest {
     panics: Vec<Panic>,
 }
 
-/// What one binary runs.
+/// The tests of one binary.
 #[derive(Default)]
 struct Run {
     /// How many tests it said it would run.
@@ -386,7 +386,7 @@ impl CargoTest {
             .extend(run.failed.into_iter().map(|f| f.test).take(room));
     }
 
-    /// What cargo says of itself.
+    /// The messages of cargo itself.
     fn cargo(&mut self, stream: Stream, line: &str) {
         match line.as_bytes() {
             [b'e', b'r', b'r', b'o', b'r', b':', b' ', ..] => {

@@ -1,7 +1,7 @@
 //! Reads the output of `dotnet test`: a line or a block of counts for each project, or one for all,
 //! after the failed tests.
 //!
-//! What tests print is indented under `Standard Output Messages:`; the summaries are not.
+//! The output of tests is indented under `Standard Output Messages:`; the summaries are not.
 
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
@@ -45,7 +45,7 @@ struct Block {
     whole: bool,
 }
 
-/// What the lines after a failed test are.
+/// The kind of the lines after a failed test.
 #[derive(Clone, Copy, Default, PartialEq)]
 enum Now {
     #[default]

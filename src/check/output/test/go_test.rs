@@ -45,7 +45,7 @@ struct GoTest {
     build: GoBuild,
 }
 
-/// What belongs to the package whose line is to come.
+/// The lines of the package whose own line follows.
 #[derive(Default)]
 struct Package {
     open: Open,
@@ -264,7 +264,7 @@ impl GoTest {
         // A package whose tests have not ended is not `ok`: a test printed that.
     }
 
-    /// What looked like the end of a package was.
+    /// Accepts the apparent end of a package.
     fn settle(&mut self) {
         if let Some((package, lines)) = self.doubtful.take() {
             let next = std::mem::replace(&mut self.package, package);

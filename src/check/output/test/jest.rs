@@ -25,7 +25,7 @@ pub const FORMAT: Format = Format {
 
 #[derive(Default)]
 struct Jest {
-    /// What was read from each stream: that of standard error counts, if there is any.
+    /// The readings of each stream: that of standard error counts, if there is one.
     out: Summaries,
     err: Summaries,
     reading: Reading,

@@ -75,7 +75,7 @@ struct Section {
     indent: usize,
     /// The message has ended; another one, of the last exception, may come.
     over: bool,
-    /// What the test printed is coming.
+    /// Whether the output of the test follows.
     done: bool,
     file: Option<String>,
     line: Option<u64>,

@@ -410,7 +410,7 @@ impl Level {
         self.is_complete() && self.plan.is_some_and(|plan| !plan.first)
     }
 
-    /// What speaks against it at its end.
+    /// Returns the signs of failure at its end.
     fn check(&mut self) {
         match self.plan {
             _ if self.bailed => {}

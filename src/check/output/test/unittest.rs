@@ -37,7 +37,7 @@ struct Unittest {
     torn: bool,
 }
 
-/// What the lines before the next one were.
+/// The kind of the lines so far.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum At {
     #[default]

@@ -10,7 +10,7 @@ use crate::plan::caveat::sorted;
 use crate::run::report::{Decision, Report};
 use serde::Serialize;
 
-/// What Claude Code reads on standard output.
+/// The output of a hook: the document that Claude Code reads on standard output.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct HookOutput {
@@ -49,7 +49,7 @@ impl HookOutput {
     }
 }
 
-/// What a report says to an agent.
+/// Describes a report to an agent.
 pub(super) fn of_report(report: &Report, next: String) -> Page {
     let left = match report.retries_remaining {
         1 => "1 retry left".to_owned(),

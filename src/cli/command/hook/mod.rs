@@ -56,7 +56,7 @@ pub enum Agent {
     ClaudeCode,
 }
 
-/// What is read of an event; there is more in it.
+/// The fields of an event that are read; it has others.
 #[derive(Debug, Deserialize)]
 struct Event {
     hook_event_name: String,
@@ -66,7 +66,7 @@ struct Event {
 /// Answers an event, prints the settings, or looks at those that there are.
 ///
 /// # Errors
-/// What came is no event (exit 1). A stop is always answered.
+/// The input is no event (exit 1). A stop is always answered.
 pub fn run(global: &Global, args: &Hook, terminal: &Terminal) -> Result<u8, Failure> {
     let Agent::ClaudeCode = args.agent;
     if args.print {

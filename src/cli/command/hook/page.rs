@@ -6,17 +6,17 @@ use crate::cli::render::feedback::code;
 const MOST: usize = 8 << 10;
 /// How much of it a list may take, in bytes.
 pub(super) const LIST: usize = 2 << 10;
-/// What ends a text that was cut.
+/// The end of a text that was cut.
 const CUT: &str = "\n(more was said: it does not fit here)\n";
 
 /// A text for an agent.
 #[derive(Debug, Default)]
 pub(super) struct Page {
-    /// What it is about, in vplan's own words.
+    /// The summary, in vplan's own words.
     pub head: String,
-    /// What to know, in Markdown, a line each.
+    /// The instructions, in Markdown, a line each.
     pub items: Vec<String>,
-    /// What was seen, in Markdown.
+    /// The evidence, in Markdown.
     pub body: String,
     /// The command to run next.
     pub next: String,

@@ -23,7 +23,7 @@ const MARGIN: Duration = Duration::from_secs(10);
 /// Answers a stop.
 ///
 /// # Errors
-/// What keeps even a failed round from being recorded.
+/// The reason why not even a failed round can be recorded.
 pub(super) fn stop(
     global: &Global,
     timeout: Option<u64>,
@@ -54,7 +54,7 @@ pub(super) fn stop(
     Ok(HookOutput::block(&page))
 }
 
-/// What a failed round says to an agent.
+/// Describes a failed round to an agent.
 fn of_failed(failed: &Failed, left: &RetryState, base: Option<&Oid>) -> Page {
     let left = match left {
         RetryState::Attempt(attempt, left) => format!("attempt {attempt}, {left} retries left"),
@@ -114,7 +114,7 @@ fn arguments(global: &Global, id: &str) -> Vec<OsString> {
     words
 }
 
-/// What an agent can run by itself: the same change, without using up a round.
+/// The command that an agent can run by itself: the same change, without using up a round.
 fn next(base: Option<&Oid>) -> String {
     base.map_or_else(
         || "vplan run".to_owned(),
@@ -122,7 +122,7 @@ fn next(base: Option<&Oid>) -> String {
     )
 }
 
-/// What people are told of a pass that means less than all, or less than the last one.
+/// The message to people about a pass that means less than all, or less than the last one.
 fn passed(report: &Report, id: &str) -> HookOutput {
     let is_less = |code| {
         matches!(

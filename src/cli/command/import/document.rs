@@ -1,11 +1,11 @@
-//! What was converted, as a document.
+//! The result of a conversion, as a document.
 
 use crate::engine::convert::Converted;
 use crate::front::convert::Lost;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What was converted.
+/// The result of a conversion.
 #[derive(Serialize, JsonSchema)]
 pub struct ImportDocument<'a> {
     /// How many checks the contract has.
@@ -14,7 +14,7 @@ pub struct ImportDocument<'a> {
     pub file: &'a str,
     /// Whose configuration it is.
     pub from: &'static str,
-    /// What the contract does not say, or says otherwise.
+    /// The parts that the contract lacks, or has otherwise.
     pub lost: Vec<Line<'a>>,
     /// The file that was written.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,14 +34,14 @@ pub struct ImportDocument<'a> {
 pub struct Line<'a> {
     /// From 1, in bytes.
     pub column: usize,
-    /// What to do by hand, where that is known.
+    /// The change to make by hand, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instead: Option<&'a str>,
     /// From 1.
     pub line: usize,
     /// Whether it is lost, means something else now, or has no effect on checks.
     pub weight: &'static str,
-    /// What it is about.
+    /// The lost part.
     pub what: &'a str,
     /// Why, in one line.
     pub why: &'a str,

@@ -1,4 +1,4 @@
-//! What was converted, for people.
+//! Renders the result of a conversion for people.
 
 use crate::cli::render::style::count;
 use crate::effect::repo::load::DEFAULT_CONTRACT;

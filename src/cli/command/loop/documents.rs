@@ -44,14 +44,14 @@ pub(in crate::cli::command) struct Answer<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::cli::command) struct ReviewRequest<'a> {
-    /// What keeps the pass from meaning all that was asked.
+    /// The caveats: why the pass means less than was requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) caveats: Vec<&'a str>,
     /// How often it is confirmed so far.
     pub(super) counter: u32,
     /// How often it has to be.
     pub(super) required: u32,
-    /// What to do.
+    /// The task.
     pub(super) review: &'a str,
     /// The verdict of the round.
     pub(super) verdict: Verdict,
@@ -59,10 +59,10 @@ pub(in crate::cli::command) struct ReviewRequest<'a> {
     pub(super) version: u32,
 }
 
-/// What a fixer is told when nothing failed and it is no pass all the same.
+/// The message to a fixer when nothing failed and the round is still no pass.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::cli::command) struct Unexplained<'a> {
-    /// What decided the verdict, on one line.
+    /// The reason for the verdict, on one line.
     pub(super) reason: &'a str,
     /// The verdict.
     pub(super) verdict: Verdict,

@@ -16,10 +16,10 @@ pub struct StatusDocument<'a> {
     /// Whether what is here is verified; `unknown`: there is a record, and vplan does not know it
     /// for its own.
     pub answer: Answer,
-    /// What keeps the answer from meaning all that is asked.
+    /// The caveats: why the answer means less than was requested.
     #[serde(skip_serializing_if = "<[Caveat]>::is_empty")]
     pub caveats: &'a [Caveat],
-    /// What was compared to know the change; absent when what is asked for cannot be planned.
+    /// The comparison that found the change; absent when the request cannot be planned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compared: Option<&'a str>,
     /// The latest run that came to its end, when the latest one did not.
@@ -46,10 +46,10 @@ pub struct StatusDocument<'a> {
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Tree {
-    /// What git knows of the work tree now; absent when that is not known.
+    /// The digest of the present work tree; absent when it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub present: Option<String>,
-    /// What the run verified.
+    /// The digest of the tree that the run verified.
     pub recorded: String,
     /// Whether both are the same.
     pub same: bool,

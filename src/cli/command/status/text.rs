@@ -12,11 +12,11 @@ use crate::run::stands::Answer;
 /// A run, with what is wrong with its journal.
 pub(super) type Latest = (Summary, Option<String>);
 
-/// What is shown of the recorded runs.
+/// The recorded runs that are shown.
 pub(super) struct StatusView {
     pub latest: Option<Latest>,
     pub finished: Option<Summary>,
-    /// What decided the verdict, by the report of the latest finished run.
+    /// The reason for the verdict, by the report of the latest finished run.
     pub reason: Option<String>,
     pub required: bool,
 }

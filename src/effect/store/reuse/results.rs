@@ -47,7 +47,7 @@ impl Default for Bounds {
     }
 }
 
-/// What a collection removed.
+/// The files that a collection removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Collected {
     /// In bytes.

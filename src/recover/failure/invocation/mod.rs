@@ -49,7 +49,7 @@ pub(super) enum Tool {
     Other,
 }
 
-/// What a layer's tool is to do.
+/// The action of a layer's tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// Run a package script.
