@@ -5,7 +5,7 @@ use crate::support::Project;
 use std::collections::BTreeSet;
 use vplan::base::diagnostic::Diagnostics;
 use vplan::base::source::{Source, Sources};
-use vplan::front::convert::{CODES, Conversion, Format, convert, tell, text, verify};
+use vplan::front::convert::{CODES, Conversion, Format, convert, recognize, text, verify};
 
 /// The text of the conversion without header and comments, and the account as `weight what`.
 fn account(format: Format, content: &str) -> (String, Vec<String>) {
@@ -891,7 +891,7 @@ fn the_kind_of_a_file() {
         ("config.yml", "commands: [\n", None),
         ("config", "", None),
     ] {
-        assert_eq!(tell(name, content), want, "{name} {content}");
+        assert_eq!(recognize(name, content), want, "{name} {content}");
     }
 }
 

@@ -9,7 +9,7 @@ use vplan::base::index::Index as _;
 use vplan::check::evidence::Evidence;
 use vplan::effect::repo::changes::ChangeSource;
 use vplan::effect::runner::executor::{DriveError, Executor, Message, Played};
-use vplan::effect::runner::fixer::{Fixed, How};
+use vplan::effect::runner::fixer::{Fixed, FixerEnd};
 use vplan::effect::runner::step::Context;
 use vplan::engine::propose::Asking;
 use vplan::engine::repair_loop::{
@@ -251,7 +251,9 @@ fn a_played_run_is_verified_recorded_and_observed() {
     let mut see = |progress: Progress<'_>| {
         seen.push(match progress {
             Progress::Planned(plan) => format!("planned {}", plan.steps.len()),
-            Progress::Run(vplan::effect::runner::verify::Seen::Ended { record, .. }) => {
+            Progress::Run(vplan::effect::runner::verify::ProgressEvent::Ended {
+                record, ..
+            }) => {
                 format!("ended {}", record.id)
             }
             Progress::Run(_) => "other".to_owned(),
@@ -321,7 +323,7 @@ fn rounds_of_a_subject_are_counted_in_its_ledger() {
 fn repaired(
     project: &Project,
     played: &mut Script,
-    fix: &mut dyn FnMut(&Path) -> How,
+    fix: &mut dyn FnMut(&Path) -> FixerEnd,
 ) -> (Result<LoopOutcome, Failure>, Vec<String>) {
     let (root, state) = (project.root(), project.parent().join("state"));
     let asked = LoopRequest {
@@ -375,7 +377,7 @@ fn a_loop_ends_when_the_repair_passes() {
         turns += 1;
         std::fs::write(root.join("flag"), format!("turn {turns}\n")).unwrap();
         // What it says of itself decides nothing.
-        How::Exited(7)
+        FixerEnd::Exited(7)
     });
     let outcome = outcome.unwrap();
     assert_eq!((outcome.stop, outcome.exit), (Stop::Passed, 0));
@@ -393,7 +395,7 @@ fn a_loop_ends_when_the_repair_passes() {
 #[test]
 fn a_fixer_that_changes_nothing_ends_the_loop() {
     let mut played = Script::failing("lint", &[1, 0]);
-    let (outcome, told) = repaired(&project(), &mut played, &mut |_| How::Exited(0));
+    let (outcome, told) = repaired(&project(), &mut played, &mut |_| FixerEnd::Exited(0));
     let outcome = outcome.unwrap();
     assert_eq!((outcome.stop, outcome.exit), (Stop::NoChange, 22));
     assert_eq!(told, ["round 1", "failed", "repair"]);
@@ -406,7 +408,7 @@ fn a_fixer_that_rewrites_the_contract_ends_the_loop() {
     let (outcome, told) = repaired(&project(), &mut played, &mut |root| {
         let contract: PathBuf = root.join("contracts/verify.vplan");
         std::fs::write(contract, "vplan 1\ncheck test: ./test\n").unwrap();
-        How::Exited(0)
+        FixerEnd::Exited(0)
     });
     let outcome = outcome.unwrap();
     assert_eq!((outcome.stop, outcome.exit), (Stop::ContractChanged, 22));
@@ -419,7 +421,7 @@ fn a_fixer_that_rewrites_the_contract_ends_the_loop() {
 fn a_fixer_that_cannot_be_started_ends_the_loop() {
     let mut played = Script::failing("lint", &[1]);
     let (outcome, told) = repaired(&project(), &mut played, &mut |_| {
-        How::NotStarted("no such file".to_owned())
+        FixerEnd::NotStarted("no such file".to_owned())
     });
     let outcome = outcome.unwrap();
     assert_eq!((outcome.stop, outcome.exit), (Stop::FixerNotStarted, 5));

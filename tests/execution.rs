@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use vplan::run::journal::{End, Stands, replay};
+use vplan::run::journal::{End, StepState, replay};
 
 /// A project with these checks: a name and the lines of its block.
 fn project(checks: &[(&str, &[&str])]) -> Project {
@@ -317,7 +317,7 @@ fn a_killed_run_is_interrupted_and_leaves_nobody() {
     assert!(
         matches!(
             stands[..],
-            [("first", Stands::Ended(..)), ("a", Stands::Running)]
+            [("first", StepState::Ended(..)), ("a", StepState::Running)]
         ),
         "{stands:?}"
     );

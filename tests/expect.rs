@@ -24,7 +24,7 @@ use vplan::plan::expectation::alignment::align;
 use vplan::plan::expectation::coverage::Coverage;
 use vplan::plan::expectation::writing::write_expect;
 use vplan::plan::expectation::{self, Examiner, evaluate};
-use vplan::plan::facts::{Answer, Certainty, Facts, Question};
+use vplan::plan::facts::{Certainty, FactAnswer, Facts, Question};
 use vplan::plan::request::{Boundary, Mode, Request, Risk};
 
 /// A contract with one of each, behind which tests are put.
@@ -858,10 +858,10 @@ proptest! {
             let (Test::Exists(paths) | Test::Absent(paths)) = &condition.test else { continue };
             for path in paths {
                 let there = if exists.contains(path) { Certainty::Yes } else { Certainty::No };
-                facts.add(Question::Exists(path.clone()), Answer::Word(there));
+                facts.add(Question::Exists(path.clone()), FactAnswer::Word(there));
             }
         }
-        facts.add(Question::MissingChanged, Answer::List(Vec::new()));
+        facts.add(Question::MissingChanged, FactAnswer::List(Vec::new()));
         let Ok(Compiled::Plan(plan)) = compile(Some(&contract), &request, &facts) else {
             return Err(TestCaseError::fail("no plan"));
         };

@@ -685,8 +685,8 @@ fn other_programs_are_asked_as_their_schemas_say() {
     ] {
         // The schema says what the reader says.
         let read = match name {
-            "judge-answer" => vplan::check::judge::Answer::read(answer.as_bytes()).is_ok(),
-            _ => vplan::plan::proposal::Answer::read(answer.as_bytes()).is_ok(),
+            "judge-answer" => vplan::check::judge::JudgeAnswer::read(answer.as_bytes()).is_ok(),
+            _ => vplan::plan::proposal::ProposalAnswer::read(answer.as_bytes()).is_ok(),
         };
         assert_eq!(
             (faults(name, &parse(answer)).is_empty(), read),

@@ -15,7 +15,7 @@ use crate::contract::{
 };
 use crate::plan::Plan;
 use crate::plan::compile::{Compiled, compile};
-use crate::plan::facts::{Answer, Certainty, Facts, Question};
+use crate::plan::facts::{Certainty, FactAnswer, Facts, Question};
 use crate::plan::proposal::Proposal;
 use crate::plan::request::{Boundary, ChangedIn, Mode, Request, Risk as RiskLevel, Selector, Skip};
 use proptest::prelude::*;
@@ -493,11 +493,11 @@ pub fn facts() -> impl Strategy<Value = Facts> {
     (exists, missing).prop_map(|(exists, missing)| {
         let mut facts = Facts::default();
         for (path, answer) in PATHS.iter().zip(exists) {
-            facts.add(Question::Exists(repo_path(path)), Answer::Word(answer));
+            facts.add(Question::Exists(repo_path(path)), FactAnswer::Word(answer));
         }
         let mut missing: Vec<Word> = missing.into_iter().map(Word::from).collect();
         missing.sort();
-        facts.add(Question::MissingChanged, Answer::List(missing));
+        facts.add(Question::MissingChanged, FactAnswer::List(missing));
         facts
     })
 }

@@ -8,7 +8,7 @@ use crate::base::vocabulary::{Open, RewriteRule};
 use crate::base::word::Word;
 use crate::check::Severity;
 use crate::check::evidence::{Captured, Evidence, SpawnError};
-use crate::plan::facts::{Answer, Certainty, Facts, Question};
+use crate::plan::facts::{Certainty, FactAnswer, Facts, Question};
 use crate::plan::{Origin, Plan, Step, digest};
 use crate::recover::Failure;
 use crate::recover::bare::{bare_plan, step};
@@ -332,15 +332,16 @@ pub fn facts() -> impl Strategy<Value = Facts> {
         vec!["all", "build", "clean", "lint", "test", "x", "y"],
         0..7,
     );
-    let list = names.prop_map(|names| Answer::List(names.into_iter().map(Word::from).collect()));
+    let list =
+        names.prop_map(|names| FactAnswer::List(names.into_iter().map(Word::from).collect()));
     let answer = || {
         prop_oneof![
             2 => list.clone(),
-            1 => select(&[Certainty::No, Certainty::Unknown][..]).prop_map(Answer::Word),
+            1 => select(&[Certainty::No, Certainty::Unknown][..]).prop_map(FactAnswer::Word),
         ]
     };
     let word =
-        select(&[Certainty::Yes, Certainty::No, Certainty::Unknown][..]).prop_map(Answer::Word);
+        select(&[Certainty::Yes, Certainty::No, Certainty::Unknown][..]).prop_map(FactAnswer::Word);
     (vec(answer(), 8), vec(word, 8), any::<bool>()).prop_map(|(lists, words, all)| {
         let mut facts = Facts::default();
         let dirs = [
@@ -370,11 +371,11 @@ pub fn facts() -> impl Strategy<Value = Facts> {
             let plan = every_command();
             let mut nothing = Facts::default();
             for question in crate::recover::preflight_questions(&plan, &nothing) {
-                nothing.add(question, Answer::List(Vec::new()));
+                nothing.add(question, FactAnswer::List(Vec::new()));
             }
             for question in crate::recover::preflight_questions(&plan, &nothing) {
                 if matches!(question, Question::Exists(_)) {
-                    facts.add(question, Answer::Word(Certainty::No));
+                    facts.add(question, FactAnswer::Word(Certainty::No));
                 }
             }
         }

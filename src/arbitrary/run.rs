@@ -11,7 +11,7 @@ use crate::check::{Kind, Severity};
 use crate::plan::request::{Mode, RequestRecord, Risk};
 use crate::plan::{ContractRef, Origin, Plan, Policy, Step, StepIndex};
 use crate::run::event::{Action, Event, Interrupt};
-use crate::run::journal::{Entry, FinalStatus, Journal, PlannedStep};
+use crate::run::journal::{FinalStatus, Journal, JournalEntry, PlannedStep};
 use crate::run::record::StepRecord;
 use crate::run::report::Report;
 use crate::run::state::{Ending, RunState};
@@ -260,7 +260,7 @@ pub fn journal_of(case: &Case, played: &Played, report: &Report) -> String {
         .collect();
     let mut text = journal.line(
         0,
-        Entry::RunStarted {
+        JournalEntry::RunStarted {
             environment: None,
             run_id: "r".into(),
             started_at: None,
@@ -269,7 +269,7 @@ pub fn journal_of(case: &Case, played: &Played, report: &Report) -> String {
     );
     text += &journal.line(
         0,
-        Entry::PlanCompiled {
+        JournalEntry::PlanCompiled {
             changed_files_count: Some(1),
             digest: case.plan.digest.clone(),
             steps,
@@ -284,12 +284,12 @@ pub fn journal_of(case: &Case, played: &Played, report: &Report) -> String {
         };
         let id = step.id.clone();
         let entry = match happening {
-            Happening::Started(_, attempt, limit_ms) => Entry::StepStarted {
+            Happening::Started(_, attempt, limit_ms) => JournalEntry::StepStarted {
                 attempt: *attempt,
                 id,
                 limit_ms: *limit_ms,
             },
-            _ => Entry::StepFinished {
+            _ => JournalEntry::StepFinished {
                 attempt: 1,
                 cached_from: None,
                 detail: Some("a\nb \u{1b} ü".into()),
@@ -309,7 +309,7 @@ pub fn journal_of(case: &Case, played: &Played, report: &Report) -> String {
         text += &journal.line(*t, entry);
     }
     let steps = report.steps.iter();
-    let end = Entry::RunFinished {
+    let end = JournalEntry::RunFinished {
         attempt: Some(report.attempt),
         coverage: report.coverage,
         decision: Some(report.decision),

@@ -1,7 +1,7 @@
 //! Decides the outcome of a step: evidence of one attempt in, status and cause out.
 
 use super::evidence::Evidence;
-use super::judge::{Answer, Ruling};
+use super::judge::{JudgeAnswer, Ruling};
 use super::outcome::{Cause, Outcome, Status, Terms, wrong_exit};
 use super::{Kind, agreement};
 use crate::base::word::visible;
@@ -138,13 +138,13 @@ fn ruled(evidence: &Evidence) -> Outcome {
             super::judge::MAX_ANSWER
         ));
     }
-    match Answer::read(said.head.as_bytes()) {
+    match JudgeAnswer::read(said.head.as_bytes()) {
         Err(why) => bad(format!("the judge's answer cannot be used: {why}")),
-        Ok(Answer {
+        Ok(JudgeAnswer {
             verdict: Ruling::Pass,
             ..
         }) => Outcome::PASSED,
-        Ok(Answer {
+        Ok(JudgeAnswer {
             verdict: Ruling::Fail,
             reasoning,
             ..

@@ -80,7 +80,7 @@ pub fn ask(question: &str, context: &[Content], changed: &ChangeSet) -> (String,
 /// The answer of a judge.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Answer {
+pub struct JudgeAnswer {
     /// Why, in its words.
     pub reasoning: String,
     /// Whether the check passes.
@@ -108,7 +108,7 @@ pub enum Ruling {
 #[error("{0}")]
 pub struct BadAnswer(pub String);
 
-impl Answer {
+impl JudgeAnswer {
     /// Reads an answer.
     ///
     /// # Errors
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn answers() {
         let of = |text: &str| {
-            Answer::read(text.as_bytes())
+            JudgeAnswer::read(text.as_bytes())
                 .map(|a| a.verdict)
                 .map_err(|e| e.0)
         };
@@ -205,7 +205,7 @@ mod tests {
                 text.chars().take(60).collect::<String>()
             );
         }
-        assert!(Answer::read(b"{\"verdict\":\"pass\",\"reasoning\":\"\xff\"}").is_err());
+        assert!(JudgeAnswer::read(b"{\"verdict\":\"pass\",\"reasoning\":\"\xff\"}").is_err());
     }
 
     /// Whatever a file holds, it stays inside its string.
@@ -245,7 +245,9 @@ mod tests {
             rest.split_once("\n```").unwrap().0
         };
         assert_eq!(
-            Answer::read(block("answer").as_bytes()).unwrap().verdict,
+            JudgeAnswer::read(block("answer").as_bytes())
+                .unwrap()
+                .verdict,
             Ruling::Fail
         );
         let path = RepoPath::parse(b"docs/api.md").unwrap();

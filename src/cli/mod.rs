@@ -48,7 +48,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
             });
         }
     };
-    own_up_to_bugs();
+    report_bugs();
     survive_file_limits();
     let terminal = Terminal::new(line.global.color, line.global.quiet);
     trace(line.global.verbose);
@@ -107,7 +107,7 @@ fn run(line: CommandLine, makes_view: bool, terminal: &Terminal) -> Result<u8, F
 
 /// Makes a bug in vplan exit 1, wherever it is found, never a code that says something about the
 /// change. Steps that run are stopped by their supervisors when this process is gone.
-fn own_up_to_bugs() {
+fn report_bugs() {
     std::panic::set_hook(Box::new(|found| {
         let said = found.payload_as_str().unwrap_or("it panicked");
         let what = said.strip_prefix("a bug in vplan: ").unwrap_or(said);
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     #[ignore = "started in a process of its own"]
     fn found_here() {
-        super::own_up_to_bugs();
+        super::report_bugs();
         bug("here");
     }
 
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     #[ignore = "started in a process of its own"]
     fn found_in_a_thread() {
-        super::own_up_to_bugs();
+        super::report_bugs();
         // The driving thread waits for a message that never comes.
         let (_kept, messages) = std::sync::mpsc::channel::<()>();
         std::thread::scope(|scope| {

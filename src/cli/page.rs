@@ -5,7 +5,7 @@ use crate::base::vocabulary::Exit;
 use crate::effect::os::files;
 use crate::effect::store::history::History;
 use crate::engine::Failure;
-use crate::run::journal::{Entry, lines};
+use crate::run::journal::{JournalEntry, lines};
 use crate::run::report::Report;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -52,8 +52,8 @@ fn record(history: &History, id: &str, report: &Report) -> Record {
     let mut record = Record::default();
     for line in lines(&history.events(id).unwrap_or_default()) {
         match line.entry {
-            Entry::RunStarted { started_at, .. } => record.started_at = started_at,
-            Entry::StepStarted { attempt, id, .. } => {
+            JournalEntry::RunStarted { started_at, .. } => record.started_at = started_at,
+            JournalEntry::StepStarted { attempt, id, .. } => {
                 record.tries.push(Try {
                     id,
                     attempt,
@@ -62,7 +62,7 @@ fn record(history: &History, id: &str, report: &Report) -> Record {
                     status: None,
                 });
             }
-            Entry::StepFinished {
+            JournalEntry::StepFinished {
                 attempt,
                 id,
                 status,

@@ -9,7 +9,7 @@ use crate::base::index::Dense;
 use crate::base::word::visible;
 use crate::check::outcome::Status;
 use crate::effect::runner::executor::Running;
-use crate::effect::runner::verify::Seen;
+use crate::effect::runner::verify::ProgressEvent;
 use crate::engine::verify;
 use crate::plan::{Plan, StepIndex};
 use crate::run::record::StepRecord;
@@ -57,11 +57,13 @@ impl<'t> View<'t> {
         } = self;
         match progress {
             verify::Progress::Planned(plan) => *view = Progress::new(*how, terminal, plan),
-            verify::Progress::Run(Seen::Ended { step, record, at }) => {
+            verify::Progress::Run(ProgressEvent::Ended { step, record, at }) => {
                 view.ended(step, record, at, terminal);
             }
-            verify::Progress::Run(Seen::Running { at, running }) => view.running(at, running),
-            verify::Progress::Run(Seen::Rewritten { rule, plan, kept }) => {
+            verify::Progress::Run(ProgressEvent::Running { at, running }) => {
+                view.running(at, running)
+            }
+            verify::Progress::Run(ProgressEvent::Rewritten { rule, plan, kept }) => {
                 view.rewritten(rule, plan, kept, terminal);
             }
         }
@@ -104,7 +106,7 @@ struct Plain {
     /// How many steps there are, how many are over, and how many of those failed.
     counts: [usize; 3],
     /// Ids of the steps whose line was printed.
-    seen: BTreeMap<String, Status>,
+    statuses: BTreeMap<String, Status>,
 }
 
 /// A bar, and a line for each running step.
@@ -136,7 +138,7 @@ impl Progress {
                     color,
                     rows,
                     counts,
-                    seen: BTreeMap::new(),
+                    statuses: BTreeMap::new(),
                 })
             }
         }
@@ -173,7 +175,7 @@ impl Progress {
     /// may fail later on, and then it counts for nothing.
     fn seen(&self) -> BTreeMap<String, Status> {
         match self {
-            Self::Plain(plain) => plain.seen.clone(),
+            Self::Plain(plain) => plain.statuses.clone(),
             Self::None | Self::Live(_) => BTreeMap::new(),
         }
     }
@@ -260,7 +262,7 @@ impl Plain {
         *failed += usize::from(record.status.is_failure());
         let mut text = String::new();
         if *all <= MANY || record.status != Status::Passed {
-            self.seen.insert(record.id.clone(), record.status);
+            self.statuses.insert(record.id.clone(), record.status);
             text = self.rows.line(record);
         }
         let tenths = |over: usize| over * 10 / (*all).max(1);

@@ -160,8 +160,8 @@ impl Run {
             grants,
             max_output: Some(self.max_output),
             records: self.records.clone(),
-            reuse: self.reuse.how(),
-            own: own.into_iter().flatten().cloned().collect(),
+            reuse: self.reuse.reuse(),
+            own_files: own.into_iter().flatten().cloned().collect(),
         })
     }
 

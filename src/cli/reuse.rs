@@ -20,7 +20,7 @@ pub struct Reuse {
 impl Reuse {
     /// How results of earlier runs are used.
     #[must_use]
-    pub fn how(&self) -> Use {
+    pub fn reuse(&self) -> Use {
         if self.confirm {
             Use::Confirm
         } else if self.no_cache {

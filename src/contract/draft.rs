@@ -55,7 +55,7 @@ pub struct Draft {
     /// The heads of all conditional blocks, in file order.
     pub conditions: Vec<At<Condition>>,
     /// Checks and uses, in file order.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<CheckEntry>,
     /// `risk` statements.
     pub risks: Vec<Risk>,
     /// `sequence` statements.
@@ -190,7 +190,7 @@ pub enum Condition {
 
 /// A check, or a `use` of one.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Entry {
+pub enum CheckEntry {
     /// A definition.
     Check(Box<Check>),
     /// `use NAME…`

@@ -1,7 +1,7 @@
 //! Resolves the names of a draft, and suggests one for a name that refers to nothing.
 
 use super::caps::Caps;
-use super::draft::{Check, Draft, Entry, Inclusion};
+use super::draft::{Check, CheckEntry, Draft, Inclusion};
 use super::error::{DUPLICATE_NAME, NAME_LENGTH, UNKNOWN_CHECK};
 use super::{BUILT_IN_ROLES, CheckIndex};
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
@@ -63,7 +63,7 @@ impl<'d> Names<'d> {
             .entries
             .iter()
             .filter_map(|e| {
-                if let Entry::Check(check) = e {
+                if let CheckEntry::Check(check) = e {
                     Some(&**check)
                 } else {
                     None
@@ -331,10 +331,10 @@ mod tests {
     use crate::base::word::Word;
     use crate::check::Kind;
 
-    fn check(name: Option<&str>, words: &[&str]) -> Entry {
+    fn check(name: Option<&str>, words: &[&str]) -> CheckEntry {
         let pieces = words.iter().map(|w| Piece::Word(Word::from(*w))).collect();
         let env = Env::from([("CI".to_owned(), Word::from("1"))]);
-        Entry::Check(Box::new(Check {
+        CheckEntry::Check(Box::new(Check {
             name: name.map(|n| At::new(n.to_owned(), Place::default())),
             verbs: vec![At::new(
                 Verb::Command(Kind::Run, Command::Argv { env, pieces }),

@@ -6,7 +6,7 @@
 
 use super::caps::Caps;
 use super::checker::{Checker, Resolved};
-use super::draft::{self, At, Draft, Entry};
+use super::draft::{self, At, CheckEntry, Draft};
 use super::error::{
     CHANGED_IN_NONE, IMPORT, NO_CHECKS, TIER_AROUND_USE, TOO_MANY_CHECKS, UNKNOWN_ROLE,
 };
@@ -39,14 +39,14 @@ pub fn validate_within(
     let count = draft
         .entries
         .iter()
-        .filter(|e| matches!(e, Entry::Check(_)))
+        .filter(|e| matches!(e, CheckEntry::Check(_)))
         .count();
     if count > caps.checks {
         let last = draft
             .entries
             .iter()
             .filter_map(|e| {
-                if let Entry::Check(c) = e {
+                if let CheckEntry::Check(c) = e {
                     Some(c.place)
                 } else {
                     None
@@ -280,7 +280,7 @@ impl Checker<'_> {
             }]);
         }
         for entry in &self.draft.entries {
-            let Entry::Use {
+            let CheckEntry::Use {
                 names,
                 conditions,
                 tier_block,
@@ -433,9 +433,9 @@ mod tests {
         At::new(value, Place::default())
     }
 
-    fn check(name: &str, settings: Vec<Setting>) -> Entry {
+    fn check(name: &str, settings: Vec<Setting>) -> CheckEntry {
         let pieces = vec![Piece::Word(Word::from("true"))];
-        Entry::Check(Box::new(draft::Check {
+        CheckEntry::Check(Box::new(draft::Check {
             name: Some(at(name.to_owned())),
             verbs: vec![at(Verb::Command(
                 Kind::Run,
@@ -481,10 +481,10 @@ mod tests {
             inner: None,
         };
         let words = || vec![at("1x".to_owned())];
-        let block = |entry: Entry| match entry {
-            Entry::Check(mut check) => {
+        let block = |entry: CheckEntry| match entry {
+            CheckEntry::Check(mut check) => {
                 check.tier_block = Some(at(3));
-                Entry::Check(check)
+                CheckEntry::Check(check)
             }
             other => other,
         };

@@ -13,7 +13,7 @@ use crate::run::audit::{Aspect, audit};
 use crate::run::journal::{ReplayedRun, replay};
 use crate::run::merge;
 use crate::run::report::Report;
-use crate::run::stands::{Ended, Recorded, believed};
+use crate::run::stands::{EndedRun, Recorded, believed};
 use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -39,10 +39,11 @@ impl Engine<'_> {
     pub fn audit(&self, site: &Site, folder: &Path, file: &Path) -> Result<Audited, Failure> {
         let (report, bytes) = read_report(file)?;
         let mut aspects = Vec::new();
-        let plan = beside(folder, "plan.json", &mut aspects, "plan")
+        let plan = read_sibling(folder, "plan.json", &mut aspects, "plan")
             .and_then(|bytes| read_plan(&bytes, &mut aspects));
         let journal: Option<ReplayedRun> =
-            beside(folder, "events.jsonl", &mut aspects, "journal").map(|bytes| replay(&bytes));
+            read_sibling(folder, "events.jsonl", &mut aspects, "journal")
+                .map(|bytes| replay(&bytes));
         let known: BTreeSet<&str> = aspects.iter().map(|a| a.aspect).collect();
         let found = audit(&report, plan.as_ref(), journal.as_ref());
         let found = found.into_iter().filter(|a| !known.contains(a.aspect));
@@ -80,7 +81,7 @@ fn cannot(error: &io::Error) -> String {
 }
 
 /// Reads another file of the report's folder. A missing one is no error.
-fn beside(
+fn read_sibling(
     folder: &Path,
     name: &str,
     aspects: &mut Vec<Aspect>,
@@ -131,7 +132,12 @@ fn logs(report: &Report, folder: &Path) -> Aspect {
 }
 
 /// Decides whether vplan wrote this record, here: its memory of the run is outside the repository.
-fn origin(report: &Report, bytes: &Digest, plan: Option<&Plan>, ended: Option<&Ended>) -> Aspect {
+fn origin(
+    report: &Report,
+    bytes: &Digest,
+    plan: Option<&Plan>,
+    ended: Option<&EndedRun>,
+) -> Aspect {
     let Some(ended) = ended else {
         let why = "vplan has not kept that it ran here: it ran elsewhere, long ago, or never";
         return Aspect::unknown(ORIGIN, why);
@@ -156,7 +162,7 @@ fn origin(report: &Report, bytes: &Digest, plan: Option<&Plan>, ended: Option<&E
     }
 }
 
-fn tree(site: &Site, report: &Report, plan: Option<&Plan>, ended: Option<&Ended>) -> Aspect {
+fn tree(site: &Site, report: &Report, plan: Option<&Plan>, ended: Option<&EndedRun>) -> Aspect {
     let Some(recorded) = &report.tree else {
         return Aspect::unknown("tree", "the report does not say which tree was verified");
     };

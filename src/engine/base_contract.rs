@@ -23,7 +23,7 @@ use crate::ledger::Ledger;
 use crate::plan::Plan;
 use crate::plan::caveat::{Caveat, Code, Effect};
 use crate::plan::diff::contracts::Side;
-use crate::plan::diff::request::{Asked, Weaker, as_of, asks_nothing, weaker};
+use crate::plan::diff::request::{PlannedSide, Weaker, as_of, asks_nothing, weaker};
 use crate::plan::facts::Facts;
 use crate::plan::frame::without_contract;
 use crate::plan::request::{ChangedIn, Mode};
@@ -305,7 +305,7 @@ impl Comparison<'_> {
         }
         let mut paths = vec![self.session.contract_path.clone()];
         if let Some(contract) = self.session.contract() {
-            paths.push(lockfile::beside(&self.session.contract_path));
+            paths.push(lockfile::path_for(&self.session.contract_path));
             paths.extend(contract.imports.iter().filter_map(|i| i.path.clone()));
         }
         // What only git could tell is left to the run.
@@ -351,10 +351,10 @@ impl Comparison<'_> {
 
     /// Reads the contract at the base.
     fn then(&self, contract: Option<&Path>) -> Then {
-        self.at(self.base, contract)
+        self.read_at(self.base, contract)
     }
 
-    fn at(&self, commit: &Oid, contract: Option<&Path>) -> Then {
+    fn read_at(&self, commit: &Oid, contract: Option<&Path>) -> Then {
         // The empty tree is the base of unrelated histories.
         if Oid::empty_tree(commit.length()) == Some(*commit) {
             return Then::Missing;
@@ -437,11 +437,11 @@ impl Comparison<'_> {
             }
         };
         let found = weaker(
-            &Asked {
+            &PlannedSide {
                 side: old,
                 plan: &before,
             },
-            &Asked {
+            &PlannedSide {
                 side: new,
                 plan: &now,
             },
@@ -524,7 +524,7 @@ impl Comparison<'_> {
         let Some(now) = self.session.contract() else {
             return false;
         };
-        let then = self.at(present, self.engine.contract);
+        let then = self.read_at(present, self.engine.contract);
         matches!(then, Then::Contract(then, _) if then.identity() == now.identity())
     }
 }

@@ -105,11 +105,14 @@ impl Engine<'_> {
         let base = changes::base(git, base, &git::environment).map_err(changes_unknown)?;
         base.notes.iter().for_each(|note| self.observer.note(note));
         let commit = base.commit.to_string();
-        let old = match self.load(site, &self.wanted(Some(&commit), Some(&base.commit)))? {
+        let old = match self.load(
+            site,
+            &self.contract_request(Some(&commit), Some(&base.commit)),
+        )? {
             Err(LoadError::MissingIn { path, .. }) => Err(path),
             loaded => Ok(ReadContract::of(loaded.map_err(load_failed)?)?),
         };
-        let new = match self.load(site, &self.wanted(None, Some(&base.commit)))? {
+        let new = match self.load(site, &self.contract_request(None, Some(&base.commit)))? {
             Err(LoadError::Deleted { path, .. }) => Err(path),
             loaded => Ok(ReadContract::of(loaded.map_err(load_failed)?)?),
         };

@@ -11,7 +11,7 @@ use crate::contract::Contract;
 use crate::effect::os::{files, input};
 use crate::effect::repo::import::{NOT_UTF8, TOO_LARGE};
 use crate::effect::repo::load;
-use crate::front::convert::{Conversion, Format, Weight, convert, tell, text, verify};
+use crate::front::convert::{Conversion, Format, Weight, convert, recognize, text, verify};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ impl Engine<'_> {
     pub fn convert(&self, file: &Path, kind: Option<Format>) -> Result<Converted, Failure> {
         let name = visible(file.as_os_str().as_bytes());
         let content = read(file, &name, self.max_file)?;
-        let kind = kind.or_else(|| tell(&name, &content)).ok_or_else(|| {
+        let kind = kind.or_else(|| recognize(&name, &content)).ok_or_else(|| {
             let message = format!("nothing tells what kind of file `{name}` is");
             Failure::usage("vplan::import::kind", message).help(
                 "say it with `--from runr`, `--from ralph-tui`, `--from acode` or `--from verify-contract-json`",

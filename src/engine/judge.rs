@@ -10,14 +10,14 @@ use crate::base::command::Env;
 use crate::base::vocabulary::Exit;
 use crate::base::word::{Word, visible};
 use crate::check::Kind;
-use crate::check::judge::Answer;
+use crate::check::judge::JudgeAnswer;
 use crate::effect::os::environment::{Environment, Grants};
 use crate::effect::os::files::beneath::Beneath;
 use crate::effect::os::process::ask::{Ask, ask};
 use crate::effect::os::process::pool::Pool;
 use crate::effect::os::process::program::Root;
 use crate::effect::repo::lockfile;
-use crate::effect::runner::judge::{Asked, Ground, question};
+use crate::effect::runner::judge::{Ground, PreparedQuestion, question};
 use crate::lock::RecordedAnswer;
 use crate::plan::{Plan, Step};
 use std::ffi::OsStr;
@@ -75,7 +75,7 @@ impl Session {
     /// Returns the changed files without the lock, because an answer that was
     /// recorded just now would be the answer to another question.
     pub(super) fn changed_but_lock(&self) -> ChangeSet {
-        let lock = lockfile::beside(&self.contract_path);
+        let lock = lockfile::path_for(&self.contract_path);
         let others = self
             .request
             .changed
@@ -91,7 +91,7 @@ impl Session {
         &'a self,
         beneath: &'a Beneath,
         locked: bool,
-    ) -> impl Fn(&Step) -> Asked + Sync + 'a {
+    ) -> impl Fn(&Step) -> PreparedQuestion + Sync + 'a {
         let changed = self.changed_but_lock();
         move |step| {
             let ground = Ground {
@@ -101,18 +101,18 @@ impl Session {
             };
             let (text, digest) = match question(&ground, step, &changed) {
                 Ok(asked) => asked,
-                Err(error) => return Asked::Refused(error),
+                Err(error) => return PreparedQuestion::Refused(error),
             };
             match self.recorded(&digest) {
-                Ok(Some(answer)) => Asked::Recorded { answer, digest },
-                Ok(None) if locked => Asked::refused(
+                Ok(Some(answer)) => PreparedQuestion::Recorded { answer, digest },
+                Ok(None) if locked => PreparedQuestion::refused(
                     "NOT_RECORDED",
                     format!(
                         "the judge's answer to {digest} is not recorded, and with `--locked` nobody is asked"
                     ),
                 ),
-                Ok(None) => Asked::Question { digest, text },
-                Err(failure) => Asked::refused("LOCK", failure.message),
+                Ok(None) => PreparedQuestion::Question { digest, text },
+                Err(failure) => PreparedQuestion::refused("LOCK", failure.message),
             }
         }
     }
@@ -158,7 +158,7 @@ impl Session {
                 )
             };
             let said = ask(&pool, &what).map_err(|e| no_answer(e.to_string()))?;
-            let answer = Answer::read(&said).map_err(|e| no_answer(e.0))?;
+            let answer = JudgeAnswer::read(&said).map_err(|e| no_answer(e.0))?;
             let answer = crate::base::canon::to_canonical(&answer);
             answers.push(RecordedAnswer {
                 question: digest,

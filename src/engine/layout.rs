@@ -153,7 +153,7 @@ impl Engine<'_> {
                 }
                 _ => LoadError::Unreadable {
                     path: contract.clone(),
-                    message: said(&e),
+                    message: error_text(&e),
                 },
             })
         })?;
@@ -185,7 +185,7 @@ fn refuse_json(name: &str) -> Result<(), Failure> {
     .help(format!("`vplan import {name}` converts it")))
 }
 
-fn said(error: &io::Error) -> String {
+fn error_text(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::FileTooLarge => "it is larger than `--max-file` allows".to_owned(),
         _ => error.to_string(),
@@ -195,7 +195,7 @@ fn said(error: &io::Error) -> String {
 fn unreadable(name: &str, error: &io::Error) -> Failure {
     let failure = Failure::usage(
         "vplan::usage::unreadable",
-        format!("`{name}` cannot be read: {}", said(error)),
+        format!("`{name}` cannot be read: {}", error_text(error)),
     );
     match error.kind() {
         io::ErrorKind::IsADirectory => {

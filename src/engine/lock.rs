@@ -87,17 +87,17 @@ impl<'e> Locking<'e> {
             engine,
             commit: commit.transpose()?,
             site,
-            path: lockfile::beside(&contract),
+            path: lockfile::path_for(&contract),
             how,
         })
     }
 
     fn load(&self, pins: &mut dyn Pins) -> Result<Loaded, LoadError> {
-        let wanted = self.engine.wanted(self.how.revision, None);
+        let wanted = self.engine.contract_request(self.how.revision, None);
         load::load(&self.site, &wanted, pins)
     }
 
-    fn found(&self) -> Result<LockFile, Failure> {
+    fn read_lock(&self) -> Result<LockFile, Failure> {
         let found = lockfile::read(&self.site, &self.path, self.commit.as_ref())?;
         if found.is_newer() {
             Err(lock_invalid(&self.path, found))
@@ -107,7 +107,7 @@ impl<'e> Locking<'e> {
     }
 
     fn whole(&self) -> Result<LockFile, Failure> {
-        let found = self.found()?;
+        let found = self.read_lock()?;
         if found.has_errors() {
             return Err(lock_invalid(&self.path, found));
         }
@@ -123,7 +123,7 @@ impl<'e> Locking<'e> {
         let found = if self.engine.locked {
             self.whole()?
         } else {
-            self.found()?
+            self.read_lock()?
         };
         if found.has_errors() {
             self.engine.observer.mended(&self.path, &found);
@@ -311,7 +311,7 @@ impl<'e> Locking<'e> {
             self.engine.max_file,
         );
         let loaded = self.load(&mut pins).map_err(load_failed)?;
-        let asked = pins.asked;
+        let asked = pins.requested;
         let whole = loaded.contract.is_some();
         if !whole && !loaded.drift {
             return Err(invalid(loaded));

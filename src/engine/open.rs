@@ -66,8 +66,12 @@ impl Engine<'_> {
             .iter()
             .for_each(|note| self.observer.note(note));
         let revision = asked.contract_from.as_deref();
-        let read = early
-            .unwrap_or_else(|| self.load(&site, &self.wanted(revision, gathered.base.as_ref())));
+        let read = early.unwrap_or_else(|| {
+            self.load(
+                &site,
+                &self.contract_request(revision, gathered.base.as_ref()),
+            )
+        });
         let brought = !asked.explicit.is_empty() || self.proposes(&site, asked);
         let loaded = contract(read, asked.mode, brought)?;
         let request = Request {
@@ -125,7 +129,7 @@ impl Engine<'_> {
         statement: Option<Statement<'_>>,
         since: Option<Oid>,
     ) -> Result<Gathered, Failure> {
-        let kept = self.kept(site);
+        let kept = self.commit_cache(site);
         let begun = since.filter(|_| own.is_none());
         let recorded = |commit: Oid| ChangeSource::Recorded {
             place: ChangedIn::WorkTree,
@@ -188,7 +192,8 @@ impl Engine<'_> {
         let path = load::contract_path(site, self.contract).ok()?;
         let is_there = || site.root.join(path.to_os()).symlink_metadata().is_ok();
         let revision = asked.contract_from.as_deref();
-        (revision.is_some() || is_there()).then(|| self.load(site, &self.wanted(revision, None)))
+        (revision.is_some() || is_there())
+            .then(|| self.load(site, &self.contract_request(revision, None)))
     }
 
     /// Whether there is a source of checks where there is no contract: a proposer, or a lock with
@@ -197,7 +202,7 @@ impl Engine<'_> {
         let recorded = || {
             let path = load::contract_path(site, self.contract).ok()?;
             let lock = site.root.join(std::ffi::OsStr::from_bytes(
-                lockfile::beside(&path).as_bytes(),
+                lockfile::path_for(&path).as_bytes(),
             ));
             lock.symlink_metadata().ok()
         };

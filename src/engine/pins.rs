@@ -23,7 +23,7 @@ impl Engine<'_> {
     ) -> Result<Result<Loaded, LoadError>, Failure> {
         let store = self.import_cache();
         let path = match load::contract_path(site, wanted.contract) {
-            Ok(path) => lockfile::beside(&path),
+            Ok(path) => lockfile::path_for(&path),
             Err(e) => return Ok(Err(e)),
         };
         let mut pins = PinnedImports::new(
@@ -37,7 +37,7 @@ impl Engine<'_> {
             pins.look();
         }
         let loaded = load::load(site, wanted, &mut pins);
-        let asked = std::mem::take(&mut pins.asked);
+        let asked = std::mem::take(&mut pins.requested);
         let found = match pins.into_found() {
             None => return Ok(loaded),
             Some(found) => found?,

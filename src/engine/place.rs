@@ -146,7 +146,7 @@ impl<'e> Engine<'e> {
     /// Opens what is remembered of a repository's commits. If nothing can be kept, that costs time
     /// only.
     #[must_use]
-    pub fn kept(&self, site: &Site) -> CommitCache {
+    pub fn commit_cache(&self, site: &Site) -> CommitCache {
         self.state_base().map_or_else(
             |_| CommitCache::nowhere(),
             |base| CommitCache::below(base, &site.root),
@@ -158,14 +158,14 @@ impl<'e> Engine<'e> {
     /// # Errors
     /// There is none, or it cannot be read. An invalid one is no error here.
     pub fn load_contract(&self, site: &Site) -> Result<Loaded, Failure> {
-        self.load(site, &self.wanted(None, None))?
+        self.load(site, &self.contract_request(None, None))?
             .map_err(load_failed)
     }
 
     /// Returns which contract to read, of a revision or the work tree. `base`: what the change is
     /// compared with, for reporting that the contract was deleted.
     #[must_use]
-    pub fn wanted<'w>(
+    pub fn contract_request<'w>(
         &self,
         revision: Option<&'w str>,
         base: Option<&'w git::object::Oid>,

@@ -14,7 +14,7 @@ use crate::effect::runner::propose::propose;
 use crate::lang::command::parse_command;
 use crate::plan::caveat::{Caveat, Code, Effect};
 use crate::plan::frame::{known_role, without_contract};
-use crate::plan::proposal::{Answer, Proposal, Question};
+use crate::plan::proposal::{Proposal, ProposalAnswer, Question};
 use crate::plan::request::Request;
 use std::ffi::OsStr;
 
@@ -45,7 +45,7 @@ impl Session {
 
     /// Returns the answer that the lock holds for a question.
     pub(super) fn recorded(&self, question: &Digest) -> Result<Option<String>, Failure> {
-        let path = lockfile::beside(&self.contract_path);
+        let path = lockfile::path_for(&self.contract_path);
         let revision = self.loaded.as_ref().and_then(|l| l.revision.as_ref());
         let found = lockfile::read(&self.site, &path, revision)?;
         if found.has_errors() {
@@ -145,7 +145,7 @@ impl Session {
 }
 
 fn understand(question: String, answer: &[u8]) -> Result<Proposal, String> {
-    let answer = Answer::read(answer).map_err(|bad| bad.0)?;
+    let answer = ProposalAnswer::read(answer).map_err(|bad| bad.0)?;
     let commands = answer
         .commands
         .iter()

@@ -22,7 +22,7 @@ const AGAIN: &str = "run again: the next run sees all of the change";
 #[derive(Clone, Copy)]
 pub(super) struct Again<'a> {
     pub engine: &'a Engine<'a>,
-    pub asked: &'a VerifyRequest,
+    pub requested: &'a VerifyRequest,
     /// The commit at which the subject began, if there is one.
     pub since: Option<Oid>,
     /// The session of the run.
@@ -36,7 +36,7 @@ impl Again<'_> {
         if self.session.request.changed_in == Some(ChangedIn::Index) {
             return Some(index_differs(wrote));
         }
-        if self.asked.shard.is_some() {
+        if self.requested.shard.is_some() {
             let message = "checks wrote files, which those of other shards do not see";
             return Some(
                 grew(message.to_owned())
@@ -44,7 +44,7 @@ impl Again<'_> {
                     .way_out("keep what they write, and run all shards again"),
             );
         }
-        let asks_others = self.asked.file.is_some() || self.session.request.proposal.is_some();
+        let asks_others = self.requested.file.is_some() || self.session.request.proposal.is_some();
         if asks_others {
             // The answer of a plan file or a proposer to the change as it is now cannot be known.
             let more: Vec<RepoPath> = wrote
@@ -57,8 +57,8 @@ impl Again<'_> {
         }
         let made = self
             .engine
-            .open_since(&self.asked.plan, self.since)
-            .and_then(|mut now| now.plan(&self.asked.plan, Asking::Recorded));
+            .open_since(&self.requested.plan, self.since)
+            .and_then(|mut now| now.plan(&self.requested.plan, Asking::Recorded));
         match made {
             Ok((plan, _)) => {
                 let mut checks: Vec<String> = missing(&plan, first)

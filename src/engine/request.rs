@@ -151,7 +151,7 @@ pub struct VerifyRequest {
     /// How results of earlier runs are used.
     pub reuse: Use,
     /// Files that the caller writes itself, which are not part of the work.
-    pub own: Vec<PathBuf>,
+    pub own_files: Vec<PathBuf>,
 }
 
 /// A plan file to be run.

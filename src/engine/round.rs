@@ -157,7 +157,7 @@ impl<'k> Keeper<'k> {
             verdict: report.verdict,
         };
         match self.note(Change::Auto, said, tree) {
-            Ok(recorded) => self.tell(recorded, report),
+            Ok(recorded) => self.add_to_report(recorded, report),
             Err(failure) => {
                 // A pass that is not recorded is not confirmed.
                 report.decision = Decision::Escalate;
@@ -169,7 +169,7 @@ impl<'k> Keeper<'k> {
     }
 
     /// Puts what was recorded into the report.
-    pub fn tell(&self, recorded: Recorded, report: &mut Report) {
+    pub fn add_to_report(&self, recorded: Recorded, report: &mut Report) {
         let has_subject = matches!(self.keeping, Keeping::File(_));
         if has_subject || self.confirms() {
             report.counter = Some(recorded.counter);
@@ -252,7 +252,7 @@ impl<'k> Keeper<'k> {
             changed,
             contents,
             ended_at: &ended_at,
-            said,
+            result: said,
             subject: &self.subject,
         };
         Ok(record(ledger, &self.terms, &round))

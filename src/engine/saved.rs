@@ -297,7 +297,7 @@ fn gather(
     let record = &plan.request;
     let mut gathered = gathered(&site, file, plan)?;
     let revision = asked.plan.contract_from.as_deref();
-    let wanted = engine.wanted(revision, gathered.base.as_ref());
+    let wanted = engine.contract_request(revision, gathered.base.as_ref());
     let loaded = contract(&site, engine, &wanted, file, plan)?;
     gathered
         .caveats
@@ -346,7 +346,7 @@ fn of_base(
         return Ok(Vec::new());
     };
     let unknown = |e| changes_unknown(ChangeError::Git(e));
-    let kept = engine.kept(site);
+    let kept = engine.commit_cache(site);
     let default = default_base(git, loaded.and_then(open::statement), &kept).map_err(unknown)?;
     Ok(if default.is_before(&base, git, &kept).map_err(unknown)? {
         vec![said::later(&default, "the base of the plan")]

@@ -22,7 +22,7 @@ use crate::plan::caveat::{self, Caveat, Code, Effect};
 use crate::plan::request::{Boundary, Mode, RequestRecord, Risk};
 use crate::run::past::{State, short};
 use crate::run::report::Report;
-use crate::run::stands::{Answer, Ended, Recorded, WhyNot, believed, failed, stands};
+use crate::run::stands::{EndedRun, Recorded, VerifiedAnswer, WhyNot, believed, failed, stands};
 use std::collections::BTreeMap;
 
 /// The most runs that are examined, the newest first.
@@ -55,7 +55,7 @@ pub struct StatusRequest {
 }
 
 impl StatusRequest {
-    fn is_said(&self) -> bool {
+    fn is_explicit(&self) -> bool {
         self.role.is_some()
             || self.contract_from.is_some()
             || matches!(self.changes, Some(ChangeSource::Base(_)))
@@ -67,7 +67,7 @@ impl StatusRequest {
 #[derive(Debug)]
 pub struct TreeStatus {
     /// Whether it is verified.
-    pub answer: Answer,
+    pub answer: VerifiedAnswer,
     /// The run that verifies it; none where nothing applies.
     pub by: Option<String>,
     /// The reasons why the answer does not cover the whole request.
@@ -95,14 +95,14 @@ pub struct RecordedState<'a> {
 ///
 /// # Errors
 /// Records that cannot be listed; flags of the request that fit nothing (exit 2).
-pub fn standing(
+pub fn tree_status(
     engine: &Engine<'_>,
     wanted: &StatusRequest,
     found: &RecordedState<'_>,
 ) -> Result<TreeStatus, Failure> {
     let mut asker = match RequestedPlans::open(engine, wanted, found.site) {
         Ok(asker) => asker,
-        Err(failure) if failure.exit == Exit::Usage && wanted.is_said() => {
+        Err(failure) if failure.exit == Exit::Usage && wanted.is_explicit() => {
             return Err(failure);
         }
         Err(failure) => return Ok(TreeStatus::not(None, cannot_plan(&failure))),
@@ -110,7 +110,7 @@ pub fn standing(
     let compared = Some(asker.compared.clone());
     let plan = match asker.plan(None) {
         Ok(made) => made.plan.clone(),
-        Err(failure) if failure.exit == Exit::Usage && wanted.is_said() => {
+        Err(failure) if failure.exit == Exit::Usage && wanted.is_explicit() => {
             return Err(failure);
         }
         Err(failure) => return Ok(TreeStatus::not(compared, cannot_plan(&failure))),
@@ -135,7 +135,7 @@ pub fn standing(
     };
     Ok(match answer {
         Ok(by) => TreeStatus {
-            answer: Answer::Verified,
+            answer: VerifiedAnswer::Verified,
             by,
             why_not: None,
             ..standing
@@ -386,7 +386,7 @@ fn search(
     all.sort_unstable_by(|a, b| b.cmp(a));
     all.dedup();
     let mut search = Search {
-        asker,
+        plans: asker,
         history,
         present,
         first: None,
@@ -408,7 +408,7 @@ fn search(
 }
 
 struct Search<'s, 'a> {
-    asker: &'s mut RequestedPlans<'a>,
+    plans: &'s mut RequestedPlans<'a>,
     history: &'s History,
     present: Option<&'s Present>,
     /// Why the newest run does not verify the request.
@@ -423,7 +423,7 @@ impl Search<'_, '_> {
     fn look(
         &mut self,
         id: &str,
-        known: Option<&Ended>,
+        known: Option<&EndedRun>,
         is_recorded: bool,
     ) -> Option<Result<String, WhyNot>> {
         let Some(ended) = known else {
@@ -465,39 +465,39 @@ impl Search<'_, '_> {
                 return None;
             }
         };
-        match self.hold(&Recorded {
+        match self.compare(&Recorded {
             bytes: &bytes,
             plan: &plan,
             report: &report,
         }) {
-            RunMatch::Stands => Some(Ok(id.to_owned())),
-            RunMatch::Against(why) => Some(Err(why)),
-            RunMatch::Not(why) => {
+            RunMatch::Verifies => Some(Ok(id.to_owned())),
+            RunMatch::Refutes(why) => Some(Err(why)),
+            RunMatch::Differs(why) => {
                 self.first.get_or_insert(why);
                 None
             }
         }
     }
 
-    fn hold(&mut self, recorded: &Recorded<'_>) -> RunMatch {
+    fn compare(&mut self, recorded: &Recorded<'_>) -> RunMatch {
         let present = self
             .present
             .and_then(|present| present.digest(recorded.plan, &recorded.report.new_files));
-        let made = match self.asker.plan(Some(&recorded.plan.request)) {
+        let made = match self.plans.plan(Some(&recorded.plan.request)) {
             Ok(made) => made,
-            Err(failure) => return RunMatch::Not(cannot_plan(&failure)),
+            Err(failure) => return RunMatch::Differs(cannot_plan(&failure)),
         };
         if let Err(why) = whole(&made.plan) {
-            return RunMatch::Not(why);
+            return RunMatch::Differs(why);
         }
         if let Err(why) = stands(recorded, present.as_deref(), &[&made.plan, &made.repaired]) {
             let here = present.is_some() && present == recorded.report.tree;
             return match failed(recorded, &made.plan).first().filter(|_| here) {
-                Some(step) => RunMatch::Against(WhyNot::not(format!(
+                Some(step) => RunMatch::Refutes(WhyNot::not(format!(
                     "it did not pass: `{}` failed on this tree",
                     visible(step.check().as_bytes())
                 ))),
-                None => RunMatch::Not(why),
+                None => RunMatch::Differs(why),
             };
         }
         match self
@@ -507,21 +507,21 @@ impl Search<'_, '_> {
         {
             Some((id, _)) => {
                 let id = short(id);
-                RunMatch::Against(WhyNot::unknown(format!(
+                RunMatch::Refutes(WhyNot::unknown(format!(
                     "the run {id} failed on this tree, and its record is not there"
                 )))
             }
-            None => RunMatch::Stands,
+            None => RunMatch::Verifies,
         }
     }
 }
 
 /// The result of comparing a run with the request.
 enum RunMatch {
-    Stands,
-    Not(WhyNot),
+    Verifies,
+    Differs(WhyNot),
     /// No older run counts.
-    Against(WhyNot),
+    Refutes(WhyNot),
 }
 
 fn read(history: &History, id: &str) -> Result<(Report, Plan, Digest), WhyNot> {

@@ -150,7 +150,7 @@ impl Subject {
     /// # Errors
     /// `--base` names a commit that is not behind the subject's base (exit 2), or the whole change
     /// cannot be known.
-    pub fn hold(
+    pub fn requirements(
         &self,
         engine: &Engine<'_>,
         session: &Session,
@@ -443,7 +443,7 @@ impl GateReader<'_> {
     /// Reads the gate of the contract at a commit, if there is one that can be read.
     fn gate_at(&self, commit: &Oid) -> Option<Terms> {
         let revision = commit.to_string();
-        let wanted = self.engine.wanted(Some(&revision), Some(commit));
+        let wanted = self.engine.contract_request(Some(&revision), Some(commit));
         let loaded = self.engine.load(&self.session.site, &wanted).ok()?.ok()?;
         loaded.contract.map(|c| Terms::of(Some(&c.gate)))
     }
@@ -465,7 +465,7 @@ impl Engine<'_> {
         let Some(git) = site.usable_git() else {
             return Ok(None);
         };
-        let found = default_base(git, loaded.and_then(statement), &self.kept(site))
+        let found = default_base(git, loaded.and_then(statement), &self.commit_cache(site))
             .map_err(|e| changes_unknown(ChangeError::Git(e)))?;
         if let Some(lacking) = found.lacking().filter(|_| self.is_ci) {
             return Err(changes_unknown(ChangeError::Lacking(Box::new(

@@ -10,7 +10,7 @@ use crate::effect::git::Git;
 use crate::effect::git::unseen::Unseen;
 use crate::plan::about::is_about;
 use crate::plan::caveat::{Caveat, Code, Effect};
-use crate::plan::facts::{Answer, Certainty, Facts, Question};
+use crate::plan::facts::{Certainty, FactAnswer, Facts, Question};
 use crate::plan::request::Request;
 use crate::plan::{Origin, Plan, Step};
 use std::collections::BTreeSet;
@@ -73,11 +73,11 @@ impl Session {
                 continue;
             };
             let other = match answer {
-                Answer::Word(Certainty::Yes) if appeared(path) => Certainty::No,
-                Answer::Word(Certainty::No) if vanished(path) => Certainty::Yes,
+                FactAnswer::Word(Certainty::Yes) if appeared(path) => Certainty::No,
+                FactAnswer::Word(Certainty::No) if vanished(path) => Certainty::Yes,
                 _ => continue,
             };
-            *answer = Answer::Word(other);
+            *answer = FactAnswer::Word(other);
             about.push(path.clone());
         }
         if about.is_empty() {

@@ -34,7 +34,7 @@ use crate::base::word::{Word, visible};
 use crate::check::Kind;
 use crate::check::Severity;
 use crate::check::request::Assertion;
-use crate::contract::draft::{At, Check, Entry, Gate, Group, Limit, Sequence, Setting, Verb};
+use crate::contract::draft::{At, Check, CheckEntry, Gate, Group, Limit, Sequence, Setting, Verb};
 use std::collections::BTreeMap;
 
 const TOP: &[&str] = &["project", "commands", "verifier"];
@@ -710,7 +710,7 @@ fn steps(builder: &mut Builder<'_>, node: &Node, verifier: &Verifier) {
                 }
             }
         }
-        if let Some(Entry::Check(check)) = builder.draft.entries.get_mut(entry)
+        if let Some(CheckEntry::Check(check)) = builder.draft.entries.get_mut(entry)
             && !needs.is_empty()
         {
             let place = check.place;
@@ -893,15 +893,18 @@ fn make(builder: &mut Builder<'_>, step: &Step<'_>) -> Vec<String> {
         }
     };
     let name = builder.name(&step.name.value);
-    builder.draft.entries.push(Entry::Check(Box::new(Check {
-        inclusion: 0,
-        name: Some(At::new(name.clone(), place)),
-        verbs: vec![At::new(verb, node.place)],
-        settings: settings.into_iter().map(|s| At::new(s, place)).collect(),
-        conditions: Vec::new(),
-        tier_block: None,
-        place,
-    })));
+    builder
+        .draft
+        .entries
+        .push(CheckEntry::Check(Box::new(Check {
+            inclusion: 0,
+            name: Some(At::new(name.clone(), place)),
+            verbs: vec![At::new(verb, node.place)],
+            settings: settings.into_iter().map(|s| At::new(s, place)).collect(),
+            conditions: Vec::new(),
+            tier_block: None,
+            place,
+        })));
     vec![name]
 }
 

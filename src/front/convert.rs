@@ -146,7 +146,7 @@ pub struct Conversion {
 
 /// Recognises the format by the file's name, else by keys that only one of them has.
 #[must_use]
-pub fn tell(name: &str, text: &str) -> Option<Format> {
+pub fn recognize(name: &str, text: &str) -> Option<Format> {
     let mut segments = name.rsplit('/');
     let (file, folder) = (
         segments.next().unwrap_or_default(),

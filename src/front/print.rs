@@ -9,8 +9,8 @@ use crate::base::word::visible;
 use crate::check::Severity;
 use crate::check::file::show;
 use crate::contract::draft::{
-    At, Check, Condition, Draft, Entry, Gate, Group, Limit, Recover, Scope, Sel, SelKind, Setting,
-    Verb,
+    At, Check, CheckEntry, Condition, Draft, Gate, Group, Limit, Recover, Scope, Sel, SelKind,
+    Setting, Verb,
 };
 use crate::lang::statement::{Context, Keyword, find};
 use std::collections::BTreeMap;
@@ -205,8 +205,8 @@ impl Printer {
         let mut around: Vec<Around> = Vec::new();
         for (index, entry) in draft.entries.iter().enumerate() {
             let (conditions, tier) = match entry {
-                Entry::Check(check) => (&check.conditions, &check.tier_block),
-                Entry::Use {
+                CheckEntry::Check(check) => (&check.conditions, &check.tier_block),
+                CheckEntry::Use {
                     conditions,
                     tier_block,
                     ..
@@ -233,8 +233,8 @@ impl Printer {
                 .map(Vec::as_slice)
                 .unwrap_or_default();
             let lines = match entry {
-                Entry::Check(check) => check_lines(check),
-                Entry::Use { names, .. } => vec![format!("use {}", words(names))],
+                CheckEntry::Check(check) => check_lines(check),
+                CheckEntry::Use { names, .. } => vec![format!("use {}", words(names))],
             };
             let opens = wanted.len() > shared;
             if index == 0 || opens || self.after_block || !remarks.is_empty() || lines.len() > 1 {

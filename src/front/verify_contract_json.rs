@@ -12,7 +12,9 @@ use crate::base::source::{Source, Sources};
 use crate::base::span::{Place, SourceId, Span};
 use crate::base::word::visible;
 use crate::check::Kind;
-use crate::contract::draft::{At, Check, Condition, Draft, Entry, Sel, SelKind, Setting, Verb};
+use crate::contract::draft::{
+    At, Check, CheckEntry, Condition, Draft, Sel, SelKind, Setting, Verb,
+};
 use crate::lang::command::parse_command;
 use jsonc_parser::ast::{Array, Object, ObjectProp, ObjectPropName, StringLit, Value};
 use jsonc_parser::common::{Range, Ranged};
@@ -249,7 +251,7 @@ impl<'s> Lowering<'s, '_> {
             };
             let place = self.place(text.range);
             let verb = At::new(Verb::Command(Kind::Run, command.clone()), place);
-            self.draft.entries.push(Entry::Check(Box::new(Check {
+            self.draft.entries.push(CheckEntry::Check(Box::new(Check {
                 name: None,
                 verbs: vec![verb],
                 settings: carried_settings(&carried)

@@ -7,8 +7,8 @@ use crate::base::source::Sources;
 use crate::base::span::{Place, SourceId, Span};
 use crate::check::Kind;
 use crate::contract::draft::{
-    At, Check, Condition, Draft, Entry, Extent, Gate, Group, Import, Limit, Paths, Recover, Risk,
-    Role, Scope, Sel, Sequence, Setting, Verb,
+    At, Check, CheckEntry, Condition, Draft, Extent, Gate, Group, Import, Limit, Paths, Recover,
+    Risk, Role, Scope, Sel, Sequence, Setting, Verb,
 };
 use crate::lang::ast::{Arg, Node, Value};
 use crate::lang::format::digest;
@@ -67,7 +67,7 @@ impl Lowering<'_> {
                 if !names.is_empty() {
                     let place = self.place(node.span);
                     let conditions = around.clone();
-                    self.draft.entries.push(Entry::Use {
+                    self.draft.entries.push(CheckEntry::Use {
                         names,
                         conditions,
                         tier_block: tier,
@@ -297,7 +297,7 @@ impl Lowering<'_> {
             place,
             inclusion: 0,
         };
-        self.draft.entries.push(Entry::Check(Box::new(check)));
+        self.draft.entries.push(CheckEntry::Check(Box::new(check)));
         for line in inner {
             self.entry(line, around, tier.clone());
         }
@@ -533,15 +533,15 @@ limits {
         assert_eq!(draft.defaults[0].value, Setting::Timeout(300_000));
         assert_eq!(draft.conditions.len(), 2);
         let [
-            Entry::Check(lint),
-            Entry::Check(unit),
-            Entry::Use {
+            CheckEntry::Check(lint),
+            CheckEntry::Check(unit),
+            CheckEntry::Use {
                 names,
                 conditions,
                 tier_block,
                 ..
             },
-            Entry::Check(bundle),
+            CheckEntry::Check(bundle),
         ] = draft.entries.as_slice()
         else {
             panic!("{:?}", draft.entries)
@@ -646,7 +646,7 @@ limits {
         );
         assert_eq!(messages.len(), 3);
         for entry in &draft.entries {
-            let Entry::Check(check) = entry else {
+            let CheckEntry::Check(check) = entry else {
                 panic!("{entry:?}")
             };
             assert!(check.name.is_some());

@@ -28,7 +28,7 @@ impl Terms {
     /// Returns the terms that apply to a subject: these, or those that it began with where these
     /// are weaker.
     #[must_use]
-    pub fn held(&self, entry: &SubjectEntry) -> Terms {
+    pub fn applicable(&self, entry: &SubjectEntry) -> Terms {
         let began = entry.began.as_ref().map(|b| b.gate);
         began
             .filter(|gate| !self.weaker_than(gate).is_empty())

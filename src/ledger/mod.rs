@@ -12,7 +12,7 @@ pub mod undone;
 
 use crate::base::canon::Digest;
 use crate::contract::Gate;
-use crate::run::report::{DEFAULT_RETRIES, Decision, Standing};
+use crate::run::report::{DEFAULT_RETRIES, Decision, SubjectConfirmations};
 use crate::run::verdict::Verdict;
 use began::Began;
 use round::Because;
@@ -310,10 +310,10 @@ impl Ledger {
 
     /// Lists all subjects but one, with their counters.
     #[must_use]
-    pub fn others(&self, subject: &str, confirmations: u32) -> Vec<Standing> {
+    pub fn others(&self, subject: &str, confirmations: u32) -> Vec<SubjectConfirmations> {
         let others = self.subjects.iter().filter(|e| e.subject != subject);
         others
-            .map(|e| Standing {
+            .map(|e| SubjectConfirmations {
                 counter: e.counter.min(confirmations),
                 subject: e.subject.clone(),
             })

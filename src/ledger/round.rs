@@ -7,9 +7,9 @@ use super::undone::{self, Trace};
 use super::{Contents, Exhausted, Ledger, Propagate, Status, SubjectEntry, Terms, WAIVERS, Waiver};
 use crate::base::canon::Digest;
 use crate::base::vocabulary::Exit;
-use crate::run::report::{Decision, Standing};
+use crate::run::report::{Decision, SubjectConfirmations};
 use crate::run::verdict::Verdict;
-use heard::Heard;
+use heard::RoundReport;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,7 @@ pub struct Round<'a> {
     /// When it ended: an opaque text, never parsed.
     pub ended_at: &'a str,
     /// Its result.
-    pub said: RoundResult,
+    pub result: RoundResult,
     /// The subject of the round.
     pub subject: &'a str,
 }
@@ -150,7 +150,7 @@ pub struct Recorded {
     /// Whether it changed nothing.
     pub no_change: bool,
     /// All other subjects.
-    pub others: Vec<Standing>,
+    pub others: Vec<SubjectConfirmations>,
     /// Why, where the decision is about more than this round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Because>,
@@ -199,12 +199,12 @@ pub fn record(ledger: &Ledger, terms: &Terms, round: &Round<'_>) -> (Ledger, Rec
         Change::Files(_) => true,
         Change::Auto => differs,
     };
-    let heard = Heard::of(round, before, changed);
+    let heard = RoundReport::of(round, before, changed);
     let mut next = ledger.clone();
     next.rounds = next.rounds.saturating_add(1);
     let attempt;
     let (decision, reason);
-    let entry = match before.filter(|before| heard.says_nothing(before, changed)) {
+    let entry = match before.filter(|before| heard.changes_nothing(before, changed)) {
         // Nothing of the change is present now, or the caller claims without evidence: neither
         // changes the state of the work.
         Some(before) => {
@@ -279,7 +279,7 @@ fn after(
     ledger: &Ledger,
     terms: &Terms,
     round: &Round<'_>,
-    heard: Heard,
+    heard: RoundReport,
     changed: bool,
     others_complete: bool,
 ) -> After {
@@ -323,7 +323,7 @@ fn after(
         traces.retain(|earlier| earlier.head == trace.head || !contained.contains(&earlier.head));
         undone::add(&mut traces, trace.clone());
     }
-    let is_run = matches!(round.said, RoundResult::Run { .. });
+    let is_run = matches!(round.result, RoundResult::Run { .. });
     // A confirmation by hand confirms no run.
     let counted = before.filter(|e| !is_run || e.is_by_runs());
     let (counter, asked) = count(
@@ -334,7 +334,7 @@ fn after(
         asked.as_ref(),
     );
     let kept = before.and_then(|e| e.began.clone());
-    let began = match (&round.said, kept) {
+    let began = match (&round.result, kept) {
         // A round by hand gives a subject neither a base nor a weaker gate.
         (RoundResult::ByHand(_), Some(kept)) if terms.weaker_than(&kept.gate).is_empty() => {
             Some(Began {
@@ -386,7 +386,7 @@ fn after(
 /// the request that it counts confirmations of.
 fn count(
     before: Option<&SubjectEntry>,
-    heard: &Heard,
+    heard: &RoundReport,
     changed: bool,
     required: u32,
     asked: Option<&Digest>,
@@ -452,7 +452,7 @@ fn is_moved(before: Option<&SubjectEntry>, about: &About) -> bool {
 /// Returns the decision of the first rule that applies.
 fn decide(
     entry: &SubjectEntry,
-    heard: &Heard,
+    heard: &RoundReport,
     terms: &Terms,
     others_complete: bool,
     left_behind: bool,
@@ -480,8 +480,8 @@ fn decide(
     } else if !heard.done {
         let own = match heard {
             _ if left_behind => Some(Because::LeftBehind),
-            Heard { partial: true, .. } => Some(Because::PartOfChange),
-            Heard { claimed: true, .. } => Some(Because::NotVerified),
+            RoundReport { partial: true, .. } => Some(Because::PartOfChange),
+            RoundReport { claimed: true, .. } => Some(Because::NotVerified),
             _ => None,
         };
         (Decision::Retry, own)

@@ -10,7 +10,7 @@ use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::base::origin::GitOrigin;
 use crate::base::span::{Place, SourceId, Span};
 use crate::base::word::visible;
-use crate::plan::kdl::text::{Entry as Said, Lines, Name, Node, Unreadable, Value, lines};
+use crate::plan::kdl::text::{Lines, Name, Node, NodeEntry, Unreadable, Value, lines};
 use std::collections::BTreeMap;
 
 /// The most mistakes of a text that are listed; a lock with more of them is rejected.
@@ -28,7 +28,7 @@ pub fn decode(text: &str, source: SourceId) -> (Lock, Diagnostics) {
     let read = read(text, source, &mut sink);
     let mut lock = Lock::default();
     for piece in read.pieces {
-        match piece.what {
+        match piece.node {
             DecodedNode::Entry(LockEntry::Import(import)) => lock.imports.push(import),
             DecodedNode::Entry(LockEntry::Proposal(answer)) => lock.proposals.push(answer),
             DecodedNode::Version | DecodedNode::Junk => {}
@@ -48,7 +48,7 @@ pub(super) struct Read {
 }
 
 pub(super) struct Piece {
-    pub what: DecodedNode,
+    pub node: DecodedNode,
     pub span: Span,
 }
 
@@ -82,13 +82,13 @@ pub(super) fn read(text: &str, source: SourceId, sink: &mut Diagnostics) -> Read
     let mut pieces = Vec::new();
     for node in &lines.nodes {
         pieces.push(Piece {
-            what: reader.node(node).unwrap_or(DecodedNode::Junk),
+            node: reader.node(node).unwrap_or(DecodedNode::Junk),
             span: node.span(),
         });
     }
     reader.drop_duplicates(&mut pieces);
     pieces.extend(lines.junk.iter().map(|span| Piece {
-        what: DecodedNode::Junk,
+        node: DecodedNode::Junk,
         span: *span,
     }));
     if reader.version.is_none() && !pieces.is_empty() {
@@ -111,7 +111,7 @@ pub(super) fn read(text: &str, source: SourceId, sink: &mut Diagnostics) -> Read
 fn is_newer(node: &Node) -> bool {
     match node.entries.as_slice() {
         [
-            Said {
+            NodeEntry {
                 name: None, value, ..
             },
         ] => number(value).is_some_and(|n| n > 1),
@@ -222,7 +222,7 @@ impl Reader<'_> {
         }
         self.version = Some(node.span());
         let [
-            Said {
+            NodeEntry {
                 name: None,
                 value,
                 at,
@@ -294,8 +294,8 @@ impl Reader<'_> {
         &mut self,
         node: &'n Node,
         names: [&str; N],
-    ) -> Result<[&'n Said; N], Wrong> {
-        let mut found: [Option<&'n Said>; N] = [None; N];
+    ) -> Result<[&'n NodeEntry; N], Wrong> {
+        let mut found: [Option<&'n NodeEntry>; N] = [None; N];
         let mut good = true;
         for value in node.entries.iter().take(MAX_VALUES) {
             let name = value.name.as_ref().map_or("", |n| n.text.as_str());
@@ -350,13 +350,13 @@ impl Reader<'_> {
             }
         }
         if good {
-            <[&Said; N]>::try_from(out).map_err(|_| Wrong)
+            <[&NodeEntry; N]>::try_from(out).map_err(|_| Wrong)
         } else {
             Err(Wrong)
         }
     }
 
-    fn string<'n>(&mut self, said: &'n Said) -> Result<&'n str, Wrong> {
+    fn string<'n>(&mut self, said: &'n NodeEntry) -> Result<&'n str, Wrong> {
         match &said.value {
             Value::Text(text) => Ok(text),
             _ => self.wrong(
@@ -368,13 +368,13 @@ impl Reader<'_> {
         }
     }
 
-    fn digest(&mut self, said: &Said) -> Result<Digest, Wrong> {
+    fn digest(&mut self, said: &NodeEntry) -> Result<Digest, Wrong> {
         let text = self.string(said)?;
         text.parse()
             .or_else(|message: &'static str| self.wrong(BAD_VALUE, said.at, message, "no digest"))
     }
 
-    fn origin(&mut self, said: &Said) -> Result<GitOrigin, Wrong> {
+    fn origin(&mut self, said: &NodeEntry) -> Result<GitOrigin, Wrong> {
         let text = self.string(said)?;
         GitOrigin::parse(text).or_else(|e| {
             // With an escape in it, offsets in text and source differ.
@@ -389,7 +389,12 @@ impl Reader<'_> {
         })
     }
 
-    fn sealed(&mut self, node: &Node, entry: LockEntry, seal: &Said) -> Result<DecodedNode, Wrong> {
+    fn sealed(
+        &mut self,
+        node: &Node,
+        entry: LockEntry,
+        seal: &NodeEntry,
+    ) -> Result<DecodedNode, Wrong> {
         if self.string(seal)? == entry.seal() {
             return Ok(DecodedNode::Entry(entry));
         }
@@ -410,7 +415,7 @@ impl Reader<'_> {
         let mut disputed = Vec::new();
         for i in 0..pieces.len() {
             let Some(Piece {
-                what: DecodedNode::Entry(entry),
+                node: DecodedNode::Entry(entry),
                 span,
             }) = pieces.get(i)
             else {
@@ -426,16 +431,16 @@ impl Reader<'_> {
                 Diagnostic::error(DUPLICATE, "the lock has this entry twice").label(again, "again");
             self.sink
                 .push(diagnostic.label(before, "first here").help(ANEW));
-            let differs = |p: &Piece| matches!(&p.what, DecodedNode::Entry(e) if p.span == first && *e != same);
+            let differs = |p: &Piece| matches!(&p.node, DecodedNode::Entry(e) if p.span == first && *e != same);
             if pieces.iter().any(differs) {
                 disputed.push(first);
             }
             if let Some(piece) = pieces.get_mut(i) {
-                piece.what = DecodedNode::Junk;
+                piece.node = DecodedNode::Junk;
             }
         }
         for piece in pieces.iter_mut().filter(|p| disputed.contains(&p.span)) {
-            piece.what = DecodedNode::Junk;
+            piece.node = DecodedNode::Junk;
         }
     }
 }

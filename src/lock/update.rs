@@ -44,7 +44,7 @@ fn edits(old: &str, read: &Read, lock: &Lock) -> Vec<Edit> {
     let mut anchors: BTreeMap<Option<Key>, usize> = BTreeMap::new();
     let mut has_version = false;
     for piece in &read.pieces {
-        match &piece.what {
+        match &piece.node {
             DecodedNode::Version => {
                 has_version = true;
                 anchors.insert(None, piece.span.end);
@@ -54,7 +54,7 @@ fn edits(old: &str, read: &Read, lock: &Lock) -> Vec<Edit> {
                     anchors.insert(Some(entry.key()), piece.span.end);
                 }
                 Some(other) => {
-                    let comments = kept(old, read, piece.span, newline);
+                    let comments = comments_inside(old, read, piece.span, newline);
                     let text = format!("{comments}{}", encode_entry(&other, newline));
                     edits.push(Edit {
                         span: piece.span,
@@ -126,7 +126,7 @@ fn insertion(
 /// Removes a node: with its whole line where nothing else is on it.
 fn removal(old: &str, read: &Read, piece: &Piece, newline: &str) -> Edit {
     let is_blank = |c: char| c == ' ' || c == '\t';
-    let comments = kept(old, read, piece.span, newline);
+    let comments = comments_inside(old, read, piece.span, newline);
     let before = old.get(..piece.span.start).unwrap_or("");
     let behind = old.get(piece.span.end..).unwrap_or("");
     let line_start = before.trim_end_matches(is_blank);
@@ -153,7 +153,7 @@ fn removal(old: &str, read: &Read, piece: &Piece, newline: &str) -> Edit {
 }
 
 /// Returns the comments inside a node, each on a line of its own.
-fn kept(old: &str, read: &Read, span: Span, newline: &str) -> String {
+fn comments_inside(old: &str, read: &Read, span: Span, newline: &str) -> String {
     let inside = read
         .lines
         .comments

@@ -1,6 +1,6 @@
 //! Expands `{changed}` to arguments of a command.
 
-use super::facts::{Answer, Facts, Question};
+use super::facts::{FactAnswer, Facts, Question};
 use crate::base::change::{ChangeSet, Status};
 use crate::base::command::Piece;
 use crate::base::path::RepoPath;
@@ -21,8 +21,8 @@ pub(super) struct Existing<'a> {
 impl<'a> Existing<'a> {
     pub fn new(changes: &'a ChangeSet, facts: &'a Facts) -> Self {
         let missing = match facts.get(&Question::MissingChanged) {
-            Some(Answer::List(list)) => list.iter().map(Word::as_bytes).collect(),
-            Some(Answer::Word(_)) | None => BTreeSet::new(),
+            Some(FactAnswer::List(list)) => list.iter().map(Word::as_bytes).collect(),
+            Some(FactAnswer::Word(_)) | None => BTreeSet::new(),
         };
         Self { changes, missing }
     }
@@ -121,7 +121,7 @@ mod tests {
         let mut facts = Facts::default();
         facts.add(
             Question::MissingChanged,
-            Answer::List(vec![Word::from("d/lost")]),
+            FactAnswer::List(vec![Word::from("d/lost")]),
         );
         let existing = Existing::new(&changes, &facts);
         let dir = RepoPath::parse(b"d").unwrap();

@@ -8,7 +8,7 @@ use super::frame::{note, without_contract};
 use super::merge::Listed;
 use super::order::{Constraints, Effects, Preparing, artifact_bundles, order};
 use super::request::{Mode, Request};
-use super::select::{Choice, Judged, Seen, judge};
+use super::select::{Choice, ConditionResults, Judged, judge};
 use super::{Omitted, Origin, Plan, Reason, Step, digest, nothing, step, tier};
 use crate::base::carried::Carried;
 use crate::base::command::Command;
@@ -52,7 +52,7 @@ pub fn compile(
 /// The result of compiling, before the plan is sealed.
 pub(super) enum Assembled {
     /// The plan without its digest, and the results of the contract's conditions and triggers.
-    Plan(Box<Plan>, Seen),
+    Plan(Box<Plan>, ConditionResults),
     /// Facts that are still missing.
     Needs(BTreeSet<Question>),
 }
@@ -88,7 +88,7 @@ pub(super) fn assemble(
             input.defined(check, omitted(&check.id, "mode is off".to_owned(), "mode"))
         };
         plan.omitted = input.contract.checks.iter().map(off).collect();
-        return Ok(Assembled::Plan(Box::new(plan), Seen::default()));
+        return Ok(Assembled::Plan(Box::new(plan), ConditionResults::default()));
     }
 
     let judged = judge(input.contract, role, &request.changed, facts, prepared);

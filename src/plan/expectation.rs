@@ -8,9 +8,9 @@ pub mod writing;
 use super::compile::{Assembled, assemble};
 use super::error::PlanError;
 use super::explain::sentence;
-use super::facts::{Answer, Certainty, Facts, Question};
+use super::facts::{Certainty, FactAnswer, Facts, Question};
 use super::request::{Boundary, Request, Risk};
-use super::select::{Seen, matcher};
+use super::select::{ConditionResults, matcher};
 use super::{Plan, Step};
 use crate::base::matching::Matcher;
 use crate::base::path::RepoPath;
@@ -163,10 +163,10 @@ impl<'c> Examiner<'c> {
             } else {
                 Certainty::No
             };
-            facts.add(Question::Exists((*path).clone()), Answer::Word(there));
+            facts.add(Question::Exists((*path).clone()), FactAnswer::Word(there));
         }
         // A file that a test names as changed exists, unless the test marks it as deleted.
-        facts.add(Question::MissingChanged, Answer::List(Vec::new()));
+        facts.add(Question::MissingChanged, FactAnswer::List(Vec::new()));
         let role = expect.role.as_deref().unwrap_or("worker").to_owned();
         let nothing = |refused| Verdict {
             plan: Vec::new(),
@@ -209,7 +209,13 @@ impl<'c> Examiner<'c> {
         })
     }
 
-    fn verdict(&self, expect: &Expect, plan: &Plan, seen: &Seen, role: String) -> Verdict {
+    fn verdict(
+        &self,
+        expect: &Expect,
+        plan: &Plan,
+        seen: &ConditionResults,
+        role: String,
+    ) -> Verdict {
         let mut names: Vec<String> = Vec::with_capacity(plan.steps.len());
         for step in &plan.steps {
             if names.last().is_none_or(|last| last != step.check()) {

@@ -43,8 +43,7 @@ pub enum Question {
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-#[schemars(rename = "FactAnswer")]
-pub enum Answer {
+pub enum FactAnswer {
     /// `"yes"`, `"no"` or `"unknown"`.
     Word(Certainty),
     /// A list, sorted.
@@ -68,24 +67,24 @@ pub enum Certainty {
 #[serde(deny_unknown_fields)]
 pub struct Fact {
     /// The answer.
-    pub answer: Answer,
+    pub answer: FactAnswer,
     /// The question.
     pub question: Question,
 }
 
 /// All answers known so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts(pub BTreeMap<Question, Answer>);
+pub struct Facts(pub BTreeMap<Question, FactAnswer>);
 
 impl Facts {
     /// Returns the answer to a question, if there is one.
     #[must_use]
-    pub fn get(&self, question: &Question) -> Option<&Answer> {
+    pub fn get(&self, question: &Question) -> Option<&FactAnswer> {
         self.0.get(question)
     }
 
     /// Adds an answer.
-    pub fn add(&mut self, question: Question, answer: Answer) {
+    pub fn add(&mut self, question: Question, answer: FactAnswer) {
         self.0.insert(question, answer);
     }
 
@@ -103,7 +102,7 @@ impl Facts {
             | Question::BaseScripts(_)
             | Question::Tracked(_) => false,
         };
-        let Some(Answer::List(list)) = self.get(question).filter(|_| makes) else {
+        let Some(FactAnswer::List(list)) = self.get(question).filter(|_| makes) else {
             return false;
         };
         list.iter().any(|w| matches_pattern(w.as_bytes(), name))
@@ -114,10 +113,14 @@ impl Facts {
     #[must_use]
     pub fn holds(&self, question: &Question, name: &[u8]) -> Certainty {
         match self.get(question) {
-            Some(Answer::List(list)) if list.iter().any(|w| w.as_bytes() == name) => Certainty::Yes,
-            Some(Answer::List(_)) if self.has_pattern(question, name) => Certainty::Unknown,
-            Some(Answer::List(_) | Answer::Word(Certainty::No)) => Certainty::No,
-            Some(Answer::Word(Certainty::Yes | Certainty::Unknown)) | None => Certainty::Unknown,
+            Some(FactAnswer::List(list)) if list.iter().any(|w| w.as_bytes() == name) => {
+                Certainty::Yes
+            }
+            Some(FactAnswer::List(_)) if self.has_pattern(question, name) => Certainty::Unknown,
+            Some(FactAnswer::List(_) | FactAnswer::Word(Certainty::No)) => Certainty::No,
+            Some(FactAnswer::Word(Certainty::Yes | Certainty::Unknown)) | None => {
+                Certainty::Unknown
+            }
         }
     }
 }

@@ -110,7 +110,7 @@ impl Question {
 
 /// The answer of a proposer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct ProposalAnswer {
     /// The proposed commands, in the answer's order.
     pub commands: Vec<Suggestion>,
 }
@@ -157,7 +157,7 @@ fn suggestion(value: Value) -> Option<Suggestion> {
     fields.is_empty().then_some(Suggestion { command, why })
 }
 
-impl Answer {
+impl ProposalAnswer {
     /// Parses an answer.
     ///
     /// # Errors
@@ -222,7 +222,7 @@ impl Answer {
         })
     }
 
-    /// Returns the form in which it is recorded: canonical JSON, which [`Answer::read`] reads back
+    /// Returns the form in which it is recorded: canonical JSON, which [`ProposalAnswer::read`] reads back
     /// to the same.
     #[must_use]
     pub fn text(&self) -> String {
@@ -264,7 +264,7 @@ pub struct ProposalRef {
 #[derive(Debug, JsonSchema)]
 pub struct RecordedProposal {
     /// The proposer's answer.
-    pub answer: Answer,
+    pub answer: ProposalAnswer,
     /// The question.
     pub question: Question,
     /// 1.
@@ -272,7 +272,7 @@ pub struct RecordedProposal {
     pub version: u32,
 }
 
-impl JsonSchema for Answer {
+impl JsonSchema for ProposalAnswer {
     fn schema_name() -> Cow<'static, str> {
         "ProposalAnswer".into()
     }
@@ -348,9 +348,12 @@ mod tests {
                 vec![one("make", None), one("a && b", Some("both"))],
             ),
         ] {
-            let answer = Answer::read(text.as_bytes()).unwrap();
+            let answer = ProposalAnswer::read(text.as_bytes()).unwrap();
             assert_eq!(answer.commands, want, "{text}");
-            assert_eq!(Answer::read(answer.text().as_bytes()).unwrap(), answer);
+            assert_eq!(
+                ProposalAnswer::read(answer.text().as_bytes()).unwrap(),
+                answer
+            );
         }
     }
 
@@ -361,7 +364,7 @@ mod tests {
             rest.split_once("\n```").unwrap().0
         };
         assert_eq!(
-            Answer::read(block("answer").as_bytes())
+            ProposalAnswer::read(block("answer").as_bytes())
                 .unwrap()
                 .commands
                 .len(),
@@ -446,7 +449,7 @@ mod tests {
             (&huge, "more than"),
             (&deep, "not the JSON"),
         ] {
-            let error = Answer::read(text.as_bytes()).unwrap_err().0;
+            let error = ProposalAnswer::read(text.as_bytes()).unwrap_err().0;
             assert!(
                 error.contains(part),
                 "{}: {error}",
@@ -454,6 +457,6 @@ mod tests {
             );
             assert!(!error.contains('\n'));
         }
-        assert!(Answer::read(b"{\"commands\":[\"\xff\"]}").is_err());
+        assert!(ProposalAnswer::read(b"{\"commands\":[\"\xff\"]}").is_err());
     }
 }

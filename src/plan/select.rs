@@ -2,7 +2,7 @@
 //! yes and every no.
 
 use super::Reason;
-use super::facts::{Answer, Certainty, Facts, Question};
+use super::facts::{Certainty, FactAnswer, Facts, Question};
 use crate::base::change::ChangeSet;
 use crate::base::glob::{Item, ItemContent, Selection};
 use crate::base::matching::{Hits, Matcher, SHOWN, Selected, match_all};
@@ -145,7 +145,7 @@ fn holds(
             // "Unknown" never leaves anything out.
             if wanted
                 .iter()
-                .any(|p| answer(p) == Some(&Answer::Word(Certainty::No)))
+                .any(|p| answer(p) == Some(&FactAnswer::Word(Certainty::No)))
             {
                 return Some(false);
             }
@@ -155,7 +155,7 @@ fn holds(
             let answer = |p: &RepoPath| facts.get(&Question::Exists(p.clone()));
             if unwanted
                 .iter()
-                .any(|p| answer(p) == Some(&Answer::Word(Certainty::Yes)))
+                .any(|p| answer(p) == Some(&FactAnswer::Word(Certainty::Yes)))
             {
                 return Some(false);
             }
@@ -166,7 +166,7 @@ fn holds(
 
 /// The results of the conditions and triggers of a contract, by their indices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct ConditionResults {
     /// Whether each condition holds; `None` while facts are missing.
     pub holds: Vec<Option<bool>>,
     /// Whether a changed file pulled each trigger.
@@ -174,8 +174,8 @@ pub(super) struct Seen {
 }
 
 impl Judged<'_> {
-    pub(super) fn seen(&self) -> Seen {
-        Seen {
+    pub(super) fn seen(&self) -> ConditionResults {
+        ConditionResults {
             holds: self.answers.iter().map(|a| a.holds).collect(),
             pulled: self.pulled.clone(),
         }
@@ -553,7 +553,7 @@ fn judge_one(
         }
         Test::Exists(wanted) => {
             let no = |p: &&RepoPath| {
-                facts.get(&Question::Exists((*p).clone())) == Some(&Answer::Word(Certainty::No))
+                facts.get(&Question::Exists((*p).clone())) == Some(&FactAnswer::Word(Certainty::No))
             };
             let missing: Vec<String> = wanted.iter().filter(no).map(ToString::to_string).collect();
             let denial = format!("{} does not exist, {keyword} asks for it", ticks(&missing));
@@ -566,7 +566,8 @@ fn judge_one(
         }
         Test::Absent(unwanted) => {
             let yes = |p: &&RepoPath| {
-                facts.get(&Question::Exists((*p).clone())) == Some(&Answer::Word(Certainty::Yes))
+                facts.get(&Question::Exists((*p).clone()))
+                    == Some(&FactAnswer::Word(Certainty::Yes))
             };
             let there: Vec<String> = unwanted
                 .iter()

@@ -107,7 +107,7 @@ pub fn given(number: usize, code: FailureCode) -> Failure {
 /// The output of `vplan recover`, apart from its `version`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
-pub enum Answer {
+pub enum RecoverAnswer {
     /// Another list.
     #[serde(rename_all = "camelCase")]
     Rewritten {
@@ -148,14 +148,14 @@ pub struct NextStep {
 
 /// Turns the outcome into an answer for a caller that holds a list. `Answer::Refused` is exit 44.
 #[must_use]
-pub fn answer(recovery: Recovery, failures: &[Failure]) -> Answer {
+pub fn answer(recovery: Recovery, failures: &[Failure]) -> RecoverAnswer {
     let refused = match recovery {
         Recovery::Rewritten { plan, rewrite } => {
             let next = |step: &Step| NextStep {
                 command: step.command.clone(),
                 dir: step.dir.clone(),
             };
-            return Answer::Rewritten {
+            return RecoverAnswer::Rewritten {
                 coverage: rewrite.coverage,
                 next_commands: rewrite.next_commands,
                 next_steps: plan.steps.iter().map(next).collect(),
@@ -186,7 +186,7 @@ pub fn answer(recovery: Recovery, failures: &[Failure]) -> Answer {
             }
         }
     };
-    Answer::Refused {
+    RecoverAnswer::Refused {
         refused,
         version: 1,
     }
@@ -335,7 +335,7 @@ mod tests {
             recover(&plan_of_words(commands), failures, &Facts::default()),
             failures,
         ) {
-            Answer::Refused { refused, .. } => refused,
+            RecoverAnswer::Refused { refused, .. } => refused,
             other => panic!("{other:?}"),
         }
     }
@@ -366,7 +366,7 @@ mod tests {
     fn an_answer_tells_both_lists() {
         let failures = [given(1, FailureCode::UnsupportedFormat)];
         let plan = plan_of_lines(&["cd web && make", "make"]);
-        let Answer::Rewritten {
+        let RecoverAnswer::Rewritten {
             coverage,
             next_commands,
             next_steps,

@@ -1,13 +1,13 @@
 //! Finds and repairs what is certain to break before anything runs.
 
 use super::failure::unsupported_words;
-use super::failure::{Asked, AskedKind, asked};
+use super::failure::{AskedKind, RequestedNames, asked};
 use super::{Failure, Recovery, recover, rewrite};
 use crate::base::index::Index as _;
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::FailureCode;
 use crate::plan::digest::{self, Growing};
-use crate::plan::facts::{Answer, Certainty, Fact, Facts, Question};
+use crate::plan::facts::{Certainty, Fact, FactAnswer, Facts, Question};
 use crate::plan::{Plan, Step, StepIndex};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -79,7 +79,7 @@ fn failures(plan: &Plan, facts: &Facts, consulted: &mut BTreeSet<Question>) -> V
 
 /// Records in the plan the facts that its repair depended on.
 fn recorded(mut plan: Plan, facts: &Facts, consulted: &BTreeSet<Question>) -> Plan {
-    let known: BTreeMap<&Question, &Answer> = plan
+    let known: BTreeMap<&Question, &FactAnswer> = plan
         .facts
         .iter()
         .map(|f| (&f.question, &f.answer))
@@ -87,7 +87,7 @@ fn recorded(mut plan: Plan, facts: &Facts, consulted: &BTreeSet<Question>) -> Pl
     let answered = consulted
         .iter()
         .filter_map(|question| Some((question, facts.get(question)?)));
-    let new: Vec<(Question, Answer)> = answered
+    let new: Vec<(Question, FactAnswer)> = answered
         .filter(|(question, answer)| known.get(question) != Some(answer))
         .map(|(question, answer)| (question.clone(), answer.clone()))
         .collect();
@@ -95,7 +95,7 @@ fn recorded(mut plan: Plan, facts: &Facts, consulted: &BTreeSet<Question>) -> Pl
         // Nothing that its digest covers has changed.
         return plan;
     }
-    let mut all: BTreeMap<Question, Answer> = plan
+    let mut all: BTreeMap<Question, FactAnswer> = plan
         .facts
         .into_iter()
         .map(|f| (f.question, f.answer))
@@ -153,7 +153,7 @@ fn needed_of(step: &Step, facts: &Facts) -> BTreeSet<Question> {
 }
 
 /// Whether a missing name must make the command fail.
-fn is_certain(asked: &Asked) -> bool {
+fn is_certain(asked: &RequestedNames) -> bool {
     let plain = |goal: &String| !goal.is_empty() && !goal.contains(['.', '/', '%', '(', '$']);
     match asked.kind {
         AskedKind::Script => !asked.lenient,
@@ -162,7 +162,7 @@ fn is_certain(asked: &Asked) -> bool {
     }
 }
 
-fn sources(asked: &Asked, goal: &str) -> Vec<Question> {
+fn sources(asked: &RequestedNames, goal: &str) -> Vec<Question> {
     let Some(dir) = &asked.dir else {
         return Vec::new();
     };
@@ -220,7 +220,7 @@ fn certain(
 }
 
 fn cannot_be_made(
-    asked: &Asked,
+    asked: &RequestedNames,
     goal: &str,
     facts: &Facts,
     consulted: &mut BTreeSet<Question>,
@@ -236,7 +236,7 @@ fn cannot_be_made(
         return false;
     }
     sources(asked, goal).into_iter().all(|question| {
-        let absent = facts.get(&question) == Some(&Answer::Word(Certainty::No));
+        let absent = facts.get(&question) == Some(&FactAnswer::Word(Certainty::No));
         consulted.insert(question);
         absent
     })
@@ -245,7 +245,7 @@ fn cannot_be_made(
 /// Whether no earlier step may make the declaring file: git tracks it, and no step produces it.
 fn stays_as_it_is(
     plan: &Plan,
-    asked: &Asked,
+    asked: &RequestedNames,
     facts: &Facts,
     consulted: &mut BTreeSet<Question>,
 ) -> bool {
@@ -257,7 +257,7 @@ fn stays_as_it_is(
     let paths = asked.paths();
     let tracked = paths.iter().any(|path| {
         let question = Question::Tracked(path.clone());
-        let yes = facts.get(&question) == Some(&Answer::Word(Certainty::Yes));
+        let yes = facts.get(&question) == Some(&FactAnswer::Word(Certainty::Yes));
         consulted.insert(question);
         yes
     });
@@ -274,8 +274,8 @@ mod tests {
         RepoPath::parse(text.as_bytes()).unwrap()
     }
 
-    fn list(names: &[&str]) -> Answer {
-        Answer::List(names.iter().map(|n| Word::from(*n)).collect())
+    fn list(names: &[&str]) -> FactAnswer {
+        FactAnswer::List(names.iter().map(|n| Word::from(*n)).collect())
     }
 
     #[test]
@@ -284,13 +284,16 @@ mod tests {
         facts.add(Question::Scripts(RepoPath::root()), list(&["lint"]));
         facts.add(Question::MakeTargets(RepoPath::root()), list(&["all"]));
         for file in ["package.json", "Makefile"] {
-            facts.add(Question::Tracked(path(file)), Answer::Word(Certainty::Yes));
+            facts.add(
+                Question::Tracked(path(file)),
+                FactAnswer::Word(Certainty::Yes),
+            );
         }
         for goal in ["y", "a.o"] {
             for suffix in IMPLICIT {
                 facts.add(
                     Question::Exists(path(&format!("{goal}{suffix}"))),
-                    Answer::Word(Certainty::No),
+                    FactAnswer::Word(Certainty::No),
                 );
             }
         }
@@ -408,7 +411,7 @@ mod tests {
             facts.add(Question::Scripts(RepoPath::root()), list(&["lint"]));
             facts.add(
                 Question::Tracked(path("package.json")),
-                Answer::Word(tracked),
+                FactAnswer::Word(tracked),
             );
             let mut plan = plan_of_lines(lines);
             plan.steps[0].produces = produces
@@ -453,7 +456,7 @@ mod tests {
         // Facts that became known since then count.
         let mut old = sealed;
         old.facts = vec![Fact {
-            answer: Answer::Word(Certainty::Unknown),
+            answer: FactAnswer::Word(Certainty::Unknown),
             question: scripts.0.clone(),
         }];
         assert_eq!(known(&repair(old, &facts)), [scripts]);

@@ -194,7 +194,7 @@ fn makes_only_inputs(maker: &Step, user: &Step) -> bool {
 ///
 /// # Errors
 /// Why not.
-pub fn stands(
+pub fn replaces(
     step: &Step,
     parts: &Parts,
     entry: &KeptPass,

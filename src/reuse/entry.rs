@@ -13,7 +13,6 @@ pub const VERSION: u32 = 1;
 /// A pass, kept under its key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(rename = "KeptPass")]
 pub struct KeptPass {
     /// The digest of `parts`.
     pub key: Digest,

@@ -4,10 +4,10 @@
 //! A process that can write all three can make them agree: this finds damage, mix-ups and edits by
 //! hand, not forgery.
 
-use super::journal::{End, ReplayedRun, Stands};
+use super::journal::{End, ReplayedRun, StepState};
 use super::merge::{ending, violations};
 use super::report::Report;
-use super::verdict::{Require, Said, Verdict, judge_share};
+use super::verdict::{Require, RunFacts, Verdict, judge_share};
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::check::Kind;
@@ -216,7 +216,7 @@ fn the_verdict(report: &Report, plan: &Plan) -> [Aspect; 3] {
         .as_ref()
         .and_then(super::report::ShardRecord::part);
     let violations = violations(plan);
-    let also = Said {
+    let also = RunFacts {
         caveats: &report.caveats,
         violations: &violations,
     };
@@ -323,7 +323,7 @@ fn the_journal(report: &Report, journal: &ReplayedRun) -> Aspect {
     let reported = report
         .steps
         .iter()
-        .map(|s| (s.id.as_str(), Stands::Ended(s.status, s.reason)));
+        .map(|s| (s.id.as_str(), StepState::Ended(s.status, s.reason)));
     if !ends.eq(reported) {
         return no("the events end with other statuses".to_owned());
     }

@@ -32,13 +32,13 @@ pub struct Line {
     pub t: u64,
     /// The event.
     #[serde(flatten)]
-    pub entry: Entry,
+    pub entry: JournalEntry,
 }
 
 /// An event of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
-pub enum Entry {
+pub enum JournalEntry {
     /// The beginning of the run: always the first line.
     #[serde(rename = "run.started")]
     RunStarted {
@@ -191,7 +191,7 @@ pub struct Journal {
 
 impl Journal {
     /// Writes one line with its final newline.
-    pub fn line(&mut self, t: u64, entry: Entry) -> String {
+    pub fn line(&mut self, t: u64, entry: JournalEntry) -> String {
         self.last_t = self.last_t.max(t);
         let line = Line {
             seq: self.next,
@@ -259,7 +259,7 @@ pub struct ReplayedStep {
     /// The log of its last try, relative to the run's folder.
     pub log: Option<String>,
     /// Its state when the journal ends.
-    pub stands: Stands,
+    pub stands: StepState,
     /// How many tests its last try ran, where its output was read.
     pub tests: Option<TestCounts>,
     /// How many of its tries have ended.
@@ -268,7 +268,7 @@ pub struct ReplayedStep {
 
 /// The state of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stands {
+pub enum StepState {
     /// It had not begun.
     Waiting,
     /// It was running.
@@ -321,12 +321,12 @@ impl Lines<'_> {
         let end = self.rest.iter().position(|b| *b == b'\n')?;
         let (text, rest) = self.rest.split_at_checked(end)?;
         let line: Line = serde_json::from_slice(text).ok()?;
-        let begins = matches!(line.entry, Entry::RunStarted { .. });
+        let begins = matches!(line.entry, JournalEntry::RunStarted { .. });
         if line.seq != self.next || line.t < self.t || begins != (line.seq == 0) {
             return None;
         }
         // Only a pass has exit code 0: vplan never wrote such a line, so the journal was damaged.
-        if matches!(line.entry, Entry::RunFinished { exit_code: 0, verdict, .. } if !verdict.is_pass())
+        if matches!(line.entry, JournalEntry::RunFinished { exit_code: 0, verdict, .. } if !verdict.is_pass())
         {
             return None;
         }
@@ -334,7 +334,7 @@ impl Lines<'_> {
         self.next = self.next.saturating_add(1);
         self.bytes += end + 1;
         self.rest = rest.get(1..).unwrap_or_default();
-        self.over = matches!(line.entry, Entry::RunFinished { .. });
+        self.over = matches!(line.entry, JournalEntry::RunFinished { .. });
         Some(line)
     }
 }
@@ -394,35 +394,35 @@ impl Replay {
                 id,
                 kind: None,
                 log: None,
-                stands: Stands::Waiting,
+                stands: StepState::Waiting,
                 tests: None,
                 tries: 0,
             }));
         }
     }
 
-    fn apply(&mut self, entry: Entry) {
+    fn apply(&mut self, entry: JournalEntry) {
         match entry {
-            Entry::RunStarted {
+            JournalEntry::RunStarted {
                 run_id, started_at, ..
             } => {
                 self.run.run_id = run_id;
                 self.run.started_at = started_at;
             }
-            Entry::PlanCompiled { digest, steps, .. } => {
+            JournalEntry::PlanCompiled { digest, steps, .. } => {
                 self.run.plan_digest = digest;
                 self.plan(steps);
             }
-            Entry::StepStarted { id, attempt, .. } => {
+            JournalEntry::StepStarted { id, attempt, .. } => {
                 if let Some(step) = self.step(&id) {
-                    step.stands = Stands::Running;
+                    step.stands = StepState::Running;
                     // A step that a rewrite made run again begins anew.
                     if attempt == 1 {
                         (step.tries, step.duration_ms) = (0, 0);
                     }
                 }
             }
-            Entry::StepFinished {
+            JournalEntry::StepFinished {
                 id,
                 status,
                 reason,
@@ -434,7 +434,7 @@ impl Replay {
                 ..
             } => {
                 if let Some(step) = self.step(&id) {
-                    step.stands = Stands::Ended(status, reason);
+                    step.stands = StepState::Ended(status, reason);
                     step.tries = step.tries.saturating_add(attempt.min(1));
                     step.duration_ms = step.duration_ms.saturating_add(duration_ms);
                     step.kind = kind;
@@ -442,9 +442,9 @@ impl Replay {
                     step.tests = tests;
                 }
             }
-            Entry::PlanRewritten { rewrite } => self.run.rewrites.push(*rewrite),
-            Entry::ProgramResolved { .. } | Entry::RunInterrupted { .. } => {}
-            Entry::RunFinished {
+            JournalEntry::PlanRewritten { rewrite } => self.run.rewrites.push(*rewrite),
+            JournalEntry::ProgramResolved { .. } | JournalEntry::RunInterrupted { .. } => {}
+            JournalEntry::RunFinished {
                 coverage,
                 exit_code,
                 steps,
@@ -453,7 +453,7 @@ impl Replay {
             } => {
                 for FinalStatus { id, status, reason } in steps {
                     if let Some(step) = self.step(&id) {
-                        step.stands = Stands::Ended(status, reason);
+                        step.stands = StepState::Ended(status, reason);
                     }
                 }
                 self.run.end = End::Finished {
@@ -523,21 +523,21 @@ mod tests {
 
     /// Returns the type of an entry in the documents. A new variant does not compile until it is
     /// added here and described in `events.md`.
-    fn described(entry: &Entry) -> &'static str {
+    fn described(entry: &JournalEntry) -> &'static str {
         match entry {
-            Entry::RunStarted { .. } => "run.started",
-            Entry::PlanCompiled { .. } => "plan.compiled",
-            Entry::StepStarted { .. } => "step.started",
-            Entry::StepFinished { .. } => "step.finished",
-            Entry::ProgramResolved { .. } => "program.resolved",
-            Entry::PlanRewritten { .. } => "plan.rewritten",
-            Entry::RunInterrupted { .. } => "run.interrupted",
-            Entry::RunFinished { .. } => "run.finished",
+            JournalEntry::RunStarted { .. } => "run.started",
+            JournalEntry::PlanCompiled { .. } => "plan.compiled",
+            JournalEntry::StepStarted { .. } => "step.started",
+            JournalEntry::StepFinished { .. } => "step.finished",
+            JournalEntry::ProgramResolved { .. } => "program.resolved",
+            JournalEntry::PlanRewritten { .. } => "plan.rewritten",
+            JournalEntry::RunInterrupted { .. } => "run.interrupted",
+            JournalEntry::RunFinished { .. } => "run.finished",
         }
     }
 
     /// Returns one entry of each variant, with everything that can be absent present.
-    fn all() -> Vec<Entry> {
+    fn all() -> Vec<JournalEntry> {
         let rewrite = Rewrite {
             coverage: Coverage::Full,
             dropped: Vec::new(),
@@ -550,13 +550,13 @@ mod tests {
             recovery_rule: "r".into(),
         };
         vec![
-            Entry::RunStarted {
+            JournalEntry::RunStarted {
                 environment: Some(EnvironmentUse::default()),
                 run_id: "r".into(),
                 started_at: Some("t".into()),
                 version: 1,
             },
-            Entry::PlanCompiled {
+            JournalEntry::PlanCompiled {
                 changed_files_count: Some(1),
                 digest: Some(Digest::of(b"")),
                 steps: vec![PlannedStep {
@@ -564,12 +564,12 @@ mod tests {
                     id: "i".into(),
                 }],
             },
-            Entry::StepStarted {
+            JournalEntry::StepStarted {
                 attempt: 1,
                 id: "i".into(),
                 limit_ms: 1,
             },
-            Entry::StepFinished {
+            JournalEntry::StepFinished {
                 cached_from: None,
                 attempt: 1,
                 detail: Some("d".into()),
@@ -585,20 +585,20 @@ mod tests {
                 status: Status::Failed,
                 tests: Some(TestCounts::default()),
             },
-            Entry::ProgramResolved {
+            JournalEntry::ProgramResolved {
                 program: ProgramRecord {
                     digest: Some(Digest::of(b"")),
                     path: Word::from("p"),
                     size: 1,
                 },
             },
-            Entry::PlanRewritten {
+            JournalEntry::PlanRewritten {
                 rewrite: Box::new(rewrite),
             },
-            Entry::RunInterrupted {
+            JournalEntry::RunInterrupted {
                 signal: Interrupt::Int,
             },
-            Entry::RunFinished {
+            JournalEntry::RunFinished {
                 attempt: Some(1),
                 coverage: Coverage::Full,
                 decision: Some(Decision::Advance),
@@ -714,7 +714,7 @@ mod tests {
         let times = [3, 1, 5].map(|t| {
             journal.line(
                 t,
-                Entry::RunInterrupted {
+                JournalEntry::RunInterrupted {
                     signal: Interrupt::Int,
                 },
             )
@@ -731,13 +731,13 @@ mod tests {
 
     #[test]
     fn where_a_journal_ends_to_be_valid() {
-        let start = || Entry::RunStarted {
+        let start = || JournalEntry::RunStarted {
             environment: None,
             run_id: "r".into(),
             started_at: None,
             version: 1,
         };
-        let middle = || Entry::RunInterrupted {
+        let middle = || JournalEntry::RunInterrupted {
             signal: Interrupt::Int,
         };
         let end = all().pop().unwrap();
@@ -808,7 +808,7 @@ mod tests {
 
     #[test]
     fn a_step_begins_anew_when_its_plan_does() {
-        let planned = |command: &str| Entry::PlanCompiled {
+        let planned = |command: &str| JournalEntry::PlanCompiled {
             changed_files_count: None,
             digest: None,
             steps: vec![PlannedStep {
@@ -816,12 +816,12 @@ mod tests {
                 id: "a".into(),
             }],
         };
-        let started = |attempt| Entry::StepStarted {
+        let started = |attempt| JournalEntry::StepStarted {
             attempt,
             id: "a".into(),
             limit_ms: 1,
         };
-        let finished = |attempt| Entry::StepFinished {
+        let finished = |attempt| JournalEntry::StepFinished {
             cached_from: None,
             attempt,
             detail: None,
@@ -837,7 +837,7 @@ mod tests {
             status: Status::Failed,
             tests: None,
         };
-        let start = Entry::RunStarted {
+        let start = JournalEntry::RunStarted {
             environment: None,
             run_id: "r".into(),
             started_at: None,
@@ -851,7 +851,7 @@ mod tests {
             started(2),
             finished(2),
         ];
-        let seen = |more: &[Entry]| {
+        let seen = |more: &[JournalEntry]| {
             let mut journal = Journal::default();
             let text: String = tried
                 .iter()
@@ -861,11 +861,11 @@ mod tests {
             let step = replay(text.as_bytes()).steps.pop().unwrap();
             (step.stands, step.tries, step.duration_ms)
         };
-        let failed = Stands::Ended(Status::Failed, None);
+        let failed = StepState::Ended(Status::Failed, None);
         assert_eq!(seen(&[]), (failed, 2, 6));
         assert_eq!(seen(&[planned("c")]), (failed, 2, 6));
-        assert_eq!(seen(&[planned("d")]), (Stands::Waiting, 0, 0));
-        assert_eq!(seen(&[started(3)]), (Stands::Running, 2, 6));
-        assert_eq!(seen(&[started(1)]), (Stands::Running, 0, 0));
+        assert_eq!(seen(&[planned("d")]), (StepState::Waiting, 0, 0));
+        assert_eq!(seen(&[started(3)]), (StepState::Running, 2, 6));
+        assert_eq!(seen(&[started(1)]), (StepState::Running, 0, 0));
     }
 }

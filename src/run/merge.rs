@@ -12,7 +12,7 @@ use super::report::{
     Circumstances, DEFAULT_RETRIES, Decision, Report, SavedPlan, ShardRecord, ShardSummary, report,
 };
 use super::state::Ending;
-use super::verdict::{Require, Said, UNRECORDED, Verdict, judge, judge_share};
+use super::verdict::{Require, RunFacts, UNRECORDED, Verdict, judge, judge_share};
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::check::outcome::{Cause, Outcome, Status};
@@ -281,7 +281,7 @@ fn check(part: Part) -> Result<Checked, MergeError> {
         &executed,
         &report.steps,
         &ending(&report, &executed),
-        &Said {
+        &RunFacts {
             caveats: &report.caveats,
             violations: &violations(&executed),
         },
@@ -321,7 +321,7 @@ pub(super) fn ending(report: &Report, plan: &Plan) -> Ending {
             plan,
             &report.steps,
             &Ending::default(),
-            &Said::default(),
+            &RunFacts::default(),
             Require::default(),
         )
         .exit

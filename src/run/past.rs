@@ -1,6 +1,6 @@
 //! Reads past runs: found by name, summed up by their journals, counted over many runs.
 
-use super::journal::{End, ReplayedRun, ReplayedStep, Stands};
+use super::journal::{End, ReplayedRun, ReplayedStep, StepState};
 use super::record::StepRecord;
 use super::verdict::Verdict;
 use crate::base::canon::Digest;
@@ -76,7 +76,7 @@ impl Summary {
             End::Interrupted if writing => (State::Running, None, None, None),
             End::Interrupted => (State::Interrupted, None, None, None),
         };
-        let is = |step: &&ReplayedStep, wanted: fn(Status) -> bool| matches!(step.stands, Stands::Ended(status, _) if wanted(status));
+        let is = |step: &&ReplayedStep, wanted: fn(Status) -> bool| matches!(step.stands, StepState::Ended(status, _) if wanted(status));
         Self {
             coverage,
             duration_ms: run.t,
@@ -275,27 +275,27 @@ pub fn records(run: &ReplayedRun, state: State) -> Vec<StepRecord> {
 
 fn record(step: &ReplayedStep, state: State) -> StepRecord {
     let outcome = match step.stands {
-        Stands::Ended(status, cause) => Outcome {
+        StepState::Ended(status, cause) => Outcome {
             cause,
             detail: None,
             status,
         },
-        Stands::Running if state == State::Running => Outcome {
+        StepState::Running if state == State::Running => Outcome {
             cause: None,
             detail: Some("it is running".to_owned()),
             status: Status::NotRun,
         },
-        Stands::Running => Outcome {
+        StepState::Running => Outcome {
             cause: Some(Cause::Cancelled),
             detail: Some("it was running when the run was interrupted".to_owned()),
             status: Status::NotRun,
         },
-        Stands::Waiting if state == State::Running => Outcome {
+        StepState::Waiting if state == State::Running => Outcome {
             cause: None,
             detail: Some("it has not begun".to_owned()),
             status: Status::NotRun,
         },
-        Stands::Waiting => Outcome {
+        StepState::Waiting => Outcome {
             cause: Some(Cause::Cancelled),
             detail: Some("the run was interrupted before it began".to_owned()),
             status: Status::NotRun,
@@ -376,7 +376,7 @@ impl Tally {
     /// Adds a run, as far as it got. A step that was interrupted does not count.
     pub fn add(&mut self, id: &str, run: &ReplayedRun) {
         for step in &run.steps {
-            let Stands::Ended(status, reason) = step.stands else {
+            let StepState::Ended(status, reason) = step.stands else {
                 continue;
             };
             let (stats, durations) = self.check(&step.id);
@@ -542,7 +542,7 @@ mod tests {
             id: (*id).to_owned(),
             kind: None,
             log: None,
-            stands: Stands::Ended(*status, None),
+            stands: StepState::Ended(*status, None),
             tests: None,
             tries: u32::from(*duration_ms > 0),
         };

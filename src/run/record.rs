@@ -6,7 +6,7 @@ use crate::base::vocabulary::{FailureCode, Open};
 use crate::base::word::Word;
 use crate::check::Kind;
 use crate::check::evidence::{Captured, EarlierPass, Evidence};
-use crate::check::judge::Answer;
+use crate::check::judge::JudgeAnswer;
 use crate::check::outcome::{Cause, Outcome, Status};
 use crate::check::reading::{FailedTest, Finding, TestCounts, clip};
 use crate::plan::Step;
@@ -246,7 +246,7 @@ impl StepRecord {
 /// Returns the judge's reasoning, if it gave an answer.
 fn reasoning(step: &Step, evidence: &Evidence) -> Option<String> {
     let answer = (step.kind == Kind::Judge)
-        .then(|| Answer::read(evidence.stdout.head.as_bytes()).ok())??;
+        .then(|| JudgeAnswer::read(evidence.stdout.head.as_bytes()).ok())??;
     let mut text = inert(answer.reasoning.as_bytes());
     clip(&mut text);
     Some(text)

@@ -3,7 +3,7 @@
 use super::feedback::{Feedback, Round, feedback};
 use super::record::StepRecord;
 use super::state::Ending;
-use super::verdict::{Judgement, Require, Said, UNRECORDED, Verdict, judge_share};
+use super::verdict::{Judgement, Require, RunFacts, UNRECORDED, Verdict, judge_share};
 use crate::base::canon::Digest;
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::Exit;
@@ -74,7 +74,7 @@ pub struct Report {
     pub omitted: Vec<Omitted>,
     /// All other subjects; absent without a subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub others: Option<Vec<Standing>>,
+    pub others: Option<Vec<SubjectConfirmations>>,
     /// The digest of the plan that was executed last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_digest: Option<Digest>,
@@ -291,7 +291,8 @@ impl Decision {
 /// The confirmations of a subject.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Standing {
+#[schemars(rename = "Standing")]
+pub struct SubjectConfirmations {
     /// The number of confirmations.
     pub counter: u32,
     /// The name of the subject.
@@ -372,7 +373,7 @@ pub fn report(
         plan,
         &records,
         ending,
-        &Said {
+        &RunFacts {
             caveats: &caveats,
             violations: &violations,
         },

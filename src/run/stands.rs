@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 /// The record of an ended run in the state directory, outside the repository.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Ended {
+pub struct EndedRun {
     /// How much was verified.
     pub coverage: Coverage,
     /// Its exit code.
@@ -36,7 +36,7 @@ pub struct Ended {
     pub version: u32,
 }
 
-impl Ended {
+impl EndedRun {
     /// Whether a check failed in it, by its verdict.
     #[must_use]
     pub fn failed(&self) -> bool {
@@ -50,7 +50,8 @@ impl Ended {
 /// Whether the present tree was verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+#[schemars(rename = "Answer")]
+pub enum VerifiedAnswer {
     /// A run verified it.
     Verified,
     /// No run verified it.
@@ -62,8 +63,8 @@ pub enum Answer {
 /// Why a run does not answer the present request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WhyNot {
-    /// Never [`Answer::Verified`].
-    pub answer: Answer,
+    /// Never [`VerifiedAnswer::Verified`].
+    pub answer: VerifiedAnswer,
     /// One line for people, safe to show.
     pub message: String,
 }
@@ -72,7 +73,7 @@ impl WhyNot {
     /// Makes the reason of a run that is known not to.
     pub fn not(message: impl Into<String>) -> Self {
         Self {
-            answer: Answer::NotVerified,
+            answer: VerifiedAnswer::NotVerified,
             message: message.into(),
         }
     }
@@ -80,7 +81,7 @@ impl WhyNot {
     /// Makes the reason of a run whose record is not believed.
     pub fn unknown(message: impl Into<String>) -> Self {
         Self {
-            answer: Answer::Unknown,
+            answer: VerifiedAnswer::Unknown,
             message: message.into(),
         }
     }
@@ -101,7 +102,7 @@ pub struct Recorded<'a> {
 ///
 /// # Errors
 /// Why it is not believed.
-pub fn believed(recorded: &Recorded<'_>, ended: &Ended) -> Result<(), WhyNot> {
+pub fn believed(recorded: &Recorded<'_>, ended: &EndedRun) -> Result<(), WhyNot> {
     let Recorded {
         bytes,
         plan,
@@ -412,7 +413,7 @@ mod tests {
         let plan = plan(&["a"]);
         let report = ran(&plan, "", Vec::new());
         let bytes = Digest::of(b"report");
-        let ended = Ended {
+        let ended = EndedRun {
             coverage: report.coverage,
             exit_code: report.exit_code,
             plan_digest: plan.digest.clone(),
@@ -428,7 +429,7 @@ mod tests {
             report: &report,
         };
         assert_eq!(believed(&recorded, &ended), Ok(()));
-        let edits: [&dyn Fn(&mut Ended); 7] = [
+        let edits: [&dyn Fn(&mut EndedRun); 7] = [
             &|e| e.report = None,
             &|e| e.report = Some(Digest::of(b"other")),
             &|e| e.tree = None,
@@ -442,7 +443,7 @@ mod tests {
             edit(&mut other);
             assert_eq!(
                 believed(&recorded, &other).unwrap_err().answer,
-                Answer::Unknown,
+                VerifiedAnswer::Unknown,
                 "{index}"
             );
         }

@@ -86,7 +86,7 @@ pub struct Judgement {
 
 /// The facts of a run besides its plan and its steps.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Said<'a> {
+pub struct RunFacts<'a> {
     /// Caveats: why a pass means less than was requested.
     pub caveats: &'a [Caveat],
     /// Changes outside the contract's scope, for people; a run with one has run nothing.
@@ -102,7 +102,7 @@ pub fn judge(
     plan: &Plan,
     records: &[StepRecord],
     ending: &Ending,
-    also: &Said<'_>,
+    also: &RunFacts<'_>,
     require: Require,
 ) -> Judgement {
     judge_share(plan, records, ending, also, require, None)
@@ -115,13 +115,13 @@ pub fn judge_share(
     plan: &Plan,
     records: &[StepRecord],
     ending: &Ending,
-    also: &Said<'_>,
+    also: &RunFacts<'_>,
     require: Require,
     part: Option<&str>,
 ) -> Judgement {
     // A share with checks of its own is treated like any other plan.
     let part = part.filter(|_| !plan.steps.iter().any(Step::is_effective));
-    let Said {
+    let RunFacts {
         caveats,
         violations,
     } = *also;

@@ -25,7 +25,7 @@ use vplan::effect::runner::step::Context;
 use vplan::effect::store::records::RunRecord;
 use vplan::plan::Plan;
 use vplan::run::event::Event;
-use vplan::run::journal::{Entry, Journal};
+use vplan::run::journal::{Journal, JournalEntry};
 use vplan::run::state::RunState;
 
 const STEPS: usize = 1_000;
@@ -82,7 +82,7 @@ fn supervised(root: &Root, jobs: usize) -> Duration {
                 record
                     .append(&journal.line(
                         at,
-                        Entry::StepStarted {
+                        JournalEntry::StepStarted {
                             attempt,
                             id,
                             limit_ms,
@@ -104,7 +104,7 @@ fn supervised(root: &Root, jobs: usize) -> Duration {
                 let actions = state.handle(event);
                 if let Some((step, attempt, at, duration_ms)) = ended {
                     let last = state.last_try(step).unwrap();
-                    let entry = Entry::StepFinished {
+                    let entry = JournalEntry::StepFinished {
                         attempt,
                         cached_from: None,
                         detail: None,

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use vplan::check::outcome::Status;
-use vplan::run::journal::{End, Stands, replay};
+use vplan::run::journal::{End, StepState, replay};
 
 fn run(project: &Project) -> PathBuf {
     std::fs::read_dir(project.path(".vplan/runs"))
@@ -123,14 +123,14 @@ fn killed() {
     let run = run(&project);
     let replayed = replay(&std::fs::read(run.join("events.jsonl")).unwrap());
     assert_eq!(replayed.end, End::Interrupted);
-    let stands: Vec<Stands> = replayed.steps.iter().map(|s| s.stands).collect();
+    let stands: Vec<StepState> = replayed.steps.iter().map(|s| s.stands).collect();
     assert_eq!(
         stands,
         [
-            Stands::Ended(Status::Passed, None),
-            Stands::Running,
-            Stands::Waiting,
-            Stands::Waiting
+            StepState::Ended(Status::Passed, None),
+            StepState::Running,
+            StepState::Waiting,
+            StepState::Waiting
         ]
     );
     assert_eq!(run.file_name().unwrap().to_str(), Some(&*replayed.run_id));

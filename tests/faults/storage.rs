@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use vplan::effect::store::history::History;
-use vplan::run::journal::{End, Entry, Line, ReplayedRun, lines, replay};
+use vplan::run::journal::{End, JournalEntry, Line, ReplayedRun, lines, replay};
 
 /// Where disks are mounted.
 const DISK: &str = "/mnt";
@@ -184,7 +184,7 @@ fn holds(ran: &Ran, left: Option<&Left>, marks: &Path) {
     let ended = |line: &&Line| {
         matches!(
             line.entry,
-            Entry::StepFinished { .. } | Entry::RunFinished { .. }
+            JournalEntry::StepFinished { .. } | JournalEntry::RunFinished { .. }
         )
     };
     let marks: Vec<String> = std::fs::read_dir(marks)
@@ -220,7 +220,7 @@ fn holds(ran: &Ran, left: Option<&Left>, marks: &Path) {
     for mark in &marks {
         let begun = kept
             .iter()
-            .any(|l| matches!(&l.entry, Entry::StepStarted { id, .. } if id == mark));
+            .any(|l| matches!(&l.entry, JournalEntry::StepStarted { id, .. } if id == mark));
         assert!(begun, "{mark} ran and is not on record: {}", shown());
     }
     // A pass is on record as one, and what is on record as one happened, whatever came of its

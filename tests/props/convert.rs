@@ -13,7 +13,7 @@ use vplan::base::glob::Glob;
 use vplan::base::source::{Source, Sources};
 use vplan::contract::Contract;
 use vplan::contract::validate::validate;
-use vplan::front::convert::{Conversion, Format, Weight, convert, tell, text, verify};
+use vplan::front::convert::{Conversion, Format, Weight, convert, recognize, text, verify};
 use vplan::front::lower;
 use vplan::lang::command::parse_command;
 use vplan::plan::canonical::without_annotations;
@@ -323,6 +323,6 @@ pub const SAMPLES: &[(Format, &str)] = &[
 fn samples_hold_and_are_told_apart() {
     for (format, sample) in SAMPLES {
         oracle(*format, sample.as_bytes()).unwrap();
-        assert_eq!(tell("-", sample), Some(*format));
+        assert_eq!(recognize("-", sample), Some(*format));
     }
 }

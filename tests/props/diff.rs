@@ -19,7 +19,7 @@ use vplan::check::Severity;
 use vplan::contract::{Contract, Placement, Risk, Role, Test};
 use vplan::plan::compile::{Compiled, compile};
 use vplan::plan::diff::contracts::{Side, compare};
-use vplan::plan::diff::request::{Asked, as_of, asks_nothing, weaker};
+use vplan::plan::diff::request::{PlannedSide, as_of, asks_nothing, weaker};
 use vplan::plan::diff::{Class, ContractDiff, plans};
 use vplan::plan::expectation::evaluate;
 use vplan::plan::facts::Facts;
@@ -493,11 +493,11 @@ fn diff_of_a_request_is_sound() {
                 continue;
             };
             let found = weaker(
-                &Asked {
+                &PlannedSide {
                     side: then,
                     plan: &before,
                 },
-                &Asked {
+                &PlannedSide {
                     side: now,
                     plan: &after,
                 },

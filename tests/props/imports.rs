@@ -14,7 +14,7 @@ use vplan::effect::repo::load::{self, ContractRequest};
 use vplan::plan::Plan;
 use vplan::plan::compile::{Compiled, compile};
 use vplan::plan::document::canonical;
-use vplan::plan::facts::{Answer, Certainty, Facts, Question};
+use vplan::plan::facts::{Certainty, FactAnswer, Facts, Question};
 use vplan::plan::request::{Mode, Request};
 
 const GLOBS: [&str; 7] = [
@@ -217,8 +217,8 @@ fn plan(contract: &Contract, asked: &Asked, below: &str) -> Plan {
             Compiled::Plan(plan) => return *plan,
             Compiled::Needs(questions) => facts.0.extend(questions.into_iter().map(|q| {
                 let answer = match &q {
-                    Question::Exists(_) => Answer::Word(Certainty::Yes),
-                    _ => Answer::List(Vec::new()),
+                    Question::Exists(_) => FactAnswer::Word(Certainty::Yes),
+                    _ => FactAnswer::List(Vec::new()),
                 };
                 (q, answer)
             })),

@@ -8,7 +8,7 @@ use vplan::arbitrary::run::{
 };
 use vplan::plan::digest::seal;
 use vplan::run::audit::{Holds, audit};
-use vplan::run::journal::{End, Stands, lines, oracle, replay};
+use vplan::run::journal::{End, StepState, lines, oracle, replay};
 use vplan::run::report::{Circumstances, Report, report};
 
 /// The case with a plan that has its digest, as one that runs has.
@@ -54,7 +54,7 @@ proptest! {
         prop_assert_eq!((coverage, exit_code, verdict), (report.coverage, report.exit_code, report.verdict));
         for (step, record) in run.steps.iter().zip(&report.steps) {
             prop_assert_eq!(&step.id, &record.id);
-            prop_assert_eq!(step.stands, Stands::Ended(record.status, record.reason));
+            prop_assert_eq!(step.stands, StepState::Ended(record.status, record.reason));
         }
         prop_assert_eq!(run.steps.len(), report.steps.len());
         let wrong: Vec<_> = audit(&report, Some(&case.plan), Some(&run))

@@ -14,7 +14,7 @@ use vplan::base::diagnostic::Diagnostics;
 use vplan::base::source::{Source, Sources};
 use vplan::base::span::SourceId;
 use vplan::base::word::Word;
-use vplan::contract::draft::Entry;
+use vplan::contract::draft::CheckEntry;
 use vplan::front::vplan::lower;
 use vplan::lang::command::parse_command;
 use vplan::lang::format::{digest, format};
@@ -66,11 +66,11 @@ proptest! {
         }
         for entry in &draft.entries {
             let conditions = match entry {
-                Entry::Check(check) => &check.conditions,
-                Entry::Use { conditions, .. } => conditions,
+                CheckEntry::Check(check) => &check.conditions,
+                CheckEntry::Use { conditions, .. } => conditions,
             };
             prop_assert!(conditions.iter().all(|c| *c < draft.conditions.len()));
-            if let Entry::Check(check) = entry
+            if let CheckEntry::Check(check) = entry
                 && !check.verbs.is_empty()
             {
                 prop_assert!(text.get(check.place.span.start..check.place.span.end).is_some_and(|name| !name.is_empty()));

@@ -155,7 +155,7 @@ fn step(ledger: &Ledger, terms: &Terms, told: &Told) -> (Ledger, Recorded) {
         changed,
         contents: contents(told.files),
         ended_at: "t",
-        said,
+        result: said,
         subject: SUBJECTS[told.subject],
     };
     record(ledger, terms, &round)

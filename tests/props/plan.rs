@@ -18,7 +18,7 @@ use vplan::plan::explain::graph::{dot, mermaid};
 use vplan::plan::explain::shell::shell;
 use vplan::plan::explain::story::{Outcome, story, story_text};
 use vplan::plan::explain::text::explain_text;
-use vplan::plan::facts::{Answer, Certainty, Question};
+use vplan::plan::facts::{Certainty, FactAnswer, Question};
 use vplan::plan::imply::{contradicts, implies};
 use vplan::plan::order::{Bundle, Constraints, Preparing, Witness, check_order, order, witness};
 use vplan::plan::request::Selector;
@@ -54,11 +54,11 @@ fn reached(plan: &Plan, tier: u8) -> bool {
 fn reference(contract: &Contract, c: &Compilation, plan: &Plan) -> BTreeSet<String> {
     let role = c.request.role.as_deref().unwrap_or("worker");
     let exists = |p: &_| {
-        c.facts.get(&Question::Exists(Clone::clone(p))) != Some(&Answer::Word(Certainty::No))
+        c.facts.get(&Question::Exists(Clone::clone(p))) != Some(&FactAnswer::Word(Certainty::No))
     };
     // What is not known neither exists for sure nor is absent for sure, and leaves nothing out.
     let known = |p: &_| {
-        c.facts.get(&Question::Exists(Clone::clone(p))) == Some(&Answer::Word(Certainty::Yes))
+        c.facts.get(&Question::Exists(Clone::clone(p))) == Some(&FactAnswer::Word(Certainty::Yes))
     };
     let condition = |i: &usize| match &contract.conditions[*i].test {
         test @ Test::Absent(_) => holds(test, role, &c.request.changed, known),
@@ -71,7 +71,7 @@ fn reference(contract: &Contract, c: &Compilation, plan: &Plan) -> BTreeSet<Stri
             .any(|p| p.conditions.iter().all(condition))
     };
     let missing = match c.facts.get(&Question::MissingChanged) {
-        Some(Answer::List(list)) => list.clone(),
+        Some(FactAnswer::List(list)) => list.clone(),
         _ => Vec::new(),
     };
     let there = |f: &ChangedFile| {
@@ -458,7 +458,7 @@ proptest! {
         }
         // A fact that nobody asks for.
         let unasked = vplan::base::path::RepoPath::parse(b"no/such/question").unwrap();
-        other.facts.add(Question::Tracked(unasked), Answer::Word(Certainty::Yes));
+        other.facts.add(Question::Tracked(unasked), FactAnswer::Word(Certainty::Yes));
         prop_assert_eq!(other.plan().map(|p| to_json(&p)), Some(to_json(&want)));
     }
 
@@ -757,12 +757,12 @@ proptest! {
                 // It really is selected then.
                 let mut then = c.clone();
                 then.facts = other.clone();
-                change.exist.iter().for_each(|p| then.facts.add(Question::Exists(p.clone()), Answer::Word(Certainty::Yes)));
-                change.absent.iter().for_each(|p| then.facts.add(Question::Exists(p.clone()), Answer::Word(Certainty::No)));
+                change.exist.iter().for_each(|p| then.facts.add(Question::Exists(p.clone()), FactAnswer::Word(Certainty::Yes)));
+                change.absent.iter().for_each(|p| then.facts.add(Question::Exists(p.clone()), FactAnswer::Word(Certainty::No)));
                 let thought = |q: &Question| change.exist.iter().chain(&change.absent).any(|p| *q == Question::Exists(p.clone()));
                 c.facts.0.iter().filter(|(q, _)| **q != Question::MissingChanged && !thought(q))
                     .for_each(|(q, a)| then.facts.add(q.clone(), a.clone()));
-                then.facts.add(Question::MissingChanged, Answer::List(Vec::new()));
+                then.facts.add(Question::MissingChanged, FactAnswer::List(Vec::new()));
                 then.request.role = change.role.clone().or(then.request.role);
                 then.request.min_tier = change.min_tier.unwrap_or(0).max(then.request.min_tier);
                 let kept = if change.instead { Vec::new() } else { c.request.changed.files().to_vec() };

@@ -13,9 +13,9 @@ use vplan::base::vocabulary::RewriteRule;
 use vplan::base::word::Word;
 use vplan::check::evidence::{Captured, Evidence, SpawnError};
 use vplan::lang::command::parse_command;
-use vplan::plan::facts::{Answer, Certainty, Facts, Question};
+use vplan::plan::facts::{Certainty, FactAnswer, Facts, Question};
 use vplan::plan::{Plan, StepIndex};
-use vplan::recover::bare::{Answer as Said, answer, bare_plan, given, plan_of_words};
+use vplan::recover::bare::{RecoverAnswer as Said, answer, bare_plan, given, plan_of_words};
 use vplan::recover::rewrite::{measure, well_formed};
 use vplan::recover::{Failure, Recovery, classify, preflight, preflight_questions, recover, rules};
 
@@ -174,7 +174,7 @@ fn refusals() {
     };
     let declared = |question: Question| {
         let mut facts = Facts::default();
-        facts.add(question, Answer::List(vec![Word::from("x")]));
+        facts.add(question, FactAnswer::List(vec![Word::from("x")]));
         facts
     };
     let none = Facts::default;
@@ -320,7 +320,7 @@ fn refusals() {
 fn preflight_asks_for_proof() {
     let root = RepoPath::root;
     let path = |p: &str| RepoPath::parse(p.as_bytes()).unwrap();
-    let list = |names: &[&str]| Answer::List(names.iter().map(|n| Word::from(*n)).collect());
+    let list = |names: &[&str]| FactAnswer::List(names.iter().map(|n| Word::from(*n)).collect());
     let mut facts = Facts::default();
     facts.add(Question::Scripts(root()), list(&["lint"]));
     facts.add(Question::MakeTargets(root()), list(&["all"]));
@@ -349,17 +349,17 @@ fn preflight_asks_for_proof() {
     );
     facts.add(
         Question::Tracked(path("package.json")),
-        Answer::Word(Certainty::Yes),
+        FactAnswer::Word(Certainty::Yes),
     );
     facts.add(
         Question::Tracked(path("Makefile")),
-        Answer::Word(Certainty::Yes),
+        FactAnswer::Word(Certainty::Yes),
     );
     assert_eq!(count(&["npm run lint", "npm run x"], &facts), 1, "tracked");
     let plan = plan_of_words(&["make all", "make x"]);
     for question in preflight_questions(&plan, &facts) {
         if matches!(question, Question::Exists(_)) {
-            facts.add(question, Answer::Word(Certainty::No));
+            facts.add(question, FactAnswer::Word(Certainty::No));
         }
     }
     let repaired = preflight(plan, &facts);
@@ -390,7 +390,7 @@ fn asked_for(plan: &Plan, facts: &Facts) -> Facts {
             let answer = facts
                 .get(&question)
                 .cloned()
-                .unwrap_or(Answer::Word(Certainty::Unknown));
+                .unwrap_or(FactAnswer::Word(Certainty::Unknown));
             known.add(question, answer);
         }
     }
@@ -432,7 +432,7 @@ fn facts_of(files: &Value) -> Facts {
     let word = |s: &str| Word::from(s);
     let scripts = files.get("package.json").map(|text| {
         let json: Value = serde_json::from_str(text.as_str().unwrap()).unwrap();
-        Answer::List(
+        FactAnswer::List(
             json["scripts"]
                 .as_object()
                 .into_iter()
@@ -447,7 +447,7 @@ fn facts_of(files: &Value) -> Facts {
             .unwrap()
             .lines()
             .filter(|l| !l.starts_with(['\t', '.', '#']));
-        Answer::List(
+        FactAnswer::List(
             heads
                 .filter_map(|l| l.split_once(':'))
                 .map(|(name, _)| word(name))
@@ -466,7 +466,7 @@ fn facts_of(files: &Value) -> Facts {
             Question::BaseMakeTargets(RepoPath::root()),
         ),
     ] {
-        let list = list.unwrap_or(Answer::Word(Certainty::No));
+        let list = list.unwrap_or(FactAnswer::Word(Certainty::No));
         facts.add(now, list.clone());
         facts.add(base, list);
     }

@@ -470,7 +470,7 @@ pub fn check_a_report_for_people_is_text(
     let look = render::report::Look {
         color,
         columns: Some(100),
-        seen: &seen,
+        statuses: &seen,
         quiet: false,
     };
     let text = without_commands(&render::report::report(

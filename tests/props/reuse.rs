@@ -17,7 +17,7 @@ use vplan::base::path::RepoPath;
 use vplan::base::word::Word;
 use vplan::check::evidence::EarlierPass;
 use vplan::plan::{Plan, Step, StepIndex};
-use vplan::reuse::decide::{Past, barrier, eligible, stands};
+use vplan::reuse::decide::{Past, barrier, eligible, replaces};
 use vplan::reuse::entry::{KeptPass, Product};
 use vplan::reuse::key::{
     FileSet, JUDGING, Order, Parts, Print, Prints, Tool, all_of, depends_on, settings,
@@ -328,7 +328,7 @@ impl Bench {
             let key = parts.key();
             if free.is_ok()
                 && let Some(entry) = self.kept.get(&key)
-                && stands(step, &parts, entry, |path| match self.broken {
+                && replaces(step, &parts, entry, |path| match self.broken {
                     Broken::Products => entry
                         .products
                         .iter()

@@ -19,7 +19,7 @@ use vplan::run::journal::replay;
 use vplan::run::record::StepRecord;
 use vplan::run::report::{Circumstances, report};
 use vplan::run::state::{CLEAN_UP_MS, Ending, RunState};
-use vplan::run::verdict::{Require, Said, Verdict, judge};
+use vplan::run::verdict::{Require, RunFacts, Verdict, judge};
 
 fn played(case: &Case, incidents: &Incidents, picks: &[usize]) -> Played {
     play(case, incidents, &mut chooser(picks.to_vec())).unwrap_or_else(|why| panic!("{why}"))
@@ -267,7 +267,7 @@ proptest! {
     #[test]
     fn verdict_passed_iff_all_blocking_passed(case in cases(), incidents in incidents(), picks in picks()) {
         let played = played(&case, &incidents, &picks);
-        let judgement = judge(&case.plan, &played.records, &played.ending, &Said::default(), Require::default());
+        let judgement = judge(&case.plan, &played.records, &played.ending, &RunFacts::default(), Require::default());
         let steps = || case.plan.steps.iter().zip(&played.records);
         let blocking = || steps().filter(|(s, _)| s.severity == Severity::Blocking);
         let fine = |r: &StepRecord| r.status.is_pass() || r.reason == Some(Cause::SkipExit);
@@ -314,7 +314,7 @@ proptest! {
             storage: storage.then(|| "no space left".to_owned()),
         };
         let violations = if violated { vec!["`x` is outside the scope".to_owned()] } else { Vec::new() };
-        let judgement = judge(&plan, &records, &ending, &Said { violations: &violations, ..Said::default() }, Require { full, some });
+        let judgement = judge(&plan, &records, &ending, &RunFacts { violations: &violations, ..RunFacts::default() }, Require { full, some });
         let enough = judgement.verdict.is_pass()
             && !(full && judgement.coverage == Coverage::Narrowed)
             && !(some && judgement.verdict == Verdict::NothingToVerify);
@@ -337,7 +337,7 @@ proptest! {
         let report = report(&case.plan, played.records.clone(), &played.ending, Circumstances::default());
         let text = journal_of(&case, &played, &report);
         let whole = replay(text.as_bytes());
-        let judgement = judge(&case.plan, &played.records, &played.ending, &Said::default(), Require::default());
+        let judgement = judge(&case.plan, &played.records, &played.ending, &RunFacts::default(), Require::default());
         prop_assert_eq!(whole.bytes, text.len());
         prop_assert_eq!(whole.is_pass(), judgement.verdict.is_pass());
         prop_assert_eq!(whole.steps.len(), case.plan.steps.len());

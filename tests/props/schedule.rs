@@ -10,9 +10,9 @@ use vplan::base::vocabulary::Exit;
 use vplan::check::Severity;
 use vplan::check::outcome::{Cause, Status};
 use vplan::run::event::Interrupt;
-use vplan::run::journal::{Entry, Journal, PlannedStep, lines, replay};
+use vplan::run::journal::{Journal, JournalEntry, PlannedStep, lines, replay};
 use vplan::run::state::CLEAN_UP_MS;
-use vplan::run::verdict::{Require, Said, judge};
+use vplan::run::verdict::{Require, RunFacts, judge};
 
 fn played(case: &Case, incidents: &Incidents, picks: &[usize]) -> Played {
     play(case, incidents, &mut chooser(picks.to_vec())).unwrap_or_else(|why| panic!("{why}"))
@@ -141,7 +141,7 @@ proptest! {
         case.plan.policy.budget_ms = Some(0);
         let without = played(&case, &Incidents::default(), &picks);
         prop_assert!(limits(&without).iter().all(|(step, limit)| case.plan.steps[*step].always && *limit <= CLEAN_UP_MS));
-        let judgement = judge(&case.plan, &without.records, &without.ending, &Said::default(), Require::default());
+        let judgement = judge(&case.plan, &without.records, &without.ending, &RunFacts::default(), Require::default());
         let asks = case.plan.steps.iter().any(|s| s.is_effective() && !s.always);
         prop_assert!(!asks || judgement.exit != Exit::Success);
     }
@@ -203,7 +203,7 @@ proptest! {
     fn internal_error_never_zero_exit(case in cases(), at in 0..40_u64, picks in picks()) {
         prop_assert!(Exit::ALL.iter().all(|e| (*e == Exit::Success) == (e.code() == 0)));
         let played = played(&case, &Incidents { interrupts: Vec::new(), record_fails: Some(at) }, &picks);
-        let judgement = judge(&case.plan, &played.records, &played.ending, &Said::default(), Require::default());
+        let judgement = judge(&case.plan, &played.records, &played.ending, &RunFacts::default(), Require::default());
         prop_assert_eq!(played.ending.storage.is_some() && judgement.exit == Exit::Success, false);
     }
 
@@ -218,7 +218,7 @@ proptest! {
             case.plan.omitted.push(Omitted { file: None, id: "x".into(), line: None, narrows: false, reason: "no change".into(), reasons: Vec::new() });
         }
         let ending = played(&Case { plan: case.plan.clone(), script: Vec::new() }, &Incidents::default(), &[]).ending;
-        let judgement = judge(&case.plan, &[], &ending, &Said::default(), Require { full: false, some });
+        let judgement = judge(&case.plan, &[], &ending, &RunFacts::default(), Require { full: false, some });
         prop_assert_ne!(judgement.verdict, Verdict::Passed);
         prop_assert!(judgement.reason.is_some());
         prop_assert!(!some || judgement.exit != Exit::Success);
@@ -231,13 +231,13 @@ proptest! {
         let mut journal = Journal::default();
         let steps = case.plan.steps.iter().map(|s| PlannedStep { command: s.command.clone(), id: s.id.clone() }).collect();
         let mut text = vec![
-            journal.line(0, Entry::RunStarted { environment: None, run_id: "r".into(), started_at: None, version: 1 }),
-            journal.line(0, Entry::PlanCompiled { changed_files_count: None, digest: None, steps }),
+            journal.line(0, JournalEntry::RunStarted { environment: None, run_id: "r".into(), started_at: None, version: 1 }),
+            journal.line(0, JournalEntry::PlanCompiled { changed_files_count: None, digest: None, steps }),
         ];
         for (at, happening) in &played.trace {
             if let Happening::Started(step, attempt, limit_ms) = happening {
                 let id = case.plan.steps[*step].id.clone();
-                text.push(journal.line(*at, Entry::StepStarted { attempt: *attempt, id, limit_ms: *limit_ms }));
+                text.push(journal.line(*at, JournalEntry::StepStarted { attempt: *attempt, id, limit_ms: *limit_ms }));
             }
         }
         let whole = text.concat();

@@ -11,7 +11,7 @@ use vplan::base::word::Word;
 use vplan::contract::Body;
 use vplan::plan::Plan;
 use vplan::plan::compile::{Compiled, compile};
-use vplan::plan::facts::{Answer, Facts, Question};
+use vplan::plan::facts::{FactAnswer, Facts, Question};
 use vplan::plan::request::Request;
 
 /// Names that an option, a response file, a placeholder, a glob or a shell would be made of.
@@ -56,7 +56,7 @@ fn planned(text: &str, dir: &str, changed: &ChangeSet) -> Plan {
     check.body = Body::Command(command(text));
     check.dir = RepoPath::parse(dir.as_bytes()).unwrap();
     let mut facts = Facts::default();
-    facts.add(Question::MissingChanged, Answer::List(Vec::new()));
+    facts.add(Question::MissingChanged, FactAnswer::List(Vec::new()));
     let request = Request {
         changed: changed.clone(),
         ..Request::default()

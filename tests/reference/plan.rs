@@ -8,7 +8,7 @@ use vplan::base::change::Status;
 use vplan::base::command::{Command, Env, Piece};
 use vplan::check::Kind;
 use vplan::contract::{Body, Check, Contract, Placement, Test};
-use vplan::plan::facts::{Answer, Certainty, Facts, Question};
+use vplan::plan::facts::{Certainty, FactAnswer, Facts, Question};
 use vplan::plan::request::{Boundary, Mode, Request, Risk, Selector};
 use vplan::plan::{Origin, Plan};
 
@@ -301,7 +301,7 @@ impl World<'_> {
             .map(|f| f.path.as_bytes())
             .collect();
         let is = |path: &vplan::base::path::RepoPath, word| {
-            self.facts.get(&Question::Exists(path.clone())) == Some(&Answer::Word(word))
+            self.facts.get(&Question::Exists(path.clone())) == Some(&FactAnswer::Word(word))
         };
         match test {
             Test::Role(roles) => roles.iter().any(|r| r == self.role),
@@ -346,7 +346,7 @@ impl World<'_> {
     /// The changed files below a directory that are still there: the path, and the argument.
     fn existing(&self, dir: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
         let missing = match self.facts.get(&Question::MissingChanged) {
-            Some(Answer::List(list)) => list.iter().map(|w| w.as_bytes().to_vec()).collect(),
+            Some(FactAnswer::List(list)) => list.iter().map(|w| w.as_bytes().to_vec()).collect(),
             _ => Vec::new(),
         };
         let mut all = Vec::new();

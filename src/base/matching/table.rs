@@ -46,14 +46,14 @@ impl Table {
             let size = (4 * (self.used + 1)).next_power_of_two().max(8);
             let old = std::mem::replace(&mut self.slots, vec![(0, 0); size]);
             for (_, number) in old.into_iter().filter(|(_, number)| *number > 0) {
-                self.put(rehash(number - 1), number - 1);
+                self.insert_slot(rehash(number - 1), number - 1);
             }
         }
-        self.put(hash, number);
+        self.insert_slot(hash, number);
         self.used += 1;
     }
 
-    fn put(&mut self, hash: u64, number: u32) {
+    fn insert_slot(&mut self, hash: u64, number: u32) {
         let Some((mut slot, tag)) = self.place(hash) else {
             return;
         };

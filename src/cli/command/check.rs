@@ -52,7 +52,9 @@ pub(super) struct CheckDocument<'a> {
 pub fn run(global: &Global, args: &Check, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
     let site = global.engine().locate()?;
-    args.deny.iter().try_for_each(|word| known(word))?;
+    args.deny
+        .iter()
+        .try_for_each(|word| check_deny_word(word))?;
     let loaded = global.engine().load_contract(&site)?;
     let Looked {
         list,
@@ -182,7 +184,7 @@ fn is_called(code: Code, word: &str) -> bool {
 }
 
 /// `--deny` takes a group or a code; a word that denies nothing would deny nothing silently.
-fn known(word: &str) -> Result<(), Failure> {
+fn check_deny_word(word: &str) -> Result<(), Failure> {
     let rooms = [
         crate::lang::error::CODES,
         crate::contract::error::CODES,

@@ -38,7 +38,7 @@ use words::{account, unknown};
 pub struct Gate {
     /// What to do.
     #[command(subcommand)]
-    pub what: GateCommand,
+    pub command: GateCommand,
 }
 
 /// What to do.
@@ -120,7 +120,7 @@ pub(super) use standings::Standings;
 /// unknown subject (exit 2).
 pub fn run(global: &Global, args: &Gate, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
-    match &args.what {
+    match &args.command {
         GateCommand::Begin(args) => begin::begin(global, args, format, terminal),
         GateCommand::Record(args) => record(global, args, format, terminal),
         GateCommand::Show(args) => show::show(global, args, format, terminal),

@@ -27,13 +27,13 @@ pub fn run(global: &Global, args: &Init, terminal: &Terminal) -> Result<u8, Fail
     }
     let path = global.engine().write_proposal(&site, &found, args.force)?;
     if !terminal.quiet {
-        terminal.say(&said(&path, &found.proposal));
+        terminal.say(&description(&path, &found.proposal));
     }
     Ok(Exit::Success.code())
 }
 
 /// Describes the contract: each line of the contract with its reason.
-fn said(path: &RepoPath, found: &Proposal) -> String {
+fn description(path: &RepoPath, found: &Proposal) -> String {
     let lines: String = found.parts.iter().map(lines).collect();
     let left_out = found.left_out.iter();
     let left_out = left_out.map(|what| format!("left out: {}\n", visible(what.as_bytes())));

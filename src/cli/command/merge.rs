@@ -138,7 +138,7 @@ fn text(merged: &Merged, terminal: &Terminal, color: bool) -> String {
     let look = render::report::Look {
         color,
         columns: terminal.columns,
-        seen: &seen,
+        statuses: &seen,
         quiet: terminal.quiet,
     };
     text.push_str(&render::report::report(report, plan, None, look));

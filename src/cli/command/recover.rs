@@ -24,7 +24,7 @@ use std::path::Path;
 #[derive(Serialize, JsonSchema)]
 pub(super) struct RecoverDocument {
     #[serde(flatten)]
-    answer: bare::Answer,
+    answer: bare::RecoverAnswer,
     /// The plan after, for a caller who gave one.
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<Plan>,
@@ -51,7 +51,7 @@ pub fn run(global: &Global, args: &Recover, terminal: &Terminal) -> Result<u8, F
         _ => None,
     };
     let answer = bare::answer(recovery, &failures);
-    let refused = matches!(answer, bare::Answer::Refused { .. });
+    let refused = matches!(answer, bare::RecoverAnswer::Refused { .. });
     // A caller with a plan gets the plan, whole and sealed.
     terminal.print_json(&RecoverDocument {
         answer,

@@ -66,7 +66,7 @@ pub(super) fn print(
         &Showing {
             format,
             streams,
-            seen,
+            statuses: seen,
         },
         terminal,
     );

@@ -75,7 +75,7 @@ pub fn run(global: &Global, args: &Runs, terminal: &Terminal) -> Result<u8, Fail
     let status = args
         .status
         .as_deref()
-        .map(|s| known(s, args.check.is_some()))
+        .map(|s| parse_status(s, args.check.is_some()))
         .transpose()?;
     let (_, history) = open(global, &args.records)?;
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
@@ -111,7 +111,7 @@ pub fn run(global: &Global, args: &Runs, terminal: &Terminal) -> Result<u8, Fail
 }
 
 /// A word that a run, or a check, can have for its status.
-fn known(status: &str, of_check: bool) -> Result<&str, Failure> {
+fn parse_status(status: &str, of_check: bool) -> Result<&str, Failure> {
     let words: Vec<&str> = if of_check {
         STATUSES
             .iter()

@@ -14,9 +14,9 @@ use crate::effect::repo::changes::ChangeSource;
 use crate::effect::runner::tree::Present;
 use crate::effect::store::history::History;
 use crate::engine::Failure;
-use crate::engine::standing::{RecordedState, StatusRequest, standing};
+use crate::engine::standing::{RecordedState, StatusRequest, tree_status};
 use crate::run::past::{State, Summary};
-use crate::run::stands::Answer;
+use crate::run::stands::VerifiedAnswer;
 use clap::{Args, ValueEnum};
 pub(super) use document::StatusDocument;
 use document::tree;
@@ -39,7 +39,7 @@ pub struct Status {
     pub require: Option<Required>,
     /// What is asked for.
     #[command(flatten)]
-    pub wanted: StatusRequestArgs,
+    pub request: StatusRequestArgs,
     /// Where the records are.
     #[command(flatten)]
     pub records: Records,
@@ -132,11 +132,11 @@ pub fn run(global: &Global, args: &Status, terminal: &Terminal) -> Result<u8, Fa
         present: present.as_ref(),
     };
     let engine = global.engine().with_observer(terminal);
-    let standing = standing(&engine, &args.wanted.request(), &found)?;
+    let standing = tree_status(&engine, &args.request.request(), &found)?;
     let report = finished
         .as_ref()
         .and_then(|run| history.report(&run.run_id).ok()?);
-    let verified = standing.answer == Answer::Verified;
+    let verified = standing.answer == VerifiedAnswer::Verified;
     let exit = if args.require.is_some() && !verified {
         Exit::Incomplete
     } else {

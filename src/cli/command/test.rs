@@ -138,7 +138,7 @@ fn gather(
         max_file: global.max_file,
     };
     let cases = if args.files.is_empty() {
-        let mut cases = shelf.beside(&mut loaded.sources);
+        let mut cases = shelf.read_next_to(&mut loaded.sources);
         cases.expects.splice(0..0, contract.expects.iter().cloned());
         cases
     } else {

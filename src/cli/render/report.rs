@@ -29,7 +29,7 @@ pub struct Look<'a> {
     /// Columns that a line must not pass, if there are any.
     pub columns: Option<usize>,
     /// Steps whose line the reader has seen already, with the status that it gave.
-    pub seen: &'a BTreeMap<String, Status>,
+    pub statuses: &'a BTreeMap<String, Status>,
     /// Only what went wrong.
     pub quiet: bool,
 }
@@ -41,7 +41,7 @@ pub fn report(report: &Report, plan: &Plan, records: Option<&str>, look: Look<'_
     let Look {
         color,
         columns,
-        seen,
+        statuses: seen,
         quiet,
     } = look;
     let mut out = String::new();
@@ -276,7 +276,7 @@ fn failure(step: &StepRecord, report: &Report, records: Option<&str>, rows: &Row
         "  {}{code}\n",
         step.detail.as_deref().unwrap_or(step.status.name())
     ));
-    out.push_str(&found(step, color));
+    out.push_str(&failures_and_findings(step, color));
     let ends = match &step.evidence {
         Some(evidence) => [
             Excerpt::of(&evidence.stdout, 2048),
@@ -356,7 +356,7 @@ fn more(number: u64) -> String {
 }
 
 /// The first failed tests and the first findings of a failed step.
-fn found(step: &StepRecord, color: bool) -> String {
+fn failures_and_findings(step: &StepRecord, color: bool) -> String {
     let mut out = String::new();
     let mut line = |sign: &str, tone, text: &str| {
         out.push_str(&format!("    {} {text}\n", paint(color, tone, sign)))

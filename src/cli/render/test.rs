@@ -46,7 +46,7 @@ impl Results<'_> {
 }
 
 /// A difference as a sentence without its reason.
-fn what(difference: &Difference) -> &'static str {
+fn describe(difference: &Difference) -> &'static str {
     match (difference.kind, difference.assertion) {
         (DifferenceKind::Missing, _) => "does not run",
         (DifferenceKind::Surplus, AssertionKind::Skips) => "runs",

@@ -6,7 +6,7 @@
 mod scope;
 pub mod source;
 
-use super::draft::{Draft, Entry, Extent, Import, Imported, Paths, Risk, Sequence};
+use super::draft::{CheckEntry, Draft, Extent, Import, Imported, Paths, Risk, Sequence};
 use super::error::TOO_MANY_CHECKS;
 use super::selection::warn_of_glob;
 use crate::base::canon::Digest;
@@ -303,7 +303,7 @@ impl Walk<'_> {
     }
 }
 
-fn bad_directory(text: &str, fault: PathError) -> source::Fault {
+fn bad_directory(text: &str, fault: PathError) -> source::ImportFault {
     let text = visible(text.as_bytes());
     let (message, help) = match fault {
         PathError::Empty => (
@@ -318,9 +318,9 @@ fn bad_directory(text: &str, fault: PathError) -> source::Fault {
         PathError::Nul => ("the directory holds a NUL character".to_owned(), None),
     };
     let help = help.map(str::to_owned);
-    source::Fault {
+    source::ImportFault {
         help,
-        ..source::Fault::new(IMPORT_AT, message, "not a directory of the repository")
+        ..source::ImportFault::new(IMPORT_AT, message, "not a directory of the repository")
     }
 }
 
@@ -329,8 +329,8 @@ const BEGINS: &str =
 
 /// Reports imports nested beyond the cap.
 #[must_use]
-pub fn too_deep(depth: usize) -> source::Fault {
-    source::Fault::new(
+pub fn too_deep(depth: usize) -> source::ImportFault {
+    source::ImportFault::new(
         IMPORT_DEPTH,
         format!("imports inside imports, more than {depth} deep"),
         "one level too many",
@@ -340,8 +340,8 @@ pub fn too_deep(depth: usize) -> source::Fault {
 
 /// Reports a file beyond the cap.
 #[must_use]
-pub fn too_many_files(files: usize) -> source::Fault {
-    source::Fault::new(
+pub fn too_many_files(files: usize) -> source::ImportFault {
+    source::ImportFault::new(
         IMPORT_FILES,
         format!("the contract imports more than {files} files"),
         "the first one too many",
@@ -353,7 +353,7 @@ fn checks(file: &File) -> usize {
     file.draft
         .entries
         .iter()
-        .filter(|e| matches!(e, Entry::Check(_)))
+        .filter(|e| matches!(e, CheckEntry::Check(_)))
         .count()
 }
 
@@ -412,7 +412,7 @@ fn put_together(mut main: Draft, files: &[File], uses: Vec<Use>, pieces: &[Piece
             .get(from.entries..to.entries)
             .unwrap_or_default();
         main.entries
-            .extend(part.iter().map(|e: &Entry| scope.entry(e)));
+            .extend(part.iter().map(|e: &CheckEntry| scope.entry(e)));
         let part = draft.paths.get(from.paths..to.paths).unwrap_or_default();
         main.paths
             .extend(part.iter().map(|p: &Paths| scope.paths(p)));

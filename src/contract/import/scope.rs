@@ -4,7 +4,7 @@ use crate::base::glob::{Glob, escape};
 use crate::base::path::RepoPath;
 use crate::base::span::{Place, SourceId};
 use crate::contract::draft::{
-    At, Check, Condition, Draft, Entry, Group, Inclusion, Paths, Risk, Sel, SelKind, Sequence,
+    At, Check, CheckEntry, Condition, Draft, Group, Inclusion, Paths, Risk, Sel, SelKind, Sequence,
     Setting, Verb,
 };
 
@@ -170,10 +170,10 @@ impl Scope {
         At::new(value, condition.place)
     }
 
-    pub(super) fn entry(&self, entry: &Entry) -> Entry {
+    pub(super) fn entry(&self, entry: &CheckEntry) -> CheckEntry {
         let moved = |conditions: &[usize]| conditions.iter().map(|c| c + self.conditions).collect();
         match entry {
-            Entry::Check(check) => Entry::Check(Box::new(Check {
+            CheckEntry::Check(check) => CheckEntry::Check(Box::new(Check {
                 name: check.name.as_ref().map(|n| self.name(n)),
                 verbs: check.verbs.iter().map(|v| self.verb(v)).collect(),
                 settings: check.settings.iter().map(|s| self.setting(s)).collect(),
@@ -182,12 +182,12 @@ impl Scope {
                 place: check.place,
                 inclusion: self.inclusion,
             })),
-            Entry::Use {
+            CheckEntry::Use {
                 names,
                 conditions,
                 tier_block,
                 place,
-            } => Entry::Use {
+            } => CheckEntry::Use {
                 names: self.names(names),
                 conditions: moved(conditions),
                 tier_block: tier_block.clone(),

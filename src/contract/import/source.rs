@@ -39,7 +39,7 @@ impl fmt::Display for Source {
 
 /// Why an import brings nothing, wherever it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct ImportFault {
     /// A stable name for it.
     pub code: Code,
     /// One line.
@@ -50,7 +50,7 @@ pub struct Fault {
     pub help: Option<String>,
 }
 
-impl Fault {
+impl ImportFault {
     /// Makes one.
     pub fn new(code: Code, message: impl Into<String>, label: impl Into<String>) -> Self {
         Self {
@@ -93,7 +93,7 @@ impl Source {
     ///
     /// # Errors
     /// Texts that name nothing that can be imported.
-    pub fn parse(text: &str, importer: &Source) -> Result<Self, Fault> {
+    pub fn parse(text: &str, importer: &Source) -> Result<Self, ImportFault> {
         if text.is_empty() {
             return Err(unreadable("an import of nothing", "the path is empty")
                 .help("name a file, relative to this one"));
@@ -127,12 +127,12 @@ impl Source {
     }
 }
 
-fn unreadable(message: impl Into<String>, label: &str) -> Fault {
-    Fault::new(IMPORT_SOURCE, message, label)
+fn unreadable(message: impl Into<String>, label: &str) -> ImportFault {
+    ImportFault::new(IMPORT_SOURCE, message, label)
 }
 
 /// A path relative to the directory of a file.
-fn relative(file: &RepoPath, text: &str, root: &str) -> Result<RepoPath, Fault> {
+fn relative(file: &RepoPath, text: &str, root: &str) -> Result<RepoPath, ImportFault> {
     let shown = visible(text.as_bytes());
     let directory = match file.as_bytes().iter().rposition(|b| *b == b'/') {
         Some(slash) => RepoPath::from_exact(file.as_bytes().get(..slash).unwrap_or_default()),
@@ -175,7 +175,7 @@ fn levels(directory: &RepoPath) -> String {
     }
 }
 
-fn std(text: &str, rest: &str) -> Result<Source, Fault> {
+fn std(text: &str, rest: &str) -> Result<Source, ImportFault> {
     let shown = visible(text.as_bytes());
     let is_name = |n: &str| {
         n.starts_with(|c: char| c.is_ascii_lowercase())
@@ -217,7 +217,7 @@ fn std(text: &str, rest: &str) -> Result<Source, Fault> {
 }
 
 /// `git+URL?rev=OBJECTID#path`
-fn git(text: &str, rest: &str) -> Result<GitOrigin, Fault> {
+fn git(text: &str, rest: &str) -> Result<GitOrigin, ImportFault> {
     let shown = visible(text.as_bytes());
     let wrong = |message: String, label: &str| unreadable(message, label).help(GIT_USAGE);
     if text.contains(|c: char| c.is_whitespace() || is_unsafe_to_show(c)) {
@@ -318,7 +318,7 @@ fn scheme(text: &str) -> Option<&str> {
     (is_scheme && (known || rest.starts_with("//"))).then_some(scheme)
 }
 
-fn foreign(text: &str, scheme: &str) -> Fault {
+fn foreign(text: &str, scheme: &str) -> ImportFault {
     let shown = visible(text.as_bytes());
     let fault = unreadable(
         format!("`{shown}` is nothing that can be imported"),

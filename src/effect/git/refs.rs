@@ -69,7 +69,7 @@ enum RefContent {
     Names(Target),
     Absent,
     /// A form that git has to read.
-    Odd,
+    Unsupported,
 }
 
 impl<'g> Refs<'g> {
@@ -92,10 +92,10 @@ impl<'g> Refs<'g> {
         if !is_plain(name) {
             return Ok(None);
         }
-        match self.said(name) {
+        match self.read_ref(name) {
             RefContent::Names(target) => Ok(Some(target)),
             RefContent::Absent => Ok(None),
-            RefContent::Odd => Ok(self
+            RefContent::Unsupported => Ok(self
                 .listed()?
                 .iter()
                 .find(|l| l.name == name)
@@ -176,15 +176,15 @@ impl<'g> Refs<'g> {
         !self.git.layout().common_dir.join("reftable").is_dir()
     }
 
-    fn said(&self, name: &str) -> RefContent {
+    fn read_ref(&self, name: &str) -> RefContent {
         let common = &self.git.layout().common_dir;
         if !self.is_of_files() {
-            return RefContent::Odd;
+            return RefContent::Unsupported;
         }
         match files::read_plain(&common.join(name), MAX_LOOSE) {
-            Ok(bytes) => read_target(&bytes).map_or(RefContent::Odd, RefContent::Names),
+            Ok(bytes) => read_target(&bytes).map_or(RefContent::Unsupported, RefContent::Names),
             Err(e) if is_absent(&e, &common.join(name)) => self.packed(name),
-            Err(_) => RefContent::Odd,
+            Err(_) => RefContent::Unsupported,
         }
     }
 
@@ -196,7 +196,7 @@ impl<'g> Refs<'g> {
             Err(_) => None,
         };
         let Some(bytes) = self.packed.get_or_init(read) else {
-            return RefContent::Odd;
+            return RefContent::Unsupported;
         };
         let found = bytes.split(|b| *b == b'\n').find_map(|line| {
             let (id, rest) = line.split_at_checked(line.iter().position(|b| *b == b' ')?)?;
@@ -204,7 +204,7 @@ impl<'g> Refs<'g> {
         });
         match found {
             Some(Some(id)) => RefContent::Names(Target::Id(id)),
-            Some(None) => RefContent::Odd,
+            Some(None) => RefContent::Unsupported,
             None => RefContent::Absent,
         }
     }

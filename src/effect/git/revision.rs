@@ -15,7 +15,7 @@ impl Git {
     /// # Errors
     /// There is none.
     pub fn resolve(&self, revision: &str) -> Result<Oid, GitError> {
-        if !can_be_asked(revision) {
+        if !is_queryable(revision) {
             return Err(GitError::UnknownRevision(revision.to_owned()));
         }
         let expression = format!("{revision}^{{commit}}");
@@ -56,7 +56,7 @@ impl Git {
                 .head()
                 .is_none_or(|head| head.length() == id.length())
         });
-        if stem.is_empty() || matches!(stem, "HEAD" | "@") || is_id || !can_be_asked(revision) {
+        if stem.is_empty() || matches!(stem, "HEAD" | "@") || is_id || !is_queryable(revision) {
             return self.resolve(revision);
         }
         let expression = format!("{revision}^{{commit}}");
@@ -258,7 +258,7 @@ fn one_of(name: &str, found: Vec<String>) -> Result<Option<String>, GitError> {
     }
 }
 
-fn can_be_asked(revision: &str) -> bool {
+fn is_queryable(revision: &str) -> bool {
     !revision.trim().is_empty() && !revision.contains('\0')
 }
 

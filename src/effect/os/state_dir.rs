@@ -34,7 +34,7 @@ pub enum StateError {
     #[error("`{}` is not a directory of this user's own", visible(.0.as_os_str().as_bytes()))]
     Foreign(PathBuf),
     /// The system refuses.
-    #[error("vplan's state cannot be kept in `{}`: {}", visible(.0.as_os_str().as_bytes()), crate::effect::os::process::program::say(.1))]
+    #[error("vplan's state cannot be kept in `{}`: {}", visible(.0.as_os_str().as_bytes()), crate::effect::os::process::program::message_of(.1))]
     Io(PathBuf, #[source] io::Error),
 }
 

@@ -34,7 +34,7 @@ const OVERLAY: u64 = 0x794c_7630;
 #[derive(Debug, thiserror::Error)]
 pub enum ViewError {
     /// The system refuses a part of it.
-    #[error("{what}: {}", crate::effect::os::process::program::say(.error))]
+    #[error("{what}: {}", crate::effect::os::process::program::message_of(.error))]
     Refused {
         /// Which part.
         what: &'static str,

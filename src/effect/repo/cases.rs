@@ -63,7 +63,7 @@ impl Shelf<'_> {
     /// Reads the tests in the files `*.test.vplan` in the contract's directory, those of other
     /// contracts left out.
     #[must_use]
-    pub fn beside(&self, sources: &mut Sources) -> Cases {
+    pub fn read_next_to(&self, sources: &mut Sources) -> Cases {
         let dir = self.path.join(b"..").unwrap_or_else(|_| RepoPath::root());
         // A directory that cannot be listed held the contract a moment ago.
         let entries = std::fs::read_dir(self.site.root.join(dir.to_os()))

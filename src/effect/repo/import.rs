@@ -12,7 +12,7 @@ use crate::base::span::SourceId;
 use crate::base::unit::show_size;
 use crate::base::word::visible;
 use crate::contract::draft::{Draft, Import};
-use crate::contract::import::source::{Fault, Source};
+use crate::contract::import::source::{ImportFault, Source};
 use crate::contract::import::{Caps, File, expand, too_deep, too_many_files};
 use crate::effect::git::Git;
 use crate::effect::git::error::GitError;
@@ -121,7 +121,7 @@ struct Reader<'a, 's> {
     sink: &'s mut Diagnostics,
     files: Vec<File>,
     /// The source of each file, or why it is none. A fault is reported at every import of it.
-    known: BTreeMap<Source, Result<usize, (Fault, bool)>>,
+    known: BTreeMap<Source, Result<usize, (ImportFault, bool)>>,
     origins: Vec<GitOrigin>,
     unpinned: usize,
     /// Whether the cap on files was reached, and reported.
@@ -207,7 +207,7 @@ impl Reader<'_, '_> {
     }
 
     /// Returns the text of a file, or why there is none, and whether the lock can mend that.
-    fn text(&mut self, source: &Source) -> Result<String, (Fault, bool)> {
+    fn text(&mut self, source: &Source) -> Result<String, (ImportFault, bool)> {
         let shown = visible(source.to_string().as_bytes());
         let bytes = match source {
             Source::Local(path) => self.local(path).map_err(|f| (f, false))?,
@@ -221,9 +221,9 @@ impl Reader<'_, '_> {
                 let pinned = self.from.pins.read(origin);
                 let bytes = pinned.map_err(|e| {
                     (
-                        Fault {
+                        ImportFault {
                             help: e.help,
-                            ..Fault::new(e.code, e.message, "imported here")
+                            ..ImportFault::new(e.code, e.message, "imported here")
                         },
                         true,
                     )
@@ -239,13 +239,13 @@ impl Reader<'_, '_> {
             let byte = e.as_bytes().get(at).copied().unwrap_or(0);
             let message = format!("`{shown}` is not UTF-8: byte 0x{byte:02x} at offset {at}");
             (
-                Fault::new(NOT_UTF8, message, "imported here").help("save the file as UTF-8"),
+                ImportFault::new(NOT_UTF8, message, "imported here").help("save the file as UTF-8"),
                 false,
             )
         })
     }
 
-    fn local(&mut self, path: &RepoPath) -> Result<Vec<u8>, Fault> {
+    fn local(&mut self, path: &RepoPath) -> Result<Vec<u8>, ImportFault> {
         let max = self.from.max_file;
         if let Some(commit) = self.from.revision {
             let git = self
@@ -256,7 +256,7 @@ impl Reader<'_, '_> {
                 Ok(Some(bytes)) => Ok(bytes),
                 Ok(None) => {
                     let message = format!("the revision `{}` has no file `{path}`", commit.short());
-                    Err(Fault::new(MISSING, message, "imported here"))
+                    Err(ImportFault::new(MISSING, message, "imported here"))
                 }
                 Err(GitError::TooLarge { .. }) => Err(too_large(&path.to_string(), max)),
                 Err(e) => Err(unreadable(path, &e.to_string())),
@@ -273,13 +273,13 @@ impl Reader<'_, '_> {
             ReadError::Missing => missing(beneath, path),
             ReadError::Outside => {
                 let message = format!("`{path}` leads out of the repository");
-                Fault::new(OUTSIDE, message, "a symlink on the way")
+                ImportFault::new(OUTSIDE, message, "a symlink on the way")
                     .help("copy the file into the repository, or import it with `git+URL?rev=OBJECTID#path`")
             }
             ReadError::NotRegular => {
                 let directory = beneath.inspect(path).target.is_ok_and(|t| t.kind == Kind::Dir);
                 let what = if directory { "a directory" } else { "a pipe, a socket or a device" };
-                let fault = Fault::new(NO_FILE, format!("`{path}` is {what}"), "imported here");
+                let fault = ImportFault::new(NO_FILE, format!("`{path}` is {what}"), "imported here");
                 if directory {
                     fault.help("name the contract in it")
                 } else {
@@ -292,16 +292,16 @@ impl Reader<'_, '_> {
     }
 }
 
-fn unreadable(path: &RepoPath, message: &str) -> Fault {
-    Fault::new(
+fn unreadable(path: &RepoPath, message: &str) -> ImportFault {
+    ImportFault::new(
         UNREADABLE,
         format!("`{path}` cannot be read: {message}"),
         "imported here",
     )
 }
 
-fn too_large(shown: &str, max: u64) -> Fault {
-    Fault::new(
+fn too_large(shown: &str, max: u64) -> ImportFault {
+    ImportFault::new(
         TOO_LARGE,
         format!("`{shown}` is larger than {}", show_size(max)),
         "imported here",
@@ -309,15 +309,15 @@ fn too_large(shown: &str, max: u64) -> Fault {
     .help("split it, or raise the limit with `--max-file`")
 }
 
-fn missing(beneath: &Beneath, path: &RepoPath) -> Fault {
+fn missing(beneath: &Beneath, path: &RepoPath) -> ImportFault {
     if beneath.link(path).is_some() {
-        return Fault::new(
+        return ImportFault::new(
             MISSING,
             format!("`{path}` is a symlink to nothing"),
             "imported here",
         );
     }
-    let fault = Fault::new(
+    let fault = ImportFault::new(
         MISSING,
         format!("there is no file `{path}`"),
         "imported here",
@@ -343,8 +343,8 @@ fn missing(beneath: &Beneath, path: &RepoPath) -> Fault {
     }
 }
 
-fn unknown_std(name: &str, shown: &str) -> Fault {
-    let fault = Fault::new(
+fn unknown_std(name: &str, shown: &str) -> ImportFault {
+    let fault = ImportFault::new(
         UNKNOWN_STD,
         format!("`{shown}` is not shipped with this version of vplan"),
         "imported here",

@@ -120,7 +120,7 @@ impl LockFile {
 
 /// Returns the path of the lock next to a contract: `verify.vplan` has `verify.lock.kdl`.
 #[must_use]
-pub fn beside(contract: &RepoPath) -> RepoPath {
+pub fn path_for(contract: &RepoPath) -> RepoPath {
     contract.with_ending(b".lock.kdl")
 }
 
@@ -227,7 +227,7 @@ mod tests {
             ("verify.contract.json", "verify.contract.lock.kdl"),
         ] {
             assert_eq!(
-                beside(&RepoPath::parse(contract.as_bytes()).unwrap()).to_string(),
+                path_for(&RepoPath::parse(contract.as_bytes()).unwrap()).to_string(),
                 lock
             );
         }

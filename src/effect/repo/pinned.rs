@@ -83,7 +83,7 @@ pub struct PinnedImports<'a> {
     max_file: u64,
     found: Option<Result<LockFile, LockFileError>>,
     /// The imports that were requested.
-    pub asked: BTreeSet<GitOrigin>,
+    pub requested: BTreeSet<GitOrigin>,
 }
 
 impl<'a> PinnedImports<'a> {
@@ -104,7 +104,7 @@ impl<'a> PinnedImports<'a> {
             store,
             max_file,
             found: None,
-            asked: BTreeSet::new(),
+            requested: BTreeSet::new(),
         }
     }
 
@@ -137,7 +137,7 @@ impl<'a> PinnedImports<'a> {
 
 impl Pins for PinnedImports<'_> {
     fn read(&mut self, origin: &GitOrigin) -> Result<Vec<u8>, PinError> {
-        self.asked.insert(origin.clone());
+        self.requested.insert(origin.clone());
         let (store, max_file, path, revision) =
             (self.store, self.max_file, self.path.clone(), self.revision);
         // The present pins are not those of the revision.

@@ -75,7 +75,7 @@ impl Since<'_> {
             return Some(false);
         };
         let commit = self.commit.to_string();
-        let mut kept = self.kept();
+        let mut kept = self.stored();
         let known = kept
             .iter()
             .find(|a| a.commit == commit && a.files.iter().map(|(path, _)| path).eq(paths));
@@ -125,7 +125,7 @@ impl Since<'_> {
     }
 
     /// Reads the stored answers; none where they cannot be read.
-    fn kept(&self) -> Vec<CommitFiles> {
+    fn stored(&self) -> Vec<CommitFiles> {
         let bytes = self
             .file()
             .and_then(|file| files::read_plain(&file, MOST).ok());

@@ -14,7 +14,7 @@ use crate::base::source::Sources;
 use crate::base::span::{Place, SourceId};
 use crate::base::vocabulary::FailureCode;
 use crate::base::word::visible;
-use crate::contract::draft::{Condition, Draft, Entry, Scope, Sel, SelKind, Setting};
+use crate::contract::draft::{CheckEntry, Condition, Draft, Scope, Sel, SelKind, Setting};
 use crate::contract::{Body, Check, Contract, Test};
 use crate::effect::git::error::GitError;
 use crate::effect::os::environment::{Environment, Grants};
@@ -194,8 +194,8 @@ fn idle(texts: impl Iterator<Item = String>, files: &ChangeSet) -> Vec<String> {
 /// cleans, requires or reports may not exist yet, and an exclusion may well exclude nothing.
 fn selecting(draft: &Draft) -> Vec<(&str, Place)> {
     let checks = draft.entries.iter().filter_map(|entry| match entry {
-        Entry::Check(check) => Some(check),
-        Entry::Use { .. } => None,
+        CheckEntry::Check(check) => Some(check),
+        CheckEntry::Use { .. } => None,
     });
     let settings = checks
         .flat_map(|check| &check.settings)

@@ -5,7 +5,7 @@ use crate::base::canon::Digest;
 use crate::check::evidence::{EarlierPass, Evidence};
 use crate::effect::os::process::program::Program;
 use crate::effect::runner::file_watch::Looked;
-use crate::effect::runner::judge::Asked;
+use crate::effect::runner::judge::PreparedQuestion;
 use crate::plan::StepIndex;
 use std::fs::File;
 use std::io;
@@ -72,7 +72,7 @@ pub(in crate::effect) enum WorkerEvent {
     /// An earlier pass replaces it.
     Recalled(StepIndex, Box<EarlierPass>),
     /// The question of a `judge` check is made.
-    Asked(StepIndex, Asked),
+    Asked(StepIndex, PreparedQuestion),
     /// Its files have been compared.
     LookedAgain(StepIndex, Box<Looked>),
     /// A background job is done.

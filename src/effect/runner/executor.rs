@@ -12,7 +12,7 @@ use crate::effect::os::process::attempt::{Attempt, AttemptProgress, AttemptResul
 use crate::effect::os::process::capture::Live;
 use crate::effect::os::process::doorbell::Doorbell;
 use crate::effect::os::process::pool::Pool;
-use crate::effect::os::process::program::say;
+use crate::effect::os::process::program::message_of;
 use crate::effect::os::signals::Signals;
 use crate::effect::runner::background::{BackgroundIo, IoJob, IoResult, WorkerEvent};
 use crate::effect::runner::step::{Context, Finished, StepExecution, StepIo};
@@ -96,7 +96,7 @@ pub struct Running<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum DriveError {
     /// Signals could not be listened to, or a thread not started.
-    #[error("the run could not be set up: {}", say(.0))]
+    #[error("the run could not be set up: {}", message_of(.0))]
     Setup(#[from] io::Error),
 }
 

@@ -69,7 +69,7 @@ pub struct Fixed {
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
     /// How it ended.
-    pub how: How,
+    pub how: FixerEnd,
     /// How many processes it left running; they were stopped.
     pub leaked: u32,
     /// The name of its log in the folder for logs, if it wrote anything.
@@ -82,7 +82,7 @@ pub struct Fixed {
 
 /// How a fixer ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum How {
+pub enum FixerEnd {
     /// With this exit code. It decides nothing.
     Exited(i32),
     /// By a signal that vplan did not send.
@@ -144,7 +144,7 @@ pub fn fix(fixer: Fixer<'_>) -> Result<Fixed, DriveError> {
         state.handle(event)
     })?;
     if let Some(signal) = interrupted {
-        fixed.how = How::Interrupted(signal);
+        fixed.how = FixerEnd::Interrupted(signal);
     }
     if let Some(text) = written(fixer.stuck) {
         let step = plan.step(StepIndex::new(0));
@@ -169,18 +169,18 @@ fn seen(evidence: &Evidence) -> Fixed {
         Evidence {
             spawn_error: Some(error),
             ..
-        } => How::NotStarted(error.message.clone()),
+        } => FixerEnd::NotStarted(error.message.clone()),
         Evidence {
             timed_out: true, ..
-        } => How::TimedOut,
+        } => FixerEnd::TimedOut,
         Evidence {
             signal: Some(signal),
             ..
-        } => How::Signalled(signal.clone()),
+        } => FixerEnd::Signalled(signal.clone()),
         Evidence {
             exit: Some(exit), ..
-        } => How::Exited(*exit),
-        _ => How::Lost,
+        } => FixerEnd::Exited(*exit),
+        _ => FixerEnd::Lost,
     };
     let stream = if evidence.stderr.is_blank() {
         &evidence.stdout

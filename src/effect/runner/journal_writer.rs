@@ -2,14 +2,14 @@
 //! record has them.
 
 use crate::base::canon::{Digest, to_canonical};
-use crate::effect::os::process::program::{Program, say};
+use crate::effect::os::process::program::{Program, message_of};
 use crate::effect::runner::background::{IoJob, IoResult};
 use crate::effect::store::records::{REPORT, RunRecord};
 use crate::effect::store::vault::Vault;
 use crate::plan::{Plan, Step};
-use crate::run::journal::{Entry, FinalStatus, Journal, PlannedStep};
+use crate::run::journal::{FinalStatus, Journal, JournalEntry, PlannedStep};
 use crate::run::report::{Decision, EnvironmentUse, Report};
-use crate::run::stands::Ended;
+use crate::run::stands::EndedRun;
 use crate::run::stop;
 use std::io::{self, Write};
 
@@ -66,7 +66,7 @@ impl<'e> JournalWriter<'e> {
         let environment = Some(environment.clone()).filter(|e| *e != EnvironmentUse::default());
         self.write(
             0,
-            Entry::RunStarted {
+            JournalEntry::RunStarted {
                 environment,
                 run_id: self.record.id().to_owned(),
                 started_at,
@@ -93,7 +93,7 @@ impl<'e> JournalWriter<'e> {
         let changed_files_count = u64::try_from(plan.request.changed.len()).ok();
         self.write(
             at,
-            Entry::PlanCompiled {
+            JournalEntry::PlanCompiled {
                 changed_files_count,
                 digest: plan.digest.clone(),
                 steps,
@@ -106,7 +106,7 @@ impl<'e> JournalWriter<'e> {
     }
 
     /// Writes a line. `false` when that fails; it is not sent to the second reader then.
-    pub(in crate::effect) fn write(&mut self, at: u64, entry: Entry) -> bool {
+    pub(in crate::effect) fn write(&mut self, at: u64, entry: JournalEntry) -> bool {
         let line = self.journal.line(at, entry);
         let written = self.record.append(&line);
         let length = self.record.length();
@@ -157,7 +157,7 @@ impl<'e> JournalWriter<'e> {
             if let Err(error) = self.close(report) {
                 self.journal = before;
                 let _ = self.record.remove(REPORT);
-                report.unrecorded(&say(&error));
+                report.unrecorded(&message_of(&error));
             }
         }
         if !report.is_good() {
@@ -174,7 +174,7 @@ impl<'e> JournalWriter<'e> {
     /// that fails, the record is not believed later, which its readers report.
     fn remember(&self, report: &Report) {
         let Some(vault) = self.vault else { return };
-        let ended = Ended {
+        let ended = EndedRun {
             coverage: report.coverage,
             exit_code: report.exit_code,
             plan_digest: report.plan_digest.clone(),
@@ -222,7 +222,7 @@ impl<'e> JournalWriter<'e> {
         match result {
             Ok(()) => true,
             Err(error) => {
-                self.fault.get_or_insert_with(|| say(&error));
+                self.fault.get_or_insert_with(|| message_of(&error));
                 false
             }
         }
@@ -264,13 +264,13 @@ impl<'e> JournalWriter<'e> {
     }
 }
 
-fn last(report: &Report) -> Entry {
+fn last(report: &Report) -> JournalEntry {
     let steps = report.steps.iter().map(|s| FinalStatus {
         id: s.id.clone(),
         reason: s.reason,
         status: s.status,
     });
-    Entry::RunFinished {
+    JournalEntry::RunFinished {
         attempt: Some(report.attempt),
         coverage: report.coverage,
         decision: Some(report.decision),

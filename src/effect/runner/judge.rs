@@ -23,11 +23,11 @@ pub struct Judge<'a> {
     /// Variables that its command sets.
     pub env: Env,
     /// Makes the question of a step. Called on the step's thread.
-    pub question: &'a (dyn Fn(&Step) -> Asked + Sync),
+    pub question: &'a (dyn Fn(&Step) -> PreparedQuestion + Sync),
 }
 
 /// The action for a step's question.
-pub enum Asked {
+pub enum PreparedQuestion {
     /// It is sent to the judge.
     Question {
         /// Its identity.
@@ -46,7 +46,7 @@ pub enum Asked {
     Refused(SpawnError),
 }
 
-impl Asked {
+impl PreparedQuestion {
     /// Makes a question that cannot be asked.
     #[must_use]
     pub fn refused(code: &str, message: impl Into<String>) -> Self {

@@ -4,7 +4,7 @@ use crate::base::command::Env;
 use crate::base::word::Word;
 use crate::effect::os::process::ask::{self, Ask, NoAnswer};
 use crate::effect::os::process::pool::Pool;
-use crate::effect::os::process::program::{Root, SearchPath, say};
+use crate::effect::os::process::program::{Root, SearchPath, message_of};
 use crate::plan::proposal::MAX_ANSWER;
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStringExt as _;
@@ -24,7 +24,7 @@ pub fn propose(
     question: &str,
     limit: Duration,
 ) -> Result<Vec<u8>, NoAnswer> {
-    let root = Root::open(root).map_err(|e| NoAnswer::NotStarted(say(&e)))?;
+    let root = Root::open(root).map_err(|e| NoAnswer::NotStarted(message_of(&e)))?;
     let mut all: BTreeMap<Vec<u8>, Vec<u8>> = std::env::vars_os()
         .map(|(name, value)| (name.into_vec(), value.into_vec()))
         .collect();

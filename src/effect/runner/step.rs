@@ -13,10 +13,10 @@ use crate::effect::os::process::attempt::{Attempt, AttemptProgress, AttemptResul
 use crate::effect::os::process::capture::{Live, LogPlace};
 use crate::effect::os::process::mask::Secrets;
 use crate::effect::os::process::pool::Pool;
-use crate::effect::os::process::program::{Program, Root, say};
+use crate::effect::os::process::program::{Program, Root, message_of};
 use crate::effect::runner::background::WorkerEvent;
 use crate::effect::runner::file_watch::{Watch, is_watched};
-use crate::effect::runner::judge::{Asked, Judge};
+use crate::effect::runner::judge::{Judge, PreparedQuestion};
 use crate::effect::runner::looks::Looks;
 use crate::effect::store::reuse::Recall;
 use crate::plan::{Plan, Step, StepIndex};
@@ -188,7 +188,7 @@ impl<'e> StepExecution<'e> {
             let log = self.log.clone();
             thread.spawn_scoped(scope, move || {
                 let asked = (judge.question)(step);
-                if let (Asked::Question { text, .. }, Some((folder, log))) =
+                if let (PreparedQuestion::Question { text, .. }, Some((folder, log))) =
                     (&asked, context.logs.zip(log))
                 {
                     // For people who want to read the question; nothing depends on it.
@@ -216,16 +216,16 @@ impl<'e> StepExecution<'e> {
     /// available.
     pub(in crate::effect) fn ask(
         &mut self,
-        asked: Asked,
+        asked: PreparedQuestion,
         context: &'e Context<'e>,
         io: &StepIo<'_>,
     ) -> Option<AttemptResult> {
         match asked {
-            Asked::Question { digest, text } => {
+            PreparedQuestion::Question { digest, text } => {
                 self.question = Some(digest);
                 self.start(context, io, Some(text.as_bytes()))
             }
-            Asked::Recorded { answer, digest } => Some(self.finish_with(|seen| {
+            PreparedQuestion::Recorded { answer, digest } => Some(self.finish_with(|seen| {
                 *seen = Evidence {
                     exit: Some(0),
                     question: Some(digest),
@@ -233,7 +233,7 @@ impl<'e> StepExecution<'e> {
                     ..Evidence::default()
                 }
             })),
-            Asked::Refused(error) => Some(AttemptResult::refused(error, None)),
+            PreparedQuestion::Refused(error) => Some(AttemptResult::refused(error, None)),
         }
     }
 
@@ -385,7 +385,7 @@ impl<'e> StepExecution<'e> {
             log: self.log.filter(|_| tried.logged),
             log_error: tried
                 .log_error
-                .map(|e| format!("the log could not be written: {}", say(&e))),
+                .map(|e| format!("the log could not be written: {}", message_of(&e))),
             program: tried.program,
             withheld: self.withheld,
             survivors: tried.survivors,

@@ -14,7 +14,7 @@ use crate::effect::runner::looks::{Looks, take};
 use crate::plan::caveat::{Caveat, Code, Effect};
 use crate::plan::{Note, Plan};
 use crate::run::report::NewFile;
-use blame::{AGAIN, Found, Run, blame, is_product};
+use blame::{AGAIN, Attribution, Run, blame, is_product};
 use std::thread::{Builder, JoinHandle};
 
 /// The note of a run in which the tree changed.
@@ -91,7 +91,7 @@ impl Beginning {
 
 /// The changes of the tree during a run.
 #[derive(Debug, Default)]
-pub struct Ended {
+pub struct TreeChanges {
     /// Why a pass may not hold for the present tree.
     pub caveats: Vec<Caveat>,
     /// The steps that wrote files they must not, and the message.
@@ -110,20 +110,20 @@ pub struct Ended {
 
 /// Compares the tree before and after a run that has ended.
 #[must_use]
-pub fn ended(looks: Option<&Looks>, run: &Run<'_>) -> Ended {
+pub fn ended(looks: Option<&Looks>, run: &Run<'_>) -> TreeChanges {
     let Some(plan) = run.plan() else {
-        return Ended::default();
+        return TreeChanges::default();
     };
     let unknown = |why: &str| {
         let message = format!("whether files changed while the checks ran is not known: {why}");
         let caveats = vec![Caveat::new(Code::TreeUnknown, Effect::Note, message)];
-        Ended {
+        TreeChanges {
             caveats: if run.passed().is_empty() {
                 Vec::new()
             } else {
                 caveats
             },
-            ..Ended::default()
+            ..TreeChanges::default()
         }
     };
     let Some(looks) = looks else {
@@ -156,7 +156,7 @@ pub fn ended(looks: Option<&Looks>, run: &Run<'_>) -> Ended {
     ended
 }
 
-fn vanished(run: &Run<'_>, suspects: Vec<String>) -> Ended {
+fn vanished(run: &Run<'_>, suspects: Vec<String>) -> TreeChanges {
     let message = "whether files changed while the checks ran is not known: git could say what there was, and cannot any more";
     let way_out = "ignore large files that steps make, mend the repository, and run again";
     let caveat = Caveat::new(Code::TreeMoved, Effect::Incomplete, message).way_out(way_out);
@@ -165,16 +165,16 @@ fn vanished(run: &Run<'_>, suspects: Vec<String>) -> Ended {
     } else {
         vec![caveat]
     };
-    Ended {
+    TreeChanges {
         caveats,
         suspects,
-        ..Ended::default()
+        ..TreeChanges::default()
     }
 }
 
 /// Reports the changed files.
-fn moved(now: &Snapshot, looks: &Looks, run: &Run<'_>, plan: &Plan) -> Ended {
-    let Found {
+fn moved(now: &Snapshot, looks: &Looks, run: &Run<'_>, plan: &Plan) -> TreeChanges {
+    let Attribution {
         mut caveats,
         failed,
         grown,
@@ -199,7 +199,7 @@ fn moved(now: &Snapshot, looks: &Looks, run: &Run<'_>, plan: &Plan) -> Ended {
     caveats.extend(grown);
     let few = new.len() <= MOST_NEW;
     let settled = is_known && others.is_empty() && few;
-    Ended {
+    TreeChanges {
         caveats,
         failed,
         tree: settled.then(|| digest(now, plan, &new)),

@@ -16,7 +16,7 @@ use crate::effect::runner::journal_writer::JournalWriter;
 use crate::effect::runner::judge::Judge;
 use crate::effect::runner::looks::Looks;
 use crate::effect::runner::step::{Context, Finished};
-use crate::effect::runner::tree::{self, Ended, blame};
+use crate::effect::runner::tree::{self, TreeChanges, blame};
 use crate::effect::store::records::RunRecord;
 use crate::effect::store::reuse::Recall;
 use crate::effect::store::vault::Vault;
@@ -26,7 +26,7 @@ use crate::plan::{Note, Plan, Refusal, Rewrite, Step, StepIndex};
 use crate::recover::{self, Failure, Recovery};
 use crate::run::carry::{CarryOver, carry_over};
 use crate::run::event::{Action, Event};
-use crate::run::journal::Entry;
+use crate::run::journal::JournalEntry;
 use crate::run::record::{ProgramRecord, StepRecord};
 use crate::run::report::{Circumstances, Report, TREE_CHANGED, Withheld, refused, report};
 use crate::run::state::{Ending, RunState};
@@ -58,7 +58,7 @@ pub struct Run<'a> {
     pub recall: Option<Recall<'a>>,
     /// The judge that answers the questions of `judge` checks, if there is one.
     pub judge: Option<&'a Judge<'a>>,
-    /// How often the observer gets [`Seen::Running`].
+    /// How often the observer gets [`ProgressEvent::Running`].
     pub tick: Option<Duration>,
     /// The snapshots of the tree, if the tree is known.
     pub tree: Option<Looks>,
@@ -79,7 +79,7 @@ pub struct Run<'a> {
 }
 
 /// A progress event for an observer.
-pub enum Seen<'a> {
+pub enum ProgressEvent<'a> {
     /// A step has ended.
     Ended {
         /// The step.
@@ -135,7 +135,7 @@ pub fn verify(
     plan: Plan,
     run: Run<'_>,
     played: Option<Played<'_>>,
-    see: &mut dyn FnMut(Seen<'_>),
+    see: &mut dyn FnMut(ProgressEvent<'_>),
 ) -> Result<Verified, VerifyError> {
     let Run {
         root,
@@ -225,14 +225,14 @@ pub fn verify(
                 ending = end;
                 break;
             };
-            see(Seen::Rewritten {
+            see(ProgressEvent::Rewritten {
                 rule: &rewrite.recovery_rule,
                 plan: &next,
                 kept: carried.kept.len(),
             });
             book.write(
                 executor.now(),
-                Entry::PlanRewritten {
+                JournalEntry::PlanRewritten {
                     rewrite: Box::new(rewrite),
                 },
             );
@@ -283,13 +283,13 @@ pub fn verify(
 
 /// Applies the changes of the tree to the records and the report. Returns a note to add.
 fn hold_against(
-    found: Ended,
+    found: TreeChanges,
     records: &mut [StepRecord],
     circumstances: &mut Circumstances,
     recall: Option<&Recall<'_>>,
     again: &mut dyn FnMut(&[RepoPath]) -> Option<Caveat>,
 ) -> Option<Note> {
-    let Ended {
+    let TreeChanges {
         caveats,
         failed,
         new,
@@ -428,7 +428,7 @@ struct Table<'t, 'e, 'r> {
     rounds: &'t mut Rounds,
     recall: Option<&'t Recall<'r>>,
     looks: Option<&'t Looks>,
-    see: &'t mut dyn FnMut(Seen<'_>),
+    see: &'t mut dyn FnMut(ProgressEvent<'_>),
 }
 
 impl Table<'_, '_, '_> {
@@ -445,7 +445,7 @@ impl Table<'_, '_, '_> {
                 if let Some(looks) = self.looks {
                     looks.started(planned);
                 }
-                let started = Entry::StepStarted {
+                let started = JournalEntry::StepStarted {
                     attempt,
                     id: planned.id.clone(),
                     limit_ms,
@@ -453,7 +453,7 @@ impl Table<'_, '_, '_> {
                 (at, self.book.write(at, started))
             }
             Message::Tick { running, at } => {
-                (self.see)(Seen::Running { at, running });
+                (self.see)(ProgressEvent::Running { at, running });
                 (at, true)
             }
             Message::IoWanted { work } => {
@@ -474,7 +474,7 @@ impl Table<'_, '_, '_> {
         let at = event.at();
         if let Event::Interrupt { signal, .. } = &event {
             self.book
-                .write(at, Entry::RunInterrupted { signal: *signal });
+                .write(at, JournalEntry::RunInterrupted { signal: *signal });
         }
         let ended = match &event {
             Event::Finished {
@@ -536,7 +536,7 @@ impl Table<'_, '_, '_> {
             .cached_from
             .as_ref()
             .map(|earlier| earlier.run_id.clone());
-        let entry = Entry::StepFinished {
+        let entry = JournalEntry::StepFinished {
             attempt: if cached_from.is_some() { 0 } else { attempt },
             cached_from,
             detail: record.detail.clone(),
@@ -569,7 +569,7 @@ impl Table<'_, '_, '_> {
             self.book.unsynced = true;
             written &= self.book.write(
                 at,
-                Entry::ProgramResolved {
+                JournalEntry::ProgramResolved {
                     program: record.clone(),
                 },
             );
@@ -589,11 +589,11 @@ impl Table<'_, '_, '_> {
             };
             match self.state.last_try(step) {
                 Some(record) if record.status == outcome.status => {
-                    (self.see)(Seen::Ended { step, record, at })
+                    (self.see)(ProgressEvent::Ended { step, record, at })
                 }
                 _ => {
                     let record = StepRecord::without_evidence(self.plan.step(step), outcome);
-                    (self.see)(Seen::Ended {
+                    (self.see)(ProgressEvent::Ended {
                         step,
                         record: &record,
                         at,

@@ -10,11 +10,11 @@ use crate::base::unit::show_size;
 use crate::base::word::visible;
 use crate::effect::os::files::read_bounded;
 use crate::effect::os::parallel;
-use crate::effect::os::process::program::say;
+use crate::effect::os::process::program::message_of;
 use crate::effect::os::retry_eintr::{flock, openat, read_dir};
 use crate::effect::store::records::{EVENTS, FOLDER, REPORT, RUNS, log_name};
 use crate::plan::{Plan, document};
-use crate::run::journal::{End, Entry, ReplayedRun, lines, replay};
+use crate::run::journal::{End, JournalEntry, ReplayedRun, lines, replay};
 use crate::run::merge;
 use crate::run::past::{Summary, Tally, is_run_id};
 use crate::run::report::Report;
@@ -51,7 +51,7 @@ pub enum HistoryError {
     #[error("`{}` is not a directory, or is a symlink: these are no records of vplan", visible(.0.as_os_str().as_bytes()))]
     NotADirectory(PathBuf),
     /// The system refuses.
-    #[error("the records in `{}` cannot be read: {}", visible(.0.as_os_str().as_bytes()), say(.1))]
+    #[error("the records in `{}` cannot be read: {}", visible(.0.as_os_str().as_bytes()), message_of(.1))]
     Io(PathBuf, #[source] io::Error),
 }
 
@@ -178,7 +178,7 @@ impl History {
             Ok(Some(folder)) if is_run_id(id) => Ok(folder),
             Ok(_) => Err("there is no such run".to_owned()),
             Err(Errno::NOTDIR | Errno::LOOP) => Err("it is no folder".to_owned()),
-            Err(e) => Err(say(&e.into())),
+            Err(e) => Err(message_of(&e.into())),
         }
     }
 
@@ -296,15 +296,15 @@ impl History {
         let mut round = 0;
         for line in lines(&self.events(id).unwrap_or_default()) {
             match line.entry {
-                Entry::PlanCompiled { steps, .. } => {
+                JournalEntry::PlanCompiled { steps, .. } => {
                     round += 1;
                     found.planned.extend(steps.into_iter().map(|s| s.id));
                 }
-                Entry::StepStarted { attempt, id, .. } => {
+                JournalEntry::StepStarted { attempt, id, .. } => {
                     let log = Some(format!("logs/{}", log_name(&id, attempt, round)));
                     found.tries.push(Logged { attempt, id, log });
                 }
-                Entry::StepFinished {
+                JournalEntry::StepFinished {
                     attempt, id, log, ..
                 } => {
                     let of = found
@@ -436,7 +436,7 @@ fn cannot(error: io::Error) -> String {
         io::ErrorKind::NotFound => "is not there".to_owned(),
         io::ErrorKind::FileTooLarge => format!("is larger than {}", show_size(MAX_FILE)),
         io::ErrorKind::InvalidInput => "is no regular file".to_owned(),
-        _ => format!("cannot be read: {}", say(&error)),
+        _ => format!("cannot be read: {}", message_of(&error)),
     }
 }
 

@@ -7,7 +7,7 @@
 
 use crate::base::word::visible;
 use crate::effect::os::atomic_file::{PRIVATE, replace};
-use crate::effect::os::process::program::say;
+use crate::effect::os::process::program::message_of;
 use crate::effect::os::retry_eintr::{flock, openat};
 use crate::effect::os::state_dir::StateDir;
 use crate::effect::os::state_files;
@@ -50,7 +50,7 @@ pub enum LedgerError {
     #[error("the ledger `{}` has been locked by other writers for {}s", visible(.0.as_os_str().as_bytes()), .1.as_secs())]
     Busy(PathBuf, Duration),
     /// The system refuses.
-    #[error("the ledger `{}` cannot be {what}: {}", visible(.path.as_os_str().as_bytes()), say(.source))]
+    #[error("the ledger `{}` cannot be {what}: {}", visible(.path.as_os_str().as_bytes()), message_of(.source))]
     Io {
         /// The file.
         path: PathBuf,

@@ -9,7 +9,7 @@ use crate::base::path::RepoPath;
 use crate::base::word::visible;
 use crate::effect::os::atomic_file::{DOCUMENT, create, replace};
 use crate::effect::os::files::make_folders;
-use crate::effect::os::process::program::{Root, say};
+use crate::effect::os::process::program::{Root, message_of};
 use crate::effect::os::retry_eintr::{fallocate, flock, fsync, openat, read_dir};
 use crate::run::past::is_run_id;
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -46,7 +46,7 @@ pub enum RecordError {
     #[error("`{}` is not a directory, or is a symlink; records of runs need a directory of their own", visible(.0.as_os_str().as_bytes()))]
     NotADirectory(PathBuf),
     /// The system refuses.
-    #[error("the record of the run cannot be kept in `{}`: {}", visible(.0.as_os_str().as_bytes()), say(.1))]
+    #[error("the record of the run cannot be kept in `{}`: {}", visible(.0.as_os_str().as_bytes()), message_of(.1))]
     Io(PathBuf, #[source] io::Error),
 }
 

@@ -12,7 +12,7 @@ use crate::effect::os::retry_eintr::read_dir;
 use crate::effect::os::state_dir::StateDir;
 use crate::effect::os::state_files;
 use crate::run::past::is_run_id;
-use crate::run::stands::Ended;
+use crate::run::stands::EndedRun;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, unlinkat};
 use rustix::io::Errno;
@@ -57,7 +57,7 @@ impl Vault {
     ///
     /// # Errors
     /// Errors of the system; the run is not remembered then.
-    pub fn put(&self, ended: &Ended) -> io::Result<()> {
+    pub fn put(&self, ended: &EndedRun) -> io::Result<()> {
         if !is_run_id(&ended.run_id) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
@@ -69,12 +69,12 @@ impl Vault {
 
     /// Returns what is remembered of a run; `None` also where that cannot be read.
     #[must_use]
-    pub fn get(&self, id: &str) -> Option<Ended> {
+    pub fn get(&self, id: &str) -> Option<EndedRun> {
         if !is_run_id(id) {
             return None;
         }
         let bytes = state_files::read(&self.folder, id, LARGEST).ok()?;
-        let ended: Ended = serde_json::from_slice(&bytes).ok()?;
+        let ended: EndedRun = serde_json::from_slice(&bytes).ok()?;
         (ended.run_id == id && ended.version == 1).then_some(ended)
     }
 
@@ -140,8 +140,8 @@ mod tests {
         format!("20260101T000000.{n:03}Z-{n:032x}")
     }
 
-    fn ended(n: u32) -> Ended {
-        Ended {
+    fn ended(n: u32) -> EndedRun {
+        EndedRun {
             coverage: Coverage::Full,
             exit_code: 0,
             plan_digest: Some(Digest::of(b"plan")),
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!((vault.get(&id(1)), vault.get("../x")), (None, None));
         assert!(
             vault
-                .put(&Ended {
+                .put(&EndedRun {
                     run_id: "../x".to_owned(),
                     ..ended(1)
                 })

@@ -18,7 +18,7 @@ fn gate_at(engine: &Engine<'_>, site: &Site, base: Option<&Oid>) -> (Option<Dige
     let revision = base.map(ToString::to_string);
     let loaded = base.and_then(|_| {
         engine
-            .load(site, &engine.wanted(revision.as_deref(), base))
+            .load(site, &engine.contract_request(revision.as_deref(), base))
             .ok()?
             .ok()
     });
@@ -75,7 +75,7 @@ pub struct Failed {
     /// The failure, on one line and in vplan's own words.
     pub what: String,
     /// The error output of the run.
-    pub said: String,
+    pub stderr: String,
     /// The verdict as which it counts.
     pub verdict: Verdict,
 }
@@ -97,7 +97,7 @@ impl Failed {
         Self {
             exit: Some(failure.exit.code()),
             what: "the work could not be verified".to_owned(),
-            said: format!("{}{help}", failure.message),
+            stderr: format!("{}{help}", failure.message),
             verdict: Verdict::Errored,
         }
     }
@@ -146,7 +146,7 @@ impl Failed {
                 changed,
                 contents,
                 ended_at: &ended_at,
-                said: said.clone(),
+                result: said.clone(),
                 subject: &name,
             };
             Ok(record(ledger, &terms, &round))

@@ -6,7 +6,7 @@ use crate::base::path::RepoPath;
 use crate::effect::git::object::Oid;
 use crate::effect::os::files::read_plain;
 use crate::effect::repo::load::{Site, contract_path};
-use crate::effect::repo::lockfile::beside;
+use crate::effect::repo::lockfile::path_for;
 use crate::effect::repo::since::Since;
 use crate::engine::Engine;
 use std::path::Path;
@@ -52,7 +52,7 @@ pub(super) fn changed(
             .flatten();
         let files = [
             (Some(path.clone()), "the contract"),
-            (Some(beside(&path)), "its lock"),
+            (Some(path_for(&path)), "its lock"),
             (tracked, "the hook"),
         ];
         for (path, what) in files {

@@ -71,7 +71,7 @@ pub fn start(engine: &Engine<'_>, id: &str) -> Result<(), Failure> {
 
 /// Where a session began, if that is no repository any more: what is found in its place is another
 /// one, around it.
-pub(super) fn lost(engine: &Engine<'_>, site: &Site, id: &str) -> Option<Site> {
+pub(super) fn vanished_site(engine: &Engine<'_>, site: &Site, id: &str) -> Option<Site> {
     let began = |root: &Path| {
         let site = Site {
             root: root.to_owned(),

@@ -4,7 +4,7 @@
 use super::failed::{Failed, begin};
 use super::record::{Now, Record, read, subject, write};
 use super::settings::changed;
-use super::start::{has_contract, lost};
+use super::start::{has_contract, vanished_site};
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::effect::git::error::GitError;
@@ -82,7 +82,7 @@ impl<'a> Stop<'a> {
     /// A directory that cannot be entered.
     pub fn open(engine: &'a Engine<'a>, id: &'a str) -> Result<Option<Self>, Failure> {
         let site = engine.locate()?;
-        let lost = lost(engine, &site, id);
+        let lost = vanished_site(engine, &site, id);
         let is_lost = lost.is_some();
         let site = lost.unwrap_or(site);
         let place = engine.kept_state(&site).unwrap_or_default();
@@ -105,11 +105,11 @@ impl<'a> Stop<'a> {
             Ok(base) => stop.base = base,
             Err(failure) => stop.unknown = Some(failure),
         }
-        Ok((stop.is_asked() && !stop.is_untouched()).then_some(stop))
+        Ok((stop.has_work() && !stop.is_untouched()).then_some(stop))
     }
 
     /// Whether there is or was something to verify.
-    fn is_asked(&self) -> bool {
+    fn has_work(&self) -> bool {
         let git = self.site.usable_git();
         let head = git.and_then(|git| git.head().ok().flatten());
         // Without git nothing is known of the past; a git that cannot be asked is another matter.
@@ -323,13 +323,13 @@ fn without_report(ended: &ProgramOutput) -> Failed {
     Failed {
         exit,
         what,
-        said: said(&ended.stderr),
+        stderr: error_text(&ended.stderr),
         verdict,
     }
 }
 
 /// Returns the error text of a run without a report. How a ledger is begun anew is for people.
-fn said(stderr: &[u8]) -> String {
+fn error_text(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let own = ["vplan::ledger", "vplan::state"];
     if own.iter().any(|code| text.contains(code)) {

@@ -1,7 +1,7 @@
 //! Records the rounds of a loop.
 
 use crate::base::word::visible;
-use crate::effect::runner::fixer::{Fixed, How};
+use crate::effect::runner::fixer::{Fixed, FixerEnd};
 use crate::run::event::Interrupt;
 use crate::run::report::Decision;
 use crate::run::verdict::Verdict;
@@ -161,13 +161,15 @@ impl TurnRecord {
             stuck,
         };
         match how {
-            How::Exited(code) => (repair.outcome, repair.exit_code) = ("exited", Some(code)),
-            How::Signalled(signal) => (repair.outcome, repair.signal) = ("signalled", Some(signal)),
-            How::TimedOut => repair.outcome = "timed_out",
-            How::NotStarted(why) => {
+            FixerEnd::Exited(code) => (repair.outcome, repair.exit_code) = ("exited", Some(code)),
+            FixerEnd::Signalled(signal) => {
+                (repair.outcome, repair.signal) = ("signalled", Some(signal))
+            }
+            FixerEnd::TimedOut => repair.outcome = "timed_out",
+            FixerEnd::NotStarted(why) => {
                 (repair.outcome, repair.reason) = ("not_started", Some(visible(why.as_bytes())))
             }
-            How::Interrupted(signal) => {
+            FixerEnd::Interrupted(signal) => {
                 let name = if signal == Interrupt::Int {
                     "SIGINT"
                 } else {
@@ -175,7 +177,7 @@ impl TurnRecord {
                 };
                 (repair.outcome, repair.signal) = ("interrupted", Some(name.to_owned()));
             }
-            How::Lost => {}
+            FixerEnd::Lost => {}
         }
         repair
     }

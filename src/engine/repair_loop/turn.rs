@@ -166,7 +166,7 @@ impl Task<'_, '_> {
         let confirmed =
             recorded.no_change && recorded.counter > 0 && recorded.decision != Decision::Retry;
         drop(tree);
-        keeper.tell(recorded, &mut verified.report);
+        keeper.add_to_report(recorded, &mut verified.report);
         Ok(confirmed)
     }
 

@@ -46,7 +46,7 @@ impl Pin {
         let revision = session.loaded.as_ref().and_then(|l| l.revision.as_ref());
         let lock = lockfile::read(
             &session.site,
-            &lockfile::beside(&session.contract_path),
+            &lockfile::path_for(&session.contract_path),
             revision,
         );
         let lock = lock
@@ -185,7 +185,7 @@ struct Work {
 
 impl Work {
     fn of(engine: &Engine<'_>, session: &Session) -> Result<Self, Failure> {
-        let own_base = match tells(session) {
+        let own_base = match reads_from_git(session) {
             true => None,
             false => engine
                 .by_default(&session.site, session.loaded.as_ref())
@@ -225,7 +225,7 @@ impl Work {
 
     /// Lists the files that differ from the base now.
     fn changes(&self, session: &Session) -> Result<ChangeSet, Failure> {
-        Ok(match (&self.own_base, tells(session)) {
+        Ok(match (&self.own_base, reads_from_git(session)) {
             (_, true) => session.request.changed.clone(),
             (Some(base), false) => {
                 let place = ChangedIn::WorkTree;
@@ -276,7 +276,7 @@ impl Work {
 }
 
 /// Whether the request gets its changes from git.
-fn tells(session: &Session) -> bool {
+fn reads_from_git(session: &Session) -> bool {
     let from = session.request.changed_from.as_ref();
     matches!(
         from,

@@ -21,7 +21,7 @@ use crate::effect::runner::executor::{DriveError, Played};
 use crate::effect::runner::file_watch::watch;
 use crate::effect::runner::judge::Judge;
 use crate::effect::runner::tree::Beginning;
-use crate::effect::runner::verify::{self as runner, Seen, VerifyError};
+use crate::effect::runner::verify::{self as runner, ProgressEvent, VerifyError};
 use crate::effect::store::earlier::Earlier;
 use crate::effect::store::records::{RecordError, RunRecord};
 use crate::effect::store::reuse::Recall;
@@ -45,7 +45,7 @@ pub enum Progress<'a> {
     /// The plan is made; nothing has run yet.
     Planned(&'a Plan),
     /// The messages of the executor.
-    Run(Seen<'a>),
+    Run(ProgressEvent<'a>),
 }
 
 /// Opens the second place for the events, once everything is planned.
@@ -144,7 +144,7 @@ fn prepare<'k>(
         session,
         since,
         plan,
-        held,
+        requirements: held,
         saved_plan,
         shard,
     } = planned;
@@ -206,7 +206,7 @@ fn execute(
         since,
     } = prepared;
     let place = record.path().to_owned();
-    let tree = engine.tree(&session.site, session.contract(), &asked.own);
+    let tree = engine.tree(&session.site, session.contract(), &asked.own_files);
     let conclude = |report: &mut Report| {
         keeper
             .iter()
@@ -240,7 +240,7 @@ fn execute(
     let vault = engine.vault(&session.site);
     let again = Again {
         engine,
-        asked,
+        requested: asked,
         since,
         session: &session,
     };
@@ -297,7 +297,11 @@ impl Verified {
     /// Returns what of its work tree counts as a change.
     #[must_use]
     pub fn tree(&self, engine: &Engine<'_>, asked: &VerifyRequest) -> Tree<'_> {
-        engine.tree(&self.session.site, self.session.contract(), &asked.own)
+        engine.tree(
+            &self.session.site,
+            self.session.contract(),
+            &asked.own_files,
+        )
     }
 }
 

@@ -22,7 +22,7 @@ pub type Look<'l> = &'l mut dyn FnMut(&Session) -> Result<Vec<Caveat>, Failure>;
 /// The plan of a round, with its session.
 pub(super) struct Planned {
     /// The requirements of the round, if it has a subject.
-    pub held: Option<RoundRequirements>,
+    pub requirements: Option<RoundRequirements>,
     /// The plan, or a share of it.
     pub plan: Plan,
     /// How the plan file differs from the present, if there is one.
@@ -52,9 +52,13 @@ pub(super) fn planned(
     said.extend(agree(&session, &whole)?);
     expected(asked, &whole)?;
     let held = match &subject {
-        Some(subject) => {
-            Some(subject.hold(engine, &session, &asked.plan, &whole, saved_plan.is_some())?)
-        }
+        Some(subject) => Some(subject.requirements(
+            engine,
+            &session,
+            &asked.plan,
+            &whole,
+            saved_plan.is_some(),
+        )?),
         None => None,
     };
     whole
@@ -81,7 +85,7 @@ pub(super) fn planned(
     };
     let since = subject.as_ref().and_then(Subject::since);
     Ok(Planned {
-        held,
+        requirements: held,
         plan,
         saved_plan,
         session,

@@ -10,7 +10,7 @@ use crate::base::source::{Source, Sources};
 use crate::base::span::{Place, SourceId};
 use crate::base::word::{Word, is_unsafe_to_show, visible};
 use crate::check::Kind;
-use crate::contract::draft::{At, Check, Draft, Entry, Setting, Verb};
+use crate::contract::draft::{At, Check, CheckEntry, Draft, Setting, Verb};
 use crate::front::tree::{Key, Node, Value};
 use crate::front::verify_contract_json::carried_settings;
 use crate::lang::command::{only_changes_shell, parse_command, would_expand};
@@ -374,7 +374,7 @@ impl<'s> Builder<'s> {
             self.carry(text, spec.place);
             return Vec::new();
         }
-        let spec = self.behind(spec);
+        let spec = self.with_carried(spec);
         let own_dir = spec.own_dir();
         let read = match parse_command(text) {
             // In another tool's file `{changed}` is no placeholder.
@@ -453,7 +453,7 @@ impl<'s> Builder<'s> {
 
     /// Returns the command with the directory and variables that the list has carried to it. A
     /// directory of its own is one from the root, and stays.
-    fn behind<'t>(&mut self, mut spec: Spec<'t>) -> Spec<'t> {
+    fn with_carried<'t>(&mut self, mut spec: Spec<'t>) -> Spec<'t> {
         if let Some(list) = &mut self.list {
             list.waiting = None;
             for setting in carried_settings(&list.carried) {
@@ -472,7 +472,7 @@ impl<'s> Builder<'s> {
     }
 
     fn push_check(&mut self, name: &str, verb: Verb, settings: Vec<At<Setting>>, spec: &Spec<'_>) {
-        self.draft.entries.push(Entry::Check(Box::new(Check {
+        self.draft.entries.push(CheckEntry::Check(Box::new(Check {
             inclusion: 0,
             name: Some(At::new(name.to_owned(), spec.place)),
             verbs: vec![At::new(verb, spec.place)],

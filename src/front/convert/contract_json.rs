@@ -8,7 +8,7 @@ use crate::base::span::Place;
 use crate::base::word::visible;
 use crate::check::Kind;
 use crate::contract::BUILT_IN_ROLES;
-use crate::contract::draft::{At, Check, Entry, Role, Setting, Verb};
+use crate::contract::draft::{At, Check, CheckEntry, Role, Setting, Verb};
 use crate::contract::validate::validate;
 use crate::front::verify_contract_json;
 use crate::lang::command::{only_changes_shell, would_expand};
@@ -60,7 +60,9 @@ impl Builder<'_> {
             .into_iter()
             .zip(contract.checks);
         for (entry, check) in checks {
-            let Entry::Check(draft) = entry else { continue };
+            let CheckEntry::Check(draft) = entry else {
+                continue;
+            };
             if !draft.settings.is_empty() {
                 let about = About::Entry(self.draft.entries.len());
                 let why = "it runs where the `cd` before it in the list leads, and with what is exported there";
@@ -84,9 +86,9 @@ impl Builder<'_> {
                     let name = Some(At::new(check.id.clone(), draft.place));
                     self.draft
                         .entries
-                        .push(Entry::Check(Box::new(Check { name, ..*draft })));
+                        .push(CheckEntry::Check(Box::new(Check { name, ..*draft })));
                 }
-                _ => self.draft.entries.push(Entry::Check(draft)),
+                _ => self.draft.entries.push(CheckEntry::Check(draft)),
             }
         }
     }
@@ -139,7 +141,7 @@ impl Builder<'_> {
             .entries
             .iter()
             .flat_map(|e| {
-                if let Entry::Check(c) = e {
+                if let CheckEntry::Check(c) = e {
                     c.conditions.clone()
                 } else {
                     Vec::new()
@@ -217,7 +219,7 @@ impl Builder<'_> {
                 At::new(name.to_owned(), check.place),
                 At::new(verb, check.place),
             );
-            Entry::Check(Box::new(Check {
+            CheckEntry::Check(Box::new(Check {
                 name: Some(name),
                 verbs: vec![verb],
                 settings,

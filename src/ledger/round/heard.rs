@@ -6,7 +6,7 @@ use crate::ledger::{Status, SubjectEntry};
 use crate::run::verdict::Verdict;
 
 /// A round's report, in the terms of the table of src/ledger/rounds.md, "Confirmations".
-pub(super) struct Heard {
+pub(super) struct RoundReport {
     pub done: bool,
     /// Whether verification failed.
     pub failed: bool,
@@ -25,14 +25,14 @@ pub(super) struct Heard {
     pub verified: bool,
 }
 
-impl Heard {
+impl RoundReport {
     /// Whether it leaves its subject unchanged.
-    pub(super) fn says_nothing(&self, before: &SubjectEntry, changed: bool) -> bool {
+    pub(super) fn changes_nothing(&self, before: &SubjectEntry, changed: bool) -> bool {
         self.nothing && before.worked() || self.claimed && !changed
     }
 
     pub(super) fn of(round: &Round<'_>, before: Option<&SubjectEntry>, changed: bool) -> Self {
-        match &round.said {
+        match &round.result {
             RoundResult::Reviewed => {
                 let done = !changed
                     && before.is_some_and(|e| e.status == Status::Done && e.reason.is_none());

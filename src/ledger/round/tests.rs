@@ -55,7 +55,7 @@ fn play(terms: &Terms, rounds: &[(RoundResult, u64)]) -> Vec<(Decision, u8, u32,
             changed,
             contents: contents("x"),
             ended_at: "",
-            said: said.clone(),
+            result: said.clone(),
             subject: "S",
         };
         let (next, recorded) = record(&ledger, terms, &round);
@@ -289,7 +289,7 @@ fn a_word_is_no_evidence() {
 #[test]
 fn a_word_that_nothing_changed_is_not_believed_of_what_runs_verify() {
     let terms = terms(3, 3, Exhausted::Fail);
-    let round = |ledger: &Ledger, subject, said: RoundResult, changed, what| {
+    let round = |ledger: &Ledger, subject, result: RoundResult, changed, what| {
         let (about, contents) = (About::default(), contents(what));
         record(
             ledger,
@@ -299,7 +299,7 @@ fn a_word_that_nothing_changed_is_not_believed_of_what_runs_verify() {
                 changed,
                 contents,
                 ended_at: "",
-                said,
+                result,
                 subject,
             },
         )
@@ -349,7 +349,7 @@ fn contents_decide_what_changed() {
         changed: Change::Auto,
         contents: contents(what),
         ended_at: "",
-        said: RoundResult::ByHand(Status::Done),
+        result: RoundResult::ByHand(Status::Done),
         subject,
     };
     let mut ledger = Ledger::default();
@@ -383,7 +383,7 @@ fn a_change_is_one_under_the_feet_of_others() {
         changed: Change::Files(files),
         contents: contents("x"),
         ended_at: "",
-        said: RoundResult::ByHand(Status::Done),
+        result: RoundResult::ByHand(Status::Done),
         subject,
     };
     for (propagate, others, left) in [
@@ -437,7 +437,7 @@ fn all_subjects_are_complete_or_one_goes_on() {
                 changed,
                 contents: contents("x"),
                 ended_at: "",
-                said,
+                result: said,
                 subject,
             },
         )
@@ -465,7 +465,7 @@ fn a_pass_makes_earlier_failures_history() {
                 changed: Change::Files(1),
                 contents: contents("x"),
                 ended_at: "",
-                said: said.clone(),
+                result: said.clone(),
                 subject: "S",
             };
             ledger = record(&ledger, &terms, &round).0;
@@ -500,7 +500,7 @@ fn what_was_allowed_is_written_down() {
         changed: Change::Files(1),
         contents: contents("x"),
         ended_at: "now",
-        said: red("a"),
+        result: red("a"),
         subject: "S",
     };
     let (ledger, recorded) = record(&Ledger::default(), &terms, &round);
@@ -541,7 +541,7 @@ fn a_gate_that_changes() {
             changed: Change::Files(0),
             contents: contents("x"),
             ended_at: "",
-            said: RoundResult::ByHand(Status::Done),
+            result: RoundResult::ByHand(Status::Done),
             subject: "S",
         };
         record(ledger, &terms(n, 3, Exhausted::Fail), &round)
@@ -574,7 +574,7 @@ fn run(
     ledger: &Ledger,
     terms: &Terms,
     about: About,
-    said: RoundResult,
+    result: RoundResult,
     what: &str,
 ) -> (Ledger, Recorded) {
     let round = Round {
@@ -582,7 +582,7 @@ fn run(
         changed: Change::Auto,
         contents: contents(what),
         ended_at: "",
-        said,
+        result,
         subject: "S",
     };
     record(ledger, terms, &round)

@@ -4,7 +4,7 @@ use super::*;
 use crate::arbitrary::plan::{command, plain_check, plain_contract, unsupported};
 use crate::base::change::{ChangeSet, ChangedFile, Status};
 use crate::base::path::RepoPath;
-use crate::plan::facts::Answer;
+use crate::plan::facts::FactAnswer;
 use crate::plan::request::{Selector, Skip};
 
 fn changed(paths: &[&str]) -> ChangeSet {
@@ -25,7 +25,7 @@ fn check(id: &str, text: &str, needs: &[usize]) -> Check {
 
 fn planned(contract: &Contract, request: &Request) -> Result<Plan, PlanError> {
     let mut facts = Facts::default();
-    facts.add(Question::MissingChanged, Answer::List(Vec::new()));
+    facts.add(Question::MissingChanged, FactAnswer::List(Vec::new()));
     match compile(Some(contract), request, &facts)? {
         Compiled::Plan(plan) => Ok(*plan),
         Compiled::Needs(questions) => panic!("{questions:?}"),

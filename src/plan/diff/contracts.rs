@@ -1,6 +1,6 @@
 //! Compares two contracts, check by check.
 
-use super::reach::{Answer, Obligation, Question};
+use super::reach::{Obligation, Question, Reachability};
 use super::settings::{self, Finding, finding, items, shown};
 use super::witness::{Solver, Verdict};
 use super::{At, Class, ContractDiff, Difference, VERSION, lets_through};
@@ -225,7 +225,7 @@ pub(super) struct Comparison<'a> {
     solver: Solver<'a>,
     tracked: &'a [RepoPath],
     pub found: Vec<Difference>,
-    answers: BTreeMap<Key, Answer>,
+    answers: BTreeMap<Key, Reachability>,
     /// How many requests were searched for among the tracked files.
     looked: usize,
     /// Whether two conditions are equivalent.
@@ -643,11 +643,11 @@ impl<'a> Comparison<'a> {
             .entry(key)
             .or_insert_with(|| question.answer())
             .clone();
-        self.looked += usize::from(matches!(answer, Answer::Request(_)));
+        self.looked += usize::from(matches!(answer, Reachability::Request(_)));
         match answer {
-            Answer::Never => Less::No,
-            Answer::Undecided(why) => Less::Undecided(why),
-            Answer::Request(witness) => match self.solver.rule(&witness, index, reverse) {
+            Reachability::Never => Less::No,
+            Reachability::Undecided(why) => Less::Undecided(why),
+            Reachability::Request(witness) => match self.solver.rule(&witness, index, reverse) {
                 Verdict::Shown(number) => Less::Yes(Some(number)),
                 Verdict::True | Verdict::Open => Less::Yes(None),
                 Verdict::False => Less::Undecided(DISAGREE),

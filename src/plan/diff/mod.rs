@@ -94,7 +94,8 @@ pub struct Difference {
 /// A request on which the contracts differ, found by search and confirmed by compiling both.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Asked {
+#[schemars(rename = "Asked")]
+pub struct DifferingRequest {
     /// The changed files.
     pub changed: Vec<ChangedFile>,
     /// Paths that exist, of those that conditions ask for.
@@ -125,7 +126,7 @@ pub struct ContractDiff {
     /// `contracts`.
     pub kind: &'static str,
     /// The requests that differences refer to.
-    pub requests: Vec<Asked>,
+    pub requests: Vec<DifferingRequest>,
     /// The version of this shape: 1.
     #[schemars(extend("const" = 1))]
     pub version: u32,

@@ -53,7 +53,7 @@ pub(super) struct Sample {
 
 /// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum Reachability {
     /// There is no such request.
     Never,
     Request(Witness),
@@ -80,10 +80,10 @@ pub(super) struct Question<'a> {
 }
 
 impl Question<'_> {
-    pub fn answer(&self) -> Answer {
+    pub fn answer(&self) -> Reachability {
         let places = self.old.places.len() + self.new.iter().map(|d| d.places.len()).sum::<usize>();
         if places > MOST_CLAUSES {
-            return Answer::Undecided(TOO_MANY_PLACES);
+            return Reachability::Undecided(TOO_MANY_PLACES);
         }
         let mut space = Space::default();
         for obligation in std::iter::once(&self.old).chain(&self.new) {
@@ -99,12 +99,12 @@ impl Question<'_> {
             space.region(Region::Below(dir));
         }
         let Some(space) = space.divide() else {
-            return Answer::Undecided(TOO_LARGE);
+            return Reachability::Undecided(TOO_LARGE);
         };
         self.search(&space)
     }
 
-    fn search(&self, space: &Space) -> Answer {
+    fn search(&self, space: &Space) -> Reachability {
         let mut budget = BUDGET;
         let mut seen = BTreeSet::new();
         for role in &self.roles {
@@ -159,7 +159,7 @@ impl Question<'_> {
                         .extend(file.map(|atom| Bits::of(space.atoms.len(), |a| a == atom)));
                     match solve(&clauses, &start, &mut budget) {
                         Solved::Yes(state) => {
-                            return Answer::Request(space.witness(
+                            return Reachability::Request(space.witness(
                                 &state,
                                 role,
                                 file,
@@ -167,12 +167,12 @@ impl Question<'_> {
                             ));
                         }
                         Solved::No => {}
-                        Solved::GaveUp => return Answer::Undecided(TOO_HARD),
+                        Solved::GaveUp => return Reachability::Undecided(TOO_HARD),
                     }
                 }
             }
         }
-        Answer::Never
+        Reachability::Never
     }
 
     /// Returns the answers of every condition and restriction here for a role; roles with the same

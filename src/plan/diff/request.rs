@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A contract, and its plan for the request.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct PlannedSide<'a> {
     /// The contract.
     pub side: Side<'a>,
     /// Its plan.
@@ -115,7 +115,7 @@ pub fn asks_nothing(request: &Request, then: &Request) -> bool {
 /// Compares what two contracts require for one request: each check that counted must still be
 /// required, as strictly.
 #[must_use]
-pub fn weaker(old: &Asked<'_>, new: &Asked<'_>) -> Vec<Weaker> {
+pub fn weaker(old: &PlannedSide<'_>, new: &PlannedSide<'_>) -> Vec<Weaker> {
     let pairs = Pairs::new(old.side.contract, new.side.contract);
     let now = names(new);
     let comparison = Comparison {
@@ -170,7 +170,7 @@ fn counted(plan: &Plan) -> Vec<&str> {
 }
 
 /// Returns the contract's checks that a plan has.
-fn names<'a>(asked: &Asked<'a>) -> BTreeSet<&'a str> {
+fn names<'a>(asked: &PlannedSide<'a>) -> BTreeSet<&'a str> {
     let steps = asked
         .plan
         .steps
@@ -189,8 +189,8 @@ fn words<'p>(plan: &'p Plan, check: &str) -> BTreeSet<&'p Word> {
 }
 
 struct Comparison<'a> {
-    old: &'a Asked<'a>,
-    new: &'a Asked<'a>,
+    old: &'a PlannedSide<'a>,
+    new: &'a PlannedSide<'a>,
     pairs: &'a Pairs<'a>,
     /// The checks of the newer plan.
     now: BTreeSet<&'a str>,

@@ -1,7 +1,7 @@
 //! Writes a comparison as text for people.
 
 use super::plans::{Changed, Field, Members, PlanDiff};
-use super::{Asked, At, Class, ContractDiff, Difference};
+use super::{At, Class, ContractDiff, Difference, DifferingRequest};
 use crate::base::word::visible;
 use crate::plan::explain::{Mark, Style};
 use serde_json::Value;
@@ -58,7 +58,7 @@ pub fn contracts(diff: &ContractDiff, style: &dyn Style) -> String {
 }
 
 /// Formats a request as a test, or as a comment when it cannot be one.
-fn test(asked: &Asked) -> String {
+fn test(asked: &DifferingRequest) -> String {
     asked.expect.clone().unwrap_or_else(|| {
         let files = asked
             .changed

@@ -1,7 +1,7 @@
 //! Confirms that two contracts require different checks: compiles both for a request that was
 //! found.
 
-use super::Asked;
+use super::DifferingRequest;
 use super::contracts::Pairs;
 use super::reach::{Sample, Witness};
 use crate::base::change::{ChangeSet, ChangedFile, Status};
@@ -11,7 +11,7 @@ use crate::contract::Contract;
 use crate::contract::expect::AssertionKind;
 use crate::plan::compile::{Compiled, compile};
 use crate::plan::expectation::writing::write_expect;
-use crate::plan::facts::{Answer, Certainty, Facts, MAX_FACT_ROUNDS, Question};
+use crate::plan::facts::{Certainty, FactAnswer, Facts, MAX_FACT_ROUNDS, Question};
 use crate::plan::request::{Boundary, Request, Risk};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -158,7 +158,7 @@ impl<'a> Solver<'a> {
     }
 
     /// Returns the requests as they are printed.
-    pub fn requests(&self) -> Vec<Asked> {
+    pub fn requests(&self) -> Vec<DifferingRequest> {
         self.shown.iter().map(asked).collect()
     }
 }
@@ -196,7 +196,7 @@ fn missed(
         .collect()
 }
 
-fn asked(case: &Case) -> Asked {
+fn asked(case: &Case) -> DifferingRequest {
     let request = request(&case.witness);
     let exists: BTreeSet<RepoPath> = case
         .witness
@@ -234,7 +234,7 @@ fn asked(case: &Case) -> Asked {
             .map(|n| n.name.clone())
             .collect()
     };
-    Asked {
+    DifferingRequest {
         changed: request.changed.files().to_vec(),
         expect: write_expect(&title, &request, &exists, AssertionKind::Runs, &runs),
         exists: exists.into_iter().collect(),
@@ -317,10 +317,10 @@ fn planned(
                 for question in questions {
                     let answer = match &question {
                         Question::Exists(path) if witness.exists.get(path) == Some(&true) => {
-                            Answer::Word(Certainty::Yes)
+                            FactAnswer::Word(Certainty::Yes)
                         }
-                        Question::Exists(_) => Answer::Word(Certainty::No),
-                        _ => Answer::List(Vec::new()),
+                        Question::Exists(_) => FactAnswer::Word(Certainty::No),
+                        _ => FactAnswer::List(Vec::new()),
                     };
                     facts.add(question, answer);
                 }

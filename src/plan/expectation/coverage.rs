@@ -11,7 +11,7 @@
 use crate::base::glob::{Item as SelItem, ItemContent, Selection};
 use crate::base::word::visible;
 use crate::contract::{Contract, Test};
-use crate::plan::select::Seen;
+use crate::plan::select::ConditionResults;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,7 +36,7 @@ impl Touched {
     pub(super) fn new(
         role: String,
         checks: Vec<usize>,
-        seen: &Seen,
+        seen: &ConditionResults,
         around: &[Vec<usize>],
     ) -> Self {
         let holds = |i: &usize| seen.holds.get(*i).copied().flatten();

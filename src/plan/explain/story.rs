@@ -11,7 +11,7 @@ use crate::base::word::{Word, visible};
 use crate::contract::{Check, Contract, Placement, Test};
 use crate::plan::compile::{Compiled, compile};
 use crate::plan::error::{PlanError, UNKNOWN_CHECK};
-use crate::plan::facts::{Answer, Certainty, Facts, MAX_FACT_ROUNDS, Question};
+use crate::plan::facts::{Certainty, FactAnswer, Facts, MAX_FACT_ROUNDS, Question};
 use crate::plan::order::{Why, Witness, witness};
 use crate::plan::request::Request;
 use crate::plan::select::item_text;
@@ -301,20 +301,26 @@ fn selects(
         request.skip.retain(|s| s.name != check.id);
     }
     for path in &change.absent {
-        facts.add(Question::Exists(path.clone()), Answer::Word(Certainty::No));
+        facts.add(
+            Question::Exists(path.clone()),
+            FactAnswer::Word(Certainty::No),
+        );
     }
     for path in &change.exist {
-        facts.add(Question::Exists(path.clone()), Answer::Word(Certainty::Yes));
+        facts.add(
+            Question::Exists(path.clone()),
+            FactAnswer::Word(Certainty::Yes),
+        );
     }
     // Invented files are taken to exist; conditions elsewhere may ask for more facts.
-    facts.add(Question::MissingChanged, Answer::List(Vec::new()));
+    facts.add(Question::MissingChanged, FactAnswer::List(Vec::new()));
     for _ in 0..MAX_FACT_ROUNDS {
         match compile(Some(contract), &request, &facts) {
             Ok(Compiled::Plan(plan)) => return plan.steps.iter().any(|s| s.check() == check.id),
             Ok(Compiled::Needs(questions)) => {
                 questions
                     .into_iter()
-                    .for_each(|q| facts.add(q, Answer::Word(Certainty::No)));
+                    .for_each(|q| facts.add(q, FactAnswer::Word(Certainty::No)));
             }
             Err(_) => return false,
         }
@@ -796,11 +802,11 @@ mod tests {
             let mut facts = Facts::default();
             facts.add(
                 Question::Exists(RepoPath::parse(b"Cargo.toml").unwrap()),
-                Answer::Word(Certainty::No),
+                FactAnswer::Word(Certainty::No),
             );
             facts.add(
                 Question::Exists(RepoPath::parse(b"main.rs").unwrap()),
-                Answer::Word(Certainty::Yes),
+                FactAnswer::Word(Certainty::Yes),
             );
             let Ok(Compiled::Plan(plan)) = compile(Some(&contract), &request, &facts) else {
                 panic!()
@@ -841,7 +847,7 @@ mod tests {
             .to_vec();
         let mut facts = Facts::default();
         for (name, is_there) in [("a", Certainty::Yes), ("b", Certainty::No)] {
-            facts.add(Question::Exists(path(name)), Answer::Word(is_there));
+            facts.add(Question::Exists(path(name)), FactAnswer::Word(is_there));
         }
         let request = Request::default();
         let Ok(Compiled::Plan(plan)) = compile(Some(&contract), &request, &facts) else {

@@ -4,7 +4,7 @@
 use super::super::Plan;
 use super::super::document::{checked, is_known, other_version};
 use super::super::error::{CONFLICT, DOCUMENT, DocumentError, SYNTAX};
-use super::text::{Entry, Node, Value, parse};
+use super::text::{Node, NodeEntry, Value, parse};
 use super::write::LIST;
 use crate::base::span::Span;
 use crate::base::word::visible;
@@ -188,7 +188,7 @@ fn nearest(given: &str, known: &[&str]) -> Option<String> {
 enum TextPart<'a> {
     Document(&'a [Node]),
     Node(&'a Node),
-    Entry(&'a Entry),
+    Entry(&'a NodeEntry),
 }
 
 /// Deserializes one place as the requested type.

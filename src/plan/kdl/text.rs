@@ -49,7 +49,7 @@ pub struct Node {
     /// The node's name.
     pub name: Name,
     /// The arguments and properties after the name.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<NodeEntry>,
     /// The nodes in braces, if there are braces.
     pub children: Option<Vec<Node>>,
 }
@@ -66,7 +66,7 @@ impl Node {
 
 /// `value` or `name=value`
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct NodeEntry {
     /// The name of a property.
     pub name: Option<Name>,
     /// The word in parentheses.
@@ -77,7 +77,7 @@ pub struct Entry {
     pub at: Span,
 }
 
-impl Entry {
+impl NodeEntry {
     /// Returns the place of all of it.
     #[must_use]
     pub fn span(&self) -> Span {
@@ -472,14 +472,14 @@ impl<'a> Reader<'a> {
         Ok(children)
     }
 
-    fn entry(&mut self) -> Read<Entry> {
+    fn entry(&mut self) -> Read<NodeEntry> {
         let mark = self.mark()?;
         let start = self.at;
         let value = self.value()?;
         let at = Span::new(start, self.at);
         let behind = self.rest().trim_start_matches([' ', '\t']);
         let Some(behind) = behind.strip_prefix('=').filter(|_| mark.is_none()) else {
-            return Ok(Entry {
+            return Ok(NodeEntry {
                 name: None,
                 mark,
                 value,
@@ -491,7 +491,7 @@ impl<'a> Reader<'a> {
         let mark = self.mark()?;
         let start = self.at;
         let value = self.value()?;
-        Ok(Entry {
+        Ok(NodeEntry {
             name: Some(name),
             mark,
             value,

@@ -3,7 +3,7 @@
 use super::invocation::{Layer, Role, Tool};
 use super::{EvidenceStream, Row, Scene, Test, Text, asked_of};
 use crate::base::vocabulary::FailureCode;
-use crate::plan::facts::{Answer, Certainty};
+use crate::plan::facts::{Certainty, FactAnswer};
 
 /// A missing prerequisite has `, needed by` after the name; a recursive make prints `make[1]:` in
 /// front. Neither is a missing goal of the command.
@@ -93,5 +93,6 @@ pub(super) fn has_no_makefile(scene: &Scene<'_>, layer: &Layer) -> bool {
     let Some([now, _]) = asked_of(layer.clone()).and_then(|asked| asked.questions()) else {
         return false;
     };
-    layer.tool == Tool::Make && matches!(scene.facts.get(&now), Some(Answer::Word(Certainty::No)))
+    layer.tool == Tool::Make
+        && matches!(scene.facts.get(&now), Some(FactAnswer::Word(Certainty::No)))
 }

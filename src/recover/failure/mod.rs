@@ -18,7 +18,7 @@ use crate::base::path::RepoPath;
 use crate::base::vocabulary::FailureCode;
 use crate::base::word::visible;
 use crate::check::evidence::Evidence;
-use crate::plan::facts::{Answer, Certainty, Facts, Question};
+use crate::plan::facts::{Certainty, FactAnswer, Facts, Question};
 use crate::plan::{Plan, Step, StepIndex};
 use invocation::{Layer, Role, Tool};
 use std::collections::BTreeSet;
@@ -308,7 +308,7 @@ fn never(_: &Scene<'_>, _: &Layer) -> bool {
 
 /// The names that a step's command requests from a file that declares scripts or goals.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct RequestedNames {
     /// Scripts or goals.
     pub kind: AskedKind,
     /// Their names.
@@ -334,7 +334,7 @@ pub enum AskedKind {
     OtherGoal,
 }
 
-impl Asked {
+impl RequestedNames {
     /// Returns the questions for the list of declared names, in the repository and at the base
     /// revision.
     #[must_use]
@@ -364,7 +364,7 @@ impl Asked {
         let Some([now, _]) = self.questions() else {
             return Vec::new();
         };
-        let Some(Answer::List(_)) = facts.get(&now) else {
+        let Some(FactAnswer::List(_)) = facts.get(&now) else {
             return Vec::new();
         };
         let missing = |name: &&String| facts.holds(&now, name.as_bytes()) == Certainty::No;
@@ -386,11 +386,11 @@ impl Asked {
 
 /// Returns what a step's command requests by name.
 #[must_use]
-pub fn asked(step: &Step) -> Option<Asked> {
+pub fn asked(step: &Step) -> Option<RequestedNames> {
     invocation::layers_of(step).into_iter().find_map(asked_of)
 }
 
-fn asked_of(layer: Layer) -> Option<Asked> {
+fn asked_of(layer: Layer) -> Option<RequestedNames> {
     let (kind, usual): (AskedKind, &[&str]) = match (layer.role, layer.tool) {
         (Role::Script, _) => (AskedKind::Script, &["package.json"]),
         (Role::Goals, Tool::Make) if !layer.lenient => (
@@ -410,7 +410,7 @@ fn asked_of(layer: Layer) -> Option<Asked> {
         Some(file) => vec![file],
         None => usual.iter().map(|f| (*f).to_owned()).collect(),
     };
-    Some(Asked {
+    Some(RequestedNames {
         kind,
         names: layer.asked,
         dir: layer.dir,

@@ -23,7 +23,7 @@ fn evidence(exit: i32, stdout: &str, stderr: &str) -> Evidence {
 }
 
 fn facts(scripts: &[&str], goals: &[&str]) -> Facts {
-    let list = |names: &[&str]| Answer::List(names.iter().map(|n| Word::from(*n)).collect());
+    let list = |names: &[&str]| FactAnswer::List(names.iter().map(|n| Word::from(*n)).collect());
     let mut facts = Facts::default();
     facts.add(Question::Scripts(RepoPath::root()), list(scripts));
     facts.add(Question::MakeTargets(RepoPath::root()), list(goals));
@@ -220,7 +220,7 @@ fn scripts_by_facts() {
     let mut unknown = Facts::default();
     unknown.add(
         Question::Scripts(RepoPath::root()),
-        Answer::Word(crate::plan::facts::Certainty::Unknown),
+        FactAnswer::Word(crate::plan::facts::Certainty::Unknown),
     );
     check(
         &[
@@ -350,7 +350,7 @@ fn goals() {
     let mut none = Facts::default();
     none.add(
         Question::MakeTargets(RepoPath::root()),
-        Answer::Word(crate::plan::facts::Certainty::No),
+        FactAnswer::Word(crate::plan::facts::Certainty::No),
     );
     check(&[("make x", 2, "", no_rule, SETUP)], &none);
 }
@@ -1006,7 +1006,7 @@ fn what_a_command_asks_for() {
         ("cargo test", None),
     ] {
         let got = asked(&plan_of_words(&[command]).steps[0]);
-        let files = |a: &Asked| {
+        let files = |a: &RequestedNames| {
             a.paths()
                 .iter()
                 .map(ToString::to_string)

@@ -12,7 +12,7 @@ use crate::plan::facts::{Certainty, Facts};
 use crate::plan::{Coverage, Origin, Plan, Step};
 use crate::recover::Failure;
 use crate::recover::bare::plan_of_words;
-use crate::recover::failure::{Asked, AskedKind, asked};
+use crate::recover::failure::{AskedKind, RequestedNames, asked};
 use crate::recover::rewrite::{Change, replace_predecessor};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -125,7 +125,7 @@ fn refusal(plan: &Plan, step: &Step, code: FailureCode, facts: &Facts) -> Option
     }
 }
 
-fn changed_declaration(plan: &Plan, asked: &Asked) -> Option<String> {
+fn changed_declaration(plan: &Plan, asked: &RequestedNames) -> Option<String> {
     let known = asked.paths();
     let declares = |path: &RepoPath| {
         let named = asked
@@ -157,7 +157,7 @@ fn base_name(file: &str) -> &[u8] {
     file.rsplit('/').next().unwrap_or(file).as_bytes()
 }
 
-fn declared_before(asked: &Asked, facts: &Facts) -> Option<String> {
+fn declared_before(asked: &RequestedNames, facts: &Facts) -> Option<String> {
     let [_, base] = asked.questions()?;
     let name = asked.names.iter().find(|name| {
         // A goal that is still declared is not the missing one.
@@ -171,7 +171,7 @@ fn declared_before(asked: &Asked, facts: &Facts) -> Option<String> {
     ))
 }
 
-fn still_declared(asked: &Asked, facts: &Facts, name: &str) -> bool {
+fn still_declared(asked: &RequestedNames, facts: &Facts, name: &str) -> bool {
     let [now, _] = match asked.questions() {
         Some(questions) => questions,
         None => return false,
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
     use crate::base::change::{ChangeSet, ChangedFile};
     use crate::base::word::Word;
-    use crate::plan::facts::{Answer, Question};
+    use crate::plan::facts::{FactAnswer, Question};
     use crate::recover::bare::{given, plan_of_lines};
     use crate::recover::{Recovery, recover};
     use FailureCode::{Failed, MissingMakeTarget, MissingScript, NoTestFiles, UnsupportedFormat};
@@ -507,7 +507,7 @@ mod tests {
             ("make x y", &[], &["x", "y"], declares("x")),
         ] {
             let list =
-                |names: &[&str]| Answer::List(names.iter().map(|n| Word::from(*n)).collect());
+                |names: &[&str]| FactAnswer::List(names.iter().map(|n| Word::from(*n)).collect());
             let mut facts = Facts::default();
             facts.add(Question::MakeTargets(RepoPath::root()), list(now));
             facts.add(Question::BaseMakeTargets(RepoPath::root()), list(base));

@@ -82,7 +82,7 @@ fn run(
         &plan,
         &played.records,
         &played.ending,
-        &Said::default(),
+        &RunFacts::default(),
         Require::default(),
     );
     let word = |r: &StepRecord| match r.reason {
@@ -282,7 +282,7 @@ fn nothing_to_verify_and_what_is_required() {
         },
     );
     let judged = |plan: &Plan, require| {
-        let judgement = judge(plan, &[], &ending, &Said::default(), require);
+        let judgement = judge(plan, &[], &ending, &RunFacts::default(), require);
         (judgement.verdict, judgement.coverage, judgement.exit.code())
     };
     assert_eq!(
@@ -327,9 +327,9 @@ fn nothing_to_verify_and_what_is_required() {
         &plan,
         &refused,
         &ending,
-        &Said {
+        &RunFacts {
             violations: &["`x` is outside".to_owned()],
-            ..Said::default()
+            ..RunFacts::default()
         },
         Require::default(),
     );
@@ -449,7 +449,7 @@ fn reasons_and_requirements() {
             &three,
             &records,
             &Ending::default(),
-            &Said::default(),
+            &RunFacts::default(),
             require,
         );
         let got = (
@@ -462,7 +462,7 @@ fn reasons_and_requirements() {
     }
     // A step without a record, and an end that alone shows that the budget was used up.
     let some = [record(&three.steps[0], Status::Passed, None, None)];
-    let judged = judge(&three, &some, &Ending::default(), &Said::default(), any);
+    let judged = judge(&three, &some, &Ending::default(), &RunFacts::default(), any);
     assert_eq!(
         (judged.verdict, judged.reason.as_deref()),
         (Verdict::Incomplete, Some("`b` did not run"))
@@ -476,7 +476,7 @@ fn reasons_and_requirements() {
         .iter()
         .map(|s| record(s, Status::Passed, None, None))
         .collect();
-    let judged = judge(&three, &both, &ending, &Said::default(), any);
+    let judged = judge(&three, &both, &ending, &RunFacts::default(), any);
     assert_eq!(
         (judged.verdict, judged.exit),
         (Verdict::Incomplete, Exit::Time)
@@ -495,7 +495,7 @@ fn what_narrows() {
             plan,
             &records,
             &Ending::default(),
-            &Said::default(),
+            &RunFacts::default(),
             Require::default(),
         )
         .coverage
@@ -544,7 +544,7 @@ fn a_share_and_a_mode_without_checks_say_so() {
         reasons: Vec::new(),
     }];
     let said = |plan: &Plan, require| {
-        judge(plan, &[], &ending, &Said::default(), require)
+        judge(plan, &[], &ending, &RunFacts::default(), require)
             .reason
             .unwrap()
     };
@@ -571,7 +571,7 @@ fn a_share_and_a_mode_without_checks_say_so() {
             plan,
             &records,
             &ending,
-            &Said::default(),
+            &RunFacts::default(),
             some,
             Some("share 1 of 2"),
         );

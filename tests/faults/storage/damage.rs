@@ -15,7 +15,7 @@ use vplan::plan::digest::digest;
 use vplan::plan::document::{self, Form};
 use vplan::reuse::entry::KeptPass as Pass;
 use vplan::run::audit::{Holds, audit};
-use vplan::run::journal::{End, ReplayedRun, Stands, oracle, replay};
+use vplan::run::journal::{End, ReplayedRun, StepState, oracle, replay};
 use vplan::run::merge;
 
 /// What is done to a file.
@@ -123,8 +123,8 @@ impl Journal {
     }
 }
 
-fn passes(stands: Stands) -> bool {
-    matches!(stands, Stands::Ended(status, _) if status.is_pass())
+fn passes(stands: StepState) -> bool {
+    matches!(stands, StepState::Ended(status, _) if status.is_pass())
 }
 
 /// A journal that ends anywhere says what its whole lines say. One with a damaged line says what

@@ -305,7 +305,10 @@ fn killed_on_a_full_disk() {
             sweep.count("torn records", u64::from(!torn.is_empty()));
             // Whoever was told of an end finds it.
             for line in vplan::run::journal::lines(&told) {
-                if matches!(line.entry, vplan::run::journal::Entry::StepFinished { .. }) {
+                if matches!(
+                    line.entry,
+                    vplan::run::journal::JournalEntry::StepFinished { .. }
+                ) {
                     let kept: Vec<_> = vplan::run::journal::lines(&found.events).collect();
                     assert!(
                         kept.contains(&line) || kept.len() < usize::try_from(line.seq).unwrap(),

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use vplan::base::canon::Digest;
 use vplan::ledger::document as ledger;
 use vplan::reuse::entry::KeptPass as Pass;
-use vplan::run::journal::{Entry, Line, lines, replay};
+use vplan::run::journal::{JournalEntry, Line, lines, replay};
 
 /// What a disk writes as a whole.
 const SECTOR: usize = 512;
@@ -501,7 +501,7 @@ fn run_law(before: &BTreeMap<PathBuf, Vec<u8>>, after: &BTreeMap<PathBuf, Vec<u8
         let known: Vec<Line> = lines(told).collect();
         for line in known
             .iter()
-            .filter(|line| !matches!(line.entry, Entry::StepStarted { .. }))
+            .filter(|line| !matches!(line.entry, JournalEntry::StepStarted { .. }))
         {
             assert!(kept.contains(line), "told, and not there: {line:?}");
         }
@@ -516,7 +516,7 @@ fn run_law(before: &BTreeMap<PathBuf, Vec<u8>>, after: &BTreeMap<PathBuf, Vec<u8
         }
         let ended = known
             .iter()
-            .any(|line| matches!(line.entry, Entry::RunFinished { .. }));
+            .any(|line| matches!(line.entry, JournalEntry::RunFinished { .. }));
         assert!(
             !(ended || over) || found.contains_key(&folder.join("report.json")),
             "there is no report"

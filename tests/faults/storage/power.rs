@@ -15,8 +15,8 @@ use std::time::Duration;
 use vplan::base::canon::Digest;
 use vplan::effect::os::state_dir::StateDir;
 use vplan::effect::store::ledger::LedgerFile;
-use vplan::effect::store::reuse::results::{Kept, Results};
-use vplan::run::journal::{Entry, Line, lines};
+use vplan::effect::store::reuse::results::{Results, StoredPass};
+use vplan::run::journal::{JournalEntry, Line, lines};
 
 struct Disk {
     image: PathBuf,
@@ -125,12 +125,12 @@ fn passes(project: &Project) -> (u64, u64) {
     for name in names.iter().filter(|name| name.len() == 64) {
         let key: Digest = format!("sha256:{name}").parse().unwrap();
         match results.get(&key) {
-            Kept::Pass(pass) => {
+            StoredPass::Pass(pass) => {
                 assert_eq!(pass.key, key);
                 whole += 1;
             }
-            Kept::Damaged => damaged += 1,
-            Kept::Nothing => panic!("it was there"),
+            StoredPass::Damaged => damaged += 1,
+            StoredPass::Nothing => panic!("it was there"),
         }
     }
     (whole, damaged)
@@ -221,13 +221,15 @@ fn a_run(sweep: &mut Sweep, case: &mut Case, disk: &Disk, project: &Project) {
             // Without a line nobody can tell whether it is the earlier run.
             lines(&known)
                 .next()
-                .is_none_or(|line| matches!(&line.entry, Entry::RunStarted { run_id, .. } if *run_id == found.id))
+                .is_none_or(|line| matches!(&line.entry, JournalEntry::RunStarted { run_id, .. } if *run_id == found.id))
         });
         let kept: Vec<Line> = found
             .as_ref()
             .map(|found| lines(&found.events).collect())
             .unwrap_or_default();
-        for line in lines(&known).filter(|line| !matches!(line.entry, Entry::StepStarted { .. })) {
+        for line in
+            lines(&known).filter(|line| !matches!(line.entry, JournalEntry::StepStarted { .. }))
+        {
             assert!(
                 kept.contains(&line),
                 "told, and lost with the power: {line:?}"
@@ -241,7 +243,7 @@ fn a_run(sweep: &mut Sweep, case: &mut Case, disk: &Disk, project: &Project) {
                     "a pass that did not happen"
                 );
             }
-            let finished = |line: &Line| matches!(line.entry, Entry::RunFinished { .. });
+            let finished = |line: &Line| matches!(line.entry, JournalEntry::RunFinished { .. });
             if lines(&known).any(|line| finished(&line)) {
                 assert_eq!(rounds(project), earlier + 1, "the round is there");
                 assert_eq!(found.run.is_pass(), good);

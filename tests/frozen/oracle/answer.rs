@@ -2,8 +2,8 @@
 
 use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
-use vplan::check::judge::{Answer, Ruling};
-use vplan::plan::proposal::{Answer as Proposed, MAX_COMMANDS};
+use vplan::check::judge::{JudgeAnswer, Ruling};
+use vplan::plan::proposal::{MAX_COMMANDS, ProposalAnswer as Proposed};
 
 /// Any bytes as an answer: what is not exactly of its form is none; what is accepted says what its
 /// JSON says, and is written again to the same.
@@ -20,7 +20,7 @@ pub fn answers(bytes: &[u8]) {
         v.get("version")
             .is_none_or(|n| n.is_null() || n.as_u64() == Some(1))
     };
-    match Answer::read(bytes) {
+    match JudgeAnswer::read(bytes) {
         Ok(answer) => {
             let value = value.as_ref().expect("JSON");
             assert!(
@@ -39,7 +39,7 @@ pub fn answers(bytes: &[u8]) {
             assert_eq!(text(value, "verdict").as_deref(), Some(verdict));
             assert!(!answer.reasoning.trim().is_empty());
             assert_eq!(
-                Answer::read(&serde_json::to_vec(&answer).unwrap()).as_ref(),
+                JudgeAnswer::read(&serde_json::to_vec(&answer).unwrap()).as_ref(),
                 Ok(&answer)
             );
         }

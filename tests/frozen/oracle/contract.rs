@@ -16,11 +16,11 @@ use vplan::contract::validate::validate;
 use vplan::contract::{Body, Check, Contract, Test};
 use vplan::effect::repo::changes::list::{ListFormat, parse};
 use vplan::front;
-use vplan::front::convert::{Format, convert as convert_text, tell, text as text_of, verify};
+use vplan::front::convert::{Format, convert as convert_text, recognize, text as text_of, verify};
 use vplan::front::print::{Comments, print};
 use vplan::lang::command::parse_command;
 use vplan::plan::compile::{Compiled, compile};
-use vplan::plan::facts::{Answer, Certainty, Facts, Question};
+use vplan::plan::facts::{Certainty, FactAnswer, Facts, Question};
 use vplan::plan::frame::without_contract;
 use vplan::plan::request::{Boundary, Mode, Request, Risk, Selector, Skip};
 
@@ -51,7 +51,7 @@ pub fn convert(bytes: &[u8]) {
 pub fn converted(format: Format, bytes: &[u8]) -> Result<(), String> {
     let mut sources = Sources::default();
     let text = String::from_utf8_lossy(bytes);
-    let _ = tell("-", &text);
+    let _ = recognize("-", &text);
     let id = sources.add(Source::new("fuzz", &text));
     let mut sink = Diagnostics::default();
     let converted = convert_text(&sources, id, format, &mut sink);
@@ -294,9 +294,11 @@ pub fn answered(
                                 .files()
                                 .iter()
                                 .filter(|f| f.path.as_bytes().len() % 3 == usize::from(dice));
-                            Answer::List(missing.map(|f| Word::new(f.path.as_bytes())).collect())
+                            FactAnswer::List(
+                                missing.map(|f| Word::new(f.path.as_bytes())).collect(),
+                            )
                         }
-                        _ => Answer::Word(
+                        _ => FactAnswer::Word(
                             [Certainty::Yes, Certainty::No, Certainty::Unknown][usize::from(dice)],
                         ),
                     };

@@ -24,7 +24,7 @@ use vplan::plan::diff::{Class, plans};
 use vplan::plan::digest::digest as digest_of;
 use vplan::plan::document::{Form, canonical};
 use vplan::plan::drift::drift;
-use vplan::plan::facts::{Answer, Facts, Question};
+use vplan::plan::facts::{FactAnswer, Facts, Question};
 use vplan::plan::frame::without_contract;
 use vplan::plan::kdl::text;
 use vplan::plan::order::check_order;
@@ -327,7 +327,7 @@ pub fn substitute(bytes: &[u8]) {
     check.body = Body::Command(command("tool {changed} end"));
     check.dir = dir.clone();
     let mut facts = Facts::default();
-    facts.add(Question::MissingChanged, Answer::List(Vec::new()));
+    facts.add(Question::MissingChanged, FactAnswer::List(Vec::new()));
     let request = Request {
         changed: changed.clone(),
         ..Request::default()

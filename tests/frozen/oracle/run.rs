@@ -21,7 +21,7 @@ use vplan::run::journal::{oracle, replay};
 use vplan::run::merge::read;
 use vplan::run::report::{Circumstances, Report, report};
 use vplan::run::state::RunState;
-use vplan::run::verdict::{Require, Said, judge};
+use vplan::run::verdict::{Require, RunFacts, judge};
 
 thread_local! {
     static CASES: RefCell<BoxedStrategy<Case>> = RefCell::new(cases().boxed());
@@ -98,7 +98,7 @@ pub fn runner(bytes: &[u8]) {
         &case.plan,
         &hit.records,
         &hit.ending,
-        &Said::default(),
+        &RunFacts::default(),
         Require::default(),
     );
     if hit.ending.cancelled.is_some() || hit.ending.storage.is_some() {
@@ -271,7 +271,7 @@ fn any_events(case: &Case, mut choices: Choices<'_>) {
         plan,
         &state.records(),
         &state.ending(),
-        &Said::default(),
+        &RunFacts::default(),
         Require::default(),
     );
     let blocked = running

@@ -158,7 +158,7 @@ fn ledger(choices: &mut Choices<'_>) -> Ledger {
                 files: u64::from(files),
             },
             ended_at: "2026-01-01T00:00:00Z",
-            said: RoundResult::ByHand(status),
+            result: RoundResult::ByHand(status),
             subject: choices.one(&["A", "B", "größer \"x\""]),
         };
         let before = ledger.rounds;

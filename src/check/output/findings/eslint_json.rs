@@ -3,7 +3,7 @@
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::output::findings::eslint;
-use crate::check::output::kit::document::{self, Content, Document, Signs};
+use crate::check::output::kit::document::{self, CollectedDocument, Content, Signs};
 use crate::check::output::npm;
 use crate::check::output::reader::{Format, Reader, Stream};
 use crate::check::reading::{Finding, Level, Reading};
@@ -18,7 +18,7 @@ pub const FORMAT: Format = Format {
     written_by: |argv| npm::starts(argv, eslint::TOOLS),
     reader: || {
         Box::new(EslintJson {
-            document: Document::new(SIGNS),
+            document: CollectedDocument::new(SIGNS),
         })
     },
 };
@@ -33,7 +33,7 @@ const SIGNS: Signs = Signs {
 };
 
 struct EslintJson {
-    document: Document,
+    document: CollectedDocument,
 }
 
 #[derive(Deserialize)]

@@ -7,7 +7,7 @@
 use super::table::PYLINT;
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
-use crate::check::output::kit::json::Document;
+use crate::check::output::kit::json::JsonDocument;
 use crate::check::output::launched::launched;
 use crate::check::output::reader::{Format, Reader, Stream};
 use crate::check::reading::{Finding, Level, Reading};
@@ -31,7 +31,7 @@ fn written_by(argv: &[&str]) -> bool {
 struct Pylint {
     reading: Reading,
     telling: bool,
-    document: Document,
+    document: JsonDocument,
 }
 
 /// `--output-format=json2`

@@ -6,7 +6,7 @@
 use super::table::{Found, RUFF};
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
-use crate::check::output::kit::json::Document;
+use crate::check::output::kit::json::JsonDocument;
 use crate::check::output::kit::number::counted;
 use crate::check::output::kit::place::{ending, place};
 use crate::check::output::launched::launched;
@@ -34,7 +34,7 @@ struct Ruff {
     telling: bool,
     /// `CODE MESSAGE`, whose place is on the next line.
     open: Option<(String, String)>,
-    document: Document,
+    document: JsonDocument,
     /// How many errors are left, as the summary says.
     said: u64,
 }

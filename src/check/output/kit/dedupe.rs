@@ -84,9 +84,9 @@ impl Open {
 /// The first words of tests that may yet fail: those of the latest ones, each as much as a reading
 /// keeps.
 #[derive(Default)]
-pub struct Said(VecDeque<(u64, String)>);
+pub struct PendingMessages(VecDeque<(u64, String)>);
 
-impl Said {
+impl PendingMessages {
     /// A test, or who else speaks, says a line.
     pub fn add(&mut self, who: u64, line: &str) {
         const HEARD: usize = 64;
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn only_the_latest_are_heard_and_only_so_much() {
-        let mut said = Said::default();
+        let mut said = PendingMessages::default();
         for who in 0..100 {
             said.add(who, &"é".repeat(3000));
             said.add(who, "more");

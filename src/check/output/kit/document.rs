@@ -24,7 +24,7 @@ pub struct Signs {
 
 /// Collects the lines of a document from standard output.
 #[derive(Debug)]
-pub struct Document {
+pub struct CollectedDocument {
     signs: Signs,
     state: State,
     text: String,
@@ -53,7 +53,7 @@ pub enum Content {
     TooLarge,
 }
 
-impl Document {
+impl CollectedDocument {
     /// Nothing so far.
     #[must_use]
     pub fn new(signs: Signs) -> Self {
@@ -195,7 +195,7 @@ mod tests {
     };
 
     fn collect(signs: Signs, lines: &[&str]) -> Option<Content> {
-        let mut document = Document::new(signs);
+        let mut document = CollectedDocument::new(signs);
         for line in lines {
             document.line(Stream::Out, line);
         }
@@ -204,12 +204,12 @@ mod tests {
 
     #[test]
     fn what_is_none_is_not_held() {
-        let mut document = Document::new(SIGNS);
+        let mut document = CollectedDocument::new(SIGNS);
         document.line(Stream::Out, "hello");
         document.line(Stream::Out, "{\"runs\": []}");
         assert_eq!(document.text.capacity(), 0);
         assert_eq!(document.finish(), None);
-        let mut document = Document::new(SIGNS);
+        let mut document = CollectedDocument::new(SIGNS);
         for _ in 0..PROBE {
             document.line(Stream::Out, "{\"line\": 1}");
         }

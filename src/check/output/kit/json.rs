@@ -3,7 +3,7 @@
 /// A JSON document that is the whole of standard output, but for lines before it that do not look
 /// like one.
 #[derive(Default)]
-pub struct Document {
+pub struct JsonDocument {
     text: String,
     over: bool,
 }
@@ -11,7 +11,7 @@ pub struct Document {
 /// How long a document may be, in bytes. What is longer is torn.
 pub const DOCUMENT_MOST: usize = 16 << 20;
 
-impl Document {
+impl JsonDocument {
     /// Takes the next line, if the document has begun or begins with it.
     pub fn take(&mut self, line: &str) -> bool {
         if self.text.is_empty()

@@ -5,7 +5,7 @@ use super::number::count;
 
 /// A place at the beginning of a line, and what follows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place<'a> {
+pub struct LinePrefix<'a> {
     /// The file, as written.
     pub file: &'a str,
     /// From 1.
@@ -19,7 +19,7 @@ pub struct Place<'a> {
 /// Reads `FILE:LINE:` or `FILE:LINE:COLUMN:`. The first such pair of colons counts, so a file's
 /// name may hold `:NUMBER` only at its end; a drive letter belongs to the file.
 #[must_use]
-pub fn place(text: &str) -> Option<Place<'_>> {
+pub fn place(text: &str) -> Option<LinePrefix<'_>> {
     let from = if matches!(
         text.as_bytes(),
         [b'a'..=b'z' | b'A'..=b'Z', b':', b'\\' | b'/', ..]
@@ -38,7 +38,7 @@ pub fn place(text: &str) -> Option<Place<'_>> {
             && let Some(rest) = rest.strip_prefix(':')
         {
             let column = count(rest).and_then(|(n, rest)| Some((n, rest.strip_prefix(':')?)));
-            return Some(Place {
+            return Some(LinePrefix {
                 file: text.get(..colon)?,
                 line,
                 column: column.map(|(column, _)| column),
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn places() {
         let at = |file, line, column, rest| {
-            Some(Place {
+            Some(LinePrefix {
                 file,
                 line,
                 column,

@@ -5,7 +5,7 @@
 
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
-use crate::check::output::kit::document::{Content, Document, Signs};
+use crate::check::output::kit::document::{CollectedDocument, Content, Signs};
 use crate::check::output::kit::number::count;
 use crate::check::output::kit::xml::{self, Node};
 use crate::check::output::npm;
@@ -21,7 +21,7 @@ pub const FORMAT: Format = Format {
     written_by: |argv| npm::asks(argv, &["junit", "xunit", "junit-xml"]),
     reader: || {
         Box::new(Junit {
-            document: Document::new(SIGNS),
+            document: CollectedDocument::new(SIGNS),
             findings: false,
         })
     },
@@ -36,7 +36,7 @@ pub const FINDINGS: Format = Format {
     written_by: FORMAT.written_by,
     reader: || {
         Box::new(Junit {
-            document: Document::new(SIGNS),
+            document: CollectedDocument::new(SIGNS),
             findings: true,
         })
     },
@@ -49,7 +49,7 @@ const SIGNS: Signs = Signs {
 };
 
 struct Junit {
-    document: Document,
+    document: CollectedDocument,
     findings: bool,
 }
 

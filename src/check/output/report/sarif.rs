@@ -2,7 +2,7 @@
 
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
-use crate::check::output::kit::document::{self, Content, Document, Signs};
+use crate::check::output::kit::document::{self, CollectedDocument, Content, Signs};
 use crate::check::output::npm;
 use crate::check::output::reader::{Format, Reader, Stream};
 use crate::check::reading::{Finding, Level, Reading};
@@ -18,7 +18,7 @@ pub const FORMAT: Format = Format {
     written_by: |argv| npm::asks(argv, &["sarif"]),
     reader: || {
         Box::new(Sarif {
-            document: Document::new(SIGNS),
+            document: CollectedDocument::new(SIGNS),
         })
     },
 };
@@ -37,7 +37,7 @@ const SIGNS: Signs = Signs {
 };
 
 struct Sarif {
-    document: Document,
+    document: CollectedDocument,
 }
 
 #[derive(Deserialize)]

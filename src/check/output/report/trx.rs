@@ -5,7 +5,7 @@
 
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
-use crate::check::output::kit::document::{Content, Document, Signs};
+use crate::check::output::kit::document::{CollectedDocument, Content, Signs};
 use crate::check::output::kit::number::count;
 use crate::check::output::kit::xml::{self, Node};
 use crate::check::output::reader::{Format, Reader, Stream};
@@ -21,7 +21,7 @@ pub const FORMAT: Format = Format {
     written_by: |_| false,
     reader: || {
         Box::new(Trx {
-            document: Document::new(SIGNS),
+            document: CollectedDocument::new(SIGNS),
         })
     },
 };
@@ -33,7 +33,7 @@ const SIGNS: Signs = Signs {
 };
 
 struct Trx {
-    document: Document,
+    document: CollectedDocument,
 }
 
 impl Reader for Trx {

@@ -12,7 +12,7 @@ use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::output::command::starts;
 use crate::check::output::findings::go_build::GoBuild;
-use crate::check::output::kit::dedupe::{Open, Said, append, hash};
+use crate::check::output::kit::dedupe::{Open, PendingMessages, append, hash};
 use crate::check::output::kit::place::place;
 use crate::check::output::reader::{Format, Reader, Stream};
 use crate::check::reading::{FAILED_KEPT, FailedTest, PROBLEMS_KEPT, Reading, TestCounts, clip};
@@ -49,7 +49,7 @@ struct GoTest {
 #[derive(Default)]
 struct Package {
     open: Open,
-    said: Said,
+    said: PendingMessages,
     /// The test that prints: the last one that `=== RUN`, `CONT` or `NAME` named.
     speaker: Option<(u64, String)>,
     /// Tests are announced in it.

@@ -6,7 +6,7 @@ use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::output::command::starts;
 use crate::check::output::findings::go_build::GoBuild;
-use crate::check::output::kit::dedupe::{Open, Said, append, hash};
+use crate::check::output::kit::dedupe::{Open, PendingMessages, append, hash};
 use crate::check::output::reader::{Format, Reader, Stream};
 use crate::check::output::test::go_test::located;
 use crate::check::reading::{FailedTest, Reading, TestCounts, clip};
@@ -54,7 +54,7 @@ struct GoTestJson {
     counts: TestCounts,
     reading: Reading,
     open: Open,
-    said: Said,
+    said: PendingMessages,
     /// The packages that have begun, with how many of their tests failed; some more are not
     /// remembered.
     packages: BTreeMap<String, u64>,

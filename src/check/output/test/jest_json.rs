@@ -2,7 +2,7 @@
 
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
-use crate::check::output::kit::document::{self, Content, Document, Signs};
+use crate::check::output::kit::document::{self, CollectedDocument, Content, Signs};
 use crate::check::output::kit::message;
 use crate::check::output::kit::place;
 use crate::check::output::kit::xml;
@@ -20,7 +20,7 @@ pub const FORMAT: Format = Format {
     written_by: |argv| npm::starts(argv, &["jest", "vitest"]),
     reader: || {
         Box::new(JestJson {
-            document: Document::new(SIGNS),
+            document: CollectedDocument::new(SIGNS),
         })
     },
 };
@@ -33,7 +33,7 @@ const SIGNS: Signs = Signs {
 };
 
 struct JestJson {
-    document: Document,
+    document: CollectedDocument,
 }
 
 #[derive(Deserialize)]

@@ -76,7 +76,7 @@ const NAMED: usize = 20;
 
 fn detail(step: &Detail, color: bool) -> String {
     let record = &step.record;
-    let lines = [why(step, color), seen(record), output(record, color)];
+    let lines = [describe(step, color), seen(record), output(record, color)];
     let indented = |line: String| format!("  {line}\n");
     head(step, color)
         + &lines
@@ -107,7 +107,7 @@ fn head(step: &Detail, color: bool) -> String {
 }
 
 /// Its command, how that ended, and why it was in the plan.
-fn why(step: &Detail, color: bool) -> Vec<String> {
+fn describe(step: &Detail, color: bool) -> Vec<String> {
     let record = &step.record;
     let command = visible(record.command.as_bytes());
     let mut lines = vec![format!("$ {}", paint(color, Tone::Command, &command))];

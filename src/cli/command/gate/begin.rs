@@ -74,7 +74,7 @@ pub(super) fn begin(
             None => {
                 let gate = ledger
                     .entry(&args.subject)
-                    .map_or(gate, |entry| gate.held(entry));
+                    .map_or(gate, |entry| gate.applicable(entry));
                 let began = Began {
                     assumed,
                     base: Some(base.clone()),

@@ -41,7 +41,7 @@ pub(super) fn show(
     }
     let engine = global.engine();
     let site = engine.locate()?;
-    let loaded = match engine.load(&site, &engine.wanted(None, None))? {
+    let loaded = match engine.load(&site, &engine.contract_request(None, None))? {
         Ok(loaded) if loaded.contract.is_none() => return Err(invalid(loaded)),
         Ok(loaded) => Some(loaded),
         // Rounds of `--mode fallback` need none.
@@ -95,13 +95,13 @@ struct SubjectList<'a> {
 }
 
 impl SubjectList<'_> {
-    fn stands(&self, entry: &SubjectEntry) -> bool {
-        entry.counter >= self.terms.held(entry).confirmations
+    fn is_confirmed(&self, entry: &SubjectEntry) -> bool {
+        entry.counter >= self.terms.applicable(entry).confirmations
     }
 
     /// Whether there are some, and nothing is left to do for any.
     fn is_good(&self) -> bool {
-        let is_good = |e: &&SubjectEntry| self.stands(e) || is_settled(e, self.now.as_ref());
+        let is_good = |e: &&SubjectEntry| self.is_confirmed(e) || is_settled(e, self.now.as_ref());
         !self.entries.is_empty() && self.entries.iter().all(is_good)
     }
 
@@ -109,7 +109,7 @@ impl SubjectList<'_> {
         let (terms, ledger, now) = (&self.terms, self.ledger, self.now.as_ref());
         let entries = self.entries.iter();
         Standings {
-            complete: !self.entries.is_empty() && entries.clone().all(|e| self.stands(e)),
+            complete: !self.entries.is_empty() && entries.clone().all(|e| self.is_confirmed(e)),
             required: terms.confirmations,
             rounds: ledger.rounds,
             subjects: entries
@@ -122,7 +122,7 @@ impl SubjectList<'_> {
     fn text(&self, color: bool) -> String {
         let mut text = String::new();
         for entry in &self.entries {
-            let required = self.terms.held(entry).confirmations;
+            let required = self.terms.applicable(entry).confirmations;
             let counter = entry.counter.min(required);
             let decision = standing(entry, &self.terms, self.ledger);
             text.push_str(&line(&entry.subject, counter, required, decision, color));

@@ -78,14 +78,14 @@ impl<'a> Subject<'a> {
         Self {
             accepted: &entry.accepted,
             base: entry.began.as_ref().and_then(|b| b.base.as_deref()),
-            counter: entry.counter.min(terms.held(entry).confirmations),
+            counter: entry.counter.min(terms.applicable(entry).confirmations),
             decision: standing(entry, terms, ledger),
             ended_at: &entry.ended_at,
             no_change: entry.no_change,
             reason: entry.reason,
-            required: terms.held(entry).confirmations,
+            required: terms.applicable(entry).confirmations,
             retries_remaining: terms
-                .held(entry)
+                .applicable(entry)
                 .retries
                 .saturating_add(1)
                 .saturating_sub(entry.used),
@@ -103,7 +103,7 @@ impl<'a> Subject<'a> {
 /// Its decision in the words of today: a confirmation may have been taken back since its last
 /// round.
 pub(super) fn standing(entry: &SubjectEntry, terms: &Terms, ledger: &Ledger) -> Decision {
-    let required = terms.held(entry).confirmations;
+    let required = terms.applicable(entry).confirmations;
     entry.standing(required, ledger.others_complete(&entry.subject, required))
 }
 

@@ -60,10 +60,10 @@ fn of_failed(failed: &Failed, left: &RetryState, base: Option<&Oid>) -> Page {
         RetryState::Attempt(attempt, left) => format!("attempt {attempt}, {left} retries left"),
         RetryState::Unrecorded(why) => format!("the round could not be recorded: {}", code(why)),
     };
-    let body = if failed.said.trim().is_empty() {
+    let body = if failed.stderr.trim().is_empty() {
         String::new()
     } else {
-        block(&failed.said)
+        block(&failed.stderr)
     };
     Page {
         head: format!("The work is not verified: {} ({left}).", failed.what),

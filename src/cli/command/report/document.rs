@@ -1,7 +1,7 @@
 //! The timeline of a run, gathered from its record.
 
 use crate::effect::store::history::History;
-use crate::run::journal::{Entry, Line, lines};
+use crate::run::journal::{JournalEntry, Line, lines};
 use crate::run::past::Summary;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -88,9 +88,9 @@ pub struct Slowest {
 }
 
 impl Figures {
-    fn add(&mut self, entry: &Entry) {
+    fn add(&mut self, entry: &JournalEntry) {
         match entry {
-            Entry::StepFinished {
+            JournalEntry::StepFinished {
                 attempt,
                 duration_ms,
                 id,
@@ -112,8 +112,8 @@ impl Figures {
                 }
                 self.last_log = log.clone().or(self.last_log.take());
             }
-            Entry::PlanRewritten { .. } => self.rewrites += 1,
-            Entry::RunFinished {
+            JournalEntry::PlanRewritten { .. } => self.rewrites += 1,
+            JournalEntry::RunFinished {
                 attempt,
                 retries_remaining,
                 ..

@@ -6,7 +6,7 @@ use crate::cli::history::{fit, headline};
 use crate::cli::render::style::{Tone, count, duration, mark, paint};
 use crate::cli::terminal::Terminal;
 use crate::run::event::Interrupt;
-use crate::run::journal::Entry;
+use crate::run::journal::JournalEntry;
 use crate::run::verdict::Verdict;
 use std::fmt::Display;
 
@@ -68,29 +68,29 @@ fn sums(figures: &Figures) -> String {
 }
 
 /// An event on one line, with its mark. Not yet safe to show.
-fn describe(entry: &Entry) -> (&'static str, Tone, String) {
+fn describe(entry: &JournalEntry) -> (&'static str, Tone, String) {
     match entry {
-        Entry::RunStarted {
+        JournalEntry::RunStarted {
             run_id, started_at, ..
         } => {
             let at = after(" at ", started_at.as_ref(), "");
             ("▶", Tone::Faint, format!("run {run_id} begins{at}"))
         }
-        Entry::PlanCompiled { digest, steps, .. } => {
+        JournalEntry::PlanCompiled { digest, steps, .. } => {
             let digest = after(" (", digest.as_ref(), ")");
             let what = format!("plan of {}{digest}", count(steps.len(), "step"));
             ("▶", Tone::Faint, what)
         }
-        Entry::StepStarted {
+        JournalEntry::StepStarted {
             attempt,
             id,
             limit_ms,
         } => {
             let limit = duration(*limit_ms);
-            let what = format!("{id} begins{}, limit {limit}", again(*attempt));
+            let what = format!("{id} begins{}, limit {limit}", try_number(*attempt));
             ("·", Tone::Faint, what)
         }
-        Entry::StepFinished {
+        JournalEntry::StepFinished {
             attempt,
             detail,
             duration_ms,
@@ -99,7 +99,7 @@ fn describe(entry: &Entry) -> (&'static str, Tone, String) {
             tests,
             ..
         } => {
-            let took = format!("{}{}", duration(*duration_ms), again(*attempt));
+            let took = format!("{}{}", duration(*duration_ms), try_number(*attempt));
             let tests = tests.map_or_else(String::new, |t| {
                 format!(
                     "; tests: {} passed, {} failed, {} skipped",
@@ -111,18 +111,18 @@ fn describe(entry: &Entry) -> (&'static str, Tone, String) {
             let (sign, tone) = mark(*status);
             (sign, tone, format!("{id} {word} in {took}{detail}{tests}"))
         }
-        Entry::ProgramResolved { program } => {
+        JournalEntry::ProgramResolved { program } => {
             let path = String::from_utf8_lossy(program.path.as_bytes());
             ("·", Tone::Faint, format!("program {path}"))
         }
-        Entry::PlanRewritten { rewrite } => {
+        JournalEntry::PlanRewritten { rewrite } => {
             let what = format!("plan repaired: {}", rewrite.recovery_rule);
             ("↻", Tone::Warn, what)
         }
-        Entry::RunInterrupted { signal } => {
+        JournalEntry::RunInterrupted { signal } => {
             ("!", Tone::Warn, format!("interrupted by {}", name(*signal)))
         }
-        Entry::RunFinished {
+        JournalEntry::RunFinished {
             exit_code, verdict, ..
         } => run_ends(*exit_code, *verdict),
     }
@@ -143,7 +143,7 @@ fn name(signal: Interrupt) -> &'static str {
     }
 }
 
-fn again(attempt: u32) -> String {
+fn try_number(attempt: u32) -> String {
     after(", try ", Some(attempt).filter(|n| *n > 1), "")
 }
 

@@ -20,7 +20,7 @@ pub(super) struct Showing<'s> {
     /// Standard output is for a program.
     pub streams: bool,
     /// Steps whose line the reader has seen already, with the status that it gave.
-    pub seen: &'s BTreeMap<String, Status>,
+    pub statuses: &'s BTreeMap<String, Status>,
 }
 
 /// Prints the report.
@@ -37,7 +37,7 @@ pub(super) fn show(verified: &Verified, showing: &Showing<'_>, terminal: &Termin
                     terminal.color
                 },
                 columns: terminal.columns,
-                seen: showing.seen,
+                statuses: showing.statuses,
                 quiet: terminal.quiet,
             };
             let text = text(verified, look);

@@ -1,7 +1,7 @@
 //! Recorded runs as rows.
 
 use crate::effect::store::history::Past;
-use crate::run::journal::{ReplayedStep, Stands};
+use crate::run::journal::{ReplayedStep, StepState};
 use crate::run::past::Summary;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -46,9 +46,9 @@ pub(super) fn row(past: &Past, check: Option<&str>) -> Row {
         duration_ms: step.duration_ms,
         id: step.id.clone(),
         status: match step.stands {
-            Stands::Ended(status, _) => status.name(),
-            Stands::Running => "running",
-            Stands::Waiting => "waiting",
+            StepState::Ended(status, _) => status.name(),
+            StepState::Running => "running",
+            StepState::Waiting => "waiting",
         },
         tries: step.tries,
     };

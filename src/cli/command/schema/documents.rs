@@ -60,7 +60,7 @@ pub(super) const ALL: &[Kind] = documents! {
     Written "diff" ["diff"] "what two plans, or two contracts, differ in"
         => plan::diff::plans::PlanDiff, plan::diff::ContractDiff;
     Written "ended-run" [] "what vplan remembers of a run that has ended: ended/ of the state directory"
-        => run::stands::Ended;
+        => run::stands::EndedRun;
     Written "event" [] "a line of events.jsonl and of `run --events`"
         => run::journal::Line;
     Written "feedback" ["feedback"] "what failed and what to do about it; also what `loop --feedback json` hands to a fixer"
@@ -82,7 +82,7 @@ pub(super) const ALL: &[Kind] = documents! {
     Written "import" ["import"] "another tool's configuration as a contract"
         => command::import::ImportDocument<'static>;
     Read "judge-answer" [] "what a judge writes to its standard output"
-        => check::judge::Answer;
+        => check::judge::JudgeAnswer;
     Written "judge-question" [] "what a judge reads from its standard input"
         => check::judge::Question<'static>;
     Written "kept-pass" [] "a pass that is kept for reuse: the second line of its file"
@@ -102,7 +102,7 @@ pub(super) const ALL: &[Kind] = documents! {
     Written "proposal" [] "a question and its answer: proposal.json of a run"
         => plan::proposal::RecordedProposal;
     Read "proposal-answer" [] "what a proposer writes to its standard output"
-        => plan::proposal::Answer;
+        => plan::proposal::ProposalAnswer;
     Written "proposal-question" [] "what a proposer reads from its standard input"
         => plan::proposal::Question;
     Written "recover" ["recover"] "a repaired list of commands or plan, or why there is none"

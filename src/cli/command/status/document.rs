@@ -5,7 +5,7 @@ use crate::effect::store::history::History;
 use crate::plan::caveat::Caveat;
 use crate::run::past::Summary;
 use crate::run::report::Report;
-use crate::run::stands::Answer;
+use crate::run::stands::VerifiedAnswer;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ use serde::Serialize;
 pub struct StatusDocument<'a> {
     /// Whether what is here is verified; `unknown`: there is a record, and vplan does not know it
     /// for its own.
-    pub answer: Answer,
+    pub answer: VerifiedAnswer,
     /// The caveats: why the answer means less than was requested.
     #[serde(skip_serializing_if = "<[Caveat]>::is_empty")]
     pub caveats: &'a [Caveat],

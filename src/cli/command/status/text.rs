@@ -7,7 +7,7 @@ use crate::cli::render::style::{Tone, paint};
 use crate::cli::terminal::Terminal;
 use crate::engine::standing::TreeStatus;
 use crate::run::past::{Summary, short};
-use crate::run::stands::Answer;
+use crate::run::stands::VerifiedAnswer;
 
 /// A run, with what is wrong with its journal.
 pub(super) type Latest = (Summary, Option<String>);
@@ -56,15 +56,15 @@ pub(super) fn page(shown: &StatusView, standing: &TreeStatus, terminal: &Termina
 fn answer(standing: &TreeStatus, finished: Option<&Summary>) -> String {
     let why = standing.why_not.as_deref().unwrap_or_default();
     match (standing.answer, &standing.by) {
-        (Answer::Verified, None) => "  verified: nothing applies\n".to_owned(),
-        (Answer::Verified, Some(by)) if finished.is_some_and(|run| run.run_id == *by) => {
+        (VerifiedAnswer::Verified, None) => "  verified: nothing applies\n".to_owned(),
+        (VerifiedAnswer::Verified, Some(by)) if finished.is_some_and(|run| run.run_id == *by) => {
             "  the work tree is the one that was verified\n".to_owned()
         }
-        (Answer::Verified, Some(by)) => format!(
+        (VerifiedAnswer::Verified, Some(by)) => format!(
             "  the work tree is the one that the run {} verified\n",
             short(by)
         ),
-        (Answer::NotVerified, _) => format!("  not verified: {why}\n"),
-        (Answer::Unknown, _) => format!("  unknown: {why}\n"),
+        (VerifiedAnswer::NotVerified, _) => format!("  not verified: {why}\n"),
+        (VerifiedAnswer::Unknown, _) => format!("  unknown: {why}\n"),
     }
 }

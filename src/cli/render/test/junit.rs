@@ -1,6 +1,6 @@
 //! Renders the results of a contract's tests as JUnit XML.
 
-use super::{Results, what};
+use super::{Results, describe};
 use crate::base::source::Source;
 use crate::base::span::SourceId;
 use crate::cli::render::junit::{Case, End, JunitDocument, JunitFailure, Suite, write};
@@ -52,7 +52,7 @@ fn case(results: &Results<'_>, index: usize) -> Case {
                         "{}: `{}` {}: {}",
                         d.assertion.keyword(),
                         d.name,
-                        what(d),
+                        describe(d),
                         d.why
                     )
                 })

@@ -1,7 +1,7 @@
 //! Renders the results of a contract's tests for people: a line a test, and for a failure the
 //! expected next to the actual.
 
-use super::{Results, what};
+use super::{Results, describe};
 use crate::base::diagnostic::{Code, Diagnostic};
 use crate::base::span::Place;
 use crate::base::word::visible;
@@ -193,8 +193,8 @@ fn labelled(mut diagnostic: Diagnostic, assertion: &Assertion, of: &[&Difference
         }
         places.push(difference.place);
         let label = match assertion.kind {
-            AssertionKind::Plan => format!("`{}` {}", difference.name, what(difference)),
-            _ => format!("it {}: {}", what(difference), difference.why),
+            AssertionKind::Plan => format!("`{}` {}", difference.name, describe(difference)),
+            _ => format!("it {}: {}", describe(difference), difference.why),
         };
         diagnostic = diagnostic.label(difference.place, label);
     }
@@ -248,7 +248,7 @@ fn table(
         let why = name
             .and_then(|n| differences.iter().find(|d| d.name == n))
             .filter(moved);
-        let why = why.map_or(String::new(), |d| format!("   {}: {}", what(d), d.why));
+        let why = why.map_or(String::new(), |d| format!("   {}: {}", describe(d), d.why));
         let cells = format!(
             "  {mark} {:left$}   {:right$}",
             cell(row.expected),

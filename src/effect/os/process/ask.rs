@@ -8,7 +8,7 @@ use super::attempt::{Launch, Launched, launch};
 use super::frame::{End, Order, SupervisorAnswer, send_order};
 use super::input::memory;
 use super::pool::{Pool, Received};
-use super::program::{Root, SearchPath, explain, say};
+use super::program::{Root, SearchPath, explain, message_of};
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -69,7 +69,7 @@ const SUPERVISOR_TIMEOUT: Duration = Duration::from_secs(15);
 /// # Errors
 /// There is no answer.
 pub fn ask(pool: &Pool, what: &Ask<'_>) -> Result<Vec<u8>, NoAnswer> {
-    let failed = |error: &io::Error| NoAnswer::NotStarted(say(error));
+    let failed = |error: &io::Error| NoAnswer::NotStarted(message_of(error));
     let input = memory(what.question).map_err(|e| failed(&e))?;
     let dir = RepoPath::root();
     let Ask {

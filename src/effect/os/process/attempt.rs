@@ -325,7 +325,10 @@ fn begin<'f>(pool: &Pool, what: &Try<'_, 'f>) -> Result<Attempt<'f>, Box<Attempt
         ..
     } = *what;
     let input = what.input.map(memory).transpose().map_err(|error| {
-        let message = format!("its input could not be prepared: {}", program::say(&error));
+        let message = format!(
+            "its input could not be prepared: {}",
+            program::message_of(&error)
+        );
         Box::new(AttemptResult::refused(
             program::refusal(program::code_of(&error), message),
             None,
@@ -390,7 +393,10 @@ pub(super) fn launch(pool: &Pool, what: &Launch<'_>) -> Result<Launched, Box<Att
         secret: [0; 16],
     };
     let own = |error: io::Error| {
-        let message = format!("the step could not be started: {}", program::say(&error));
+        let message = format!(
+            "the step could not be started: {}",
+            program::message_of(&error)
+        );
         Box::new(AttemptResult::refused(
             program::refusal(program::code_of(&error), message),
             Some(program.clone()),

@@ -92,7 +92,10 @@ impl Root {
                 }
                 _ => refusal(
                     code_of(&error),
-                    format!("the directory `{dir}` cannot be entered: {}", say(&error)),
+                    format!(
+                        "the directory `{dir}` cannot be entered: {}",
+                        message_of(&error)
+                    ),
                 ),
             },
         )
@@ -304,7 +307,7 @@ pub(super) fn explain(errno: i32, path: &Path) -> SpawnError {
             "the command's words and environment are longer than the system allows".to_owned()
         }
         (Errno::TXTBSY, _) => format!("`{shown}` is being written to"),
-        _ => format!("`{shown}` could not be started: {}", say(&error)),
+        _ => format!("`{shown}` could not be started: {}", message_of(&error)),
     };
     refusal(code_of(&error), message)
 }
@@ -337,7 +340,7 @@ pub(super) fn refusal(code: impl Into<String>, message: String) -> SpawnError {
 
 /// Returns the system's message for an error, in the form of vplan's: lower case, without the
 /// number.
-pub(in crate::effect) fn say(error: &io::Error) -> String {
+pub(in crate::effect) fn message_of(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or(&text);
     let mut chars = text.chars();
@@ -476,7 +479,7 @@ mod tests {
             assert!(error.message.contains(says), "{}", error.message);
         }
         assert_eq!(
-            say(&io::Error::from_raw_os_error(Errno::NOSPC.raw_os_error())),
+            message_of(&io::Error::from_raw_os_error(Errno::NOSPC.raw_os_error())),
             "no space left on device"
         );
     }

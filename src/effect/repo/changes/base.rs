@@ -317,7 +317,7 @@ pub fn common(
 ///
 /// # Errors
 /// Errors of git, where it is called.
-pub fn apart(git: &Git, revision: &str) -> Result<Lacking, GitError> {
+pub fn missing_history(git: &Git, revision: &str) -> Result<Lacking, GitError> {
     let remotes = Refs::new(git).remotes()?;
     let short = revision.strip_prefix("refs/remotes/").unwrap_or(revision);
     let named = remotes.iter().find_map(|r| {

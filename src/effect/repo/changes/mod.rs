@@ -102,12 +102,12 @@ pub fn gather_stated(
                 .map(|p| named(p))
                 .collect::<Result<Vec<_>, _>>()
                 .map_err(ChangeError::Path)?;
-            given(files, "the paths on the command line", git)
+            given_files(files, "the paths on the command line", git)
         }
         ChangeSource::From { bytes, format, nul } => {
-            given(list::parse(bytes, *format, *nul)?, "a list of paths", git)
+            given_files(list::parse(bytes, *format, *nul)?, "a list of paths", git)
         }
-        ChangeSource::None => given(Vec::new(), "no changed file, as asked", git),
+        ChangeSource::None => given_files(Vec::new(), "no changed file, as asked", git),
         ChangeSource::Recorded { place, base } => {
             recorded::gather(repository(git)?, *place, base.as_deref())?
         }
@@ -225,7 +225,9 @@ pub fn base(git: &Git, revision: &BaseRevision, lookup: Lookup<'_>) -> Result<Ba
         .ok_or_else(|| GitError::UnknownRevision("HEAD".to_owned()))?;
     // The merge base of HEAD with itself is HEAD: no call is needed.
     let Some(commit) = common(git, &commit, &head, &CommitCache::nowhere())? else {
-        return Err(ChangeError::Lacking(Box::new(base::apart(git, name)?)));
+        return Err(ChangeError::Lacking(Box::new(base::missing_history(
+            git, name,
+        )?)));
     };
     Ok(Base {
         commit,
@@ -254,7 +256,11 @@ fn named(text: &[u8]) -> Result<ChangedFile, String> {
 
 /// Takes the files that the caller named as they are. HEAD is only needed for questions about the
 /// base, so its absence is no error.
-fn given(files: Vec<ChangedFile>, description: &str, git: Result<&Git, &GitError>) -> Gathered {
+fn given_files(
+    files: Vec<ChangedFile>,
+    description: &str,
+    git: Result<&Git, &GitError>,
+) -> Gathered {
     let base = git.ok().and_then(|git| git.layout().head());
     done(files, description.to_owned(), base)
 }

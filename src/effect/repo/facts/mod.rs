@@ -10,7 +10,7 @@ use crate::base::word::{Word, visible};
 use crate::effect::git::Git;
 use crate::effect::git::object::Oid;
 use crate::effect::os::files::beneath::{Beneath, DirectoryNames, ReadError};
-use crate::plan::facts::{Answer, Certainty, Facts, Question};
+use crate::plan::facts::{Certainty, FactAnswer, Facts, Question};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -81,12 +81,12 @@ pub fn answer(questions: &BTreeSet<Question>, ground: &Ground<'_>) -> std::io::R
 }
 
 /// Describes an answer to people.
-fn shown(answer: &Answer) -> String {
+fn shown(answer: &FactAnswer) -> String {
     match answer {
-        Answer::Word(Certainty::Yes) => "yes".to_owned(),
-        Answer::Word(Certainty::No) => "no".to_owned(),
-        Answer::Word(Certainty::Unknown) => "unknown".to_owned(),
-        Answer::List(list) => list
+        FactAnswer::Word(Certainty::Yes) => "yes".to_owned(),
+        FactAnswer::Word(Certainty::No) => "no".to_owned(),
+        FactAnswer::Word(Certainty::Unknown) => "unknown".to_owned(),
+        FactAnswer::List(list) => list
             .iter()
             .map(|w| visible(w.as_bytes()))
             .collect::<Vec<_>>()
@@ -94,15 +94,15 @@ fn shown(answer: &Answer) -> String {
     }
 }
 
-const UNKNOWN: Answer = Answer::Word(Certainty::Unknown);
+const UNKNOWN: FactAnswer = FactAnswer::Word(Certainty::Unknown);
 
-fn word(yes: bool) -> Answer {
-    Answer::Word(if yes { Certainty::Yes } else { Certainty::No })
+fn word(yes: bool) -> FactAnswer {
+    FactAnswer::Word(if yes { Certainty::Yes } else { Certainty::No })
 }
 
-fn list(items: impl Iterator<Item = Vec<u8>>) -> Answer {
+fn list(items: impl Iterator<Item = Vec<u8>>) -> FactAnswer {
     let sorted: BTreeSet<Vec<u8>> = items.collect();
-    Answer::List(sorted.into_iter().map(Word::new).collect())
+    FactAnswer::List(sorted.into_iter().map(Word::new).collect())
 }
 
 /// The result of reading a file.
@@ -157,7 +157,7 @@ impl Base<'_> {
     }
 }
 
-fn scripts(dir: &RepoPath, mut read: impl FnMut(&RepoPath) -> Content) -> Answer {
+fn scripts(dir: &RepoPath, mut read: impl FnMut(&RepoPath) -> Content) -> FactAnswer {
     let Ok(path) = dir.join(b"package.json") else {
         return UNKNOWN;
     };
@@ -170,7 +170,7 @@ fn scripts(dir: &RepoPath, mut read: impl FnMut(&RepoPath) -> Content) -> Answer
     }
 }
 
-fn make_targets(dir: &RepoPath, mut read: impl FnMut(&RepoPath) -> Content) -> Answer {
+fn make_targets(dir: &RepoPath, mut read: impl FnMut(&RepoPath) -> Content) -> FactAnswer {
     for name in makefile::NAMES {
         let Ok(path) = dir.join(name.as_bytes()) else {
             return UNKNOWN;
@@ -183,7 +183,7 @@ fn make_targets(dir: &RepoPath, mut read: impl FnMut(&RepoPath) -> Content) -> A
 }
 
 /// Returns the targets of one makefile; `None` when there is none.
-fn targets_of(content: Content) -> Option<Answer> {
+fn targets_of(content: Content) -> Option<FactAnswer> {
     match content {
         Content::Missing => None,
         Content::Unreadable => Some(UNKNOWN),
@@ -254,9 +254,9 @@ mod tests {
             base: None,
             changes: &changes,
         };
-        let yes = Answer::Word(Certainty::Yes);
-        let no = Answer::Word(Certainty::No);
-        let words = |list: &[&str]| Answer::List(list.iter().map(|w| Word::from(*w)).collect());
+        let yes = FactAnswer::Word(Certainty::Yes);
+        let no = FactAnswer::Word(Certainty::No);
+        let words = |list: &[&str]| FactAnswer::List(list.iter().map(|w| Word::from(*w)).collect());
         let cases = [
             (Question::Exists(path("package.json")), yes),
             (Question::Exists(path("Package.json")), no.clone()),

@@ -68,7 +68,7 @@ pub(super) fn is_product(plan: &Plan, path: &RepoPath) -> bool {
 
 /// The result of attributing all changes.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct Attribution {
     /// The caveats about files that must not change.
     pub caveats: Vec<Caveat>,
     /// The steps that certainly changed some of them, and the message.
@@ -124,7 +124,7 @@ fn what(changed: &Changed, ran: &[&Step], plan: &Plan) -> Is {
 }
 
 /// Attributes each change between two snapshots to the steps that may have made it.
-pub(super) fn blame(spans: &[Span], run: &Run<'_>) -> Found {
+pub(super) fn blame(spans: &[Span], run: &Run<'_>) -> Attribution {
     let passed = run.passed();
     let mut known: BTreeMap<&str, BTreeSet<RepoPath>> = BTreeMap::new();
     let mut unknown: Vec<(BTreeSet<&str>, RepoPath)> = Vec::new();
@@ -184,7 +184,7 @@ pub(super) fn blame(spans: &[Span], run: &Run<'_>) -> Found {
         .iter()
         .map(|(id, files)| ((*id).to_owned(), detail(files)))
         .collect();
-    Found {
+    Attribution {
         caveats,
         failed,
         grown: grown(before),

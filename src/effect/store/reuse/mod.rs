@@ -15,14 +15,14 @@ use crate::effect::git::Git;
 use crate::effect::git::fingerprint::{Prints, fingerprint, first_difference};
 use crate::effect::os::environment::Environment;
 use crate::effect::os::files::beneath::Beneath;
-use crate::effect::os::process::program::{Root, say};
+use crate::effect::os::process::program::{Root, message_of};
 use crate::effect::os::stat_cache::Stats;
 use crate::plan::{Note, Plan, Step, StepIndex};
-use crate::reuse::decide::{Past, Use, Why, barrier, eligible, keeps, stands};
+use crate::reuse::decide::{Past, Use, Why, barrier, eligible, keeps, replaces};
 use crate::reuse::entry::{KeptPass, Product};
 use crate::reuse::key::{JUDGING, Order, Parts, all_of, depends_on};
 use crate::run::record::{Confirmation, StepRecord};
-use results::{Bounds, Kept, Results};
+use results::{Bounds, Results, StoredPass};
 use scan::Scan;
 use std::collections::BTreeMap;
 use std::io;
@@ -196,8 +196,8 @@ impl<'a> Recall<'a> {
 
     fn find(&self, step: &Step, parts: &Parts, key: &Digest) -> Result<Box<KeptPass>, Why> {
         let entry = match self.results.get(key) {
-            Kept::Pass(entry) => entry,
-            Kept::Damaged => {
+            StoredPass::Pass(entry) => entry,
+            StoredPass::Damaged => {
                 let id = visible(step.id.as_bytes());
                 self.state().notes.push(format!(
                     "what was kept of an earlier pass of `{id}` is damaged; it runs"
@@ -205,7 +205,7 @@ impl<'a> Recall<'a> {
                 self.results.remove(key);
                 return Err(Why::Damaged);
             }
-            Kept::Nothing => {
+            StoredPass::Nothing => {
                 let Some(last) = self.results.last(&step.id) else {
                     return Err(Why::Unknown);
                 };
@@ -218,7 +218,7 @@ impl<'a> Recall<'a> {
             }
         };
         let made = self.made(step).map_err(Why::Unsteady)?;
-        stands(step, parts, &entry, |path| {
+        replaces(step, parts, &entry, |path| {
             made.0.get(path).map(|seen| seen.print.clone())
         })?;
         Ok(entry)
@@ -330,7 +330,7 @@ impl<'a> Recall<'a> {
                     }
                     Err(error) => state
                         .notes
-                        .push(format!("a pass could not be kept: {}", say(&error))),
+                        .push(format!("a pass could not be kept: {}", message_of(&error))),
                 }
             }
             Err(why) if keeps(record) => {
@@ -400,7 +400,7 @@ impl<'a> Recall<'a> {
         {
             notes.push(format!(
                 "the digests of files could not be kept: {}",
-                say(&error)
+                message_of(&error)
             ));
         }
         if state.kept > 0 {
@@ -433,7 +433,12 @@ impl<'a> Recall<'a> {
         }
         let unchanged = step.unchanged.as_ref().map(|what| {
             let prints = fingerprint(&self.beneath, self.root.path(), self.git.as_ref(), what);
-            prints.map_err(|e| format!("what must stay unchanged cannot be known: {}", say(&e)))
+            prints.map_err(|e| {
+                format!(
+                    "what must stay unchanged cannot be known: {}",
+                    message_of(&e)
+                )
+            })
         });
         let unchanged = unchanged.transpose()?;
         let mut set = files.set();

@@ -7,7 +7,7 @@
 
 use crate::base::canon::Digest;
 use crate::effect::os::atomic_file::{CACHED, NEW, NewFile, replace};
-use crate::effect::os::process::program::say;
+use crate::effect::os::process::program::message_of;
 use crate::effect::os::retry_eintr::read_dir;
 use crate::effect::os::state_dir::StateDir;
 use crate::effect::os::state_files;
@@ -65,7 +65,7 @@ pub struct Results {
 
 /// The result of a look-up.
 #[derive(Debug)]
-pub enum Kept {
+pub enum StoredPass {
     /// There is no entry.
     Nothing,
     /// The entry is no pass of this key.
@@ -100,7 +100,7 @@ impl Results {
 
     /// Returns the pass under a key. One that is used becomes the newest.
     #[must_use]
-    pub fn get(&self, key: &Digest) -> Kept {
+    pub fn get(&self, key: &Digest) -> StoredPass {
         let name = key.hex();
         match self.read(&name, MOST_ENTRY) {
             Ok(bytes) => match KeptPass::decode(key, &bytes) {
@@ -119,12 +119,12 @@ impl Results {
                         &times,
                         AtFlags::SYMLINK_NOFOLLOW,
                     );
-                    Kept::Pass(Box::new(entry))
+                    StoredPass::Pass(Box::new(entry))
                 }
-                None => Kept::Damaged,
+                None => StoredPass::Damaged,
             },
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Kept::Nothing,
-            Err(_) => Kept::Damaged,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => StoredPass::Nothing,
+            Err(_) => StoredPass::Damaged,
         }
     }
 
@@ -276,7 +276,7 @@ fn last_name(step: &str) -> String {
 /// Explains to people why there is no store.
 #[must_use]
 pub fn unavailable(error: &io::Error) -> String {
-    format!("earlier results cannot be used: {}", say(error))
+    format!("earlier results cannot be used: {}", message_of(error))
 }
 
 #[cfg(test)]
@@ -322,16 +322,16 @@ mod tests {
         let (_dir, state) = state();
         let results = Results::open(&state).unwrap();
         let (one, two) = (entry("a", "1"), entry("a", "2"));
-        assert!(matches!(results.get(&one.key), Kept::Nothing));
+        assert!(matches!(results.get(&one.key), StoredPass::Nothing));
         results.put(&one).unwrap();
         results.put(&two).unwrap();
-        assert!(matches!(results.get(&one.key), Kept::Pass(found) if *found == one));
+        assert!(matches!(results.get(&one.key), StoredPass::Pass(found) if *found == one));
         assert_eq!(results.last("a"), Some(two.clone()));
         results.remove(&two.key);
-        assert!(matches!(results.get(&two.key), Kept::Nothing));
+        assert!(matches!(results.get(&two.key), StoredPass::Nothing));
         assert_eq!(results.last("a"), None);
         std::fs::write(state.path.join(FOLDER).join(one.key.hex()), "{}").unwrap();
-        assert!(matches!(results.get(&one.key), Kept::Damaged));
+        assert!(matches!(results.get(&one.key), StoredPass::Damaged));
     }
 
     #[test]
@@ -349,7 +349,7 @@ mod tests {
                 .unwrap();
         }
         // The oldest is used, and so is the newest now.
-        assert!(matches!(results.get(&entries[0].key), Kept::Pass(_)));
+        assert!(matches!(results.get(&entries[0].key), StoredPass::Pass(_)));
         let collected = results
             .collect(Bounds {
                 entries: 5,
@@ -357,7 +357,7 @@ mod tests {
             })
             .unwrap();
         assert_eq!(collected.entries, 15);
-        let left = |e: &&KeptPass| matches!(results.get(&e.key), Kept::Pass(_));
+        let left = |e: &&KeptPass| matches!(results.get(&e.key), StoredPass::Pass(_));
         let left: Vec<&str> = entries
             .iter()
             .filter(left)
@@ -371,7 +371,7 @@ mod tests {
                 ..Bounds::default()
             })
             .unwrap();
-        assert!(matches!(results.get(&entries[0].key), Kept::Nothing));
+        assert!(matches!(results.get(&entries[0].key), StoredPass::Nothing));
     }
 
     #[test]

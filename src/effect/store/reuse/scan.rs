@@ -6,7 +6,7 @@ use crate::base::path::RepoPath;
 use crate::base::word::Word;
 use crate::effect::os::files::beneath::{Beneath, ReadError};
 use crate::effect::os::parallel;
-use crate::effect::os::process::program::say;
+use crate::effect::os::process::program::message_of;
 use crate::effect::os::retry_eintr::read_dir;
 use crate::effect::os::stat_cache::{Stamp, Stats, now};
 use crate::reuse::key::{FileSet, Print};
@@ -25,7 +25,7 @@ const SMALL: usize = 64;
 
 /// One file, as it was scanned.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct ScannedFile {
     /// Its fingerprint.
     pub print: Print,
     /// The metadata that shows that it was not written since; for a symlink, that of its target.
@@ -34,7 +34,7 @@ pub struct Seen {
 
 /// All files that some selections select.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Scan(pub BTreeMap<RepoPath, Seen>);
+pub struct Scan(pub BTreeMap<RepoPath, ScannedFile>);
 
 impl Scan {
     /// Returns all of them as one set.
@@ -131,7 +131,7 @@ impl Walk<'_> {
         all: bool,
         open: &mut Vec<(RepoPath, bool)>,
     ) -> Result<(), String> {
-        let failed = |e: Errno| format!("`{folder}` cannot be listed: {}", say(&e.into()));
+        let failed = |e: Errno| format!("`{folder}` cannot be listed: {}", message_of(&e.into()));
         let dir = self.beneath.folder(folder).map_err(failed)?;
         for entry in read_dir(&dir).map_err(failed)? {
             let entry = entry.map_err(failed)?;
@@ -156,7 +156,10 @@ impl Walk<'_> {
                     // Another process is removing files; the next scan finds out.
                     Err(Errno::NOENT) => {}
                     Err(e) => {
-                        return Err(format!("`{path}` cannot be looked at: {}", say(&e.into())));
+                        return Err(format!(
+                            "`{path}` cannot be looked at: {}",
+                            message_of(&e.into())
+                        ));
                     }
                 }
             }
@@ -180,7 +183,7 @@ impl Walk<'_> {
                         };
                         self.scan.0.insert(
                             path,
-                            Seen {
+                            ScannedFile {
                                 print,
                                 stamp: Some(stamp),
                             },
@@ -226,7 +229,7 @@ impl Walk<'_> {
         }
         self.scan.0.insert(
             path,
-            Seen {
+            ScannedFile {
                 print: Print {
                     content: None,
                     link: Some(link),
@@ -289,7 +292,7 @@ fn read(
         };
         scan.0.insert(
             file.path,
-            Seen {
+            ScannedFile {
                 print,
                 stamp: Some(stamp),
             },
@@ -314,7 +317,7 @@ fn read_one(beneath: &Beneath, file: &Unread) -> Result<Read, String> {
         .file(path)
         .map_err(|e| format!("`{path}` cannot be read: {e}"))?;
     let (content, stat) =
-        digest(opened).map_err(|e| format!("`{path}` cannot be read: {}", say(&e)))?;
+        digest(opened).map_err(|e| format!("`{path}` cannot be read: {}", message_of(&e)))?;
     match stat {
         Some(stat) => Ok(Read {
             content,

@@ -134,7 +134,7 @@ impl Here<'_> {
                 // HEAD is in the branch already, so HEAD is not the change.
                 commit if commit == self.head => contained = Some(target),
                 commit => {
-                    return Ok(found(
+                    return Ok(base_of(
                         commit,
                         merge_base(&commit, short(&reference)),
                         target,
@@ -152,7 +152,7 @@ impl Here<'_> {
                 request.target.as_ref().map_or("", |target| &target.value),
             )? {
                 commit if commit == self.head => contained = contained.or(Some(named)),
-                commit => return Ok(found(commit, merge_base(&commit, &named.value), named)),
+                commit => return Ok(base_of(commit, merge_base(&commit, &named.value), named)),
             }
         }
         match (contained, &request.target, request.ids.first()) {
@@ -190,7 +190,7 @@ impl Here<'_> {
                 "`{}` as the change was merged into it",
                 visible(target.value.as_bytes())
             );
-            return Ok(Some(found(*first, what, target)));
+            return Ok(Some(base_of(*first, what, target)));
         }
         if request.target.is_some() && self.branch(&target.value)?.is_some() {
             return Ok(None);
@@ -232,7 +232,7 @@ impl Here<'_> {
             return Err(self.missing(default, Some(&default.value)));
         };
         let commit = self.since(&id, default, &default.value)?;
-        Ok(Compared::With(found(
+        Ok(Compared::With(base_of(
             commit,
             merge_base(&commit, short(&reference)),
             default,
@@ -298,7 +298,7 @@ impl Here<'_> {
             let what = format!("nothing: `{}` is new", visible(branch.as_bytes()));
             return Ok(Compared::With(Base {
                 notes: Vec::new(),
-                ..found(commit, what, before)
+                ..base_of(commit, what, before)
             }));
         }
         let rewritten = || {
@@ -324,7 +324,7 @@ impl Here<'_> {
         let what = format!("`{}` before the push", visible(branch.as_bytes()));
         Ok(Compared::With(Base {
             caveats: vec![caveat],
-            ..found(commit, what, before)
+            ..base_of(commit, what, before)
         }))
     }
 
@@ -413,7 +413,7 @@ fn merge_base(commit: &Oid, name: &str) -> String {
     }
 }
 
-fn found(commit: Oid, what: String, named: &Named) -> Base {
+fn base_of(commit: Oid, what: String, named: &Named) -> Base {
     let note = format!(
         "the base is `{}`, from `{}`",
         visible(named.value.as_bytes()),
