@@ -3,6 +3,7 @@
 
 use crate::support::Project;
 use std::collections::BTreeSet;
+use vplan::base::setting::{Row, Unset, Verbs};
 use vplan::base::vocabulary::{FormatName, RewriteRule};
 use vplan::lang::GRAMMAR;
 use vplan::lang::statement::{Context, STATEMENTS, Slot};
@@ -176,6 +177,75 @@ fn every_word_of_the_grammar_is_known() {
     }
 }
 
+/// The rows of the reference's table of settings: usages, verbs, what holds without them.
+fn rows_of_settings(text: &str) -> Vec<(Vec<&str>, &str, &str)> {
+    let (_, table) = text
+        .split_once("| setting | with | meaning | without it |\n")
+        .unwrap();
+    let rows = table.lines().skip(1).take_while(|l| l.starts_with('|'));
+    rows.map(|row| {
+        let cells: Vec<&str> = row[1..].split('|').map(str::trim).collect();
+        let usages = cells[0].split('`').skip(1).step_by(2).collect();
+        (usages, cells[1], cells[3])
+    })
+    .collect()
+}
+
+#[test]
+fn the_reference_says_what_the_table_of_settings_says() {
+    let (text, grammar) = parts();
+    let mut told = Vec::new();
+    for (usages, with, without) in rows_of_settings(text) {
+        let rows = usages.iter().map(|usage| {
+            let word = usage.split(' ').next().unwrap();
+            let row = Row::ALL.iter().find(|row| row.setting().word == word);
+            *row.unwrap_or_else(|| panic!("`{word}` is no setting"))
+        });
+        let rows: Vec<Row> = rows.collect();
+        let mut usual = Vec::new();
+        for setting in rows.iter().map(|row| row.setting()) {
+            let verbs = match setting.with {
+                Verbs::All => "all",
+                Verbs::Commands => "commands",
+                Verbs::AllButFile => "all but `file`",
+                Verbs::Reading => "reading",
+                Verbs::Findings => "`compile`, `lint`",
+                Verbs::Test => "`test`",
+                Verbs::Judge => "`judge`",
+            };
+            assert_eq!(with, verbs, "{}", setting.word);
+            usual.extend(match setting.unset {
+                Unset::Number(n) | Unset::AtMost(n) => Some(n.to_string()),
+                Unset::Word(word) => Some(format!("`{word}`")),
+                Unset::Unlimited => Some("any number".to_owned()),
+                Unset::ByVerb => Some("60s; `test` 120s; `judge` 30s".to_owned()),
+                Unset::Nothing => None,
+            });
+        }
+        if !usual.is_empty() {
+            assert_eq!(without, usual.join("; "), "{usages:?}");
+        }
+        told.extend(rows);
+    }
+    assert_eq!(told, Row::ALL, "the rows are in the order of a block");
+    let words = Row::in_defaults();
+    assert!(text.contains(&format!(
+        "settings for all checks of the file: `{}`",
+        words.join(" ")
+    )));
+    let (_, shared) = grammar.split_once("\nshared ").unwrap();
+    let (shared, _) = shared.split_once("\n\n").unwrap();
+    let shared: BTreeSet<&str> = shared.split('\'').skip(1).step_by(2).collect();
+    for setting in Row::ALL.iter().map(|row| row.setting()) {
+        assert_eq!(
+            shared.contains(setting.word),
+            setting.in_defaults,
+            "`{}` among the settings of `defaults`",
+            setting.word
+        );
+    }
+}
+
 /// What stands for the arguments of a setting in a usage or a table.
 fn example(usage: &str) -> String {
     let rest = usage.trim_end_matches('…').trim_end();
@@ -199,15 +269,9 @@ fn a_setting_goes_with_the_verbs_that_its_row_names() {
         ("judge", "judge \"x\""),
     ];
     let (text, _) = parts();
-    let (_, table) = text
-        .split_once("| setting | with | meaning | without it |\n")
-        .unwrap();
-    let rows = table.lines().skip(1).take_while(|l| l.starts_with('|'));
     let project = Project::bare();
     let mut settings = BTreeSet::new();
-    for row in rows {
-        let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
-        let with = cells[1];
+    for (usages, with, _) in rows_of_settings(text) {
         let knows = |verb: &str| match with {
             "all" => true,
             "commands" => !["file", "judge"].contains(&verb),
@@ -215,7 +279,7 @@ fn a_setting_goes_with_the_verbs_that_its_row_names() {
             "all but `file`" => verb != "file",
             some => some.contains(&format!("`{verb}`")),
         };
-        for usage in cells[0].split('`').skip(1).step_by(2) {
+        for usage in usages {
             let setting = match usage.split(' ').next().unwrap() {
                 "format" => "format auto".to_owned(),
                 "severity" => "severity warning".to_owned(),

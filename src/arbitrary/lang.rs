@@ -2,7 +2,7 @@
 //! texts.
 
 use crate::base::command::{Env, quote};
-use crate::base::setting::Row;
+use crate::base::setting::{Row, Takes};
 use crate::base::word::Word;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -442,7 +442,13 @@ fn setting() -> impl Strategy<Value = Vec<Piece>> {
         list("tags", name().prop_map(Piece::Bare)),
         list("needs", name().prop_map(Piece::Bare)),
         list("produces", "[a-z*/]{1,6}".prop_map(Piece::Str)),
-        Union::new(Row::ALL.map(|row| list(row.setting().word, sel()).boxed())),
+        Union::new(
+            Row::ALL
+                .iter()
+                .map(|row| row.setting())
+                .filter(|setting| setting.takes == Takes::Selection)
+                .map(|setting| list(setting.word, sel()).boxed())
+        ),
         "[a-z*/]{1,6}".prop_map(|g| vec![bare("report"), bare("junit"), Piece::Str(g)]),
     ]
 }

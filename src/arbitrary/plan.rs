@@ -6,10 +6,11 @@ use crate::base::change::{ChangeSet, ChangedFile, Status};
 use crate::base::command::{Command, Env, Piece, Unsupported, UnsupportedReason};
 use crate::base::glob::{Glob, Item, ItemContent, Selection};
 use crate::base::path::RepoPath;
+use crate::base::setting::{Row, Value};
 use crate::base::span::SourceId;
 use crate::base::word::Word;
+use crate::check::Kind;
 use crate::check::request::Assertion;
-use crate::check::{Kind, Severity};
 use crate::contract::{
     BUILT_IN_ROLES, Body, Check, Condition, Contract, Limits, Placement, Risk, Role, Sequence, Test,
 };
@@ -210,7 +211,7 @@ fn check() -> impl Strategy<Value = Check> {
         any::<[bool; 4]>(),
     );
     let tier = prop::sample::select(&[0_u8, 0, 0, 1, 2][..]);
-    (body(), settings, tier, any::<bool>(), 0_u32..3).prop_map(
+    (body(), settings, tier, any::<bool>(), 0_u64..3).prop_map(
         |((kind, body), settings, tier, named, retries)| {
             let (cleans, produces, requires, tags, dir, [setup, always, optional, warning]) =
                 settings;
@@ -225,28 +226,31 @@ fn check() -> impl Strategy<Value = Check> {
                     ..plain
                 };
             }
-            Check {
+            let mut check = Check {
                 named,
                 kind,
                 body,
                 tier,
                 dir: repo_path(dir),
-                retries,
-                timeout_ms: kind.default_timeout_ms(),
                 tags: tags.into_iter().map(str::to_owned).collect(),
-                cleans: globs(&cleans),
-                produces: globs(&produces),
-                requires: globs(&requires),
-                setup: setup && always,
-                always: always && optional,
-                optional,
-                severity: if warning {
-                    Severity::Warning
-                } else {
-                    Severity::Blocking
-                },
                 ..plain
+            };
+            let made = |list: &[&str]| Value::Globs(globs(list));
+            for (row, value, is_set) in [
+                (Row::Retries, Value::Number(retries), true),
+                (Row::Cleans, made(&cleans), !cleans.is_empty()),
+                (Row::Produces, made(&produces), !produces.is_empty()),
+                (Row::Requires, made(&requires), !requires.is_empty()),
+                (Row::Setup, Value::Flag, setup && always),
+                (Row::Always, Value::Flag, always && optional),
+                (Row::Optional, Value::Flag, optional),
+                (Row::Severity, Value::Word("warning"), warning),
+            ] {
+                if is_set {
+                    check.set(row, value);
+                }
             }
+            check
         },
     )
 }

@@ -1,143 +1,458 @@
-//! The table of settings: what a setting of a check is that is no more than its row. Syntax,
-//! layout, draft, resolution with defaults, comparison and explanation of it are made from the row.
+//! The table of settings: what a check may say besides what it does. Syntax, layout, draft,
+//! resolution with defaults, comparison, explanation and the key of reuse are made from a row.
 //!
-//! Besides the row, such a setting is a field of a plan's step (`plan::Step`), a row of the language
-//! reference, and whatever it does.
+//! Besides its row, a setting is a field of a plan's step (`plan::Step`), a row of the language
+//! reference, and what it does.
 
-use super::glob::Selection;
+use super::glob::{Glob, Selection};
+use super::vocabulary::FormatName;
 use std::collections::BTreeMap;
 
-/// A setting that is a row of the table. Their order is the canonical one in a block, and that of
-/// what differs between two contracts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Row {
-    /// `unchanged`
-    Unchanged,
-    /// `inputs`
-    Inputs,
-    /// `writes`
-    Writes,
-}
-
-/// The values of a check's settings that are rows.
-pub type Selections = BTreeMap<Row, Selection>;
-
-/// All that is particular to a setting whose value is a selection of files.
-#[derive(Clone, Copy, Debug)]
+/// All that is particular to one setting.
+#[derive(Debug)]
 pub struct Setting {
     /// The word that begins it.
     pub word: &'static str,
     /// How it is written.
     pub usage: &'static str,
+    /// What follows the word.
+    pub takes: Takes,
     /// The verbs that it goes with.
     pub with: Verbs,
-    /// Whether `defaults` may hold it. A check's own takes the place of that one.
+    /// Whether `defaults` may hold it. A check's own replaces it, but for `env`, `tags` and
+    /// `tool-path`, which add up.
     pub in_defaults: bool,
+    /// What holds when it is not written.
+    pub unset: Unset,
+    /// Whether a check of another verb does not have it at all, not even when it is not written.
+    pub of_verb: bool,
     /// When a contract that differs in it asks for less.
     pub weaker: Weaker,
-    /// Its label in an explanation, seven columns wide, and what follows the selection there.
-    pub explained: (&'static str, &'static str),
+    /// How it is shown in an explanation of a plan.
+    pub explained: Explained,
+    /// Whether it is an annotation of a plan, outside the digest.
+    pub annotation: bool,
+    /// Whether it may influence how a step ends, so that a pass with another value is not reused.
+    pub decides: bool,
+}
+
+/// What follows the word of a setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    /// Nothing: it is set or not.
+    Flag,
+    /// A whole number.
+    Number {
+        /// The greatest.
+        most: u64,
+        /// What it is, for messages.
+        called: &'static str,
+    },
+    /// A duration, in milliseconds.
+    Duration,
+    /// A string for people.
+    Text,
+    /// A path, as a string.
+    Path,
+    /// Paths, as strings.
+    Paths,
+    /// A plain label.
+    Name,
+    /// Labels.
+    Names,
+    /// Names of checks.
+    References,
+    /// One of a few words.
+    Word {
+        /// These. Where their order counts, a later one lets more pass.
+        known: &'static [&'static str],
+        /// What it is, for messages.
+        called: &'static str,
+    },
+    /// Names of variables.
+    Variables,
+    /// `NAME=VALUE`
+    Assignment,
+    /// Exit codes.
+    Codes,
+    /// Globs that only select.
+    Globs,
+    /// A selection of files.
+    Selection,
+    /// A format and a glob.
+    Report,
+}
+
+impl Takes {
+    /// Whether several values may follow.
+    #[must_use]
+    pub fn is_list(self) -> bool {
+        matches!(
+            self,
+            Takes::Paths
+                | Takes::Names
+                | Takes::References
+                | Takes::Variables
+                | Takes::Codes
+                | Takes::Globs
+                | Takes::Selection
+        )
+    }
 }
 
 /// Groups of verbs, as the language reference has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verbs {
+    /// All.
+    All,
     /// The verbs that start a process.
     Commands,
     /// The verbs that may be retried: all but `file`.
     AllButFile,
+    /// The verbs whose output is read: `compile`, `test`, `lint`.
+    Reading,
+    /// The verbs that count findings: `compile`, `lint`.
+    Findings,
+    /// `test`
+    Test,
+    /// `judge`
+    Judge,
 }
 
-/// When a change of a selection lets more pass, and why.
+/// What holds where a setting is not written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unset {
+    /// Nothing, and that is the least.
+    Nothing,
+    /// Nothing, and that is no limit.
+    Unlimited,
+    /// This number.
+    Number(u64),
+    /// This number, but only of evidence that happens to be there.
+    AtMost(u64),
+    /// What the verb says.
+    ByVerb,
+    /// This word.
+    Word(&'static str),
+}
+
+/// When a change of a setting lets more pass, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weaker {
-    /// The fewer files are selected.
+    /// A selection: the fewer files it selects.
     Fewer,
-    /// The more files are selected.
+    /// A selection: the more files it selects.
     More {
         /// Of a change to more.
         more: &'static str,
         /// Of a change to fewer.
         fewer: &'static str,
     },
-    /// Once there is one at all, and then the fewer files are selected.
+    /// A selection: once there is one at all, and then the fewer files it selects.
     Given {
         /// Of one that is new.
         given: &'static str,
         /// Of one that is gone.
         gone: &'static str,
-        /// Of a change to fewer, behind the file that is no longer selected.
+        /// Of a change to fewer, after the file that is no longer selected.
         fewer: &'static str,
     },
+    /// A greater number, a later word, a flag that is set.
+    Higher {
+        /// Of a change to more.
+        more: &'static str,
+        /// Of a change to less.
+        less: &'static str,
+    },
+    /// A smaller number.
+    Lower,
+    /// A word: the one that is not written; of others it is undecided.
+    Unsaid {
+        /// Of a change to the unwritten word.
+        gone: &'static str,
+        /// Of a change to another word.
+        other: &'static str,
+    },
+    /// Undecided: it may.
+    Undecided(&'static str),
+    /// It never does, but what is planned differs.
+    Changes(&'static str),
+    /// It never does, and only what people read differs.
+    Cosmetic(&'static str),
+    /// By a comparison of its own in `plan::diff::settings`.
+    Particular,
+}
+
+/// How a setting is shown in an explanation of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Explained {
+    /// Its word and its value, unless that is the usual one.
+    Word,
+    /// These words in place of its own.
+    Called(&'static str),
+    /// These words alone.
+    Phrase(&'static str),
+    /// The number and a noun, in the singular and the plural.
+    Counted(&'static str, &'static str),
+    /// A line with a label, seven columns wide, and what follows the selection.
+    Line(&'static str, &'static str),
+    /// In a place of its own, or not at all.
+    Apart,
+}
+
+/// A checked value of a setting.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// It is set.
+    Flag,
+    /// A number, or a duration in milliseconds.
+    Number(u64),
+    /// One of the words that its row knows.
+    Word(&'static str),
+    /// A name or a text.
+    Text(String),
+    /// Globs.
+    Globs(Vec<Glob>),
+    /// A selection of files.
+    Selection(Selection),
+}
+
+/// The values of a check's settings that differ from the usual ones.
+pub type Settings = BTreeMap<Row, Value>;
+
+/// What most settings are like.
+const USUAL: Setting = Setting {
+    word: "",
+    usage: "",
+    takes: Takes::Flag,
+    with: Verbs::All,
+    in_defaults: false,
+    unset: Unset::Nothing,
+    of_verb: false,
+    weaker: Weaker::Undecided("what it does there cannot be compared"),
+    explained: Explained::Word,
+    annotation: false,
+    decides: true,
+};
+
+const NUMBER: Takes = number(u64::MAX, "a number");
+const HIGHER: Weaker = higher("", "");
+const ORDER: Weaker = Weaker::Changes("the order of steps may differ");
+
+const fn number(most: u64, called: &'static str) -> Takes {
+    Takes::Number { most, called }
+}
+
+const fn word(known: &'static [&'static str], called: &'static str) -> Takes {
+    Takes::Word { known, called }
+}
+
+const fn higher(more: &'static str, less: &'static str) -> Weaker {
+    Weaker::Higher { more, less }
+}
+
+macro_rules! table {
+    ($($row:ident $word:literal $usage:literal, $takes:expr, $with:ident { $($field:ident: $value:expr),* })*) => {
+        /// A row of the table. Their order is the canonical one of settings in a block.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Row {
+            $(#[doc = concat!("`", $usage, "`")] $row,)*
+        }
+
+        impl Row {
+            /// The whole table, in order.
+            pub const ALL: &'static [Row] = &[$(Row::$row,)*];
+
+            /// Returns what the table says of it.
+            #[must_use]
+            pub fn setting(self) -> &'static Setting {
+                match self {
+                    $(Row::$row => {
+                        const SETTING: &Setting = &Setting {
+                            word: $word,
+                            usage: $usage,
+                            takes: $takes,
+                            with: Verbs::$with,
+                            $($field: $value,)*
+                            ..USUAL
+                        };
+                        SETTING
+                    })*
+                }
+            }
+        }
+    };
+}
+
+table! {
+    Describe "describe" "describe \"TEXT\"", Takes::Text, All {
+        weaker: Weaker::Cosmetic("another description"), explained: Explained::Apart, annotation: true, decides: false
+    }
+    Dir "dir" "dir \"PATH\"", Takes::Path, Commands { in_defaults: true }
+    Env "env" "env NAME=VALUE", Takes::Assignment, Commands { in_defaults: true }
+    PassEnv "pass-env" "pass-env NAME …", Takes::Variables, Commands { in_defaults: true }
+    ToolPath "tool-path" "tool-path \"PATH\" …", Takes::Paths, Commands {
+        in_defaults: true, weaker: Weaker::Undecided("another program of the same name may run")
+    }
+    Timeout "timeout" "timeout 5m", Takes::Duration, AllButFile {
+        in_defaults: true, unset: Unset::ByVerb, weaker: higher("a limit on each try", "a limit on each try"),
+        explained: Explained::Apart
+    }
+    Retries "retries" "retries N", number(u32::MAX as u64, "a number"), AllButFile {
+        in_defaults: true, unset: Unset::Number(0), decides: false,
+        weaker: higher("a failure gets more tries to pass by chance", ""),
+        explained: Explained::Counted("further try", "further tries")
+    }
+    Exit "exit" "exit N …", Takes::Codes, Commands { weaker: Weaker::Particular }
+    SkipExit "skip-exit" "skip-exit N …", Takes::Codes, Commands { weaker: Weaker::Particular }
+    Tier "tier" "tier N", number(2, "a tier"), All { weaker: Weaker::Particular }
+    Tags "tags" "tags NAME …", Takes::Names, All { in_defaults: true, weaker: Weaker::Changes("") }
+    Needs "needs" "needs NAME …", Takes::References, All { weaker: Weaker::Particular }
+    Produces "produces" "produces \"GLOB\" …", Takes::Globs, Commands { weaker: ORDER }
+    Cleans "cleans" "cleans \"GLOB\" …", Takes::Globs, Commands { weaker: ORDER }
+    Requires "requires" "requires \"GLOB\" …", Takes::Globs, All { weaker: ORDER }
+    Unchanged "unchanged" "unchanged \"GLOB\" …", Takes::Selection, Commands {
+        weaker: Weaker::Fewer, explained: Explained::Line("holds  ", " stays unchanged")
+    }
+    Inputs "inputs" "inputs \"GLOB\" …", Takes::Selection, AllButFile {
+        in_defaults: true,
+        weaker: Weaker::Given {
+            given: "a pass on the same inputs may be reused",
+            gone: "a pass is never reused",
+            fewer: ": a pass may be reused although it changed",
+        },
+        explained: Explained::Line("inputs ", "; a pass on the same may stand for it")
+    }
+    Writes "writes" "writes \"GLOB\" …", Takes::Selection, Commands {
+        weaker: Weaker::More { more: "it may change more of the tree", fewer: "it may change less" },
+        explained: Explained::Line("writes ", "; any other tracked file must stay as it is")
+    }
+    Setup "setup" "setup", Takes::Flag, All {
+        weaker: higher("its pass is no evidence any more", "")
+    }
+    Always "always" "always", Takes::Flag, All {
+        weaker: Weaker::Changes("whether it runs after a failure"), explained: Explained::Phrase("always runs")
+    }
+    Exclusive "exclusive" "exclusive NAME", Takes::Name, All {
+        weaker: Weaker::Changes("what runs beside it"), decides: false
+    }
+    Format "format" "format NAME", word(FormatName::NAMES, "the name of a format"), Reading {
+        in_defaults: true, unset: Unset::Word("auto"), of_verb: true,
+        weaker: Weaker::Unsaid {
+            gone: "how its output is read is left to a guess",
+            other: "its output is read in another way",
+        },
+        explained: Explained::Called("read as")
+    }
+    Report "report" "report junit \"GLOB\"", Takes::Report, Reading { weaker: Weaker::Particular }
+    MaxErrors "max-errors" "max-errors N", NUMBER, Findings {
+        unset: Unset::Number(0), of_verb: true, weaker: HIGHER
+    }
+    MaxWarnings "max-warnings" "max-warnings N", NUMBER, Findings {
+        unset: Unset::Unlimited, of_verb: true, weaker: HIGHER
+    }
+    MinTests "min-tests" "min-tests N", NUMBER, Test {
+        unset: Unset::AtMost(1), of_verb: true, weaker: Weaker::Lower
+    }
+    Severity "severity" "severity warning", word(&["blocking", "warning"], "`blocking` or `warning`"), All {
+        in_defaults: true, unset: Unset::Word("blocking"), decides: false,
+        weaker: higher("its failure no longer fails the plan", "its failure fails the plan"),
+        explained: Explained::Phrase("only warns")
+    }
+    Optional "optional" "optional", Takes::Flag, Commands {
+        weaker: higher("recovery may drop it when what it runs is missing", ""), decides: false
+    }
+    Context "context" "context \"GLOB\" …", Takes::Selection, Judge {
+        weaker: Weaker::Undecided("the judge sees other files")
+    }
+}
+
+macro_rules! rows {
+    ($($row:ident)*) => { &[$(Row::$row),*] };
+}
+
+/// The order in which differences are reported; a row that is not here follows.
+const COMPARED: &[Row] = rows! {
+    Severity Optional Setup Exit SkipExit MaxErrors MaxWarnings MinTests Timeout Retries Report Format
+    Unchanged Inputs Writes Dir Env PassEnv ToolPath Context Produces Cleans Requires Tags Always Exclusive Describe
+};
+
+/// The order in an explanation; a row that is not here follows.
+const EXPLAINED: &[Row] = rows! {
+    Tier Retries Exit SkipExit Format Report MaxErrors MaxWarnings MinTests Severity Optional Setup Always
+    Exclusive Unchanged Writes Inputs
+};
+
+/// All rows: those of a list first, in its order.
+fn in_order(first: &[Row]) -> Vec<Row> {
+    let mut rows = Row::ALL.to_vec();
+    rows.sort_by_key(|row| first.iter().position(|r| r == row).unwrap_or(first.len()));
+    rows
 }
 
 impl Row {
-    /// The whole table, in order.
-    pub const ALL: [Row; 3] = [Row::Unchanged, Row::Inputs, Row::Writes];
-
-    /// The row itself.
+    /// Returns all rows in the order of what differs between two contracts.
     #[must_use]
-    pub fn setting(self) -> Setting {
-        match self {
-            Row::Unchanged => Setting {
-                word: "unchanged",
-                usage: "unchanged \"GLOB\" …",
-                with: Verbs::Commands,
-                in_defaults: false,
-                weaker: Weaker::Fewer,
-                explained: ("holds  ", " stays unchanged"),
-            },
-            Row::Inputs => Setting {
-                word: "inputs",
-                usage: "inputs \"GLOB\" …",
-                with: Verbs::AllButFile,
-                in_defaults: true,
-                weaker: Weaker::Given {
-                    given: "a pass on the same inputs may be reused",
-                    gone: "a pass is never reused",
-                    fewer: ": a pass may be reused although it changed",
-                },
-                explained: ("inputs ", "; a pass on the same may stand for it"),
-            },
-            Row::Writes => Setting {
-                word: "writes",
-                usage: "writes \"GLOB\" …",
-                with: Verbs::Commands,
-                in_defaults: false,
-                weaker: Weaker::More {
-                    more: "it may change more of the tree",
-                    fewer: "it may change less",
-                },
-                explained: ("writes ", "; any other tracked file must stay as it is"),
-            },
-        }
+    pub fn compared() -> Vec<Row> {
+        in_order(COMPARED)
     }
 
-    /// The row of the setting that this word begins.
+    /// Returns all rows in the order of explanations.
     #[must_use]
-    pub fn named(word: &str) -> Option<Row> {
-        Row::ALL.into_iter().find(|row| row.setting().word == word)
+    pub fn explained() -> Vec<Row> {
+        in_order(EXPLAINED)
     }
 
-    /// The rows in the order of explanations: a check's own first, then what defaults may give.
+    /// Returns the words of the settings that `defaults` may hold.
     #[must_use]
-    pub fn explained() -> [Row; Row::ALL.len()] {
-        let mut rows = Row::ALL;
-        rows.sort_by_key(|row| row.setting().in_defaults);
-        rows
+    pub fn in_defaults() -> Vec<&'static str> {
+        let mut rows = Row::ALL.to_vec();
+        rows.retain(|row| row.setting().in_defaults);
+        rows.sort_by_key(|row| matches!(row, Row::Tags | Row::Inputs));
+        rows.iter().map(|row| row.setting().word).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn the_table_is_in_order_and_whole() {
         assert!(Row::ALL.is_sorted());
-        for row in Row::ALL {
-            assert_eq!(Row::named(row.setting().word), Some(row));
-            assert_eq!(row.setting().explained.0.len(), 7);
+        let words: BTreeSet<&str> = Row::ALL.iter().map(|row| row.setting().word).collect();
+        assert_eq!(words.len(), Row::ALL.len());
+        for order in [Row::compared(), Row::explained()] {
+            assert_eq!(BTreeSet::from_iter(order).len(), Row::ALL.len());
+        }
+    }
+
+    #[test]
+    fn a_row_says_what_its_value_can_be() {
+        for setting in Row::ALL.iter().map(|row| row.setting()) {
+            let (takes, word) = (setting.takes, setting.word);
+            if let Explained::Line(label, _) = setting.explained {
+                assert_eq!((label.len(), takes), (7, Takes::Selection), "{word}");
+            }
+            let fits = match setting.weaker {
+                Weaker::Fewer | Weaker::More { .. } | Weaker::Given { .. } => {
+                    takes == Takes::Selection
+                }
+                Weaker::Higher { .. } => matches!(
+                    takes,
+                    Takes::Flag | Takes::Number { .. } | Takes::Duration | Takes::Word { .. }
+                ),
+                Weaker::Lower => matches!(takes, Takes::Number { .. } | Takes::Duration),
+                Weaker::Unsaid { .. } => matches!(takes, Takes::Word { .. }),
+                _ => true,
+            };
+            assert!(fits, "{word}");
+            match (setting.unset, takes) {
+                (Unset::Word(usual), Takes::Word { known, .. }) => assert!(known.contains(&usual)),
+                (Unset::Word(_), _) => panic!("{word} is no word"),
+                _ => {}
+            }
         }
     }
 }

@@ -245,96 +245,72 @@ pub enum Verb {
 
 /// A setting of a check or of `defaults`, with its value read.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Setting {
-    /// `describe STR`
-    Describe(String),
-    /// `dir STR`
-    Dir(String),
-    /// `env NAME=VALUE`
-    Env(String, Word),
-    /// `pass-env NAME…`
-    PassEnv(Vec<At<String>>),
-    /// `tool-path STR…`
-    ToolPath(Vec<At<String>>),
-    /// `timeout D`, in milliseconds
-    Timeout(u64),
-    /// `retries N`
-    Retries(u32),
-    /// `exit N…`
-    Exit(Vec<At<i32>>),
-    /// `skip-exit N…`
-    SkipExit(Vec<At<i32>>),
-    /// `tier N`
-    Tier(u8),
-    /// `tags NAME…`
-    Tags(Vec<At<String>>),
-    /// `needs NAME…`
-    Needs(Vec<At<String>>),
-    /// `produces GLOB…`
-    Produces(Vec<Sel>),
-    /// `cleans GLOB…`
-    Cleans(Vec<Sel>),
-    /// `requires GLOB…`
-    Requires(Vec<Sel>),
-    /// One of the table.
-    Row(Row, Vec<Sel>),
-    /// `setup`
-    Setup,
-    /// `always`
-    Always,
-    /// `exclusive NAME`
-    Exclusive(String),
-    /// `format NAME`
-    Format(String),
-    /// `report FORMAT GLOB`
+pub struct Setting {
+    /// Which one.
+    pub row: Row,
+    /// Its value, of the kind that the row takes.
+    pub value: Written,
+}
+
+/// The value of a setting, as it is written.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Written {
+    /// None: it is set.
+    Flag,
+    /// A number, or a duration in milliseconds.
+    Number(u64),
+    /// A text, a path, a name or a word.
+    Text(String),
+    /// Names or paths.
+    Texts(Vec<At<String>>),
+    /// A variable and its value.
+    Variable(String, Word),
+    /// Exit codes.
+    Codes(Vec<At<i32>>),
+    /// Globs, or the items of a selection.
+    Sels(Vec<Sel>),
+    /// A format and a glob.
     Report(String, Sel),
-    /// `max-errors N`
-    MaxErrors(u64),
-    /// `max-warnings N`
-    MaxWarnings(u64),
-    /// `min-tests N`
-    MinTests(u64),
-    /// `severity blocking|warning`
-    Severity(crate::check::Severity),
-    /// `optional`
-    Optional,
-    /// `context SEL…`
-    Context(Vec<Sel>),
+}
+
+impl From<u64> for Written {
+    fn from(number: u64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<String> for Written {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<Vec<At<String>>> for Written {
+    fn from(texts: Vec<At<String>>) -> Self {
+        Self::Texts(texts)
+    }
 }
 
 impl Setting {
-    /// The word that begins it.
+    /// Pairs a row with a value of the kind that it takes.
+    pub fn new(row: Row, value: impl Into<Written>) -> Self {
+        let value = value.into();
+        Self { row, value }
+    }
+
+    /// Returns the path of a `dir`.
+    #[must_use]
+    pub fn dir(&self) -> Option<&String> {
+        match (&self.value, self.row) {
+            (Written::Text(dir), Row::Dir) => Some(dir),
+            _ => None,
+        }
+    }
+
+    /// Returns the word that begins it.
     #[must_use]
     pub fn keyword(&self) -> &'static str {
-        match self {
-            Setting::Describe(_) => "describe",
-            Setting::Dir(_) => "dir",
-            Setting::Env(..) => "env",
-            Setting::PassEnv(_) => "pass-env",
-            Setting::ToolPath(_) => "tool-path",
-            Setting::Timeout(_) => "timeout",
-            Setting::Retries(_) => "retries",
-            Setting::Exit(_) => "exit",
-            Setting::SkipExit(_) => "skip-exit",
-            Setting::Tier(_) => "tier",
-            Setting::Tags(_) => "tags",
-            Setting::Needs(_) => "needs",
-            Setting::Produces(_) => "produces",
-            Setting::Cleans(_) => "cleans",
-            Setting::Requires(_) => "requires",
-            Setting::Row(row, _) => row.setting().word,
-            Setting::Setup => "setup",
-            Setting::Always => "always",
-            Setting::Exclusive(_) => "exclusive",
-            Setting::Format(_) => "format",
-            Setting::Report(..) => "report",
-            Setting::MaxErrors(_) => "max-errors",
-            Setting::MaxWarnings(_) => "max-warnings",
-            Setting::MinTests(_) => "min-tests",
-            Setting::Severity(_) => "severity",
-            Setting::Optional => "optional",
-            Setting::Context(_) => "context",
-        }
+        self.row.setting().word
     }
 }
 

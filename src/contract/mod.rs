@@ -18,13 +18,13 @@ pub mod validate;
 
 use crate::base::canon::Digest;
 use crate::base::command::{Command, Env};
-use crate::base::glob::{Glob, Selection};
+use crate::base::glob::Selection;
 use crate::base::path::RepoPath;
-use crate::base::setting::Selections;
+use crate::base::setting::Settings;
 use crate::base::span::{Place, SourceId};
-use crate::base::vocabulary::{FormatName, RewriteRule};
+use crate::base::vocabulary::RewriteRule;
 use crate::check::request::Assertion;
-use crate::check::{Kind, Report, Severity};
+use crate::check::{Kind, Report};
 use draft::Imported;
 use std::collections::BTreeMap;
 
@@ -126,8 +126,6 @@ pub struct Check {
     pub placements: Vec<Placement>,
     /// 0, 1 or 2.
     pub tier: u8,
-    /// `describe`.
-    pub describe: Option<String>,
     /// `dir`.
     pub dir: RepoPath,
     /// `env`, the defaults' added, and the assignments in front of the command, which win.
@@ -136,10 +134,6 @@ pub struct Check {
     pub pass_env: Vec<String>,
     /// `tool-path`.
     pub tool_path: Vec<RepoPath>,
-    /// The time limit of a try, in milliseconds.
-    pub timeout_ms: u64,
-    /// Further tries.
-    pub retries: u32,
     /// Accepted exit codes, sorted.
     pub exit: Vec<i32>,
     /// Exit codes that mean "does not apply here", sorted.
@@ -148,36 +142,10 @@ pub struct Check {
     pub tags: Vec<String>,
     /// Checks that must run before and pass, in file order.
     pub needs: Vec<CheckIndex>,
-    /// `produces`.
-    pub produces: Vec<Glob>,
-    /// `cleans`.
-    pub cleans: Vec<Glob>,
-    /// `requires`.
-    pub requires: Vec<Glob>,
-    /// The settings of the table.
-    pub selections: Selections,
-    /// `setup`.
-    pub setup: bool,
-    /// `always`.
-    pub always: bool,
-    /// `exclusive`.
-    pub exclusive: Option<String>,
-    /// `format`; `auto` by default.
-    pub format: FormatName,
     /// `report`.
     pub report: Option<Report>,
-    /// `max-errors`.
-    pub max_errors: u64,
-    /// `max-warnings`; none means no limit.
-    pub max_warnings: Option<u64>,
-    /// `min-tests`; `None` when it was not written (then 1).
-    pub min_tests: Option<u64>,
-    /// `severity`.
-    pub severity: Severity,
-    /// `optional`.
-    pub optional: bool,
-    /// `context`.
-    pub context: Option<Selection>,
+    /// All other settings, as far as they say what does not hold anyway: `Check::value`.
+    pub settings: Settings,
 }
 
 /// The body of a check.

@@ -1,7 +1,7 @@
 //! Validates the settings of a check and merges them with the defaults.
 
 use super::checker::{Checker, Reference};
-use super::draft::{self, At, Setting};
+use super::draft::{self, At, Setting, Written};
 use super::error::{
     DEFAULTS_SETTING, DUPLICATE_SETTING, ENV_NAME, EXIT_OVERLAP, FOREIGN_SETTING, NUMBER,
     REPORT_FORMAT, TIER_TWICE, UNKNOWN_WORD,
@@ -9,18 +9,20 @@ use super::error::{
 use super::{Body, Check};
 use crate::base::command::{Env, is_env_name};
 use crate::base::diagnostic::Diagnostic;
-use crate::base::glob::{Glob, Selection};
+use crate::base::glob::Glob;
+use crate::base::index::bug;
 use crate::base::path::RepoPath;
-use crate::base::setting::{Row, Selections, Verbs};
+use crate::base::setting::{Row, Settings, Takes, Unset, Value, Verbs};
 use crate::base::span::Place;
 use crate::base::unit::MAX_INTEGER;
-use crate::base::vocabulary::{FormatName, ReportKind};
-use crate::check::{Kind, Report, Severity};
+use crate::base::vocabulary::ReportKind;
+use crate::check::{Kind, Report};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-const COMPILE_LINT: &[Kind] = &[Kind::Compile, Kind::Lint];
+const FINDINGS: &[Kind] = &[Kind::Compile, Kind::Lint];
 const READ: &[Kind] = &[Kind::Compile, Kind::Test, Kind::Lint];
-const PROCESS: &[Kind] = &[
+const COMMANDS: &[Kind] = &[
     Kind::Run,
     Kind::Compile,
     Kind::Test,
@@ -39,41 +41,17 @@ const TRIED: &[Kind] = &[
 /// Which verbs know a setting. What starts no process has no environment, no exit code and no time
 /// limit; what writes no output that is read has no format; and a `file` check tried again at once
 /// would see the same file.
-fn known_by(keyword: &str) -> &'static [Kind] {
-    if let Some(row) = Row::named(keyword) {
-        return match row.setting().with {
-            Verbs::Commands => PROCESS,
-            Verbs::AllButFile => TRIED,
-        };
+#[must_use]
+pub fn known_by(row: Row) -> &'static [Kind] {
+    match row.setting().with {
+        Verbs::All => &Kind::ALL,
+        Verbs::Commands => COMMANDS,
+        Verbs::AllButFile => TRIED,
+        Verbs::Reading => READ,
+        Verbs::Findings => FINDINGS,
+        Verbs::Test => &[Kind::Test],
+        Verbs::Judge => &[Kind::Judge],
     }
-    match keyword {
-        "max-errors" | "max-warnings" => COMPILE_LINT,
-        "min-tests" => &[Kind::Test],
-        "context" => &[Kind::Judge],
-        "format" | "report" => READ,
-        "dir" | "env" | "pass-env" | "tool-path" | "exit" | "skip-exit" | "produces" | "cleans"
-        | "optional" => PROCESS,
-        "timeout" | "retries" => TRIED,
-        _ => &Kind::ALL,
-    }
-}
-
-/// The settings that `defaults` may hold.
-fn in_defaults() -> Vec<&'static str> {
-    let mut words = vec![
-        "dir",
-        "env",
-        "pass-env",
-        "tool-path",
-        "timeout",
-        "retries",
-        "format",
-        "severity",
-        "tags",
-    ];
-    let rows = Row::ALL.map(Row::setting).into_iter();
-    words.extend(rows.filter(|s| s.in_defaults).map(|s| s.word));
-    words
 }
 
 /// The verbs that count what a report holds: SARIF has findings and no tests, TRX and TAP have tests
@@ -82,40 +60,25 @@ fn counting(report: ReportKind) -> &'static [Kind] {
     match report {
         ReportKind::Junit => READ,
         ReportKind::Trx | ReportKind::Tap => &[Kind::Test],
-        ReportKind::Sarif => COMPILE_LINT,
+        ReportKind::Sarif => FINDINGS,
     }
 }
 
 /// The settings of one check, or those of `defaults`, each read once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Values {
-    describe: Option<String>,
     dir: Option<RepoPath>,
     env: Env,
     pass_env: Option<Vec<String>>,
     tool_path: Vec<RepoPath>,
-    timeout: Option<u64>,
-    retries: Option<u32>,
     exit: Option<Vec<i32>>,
     skip_exit: Vec<i32>,
     tier: Option<u8>,
     tags: Vec<String>,
     pub(super) needs: Vec<Reference>,
-    produces: Vec<Glob>,
-    cleans: Vec<Glob>,
-    requires: Vec<Glob>,
-    selections: Selections,
-    setup: bool,
-    always: bool,
-    exclusive: Option<String>,
-    format: Option<FormatName>,
     report: Option<Report>,
-    max_errors: Option<u64>,
-    max_warnings: Option<u64>,
-    min_tests: Option<u64>,
-    severity: Option<Severity>,
-    optional: bool,
-    context: Option<Selection>,
+    /// All others.
+    settings: Settings,
 }
 
 impl Values {
@@ -128,25 +91,12 @@ impl Values {
     /// `tags` and `tool-path` add up: the check's own value of a variable wins, its own folders
     /// are searched first. Place, placements and tier are the caller's.
     pub(super) fn into_check(self, id: String, kind: Kind, body: Body, defaults: &Values) -> Check {
-        let knows = |keyword: &str| known_by(keyword).contains(&kind);
-        let default_env = if knows("env") {
-            defaults.env.clone()
-        } else {
-            Env::new()
-        };
-        let default_folders = if knows("tool-path") {
-            defaults.tool_path.as_slice()
-        } else {
-            &[]
-        };
-        let default_dir = defaults.dir.clone().filter(|_| knows("dir"));
-        let default_selections = defaults.selections.clone().into_iter();
-        let mut selections: Selections = default_selections
-            .filter(|(row, _)| knows(row.setting().word))
-            .collect();
-        selections.extend(self.selections);
-        let default_exit = self.exit.unwrap_or_else(|| vec![0]);
-        Check {
+        let knows = |row: Row| known_by(row).contains(&kind);
+        let default_env = defaults.env.clone().into_iter();
+        let default_env = default_env.filter(|_| knows(Row::Env));
+        let default_folders = defaults.tool_path.iter().filter(|_| knows(Row::ToolPath));
+        let default_dir = defaults.dir.clone().filter(|_| knows(Row::Dir));
+        let mut check = Check {
             id,
             named: false,
             inclusion: 0,
@@ -157,45 +107,27 @@ impl Values {
             body,
             placements: Vec::new(),
             tier: 0,
-            describe: self.describe,
             dir: self.dir.or(default_dir).unwrap_or_else(RepoPath::root),
-            env: default_env.into_iter().chain(self.env).collect(),
+            env: default_env.chain(self.env).collect(),
             pass_env: self
                 .pass_env
-                .or_else(|| defaults.pass_env.clone().filter(|_| knows("pass-env")))
+                .or_else(|| defaults.pass_env.clone().filter(|_| knows(Row::PassEnv)))
                 .unwrap_or_default(),
             tool_path: each_once(self.tool_path.iter().chain(default_folders)),
-            timeout_ms: self
-                .timeout
-                .or(defaults.timeout.filter(|_| knows("timeout")))
-                .unwrap_or_else(|| kind.default_timeout_ms()),
-            retries: self
-                .retries
-                .or(defaults.retries.filter(|_| knows("retries")))
-                .unwrap_or(0),
-            exit: default_exit,
+            exit: self.exit.unwrap_or_else(|| vec![0]),
             skip_exit: self.skip_exit,
             tags: each_once(defaults.tags.iter().chain(&self.tags)),
             needs: each_once(self.needs.iter().map(|n| &n.value)),
-            produces: self.produces,
-            cleans: self.cleans,
-            requires: self.requires,
-            selections,
-            setup: self.setup,
-            always: self.always,
-            exclusive: self.exclusive,
-            format: self
-                .format
-                .or(defaults.format.filter(|_| knows("format")))
-                .unwrap_or(FormatName::Auto),
             report: self.report,
-            max_errors: self.max_errors.unwrap_or(0),
-            max_warnings: self.max_warnings,
-            min_tests: self.min_tests,
-            severity: self.severity.or(defaults.severity).unwrap_or_default(),
-            optional: self.optional,
-            context: self.context,
+            settings: Settings::new(),
+        };
+        let mut settings = defaults.settings.clone();
+        settings.retain(|row, _| knows(*row));
+        settings.extend(self.settings);
+        for (row, value) in settings {
+            check.set(row, value);
         }
+        check
     }
 }
 
@@ -207,7 +139,7 @@ fn each_once<'a, T: Clone + Ord + 'a>(list: impl Iterator<Item = &'a T>) -> Vec<
 impl Checker<'_> {
     /// Reads the settings of all `defaults` blocks of a file together.
     pub(super) fn read_defaults(&mut self, settings: &[At<Setting>]) -> Values {
-        let known = in_defaults();
+        let known = Row::in_defaults();
         for setting in settings {
             let keyword = setting.value.keyword();
             if !known.contains(&keyword) {
@@ -243,8 +175,8 @@ impl Checker<'_> {
         let mut values = Values::default();
         for setting in &check.settings {
             self.read(setting, &mut values);
-            let keyword = setting.value.keyword();
-            if let Some(kind) = kind.filter(|kind| !known_by(keyword).contains(kind)) {
+            let (row, keyword) = (setting.value.row, setting.value.keyword());
+            if let Some(kind) = kind.filter(|kind| !known_by(row).contains(kind)) {
                 self.sink.push(
                     Diagnostic::error(
                         FOREIGN_SETTING,
@@ -253,7 +185,7 @@ impl Checker<'_> {
                     .label(setting.place, format!("not a setting of `{}`", kind.verb()))
                     .help(format!(
                         "it is a setting of {}",
-                        quoted_list(known_by(keyword).iter().map(|k| k.verb()))
+                        quoted_list(known_by(row).iter().map(|k| k.verb()))
                     )),
                 );
             }
@@ -265,8 +197,8 @@ impl Checker<'_> {
 
     /// Checks a setting against its place.
     fn report_setting(&mut self, setting: &At<Setting>, check: &draft::Check, kind: Option<Kind>) {
-        match (&setting.value, &check.tier_block) {
-            (Setting::Tier(_), Some(block)) => self.sink.push(
+        match (&setting.value.value, &check.tier_block) {
+            (Written::Number(_), Some(block)) if setting.value.row == Row::Tier => self.sink.push(
                 Diagnostic::error(
                     TIER_TWICE,
                     "a check inside a `tier` block has the block's tier",
@@ -275,7 +207,7 @@ impl Checker<'_> {
                 .label(block.place, "this block")
                 .help("take the setting away, or the check out of the block"),
             ),
-            (Setting::Report(format, _), _) => {
+            (Written::Report(format, _), _) => {
                 let verbs = ReportKind::parse(format).map(counting);
                 if let (Some(verbs), Some(kind)) = (verbs, kind.filter(|k| READ.contains(k)))
                     && !verbs.contains(&kind)
@@ -303,7 +235,7 @@ impl Checker<'_> {
     fn report_duplicates(&mut self, settings: &[At<Setting>]) {
         let mut seen: BTreeMap<(&str, &str), Place> = BTreeMap::new();
         for setting in settings {
-            let name = if let Setting::Env(name, _) = &setting.value {
+            let name = if let Written::Variable(name, _) = &setting.value.value {
                 name.as_str()
             } else {
                 ""
@@ -320,7 +252,7 @@ impl Checker<'_> {
                         Diagnostic::error(DUPLICATE_SETTING, format!("{what} is set twice"))
                             .label(setting.place, "set again here")
                             .label(*first, "first set here")
-                            .help(if takes_a_list(keyword) {
+                            .help(if setting.value.row.setting().takes.is_list() {
                                 "write all values on one line"
                             } else {
                                 "keep one of them"
@@ -336,11 +268,13 @@ impl Checker<'_> {
 
     fn report_exit_overlap(&mut self, settings: &[At<Setting>]) {
         let codes = |skip: bool| {
-            settings.iter().find_map(|s| match &s.value {
-                Setting::Exit(codes) if !skip => Some(codes),
-                Setting::SkipExit(codes) if skip => Some(codes),
-                _ => None,
-            })
+            settings
+                .iter()
+                .find_map(|s| match (&s.value.value, s.value.row) {
+                    (Written::Codes(codes), Row::Exit) if !skip => Some(codes),
+                    (Written::Codes(codes), Row::SkipExit) if skip => Some(codes),
+                    _ => None,
+                })
         };
         let accepted = codes(false);
         for code in codes(true).into_iter().flatten() {
@@ -377,37 +311,35 @@ impl Checker<'_> {
     /// Reads one value. After an error the value stays away; the error keeps the contract from
     /// being used.
     fn read(&mut self, setting: &At<Setting>, into: &mut Values) {
-        let place = setting.place;
-        match &setting.value {
-            Setting::Describe(text) => into.describe = Some(text.clone()),
-            Setting::Dir(text) => {
+        let (row, place) = (setting.value.row, setting.place);
+        match (&setting.value.value, row) {
+            (Written::Text(text), Row::Dir) => {
                 self.warn_of_path("`dir`", text, place);
                 into.dir = self.path("the directory", text, place);
             }
-            Setting::Env(name, value) => {
+            (Written::Variable(name, value), _) => {
                 self.check_env_name(name, place, false);
                 into.env.insert(name.clone(), value.clone());
             }
-            Setting::PassEnv(names) => {
+            (Written::Texts(names), Row::PassEnv) => {
                 for name in names {
                     self.check_env_name(&name.value, name.place, true);
                 }
                 into.pass_env = Some(each_once(names.iter().map(|n| &n.value)));
             }
-            Setting::ToolPath(folders) => {
+            (Written::Texts(folders), Row::ToolPath) => {
                 for folder in folders {
                     self.warn_of_path("`tool-path`", &folder.value, folder.place);
                     into.tool_path
                         .extend(self.path("the folder", &folder.value, folder.place));
                 }
             }
-            Setting::Timeout(ms) => into.timeout = Some(*ms),
-            Setting::Retries(tries) => into.retries = Some(*tries),
-            Setting::Exit(codes) => into.exit = Some(self.exit_codes(codes)),
-            Setting::SkipExit(codes) => into.skip_exit = self.exit_codes(codes),
-            Setting::Tier(tier) => into.tier = Some(self.tier(*tier, place)),
-            Setting::Tags(tags) => into.tags = tags.iter().map(|t| t.value.clone()).collect(),
-            Setting::Needs(names) => {
+            (Written::Codes(codes), Row::SkipExit) => into.skip_exit = self.exit_codes(codes),
+            (Written::Codes(codes), _) => into.exit = Some(self.exit_codes(codes)),
+            (Written::Number(tier), Row::Tier) => {
+                into.tier = Some(self.tier(u8::try_from(*tier).unwrap_or(u8::MAX), place));
+            }
+            (Written::Texts(names), Row::Needs) => {
                 for name in names {
                     into.needs.extend(
                         self.names
@@ -416,34 +348,39 @@ impl Checker<'_> {
                     );
                 }
             }
-            Setting::Produces(items) => into.produces = self.globs("produces", items),
-            Setting::Cleans(items) => into.cleans = self.globs("cleans", items),
-            Setting::Requires(items) => into.requires = self.globs("requires", items),
-            Setting::Row(row, items) => {
-                let selection = self.selection(items);
-                into.selections.extend(selection.map(|s| (*row, s)));
+            (Written::Texts(tags), _) => {
+                into.tags = tags.iter().map(|t| t.value.clone()).collect();
             }
-            Setting::Context(items) => into.context = self.selection(items),
-            Setting::Setup => into.setup = true,
-            Setting::Always => into.always = true,
-            Setting::Optional => into.optional = true,
-            Setting::Exclusive(name) => into.exclusive = Some(name.clone()),
-            Setting::Format(name) => {
-                self.check_word("format", name, place, FormatName::NAMES);
-                into.format = FormatName::parse(name);
-            }
-            Setting::Report(format, item) => {
+            (Written::Report(format, item), _) => {
                 self.check_word("report format", format, place, ReportKind::NAMES);
                 into.report = self.single_glob("report", item).map(|glob| Report {
                     format: format.as_str().into(),
                     glob,
                 });
             }
-            Setting::MaxErrors(limit) => into.max_errors = Some(self.limit(*limit, place)),
-            Setting::MaxWarnings(limit) => into.max_warnings = Some(self.limit(*limit, place)),
-            Setting::MinTests(limit) => into.min_tests = Some(self.limit(*limit, place)),
-            Setting::Severity(severity) => into.severity = Some(*severity),
+            (value, _) => {
+                let value = self.value(row, value, place);
+                into.settings.extend(value.map(|value| (row, value)));
+            }
         }
+    }
+
+    /// Reads a value that needs no more than the table says of it.
+    fn value(&mut self, row: Row, value: &Written, place: Place) -> Option<Value> {
+        let (word, takes) = (row.setting().word, row.setting().takes);
+        Some(match (value, takes) {
+            (Written::Number(n), Takes::Number { .. }) => Value::Number(self.limit(*n, place)),
+            (Written::Number(ms), _) => Value::Number(*ms),
+            (Written::Text(text), Takes::Word { known, .. }) => {
+                self.check_word(word, text, place, known);
+                Value::Word(known.iter().find(|known| *known == text)?)
+            }
+            (Written::Text(text), _) => Value::Text(text.clone()),
+            (Written::Sels(items), Takes::Globs) => Value::Globs(self.globs(word, items)),
+            (Written::Sels(items), _) => Value::Selection(self.selection(items)?),
+            (Written::Flag, _) => Value::Flag,
+            _ => bug("a setting with a value of another kind"),
+        })
     }
 
     fn exit_codes(&mut self, codes: &[At<i32>]) -> Vec<i32> {
@@ -517,23 +454,6 @@ impl Checker<'_> {
     }
 }
 
-fn takes_a_list(keyword: &str) -> bool {
-    Row::named(keyword).is_some()
-        || matches!(
-            keyword,
-            "pass-env"
-                | "tool-path"
-                | "exit"
-                | "skip-exit"
-                | "tags"
-                | "needs"
-                | "produces"
-                | "cleans"
-                | "requires"
-                | "context"
-        )
-}
-
 /// `a`, `b`, `c`
 pub(super) fn quoted_list<S: AsRef<str>>(words: impl IntoIterator<Item = S>) -> String {
     words
@@ -549,6 +469,54 @@ impl Check {
     pub fn plain(id: &str, kind: Kind, body: Body) -> Self {
         let unset = Values::default();
         Values::default().into_check(id.to_owned(), kind, body, &unset)
+    }
+
+    /// Gives a setting of the table a value. What holds anyway is not kept, so that checks that
+    /// mean the same are equal.
+    pub fn set(&mut self, row: Row, value: Value) {
+        if self.usual(row).as_ref() == Some(&value) {
+            self.settings.remove(&row);
+        } else {
+            self.settings.insert(row, value);
+        }
+    }
+
+    /// Whether it says something by a setting of the table that does not hold anyway.
+    #[must_use]
+    pub fn has(&self, row: Row) -> bool {
+        self.settings.contains_key(&row)
+    }
+
+    /// Returns the globs of a setting of the table.
+    #[must_use]
+    pub fn globs(&self, row: Row) -> &[Glob] {
+        match self.settings.get(&row) {
+            Some(Value::Globs(globs)) => globs,
+            _ => &[],
+        }
+    }
+
+    /// Returns what a setting of the table is for it: its own value, or what holds anyway.
+    #[must_use]
+    pub fn value(&self, row: Row) -> Option<Cow<'_, Value>> {
+        match self.settings.get(&row) {
+            Some(value) => Some(Cow::Borrowed(value)),
+            None => self.usual(row).map(Cow::Owned),
+        }
+    }
+
+    /// Returns what holds where a setting is not written.
+    fn usual(&self, row: Row) -> Option<Value> {
+        let setting = row.setting();
+        if setting.of_verb && !known_by(row).contains(&self.kind) {
+            return None;
+        }
+        match setting.unset {
+            Unset::Number(n) => Some(Value::Number(n)),
+            Unset::Word(word) => Some(Value::Word(word)),
+            Unset::ByVerb => Some(Value::Number(self.kind.default_timeout_ms())),
+            Unset::Nothing | Unset::Unlimited | Unset::AtMost(_) => None,
+        }
     }
 }
 

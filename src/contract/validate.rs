@@ -423,9 +423,10 @@ mod tests {
     //! What the language of its own cannot even express, its parser having found fault with it;
     //! other front ends can. The rest is in `tests/diagnostics.rs`, from the text on.
 
-    use super::super::draft::{At, Gate, Limit, Sel, SelKind, Setting, Verb};
+    use super::super::draft::{At, Gate, Limit, Sel, SelKind, Setting, Verb, Written};
     use super::*;
     use crate::base::command::{Command, Env, Piece};
+    use crate::base::setting::Row;
     use crate::base::word::Word;
     use crate::check::Kind;
 
@@ -450,6 +451,10 @@ mod tests {
             place: Place::default(),
             inclusion: 0,
         }))
+    }
+
+    fn said(row: Row, value: impl Into<Written>) -> Draft {
+        with(vec![Setting::new(row, value)])
     }
 
     fn codes(draft: &Draft, caps: &Caps) -> Vec<&'static str> {
@@ -480,7 +485,10 @@ mod tests {
             what: at(SelKind::Name("p".to_owned())),
             inner: None,
         };
-        let words = || vec![at("1x".to_owned())];
+        let globs = Written::Sels(vec![name, glob(true), glob(false)]);
+        let names = |name: &str| vec![at(name.to_owned())];
+        let exits = Written::Codes(vec![at(256), at(-1), at(0)]);
+        let variable = Written::Variable("1x".to_owned(), Word::default());
         let block = |entry: CheckEntry| match entry {
             CheckEntry::Check(mut check) => {
                 check.tier_block = Some(at(3));
@@ -491,7 +499,7 @@ mod tests {
         for (draft, want) in [
             (
                 Draft {
-                    defaults: vec![at(Setting::Setup)],
+                    defaults: vec![at(Setting::new(Row::Setup, Written::Flag))],
                     ..with(vec![])
                 },
                 vec!["defaults_setting"],
@@ -524,32 +532,13 @@ mod tests {
                 },
                 vec!["number"],
             ),
-            (with(vec![Setting::Tier(3)]), vec!["number"]),
-            (
-                with(vec![Setting::Exit(vec![at(256), at(-1), at(0)])]),
-                vec!["number", "number"],
-            ),
-            (
-                with(vec![Setting::Env("1x".to_owned(), Word::default())]),
-                vec!["env_name"],
-            ),
-            (with(vec![Setting::PassEnv(words())]), vec!["env_name"]),
-            (
-                with(vec![Setting::PassEnv(vec![at("*".to_owned())])]),
-                vec!["env_name"],
-            ),
-            (
-                with(vec![Setting::PassEnv(vec![at("CARGO_*".to_owned())])]),
-                vec![],
-            ),
-            (
-                with(vec![Setting::Produces(vec![
-                    name.clone(),
-                    glob(true),
-                    glob(false),
-                ])]),
-                vec!["not_a_glob", "not_a_glob"],
-            ),
+            (said(Row::Tier, 3), vec!["number"]),
+            (said(Row::Exit, exits), vec!["number", "number"]),
+            (said(Row::Env, variable), vec!["env_name"]),
+            (said(Row::PassEnv, names("1x")), vec!["env_name"]),
+            (said(Row::PassEnv, names("*")), vec!["env_name"]),
+            (said(Row::PassEnv, names("CARGO_*")), vec![]),
+            (said(Row::Produces, globs), vec!["not_a_glob", "not_a_glob"]),
         ] {
             assert_eq!(codes(&draft, &Caps::default()), want, "{draft:?}");
         }
@@ -669,11 +658,11 @@ mod tests {
                     inner: None,
                 };
                 let mut settings = vec![
-                    Setting::Produces(vec![glob.clone()]),
-                    Setting::Requires(vec![glob]),
+                    Setting::new(Row::Produces, Written::Sels(vec![glob.clone()])),
+                    Setting::new(Row::Requires, Written::Sels(vec![glob])),
                 ];
                 if i > 0 {
-                    settings.push(Setting::Needs(vec![name(i - 1)]));
+                    settings.push(Setting::new(Row::Needs, vec![name(i - 1)]));
                 }
                 check(&format!("check-{i}"), settings)
             })

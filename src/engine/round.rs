@@ -5,6 +5,7 @@ use super::open::Session;
 use super::place::Engine;
 use super::request::VerifyRequest;
 use super::subject::{RoundRequirements, named};
+use crate::base::setting::Row;
 use crate::base::vocabulary::Exit;
 use crate::contract::Contract;
 use crate::effect::repo::contents::Tree;
@@ -38,7 +39,7 @@ impl Engine<'_> {
         let produces = contract.map(|c| {
             c.checks
                 .iter()
-                .flat_map(|check| check.produces.iter().cloned())
+                .flat_map(|check| check.globs(Row::Produces).iter().cloned())
                 .collect()
         });
         let state = self.state_dir.map(Path::to_owned);

@@ -29,12 +29,14 @@ use super::convert::{BAD_VALUE, DUPLICATE_STEP, Weight};
 use super::ralph_tui::NO_LIMIT_MS;
 use super::tree::{self, Key, Node, Value};
 use crate::base::command::is_env_name;
+use crate::base::setting::Row;
 use crate::base::span::Place;
 use crate::base::word::{Word, visible};
 use crate::check::Kind;
-use crate::check::Severity;
 use crate::check::request::Assertion;
-use crate::contract::draft::{At, Check, CheckEntry, Gate, Group, Limit, Sequence, Setting, Verb};
+use crate::contract::draft::{
+    At, Check, CheckEntry, Gate, Group, Limit, Sequence, Setting, Verb, Written,
+};
 use std::collections::BTreeMap;
 
 const TOP: &[&str] = &["project", "commands", "verifier"];
@@ -185,13 +187,15 @@ impl Verifier {
                     for (key, node) in builder.map(&what, node) {
                         let what = format!("{what}.{}", key.name);
                         match key.name.as_str() {
-                            "max_errors" => verifier
-                                .lint
-                                .extend(count(builder, &what, node).map(Setting::MaxErrors)),
+                            "max_errors" => {
+                                verifier
+                                    .lint
+                                    .extend(count(builder, &what, node, Row::MaxErrors))
+                            }
                             "max_warnings" => {
                                 verifier
                                     .lint
-                                    .extend(count(builder, &what, node).map(Setting::MaxWarnings));
+                                    .extend(count(builder, &what, node, Row::MaxWarnings));
                             }
                             _ => builder.unknown(
                                 "verifier.thresholds.",
@@ -313,14 +317,13 @@ impl Verifier {
 
     /// Thresholds and limits for a check that may have its own.
     fn complete(&self, kind: Kind, settings: &mut Vec<Setting>, otherwise_ms: u64) {
-        if !settings.iter().any(|s| matches!(s, Setting::Timeout(_))) {
-            settings.push(Setting::Timeout(
-                self.timeouts.get(&kind).copied().unwrap_or(otherwise_ms),
-            ));
+        if !settings.iter().any(|s| s.row == Row::Timeout) {
+            let ms = self.timeouts.get(&kind).copied().unwrap_or(otherwise_ms);
+            settings.push(Setting::new(Row::Timeout, ms));
         }
         if kind == Kind::Lint {
             for threshold in &self.lint {
-                if !settings.iter().any(|s| s.keyword() == threshold.keyword()) {
+                if !settings.iter().any(|s| s.row == threshold.row) {
                     settings.push(threshold.clone());
                 }
             }
@@ -328,8 +331,9 @@ impl Verifier {
     }
 }
 
-fn count(builder: &mut Builder<'_>, what: &str, node: &Node) -> Option<u64> {
-    builder.whole(what, node, 0, 1_000_000_000)
+fn count(builder: &mut Builder<'_>, what: &str, node: &Node, row: Row) -> Option<Setting> {
+    let count = builder.whole(what, node, 0, 1_000_000_000)?;
+    Some(Setting::new(row, count))
 }
 
 fn groups(builder: &mut Builder<'_>, node: &Node, verifier: &Verifier) {
@@ -452,7 +456,7 @@ fn command(
     }
     verifier.complete(kind, &mut settings, 300_000);
     if group == "setup" {
-        settings.push(Setting::Setup);
+        settings.push(Setting::new(Row::Setup, Written::Flag));
     }
     let (name, dir) = (group.to_owned(), dir.as_deref());
     builder.command(Spec {
@@ -481,21 +485,20 @@ fn shared(
                 let why = "0 is no limit there; here a command always has one, 24h";
                 builder.lose(Weight::Changed, &format!("`{what}`"), node.place, why, None);
             }
-            settings.push(Setting::Timeout(if seconds == 0 {
+            let ms = if seconds == 0 {
                 NO_LIMIT_MS
             } else {
                 seconds * 1_000
-            }));
+            };
+            settings.push(Setting::new(Row::Timeout, ms));
         }
         "retry" => {
-            let retries = builder
-                .whole(what, node, 0, 1_000)
-                .and_then(|n| u32::try_from(n).ok());
-            settings.extend(retries.filter(|n| *n > 0).map(Setting::Retries));
+            let retries = builder.whole(what, node, 0, 1_000).filter(|n| *n > 0);
+            settings.extend(retries.map(|n| Setting::new(Row::Retries, n)));
         }
         "continue_on_error" => {
             let goes_on = builder.boolean(what, node).filter(|yes| *yes);
-            settings.extend(goes_on.map(|_| Setting::Severity(Severity::Warning)));
+            settings.extend(goes_on.map(|_| Setting::new(Row::Severity, "warning".to_owned())));
         }
         "env" => {
             for (name, value) in builder.map(what, node) {
@@ -556,15 +559,14 @@ fn variable(
         .filter(|n| *n == name.name);
     if let Some(from) = from {
         let word = At::new(from.to_owned(), value.place);
-        match settings.iter_mut().find_map(|s| {
-            if let Setting::PassEnv(names) = s {
-                Some(names)
-            } else {
-                None
-            }
-        }) {
+        match settings
+            .iter_mut()
+            .find_map(|s| match (&mut s.value, s.row) {
+                (Written::Texts(names), Row::PassEnv) => Some(names),
+                _ => None,
+            }) {
             Some(names) => names.push(word),
-            None => settings.push(Setting::PassEnv(vec![word])),
+            None => settings.push(Setting::new(Row::PassEnv, vec![word])),
         }
     } else if text.contains("${") {
         let why = "the value would have to be put together from other variables";
@@ -577,7 +579,10 @@ fn variable(
             Some(hand),
         );
     } else {
-        settings.push(Setting::Env(name.name.clone(), Word::from(text)));
+        settings.push(Setting::new(
+            Row::Env,
+            Written::Variable(name.name.clone(), Word::from(text)),
+        ));
     }
 }
 
@@ -714,7 +719,9 @@ fn steps(builder: &mut Builder<'_>, node: &Node, verifier: &Verifier) {
             && !needs.is_empty()
         {
             let place = check.place;
-            check.settings.push(At::new(Setting::Needs(needs), place));
+            check
+                .settings
+                .push(At::new(Setting::new(Row::Needs, needs), place));
         }
     }
 }
@@ -746,11 +753,9 @@ fn step<'n>(builder: &mut Builder<'_>, node: &'n Node, verifier: &Verifier) -> O
             "timeout" | "retry" | "continue_on_error" | "env" => {
                 shared(builder, &what, key, node, &mut settings)
             }
-            "max_errors" => settings.extend(count(builder, &what, node).map(Setting::MaxErrors)),
-            "max_warnings" => {
-                settings.extend(count(builder, &what, node).map(Setting::MaxWarnings))
-            }
-            "min_tests" => settings.extend(count(builder, &what, node).map(Setting::MinTests)),
+            "max_errors" => settings.extend(count(builder, &what, node, Row::MaxErrors)),
+            "max_warnings" => settings.extend(count(builder, &what, node, Row::MaxWarnings)),
+            "min_tests" => settings.extend(count(builder, &what, node, Row::MinTests)),
             "exists" => match builder.boolean(&what, node) {
                 Some(true) => assert(Assertion::Exists),
                 Some(false) => assert(Assertion::Absent),
@@ -910,11 +915,11 @@ fn make(builder: &mut Builder<'_>, step: &Step<'_>) -> Vec<String> {
 
 /// Whether a check of this kind takes the setting.
 fn suits(kind: Kind, setting: &Setting) -> bool {
-    match setting {
-        Setting::MaxErrors(_) | Setting::MaxWarnings(_) => kind == Kind::Lint,
-        Setting::MinTests(_) => kind == Kind::Test,
-        Setting::Severity(_) => true,
-        Setting::Timeout(_) | Setting::Retries(_) => kind != Kind::File,
+    match setting.row {
+        Row::MaxErrors | Row::MaxWarnings => kind == Kind::Lint,
+        Row::MinTests => kind == Kind::Test,
+        Row::Severity => true,
+        Row::Timeout | Row::Retries => kind != Kind::File,
         _ => !matches!(kind, Kind::File | Kind::Judge),
     }
 }

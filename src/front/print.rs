@@ -3,14 +3,14 @@
 //! Imports are not written: no front end but the language's own makes any.
 
 use crate::base::command::{Env, to_text};
+use crate::base::setting::Takes;
 use crate::base::unit::show_duration;
 use crate::base::word::quote_string as quote;
 use crate::base::word::visible;
-use crate::check::Severity;
 use crate::check::file::show;
 use crate::contract::draft::{
     At, Check, CheckEntry, Condition, Draft, Gate, Group, Limit, Recover, Scope, Sel, SelKind,
-    Setting, Verb,
+    Setting, Verb, Written,
 };
 use crate::lang::statement::{Context, Keyword, find};
 use std::collections::BTreeMap;
@@ -355,32 +355,24 @@ fn sorted(lines: impl Iterator<Item = String>, context: Context) -> Vec<String> 
 }
 
 fn setting(setting: &Setting) -> String {
-    let rest = match setting {
-        Setting::Describe(text) | Setting::Dir(text) => quote(text).into_owned(),
-        Setting::Env(name, value) => to_text(&Env::from([(name.clone(), value.clone())]), &[]),
-        Setting::PassEnv(names) | Setting::Tags(names) | Setting::Needs(names) => words(names),
-        Setting::ToolPath(paths) => strings(paths),
-        Setting::Timeout(ms) => show_duration(*ms),
-        Setting::Retries(n) => n.to_string(),
-        Setting::Exit(codes) | Setting::SkipExit(codes) => codes
-            .iter()
-            .map(|c| c.value.to_string())
-            .collect::<Vec<_>>()
-            .join(" "),
-        Setting::Tier(n) => n.to_string(),
-        Setting::Produces(items)
-        | Setting::Cleans(items)
-        | Setting::Requires(items)
-        | Setting::Row(_, items)
-        | Setting::Context(items) => sels(items),
-        Setting::Setup | Setting::Always | Setting::Optional => {
-            return setting.keyword().to_owned();
+    let takes = setting.row.setting().takes;
+    let rest = match &setting.value {
+        Written::Flag => return setting.keyword().to_owned(),
+        Written::Number(ms) if takes == Takes::Duration => show_duration(*ms),
+        Written::Number(n) => n.to_string(),
+        Written::Text(text) if matches!(takes, Takes::Text | Takes::Path) => {
+            quote(text).into_owned()
         }
-        Setting::Exclusive(word) | Setting::Format(word) => word.clone(),
-        Setting::Report(format, glob) => format!("{format} {}", sel(glob)),
-        Setting::MaxErrors(n) | Setting::MaxWarnings(n) | Setting::MinTests(n) => n.to_string(),
-        Setting::Severity(Severity::Blocking) => "blocking".to_owned(),
-        Setting::Severity(Severity::Warning) => "warning".to_owned(),
+        Written::Text(word) => word.clone(),
+        Written::Texts(paths) if takes == Takes::Paths => strings(paths),
+        Written::Texts(names) => words(names),
+        Written::Variable(name, value) => to_text(&Env::from([(name.clone(), value.clone())]), &[]),
+        Written::Codes(codes) => {
+            let codes: Vec<String> = codes.iter().map(|c| c.value.to_string()).collect();
+            codes.join(" ")
+        }
+        Written::Sels(items) => sels(items),
+        Written::Report(format, glob) => format!("{format} {}", sel(glob)),
     };
     format!("{} {rest}", setting.keyword())
 }

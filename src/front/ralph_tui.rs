@@ -16,6 +16,7 @@
 use super::convert::Weight;
 use super::convert::builder::{Builder, Spec};
 use super::tree::{self, Node};
+use crate::base::setting::Row;
 use crate::contract::draft::{At, Gate, Setting};
 
 const ELSEWHERE: &[&str] = &[
@@ -124,10 +125,10 @@ fn verification(builder: &mut Builder<'_>, node: &Node) {
             Some("take out the checks to switch them off"),
         );
     }
-    builder
-        .draft
-        .defaults
-        .push(At::new(Setting::Timeout(timeout.value), timeout.place));
+    builder.draft.defaults.push(At::new(
+        Setting::new(Row::Timeout, timeout.value),
+        timeout.place,
+    ));
     builder
         .draft
         .gate

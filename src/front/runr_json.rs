@@ -21,6 +21,7 @@ use super::convert::builder::{Builder, Spec, slug};
 use super::convert::{About, BAD_VALUE, Weight};
 use super::picomatch::{Never, Translated, translate};
 use super::tree::{self, Key, Node};
+use crate::base::setting::Row;
 use crate::base::span::Place;
 use crate::contract::draft::{At, Limit, Paths, Risk, Scope, Sel, SelKind, Setting};
 use std::collections::BTreeSet;
@@ -95,7 +96,7 @@ fn verification(builder: &mut Builder<'_>, node: &Node) {
         builder
             .draft
             .defaults
-            .push(At::new(Setting::Dir(dir.clone()), *place));
+            .push(At::new(Setting::new(Row::Dir, dir.clone()), *place));
     }
     // Tiers come in their order, whatever the order of the file.
     for (tier, name) in (0_u8..).zip(["tier0", "tier1", "tier2"]) {
@@ -138,7 +139,7 @@ fn budget(builder: &mut Builder<'_>, seconds: u64, place: Place) {
     builder
         .draft
         .defaults
-        .push(At::new(Setting::Timeout(seconds * 1_000), place));
+        .push(At::new(Setting::new(Row::Timeout, seconds * 1_000), place));
 }
 
 fn commands(builder: &mut Builder<'_>, tier: u8, key: &Key, node: &Node, cwd: Option<&str>) {

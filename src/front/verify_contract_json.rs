@@ -8,12 +8,13 @@ use crate::base::canon::Digest;
 use crate::base::carried::{Carried, listed};
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::base::nearest::nearest;
+use crate::base::setting::Row;
 use crate::base::source::{Source, Sources};
 use crate::base::span::{Place, SourceId, Span};
 use crate::base::word::visible;
 use crate::check::Kind;
 use crate::contract::draft::{
-    At, Check, CheckEntry, Condition, Draft, Sel, SelKind, Setting, Verb,
+    At, Check, CheckEntry, Condition, Draft, Sel, SelKind, Setting, Verb, Written,
 };
 use crate::lang::command::parse_command;
 use jsonc_parser::ast::{Array, Object, ObjectProp, ObjectPropName, StringLit, Value};
@@ -491,12 +492,15 @@ fn offset_of(text: &str, line: usize, column: usize) -> usize {
 /// Returns the settings for the changes that the `cd` and `export` before a check in its list have
 /// made.
 pub(super) fn carried_settings(carried: &Carried) -> Vec<Setting> {
-    let dir = (!carried.dir.is_root())
-        .then(|| Setting::Dir(String::from_utf8_lossy(carried.dir.as_bytes()).into_owned()));
-    let env = carried
-        .env
-        .iter()
-        .map(|(name, value)| Setting::Env(name.clone(), value.clone()));
+    let dir = (!carried.dir.is_root()).then(|| {
+        Setting::new(
+            Row::Dir,
+            String::from_utf8_lossy(carried.dir.as_bytes()).into_owned(),
+        )
+    });
+    let env = carried.env.iter().map(|(name, value)| {
+        Setting::new(Row::Env, Written::Variable(name.clone(), value.clone()))
+    });
     dir.into_iter().chain(env).collect()
 }
 

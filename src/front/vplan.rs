@@ -456,10 +456,12 @@ impl Lowering<'_> {
 mod tests {
     use super::*;
     use crate::base::command::{Command, Piece};
+    use crate::base::setting::Row;
     use crate::base::source::Source;
     use crate::base::word::Word;
     use crate::check::request::{Assertion, FileType};
     use crate::contract::draft::SelKind;
+    use crate::contract::draft::Written;
 
     fn lower_text(text: &str) -> (Draft, Vec<(String, String)>) {
         let mut sources = Sources::default();
@@ -530,7 +532,7 @@ limits {
             (true, &SelKind::Name("prose".to_owned()))
         );
         assert_eq!(items[2].inner.map(|i| &text[i..i + 2]), Some("**"));
-        assert_eq!(draft.defaults[0].value, Setting::Timeout(300_000));
+        assert_eq!(draft.defaults[0].value, Setting::new(Row::Timeout, 300_000));
         assert_eq!(draft.conditions.len(), 2);
         let [
             CheckEntry::Check(lint),
@@ -561,7 +563,10 @@ limits {
         assert_eq!(unit.settings.len(), 3);
         assert_eq!(
             unit.settings[2].value,
-            Setting::Env("A".to_owned(), Word::from("x y"))
+            Setting::new(
+                Row::Env,
+                Written::Variable("A".to_owned(), Word::from("x y"))
+            )
         );
         assert_eq!(
             (names[0].value.as_str(), conditions.as_slice(), tier_block),

@@ -3,15 +3,15 @@
 use crate::base::command::is_env_name;
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::base::nearest::nearest;
+use crate::base::setting::Takes;
 use crate::base::span::{Place, SourceId, Span};
 use crate::base::unit::{MAX_INTEGER, UnitError, parse_duration, parse_size};
-use crate::base::vocabulary::{FormatName, ReportKind};
-use crate::check::Severity;
+use crate::base::vocabulary::ReportKind;
 use crate::check::request::{Assertion, FileType};
-use crate::contract::draft::{At, Sel, SelKind, Setting};
+use crate::contract::draft::{At, Sel, SelKind, Setting, Written};
 use crate::lang::ast::{Arg, Node, Value};
 use crate::lang::error::{self, shown};
-use crate::lang::statement::{Keyword, Slot};
+use crate::lang::statement::Keyword;
 
 /// Reads values of one file and reports errors in them.
 pub(super) struct Values<'s> {
@@ -145,11 +145,6 @@ impl Values<'_> {
             self.fault(error::BAD_NUMBER, arg, message, &label, None);
         }
         value
-    }
-
-    fn small(&mut self, arg: &Arg<'_>, most: u32) -> Option<u32> {
-        self.number(arg, 0, u64::from(most))
-            .and_then(|n| u32::try_from(n).ok())
     }
 
     /// Reads a tier: 0, 1 or 2.
@@ -312,59 +307,38 @@ impl Values<'_> {
 
     /// Reads a setting of a check or of `defaults`.
     pub(super) fn setting(&mut self, node: &Node<'_>) -> Option<Setting> {
-        if node.statement.slots == [Slot::Assignment] {
-            return match node.args.first().map(|a| &a.value) {
-                Some(Value::Assignment(pair)) => Some(Setting::Env(pair.0.clone(), pair.1.clone())),
-                _ => None,
-            };
-        }
-        match node.statement.keyword {
-            Keyword::Setup => return Some(Setting::Setup),
-            Keyword::Always => return Some(Setting::Always),
-            Keyword::Optional => return Some(Setting::Optional),
-            _ => {}
-        }
-        let first = node.values().next()?;
-        let text = || match &first.value {
-            Value::Str { text, .. } => Some(text.to_string()),
-            Value::Word(word) => Some((*word).to_owned()),
-            _ => None,
+        let Keyword::Row(row) = node.statement.keyword else {
+            return None;
         };
-        Some(match node.statement.keyword {
-            Keyword::Describe => Setting::Describe(text()?),
-            Keyword::Dir => Setting::Dir(text()?),
-            Keyword::PassEnv => Setting::PassEnv(some(self.variables(node))?),
-            Keyword::ToolPath => Setting::ToolPath(self.strings(node)),
-            Keyword::Timeout => Setting::Timeout(self.duration(first)?),
-            Keyword::Retries => Setting::Retries(self.small(first, u32::MAX)?),
-            Keyword::Exit => Setting::Exit(some(self.exit_codes(node))?),
-            Keyword::SkipExit => Setting::SkipExit(some(self.exit_codes(node))?),
-            Keyword::Tier => Setting::Tier(self.tier(first)?.value),
-            Keyword::Tags => Setting::Tags(self.words(node)),
-            Keyword::Needs => Setting::Needs(self.words(node)),
-            Keyword::Produces => Setting::Produces(some(self.globs(node))?),
-            Keyword::Cleans => Setting::Cleans(some(self.globs(node))?),
-            Keyword::Requires => Setting::Requires(some(self.globs(node))?),
-            Keyword::Row(row) => Setting::Row(row, self.sels(node)),
-            Keyword::Exclusive => Setting::Exclusive(text()?),
-            Keyword::Format => Setting::Format(self.one_of(first, FormatName::NAMES)?.to_owned()),
-            Keyword::Report => {
-                let format = self.one_of(first, ReportKind::NAMES);
+        let takes = row.setting().takes;
+        let first = || node.values().next();
+        let value = match takes {
+            Takes::Flag => Written::Flag,
+            Takes::Assignment => match node.args.first().map(|a| &a.value) {
+                Some(Value::Assignment(pair)) => Written::Variable(pair.0.clone(), pair.1.clone()),
+                _ => return None,
+            },
+            Takes::Number { most, .. } => Written::Number(self.number(first()?, 0, most)?),
+            Takes::Duration => Written::Number(self.duration(first()?)?),
+            Takes::Text | Takes::Path | Takes::Name => match &first()?.value {
+                Value::Str { text, .. } => Written::Text(text.to_string()),
+                Value::Word(word) => Written::Text((*word).to_owned()),
+                _ => return None,
+            },
+            Takes::Word { known, .. } => Written::Text(self.one_of(first()?, known)?.to_owned()),
+            Takes::Paths => Written::Texts(self.strings(node)),
+            Takes::Names | Takes::References => Written::Texts(self.words(node)),
+            Takes::Variables => Written::Texts(some(self.variables(node))?),
+            Takes::Codes => Written::Codes(some(self.exit_codes(node))?),
+            Takes::Globs => Written::Sels(some(self.globs(node))?),
+            Takes::Selection => Written::Sels(self.sels(node)),
+            Takes::Report => {
+                let format = self.one_of(first()?, ReportKind::NAMES);
                 let glob = node.values().nth(1).and_then(|a| self.glob(node, a));
-                Setting::Report(format?.to_owned(), glob?)
+                Written::Report(format?.to_owned(), glob?)
             }
-            Keyword::MaxErrors => Setting::MaxErrors(self.number(first, 0, u64::MAX)?),
-            Keyword::MaxWarnings => Setting::MaxWarnings(self.number(first, 0, u64::MAX)?),
-            Keyword::MinTests => Setting::MinTests(self.number(first, 0, u64::MAX)?),
-            Keyword::Severity => {
-                Setting::Severity(match self.one_of(first, &["blocking", "warning"])? {
-                    "blocking" => Severity::Blocking,
-                    _ => Severity::Warning,
-                })
-            }
-            Keyword::CheckContext => Setting::Context(self.sels(node)),
-            _ => return None,
-        })
+        };
+        Some(Setting { row, value })
     }
 }
 

@@ -1,7 +1,7 @@
 //! The table of statements: where each may occur and what it takes. It drives parsing, suggestions,
 //! help and the canonical order.
 
-use crate::base::setting::Row;
+use crate::base::setting::{Row, Setting, Takes};
 use std::sync::LazyLock;
 
 /// The context of a statement.
@@ -140,9 +140,9 @@ macro_rules! statements {
                 all.push(Statement { keyword, word, contexts, slots, body, usage });
             };
             $(add(Keyword::$keyword, $word, $contexts, $slots, $body, $usage);)*
-            for (row, setting) in Row::ALL.map(|row| (row, row.setting())) {
+            for (row, setting) in Row::ALL.iter().map(|row| (*row, row.setting())) {
                 let contexts = if setting.in_defaults { SHARED } else { CHECK };
-                add(Keyword::Row(row), setting.word, contexts, SELS, None, setting.usage);
+                add(Keyword::Row(row), setting.word, contexts, slots(setting), None, setting.usage);
             }
             $(add(Keyword::$after, $after_word, $after_contexts, $after_slots, $after_body, $after_usage);)*
             all
@@ -167,15 +167,39 @@ const COMMAND: &[Slot] = &[Slot::Command];
 const STR: &[Slot] = &[Slot::One(Item::Str)];
 const STRS: &[Slot] = &[Slot::Many(Item::Str)];
 const SELS: &[Slot] = &[Slot::Many(Item::Sel)];
-const GLOBS: &[Slot] = &[Slot::Many(Item::Glob)];
 const NAME: &[Slot] = &[Slot::One(Item::Name)];
 const NAMES: &[Slot] = &[Slot::Many(Item::Name)];
 const REFERENCES: &[Slot] = &[Slot::Many(Item::Reference)];
 const NUMBER: &[Slot] = &[Slot::One(Item::Word("a number"))];
-const NUMBERS: &[Slot] = &[Slot::Many(Item::Word("an exit code"))];
 const TIER: &[Slot] = &[Slot::One(Item::Word("a tier"))];
 const DURATION: &[Slot] = &[Slot::One(Item::Word("a duration"))];
 const FLAG: &[Slot] = &[];
+
+/// Returns the arguments of a setting.
+fn slots(setting: &Setting) -> &'static [Slot] {
+    match setting.takes {
+        Takes::Flag => FLAG,
+        // Once for each such row, as long as the table is there.
+        Takes::Number { called, .. } | Takes::Word { called, .. } => {
+            Vec::leak(vec![Slot::One(Item::Word(called))])
+        }
+        Takes::Duration => DURATION,
+        Takes::Text | Takes::Path => STR,
+        Takes::Paths => STRS,
+        Takes::Name => NAME,
+        Takes::Names => NAMES,
+        Takes::References => REFERENCES,
+        Takes::Variables => &[Slot::Many(Item::Word("the name of a variable"))],
+        Takes::Assignment => &[Slot::Assignment],
+        Takes::Codes => &[Slot::Many(Item::Word("an exit code"))],
+        Takes::Globs => &[Slot::Many(Item::Glob)],
+        Takes::Selection => SELS,
+        Takes::Report => &[
+            Slot::One(Item::Word("a report format")),
+            Slot::One(Item::Glob),
+        ],
+    }
+}
 
 statements! {
     Vplan "vplan" in TOP, takes &[Slot::One(Item::Word("a version"))], opens None, "vplan 1";
@@ -221,38 +245,7 @@ statements! {
     Shell "shell" in CHECK, takes &[Slot::Shell], opens None, "shell TEXT";
     File "file" in CHECK, takes STR, opens Some(Context::File), "file \"PATH\" {";
     Judge "judge" in CHECK, takes STR, opens None, "judge \"QUESTION\"";
-
-    Describe "describe" in CHECK, takes STR, opens None, "describe \"TEXT\"";
-    Dir "dir" in SHARED, takes STR, opens None, "dir \"PATH\"";
-    Env "env" in SHARED, takes &[Slot::Assignment], opens None, "env NAME=VALUE";
-    PassEnv "pass-env" in SHARED, takes &[Slot::Many(Item::Word("the name of a variable"))], opens None,
-        "pass-env NAME …";
-    ToolPath "tool-path" in SHARED, takes STRS, opens None, "tool-path \"PATH\" …";
-    Timeout "timeout" in SHARED, takes DURATION, opens None, "timeout 5m";
-    Retries "retries" in SHARED, takes NUMBER, opens None, "retries N";
-    Exit "exit" in CHECK, takes NUMBERS, opens None, "exit N …";
-    SkipExit "skip-exit" in CHECK, takes NUMBERS, opens None, "skip-exit N …";
-    Tier "tier" in CHECK, takes TIER, opens None, "tier N";
-    Tags "tags" in SHARED, takes NAMES, opens None, "tags NAME …";
-    Needs "needs" in CHECK, takes REFERENCES, opens None, "needs NAME …";
-    Produces "produces" in CHECK, takes GLOBS, opens None, "produces \"GLOB\" …";
-    Cleans "cleans" in CHECK, takes GLOBS, opens None, "cleans \"GLOB\" …";
-    Requires "requires" in CHECK, takes GLOBS, opens None, "requires \"GLOB\" …";
     => rows;
-    Setup "setup" in CHECK, takes FLAG, opens None, "setup";
-    Always "always" in CHECK, takes FLAG, opens None, "always";
-    Exclusive "exclusive" in CHECK, takes NAME, opens None, "exclusive NAME";
-    Format "format" in SHARED, takes &[Slot::One(Item::Word("the name of a format"))], opens None, "format NAME";
-    Report "report" in CHECK, takes &[Slot::One(Item::Word("a report format")), Slot::One(Item::Glob)], opens None,
-        "report junit \"GLOB\"";
-    MaxErrors "max-errors" in CHECK, takes NUMBER, opens None, "max-errors N";
-    MaxWarnings "max-warnings" in CHECK, takes NUMBER, opens None, "max-warnings N";
-    MinTests "min-tests" in CHECK, takes NUMBER, opens None, "min-tests N";
-    Severity "severity" in SHARED, takes &[Slot::One(Item::Word("`blocking` or `warning`"))], opens None,
-        "severity warning";
-    Optional "optional" in CHECK, takes FLAG, opens None, "optional";
-    CheckContext "context" in CHECK, takes SELS, opens None, "context \"GLOB\" …";
-
     Exists "exists" in FILE, takes FLAG, opens None, "exists";
     Absent "absent" in FILE, takes FLAG, opens None, "absent";
     NotEmpty "not-empty" in FILE, takes FLAG, opens None, "not-empty";

@@ -225,7 +225,7 @@ pub fn without_annotations(plan: &Plan) -> Plan {
 }
 
 fn strip_step(step: &mut Step) {
-    step.describe = None;
+    step.forget(|setting| setting.annotation);
     step.source = None;
     step.reasons.iter_mut().for_each(strip_reason);
 }

@@ -13,6 +13,7 @@ use super::{Omitted, Origin, Plan, Reason, Step, digest, nothing, step, tier};
 use crate::base::carried::Carried;
 use crate::base::command::Command;
 use crate::base::matching::{Matcher, SHOWN};
+use crate::base::setting::Row;
 use crate::base::word::{Word, visible};
 use crate::contract::{Body, Check, Contract, Role};
 use std::collections::{BTreeMap, BTreeSet};
@@ -511,7 +512,7 @@ impl<'a> Input<'a> {
             .imported(check.place.source)
             .unwrap_or(&self.contract.path);
         let mut steps = step::of_check(check, file, &chosen.files);
-        if steps.len() > 1 && (check.report.is_some() || check.min_tests.is_some()) {
+        if steps.len() > 1 && (check.report.is_some() || check.has(Row::MinTests)) {
             let message = format!(
                 "`{}` has {} changed files, too many for one run",
                 check.id,
@@ -580,9 +581,9 @@ impl<'a> Input<'a> {
             .iter()
             .map(|m| {
                 m.check.map_or(Effects::default(), |c| Effects {
-                    cleans: &c.cleans,
-                    produces: &c.produces,
-                    requires: &c.requires,
+                    cleans: c.globs(Row::Cleans),
+                    produces: c.globs(Row::Produces),
+                    requires: c.globs(Row::Requires),
                 })
             })
             .collect();

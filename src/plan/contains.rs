@@ -37,15 +37,16 @@ pub fn missing<'a>(whole: &'a Plan, part: &Plan) -> Vec<&'a Step> {
 
 /// Returns a step without its reasons, places and predecessors.
 fn definition(step: &Step) -> Step {
-    Step {
+    let mut definition = Step {
         after: Vec::new(),
-        describe: None,
         needs: Vec::new(),
         prepared_by: Vec::new(),
         reasons: Vec::new(),
         source: None,
         ..step.clone()
-    }
+    };
+    definition.forget(|setting| setting.annotation);
+    definition
 }
 
 /// Returns the steps that each one waits for, directly or not: another plan may have further steps

@@ -18,6 +18,7 @@ pub mod error;
 pub mod expectation;
 pub mod explain;
 pub mod facts;
+pub mod field;
 pub mod frame;
 pub mod imply;
 pub mod kdl;
@@ -46,6 +47,7 @@ use crate::check::{Kind, Report, Severity};
 use caveat::Caveat;
 use compared::Compared;
 use facts::Fact;
+use field::Field;
 use request::RequestRecord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -359,26 +361,53 @@ pub struct Step {
     pub writes: Option<Selection>,
 }
 
+/// Lists the rows of the table with the fields of a step, and those whose value is none of the
+/// table's.
+macro_rules! fields_of_settings {
+    ($($row:ident $field:ident,)* ; $($particular:ident,)*) => {
+        impl Step {
+            fn field(&self, row: Row) -> Option<&dyn Field> {
+                match row {
+                    $(Row::$row => Some(&self.$field),)*
+                    $(Row::$particular)|* => None,
+                }
+            }
+
+            fn field_mut(&mut self, row: Row) -> Option<&mut dyn Field> {
+                match row {
+                    $(Row::$row => Some(&mut self.$field),)*
+                    $(Row::$particular)|* => None,
+                }
+            }
+        }
+    };
+}
+
+fields_of_settings! {
+    Always always,
+    Cleans cleans,
+    Context context,
+    Describe describe,
+    Exclusive exclusive,
+    Format format,
+    Inputs inputs,
+    MaxErrors max_errors,
+    MaxWarnings max_warnings,
+    MinTests min_tests,
+    Optional optional,
+    Produces produces,
+    Requires requires,
+    Retries retries,
+    Setup setup,
+    Severity severity,
+    Timeout timeout_ms,
+    Unchanged unchanged,
+    Writes writes,
+    ;
+    Dir, Env, Exit, Needs, PassEnv, Report, SkipExit, Tags, Tier, ToolPath,
+}
+
 impl Step {
-    /// Returns its value of a setting of the table.
-    #[must_use]
-    pub fn selection(&self, row: Row) -> Option<&Selection> {
-        match row {
-            Row::Unchanged => self.unchanged.as_ref(),
-            Row::Inputs => self.inputs.as_ref(),
-            Row::Writes => self.writes.as_ref(),
-        }
-    }
-
-    /// Where it keeps a setting of the table.
-    pub(super) fn selection_mut(&mut self, row: Row) -> &mut Option<Selection> {
-        match row {
-            Row::Unchanged => &mut self.unchanged,
-            Row::Inputs => &mut self.inputs,
-            Row::Writes => &mut self.writes,
-        }
-    }
-
     /// Whether it may change files of the tree.
     #[must_use]
     pub fn is_writer(&self) -> bool {

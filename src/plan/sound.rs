@@ -4,11 +4,13 @@
 
 use super::canonical::FIRST;
 use super::error::UNFIT;
+use super::field::FieldValue;
 use super::order::check_order;
 use super::request::ChangedIn;
 use super::{Plan, Step};
 use crate::base::command::{is_env_name, to_text};
 use crate::base::path::RepoPath;
+use crate::base::setting::Row;
 use crate::base::unit::MAX_INTEGER;
 use crate::base::word::visible;
 use crate::check::Kind;
@@ -145,11 +147,8 @@ fn step_is_sound(step: &Step) -> Result<(), Wrong> {
     if !(1..=MAX_INTEGER).contains(&step.timeout_ms) {
         return wrong("timeoutMs", "its time limit is no time that can pass");
     }
-    if [step.max_errors, step.max_warnings, step.min_tests]
-        .into_iter()
-        .flatten()
-        .any(|n| n > MAX_INTEGER)
-    {
+    let large = |row: &Row| matches!(step.held(*row), FieldValue::Number(n) if n > MAX_INTEGER);
+    if Row::ALL.iter().any(large) {
         return wrong("id", "one of its numbers is too large");
     }
     if step

@@ -4,6 +4,7 @@ use super::compile::RequestedCommand;
 use super::{Origin, Step, StepSource};
 use crate::base::command::{Command, Env, Piece, to_text};
 use crate::base::path::RepoPath;
+use crate::base::setting::Row;
 use crate::base::word::{Word, visible};
 use crate::check::request::Assertion;
 use crate::check::{Kind, file};
@@ -118,31 +119,13 @@ pub(super) fn unique(id: String, taken: &mut BTreeSet<String>) -> String {
 /// Makes the steps of a contract's check: one, or one for each batch of files. Constraints and
 /// reasons are added later.
 pub(super) fn of_check(check: &Check, file: &str, files: &[Word]) -> Vec<Step> {
-    let kind = check.kind;
-    let counts = matches!(kind, Kind::Compile | Kind::Lint);
-    let reads = counts || kind == Kind::Test;
     let mut base = Step {
-        always: check.always,
-        cleans: check.cleans.clone(),
-        context: check.context.clone(),
-        describe: check.describe.clone(),
         dir: check.dir.clone(),
         env: check.env.clone(),
-        exclusive: check.exclusive.clone(),
         exit: check.exit.clone(),
-        format: reads.then(|| check.format.into()),
         id: check.id.clone(),
-        max_errors: counts.then_some(check.max_errors),
-        max_warnings: check.max_warnings.filter(|_| counts),
-        min_tests: check.min_tests.filter(|_| kind == Kind::Test),
-        optional: check.optional,
         pass_env: check.pass_env.clone(),
-        produces: check.produces.clone(),
         report: check.report.clone(),
-        requires: check.requires.clone(),
-        retries: check.retries,
-        setup: check.setup,
-        severity: check.severity,
         skip_exit: check.skip_exit.clone(),
         source: Some(StepSource {
             column: check.column,
@@ -150,13 +133,15 @@ pub(super) fn of_check(check: &Check, file: &str, files: &[Word]) -> Vec<Step> {
             line: check.line,
         }),
         tags: check.tags.clone(),
-        timeout_ms: check.timeout_ms.max(1),
         tool_path: check.tool_path.clone(),
-        ..empty(kind, Origin::Contract)
+        ..empty(check.kind, Origin::Contract)
     };
-    for (row, selection) in &check.selections {
-        *base.selection_mut(*row) = Some(selection.clone());
+    for row in Row::ALL {
+        if let Some(value) = check.value(*row) {
+            base.put(*row, value.into_owned());
+        }
     }
+    base.timeout_ms = base.timeout_ms.max(1);
     match &check.body {
         Body::Command(command) => of_pieces(base, command, files),
         Body::Shell(text) => vec![with_argv(

@@ -170,24 +170,21 @@ impl Parts {
 /// only a pass of the first one is kept. Everything else counts, the time limit included.
 #[must_use]
 pub fn settings(step: &Step) -> Digest {
-    Digest::of_value(&Step {
+    let mut deciding = Step {
         after: Vec::new(),
         batch_of: None,
-        describe: None,
-        exclusive: None,
         id: String::new(),
         needs: Vec::new(),
-        optional: false,
         origin: Origin::Contract,
         prepared_by: Vec::new(),
         reasons: Vec::new(),
-        retries: 0,
-        severity: crate::check::Severity::Blocking,
         source: None,
         tags: Vec::new(),
         tier: 0,
         ..step.clone()
-    })
+    };
+    deciding.forget(|setting| !setting.decides);
+    Digest::of_value(&deciding)
 }
 
 /// The steps of a plan with the digest of their settings and their predecessors. Made once per

@@ -10,6 +10,7 @@ use vplan::arbitrary::plan::{Compilation, changes, facts, request};
 use vplan::base::command::{Command, UnsupportedReason};
 use vplan::base::diagnostic::Diagnostics;
 use vplan::base::glob::Glob;
+use vplan::base::setting::{self, Row};
 use vplan::base::source::{Source, Sources};
 use vplan::contract::Contract;
 use vplan::contract::validate::validate;
@@ -261,7 +262,7 @@ proptest! {
         let (contract, written, _) = converted(Format::Runr, &json!({ "verification": verification }).to_string())?;
         let each: usize = tiers.iter().map(Vec::len).sum();
         prop_assert!(contract.checks.len() >= each, "{}", written);
-        prop_assert!(contract.checks.iter().all(|c| c.timeout_ms == u64::from(budget.unwrap_or(600)) * 1_000));
+        prop_assert!(contract.checks.iter().all(|c| c.value(Row::Timeout).as_deref() == Some(&setting::Value::Number(u64::from(budget.unwrap_or(600)) * 1_000))));
         for tier in 0..3_u8 {
             let count = contract.checks.iter().filter(|c| c.tier == tier).count();
             prop_assert!(count >= tiers[usize::from(tier)].len(), "tier {}\n{}", tier, written);

@@ -14,8 +14,8 @@ use vplan::arbitrary::plan::{
 use vplan::base::glob::automaton::{Limits, Region, atoms};
 use vplan::base::glob::{Glob, Item, ItemContent, Selection};
 use vplan::base::path::RepoPath;
+use vplan::base::setting::{Row, Value};
 use vplan::base::source::Sources;
-use vplan::check::Severity;
 use vplan::contract::{Contract, Placement, Risk, Role, Test};
 use vplan::plan::compile::{Compiled, compile};
 use vplan::plan::diff::contracts::{Side, compare};
@@ -114,8 +114,8 @@ proptest! {
         check.named = true;
         check.id = "always".to_owned();
         check.tier = 0;
-        check.severity = Severity::Blocking;
-        check.setup = false;
+        check.settings.remove(&Row::Severity);
+        check.settings.remove(&Row::Setup);
         check.body = plain_check("x").body;
         check.kind = plain_check("x").kind;
         check.placements = vec![Placement { conditions: Vec::new(), line: 1, is_use: false, source: Default::default() }];
@@ -147,7 +147,9 @@ proptest! {
         let mut old = contract;
         let index = at.index(old.checks.len());
         let check = &mut old.checks[index];
-        (check.named, check.tier, check.setup, check.severity) = (true, 0, false, Severity::Blocking);
+        (check.named, check.tier) = (true, 0);
+        check.settings.remove(&Row::Severity);
+        check.settings.remove(&Row::Setup);
         (check.body, check.kind) = (plain_check("x").body, plain_check("x").kind);
         check.id = "gone".to_owned();
         check.placements = vec![Placement { conditions: Vec::new(), line: 1, is_use: false, source: Default::default() }];
@@ -283,7 +285,7 @@ fn apply(mut contract: Contract, edit: &Edit) -> Contract {
             }
         }
         5 => contract.checks[index].tier = u8::try_from(edit.other.index(3)).unwrap(),
-        6 => contract.checks[index].severity = Severity::Blocking,
+        6 => drop(contract.checks[index].settings.remove(&Row::Severity)),
         7 => contract.checks[index].placements[0].conditions.clear(),
         8 => contract.checks[index].placements[0].conditions.push(picked),
         9 => {
@@ -324,10 +326,13 @@ fn apply(mut contract: Contract, edit: &Edit) -> Contract {
                 },
             );
         }
-        13 => contract.checks[index].retries = u32::try_from(edit.other.index(3)).unwrap(),
+        13 => {
+            let tries = u64::try_from(edit.other.index(3)).unwrap();
+            contract.checks[index].set(Row::Retries, Value::Number(tries));
+        }
         14 => {
-            contract.checks[index].timeout_ms =
-                1_000 * u64::try_from(edit.other.index(120) + 1).unwrap()
+            let ms = 1_000 * u64::try_from(edit.other.index(120) + 1).unwrap();
+            contract.checks[index].set(Row::Timeout, Value::Number(ms));
         }
         15 => {
             contract.checks[index].needs.pop();

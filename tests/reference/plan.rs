@@ -6,6 +6,7 @@ use super::graph::{Before, closed, is_cyclic, nothing, sorted};
 use std::collections::{BTreeMap, BTreeSet};
 use vplan::base::change::Status;
 use vplan::base::command::{Command, Env, Piece};
+use vplan::base::setting::Row;
 use vplan::check::Kind;
 use vplan::contract::{Body, Check, Contract, Placement, Test};
 use vplan::plan::facts::{Certainty, FactAnswer, Facts, Question};
@@ -445,7 +446,7 @@ impl World<'_> {
             table[a][b] = was || !is_cyclic(table);
             table[a][b]
         };
-        let is_setup = |n: &Node| n.check.map(|c| checks[c].setup);
+        let is_setup = |n: &Node| n.check.map(|c| checks[c].has(Row::Setup));
         for a in (0..nodes.len()).filter(|a| is_setup(&nodes[*a]) == Some(true)) {
             for b in (0..nodes.len()).filter(|b| is_setup(&nodes[*b]) == Some(false)) {
                 wish(a, b, table);
@@ -523,7 +524,9 @@ impl World<'_> {
                     nodes[a].check.map(|c| &checks[c]),
                     nodes[b].check.map(|c| &checks[c]),
                 ) {
-                    let first = meet(&x.cleans, &y.produces) || meet(&x.produces, &y.requires);
+                    let makes = y.globs(Row::Produces);
+                    let first = meet(x.globs(Row::Cleans), makes)
+                        || meet(x.globs(Row::Produces), y.globs(Row::Requires));
                     soft[a][b] = a != b && first && tier(a) <= tier(b);
                 }
             }

@@ -2,10 +2,11 @@
 
 use crate::base::glob::{Glob, escape};
 use crate::base::path::RepoPath;
+use crate::base::setting::{Row, Takes};
 use crate::base::span::{Place, SourceId};
 use crate::contract::draft::{
     At, Check, CheckEntry, Condition, Draft, Group, Inclusion, Paths, Risk, Sel, SelKind, Sequence,
-    Setting, Verb,
+    Setting, Verb, Written,
 };
 
 /// Where the content of a file is put.
@@ -54,9 +55,12 @@ impl Scope {
     ) -> Inclusion {
         let mut defaults: Vec<At<Setting>> =
             draft.defaults.iter().map(|s| self.setting(s)).collect();
-        if !self.dir.is_root() && !defaults.iter().any(|s| matches!(s.value, Setting::Dir(_))) {
+        if !self.dir.is_root() && !defaults.iter().any(|s| s.value.row == Row::Dir) {
             // It has no place in a text, and nothing can be wrong with it: `at` was examined.
-            defaults.push(At::new(Setting::Dir(self.path(".")), Place::default()));
+            defaults.push(At::new(
+                Setting::new(Row::Dir, self.path(".")),
+                Place::default(),
+            ));
         }
         Inclusion {
             source,
@@ -208,39 +212,18 @@ impl Scope {
     }
 
     fn setting(&self, setting: &At<Setting>) -> At<Setting> {
-        let value = match &setting.value {
-            Setting::Dir(path) => Setting::Dir(self.path(path)),
-            Setting::ToolPath(paths) => Setting::ToolPath(self.paths_of(paths)),
-            Setting::Needs(names) => Setting::Needs(self.names(names)),
-            Setting::Produces(sels) => Setting::Produces(self.sels(sels)),
-            Setting::Cleans(sels) => Setting::Cleans(self.sels(sels)),
-            Setting::Requires(sels) => Setting::Requires(self.sels(sels)),
-            Setting::Row(row, sels) => Setting::Row(*row, self.sels(sels)),
-            Setting::Context(sels) => Setting::Context(self.sels(sels)),
-            Setting::Report(format, sel) => Setting::Report(format.clone(), self.sel(sel)),
-            // Without `..` for those that name no file and no check of this file. What is
-            // `exclusive` is a thing outside of the contract, a port or a database: two
+        let row = setting.value.row;
+        let value = match (&setting.value.value, row.setting().takes) {
+            (Written::Text(path), Takes::Path) => Written::Text(self.path(path)),
+            (Written::Texts(paths), Takes::Paths) => Written::Texts(self.paths_of(paths)),
+            (Written::Texts(names), Takes::References) => Written::Texts(self.names(names)),
+            (Written::Sels(sels), _) => Written::Sels(self.sels(sels)),
+            (Written::Report(format, sel), _) => Written::Report(format.clone(), self.sel(sel)),
+            // What is `exclusive` is a thing outside of the contract, a port or a database: two
             // uses of one template must not touch it side by side, so it is not renamed.
-            other @ (Setting::Describe(_)
-            | Setting::Env(..)
-            | Setting::PassEnv(_)
-            | Setting::Timeout(_)
-            | Setting::Retries(_)
-            | Setting::Exit(_)
-            | Setting::SkipExit(_)
-            | Setting::Tier(_)
-            | Setting::Tags(_)
-            | Setting::Setup
-            | Setting::Always
-            | Setting::Exclusive(_)
-            | Setting::Format(_)
-            | Setting::MaxErrors(_)
-            | Setting::MaxWarnings(_)
-            | Setting::MinTests(_)
-            | Setting::Severity(_)
-            | Setting::Optional) => other.clone(),
+            (other, _) => other.clone(),
         };
-        At::new(value, setting.place)
+        At::new(Setting { row, value }, setting.place)
     }
 }
 

@@ -10,11 +10,12 @@ use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::base::glob::{Glob, Item, ItemContent, Selection};
 use crate::base::matching::match_all;
 use crate::base::path::RepoPath;
+use crate::base::setting::{Row, Takes};
 use crate::base::source::Sources;
 use crate::base::span::{Place, SourceId};
 use crate::base::vocabulary::FailureCode;
 use crate::base::word::visible;
-use crate::contract::draft::{CheckEntry, Condition, Draft, Scope, Sel, SelKind, Setting};
+use crate::contract::draft::{CheckEntry, Condition, Draft, Scope, Sel, SelKind, Written};
 use crate::contract::{Body, Check, Contract, Test};
 use crate::effect::git::error::GitError;
 use crate::effect::os::environment::{Environment, Grants};
@@ -112,7 +113,7 @@ fn step(check: &Check) -> Option<Step> {
     Some(Step {
         dir: check.dir.clone(),
         env: check.env.clone(),
-        produces: check.produces.clone(),
+        produces: check.globs(Row::Produces).to_vec(),
         tool_path: check.tool_path.clone(),
         ..bare::step(&check.id, command)
     })
@@ -217,9 +218,9 @@ fn selecting(draft: &Draft) -> Vec<(&str, Place)> {
                 Condition::Role(_) | Condition::Exists(_) | Condition::Absent(_) => &[],
             }),
     );
-    let lists = lists.chain(settings.map(|setting| match &setting.value {
-        Setting::Row(_, items) | Setting::Context(items) => items.as_slice(),
-        _ => &[],
+    let lists = lists.chain(settings.map(|setting| match &setting.value.value {
+        Written::Sels(items) if setting.value.row.setting().takes == Takes::Selection => items,
+        _ => [].as_slice(),
     }));
     lists
         .flatten()
@@ -263,7 +264,7 @@ fn declarations(site: &Site, checks: &[(&Check, Step)], sink: &mut Diagnostics) 
         // An `optional` check may lack it.
         let Some((check, step)) = checks
             .iter()
-            .find(|(c, _)| c.id == failure.step && !c.optional)
+            .find(|(c, _)| c.id == failure.step && !c.has(Row::Optional))
         else {
             continue;
         };
@@ -284,7 +285,7 @@ fn programs(site: &Site, checks: &[(&Check, Step)], sink: &mut Diagnostics) {
     let made = |path: &RepoPath| {
         checks
             .iter()
-            .any(|(c, _)| c.produces.iter().any(|glob| glob.matches(path)))
+            .any(|(c, _)| c.globs(Row::Produces).iter().any(|glob| glob.matches(path)))
     };
     for (check, step) in checks {
         let Some(word) = step.argv.as_ref().and_then(|argv| argv.first()) else {

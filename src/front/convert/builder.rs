@@ -6,11 +6,13 @@ use crate::base::command::{Command, Env, Link, Piece, UnsupportedReason};
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::base::nearest::nearest;
 use crate::base::path::RepoPath;
+use crate::base::setting::Row;
 use crate::base::source::{Source, Sources};
 use crate::base::span::{Place, SourceId};
 use crate::base::word::{Word, is_unsafe_to_show, visible};
 use crate::check::Kind;
 use crate::contract::draft::{At, Check, CheckEntry, Draft, Setting, Verb};
+use crate::contract::settings::known_by;
 use crate::front::tree::{Key, Node, Value};
 use crate::front::verify_contract_json::carried_settings;
 use crate::lang::command::{only_changes_shell, parse_command, would_expand};
@@ -396,8 +398,11 @@ impl<'s> Builder<'s> {
             }
         };
         let settings = |dir: Option<String>, needs: Option<&String>| {
-            let dir = dir.or_else(|| own_dir.map(str::to_owned)).map(Setting::Dir);
-            let needs = needs.map(|n| Setting::Needs(vec![At::new(n.clone(), spec.place)]));
+            let dir = dir
+                .or_else(|| own_dir.map(str::to_owned))
+                .map(|d| Setting::new(Row::Dir, d));
+            let needs =
+                needs.map(|n| Setting::new(Row::Needs, vec![At::new(n.clone(), spec.place)]));
             let all = spec.settings.iter().cloned().chain(dir).chain(needs);
             all.map(|s| At::new(s, spec.place)).collect::<Vec<_>>()
         };
@@ -429,7 +434,7 @@ impl<'s> Builder<'s> {
                     let kind = if index == last { spec.kind } else { Kind::Run };
                     let settings = settings(dir, made.last())
                         .into_iter()
-                        .filter(|s| fits(kind, &s.value))
+                        .filter(|s| known_by(s.value.row).contains(&kind))
                         .collect();
                     self.push_check(&name, Verb::Command(kind, command), settings, &spec);
                     made.push(name);
@@ -457,11 +462,11 @@ impl<'s> Builder<'s> {
         if let Some(list) = &mut self.list {
             list.waiting = None;
             for setting in carried_settings(&list.carried) {
-                match setting {
-                    Setting::Dir(dir) => {
+                match setting.dir().cloned() {
+                    Some(dir) => {
                         spec.carried_dir = Some(dir).filter(|_| list.carried.dir != list.from)
                     }
-                    env => spec.settings.push(env),
+                    None => spec.settings.push(setting),
                 }
             }
             if list.carried.dir.is_root() && !list.from.is_root() {
@@ -580,17 +585,6 @@ pub(super) fn shell(kind: Kind, text: &str) -> Verb {
             pieces,
         },
     )
-}
-
-/// Whether a check of this kind takes the setting.
-fn fits(kind: Kind, setting: &Setting) -> bool {
-    match setting {
-        Setting::MaxErrors(_) | Setting::MaxWarnings(_) => {
-            matches!(kind, Kind::Lint | Kind::Compile)
-        }
-        Setting::MinTests(_) => kind == Kind::Test,
-        _ => true,
-    }
 }
 
 /// Returns the words of a command, for its name.

@@ -4,6 +4,7 @@ use super::builder::{Builder, Instead, cut, parts_of, shell, slug};
 use super::{About, BAD_VALUE, Weight};
 use crate::base::command::Command;
 use crate::base::diagnostic::Diagnostics;
+use crate::base::setting::Row;
 use crate::base::span::Place;
 use crate::base::word::visible;
 use crate::check::Kind;
@@ -188,13 +189,8 @@ impl Builder<'_> {
             );
             return;
         }
-        let own = check.settings.iter().find_map(|s| {
-            if let Setting::Dir(dir) = &s.value {
-                Some(dir.as_str())
-            } else {
-                None
-            }
-        });
+        let own = check.settings.iter().find_map(|s| s.value.dir());
+        let own = own.map(String::as_str);
         let parts = if would_expand(text) {
             None
         } else {
@@ -206,11 +202,11 @@ impl Builder<'_> {
         );
         let named = |name: &str, verb: Verb, settings: Vec<Setting>| {
             // What the list has carried to it stays, unless a part goes further.
-            let moves = settings.iter().any(|s| matches!(s, Setting::Dir(_)));
+            let moves = settings.iter().any(|s| s.row == Row::Dir);
             let kept = check
                 .settings
                 .iter()
-                .filter(|s| !(moves && matches!(s.value, Setting::Dir(_))))
+                .filter(|s| !(moves && s.value.row == Row::Dir))
                 .cloned();
             let settings = kept
                 .chain(settings.into_iter().map(|s| At::new(s, check.place)))
@@ -235,8 +231,12 @@ impl Builder<'_> {
                 } else {
                     self.name(&format!("{id}-part"))
                 };
-                let needs = before.map(|n| Setting::Needs(vec![At::new(n, check.place)]));
-                let settings = dir.map(Setting::Dir).into_iter().chain(needs).collect();
+                let needs = before.map(|n| Setting::new(Row::Needs, vec![At::new(n, check.place)]));
+                let settings = dir
+                    .map(|d| Setting::new(Row::Dir, d))
+                    .into_iter()
+                    .chain(needs)
+                    .collect();
                 self.draft
                     .entries
                     .push(named(&name, Verb::Command(Kind::Run, command), settings));

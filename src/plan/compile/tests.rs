@@ -4,6 +4,7 @@ use super::*;
 use crate::arbitrary::plan::{command, plain_check, plain_contract, unsupported};
 use crate::base::change::{ChangeSet, ChangedFile, Status};
 use crate::base::path::RepoPath;
+use crate::base::setting::{Row, Value};
 use crate::plan::facts::FactAnswer;
 use crate::plan::request::{Selector, Skip};
 
@@ -251,7 +252,7 @@ fn changed_files_in_batches() {
             .iter()
             .all(|s| s.batch_of.as_deref() == Some("fmt"))
     );
-    contract.checks[0].min_tests = Some(1);
+    contract.checks[0].set(Row::MinTests, Value::Number(1));
     assert_eq!(
         planned(&contract, &request).unwrap_err().code,
         error::BATCHED_REPORT

@@ -5,8 +5,8 @@ use super::settings::{self, Finding, finding, items, shown};
 use super::witness::{Solver, Verdict};
 use super::{At, Class, ContractDiff, Difference, VERSION, lets_through};
 use crate::base::path::RepoPath;
+use crate::base::setting::Row;
 use crate::base::source::Sources;
-use crate::check::Severity;
 use crate::contract::{Body, Check, Contract, Test};
 use crate::plan::step::identity_of_check;
 use std::collections::{BTreeMap, BTreeSet};
@@ -279,9 +279,7 @@ impl<'a> Comparison<'a> {
                 .iter()
                 .any(|c| c.needs.contains(&index))
         };
-        (check.severity == Severity::Blocking && !check.setup)
-            || !check.needs.is_empty()
-            || needed()
+        !(check.has(Row::Severity) || check.has(Row::Setup)) || !check.needs.is_empty() || needed()
     }
 
     fn removed(&mut self, index: usize, unit: &'a Unit<'a>) {
@@ -705,7 +703,7 @@ pub(super) fn difference(
 }
 
 fn no_count(check: &Check) -> &'static str {
-    if check.setup {
+    if check.has(Row::Setup) {
         "it is `setup` and verifies nothing"
     } else {
         "its failure is only a warning"

@@ -3,14 +3,15 @@
 use super::Class::{self, Changes, Cosmetic, Strengthens, Undecided, Weakens};
 use super::reach::apart;
 use crate::base::command::Command;
-use crate::base::glob::{Glob, ItemContent, Selection};
-use crate::base::setting::{Row, Weaker};
+use crate::base::glob::{ItemContent, Selection};
+use crate::base::setting::{Row, Setting, Takes, Unset, Value, Weaker};
 use crate::base::unit::show_duration;
-use crate::base::vocabulary::FormatName;
 use crate::base::word::visible;
 use crate::check::request::{Assertion, FileType};
-use crate::check::{Kind, Severity, file};
+use crate::check::{Kind, file};
+use crate::contract::settings::known_by;
 use crate::contract::{Body, Check};
+use std::collections::BTreeSet;
 use std::fmt::Display;
 
 /// A difference, before its place is known.
@@ -34,8 +35,7 @@ pub(super) fn finding(class: Class, what: impl Into<String>, why: impl Into<Stri
 pub(super) fn compare(old: &Check, new: &Check) -> Vec<Finding> {
     let mut found = Vec::new();
     body(old, new, &mut found);
-    outcome(old, new, &mut found);
-    surroundings(old, new, &mut found);
+    settings(old, new, &mut found);
     found
 }
 
@@ -208,114 +208,108 @@ fn implies(a: &Assertion, b: &Assertion) -> bool {
     }
 }
 
-/// Compares the settings that decide whether it passes, and the effect of that.
-fn outcome(old: &Check, new: &Check, found: &mut Vec<Finding>) {
-    if old.severity != new.severity {
-        let word = |s: Severity| {
-            if s == Severity::Blocking {
-                "blocking"
-            } else {
-                "warning"
+/// Compares all settings.
+fn settings(old: &Check, new: &Check, found: &mut Vec<Finding>) {
+    for row in Row::compared() {
+        let word = row.setting().word;
+        match row {
+            Row::Exit => codes(word, "accepted", &old.exit, &new.exit, found),
+            Row::SkipExit => {
+                let verb = "taken for \"does not apply\"";
+                codes(word, verb, &old.skip_exit, &new.skip_exit, found);
             }
-        };
-        let what = arrow("severity", word(old.severity), word(new.severity));
-        found.push(match new.severity {
-            Severity::Warning => finding(Weakens, what, "its failure no longer fails the plan"),
-            Severity::Blocking => finding(Strengthens, what, "its failure fails the plan"),
-        });
+            Row::Report => found.extend(report(old, new)),
+            // These two are compared where they apply.
+            Row::Tier | Row::Needs => {}
+            row => found.extend(setting(row, old, new)),
+        }
     }
-    flag(
-        "optional",
-        old.optional,
-        new.optional,
-        "recovery may drop it when what it runs is missing",
-        found,
-    );
-    flag(
-        "setup",
-        old.setup,
-        new.setup,
-        "its pass is no evidence any more",
-        found,
-    );
-    codes("exit", "accepted", &old.exit, &new.exit, found);
-    codes(
-        "skip-exit",
-        "taken for \"does not apply\"",
-        &old.skip_exit,
-        &new.skip_exit,
-        found,
-    );
-    let counts = |check: &Check| matches!(check.kind, Kind::Compile | Kind::Lint);
-    if counts(old) && counts(new) {
-        let errors = [old.max_errors, new.max_errors];
-        limit("max-errors", errors, |n| n.to_string(), "", found);
-        let word = |n| match n {
-            u64::MAX => "none".to_owned(),
-            n => n.to_string(),
-        };
-        let warnings = [old, new].map(|check| check.max_warnings.unwrap_or(u64::MAX));
-        limit("max-warnings", warnings, word, "", found);
+}
+
+/// Compares a setting of which the table says when it is weaker.
+fn setting(row: Row, old: &Check, new: &Check) -> Option<Finding> {
+    let setting = row.setting();
+    if setting.of_verb && [old, new].iter().any(|c| !known_by(row).contains(&c.kind)) {
+        return None;
     }
-    if old.kind == Kind::Test && new.kind == Kind::Test && old.min_tests != new.min_tests {
-        let word = |n: Option<u64>| n.map_or("unset (1)".to_owned(), |n| n.to_string());
-        // A written setting requires evidence; a default only evaluates evidence that is there.
-        let rank = |n: Option<u64>| match n {
-            Some(0) => (0, 0),
-            None => (1, 0),
-            Some(n) => (2, n),
-        };
-        let class = if rank(new.min_tests) < rank(old.min_tests) {
-            Weakens
-        } else {
-            Strengthens
-        };
-        found.push(finding(
-            class,
-            arrow("min-tests", word(old.min_tests), word(new.min_tests)),
-            "",
-        ));
-    }
-    let times = [old.timeout_ms, new.timeout_ms];
-    limit(
-        "timeout",
-        times,
-        show_duration,
-        "a limit on each try",
-        found,
-    );
-    let why = if new.retries > old.retries {
-        "a failure gets more tries to pass by chance"
-    } else {
-        ""
+    let (was, is) = (old, new);
+    let (old, new) = (was.value(row), is.value(row));
+    let (old, new) = (old.as_deref(), new.as_deref());
+    let what = match (row, setting.takes, new) {
+        (Row::Dir | Row::Env | Row::PassEnv | Row::ToolPath | Row::Tags, ..) => {
+            surroundings(row, was, is)?
+        }
+        _ if old == new => return None,
+        (_, Takes::Flag, Some(_)) => format!("is now `{}`", setting.word),
+        (_, Takes::Flag, None) => format!("is no longer `{}`", setting.word),
+        _ => arrow(setting.word, text_of(setting, old), text_of(setting, new)),
     };
-    let tries = [old, new].map(|check| u64::from(check.retries));
-    limit("retries", tries, |n| n.to_string(), why, found);
-    report(old, new, found);
-    for row in Row::ALL {
-        found.extend(selection(row, old, new));
+    let (class, why) = match setting.weaker {
+        Weaker::Fewer | Weaker::More { .. } | Weaker::Given { .. } => {
+            let [old, new] = [old, new].map(|value| match value {
+                Some(Value::Selection(selection)) => Some(selection),
+                _ => None,
+            });
+            watched(setting.weaker, old, new)
+        }
+        Weaker::Higher { more, less } => match ceiling(&rank(setting, old), &rank(setting, new)) {
+            Weakens => (Weakens, more.to_owned()),
+            class => (class, less.to_owned()),
+        },
+        Weaker::Lower => {
+            let class = ceiling(&rank(setting, new), &rank(setting, old));
+            (class, String::new())
+        }
+        Weaker::Unsaid { gone, other } => {
+            let usual = |value: Option<&Value>| match (value, setting.unset) {
+                (Some(Value::Word(word)), Unset::Word(usual)) => *word == usual,
+                _ => true,
+            };
+            match (usual(old), usual(new)) {
+                (_, true) => (Weakens, gone.to_owned()),
+                (true, _) => (Strengthens, String::new()),
+                _ => (Undecided, other.to_owned()),
+            }
+        }
+        Weaker::Undecided(why) => (Undecided, why.to_owned()),
+        Weaker::Changes(why) => (Changes, why.to_owned()),
+        Weaker::Cosmetic(what) => return Some(finding(Cosmetic, what, "")),
+        Weaker::Particular => return None,
+    };
+    Some(finding(class, what, why))
+}
+
+/// Returns where a value is among all of its setting, the least first.
+fn rank(setting: &Setting, value: Option<&Value>) -> (u64, bool) {
+    match (value, setting.takes, setting.unset) {
+        (Some(Value::Number(n)), ..) => (*n, true),
+        (Some(Value::Word(word)), Takes::Word { known, .. }, _) => (
+            known.iter().position(|k| k == word).unwrap_or(0) as u64,
+            true,
+        ),
+        (Some(_), ..) => (1, true),
+        (None, _, Unset::Unlimited) => (u64::MAX, true),
+        // A written number requires evidence; the usual one only evaluates what is there.
+        (None, _, Unset::AtMost(n)) => (n, false),
+        (None, ..) => (0, false),
     }
 }
 
-/// Compares a limit of which more lets more pass.
-fn limit(
-    name: &str,
-    [old, new]: [u64; 2],
-    show: fn(u64) -> String,
-    why: &str,
-    found: &mut Vec<Finding>,
-) {
-    if old != new {
-        let what = arrow(name, show(old), show(new));
-        found.push(finding(ceiling(&old, &new), what, why));
-    }
-}
-
-fn flag(name: &str, old: bool, new: bool, why: &str, found: &mut Vec<Finding>) {
-    match (old, new) {
-        (false, true) => found.push(finding(Weakens, format!("is now `{name}`"), why)),
-        (true, false) => found.push(finding(Strengthens, format!("is no longer `{name}`"), "")),
-        _ => {}
+fn text_of(setting: &Setting, value: Option<&Value>) -> String {
+    match (value, setting.unset) {
+        (Some(Value::Number(ms)), _) if setting.takes == Takes::Duration => show_duration(*ms),
+        (Some(Value::Number(n)), _) => n.to_string(),
+        (Some(Value::Word(word)), _) => (*word).to_owned(),
+        (Some(Value::Text(text)), _) => shown(text),
+        (Some(Value::Globs(globs)), _) => {
+            let globs = globs
+                .iter()
+                .map(|g| format!("\"{}\"", visible(g.text().as_bytes())));
+            globs.collect::<Vec<_>>().join(" ")
+        }
+        (Some(Value::Selection(selection)), _) => items(selection),
+        (None, Unset::AtMost(n)) => format!("unset ({n})"),
+        (None | Some(Value::Flag), _) => "none".to_owned(),
     }
 }
 
@@ -345,84 +339,46 @@ fn codes(name: &str, verb: &str, old: &[i32], new: &[i32], found: &mut Vec<Findi
     }
 }
 
-fn report(old: &Check, new: &Check, found: &mut Vec<Finding>) {
-    let reads = |check: &Check| matches!(check.kind, Kind::Compile | Kind::Test | Kind::Lint);
-    if old.report != new.report {
-        let word = |c: &Check| {
-            c.report.as_ref().map_or("none".to_owned(), |r| {
-                shown(format!("{} \"{}\"", r.format, r.glob.text()))
-            })
-        };
-        let what = arrow("report", word(old), word(new));
-        found.push(match (&old.report, &new.report) {
-            (Some(_), None) => finding(
-                Weakens,
-                what,
-                "its result is no longer read from the report",
-            ),
-            (None, _) => finding(Strengthens, what, ""),
-            _ => finding(Undecided, what, "another report"),
-        });
-    }
-    if reads(old) && reads(new) && old.format != new.format {
-        let what = arrow("format", old.format, new.format);
-        found.push(match (old.format, new.format) {
-            (_, FormatName::Auto) => {
-                finding(Weakens, what, "how its output is read is left to a guess")
-            }
-            (FormatName::Auto, _) => finding(Strengthens, what, ""),
-            _ => finding(Undecided, what, "its output is read in another way"),
-        });
-    }
-}
-
-enum Watch {
-    Same,
-    Apart(Class, String),
-}
-
-/// Compares two selections of which more is stricter; none selects nothing.
-fn watched(old: Option<&Selection>, new: Option<&Selection>) -> Watch {
-    if old == new {
-        return Watch::Same;
-    }
-    match apart(old.as_slice(), new.as_slice()) {
-        None => Watch::Apart(Undecided, super::reach::TOO_LARGE.to_owned()),
-        Some((Some(lost), _)) => {
-            Watch::Apart(Weakens, format!("it no longer covers {}", shown(lost)))
-        }
-        Some((None, Some(more))) => {
-            Watch::Apart(Strengthens, format!("it covers {} too", shown(more)))
-        }
-        Some((None, None)) => Watch::Apart(Cosmetic, "it covers the same".to_owned()),
-    }
-}
-
-/// Compares a setting of the table.
-fn selection(row: Row, old: &Check, new: &Check) -> Option<Finding> {
-    let setting = row.setting();
-    let (old, new) = (old.selections.get(&row), new.selections.get(&row));
-    let seen = match setting.weaker {
-        Weaker::More { .. } => watched(new, old),
-        Weaker::Fewer | Weaker::Given { .. } => watched(old, new),
-    };
-    let Watch::Apart(class, why) = seen else {
+fn report(old: &Check, new: &Check) -> Option<Finding> {
+    if old.report == new.report {
         return None;
+    }
+    let word = |c: &Check| {
+        c.report.as_ref().map_or("none".to_owned(), |r| {
+            shown(format!("{} \"{}\"", r.format, r.glob.text()))
+        })
     };
-    let (class, why) = match (setting.weaker, class) {
+    let what = arrow("report", word(old), word(new));
+    Some(match (&old.report, &new.report) {
+        (Some(_), None) => {
+            let why = "its result is no longer read from the report";
+            finding(Weakens, what, why)
+        }
+        (None, _) => finding(Strengthens, what, ""),
+        _ => finding(Undecided, what, "another report"),
+    })
+}
+
+/// Compares the selections of a setting; none selects nothing.
+fn watched(weaker: Weaker, old: Option<&Selection>, new: Option<&Selection>) -> (Class, String) {
+    let (stricter, other) = match weaker {
+        Weaker::More { .. } => (new, old),
+        _ => (old, new),
+    };
+    let (class, why) = match apart(stricter.as_slice(), other.as_slice()) {
+        None => (Undecided, super::reach::TOO_LARGE.to_owned()),
+        Some((Some(lost), _)) => (Weakens, format!("it no longer covers {}", shown(lost))),
+        Some((None, Some(more))) => (Strengthens, format!("it covers {} too", shown(more))),
+        Some((None, None)) => (Cosmetic, "it covers the same".to_owned()),
+    };
+    match (weaker, class) {
         (Weaker::Given { given, .. }, _) if old.is_none() => (Weakens, given.to_owned()),
         (Weaker::Given { gone, .. }, _) if new.is_none() => (Strengthens, gone.to_owned()),
         (Weaker::Given { fewer, .. }, Weakens) => (class, why + fewer),
         (Weaker::More { more, .. }, Weakens) => (class, more.to_owned()),
         (Weaker::More { fewer, .. }, Strengthens) => (class, fewer.to_owned()),
         _ => (class, why),
-    };
-    Some(finding(class, watch_text(setting.word, old, new), why))
-}
-
-fn watch_text(name: &str, old: Option<&Selection>, new: Option<&Selection>) -> String {
-    let word = |s: Option<&Selection>| s.map_or("none".to_owned(), items);
-    arrow(name, word(old), word(new))
+    }
 }
 
 /// Formats a selection as the language writes it, cut when it is long.
@@ -446,107 +402,25 @@ pub(super) fn items(selection: &Selection) -> String {
     words.join(" ")
 }
 
-/// Compares its environment, and how it is shown and ordered.
-fn surroundings(old: &Check, new: &Check, found: &mut Vec<Finding>) {
-    let other = "what it does there cannot be compared";
-    if old.dir != new.dir {
-        found.push(finding(
-            Undecided,
-            arrow("dir", shown(&old.dir), shown(&new.dir)),
-            other,
-        ));
-    }
-    if old.env != new.env {
-        let names = old
-            .env
-            .keys()
-            .chain(new.env.keys())
-            .filter(|n| old.env.get(*n) != new.env.get(*n));
-        let mut names: Vec<String> = names.map(shown).collect();
-        names.sort();
-        names.dedup();
-        found.push(finding(
-            Undecided,
-            format!("env differs in {}", names.join(", ")),
-            other,
-        ));
-    }
-    if old.pass_env != new.pass_env {
-        let what = arrow(
-            "pass-env",
-            shown(old.pass_env.join(" ")),
-            shown(new.pass_env.join(" ")),
-        );
-        found.push(finding(Undecided, what, other));
-    }
-    if old.tool_path != new.tool_path {
-        found.push(finding(
-            Undecided,
-            "tool-path differs",
-            "another program of the same name may run",
-        ));
-    }
-    if old.context != new.context {
-        found.push(finding(
-            Undecided,
-            watch_text("context", old.context.as_ref(), new.context.as_ref()),
-            "the judge sees other files",
-        ));
-    }
-    let globs = |list: &[Glob]| {
-        list.iter()
-            .map(|g| format!("\"{}\"", visible(g.text().as_bytes())))
-            .collect::<Vec<_>>()
-            .join(" ")
-    };
-    for (name, of) in [
-        ("produces", (|c| &c.produces) as fn(&Check) -> &Vec<Glob>),
-        ("cleans", |c| &c.cleans),
-        ("requires", |c| &c.requires),
-    ] {
-        if of(old) != of(new) {
-            let word = |c: &Check| {
-                if of(c).is_empty() {
-                    "none".to_owned()
-                } else {
-                    globs(of(c))
-                }
-            };
-            found.push(finding(
-                Changes,
-                arrow(name, word(old), word(new)),
-                "the order of steps may differ",
-            ));
+/// Returns in what two checks differ by a setting that is a field of theirs.
+fn surroundings(row: Row, old: &Check, new: &Check) -> Option<String> {
+    let differs = |of: fn(&Check) -> String| Some(arrow(row.setting().word, of(old), of(new)));
+    match row {
+        Row::Dir if old.dir != new.dir => differs(|c| shown(&c.dir)),
+        Row::PassEnv if old.pass_env != new.pass_env => differs(|c| shown(c.pass_env.join(" "))),
+        Row::Tags if old.tags != new.tags => differs(|c| match c.tags.as_slice() {
+            [] => "none".to_owned(),
+            tags => shown(tags.join(" ")),
+        }),
+        Row::ToolPath if old.tool_path != new.tool_path => Some("tool-path differs".to_owned()),
+        Row::Env if old.env != new.env => {
+            let names = old.env.keys().chain(new.env.keys());
+            let differ = names.filter(|n| old.env.get(*n) != new.env.get(*n));
+            let names: BTreeSet<String> = differ.map(shown).collect();
+            let names: Vec<String> = names.into_iter().collect();
+            Some(format!("env differs in {}", names.join(", ")))
         }
-    }
-    if old.tags != new.tags {
-        let word = |c: &Check| {
-            if c.tags.is_empty() {
-                "none".to_owned()
-            } else {
-                shown(c.tags.join(" "))
-            }
-        };
-        found.push(finding(Changes, arrow("tags", word(old), word(new)), ""));
-    }
-    if old.always != new.always {
-        let what = if new.always {
-            "is now `always`"
-        } else {
-            "is no longer `always`"
-        };
-        found.push(finding(Changes, what, "whether it runs after a failure"));
-    }
-    if old.exclusive != new.exclusive {
-        let word = |c: &Check| c.exclusive.as_ref().map_or("none".to_owned(), shown);
-        found.push(finding(
-            Changes,
-            arrow("exclusive", word(old), word(new)),
-            "what runs beside it",
-        ));
-    }
-    if old.describe != new.describe {
-        found.push(finding(Cosmetic, "another description", ""));
+        _ => None,
     }
 }
 
@@ -554,12 +428,11 @@ fn surroundings(old: &Check, new: &Check, found: &mut Vec<Finding>) {
 mod tests {
     use super::*;
     use crate::arbitrary::plan::plain_check;
-    use crate::base::setting::Selections;
+    use crate::base::glob::Glob;
 
     fn classes(edit: impl Fn(&mut Check)) -> (Vec<Class>, Vec<Class>) {
         let old = Check {
             kind: Kind::Lint,
-            severity: Severity::Blocking,
             ..plain_check("c")
         };
         let mut new = old.clone();
@@ -578,55 +451,46 @@ mod tests {
         }
     }
 
-    fn only(row: Row, glob: &str) -> Selections {
-        Selections::from([(row, of(glob))])
+    fn only(glob: &str) -> Value {
+        Value::Selection(of(glob))
     }
 
     /// Checks the classes of changes, and of their opposites.
     #[test]
     fn what_lets_more_pass() {
+        for (row, value, there, back) in [
+            (Row::Severity, Value::Word("warning"), Weakens, Strengthens),
+            (Row::Optional, Value::Flag, Weakens, Strengthens),
+            (Row::Setup, Value::Flag, Weakens, Strengthens),
+            (Row::MaxErrors, Value::Number(1), Weakens, Strengthens),
+            (Row::MaxWarnings, Value::Number(3), Strengthens, Weakens),
+            (Row::Retries, Value::Number(2), Weakens, Strengthens),
+            (Row::Timeout, Value::Number(61_000), Weakens, Strengthens),
+            (Row::Format, Value::Word("eslint"), Strengthens, Weakens),
+            (Row::Unchanged, only("a"), Strengthens, Weakens),
+            (Row::Inputs, only("a"), Weakens, Strengthens),
+            (Row::Writes, only("a"), Weakens, Strengthens),
+            (Row::Always, Value::Flag, Changes, Changes),
+            (Row::Describe, Value::Text("x".into()), Cosmetic, Cosmetic),
+            (Row::Exclusive, Value::Text("x".into()), Changes, Changes),
+            (Row::Context, only("a"), Undecided, Undecided),
+        ] {
+            let found = classes(|c| c.set(row, value.clone()));
+            assert_eq!(found, (vec![there], vec![back]), "{row:?}");
+        }
         type Edit = fn(&mut Check);
         let table: &[(Edit, Class, Class)] = &[
-            (|c| c.severity = Severity::Warning, Weakens, Strengthens),
-            (|c| c.optional = true, Weakens, Strengthens),
-            (|c| c.setup = true, Weakens, Strengthens),
             (|c| c.exit = vec![0, 1], Weakens, Strengthens),
             (|c| c.skip_exit = vec![77], Weakens, Strengthens),
-            (|c| c.max_errors = 1, Weakens, Strengthens),
-            (|c| c.max_warnings = Some(3), Strengthens, Weakens),
-            (|c| c.retries = 2, Weakens, Strengthens),
-            (|c| c.timeout_ms = 61_000, Weakens, Strengthens),
             (|c| c.kind = Kind::Run, Weakens, Strengthens),
             (|c| c.kind = Kind::Compile, Undecided, Undecided),
-            (|c| c.format = FormatName::Eslint, Strengthens, Weakens),
-            (
-                |c| c.selections = only(Row::Unchanged, "a"),
-                Strengthens,
-                Weakens,
-            ),
-            (
-                |c| c.selections = only(Row::Inputs, "a"),
-                Weakens,
-                Strengthens,
-            ),
-            (
-                |c| c.selections = only(Row::Writes, "a"),
-                Weakens,
-                Strengthens,
-            ),
             (
                 |c| c.dir = crate::base::path::RepoPath::parse(b"x").unwrap(),
                 Undecided,
                 Undecided,
             ),
-            (
-                |c| c.body = Body::Shell("x".to_owned()),
-                Undecided,
-                Undecided,
-            ),
+            (|c| c.body = Body::Shell("x".into()), Undecided, Undecided),
             (|c| c.tags = vec!["t".to_owned()], Changes, Changes),
-            (|c| c.always = true, Changes, Changes),
-            (|c| c.describe = Some("x".to_owned()), Cosmetic, Cosmetic),
         ];
         for (i, (edit, there, back)) in table.iter().enumerate() {
             assert_eq!(classes(edit), (vec![*there], vec![*back]), "row {i}");
@@ -637,10 +501,13 @@ mod tests {
     #[test]
     fn thresholds_of_tests() {
         let class = |a, b| {
-            let test = |min_tests| Check {
-                kind: Kind::Test,
-                min_tests,
-                ..plain_check("c")
+            let test = |least: Option<u64>| {
+                let mut check = Check {
+                    kind: Kind::Test,
+                    ..plain_check("c")
+                };
+                least.map(|n| check.set(Row::MinTests, Value::Number(n)));
+                check
             };
             compare(&test(a), &test(b)).first().map(|f| f.class)
         };
@@ -653,10 +520,7 @@ mod tests {
 
     #[test]
     fn selections_that_are_watched() {
-        let why = |a: &str, b: &str| match watched(Some(&of(a)), Some(&of(b))) {
-            Watch::Same => (Cosmetic, String::new()),
-            Watch::Apart(class, why) => (class, why),
-        };
+        let why = |a: &str, b: &str| watched(Weaker::Fewer, Some(&of(a)), Some(&of(b)));
         assert_eq!(
             why("src/**", "src/*"),
             (Weakens, "it no longer covers `src`".to_owned())
@@ -669,9 +533,10 @@ mod tests {
     #[test]
     fn what_may_be_written() {
         let class = |a: &str, b: &str| {
-            let check = |text: &str| Check {
-                selections: only(Row::Writes, text),
-                ..plain_check("c")
+            let check = |text: &str| {
+                let mut check = plain_check("c");
+                check.set(Row::Writes, only(text));
+                check
             };
             compare(&check(a), &check(b))
                 .iter()

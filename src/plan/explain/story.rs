@@ -7,6 +7,7 @@ use crate::base::change::{ChangeSet, ChangedFile, Status};
 use crate::base::command::{quote, to_text};
 use crate::base::glob::{Glob, Item, ItemContent, Selection};
 use crate::base::path::RepoPath;
+use crate::base::setting::{Row, Value};
 use crate::base::word::{Word, visible};
 use crate::contract::{Check, Contract, Placement, Test};
 use crate::plan::compile::{Compiled, compile};
@@ -550,7 +551,8 @@ pub fn story_text(story: &Story, options: &Options) -> String {
             &format!("{id} is the same work as another check of the plan"),
         ),
     }
-    if let Some(text) = story.check.and_then(|c| c.describe.as_ref()) {
+    let said = story.check.and_then(|c| c.settings.get(&Row::Describe));
+    if let Some(Value::Text(text)) = said {
         line(2, Some(Mark::Dim), &visible(text.as_bytes()));
     }
     if let Outcome::Planned { steps, waits } = &story.outcome

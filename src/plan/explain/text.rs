@@ -2,12 +2,12 @@
 
 use super::{Mark, Options, and_more, sentence, wrap};
 use crate::base::command::{quote, to_text};
-use crate::base::setting::Row;
+use crate::base::setting::{Explained, Row, Setting, Takes, Unset};
 use crate::base::unit::show_duration;
 use crate::base::word::{count, visible};
-use crate::check::Severity;
 use crate::plan::caveat;
 use crate::plan::definition::DEFINITION_CHANGED;
+use crate::plan::field::FieldValue;
 use crate::plan::select::items_text;
 use crate::plan::{Coverage, Omitted, Origin, Plan, Step};
 
@@ -46,62 +46,45 @@ pub fn settings(step: &Step) -> Vec<String> {
         step.kind.verb().to_owned(),
         format!("up to {}", show_duration(step.timeout_ms)),
     ];
-    let mut add = |holds: bool, text: String| {
-        if holds {
-            parts.push(text);
-        }
+    let codes = |word: &str, list: &[i32]| {
+        let codes: Vec<String> = list.iter().map(ToString::to_string).collect();
+        format!("{word} {}", codes.join(" "))
     };
-    let name = |text: &str| visible(text.as_bytes());
-    let codes = |list: &[i32]| {
-        list.iter()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-            .join(" ")
-    };
-    add(step.tier > 0, format!("tier {}", step.tier));
-    add(
-        step.retries > 0,
-        count(step.retries, "further try").replace("trys", "tries"),
-    );
-    add(step.exit != [0], format!("exit {}", codes(&step.exit)));
-    add(
-        !step.skip_exit.is_empty(),
-        format!("skip-exit {}", codes(&step.skip_exit)),
-    );
-    let format = step.format_said();
-    add(
-        format.is_some(),
-        format!("read as {}", format.map(|f| name(f)).unwrap_or_default()),
-    );
-    let report = step.report.as_ref();
-    add(
-        report.is_some(),
-        report.map_or(String::new(), |r| {
-            format!("report {} {}", name(&r.format), name(r.glob.text()))
-        }),
-    );
-    for (limit, usual, word) in [
-        (step.max_errors, Some(0), "max-errors"),
-        (step.max_warnings, None, "max-warnings"),
-        (step.min_tests, None, "min-tests"),
-    ] {
-        add(
-            limit.is_some() && limit != usual,
-            format!("{word} {}", limit.unwrap_or_default()),
-        );
+    for row in Row::explained() {
+        let word = row.setting().word;
+        parts.extend(match row {
+            Row::Tier => (step.tier > 0).then(|| format!("{word} {}", step.tier)),
+            Row::Exit => (step.exit != [0]).then(|| codes(word, &step.exit)),
+            Row::SkipExit => (!step.skip_exit.is_empty()).then(|| codes(word, &step.skip_exit)),
+            Row::Report => step.report.as_ref().map(|r| {
+                let [format, glob] = [&*r.format, r.glob.text()].map(|t| visible(t.as_bytes()));
+                format!("{word} {format} {glob}")
+            }),
+            row => setting(row.setting(), step.held(row)),
+        });
     }
-    add(step.severity == Severity::Warning, "only warns".to_owned());
-    add(step.optional, "optional".to_owned());
-    add(step.setup, "setup".to_owned());
-    add(step.always, "always runs".to_owned());
-    add(
-        step.exclusive.is_some(),
-        format!(
-            "exclusive {}",
-            step.exclusive.as_deref().map(name).unwrap_or_default()
-        ),
-    );
     parts
+}
+
+/// Returns a setting in a few words, unless it has its usual value.
+fn setting(setting: &Setting, held: FieldValue<'_>) -> Option<String> {
+    let value = match (held, setting.unset) {
+        (FieldValue::Number(n), Unset::Number(usual)) if n == usual => return None,
+        (FieldValue::Text(word), Unset::Word(usual)) if word == usual => return None,
+        (FieldValue::Flag, _) => String::new(),
+        (FieldValue::Number(n), _) if setting.takes == Takes::Duration => show_duration(n),
+        (FieldValue::Number(n), _) => n.to_string(),
+        (FieldValue::Text(text), _) => visible(text.as_bytes()),
+        (FieldValue::Nothing | FieldValue::Globs(_) | FieldValue::Selection(_), _) => return None,
+    };
+    Some(match setting.explained {
+        Explained::Word => format!("{} {value}", setting.word).trim_end().to_owned(),
+        Explained::Called(words) => format!("{words} {value}"),
+        Explained::Phrase(words) => words.to_owned(),
+        Explained::Counted(one, _) if value == "1" => format!("{value} {one}"),
+        Explained::Counted(_, many) => format!("{value} {many}"),
+        Explained::Line(..) | Explained::Apart => return None,
+    })
 }
 
 /// Returns the command as it is started, without the environment, which has its own line.
@@ -258,9 +241,10 @@ impl Page<'_> {
             let path: Vec<String> = step.tool_path.iter().map(ToString::to_string).collect();
             self.labelled(indent, "tools  ", Mark::Command, &path.join(" "));
         }
-        for (row, selection) in Row::explained().map(|row| (row, step.selection(row))) {
-            let (label, rest) = row.setting().explained;
-            if let Some(selection) = selection {
+        for row in Row::explained() {
+            if let (Explained::Line(label, rest), FieldValue::Selection(selection)) =
+                (row.setting().explained, step.held(row))
+            {
                 let text = items_text(selection.items.iter()) + rest;
                 self.labelled(indent, label, Mark::Command, &text);
             }

@@ -7,6 +7,7 @@ use vplan::base::change::{ChangeSet, ChangedFile, Status};
 use vplan::base::command::Command;
 use vplan::base::diagnostic::Diagnostics;
 use vplan::base::path::RepoPath;
+use vplan::base::setting::Row;
 use vplan::base::source::{Source, Sources};
 use vplan::base::span::Place;
 use vplan::base::word::Word;
@@ -328,7 +329,8 @@ fn is_small(contract: &Contract, request: &Request) -> bool {
     let artifacts = contract
         .checks
         .iter()
-        .flat_map(|c| c.produces.iter().chain(&c.cleans).chain(&c.requires));
+        .flat_map(|c| [Row::Produces, Row::Cleans, Row::Requires].map(|row| c.globs(row)))
+        .flatten();
     let is_plain = |text: &str| text.matches(['*', '{', '?']).count() <= 4 && text.len() <= 40;
     // Where two globs with stars may meet is decided by search here, and by trying names there.
     let artifacts: Vec<&str> = artifacts.map(|g| g.text()).collect();

@@ -14,6 +14,7 @@ use vplan::arbitrary::plan::{
 use vplan::base::change::{ChangeSet, ChangedFile, Status};
 use vplan::base::command::{Command, Piece};
 use vplan::base::path::RepoPath;
+use vplan::base::setting::{Row, Value};
 use vplan::base::source::Sources;
 use vplan::contract::{Body, Contract};
 use vplan::lang::command::parse_command;
@@ -162,9 +163,13 @@ fn edit(c: &mut Compilation, choices: &mut Choices<'_>) {
             let count = contract.checks.len();
             let check = &mut contract.checks[usize::from(value) % count];
             match what {
-                8 => check.optional ^= true,
+                8 => {
+                    if check.settings.remove(&Row::Optional).is_none() {
+                        check.set(Row::Optional, Value::Flag);
+                    }
+                }
                 9 if check.named => check.placements[0].conditions.clear(),
-                10 => check.retries = u32::from(value) % 4,
+                10 => check.set(Row::Retries, Value::Number(u64::from(value) % 4)),
                 _ => contract.limits.max_checks = Some(u64::from(value) % 4),
             }
         }

@@ -154,14 +154,11 @@ pub(super) fn shadowed(contract: &Contract, sink: &mut Diagnostics) {
         .collect();
     placed.extend(contract.checks.iter().flat_map(|c| &c.needs));
     let plain = |(index, check): &(usize, &Check)| {
-        let effects =
-            !(check.produces.is_empty() && check.cleans.is_empty() && check.requires.is_empty())
-                || check.selections.contains_key(&Row::Writes);
-        !placed.contains(index)
-            && check.needs.is_empty()
-            && !effects
-            && !check.setup
-            && !check.always
+        let effect = |row: &Row| {
+            use Row::{Always, Cleans, Produces, Requires, Setup, Writes};
+            matches!(row, Produces | Cleans | Requires | Writes | Setup | Always)
+        };
+        !placed.contains(index) && check.needs.is_empty() && !check.settings.keys().any(effect)
     };
     let mut alike: BTreeMap<Work<'_>, Vec<&Check>> = BTreeMap::new();
     for (_, check) in contract.checks.iter().enumerate().filter(plain) {
@@ -212,15 +209,15 @@ pub(super) fn shadowed(contract: &Contract, sink: &mut Diagnostics) {
 
 /// Whether both have the same limits, environment and evaluation of their output.
 fn same_judgement(a: &Check, b: &Check) -> bool {
-    a.timeout_ms == b.timeout_ms
-        && a.retries == b.retries
-        && (a.max_errors, a.max_warnings, a.min_tests)
-            == (b.max_errors, b.max_warnings, b.min_tests)
-        && (a.severity, a.optional) == (b.severity, b.optional)
+    let said = |check: &Check| {
+        let mut settings = check.settings.clone();
+        settings.retain(|row, _| !row.setting().annotation);
+        settings
+    };
+    said(a) == said(b)
         && (&a.exit, &a.skip_exit) == (&b.exit, &b.skip_exit)
         && (&a.pass_env, &a.tool_path) == (&b.pass_env, &b.tool_path)
-        && (&a.format, &a.report, &a.exclusive) == (&b.format, &b.report, &b.exclusive)
-        && (&a.selections, &a.context) == (&b.selections, &b.context)
+        && a.report == b.report
 }
 
 /// Whether every plan with `a` has `b`.

@@ -1,0 +1,102 @@
+//! The fields of a step that hold settings of the table, read and written by the row.
+
+use super::Step;
+use crate::base::glob::{Glob, Selection};
+use crate::base::index::bug;
+use crate::base::setting::{Row, Setting, Value};
+use crate::base::vocabulary::{FormatName, Open};
+use crate::check::Severity;
+
+/// What a step has of a setting.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum FieldValue<'a> {
+    /// Nothing.
+    Nothing,
+    /// It is set.
+    Flag,
+    /// A number, or a duration in milliseconds.
+    Number(u64),
+    /// A word, a name or a text.
+    Text(&'a str),
+    /// Globs, at least one.
+    Globs(&'a [Glob]),
+    /// A selection of files.
+    Selection(&'a Selection),
+}
+
+/// A field of a step that holds a setting of the table.
+pub(super) trait Field {
+    /// Returns what is in it.
+    fn held(&self) -> FieldValue<'_>;
+    /// Puts a checked value into it.
+    fn put(&mut self, value: Value);
+    /// Makes it what it is in an empty step.
+    fn clear(&mut self);
+}
+
+macro_rules! fields {
+    ($($field:ty: $from:pat => $put:expr, |$this:ident| $held:expr;)*) => {
+        $(impl Field for $field {
+            fn held(&self) -> FieldValue<'_> {
+                let $this = self;
+                $held
+            }
+
+            fn put(&mut self, value: Value) {
+                *self = match value {
+                    $from => $put,
+                    _ => bug("a setting with a value of another kind"),
+                };
+            }
+
+            fn clear(&mut self) {
+                *self = Self::default();
+            }
+        })*
+    };
+}
+
+fields! {
+    bool: Value::Flag => true, |set| if *set { FieldValue::Flag } else { FieldValue::Nothing };
+    u32: Value::Number(n) => u32::try_from(n).unwrap_or(u32::MAX), |n| FieldValue::Number((*n).into());
+    u64: Value::Number(n) => n, |n| FieldValue::Number(*n);
+    Option<u64>: Value::Number(n) => Some(n), |n| n.map_or(FieldValue::Nothing, FieldValue::Number);
+    Option<String>: Value::Text(text) => Some(text),
+        |text| text.as_deref().map_or(FieldValue::Nothing, FieldValue::Text);
+    Option<Open<FormatName>>: Value::Word(word) => Some(word.into()),
+        |word| word.as_deref().map_or(FieldValue::Nothing, FieldValue::Text);
+    Severity: Value::Word(word) => if word == "warning" { Self::Warning } else { Self::Blocking },
+        |severity| FieldValue::Text(match severity {
+            Severity::Blocking => "blocking",
+            Severity::Warning => "warning",
+        });
+    Vec<Glob>: Value::Globs(globs) => globs,
+        |globs| if globs.is_empty() { FieldValue::Nothing } else { FieldValue::Globs(globs) };
+    Option<Selection>: Value::Selection(selection) => Some(selection),
+        |selection| selection.as_ref().map_or(FieldValue::Nothing, FieldValue::Selection);
+}
+
+impl Step {
+    /// Returns what it has of a setting; nothing of one that is not a value of the table.
+    #[must_use]
+    pub fn held(&self, row: Row) -> FieldValue<'_> {
+        self.field(row).map_or(FieldValue::Nothing, Field::held)
+    }
+
+    /// Puts a checked value where it keeps a setting.
+    pub(super) fn put(&mut self, row: Row, value: Value) {
+        match self.field_mut(row) {
+            Some(field) => field.put(value),
+            None => bug("a setting that a step has no field for"),
+        }
+    }
+
+    /// Makes these settings what they are in an empty step.
+    pub fn forget(&mut self, is_out: fn(&Setting) -> bool) {
+        for row in Row::ALL.iter().filter(|row| is_out(row.setting())) {
+            if let Some(field) = self.field_mut(*row) {
+                field.clear();
+            }
+        }
+    }
+}
