@@ -4,5 +4,5 @@ fn main() -> std::process::ExitCode {
     if let Some(code) = vplan::effect::os::process::supervise::supervise_if_asked() {
         return code;
     }
-    vplan::cli::main(std::env::args_os())
+    vplan::effect::os::own_program::with_enough_stack(|| vplan::cli::main(std::env::args_os()))
 }

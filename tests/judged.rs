@@ -451,7 +451,7 @@ fn a_report_counts_for_its_own_try_only() {
     project.write("good", GOOD);
     project.write(
         "do.sh",
-        "mkdir -p out; test -e out/r.xml && exit 0; cp good out/r.xml; exit 1\n",
+        "mkdir -p out; test -e out/done && exit 0; touch out/done; cp good out/r.xml; exit 1\n",
     );
     let report = run(&project).exits(42).json();
     assert_eq!(statuses(&report), ["a failed no_evidence"]);

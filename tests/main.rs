@@ -64,3 +64,4 @@ mod together;
 mod unearned;
 mod vectors;
 mod withstand;
+mod written;

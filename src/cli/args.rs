@@ -354,6 +354,9 @@ pub struct PlanArgs {
     /// Write the plan to this file, as its ending says: `.kdl` for people, `.json` for pipelines.
     #[arg(short, long, value_name = "FILE", help_heading = "Options")]
     pub output: Option<PathBuf>,
+    /// Replace the file that `--output` names, whatever it holds.
+    #[arg(long, requires = "output", help_heading = "Options")]
+    pub force: bool,
 }
 
 /// `vplan run`

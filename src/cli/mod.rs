@@ -5,6 +5,7 @@ pub mod args;
 pub mod command;
 pub mod command_line;
 pub mod history;
+pub mod outputs;
 pub mod page;
 pub mod progress;
 pub mod render;

@@ -1,8 +1,8 @@
 //! Prepares the record of a run for its HTML page (`render::html`).
 
+use super::outputs::PAGE;
 use super::render::html::{LOG_SHOWN, Log, Record, Try, page};
 use crate::base::vocabulary::Exit;
-use crate::effect::os::files;
 use crate::effect::store::history::History;
 use crate::engine::Failure;
 use crate::run::journal::{JournalEntry, lines};
@@ -16,7 +16,7 @@ use std::path::Path;
 /// # Errors
 /// A run without a report (interrupted, still going on, damaged): exit 2. A file that cannot be
 /// written: exit 5.
-pub fn write(history: &History, id: &str, to: &Path) -> Result<String, Failure> {
+pub fn write(history: &History, id: &str, to: &Path, force: bool) -> Result<String, Failure> {
     let cannot = |what: &str, why: String| {
         Failure::usage(
             "vplan::records::no_page",
@@ -36,7 +36,7 @@ pub fn write(history: &History, id: &str, to: &Path) -> Result<String, Failure> 
     let record = record(history, id, &report);
     let page = page(&report, &plan, &record);
     if to != Path::new("-") {
-        files::publish(to, page.as_bytes()).map_err(|e| {
+        PAGE.write(to, &page, force).map_err(|e| {
             let shown = crate::base::word::visible(to.as_os_str().as_encoded_bytes());
             Failure::new(
                 Exit::Setup,

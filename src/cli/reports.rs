@@ -4,13 +4,13 @@
 //! The verdict is never lost to them: an error of writing is reported, and makes only a pass exit
 //! 1.
 
+use super::outputs::{JUNIT, Output, SARIF};
 use super::render::{github, junit, sarif};
 use super::terminal::Terminal;
 use crate::base::canon::to_canonical;
 use crate::base::inert::json_without_commands;
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
-use crate::effect::os::{files, view};
 use crate::effect::repo::github::{Job, append};
 use crate::engine::Failure;
 use crate::plan::Plan;
@@ -34,6 +34,9 @@ pub struct Reports {
     /// `GITHUB_ACTIONS` is `true`.
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub github: When,
+    /// Replace the files that `--junit`, `--sarif` and `--events` name, whatever they hold.
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// When to speak to GitHub.
@@ -48,10 +51,10 @@ pub enum When {
 }
 
 impl Reports {
-    fn files(&self) -> [(&'static str, Option<&Path>); 2] {
+    fn files(&self) -> [(Output, Option<&Path>); 2] {
         [
-            ("--junit", self.junit.as_deref()),
-            ("--sarif", self.sarif.as_deref()),
+            (JUNIT, self.junit.as_deref()),
+            (SARIF, self.sarif.as_deref()),
         ]
     }
 
@@ -71,8 +74,9 @@ impl Reports {
     pub fn check(&self, stdout: Option<&str>) -> Result<(), Failure> {
         let wrong = |message: String| Err(Failure::usage("vplan::usage::report", message));
         let mut taken: Vec<(&str, &Path)> = Vec::new();
-        for (flag, file) in self.files() {
+        for (output, file) in self.files() {
             let Some(file) = file else { continue };
+            let flag = output.flag;
             let name = visible(file.as_os_str().as_bytes());
             if file == Path::new("-") {
                 if let Some(holder) = stdout {
@@ -80,11 +84,8 @@ impl Reports {
                         "standard output is taken by `{holder}`, so `{flag} -` has no place"
                     ));
                 }
-            } else if file.is_dir() {
-                return wrong(format!(
-                    "`{flag}` needs a file, and `{name}` is a directory"
-                ));
             }
+            output.check(file, self.force, "vplan::usage::report")?;
             if let Some((other, _)) = taken.iter().find(|(_, path)| *path == file) {
                 return wrong(format!(
                     "`{other}` and `{flag}` cannot both write to `{name}`"
@@ -96,13 +97,15 @@ impl Reports {
     }
 
     /// Writes all requested documents, and returns the exit code of the run: its verdict's, or 1
-    /// for a pass that could not be reported. `root` is the repository, if it is here.
+    /// for a pass that could not be reported. `root` is the repository, if it is here; `events`
+    /// why the events could not be written, with their place.
     #[must_use]
     pub fn write(
         &self,
         report: &Report,
         plan: &Plan,
         root: Option<&Path>,
+        events: Option<(&Path, io::Error)>,
         terminal: &Terminal,
     ) -> u8 {
         let mut complete = true;
@@ -115,14 +118,24 @@ impl Reports {
             );
             terminal.failure(&Failure::new(Exit::Internal, "vplan::run::report", message));
         };
+        if let Some((path, error)) = events {
+            failed("the events", path, &error);
+        }
+        let publish = |output: Output, path: &Path, text: &str| {
+            if path == Path::new("-") {
+                terminal.print(text);
+                return Ok(());
+            }
+            output.write(path, text, self.force)
+        };
         if let Some(path) = &self.junit
-            && let Err(error) = publish(path, &junit::run(report, plan), terminal)
+            && let Err(error) = publish(JUNIT, path, &junit::run(report, plan))
         {
             failed("the JUnit report", path, &error);
         }
         if let Some(path) = &self.sarif {
             let log = json_without_commands(&to_canonical(&sarif::log(report, plan, root))) + "\n";
-            if let Err(error) = publish(path, &log, terminal) {
+            if let Err(error) = publish(SARIF, path, &log) {
                 failed("the SARIF log", path, &error);
             }
         }
@@ -149,12 +162,4 @@ impl Reports {
             Exit::Internal.code()
         }
     }
-}
-
-fn publish(path: &Path, text: &str, terminal: &Terminal) -> io::Result<()> {
-    if path == Path::new("-") {
-        terminal.print(text);
-        return Ok(());
-    }
-    files::publish(&view::outside(path), text.as_bytes())
 }

@@ -10,4 +10,5 @@ mod records;
 mod run;
 mod storage;
 mod sweep;
+mod waiting;
 mod world;

@@ -240,7 +240,7 @@ fn what_is_verified_and_said_to_be_made() {
     }
     let report = changed(
         "  run true lint\n",
-        "  lint true lint\n  report junit \"src/a\"\n",
+        "  lint true lint\n  report junit \"out/a.xml\"\n",
     );
     assert!(said(&report.run(PLAIN), "contract_weakened").is_some());
     // What is no part of the change, and what nothing is about.

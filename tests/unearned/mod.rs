@@ -12,6 +12,7 @@ mod objects;
 mod order;
 mod plan;
 mod recovery;
+mod reports;
 mod run;
 mod secrets;
 mod staged;

@@ -150,6 +150,10 @@ fn denied(deny: &[String], contract: &Contract, list: &[Diagnostic]) -> Option<S
         let place = place(file, check.line);
         return Some(format!("`{}` goes through a shell ({place})", check.id));
     }
+    // Found in the repository: an error of the text has ended this before.
+    if let Some(error) = list.iter().find(|d| d.severity == Severity::Error) {
+        return Some(error.message.clone());
+    }
     let denies = |d: &&Diagnostic| {
         deny.iter()
             .any(|word| word == "warnings" || is_called(d.code, word))

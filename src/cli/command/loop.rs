@@ -142,7 +142,7 @@ pub fn run(global: &Global, args: &Loop, terminal: &Terminal) -> Result<u8, Fail
 /// Prints how the loop ended, and gives the exit code.
 fn answer(outcome: &LoopOutcome, format: Format, args: &Loop, terminal: &Terminal) -> u8 {
     let report = &outcome.last.report;
-    let exit = match write(&outcome.last, &args.run, terminal) {
+    let exit = match write(&outcome.last, &args.run, None, terminal) {
         // A requested document could not be written.
         code if code != report.exit_code && outcome.exit == Exit::Success.code() => code,
         _ => outcome.exit,

@@ -68,7 +68,7 @@ pub fn run(global: &Global, args: &Merge, terminal: &Terminal) -> Result<u8, Fai
     // The shards ran elsewhere: there is no repository to look for files in.
     Ok(args
         .documents
-        .write(&merged.report, &merged.plan, None, terminal))
+        .write(&merged.report, &merged.plan, None, None, terminal))
 }
 
 fn failure(error: MergeError) -> Failure {

@@ -6,6 +6,7 @@ use crate::base::inert::kdl_without_commands;
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global, PlanArgs};
+use crate::cli::outputs::Output;
 use crate::cli::render::style::{Colors, count};
 use crate::cli::terminal::Terminal;
 use crate::effect::os::files;
@@ -34,7 +35,7 @@ pub fn run(global: &Global, args: &PlanArgs, terminal: &Terminal) -> Result<u8, 
     let form = args
         .output
         .as_deref()
-        .map(|path| output_form(global, path))
+        .map(|path| output_form(global, path, args.force))
         .transpose()?;
     let engine = global.engine().with_observer(terminal);
     let asked = args.request.planned()?;
@@ -97,7 +98,7 @@ pub(super) struct Written<'a> {
 }
 
 /// In which form a plan goes into this file.
-fn output_form(global: &Global, path: &Path) -> Result<Form, Failure> {
+fn output_form(global: &Global, path: &Path, force: bool) -> Result<Form, Failure> {
     let refuse = |message: String, help: &str| {
         Err(Failure::usage("vplan::usage::output", message).help(help))
     };
@@ -126,7 +127,9 @@ fn output_form(global: &Global, path: &Path) -> Result<Form, Failure> {
             format!("`{name}` is there and no regular file"),
             "name another one",
         ),
-        _ => Ok(form),
+        _ => Output::plan(form)
+            .check(path, force, "vplan::usage::output")
+            .map(|()| form),
     }
 }
 

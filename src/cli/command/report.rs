@@ -7,6 +7,7 @@ use super::format;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global};
 use crate::cli::history::{NAMES, Records, open, pick};
+use crate::cli::outputs::PAGE;
 use crate::cli::page;
 use crate::cli::terminal::Terminal;
 use crate::effect::store::history::History;
@@ -31,6 +32,9 @@ pub struct ReportArgs {
     /// Write the run as one page for a browser to this file; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Replace the file that `--html` names, whatever it holds.
+    #[arg(long, requires = "html")]
+    pub force: bool,
     /// Where the records are.
     #[command(flatten)]
     pub records: Records,
@@ -45,7 +49,7 @@ pub fn run(global: &Global, args: &ReportArgs, terminal: &Terminal) -> Result<u8
     let (_, history) = open(global, &args.records)?;
     let id = pick(&history, &args.run)?;
     if let Some(path) = &args.html {
-        return html(&history, &id, path, format, terminal);
+        return html(&history, &id, (path, args.force), format, terminal);
     }
     let most = usize::try_from(args.tail).unwrap_or(usize::MAX);
     let document = TimelineDocument::of(&history, &id, most);
@@ -61,7 +65,7 @@ pub fn run(global: &Global, args: &ReportArgs, terminal: &Terminal) -> Result<u8
 fn html(
     history: &History,
     id: &str,
-    path: &Path,
+    (path, force): (&Path, bool),
     format: Format,
     terminal: &Terminal,
 ) -> Result<u8, Failure> {
@@ -69,7 +73,8 @@ fn html(
         let message = "`--html` writes a page, and `--format json` asks for a document";
         return Err(Failure::usage("vplan::usage::html", message).help("leave out one of them"));
     }
-    let page = page::write(history, id, path)?;
+    PAGE.check(path, force, "vplan::usage::html")?;
+    let page = page::write(history, id, path, force)?;
     if path == Path::new("-") {
         terminal.print(&page);
     } else if !terminal.quiet {

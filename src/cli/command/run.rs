@@ -6,6 +6,7 @@ mod shown;
 use super::format;
 use crate::check::outcome::Status;
 use crate::cli::args::{Format, Global, Run};
+use crate::cli::outputs::{EVENTS, Fault, Stream};
 use crate::cli::progress::View;
 use crate::cli::terminal::{JsonLines, Terminal};
 use crate::effect::os::files;
@@ -15,7 +16,7 @@ use crate::engine::verify::{Caller, OpenEvents, Verified};
 use crate::engine::{Failure, staged, verify};
 use shown::{Showing, show};
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 
 /// Runs the plan for this change and prints the report.
@@ -28,20 +29,22 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
     let asked = args.verified()?;
     let streams = streams(args, Some(format))?;
     let mut view = View::new(args.progress, terminal);
+    let fault = Fault::default();
     let verified = verify(
         &global.engine().with_observer(terminal),
         &asked,
         Caller {
             see: Some(&mut |progress| view.see(progress)),
             tick: View::tick(args.progress, terminal),
-            events: args.events.as_deref().map(events),
+            events: args.events.as_deref().map(|path| events(path, &fault)),
             played: None,
         },
     );
     let seen = view.close();
     let verified = verified.map_err(staged::in_view)?;
     print(&verified, args, (Some(format), streams), &seen, terminal);
-    let code = write(&verified, args, terminal);
+    let fault = args.events.as_deref().zip(fault.take());
+    let code = write(&verified, args, fault, terminal);
     staged::leave(&global.engine(), &verified.session.site);
     Ok(code)
 }
@@ -75,12 +78,19 @@ pub(super) fn print(
     }
 }
 
-/// Writes the documents beside a report, and gives the exit code.
-pub(super) fn write(verified: &Verified, args: &Run, terminal: &Terminal) -> u8 {
+/// Writes the documents beside a report, and gives the exit code. `events`: where and why the
+/// events could not be written.
+pub(super) fn write(
+    verified: &Verified,
+    args: &Run,
+    events: Option<(&Path, io::Error)>,
+    terminal: &Terminal,
+) -> u8 {
     args.reports.write(
         &verified.report,
         &verified.plan,
         Some(&verified.session.site.root),
+        events,
         terminal,
     )
 }
@@ -103,19 +113,22 @@ pub(super) fn streams(args: &Run, format: Option<Format>) -> Result<bool, Failur
         (format == Some(Format::Json)).then_some("--format json")
     };
     args.reports.check(holder)?;
+    if let Some(path) = &args.events {
+        EVENTS.check(path, args.reports.force, "vplan::usage::events")?;
+    }
     Ok(streams)
 }
 
 /// Opens the place that `--events` names, when it is time.
-fn events(path: &Path) -> OpenEvents<'_> {
+fn events<'e>(path: &'e Path, fault: &'e Fault) -> OpenEvents<'e> {
     Box::new(move || {
         if path == Path::new("-") {
-            return Ok(Box::new(JsonLines) as Box<dyn Write>);
+            return Ok(Box::new(Stream::new(JsonLines, fault)) as Box<dyn Write>);
         }
         let file = files::create(&view::outside(path)).map_err(|e| {
             let message = format!("`{}` cannot be written: {e}", path.display());
             Failure::usage("vplan::usage::events", message)
         })?;
-        Ok(Box::new(file))
+        Ok(Box::new(Stream::new(file, fault)))
     })
 }

@@ -1,6 +1,8 @@
 //! The errors of git queries.
 
 use crate::base::word::visible;
+use std::fs::{FileType, Metadata};
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -102,6 +104,18 @@ pub enum GitError {
     /// The index kept changing under the reader.
     #[error("git's index is being changed by another process")]
     Unsteady,
+}
+
+/// Refuses what git would wait for when it reads it, such as a pipe.
+pub(super) fn unread(path: &[u8], found: io::Result<Metadata>) -> Result<(), GitError> {
+    let waits = |kind: FileType| !(kind.is_file() || kind.is_dir() || kind.is_symlink());
+    match found {
+        Ok(found) if waits(found.file_type()) => Err(GitError::File {
+            path: visible(path),
+            message: "it is no regular file, and git would wait for it".to_owned(),
+        }),
+        _ => Ok(()),
+    }
 }
 
 fn show(path: &Path) -> String {

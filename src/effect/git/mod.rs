@@ -276,6 +276,7 @@ impl Git {
                 .unwrap_or_default()
         };
         let program = self.program()?;
+        self.layout.is_readable()?;
         let mut command = Command::new(&program.file);
         command.arg("-C").arg(&self.layout.root).args(HARDENING);
         // `core.worktree` of the repository could point anywhere else.

@@ -4,7 +4,7 @@
 //! `.gitignore` that lies in the tree, one that ignores itself among them: what only these hide,
 //! vplan finds here.
 
-use super::error::GitError;
+use super::error::{GitError, unread};
 use super::index::{IndexEntry, SUBMODULE};
 use super::rules::{self, Rules};
 use super::{Git, is_record, pattern, repository, split_nul};
@@ -94,6 +94,7 @@ impl Git {
         if others.is_empty() {
             return Ok(BTreeSet::new());
         }
+        self.has_readable_rules(others)?;
         // Git would read a path that begins with a colon as a pathspec with magic.
         let paths: Vec<Vec<u8>> = others.iter().map(|path| [HERE, path].concat()).collect();
         let failed = |e: std::io::Error| GitError::Failed {
@@ -128,6 +129,29 @@ impl Git {
             }
         }
         Ok(ignored)
+    }
+}
+
+impl Git {
+    /// Checks that git does not wait for one of the `.gitignore` that it reads for these files.
+    fn has_readable_rules(&self, files: &[Vec<u8>]) -> Result<(), GitError> {
+        let mut folders = BTreeSet::from([&b""[..]]);
+        for file in files {
+            let slashes = file.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+            for (at, _) in slashes.collect::<Vec<_>>().into_iter().rev() {
+                let folder = file.get(..=at).unwrap_or_default();
+                if !folders.insert(folder) {
+                    break;
+                }
+            }
+        }
+        let rules = |folder| [folder, rules::NAME].concat();
+        for path in folders.into_iter().map(rules) {
+            let file = self.root().join(std::ffi::OsStr::from_bytes(&path));
+            // Git follows no symlink there.
+            unread(&path, file.symlink_metadata())?;
+        }
+        Ok(())
     }
 }
 

@@ -3,6 +3,7 @@
 //!
 //! Anything unusual is answered with `None` ("call git"), never guessed.
 
+use super::error::{GitError, unread};
 use super::object::Oid;
 use crate::effect::os::files;
 use std::fs;
@@ -126,6 +127,18 @@ impl Layout {
             let (id, rest) = line.split_at_checked(line.iter().position(|b| *b == b' ')?)?;
             (rest.strip_prefix(b" ")? == name).then(|| Oid::parse(id))?
         })
+    }
+
+    /// Checks that git does not wait for one of the repository's own files.
+    pub(super) fn is_readable(&self) -> Result<(), GitError> {
+        let own = ["HEAD", "index", "config.worktree"].map(|name| self.git_dir.join(name));
+        let shared = ["config", "packed-refs", "info/exclude", "shallow"];
+        let shared = shared.map(|name| self.common_dir.join(name));
+        for file in own.into_iter().chain(shared) {
+            let shown = file.strip_prefix(&self.root).unwrap_or(&file);
+            unread(shown.as_os_str().as_bytes(), file.metadata())?;
+        }
+        Ok(())
     }
 
     /// Whether a file gives commits other parents than their own.

@@ -1,11 +1,14 @@
 //! Runs vplan's own program again, with a time limit. For `vplan hook`.
 
 use crate::effect::os::files::open_plain;
-use rustix::process::{Pid, Signal, getppid, kill_process, set_parent_process_death_signal};
+use rustix::process::{
+    Pid, Resource, Signal, getppid, getrlimit, kill_process, set_parent_process_death_signal,
+};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::os::unix::process::CommandExt as _;
+use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
@@ -56,6 +59,23 @@ pub fn end_with_parent(arguments: Vec<OsString>) -> Option<Vec<OsString>> {
             .filter(|(at, _)| !matches!(at, 1 | 2))
             .map(|(_, word)| word)
             .collect()
+    })
+}
+
+/// Runs a function with the stack that the program needs, on a thread of its own if the system
+/// gives the first one less.
+pub fn with_enough_stack<T: Send>(run: impl Fn() -> T + Sync) -> T {
+    const ENOUGH: usize = 8 << 20;
+    let given = getrlimit(Resource::Stack).current;
+    if given.is_none_or(|given| given >= ENOUGH as u64) {
+        return run();
+    }
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(ENOUGH);
+        match thread.spawn_scoped(scope, &run) {
+            Ok(thread) => thread.join().unwrap_or_else(|fault| resume_unwind(fault)),
+            Err(_) => run(),
+        }
     })
 }
 

@@ -2,6 +2,7 @@
 //! check` only: a plan depends on none of it.
 
 mod selected;
+pub mod tracked;
 pub mod uncovered;
 
 use crate::base::change::{ChangeSet, ChangedFile, Status};
@@ -47,13 +48,14 @@ pub const CODES: &[Code] = &[
     PROGRAM_NOT_FOUND,
     selected::NEVER_SELECTED,
     selected::SHADOWED,
+    tracked::TRACKED_REPORT,
     uncovered::UNCOVERED,
 ];
 
 /// The result of a survey.
 #[derive(Debug, Default)]
 pub struct Survey {
-    /// The diagnostics; warnings only, since a missing file may be added later.
+    /// The diagnostics. What is missing is a warning, since it may be added later.
     pub found: Diagnostics,
     /// The parts that could not be examined, a sentence each.
     pub notes: Vec<String>,
@@ -74,6 +76,11 @@ pub fn survey(site: &Site, contract: &Contract, sources: &Sources) -> Survey {
     if let Err(why) = globs(site, &draft, &mut sink) {
         notes.push(format!(
             "no glob was compared with the files of the repository: {why}"
+        ));
+    }
+    if let Err(why) = tracked::find(site, contract, &mut sink) {
+        notes.push(format!(
+            "whether a check reports in a tracked file is not known: {why}"
         ));
     }
     selected::never_selected(contract, &mut sink);

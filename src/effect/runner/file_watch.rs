@@ -10,9 +10,10 @@ use crate::effect::git::Git;
 use crate::effect::git::fingerprint;
 use crate::effect::os::files::beneath::Beneath;
 use crate::effect::os::process::mask::Secrets;
-use crate::effect::runner::reports::Before;
+use crate::effect::runner::reports::{Aside, Before};
 use crate::plan::Step;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Inspects the files again. Their content is masked.
 pub type Watch = Box<dyn FnOnce(&Secrets) -> Looked>;
@@ -58,10 +59,11 @@ pub fn is_watched(step: &Step) -> bool {
     step.unchanged.is_some() || step.report.is_some()
 }
 
-/// Reads the state of the files that `unchanged` and `report` of a step select.
+/// Reads the state of the files that `unchanged` of a step selects, and moves those aside that its
+/// `report` selects.
 #[must_use]
-pub fn watch(root: &Path, git: Option<&Git>, step: &Step) -> Watch {
-    let (changes, reports) = (changes(root, git, step), reports(root, step));
+pub fn watch(root: &Path, git: Option<&Git>, aside: Option<&Arc<Aside>>, step: &Step) -> Watch {
+    let (changes, reports) = (changes(root, git, step), reports(root, aside, step));
     Box::new(move |secrets| Looked {
         mutated: changes(),
         report: reports(secrets),
@@ -84,7 +86,7 @@ fn changes(root: &Path, git: Option<&Git>, step: &Step) -> Box<dyn FnOnce() -> O
     })
 }
 
-fn reports(root: &Path, step: &Step) -> ReportsAgain {
+fn reports(root: &Path, aside: Option<&Arc<Aside>>, step: &Step) -> ReportsAgain {
     let Some(report) = step.report.clone() else {
         return Box::new(|_| Reports::NotAsked);
     };
@@ -97,17 +99,17 @@ fn reports(root: &Path, step: &Step) -> ReportsAgain {
         formats = ALL.iter().filter(bears).collect();
     }
     let beneath = match Beneath::open(root) {
-        Ok(beneath) => beneath,
+        Ok(beneath) => Arc::new(beneath),
         Err(error) => {
             let mut reading = Reading::of(&report.format);
             reading.object(format!("the repository cannot be opened: {error}"));
             return Box::new(move |_| Reports::Read(Box::new(reading)));
         }
     };
-    let before = Before::look(&beneath, &report.glob);
+    let before = Before::look(Arc::clone(&beneath), report.glob, aside.cloned());
     let kind = step.kind;
     Box::new(
-        move |secrets| match before.read(&beneath, &report.glob, &formats, secrets) {
+        move |secrets| match before.read(&beneath, &formats, secrets) {
             None => Reports::Missing,
             Some(reading) => Reports::Read(Box::new(reading.counted_by(kind))),
         },

@@ -1,9 +1,12 @@
 //! Finds and reads the report files that a step has written.
 //!
-//! INVARIANT (no stale evidence): only files that were created or replaced between the two
-//! inspections count, whatever their content. A file is the same as before when its place on the
-//! disk, its size and both of its times are.
+//! INVARIANT (no stale evidence): only files that this try has written count, whatever their
+//! content. What lies at the places of its reports before is moved away and comes back unless the
+//! try has written another file there. What cannot be moved (a symlink, a file of a step that runs
+//! at the same time) counts when its place on the disk, its size or a time of it, and its content
+//! have changed. Nothing counts that was last written before the try began, and no file twice.
 
+use crate::base::canon::Digest;
 use crate::base::glob::Glob;
 use crate::base::path::RepoPath;
 use crate::base::unit::show_size;
@@ -14,8 +17,12 @@ use crate::check::reading::Reading;
 use crate::effect::os::files::MAX_FILES;
 use crate::effect::os::files::beneath::{Beneath, ReadError, Stamp};
 use crate::effect::os::process::mask::Secrets;
-use rustix::fs::FileType;
-use std::collections::BTreeMap;
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, FileType, unlinkat};
+use rustix::io::Errno;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The largest report, in bytes.
@@ -25,32 +32,113 @@ pub const LARGEST_SUM: u64 = 1 << 30;
 /// The largest number of reports.
 pub const MOST: usize = 1000;
 
+/// The age at which a file is older than the try, for file systems that count in seconds.
+const SLACK: i64 = 2;
+
+/// A folder for files that lie where steps write their reports, and the steps that use it now.
+#[derive(Debug)]
+pub struct Aside {
+    folder: OwnedFd,
+    next: AtomicU64,
+    running: Mutex<BTreeMap<u64, Glob>>,
+}
+
+impl Aside {
+    /// Makes it of a folder in which names that begin with `.aside-` are free.
+    #[must_use]
+    pub fn new(folder: OwnedFd) -> Self {
+        Self {
+            folder,
+            next: AtomicU64::default(),
+            running: Mutex::default(),
+        }
+    }
+
+    fn number(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn running(&self) -> MutexGuard<'_, BTreeMap<u64, Glob>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A file at the place of a report, before the step runs.
+#[derive(Debug)]
+enum Earlier {
+    /// It was moved to this name.
+    Moved(String),
+    /// It is where it was. With the digest of its content, if that can be read.
+    Kept(Stamp, Option<Digest>),
+}
+
 /// The files at the places of reports, before the step runs.
 #[derive(Debug)]
-pub struct Before(Result<BTreeMap<RepoPath, Stamp>, String>);
+pub struct Before {
+    beneath: Arc<Beneath>,
+    glob: Glob,
+    aside: Option<Arc<Aside>>,
+    /// Its number among those that use `aside`.
+    number: u64,
+    seen: Result<BTreeMap<RepoPath, Earlier>, String>,
+    /// When the try began, in seconds since 1970.
+    since: i64,
+}
 
 impl Before {
-    /// Reads the state of the files, and ensures that any later write gets a later time than
-    /// theirs.
+    /// Moves the files away; of those that cannot be moved it reads the state, and ensures that any
+    /// later write gets a later time than theirs.
     #[must_use]
-    pub fn look(beneath: &Beneath, glob: &Glob) -> Self {
-        let seen = stamps(beneath, glob);
-        if let Ok(seen) = &seen
-            && let Some(latest) = seen.values().map(|s| s.changed()).max()
+    pub fn look(beneath: Arc<Beneath>, glob: Glob, aside: Option<Arc<Aside>>) -> Self {
+        let place = aside.as_deref();
+        let number = place.map_or(0, Aside::number);
+        let seen = stamps(&beneath, &glob).map(|found| {
+            let mut others = place.map(Aside::running);
+            let is_others = |path: &RepoPath| {
+                let mut globs = others.iter().flat_map(|running| running.values());
+                globs.any(|glob| glob.matches(path))
+            };
+            let seen = found.into_iter().map(|(path, stamp)| {
+                let moved = place.filter(|_| stamp.is_direct() && !is_others(&path));
+                let moved = moved.and_then(|place| move_away(&beneath, &path, place));
+                let earlier = moved.map_or_else(|| keep(&beneath, &path, stamp), Earlier::Moved);
+                (path, earlier)
+            });
+            let seen: BTreeMap<_, _> = seen.collect();
+            if let Some(running) = &mut others {
+                running.insert(number, glob.clone());
+            }
+            seen
+        });
+        let kept = |earlier: &Earlier| match earlier {
+            Earlier::Moved(_) => None,
+            Earlier::Kept(stamp, _) => Some(stamp.changed()),
+        };
+        if let Some(latest) = seen
+            .iter()
+            .flat_map(BTreeMap::values)
+            .filter_map(kept)
+            .max()
         {
             wait_until_later(latest);
         }
-        Self(seen)
+        Self {
+            beneath,
+            glob,
+            aside,
+            number,
+            seen,
+            since: now().0,
+        }
     }
 
-    /// Reads the files that have been written since, masked; readings are added up, in the order of
+    /// Reads the files below `beneath` that have been written since, masked; readings are added up, in the order of
     /// the paths. `None`: no file was written. A file that cannot be read is a problem of the
     /// reading.
     #[must_use]
     pub fn read(
         self,
         beneath: &Beneath,
-        glob: &Glob,
         formats: &[&'static Format],
         secrets: &Secrets,
     ) -> Option<Reading> {
@@ -60,19 +148,23 @@ impl Before {
             reading.object(problem);
             Some(reading)
         };
-        let (before, after) = match (self.0, stamps(beneath, glob)) {
+        let (before, after) = match (&self.seen, stamps(beneath, &self.glob)) {
             (Ok(before), Ok(after)) => (before, after),
-            (Err(why), _) | (_, Err(why)) => {
-                return troubled(format!("reports could not be looked for: {why}"));
-            }
+            (Err(why), _) => return troubled(format!("reports could not be looked for: {why}")),
+            (_, Err(why)) => return troubled(format!("reports could not be looked for: {why}")),
         };
-        let written: Vec<&RepoPath> = after
-            .iter()
-            .filter(|(path, stamp)| before.get(*path) != Some(*stamp))
-            .map(|(path, _)| path)
-            .collect();
-        if written.is_empty() {
-            return None;
+        let is_new = |path: &RepoPath, stamp: &Stamp| match before.get(path) {
+            None | Some(Earlier::Moved(_)) => true,
+            Some(Earlier::Kept(before, _)) => before != stamp,
+        };
+        let mut files = BTreeSet::new();
+        let (mut written, mut stale) = (Vec::new(), None);
+        for (path, stamp) in after.iter().filter(|(path, stamp)| is_new(path, stamp)) {
+            if stamp.modified().0.saturating_add(SLACK) < self.since {
+                stale = stale.or(Some(path));
+            } else if files.insert(stamp.file()) {
+                written.push(path);
+            }
         }
         if written.len() > MOST {
             return troubled(format!(
@@ -82,32 +174,20 @@ impl Before {
         }
         let mut sum = Reading::of(name);
         let mut left = LARGEST_SUM;
+        let mut is_written = false;
         for path in written {
             let shown = visible(path.as_bytes());
-            match beneath.read(path, LARGEST.min(left)) {
+            let bytes = beneath.read(path, LARGEST.min(left));
+            if let (Ok(bytes), Some(Earlier::Kept(_, Some(digest)))) = (&bytes, before.get(path))
+                && Digest::of(bytes) == *digest
+            {
+                continue;
+            }
+            is_written = true;
+            match bytes {
                 Ok(bytes) => {
                     left = left.saturating_sub(bytes.len() as u64);
-                    // Masked before it is read, because the reading is cut.
-                    let bytes = if secrets.is_empty() {
-                        bytes
-                    } else {
-                        secrets.mask(&bytes)
-                    };
-                    match output::read(formats, &bytes, b"") {
-                        Some(mut reading) => {
-                            reading
-                                .problems
-                                .iter_mut()
-                                .for_each(|p| *p = format!("`{shown}`: {p}"));
-                            sum.add(reading);
-                        }
-                        None if bytes.is_empty() => {
-                            sum.object(format!("the report `{shown}` is empty"))
-                        }
-                        None => {
-                            sum.object(format!("`{shown}` is no report of the format `{name}`"))
-                        }
-                    }
+                    add(&mut sum, &shown, formats, &bytes, secrets);
                 }
                 Err(ReadError::TooLarge(_)) if left < LARGEST => {
                     sum.object(format!(
@@ -119,8 +199,74 @@ impl Before {
                 Err(why) => sum.object(format!("the report `{shown}` cannot be read: {why}")),
             }
         }
-        Some(sum)
+        match stale {
+            _ if is_written => Some(sum),
+            Some(path) => troubled(format!(
+                "`{}` was last written before this try began, so it is no report of it",
+                visible(path.as_bytes())
+            )),
+            None => None,
+        }
     }
+}
+
+impl Drop for Before {
+    /// Moves back what was moved away, where the try has left nothing else.
+    fn drop(&mut self) {
+        let Some(aside) = &self.aside else { return };
+        for (path, earlier) in self.seen.iter().flatten() {
+            let Earlier::Moved(name) = earlier else {
+                continue;
+            };
+            match self.beneath.move_in((&aside.folder, name), path) {
+                // The try has replaced it, or removed the folder that it was in.
+                Err(Errno::EXIST | Errno::NOENT | Errno::NOTDIR) => {
+                    let _ = unlinkat(&aside.folder, &**name, AtFlags::empty());
+                }
+                // It stays in the record of the run.
+                Ok(()) | Err(_) => {}
+            }
+        }
+        aside.running().remove(&self.number);
+    }
+}
+
+/// Adds what a report says; its content is masked before it is read, because the reading is cut.
+fn add(
+    sum: &mut Reading,
+    shown: &str,
+    formats: &[&'static Format],
+    bytes: &[u8],
+    secrets: &Secrets,
+) {
+    let masked = (!secrets.is_empty()).then(|| secrets.mask(bytes));
+    let bytes = masked.as_deref().unwrap_or(bytes);
+    match output::read(formats, bytes, b"") {
+        Some(mut reading) => {
+            reading
+                .problems
+                .iter_mut()
+                .for_each(|p| *p = format!("`{shown}`: {p}"));
+            sum.add(reading);
+        }
+        None if bytes.is_empty() => sum.object(format!("the report `{shown}` is empty")),
+        None => {
+            let name = formats.first().map_or("", |f| f.id);
+            sum.object(format!("`{shown}` is no report of the format `{name}`"))
+        }
+    }
+}
+
+/// Moves a file away; returns its name there.
+fn move_away(beneath: &Beneath, path: &RepoPath, aside: &Aside) -> Option<String> {
+    let name = format!(".aside-{}", aside.number());
+    beneath.move_out(path, (&aside.folder, &name)).ok()?;
+    Some(name)
+}
+
+fn keep(beneath: &Beneath, path: &RepoPath, stamp: Stamp) -> Earlier {
+    let content = beneath.read(path, LARGEST).ok();
+    Earlier::Kept(stamp, content.map(|content| Digest::of(&content)))
 }
 
 /// Lists everything that the glob selects and that is no directory.
@@ -170,12 +316,18 @@ fn wait_until_later(than: (i64, i64)) {
     const TICK: Duration = Duration::from_millis(1);
     const LONGEST_TICKS: u32 = 50;
     for _ in 0..LONGEST_TICKS {
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
-        if (now.tv_sec, now.tv_nsec) > than || now.tv_sec.saturating_add(1) < than.0 {
+        let now = now();
+        if now > than || now.0.saturating_add(1) < than.0 {
             return;
         }
         std::thread::sleep(TICK);
     }
+}
+
+/// Returns the clock of file times: seconds and nanoseconds since 1970.
+fn now() -> (i64, i64) {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
+    (now.tv_sec, now.tv_nsec)
 }
 
 #[cfg(test)]
@@ -236,10 +388,30 @@ mod tests {
 
         fn read(&self, glob: &str, step: impl FnOnce(&std::path::Path)) -> Option<Reading> {
             let root = self.0.path().join("repo");
-            let (beneath, glob) = (Beneath::open(&root).unwrap(), Glob::parse(glob).unwrap());
-            let before = Before::look(&beneath, &glob);
+            let before = self.look(glob, Some(&self.aside()));
             step(&root);
-            before.read(&beneath, &glob, &[&WORDS], &Secrets::default())
+            let reading = before.read(&self.beneath(), &[&WORDS], &Secrets::default());
+            let left = std::fs::read_dir(self.0.path().join("aside")).unwrap();
+            assert_eq!(left.count(), 0, "nothing is left aside");
+            reading
+        }
+
+        fn beneath(&self) -> Arc<Beneath> {
+            Arc::new(Beneath::open(&self.0.path().join("repo")).unwrap())
+        }
+
+        fn aside(&self) -> Arc<Aside> {
+            let aside = self.0.path().join("aside");
+            std::fs::create_dir_all(&aside).unwrap();
+            Arc::new(Aside::new(std::fs::File::open(aside).unwrap().into()))
+        }
+
+        fn look(&self, glob: &str, aside: Option<&Arc<Aside>>) -> Before {
+            Before::look(self.beneath(), Glob::parse(glob).unwrap(), aside.cloned())
+        }
+
+        fn content(&self, path: &str) -> Option<String> {
+            std::fs::read_to_string(self.0.path().join("repo").join(path)).ok()
         }
     }
 
@@ -276,7 +448,7 @@ mod tests {
             (
                 "removed",
                 "r/**",
-                |r| std::fs::remove_file(r.join("r/a")).unwrap(),
+                |r| std::fs::remove_dir_all(r.join("r")).unwrap(),
                 None,
             ),
             (
@@ -378,5 +550,139 @@ mod tests {
             Some((0, 1, 0))
         );
         assert_eq!(counts(&tree.read("r/l", |_| {})), None);
+    }
+
+    /// Makes a file older than any try.
+    fn age(path: &std::path::Path) {
+        let long_ago = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
+        let file = std::fs::File::options().append(true).open(path).unwrap();
+        file.set_modified(long_ago).unwrap();
+    }
+
+    #[test]
+    fn what_is_stale_does_not_count() {
+        type Step = fn(&std::path::Path);
+        fn touch(path: std::path::PathBuf) {
+            let now = std::time::SystemTime::now();
+            let file = std::fs::File::options()
+                .create(true)
+                .append(true)
+                .open(path);
+            file.unwrap().set_modified(now).unwrap();
+        }
+        type Case<'a> = (&'a str, &'a str, Step, Option<(u64, u64, usize)>);
+        let cases: &[Case<'_>] = &[
+            ("touched", "r/a", |r| touch(r.join("r/a")), Some((0, 0, 1))),
+            (
+                "renamed from elsewhere",
+                "r/*",
+                |r| std::fs::rename(r.join("s/old"), r.join("r/new")).unwrap(),
+                Some((0, 0, 1)),
+            ),
+            (
+                "linked from elsewhere",
+                "r/*",
+                |r| std::fs::hard_link(r.join("s/old"), r.join("r/new")).unwrap(),
+                Some((0, 0, 1)),
+            ),
+            (
+                "a symlink to a stale one",
+                "r/*",
+                |r| symlink("../s/old", r.join("r/new")).unwrap(),
+                Some((0, 0, 1)),
+            ),
+            (
+                "a folder renamed to it",
+                "t/*",
+                |r| std::fs::rename(r.join("s"), r.join("t")).unwrap(),
+                Some((0, 0, 1)),
+            ),
+            (
+                "the same file twice",
+                "r/*",
+                |r| {
+                    std::fs::write(r.join("r/x"), "ok\n").unwrap();
+                    std::fs::hard_link(r.join("r/x"), r.join("r/y")).unwrap();
+                    symlink("x", r.join("r/z")).unwrap();
+                },
+                Some((1, 0, 0)),
+            ),
+            (
+                "a stale one beside a new one",
+                "r/*",
+                |r| {
+                    std::fs::rename(r.join("s/old"), r.join("r/new")).unwrap();
+                    std::fs::write(r.join("r/a"), "no\n").unwrap();
+                },
+                Some((0, 1, 0)),
+            ),
+            (
+                "touched behind a symlink",
+                "r/l",
+                |r| touch(r.join("s/old")),
+                None,
+            ),
+        ];
+        for (name, glob, step, want) in cases {
+            let tree = Tree::new();
+            tree.write("s/old", "ok\nok\n");
+            let root = tree.0.path().join("repo");
+            age(&root.join("s/old"));
+            if *glob == "r/l" {
+                symlink("../s/old", root.join("r/l")).unwrap();
+            }
+            assert_eq!(counts(&tree.read(glob, step)), *want, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_was_there_comes_back_unless_it_is_replaced() {
+        let tree = Tree::new();
+        tree.write("r/c", "old\n");
+        let reading = tree.read("r/**", |r| {
+            assert!(!r.join("r/a").exists() && !r.join("r/deep/b").exists());
+            std::fs::write(r.join("r/a"), "no\n").unwrap();
+            std::fs::remove_dir(r.join("r/deep")).unwrap();
+        });
+        assert_eq!(counts(&reading), Some((0, 1, 0)));
+        assert_eq!(tree.content("r/a").as_deref(), Some("no\n"));
+        assert_eq!(tree.content("r/c").as_deref(), Some("old\n"));
+        assert_eq!(tree.content("r/deep/b"), None, "its folder was removed");
+        assert_eq!(counts(&tree.read("r/**", |_| {})), None);
+        assert_eq!(tree.content("r/a").as_deref(), Some("no\n"));
+        // A step that is never started.
+        let before = tree.look("r/*", Some(&tree.aside()));
+        assert_eq!(tree.content("r/c"), None);
+        drop(before);
+        assert_eq!(tree.content("r/c").as_deref(), Some("old\n"));
+    }
+
+    #[test]
+    fn steps_that_run_at_once_leave_each_other_theirs() {
+        let tree = Tree::new();
+        let aside = tree.aside();
+        let first = tree.look("r/one", Some(&aside));
+        tree.write("r/one", "ok\n");
+        let second = tree.look("r/*", Some(&aside));
+        assert_eq!(tree.content("r/one").as_deref(), Some("ok\n"));
+        let read =
+            |before: Before| counts(&before.read(&tree.beneath(), &[&WORDS], &Secrets::default()));
+        assert_eq!(read(first), Some((1, 0, 0)));
+        tree.write("r/two", "no\n");
+        assert_eq!(read(second), Some((0, 1, 0)));
+        assert_eq!(tree.content("r/a").as_deref(), Some("ok\n"));
+    }
+
+    #[test]
+    fn without_a_place_aside_the_content_decides() {
+        let tree = Tree::new();
+        for (text, want) in [("ok\n", None), ("ok\nok\n", Some((2, 0, 0)))] {
+            let before = tree.look("r/a", None);
+            tree.write("r/a", text);
+            assert_eq!(
+                counts(&before.read(&tree.beneath(), &[&WORDS], &Secrets::default())),
+                want
+            );
+        }
     }
 }

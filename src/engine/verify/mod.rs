@@ -3,7 +3,7 @@
 
 mod planned;
 
-use super::failure::Failure;
+use super::failure::{Failure, load_failed};
 use super::judge::Program;
 use super::regrown::Again;
 use super::request::{MAX_OUTPUT, VerifyRequest};
@@ -16,10 +16,13 @@ use crate::effect::os::environment::Environment;
 use crate::effect::os::files::beneath::Beneath;
 use crate::effect::os::process::program::Root;
 use crate::effect::repo::contents::Tree;
+use crate::effect::repo::load::LoadError;
+use crate::effect::repo::survey::tracked::{TRACKED_REPORT, tracked_reports, words};
 use crate::effect::runner::asserted;
 use crate::effect::runner::executor::{DriveError, Played};
 use crate::effect::runner::file_watch::watch;
 use crate::effect::runner::judge::Judge;
+use crate::effect::runner::reports::Aside;
 use crate::effect::runner::tree::Beginning;
 use crate::effect::runner::verify::{self as runner, ProgressEvent, VerifyError};
 use crate::effect::store::earlier::Earlier;
@@ -38,6 +41,7 @@ use planned::{Look, Planned, planned};
 use std::cell::RefCell;
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// An event of a verification.
@@ -149,6 +153,7 @@ fn prepare<'k>(
         shard,
     } = planned;
     session.git().iter().for_each(|git| git.keep());
+    reports_are_untracked(&session, &plan)?;
     let beginning = Beginning::look(session.git());
     let scope = if plan.steps.is_empty() && plan.rewrites.is_empty() {
         Scope::Nothing
@@ -184,6 +189,20 @@ fn prepare<'k>(
     })
 }
 
+/// Checks that no step reports in a file that git tracks.
+fn reports_are_untracked(session: &Session, plan: &Plan) -> Result<(), Failure> {
+    let Some(git) = session.git() else {
+        return Ok(());
+    };
+    let reports = plan.steps.iter();
+    let reports = reports.filter_map(|step| Some((step.id.as_str(), step.report.as_ref()?)));
+    let found = tracked_reports(git, reports).map_err(|e| load_failed(LoadError::Git(e)))?;
+    found.into_iter().next().map_or(Ok(()), |(id, path)| {
+        let (message, help) = words(id, &path);
+        Err(Failure::new(Exit::Contract, TRACKED_REPORT.0, message).help(help))
+    })
+}
+
 fn execute(
     engine: &Engine<'_>,
     asked: &VerifyRequest,
@@ -213,7 +232,9 @@ fn execute(
             .for_each(|keeper| keeper.conclude(report, &tree))
     };
     let evaluate = |step: &Step| evaluate(&beneath, step);
-    let watch = |step: &Step| watch(&session.site.root, session.git(), step);
+    let logs = record.logs().try_clone_to_owned();
+    let aside = logs.ok().map(|logs| Arc::new(Aside::new(logs)));
+    let watch = |step: &Step| watch(&session.site.root, session.git(), aside.as_ref(), step);
     let answer = |questions: &_| session.answer(questions);
     let (recall, notes) = recall(
         engine,

@@ -88,7 +88,7 @@ const WRITERS: [(&str, Writer); 7] = [
     (
         "plan",
         Writer {
-            args: &["plan", "--changed-none", "-o", "saved.json"],
+            args: &["plan", "--changed-none", "-o", "saved.json", "--force"],
             prepare: || {
                 let project = Project::contract("vplan 1\ncheck a: true\ncheck b: true\n");
                 project.write("saved.json", "old\n");

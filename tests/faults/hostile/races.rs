@@ -207,12 +207,12 @@ const READERS: &[(&str, Reader)] = &[
     ("report files", |_, b| {
         let glob = Glob::parse("contracts/d/*.xml").unwrap();
         let nothing = tempfile::tempdir().unwrap();
-        let before = Before::look(&Beneath::open(nothing.path()).unwrap(), &glob);
+        let nothing = Beneath::open(nothing.path()).unwrap();
+        let before = Before::look(nothing.into(), glob, None);
         format!(
             "{:?}",
             before.read(
                 b,
-                &glob,
                 &vplan::check::output::named(
                     vplan::base::vocabulary::FormatName::Junit,
                     vplan::check::Kind::Test

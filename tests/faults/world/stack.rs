@@ -4,13 +4,8 @@ use super::World;
 use crate::faults::sweep::Sweep;
 use std::process::{Command, Stdio};
 
-/// Smaller than any system gives by itself. An unoptimised build needs more for the command line
-/// alone.
-const STACK: u64 = if cfg!(debug_assertions) {
-    1 << 20
-} else {
-    256 << 10
-};
+/// Smaller than any system gives by itself.
+const STACK: u64 = 100 << 10;
 
 /// What is read, and the text of a depth.
 type Shape = (&'static str, fn(usize) -> String);

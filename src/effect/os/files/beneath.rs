@@ -7,7 +7,9 @@
 use crate::base::path::RepoPath;
 use crate::base::unit::show_size;
 use crate::effect::os::retry_eintr::{openat, openat2, read_dir};
-use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::fs::{
+    AtFlags, Mode, OFlags, RenameFlags, ResolveFlags, linkat, renameat, renameat_with, unlinkat,
+};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
@@ -81,6 +83,26 @@ struct Print {
 }
 
 impl Stamp {
+    /// Whether the path is the file itself: no symlink.
+    #[must_use]
+    pub fn is_direct(&self) -> bool {
+        self.behind.is_none()
+    }
+
+    /// Returns device and number of the file, symlinks followed.
+    #[must_use]
+    pub fn file(&self) -> (u64, u64) {
+        let file = self.behind.unwrap_or(self.own);
+        (file.device, file.inode)
+    }
+
+    /// Returns when the content was last written, symlinks followed: seconds and nanoseconds since
+    /// 1970.
+    #[must_use]
+    pub fn modified(&self) -> (i64, i64) {
+        self.behind.unwrap_or(self.own).modified
+    }
+
     /// Returns the time of the last change: seconds and nanoseconds since 1970.
     #[must_use]
     pub fn changed(&self) -> (i64, i64) {
@@ -329,6 +351,45 @@ impl Beneath {
             own: Print::of(&own),
             behind: behind.as_ref().map(Print::of),
         })
+    }
+
+    /// Moves a file to a name in another folder of the same file system, in place of one there.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub(in crate::effect) fn move_out(
+        &self,
+        path: &RepoPath,
+        (folder, name): (impl AsFd, &str),
+    ) -> Result<(), Errno> {
+        renameat(self.above(path)?, path.name(), folder, name)
+    }
+
+    /// Moves a file back to its path.
+    ///
+    /// # Errors
+    /// What the system reports; `EXIST` where there is another file now.
+    pub(in crate::effect) fn move_in(
+        &self,
+        (folder, name): (impl AsFd, &str),
+        path: &RepoPath,
+    ) -> Result<(), Errno> {
+        let above = self.above(path)?;
+        match renameat_with(&folder, name, &above, path.name(), RenameFlags::NOREPLACE) {
+            // A file system without the flag.
+            Err(Errno::INVAL | Errno::NOSYS) => {
+                linkat(&folder, name, &above, path.name(), AtFlags::empty())?;
+                unlinkat(&folder, name, AtFlags::empty())
+            }
+            done => done,
+        }
+    }
+
+    /// Opens the folder that a path lies in.
+    fn above(&self, path: &RepoPath) -> Result<OwnedFd, Errno> {
+        let above = path.ancestors().into_iter().nth_back(1);
+        let above = above.unwrap_or_else(RepoPath::root);
+        self.resolve(&above, OFlags::PATH | OFlags::DIRECTORY)
     }
 
     /// Opens a folder that is no symlink itself, to list it.

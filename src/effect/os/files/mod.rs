@@ -9,7 +9,7 @@ use crate::effect::os::atomic_file;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
 /// The most files that a walk lists.
@@ -70,6 +70,39 @@ pub fn sync_folder(path: &Path) -> io::Result<()> {
         // A process that may write into a directory may not be allowed to read it.
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         folder => atomic_file::sync_folder(folder?),
+    }
+}
+
+/// Checks that a requested output overwrites nothing else: it is new or empty, a file that `is_own`
+/// recognises by its content, a pipe or a terminal.
+///
+/// # Errors
+/// `AlreadyExists` with the reason; what the system reports; `IsADirectory`.
+pub fn may_publish(path: &Path, is_own: impl FnOnce(&[u8]) -> bool) -> io::Result<()> {
+    const LARGEST: u64 = 256 << 20;
+    let refuse = |why| Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
+    let about = match path.metadata() {
+        Ok(about) => about,
+        Err(_) if path.is_symlink() => return refuse("it is a symlink to nothing"),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let kind = about.file_type();
+    if kind.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    if kind.is_block_device() {
+        return refuse("it is a disk");
+    }
+    if !kind.is_file() || about.len() == 0 {
+        return Ok(());
+    }
+    match path
+        .canonicalize()
+        .and_then(|path| read_plain(&path, LARGEST))
+    {
+        Ok(content) if is_own(&content) => Ok(()),
+        _ => refuse("it is there, and this option has not written it"),
     }
 }
 
@@ -263,6 +296,29 @@ mod tests {
             1,
             "nothing is left beside it"
         );
+    }
+
+    #[test]
+    fn only_what_is_recognised_is_overwritten() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        std::fs::write(path("empty"), "").unwrap();
+        std::fs::write(path("own"), "own 1").unwrap();
+        std::fs::write(path("other"), "other").unwrap();
+        std::os::unix::fs::symlink("own", path("to-own")).unwrap();
+        std::os::unix::fs::symlink("other", path("to-other")).unwrap();
+        std::os::unix::fs::symlink("nothing", path("to-nothing")).unwrap();
+        let may = |path: &Path| may_publish(path, |content| content.starts_with(b"own"));
+        for name in ["new", "empty", "own", "to-own"] {
+            may(&path(name)).unwrap();
+        }
+        for name in ["other", "to-other", "to-nothing"] {
+            let kind = may(&path(name)).unwrap_err().kind();
+            assert_eq!(kind, io::ErrorKind::AlreadyExists, "{name}");
+        }
+        may(Path::new("/dev/null")).unwrap();
+        let kind = may(dir.path()).unwrap_err().kind();
+        assert_eq!(kind, io::ErrorKind::IsADirectory);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process};
 use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -160,7 +160,14 @@ impl Pool {
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         let mut known = lock(&self.known);
-        let child = sys::with_closed_mask(|| command.spawn())?;
+        let child = sys::with_closed_mask(|| command.spawn()).map_err(|error| {
+            if Path::new("/proc/self").exists() {
+                error
+            } else {
+                let message = "`/proc` is not mounted, without which vplan starts nothing";
+                io::Error::new(error.kind(), message)
+            }
+        })?;
         let pid = Pid::from_raw(child.id().cast_signed()).ok_or(io::ErrorKind::Other)?;
         known.insert(pid.as_raw_pid());
         drop(known);

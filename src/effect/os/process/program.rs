@@ -372,7 +372,8 @@ pub(super) fn code_of(error: &io::Error) -> String {
         (Errno::TXTBSY, "ETXTBSY"),
     ];
     let Some(number) = error.raw_os_error() else {
-        return "EIO".to_owned();
+        let is_missing = error.kind() == io::ErrorKind::NotFound;
+        return if is_missing { "ENOENT" } else { "EIO" }.to_owned();
     };
     let named = NAMES
         .iter()

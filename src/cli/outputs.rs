@@ -1,0 +1,163 @@
+//! Files that an option names as the place of a document: when one may be overwritten, and how a
+//! stream into one failed.
+
+use crate::base::word::visible;
+use crate::effect::os::{files, view};
+use crate::engine::Failure;
+use crate::plan::document::Form;
+use crate::run::journal::lines;
+use serde_json::Value;
+use std::cell::RefCell;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::rc::Rc;
+
+/// An option that writes a document, which recognises its own files.
+#[derive(Clone, Copy, Debug)]
+pub struct Output {
+    /// The option.
+    pub flag: &'static str,
+    /// Whether it has written a file of this content.
+    is_own: fn(&[u8]) -> bool,
+}
+
+/// JUnit XML.
+pub const JUNIT: Output = Output {
+    flag: "--junit",
+    is_own: |text| {
+        text.strip_prefix(b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n")
+            .is_some_and(|text| text.starts_with(b"<testsuites name=\"vplan "))
+    },
+};
+
+/// SARIF.
+pub const SARIF: Output = Output {
+    flag: "--sarif",
+    is_own: |text| {
+        let tool = |log: Value| log.pointer("/runs/0/tool/driver/name").cloned();
+        serde_json::from_slice(text).ok().and_then(tool) == Some("vplan".into())
+    },
+};
+
+/// The page of a run.
+pub const PAGE: Output = Output {
+    flag: "--html",
+    is_own: |text| {
+        text.starts_with(b"<!DOCTYPE html>\n")
+            && memchr::memmem::find(text, " \u{b7} vplan</title>\n<style>".as_bytes()).is_some()
+    },
+};
+
+/// A plan in JSON.
+const PLAN_JSON: Output = Output {
+    flag: "--output",
+    is_own: |text| {
+        let plan: Value = serde_json::from_slice(text).unwrap_or_default();
+        ["digest", "policy", "request", "steps", "version"]
+            .iter()
+            .all(|key| plan.get(key).is_some())
+    },
+};
+
+/// A plan in KDL.
+const PLAN_KDL: Output = Output {
+    flag: "--output",
+    is_own: |text| text.starts_with(b"// A plan of vplan: "),
+};
+
+/// The events of a run.
+pub const EVENTS: Output = Output {
+    flag: "--events",
+    is_own: |text| lines(text).next().is_some(),
+};
+
+impl Output {
+    /// Returns the option for a plan in this form.
+    #[must_use]
+    pub fn plan(form: Form) -> Self {
+        match form {
+            Form::Json => PLAN_JSON,
+            Form::Kdl => PLAN_KDL,
+        }
+    }
+
+    /// Looks whether the document may be written there, before anything runs. Standard output may
+    /// always be.
+    ///
+    /// # Errors
+    /// A directory; without `force`, a file that the option has not written.
+    pub fn check(self, path: &Path, force: bool, code: &'static str) -> Result<(), Failure> {
+        let (name, flag) = (visible(path.as_os_str().as_bytes()), self.flag);
+        match self.may(path, force) {
+            Err(error) if error.kind() == io::ErrorKind::IsADirectory => {
+                let message = format!("`{flag}` needs a file, and `{name}` is a directory");
+                Err(Failure::usage(code, message))
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let message = format!("`{flag}` does not overwrite `{name}`: {error}");
+                Err(Failure::usage(code, message)
+                    .help("name another file, or replace this one with `--force`"))
+            }
+            // What else is wrong with it is said when it is written.
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes the document.
+    ///
+    /// # Errors
+    /// As [`Output::check`]; what the system reports.
+    pub fn write(self, path: &Path, text: &str, force: bool) -> io::Result<()> {
+        self.may(path, force)?;
+        files::publish(&view::outside(path), text.as_bytes())
+    }
+
+    fn may(self, path: &Path, force: bool) -> io::Result<()> {
+        let place = view::outside(path);
+        if path == Path::new("-") || force && !place.is_dir() {
+            return Ok(());
+        }
+        files::may_publish(&place, self.is_own)
+    }
+}
+
+/// A stream into a file, which remembers why it failed. A reader that has gone away is no failure.
+#[derive(Debug)]
+pub struct Stream<W> {
+    into: W,
+    fault: Fault,
+}
+
+/// Why a stream failed, if it did.
+pub type Fault = Rc<RefCell<Option<io::Error>>>;
+
+impl<W: Write> Stream<W> {
+    /// Makes a stream.
+    pub fn new(into: W, fault: &Fault) -> Self {
+        let fault = Rc::clone(fault);
+        Self { into, fault }
+    }
+
+    fn heed<T>(&self, done: io::Result<T>) -> io::Result<T> {
+        done.map_err(|error| {
+            if error.kind() != io::ErrorKind::BrokenPipe {
+                let copy = io::Error::new(error.kind(), error.to_string());
+                self.fault.borrow_mut().get_or_insert(copy);
+            }
+            error
+        })
+    }
+}
+
+impl<W: Write> Write for Stream<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let done = self.into.write(bytes);
+        self.heed(done)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let done = self.into.flush();
+        self.heed(done)
+    }
+}
