@@ -6,7 +6,7 @@ use vplan::effect::git::Git;
 use vplan::effect::repo::changes::base::{
     BaseOrigin, DefaultBase, Lacking, Statement, Unknown, default_base,
 };
-use vplan::effect::repo::changes::kept::CommitCache;
+use vplan::effect::repo::changes::commit_cache::CommitCache;
 
 fn open(project: &Project) -> Git {
     let path = std::env::var_os("PATH").unwrap();

@@ -309,11 +309,7 @@ fn a_killed_run_is_interrupted_and_leaves_nobody() {
     child.ended();
     let run = replay(&std::fs::read(record(&project).join("events.jsonl")).unwrap());
     assert_eq!(run.end, End::Interrupted);
-    let stands: Vec<_> = run
-        .steps
-        .iter()
-        .map(|s| (s.id.as_str(), s.stands))
-        .collect();
+    let stands: Vec<_> = run.steps.iter().map(|s| (s.id.as_str(), s.state)).collect();
     assert!(
         matches!(
             stands[..],

@@ -53,7 +53,7 @@ pub(super) fn judge(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Outcom
             match (reading, missing) {
                 (_, Some(missing)) => failed(Cause::ExitCode, format!("{code}; {missing}")),
                 (Some(reading), None) if reading.errors > 0 => {
-                    let said = said(reading).unwrap_or_default();
+                    let said = describe_counts(reading).unwrap_or_default();
                     failed(
                         Cause::ExitCode,
                         format!("{code}, although {said} would be within the limits"),
@@ -69,7 +69,8 @@ pub(super) fn judge(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Outcom
                     failed(Cause::Warnings, format!("{code}, with {text}"))
                 }
                 (Some(reading), None) if terms.kind != Kind::Test || reading.tests.is_some() => {
-                    let said = said(reading).map_or_else(String::new, |said| format!(": {said}"));
+                    let said = describe_counts(reading)
+                        .map_or_else(String::new, |said| format!(": {said}"));
                     failed(
                         Cause::Contradiction,
                         format!("{code}, but its output shows no failure{said}"),
@@ -280,7 +281,7 @@ fn pass(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Outcome {
         };
     };
     if tests && reading.tests.is_none() && terms.output.min_tests != Some(0) {
-        let said = said(reading).unwrap_or_else(|| "nothing".to_owned());
+        let said = describe_counts(reading).unwrap_or_else(|| "nothing".to_owned());
         return unread(format!("its output shows {said}, and no tests"));
     }
     if reading.errors == 0 && reading.warnings == 0 {
@@ -316,7 +317,7 @@ fn unchecked(terms: &Terms<'_>) -> String {
 }
 
 /// Describes the counts of a reading.
-fn said(reading: &Reading) -> Option<String> {
+fn describe_counts(reading: &Reading) -> Option<String> {
     let passed = reading
         .tests
         .filter(|t| t.ran() > 0)

@@ -7,7 +7,7 @@ use crate::base::word::visible;
 use crate::effect::repo::load::Site;
 use crate::effect::store::history::History;
 use crate::engine::Failure;
-use crate::engine::standing::unreadable;
+use crate::engine::tree_status::unreadable;
 use crate::run::past::{State, Summary, find, short};
 use crate::run::verdict::Verdict;
 use clap::Args;

@@ -92,7 +92,7 @@ pub struct Import {
     /// The statement.
     pub place: Place,
     /// How much of the draft preceded it.
-    pub stands: Extent,
+    pub extent: Extent,
 }
 
 /// How much of a draft there is.

@@ -118,7 +118,7 @@ impl Checker<'_> {
         let mut all = Vec::with_capacity(items.len());
         let mut complete = items.iter().any(|i| !i.not);
         for item in items {
-            match self.what(item) {
+            match self.item_kind(item) {
                 Some(what) => all.push(Item {
                     not: item.not,
                     what,
@@ -173,7 +173,7 @@ impl Checker<'_> {
         }
     }
 
-    fn what(&mut self, item: &Sel) -> Option<ItemContent> {
+    fn item_kind(&mut self, item: &Sel) -> Option<ItemContent> {
         match &item.what.value {
             SelKind::Glob(text) => self.glob(text, item).map(ItemContent::Glob),
             SelKind::Name(name) => {

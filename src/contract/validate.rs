@@ -230,8 +230,12 @@ impl Checker<'_> {
             draft::Condition::ChangedAll(items) => Test::ChangedAll(self.selection(items)?),
             draft::Condition::ChangedOnly(items) => Test::ChangedOnly(self.selection(items)?),
             draft::Condition::ChangedNone(items) => Test::ChangedNone(self.selection(items)?),
-            draft::Condition::Exists(paths) => Test::Exists(self.paths_asked("whenExists", paths)?),
-            draft::Condition::Absent(paths) => Test::Absent(self.paths_asked("whenAbsent", paths)?),
+            draft::Condition::Exists(paths) => {
+                Test::Exists(self.checked_paths("whenExists", paths)?)
+            }
+            draft::Condition::Absent(paths) => {
+                Test::Absent(self.checked_paths("whenAbsent", paths)?)
+            }
         };
         Some(Condition {
             line: line(self.sources, head.place),
@@ -252,7 +256,7 @@ impl Checker<'_> {
     }
 
     /// The paths of `whenExists` and `whenAbsent`, all looked at before one is refused.
-    fn paths_asked(&mut self, keyword: &str, paths: &[At<String>]) -> Option<Vec<RepoPath>> {
+    fn checked_paths(&mut self, keyword: &str, paths: &[At<String>]) -> Option<Vec<RepoPath>> {
         let mut known = Vec::with_capacity(paths.len());
         for path in paths {
             self.warn_of_path(

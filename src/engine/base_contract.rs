@@ -127,12 +127,12 @@ pub fn caveats(session: &Session, engine: &Engine<'_>, terms: &Terms<'_>) -> Vec
 pub fn of_run(
     session: &Session,
     engine: &Engine<'_>,
-    asked: &VerifyRequest,
+    requested: &VerifyRequest,
     is_loop: bool,
-    held: Option<&RoundRequirements>,
+    requirements: Option<&RoundRequirements>,
 ) -> Result<Vec<Caveat>, Failure> {
     let mut accepted: Vec<Digest> = Vec::new();
-    match &asked.allow_contract_change {
+    match &requested.allow_contract_change {
         Some(Allowed::Contract(digest)) => accepted.push(digest.clone()),
         Some(Allowed::Any) if !is_loop => {
             let message = "`--allow-contract-change` names no contract";
@@ -144,7 +144,7 @@ pub fn of_run(
         }
         Some(Allowed::Any) | None => {}
     }
-    let subject = asked.subject.as_deref();
+    let subject = requested.subject.as_deref();
     if let Some(subject) = subject {
         named(subject)?;
         if let Some(place) = engine.kept_state(&session.site)? {
@@ -164,10 +164,10 @@ pub fn of_run(
         subject,
         ..Terms::plain(base.as_ref())
     };
-    let terms = match held {
-        Some(held) => Terms {
-            base: held.base.as_ref(),
-            present: held.present.as_ref(),
+    let terms = match requirements {
+        Some(requirements) => Terms {
+            base: requirements.base.as_ref(),
+            present: requirements.present.as_ref(),
             ..plain
         },
         None => plain,

@@ -22,8 +22,8 @@ pub mod request;
 pub mod round;
 pub mod saved;
 pub mod staged;
-pub mod standing;
 pub mod subject;
+pub mod tree_status;
 mod unseen;
 pub mod verify;
 

@@ -14,7 +14,7 @@ use crate::effect::repo::changes::base::{Statement, default_base};
 use crate::effect::repo::changes::earlier::earlier;
 use crate::effect::repo::changes::error::ChangeError;
 use crate::effect::repo::changes::gathered::Gathered;
-use crate::effect::repo::changes::{self, BaseRevision, ChangeSource, said};
+use crate::effect::repo::changes::{self, BaseRevision, ChangeSource, base_caveats};
 use crate::effect::repo::load::{self, LoadError, Loaded, Site};
 use crate::effect::repo::{infer, lockfile};
 use crate::plan::request::{ChangedIn, Mode, Request};
@@ -41,8 +41,8 @@ impl Engine<'_> {
     ///
     /// # Errors
     /// A request that does not fit, or a file that is missing or invalid, with the exit code.
-    pub fn open(&self, asked: &PlanRequest) -> Result<Session, Failure> {
-        self.open_since(asked, None)
+    pub fn open(&self, requested: &PlanRequest) -> Result<Session, Failure> {
+        self.open_since(requested, None)
     }
 
     /// Opens as [`Engine::open`] does; where the caller names no changes, the change is everything
@@ -50,51 +50,55 @@ impl Engine<'_> {
     ///
     /// # Errors
     /// As [`Engine::open`].
-    pub fn open_since(&self, asked: &PlanRequest, since: Option<Oid>) -> Result<Session, Failure> {
+    pub fn open_since(
+        &self,
+        requested: &PlanRequest,
+        since: Option<Oid>,
+    ) -> Result<Session, Failure> {
         let mut site = self.locate()?;
-        if asked.changes == Some(ChangeSource::Staged) {
+        if requested.changes == Some(ChangeSource::Staged) {
             site.git = site.git.map(|git| git.with_index_of(&git::environment));
         }
-        let early = self.early(&site, asked);
+        let early = self.early(&site, requested);
         let line = match &early {
             Some(Ok(Ok(loaded))) => statement(loaded),
             _ => None,
         };
-        let gathered = self.gather(&site, asked.changes.as_ref(), line, since)?;
+        let gathered = self.gather(&site, requested.changes.as_ref(), line, since)?;
         gathered
             .notes
             .iter()
             .for_each(|note| self.observer.note(note));
-        let revision = asked.contract_from.as_deref();
+        let revision = requested.contract_from.as_deref();
         let read = early.unwrap_or_else(|| {
             self.load(
                 &site,
                 &self.contract_request(revision, gathered.base.as_ref()),
             )
         });
-        let brought = !asked.explicit.is_empty() || self.proposes(&site, asked);
-        let loaded = contract(read, asked.mode, brought)?;
+        let brought = !requested.explicit.is_empty() || self.proposes(&site, requested);
+        let loaded = contract(read, requested.mode, brought)?;
         let request = Request {
-            role: asked.role.clone(),
+            role: requested.role.clone(),
             changed: gathered.changes.clone(),
-            changed_from: asked.changed_from(since),
+            changed_from: requested.changed_from(since),
             changed_in: gathered.place,
             base: gathered.compared_with().map(ToString::to_string),
             in_version_1: false,
-            risk: asked.risk,
-            boundaries: asked.boundaries.clone(),
-            min_tier: asked.min_tier,
-            explicit: asked.explicit.clone(),
+            risk: requested.risk,
+            boundaries: requested.boundaries.clone(),
+            min_tier: requested.min_tier,
+            explicit: requested.explicit.clone(),
             inferred: Vec::new(),
             proposal: None,
-            mode: asked.mode,
-            names: asked.names.clone(),
-            only: asked.only.clone(),
-            skip: asked.skip.clone(),
-            jobs: asked.jobs,
-            budget_ms: asked.budget_ms,
-            keep_going: asked.keep_going,
-            no_recover: asked.no_recover,
+            mode: requested.mode,
+            names: requested.names.clone(),
+            only: requested.only.clone(),
+            skip: requested.skip.clone(),
+            jobs: requested.jobs,
+            budget_ms: requested.budget_ms,
+            keep_going: requested.keep_going,
+            no_recover: requested.no_recover,
         };
         self.session(site, gathered, loaded, request)
     }
@@ -169,7 +173,9 @@ impl Engine<'_> {
             if let Some(ChangeSource::Base(BaseRevision::Revision(_))) = &source {
                 let default = default_base(git, statement, &kept).map_err(unknown)?;
                 if default.is_before(&base, git, &kept).map_err(unknown)? {
-                    gathered.caveats.push(said::later(&default, "`--base`"));
+                    gathered
+                        .caveats
+                        .push(base_caveats::later(&default, "`--base`"));
                 }
             }
             if begun.is_some() || matches!(source, None | Some(ChangeSource::Base(_))) {
@@ -188,17 +194,17 @@ impl Engine<'_> {
 
     /// Reads the contract before the changes are known, because it names the commit that they are
     /// compared with. Whether a missing one was deleted by the change is only known afterwards.
-    fn early(&self, site: &Site, asked: &PlanRequest) -> Option<Read> {
+    fn early(&self, site: &Site, requested: &PlanRequest) -> Option<Read> {
         let path = load::contract_path(site, self.contract).ok()?;
         let is_there = || site.root.join(path.to_os()).symlink_metadata().is_ok();
-        let revision = asked.contract_from.as_deref();
+        let revision = requested.contract_from.as_deref();
         (revision.is_some() || is_there())
             .then(|| self.load(site, &self.contract_request(revision, None)))
     }
 
     /// Whether there is a source of checks where there is no contract: a proposer, or a lock with
     /// answers of one.
-    fn proposes(&self, site: &Site, asked: &PlanRequest) -> bool {
+    fn proposes(&self, site: &Site, requested: &PlanRequest) -> bool {
         let recorded = || {
             let path = load::contract_path(site, self.contract).ok()?;
             let lock = site.root.join(std::ffi::OsStr::from_bytes(
@@ -206,8 +212,8 @@ impl Engine<'_> {
             ));
             lock.symlink_metadata().ok()
         };
-        matches!(asked.mode, Mode::Llm | Mode::Hybrid)
-            && (asked.proposer.is_some() || recorded().is_some())
+        matches!(requested.mode, Mode::Llm | Mode::Hybrid)
+            && (requested.proposer.is_some() || recorded().is_some())
     }
 }
 

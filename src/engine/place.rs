@@ -7,7 +7,7 @@ use crate::base::vocabulary::Exit;
 use crate::effect::git;
 use crate::effect::os::state_dir::{self, StateDir, StateError};
 use crate::effect::os::terminal;
-use crate::effect::repo::changes::kept::CommitCache;
+use crate::effect::repo::changes::commit_cache::CommitCache;
 use crate::effect::repo::load::{self, ContractRequest, Loaded, Site};
 use crate::effect::repo::lockfile::LockFile;
 use crate::effect::store::import_cache::Store;

@@ -27,8 +27,8 @@ impl Engine<'_> {
     ///
     /// # Errors
     /// A request that does not fit, or a file that is missing or invalid, with the exit code.
-    pub fn plan(&self, asked: &PlanRequest) -> Result<Plan, Failure> {
-        let (_, plan, _) = self.planned(asked)?;
+    pub fn plan(&self, requested: &PlanRequest) -> Result<Plan, Failure> {
+        let (_, plan, _) = self.planned(requested)?;
         Ok(plan)
     }
 
@@ -36,9 +36,9 @@ impl Engine<'_> {
     ///
     /// # Errors
     /// As [`Engine::plan`].
-    pub fn planned(&self, asked: &PlanRequest) -> Result<(Session, Plan, Facts), Failure> {
-        let mut session = self.open(asked)?;
-        let (mut plan, facts) = session.plan(asked, Asking::Recorded)?;
+    pub fn planned(&self, requested: &PlanRequest) -> Result<(Session, Plan, Facts), Failure> {
+        let mut session = self.open(requested)?;
+        let (mut plan, facts) = session.plan(requested, Asking::Recorded)?;
         attach(&mut plan, of_look(&session, self));
         Ok((session, plan, facts))
     }
@@ -52,9 +52,17 @@ impl Session {
     /// A request that does not fit the contract (exit 2), a step that `--deny` refuses (exit 40), a
     /// proposer that may not be asked (exit 4). A proposer that fails leaves what the contract
     /// requires, with a caveat.
-    pub fn plan(&mut self, asked: &PlanRequest, asking: Asking) -> Result<(Plan, Facts), Failure> {
-        let made = self.make(asked, asking, !asked.no_preflight && !asked.no_recover)?;
-        deny(&made.0, &asked.deny)?;
+    pub fn plan(
+        &mut self,
+        requested: &PlanRequest,
+        asking: Asking,
+    ) -> Result<(Plan, Facts), Failure> {
+        let made = self.make(
+            requested,
+            asking,
+            !requested.no_preflight && !requested.no_recover,
+        )?;
+        deny(&made.0, &requested.deny)?;
         Ok(made)
     }
 
@@ -64,7 +72,7 @@ impl Session {
     /// As [`Session::plan`], but for what is refused.
     pub fn make(
         &mut self,
-        asked: &PlanRequest,
+        requested: &PlanRequest,
         asking: Asking,
         preflight: bool,
     ) -> Result<(Plan, Facts), Failure> {
@@ -72,7 +80,7 @@ impl Session {
         let mode = self.request.mode;
         let mut failed = None;
         self.request.proposal = if mode == Mode::Llm {
-            self.proposal(asked, asking, true, &mut failed)?
+            self.proposal(requested, asking, true, &mut failed)?
         } else {
             None
         };
@@ -81,7 +89,7 @@ impl Session {
         }
         let mut plan = self.compile(&mut facts)?;
         if mode == Mode::Hybrid && plan.steps.is_empty() {
-            self.request.proposal = self.proposal(asked, asking, false, &mut failed)?;
+            self.request.proposal = self.proposal(requested, asking, false, &mut failed)?;
             if self
                 .request
                 .proposal

@@ -58,12 +58,12 @@ impl Session {
     /// fails: `failed` is then the message.
     pub(super) fn proposal(
         &self,
-        asked: &PlanRequest,
+        requested: &PlanRequest,
         asking: Asking,
         demanded: bool,
         failed: &mut Option<Caveat>,
     ) -> Result<Option<Proposal>, Failure> {
-        match self.propose(asked, asking, demanded) {
+        match self.propose(requested, asking, demanded) {
             Err(why)
                 if asking == Asking::Now
                     && why.exit == Exit::Setup
@@ -82,7 +82,7 @@ impl Session {
     /// new one. `None` when there is neither an answer nor a proposer, and none was demanded.
     pub(super) fn propose(
         &self,
-        asked: &PlanRequest,
+        requested: &PlanRequest,
         asking: Asking,
         demanded: bool,
     ) -> Result<Option<Proposal>, Failure> {
@@ -106,7 +106,7 @@ impl Session {
                         .help("`vplan lock --record --proposer COMMAND` records it anew")
                 });
         }
-        if asked.proposer.is_none() && !demanded {
+        if requested.proposer.is_none() && !demanded {
             return Ok(None);
         }
         // Whether a proposer is named makes no difference to a command that may not ask it.
@@ -119,7 +119,7 @@ impl Session {
                  `--locked` asks by itself",
             ));
         }
-        let Some(text) = &asked.proposer else {
+        let Some(text) = &requested.proposer else {
             let message = if asking == Asking::Anew {
                 "there is no proposer to ask"
             } else {
@@ -129,7 +129,7 @@ impl Session {
                 .help("name one with `--proposer COMMAND`"));
         };
         let (argv, env) = words("--proposer", command(text)?)?;
-        let limit = asked.proposer_timeout.unwrap_or(PROPOSER_TIMEOUT);
+        let limit = requested.proposer_timeout.unwrap_or(PROPOSER_TIMEOUT);
         let said = propose(&self.site.root, &argv, &env, &question, limit)
             .map_err(|why| no_answer(text, &why))?;
         understand(question, &said).map(Some).map_err(|why| {

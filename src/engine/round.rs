@@ -86,10 +86,10 @@ impl<'k> Keeper<'k> {
     /// An invalid name (exit 2), a ledger that cannot be used (exit 5).
     pub fn open(
         engine: &Engine<'_>,
-        asked: &VerifyRequest,
+        requested: &VerifyRequest,
         memory: Option<&'k RefCell<Ledger>>,
         session: &Session,
-        held: Option<RoundRequirements>,
+        requirements: Option<RoundRequirements>,
         scope: Scope,
     ) -> Result<Option<Self>, Failure> {
         let today = || Terms::of(session.contract().map(|c| &c.gate));
@@ -97,8 +97,11 @@ impl<'k> Keeper<'k> {
             scope,
             ..About::default()
         };
-        let (terms, about) = held.map_or_else(|| (today(), own()), |held| (held.terms, held.about));
-        let (keeping, attempt, subject) = match (&asked.subject, memory) {
+        let (terms, about) = requirements.map_or_else(
+            || (today(), own()),
+            |requirements| (requirements.terms, requirements.about),
+        );
+        let (keeping, attempt, subject) = match (&requested.subject, memory) {
             (Some(subject), _) => {
                 named(subject)?;
                 let file = LedgerFile::new(engine.state(&session.site)?);
@@ -115,7 +118,7 @@ impl<'k> Keeper<'k> {
         Ok(Some(Self {
             keeping,
             subject,
-            status: asked.status,
+            status: requested.status,
             terms,
             attempt,
             about,

@@ -20,7 +20,7 @@ use crate::effect::os::{files, view};
 use crate::effect::repo::changes::base::default_base;
 use crate::effect::repo::changes::error::ChangeError;
 use crate::effect::repo::changes::gathered::Gathered;
-use crate::effect::repo::changes::{self, BaseRevision, ChangeSource, said};
+use crate::effect::repo::changes::{self, BaseRevision, ChangeSource, base_caveats};
 use crate::effect::repo::load::{ContractRequest, LoadError, Loaded, Site};
 use crate::lang::command::parse_command;
 use crate::plan::Plan;
@@ -129,12 +129,12 @@ pub struct Opened {
 /// today (exit 4).
 pub fn open(
     engine: &Engine<'_>,
-    asked: &VerifyRequest,
+    requested: &VerifyRequest,
     file: &PlanFile,
 ) -> Result<Opened, Failure> {
     let mut plan = read_plan(&file.path)?;
     let site = engine.locate()?;
-    let mut session = gather(engine, asked, file, site, &plan)?;
+    let mut session = gather(engine, requested, file, site, &plan)?;
     session.leave_out(&file.path);
     let as_is = session.loaded.is_none() && plan.contract.is_some();
     let differences = if as_is {
@@ -142,9 +142,9 @@ pub fn open(
             .extend(session.gathered.caveats.iter().cloned());
         Vec::new()
     } else {
-        compare(&mut session, &asked.plan, &mut plan)
+        compare(&mut session, &requested.plan, &mut plan)
     };
-    deny(&plan, &asked.plan.deny)?;
+    deny(&plan, &requested.plan.deny)?;
     if !differences.is_empty() && !file.allow_drift {
         engine.observer.drift(&differences);
         let differ = if differences.len() == 1 {
@@ -159,7 +159,7 @@ pub fn open(
         let help = "make the plan again, or run the saved one all the same with `--allow-drift`";
         return Err(Failure::new(Exit::Drift, "vplan::plan::drift", message).help(help));
     }
-    schedule(&mut plan, &asked.plan)?;
+    schedule(&mut plan, &requested.plan)?;
     Ok(Opened {
         session,
         plan,
@@ -172,11 +172,11 @@ pub fn open(
 
 /// Takes the schedule from the command line, where it sets one. In version 1 the schedule is part
 /// of the plan, so that it cannot change.
-fn schedule(plan: &mut Plan, asked: &PlanRequest) -> Result<(), Failure> {
+fn schedule(plan: &mut Plan, requested: &PlanRequest) -> Result<(), Failure> {
     let policy = &plan.policy;
     let (jobs, fail_fast) = (
-        asked.jobs.unwrap_or(policy.jobs),
-        policy.fail_fast && !asked.keep_going,
+        requested.jobs.unwrap_or(policy.jobs),
+        policy.fail_fast && !requested.keep_going,
     );
     if plan.version == FIRST && (jobs, fail_fast) != (policy.jobs, policy.fail_fast) {
         let message = "in a plan of version 1, `--jobs` and `--keep-going` are part of the plan";
@@ -189,7 +189,7 @@ fn schedule(plan: &mut Plan, asked: &PlanRequest) -> Result<(), Failure> {
 
 /// Returns how the plan would differ today. The caveats of today's plan are added to it, because a
 /// file can leave them out.
-fn compare(session: &mut Session, asked: &PlanRequest, plan: &mut Plan) -> Vec<Difference> {
+fn compare(session: &mut Session, requested: &PlanRequest, plan: &mut Plan) -> Vec<Difference> {
     // The plan cannot be made again: the failure, after its likely reason.
     let misfit = |session: &Session, plan: &Plan, failure: Failure| {
         let digest = |found: Option<&Digest>| found.map(ToString::to_string);
@@ -219,7 +219,7 @@ fn compare(session: &mut Session, asked: &PlanRequest, plan: &mut Plan) -> Vec<D
     // A plan does not record whether it was requested without preflight: either way of making it is
     // accepted.
     let preflight = !plan.policy.recover.is_empty();
-    let present = match session.make(asked, Asking::Recorded, preflight) {
+    let present = match session.make(requested, Asking::Recorded, preflight) {
         Ok((present, _)) => present,
         Err(failure) => return misfit(session, plan, failure),
     };
@@ -238,7 +238,7 @@ fn compare(session: &mut Session, asked: &PlanRequest, plan: &mut Plan) -> Vec<D
     if present.digest == plan.digest {
         return Vec::new();
     }
-    match session.make(asked, Asking::Recorded, false) {
+    match session.make(requested, Asking::Recorded, false) {
         Ok((plain, _)) if plain.digest == plan.digest => Vec::new(),
         _ => drift(plan, &present),
     }
@@ -289,14 +289,14 @@ fn gathered(site: &Site, file: &PlanFile, plan: &Plan) -> Result<Gathered, Failu
 /// Restores the recorded request, with the present contract and changes.
 fn gather(
     engine: &Engine<'_>,
-    asked: &VerifyRequest,
+    requested: &VerifyRequest,
     file: &PlanFile,
     site: Site,
     plan: &Plan,
 ) -> Result<Session, Failure> {
     let record = &plan.request;
     let mut gathered = gathered(&site, file, plan)?;
-    let revision = asked.plan.contract_from.as_deref();
+    let revision = requested.plan.contract_from.as_deref();
     let wanted = engine.contract_request(revision, gathered.base.as_ref());
     let loaded = contract(&site, engine, &wanted, file, plan)?;
     gathered
@@ -349,9 +349,9 @@ fn of_base(
     let kept = engine.commit_cache(site);
     let default = default_base(git, loaded.and_then(open::statement), &kept).map_err(unknown)?;
     Ok(if default.is_before(&base, git, &kept).map_err(unknown)? {
-        vec![said::later(&default, "the base of the plan")]
+        vec![base_caveats::later(&default, "the base of the plan")]
     } else if default.unknown().is_some() && default.commit == Some(base) {
-        said::of_default(&default)
+        base_caveats::of_default(&default)
     } else {
         Vec::new()
     })

@@ -154,19 +154,19 @@ impl Subject {
         &self,
         engine: &Engine<'_>,
         session: &Session,
-        asked: &PlanRequest,
+        requested: &PlanRequest,
         plan: &Plan,
         saved: bool,
     ) -> Result<RoundRequirements, Failure> {
-        let place = self.place(session, asked, saved)?;
+        let place = self.place(session, requested, saved)?;
         let base = place.map(|p| p.commit);
-        let whole = whole(session, asked, base.as_ref(), saved)?;
+        let whole = whole(session, requested, base.as_ref(), saved)?;
         let scope = scope(plan, whole.plan.as_ref());
         let mut caveats = Vec::new();
         if scope == Scope::Part {
             caveats.push(self.part(plan, whole.plan.as_ref()));
         }
-        if place.is_some_and(|p| p.assumed) && !asked.takes_all() {
+        if place.is_some_and(|p| p.assumed) && !requested.takes_all() {
             caveats.push(unknown_base(
                 whole.changes.is_empty() || plan.steps.is_empty(),
             ));
@@ -249,7 +249,7 @@ impl Subject {
     fn place(
         &self,
         session: &Session,
-        asked: &PlanRequest,
+        requested: &PlanRequest,
         saved: bool,
     ) -> Result<Option<SubjectBase>, Failure> {
         let Some(git) = session.git() else {
@@ -258,7 +258,7 @@ impl Subject {
         let found = session
             .gathered
             .base
-            .filter(|_| asked.names_base() && !saved);
+            .filter(|_| requested.names_base() && !saved);
         Ok(match (self.begin, found) {
             (Some(begin), Some(found)) if begin.commit != found => {
                 if !is_behind(git, &found, &begin.commit) {
@@ -392,7 +392,7 @@ impl Subject {
             return today;
         }
         let began = self.began().map(|b| b.gate);
-        let held = match self.began() {
+        let requirements = match self.began() {
             Some(Began {
                 base: Some(_),
                 gate,
@@ -404,7 +404,7 @@ impl Subject {
                 (first, by_hand) => first.or(by_hand).unwrap_or(today),
             },
         };
-        let weaker = today.weaker_than(&held);
+        let weaker = today.weaker_than(&requirements);
         if weaker.is_empty() {
             return today;
         }
@@ -426,7 +426,7 @@ impl Subject {
         let way_out =
             format!("`vplan gate reset --subject '{name}'` begins anew, under today's gate");
         caveats.push(Caveat::new(Code::GateWeakened, Effect::Incomplete, message).way_out(way_out));
-        held
+        requirements
     }
 }
 
@@ -500,7 +500,7 @@ fn unknown_base(empty: bool) -> Caveat {
 /// Returns the change since the base, and the plan for it where the request covers something else.
 fn whole(
     session: &Session,
-    asked: &PlanRequest,
+    requested: &PlanRequest,
     base: Option<&Oid>,
     saved: bool,
 ) -> Result<Whole, Failure> {
@@ -512,7 +512,7 @@ fn whole(
             plan: None,
         });
     };
-    let elsewhere = saved || asked.names_changes();
+    let elsewhere = saved || requested.names_changes();
     let changes = if elsewhere {
         gather_from(&session.site, Some(&since(base)))?.changes
     } else {

@@ -373,7 +373,7 @@ impl Lowering<'_> {
             alias,
             below,
             place,
-            stands,
+            extent: stands,
         });
     }
 

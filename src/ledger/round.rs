@@ -1,6 +1,6 @@
 //! Adds one round to a ledger and makes the decision that follows from it.
 
-mod heard;
+mod report;
 
 use super::began::Began;
 use super::undone::{self, Trace};
@@ -9,7 +9,7 @@ use crate::base::canon::Digest;
 use crate::base::vocabulary::Exit;
 use crate::run::report::{Decision, SubjectConfirmations};
 use crate::run::verdict::Verdict;
-use heard::RoundReport;
+use report::RoundReport;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -428,7 +428,7 @@ impl Step {
 
     /// Returns the format of its output, where that is not left to a guess.
     #[must_use]
-    pub fn format_said(&self) -> Option<&Open<FormatName>> {
+    pub fn explicit_format(&self) -> Option<&Open<FormatName>> {
         let guessed = Open::Known(FormatName::Auto);
         self.format.as_ref().filter(|format| **format != guessed)
     }

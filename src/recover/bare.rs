@@ -95,7 +95,7 @@ pub fn step(id: &str, command: &Command) -> Step {
 
 /// Creates a failure whose code the caller gives: `--failed N --code CODE`, N from 1.
 #[must_use]
-pub fn given(number: usize, code: FailureCode) -> Failure {
+pub fn reported_failure(number: usize, code: FailureCode) -> Failure {
     Failure {
         step: format!("command-{number}"),
         code,
@@ -345,17 +345,24 @@ mod tests {
         use FailureCode::{Failed, MissingScript, Timeout};
         assert_eq!(refused(&["a"], &[]), "nothing failed");
         assert_eq!(
-            refused(&["a"], &[given(1, Failed)]),
+            refused(&["a"], &[reported_failure(1, Failed)]),
             "no rule repairs `verification_command_failed`"
         );
         assert_eq!(
             refused(
                 &["a", "b", "c"],
-                &[given(1, Timeout), given(2, Failed), given(3, Timeout)]
+                &[
+                    reported_failure(1, Timeout),
+                    reported_failure(2, Failed),
+                    reported_failure(3, Timeout)
+                ]
             ),
             "no rule repairs `verification_command_failed`, `verification_timeout`"
         );
-        let both = [given(1, MissingScript), given(2, MissingScript)];
+        let both = [
+            reported_failure(1, MissingScript),
+            reported_failure(2, MissingScript),
+        ];
         assert_eq!(
             refused(&["npm run x", "npm run y"], &both),
             "drop-missing-script: no step that verifies something would remain"
@@ -364,7 +371,7 @@ mod tests {
 
     #[test]
     fn an_answer_tells_both_lists() {
-        let failures = [given(1, FailureCode::UnsupportedFormat)];
+        let failures = [reported_failure(1, FailureCode::UnsupportedFormat)];
         let plan = plan_of_lines(&["cd web && make", "make"]);
         let RecoverAnswer::Rewritten {
             coverage,

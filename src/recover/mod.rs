@@ -156,12 +156,12 @@ pub fn preflight_questions(plan: &Plan, facts: &Facts) -> BTreeSet<Question> {
 mod tests {
     use super::*;
     use crate::base::vocabulary::RewriteRule;
-    use bare::{given, plan_of_lines, plan_of_words};
+    use bare::{plan_of_lines, plan_of_words, reported_failure};
 
     #[test]
     fn a_rule_applies_only_where_the_policy_names_it() {
         let mut plan = plan_of_words(&["npm run x", "npm run lint"]);
-        let failures = [given(1, FailureCode::MissingScript)];
+        let failures = [reported_failure(1, FailureCode::MissingScript)];
         plan.policy.recover = vec![RewriteRule::DropMissingMakeTarget.into()];
         let refusal = Refusal {
             reason: "the plan's policy does not allow it".to_owned(),
@@ -230,11 +230,11 @@ mod tests {
         plan.steps[1].id = "command-1-1".to_owned();
         let elsewhere = |id: &str| Failure {
             step: id.to_owned(),
-            ..given(1, FailureCode::MissingMakeTarget)
+            ..reported_failure(1, FailureCode::MissingMakeTarget)
         };
         let failures = [
             elsewhere("command-1-2"),
-            given(1, FailureCode::UnsupportedFormat),
+            reported_failure(1, FailureCode::UnsupportedFormat),
         ];
         let Recovery::Rewritten { plan, .. } = recover(&plan, &failures, &Facts::default()) else {
             panic!("not repaired");

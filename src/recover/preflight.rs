@@ -1,7 +1,7 @@
 //! Finds and repairs what is certain to break before anything runs.
 
 use super::failure::unsupported_words;
-use super::failure::{AskedKind, RequestedNames, asked};
+use super::failure::{AskedKind, RequestedNames, requested_names};
 use super::{Failure, Recovery, recover, rewrite};
 use crate::base::index::Index as _;
 use crate::base::path::RepoPath;
@@ -132,7 +132,7 @@ pub(super) fn needed(plan: &Plan, facts: &Facts) -> BTreeSet<Question> {
 }
 
 fn needed_of(step: &Step, facts: &Facts) -> BTreeSet<Question> {
-    let Some(asked) = asked(step).filter(is_certain) else {
+    let Some(asked) = requested_names(step).filter(is_certain) else {
         return BTreeSet::new();
     };
     let Some([now, _]) = asked.questions() else {
@@ -194,7 +194,7 @@ fn certain(
             evidence,
         ));
     }
-    let asked = asked(step).filter(is_certain)?;
+    let asked = requested_names(step).filter(is_certain)?;
     let [now, _] = asked.questions()?;
     consulted.insert(now);
     let missing = asked.undeclared(facts);

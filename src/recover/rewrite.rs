@@ -140,7 +140,7 @@ pub(super) fn replace_predecessor(
         bound.extend(ids.iter().filter(|id| !prepare.contains(id)).cloned());
     }
     for list in [&mut step.after, &mut step.needs] {
-        put(list, gone, ids, order);
+        replace_id(list, gone, ids, order);
     }
     step.prepared_by = step
         .after
@@ -150,7 +150,12 @@ pub(super) fn replace_predecessor(
         .collect();
 }
 
-fn put(list: &mut Vec<String>, gone: &str, ids: &[String], order: &BTreeMap<&str, StepIndex>) {
+fn replace_id(
+    list: &mut Vec<String>,
+    gone: &str,
+    ids: &[String],
+    order: &BTreeMap<&str, StepIndex>,
+) {
     if list.iter().any(|id| id == gone) {
         list.retain(|id| id != gone);
         list.extend(ids.iter().cloned());
@@ -163,7 +168,7 @@ fn put(list: &mut Vec<String>, gone: &str, ids: &[String], order: &BTreeMap<&str
 mod tests {
     use super::*;
     use crate::base::vocabulary::FailureCode;
-    use crate::recover::bare::{given, plan_of_lines, plan_of_words};
+    use crate::recover::bare::{plan_of_lines, plan_of_words, reported_failure};
     use crate::recover::rules;
 
     #[test]
@@ -208,7 +213,7 @@ mod tests {
         let (_, mut long) = apply(
             &plan,
             &rules::drop_missing_make_target::RULE,
-            &given(1, FailureCode::MissingMakeTarget),
+            &reported_failure(1, FailureCode::MissingMakeTarget),
             change,
         );
         long.previous_commands = vec![String::new(); MOST_LISTED - 6];
@@ -219,7 +224,7 @@ mod tests {
             rewrites: vec![long],
             ..plan_of_lines(&["make x", "a"])
         };
-        let failures = [given(1, FailureCode::MissingMakeTarget)];
+        let failures = [reported_failure(1, FailureCode::MissingMakeTarget)];
         let refused =
             crate::recover::recover(&full, &failures, &crate::plan::facts::Facts::default());
         let crate::recover::Recovery::Refused(refused) = refused else {
@@ -350,7 +355,7 @@ mod tests {
         for (evidence, want) in [("", None), ("no rule", Some("no rule"))] {
             let failure = Failure {
                 evidence: evidence.to_owned(),
-                ..given(1, FailureCode::MissingMakeTarget)
+                ..reported_failure(1, FailureCode::MissingMakeTarget)
             };
             let change = Change {
                 dropped: vec!["command-1".to_owned()],

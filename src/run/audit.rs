@@ -319,7 +319,7 @@ fn the_journal(report: &Report, journal: &ReplayedRun) -> Aspect {
             verdict.name().replace('_', " ")
         ));
     }
-    let ends = journal.steps.iter().map(|s| (s.id.as_str(), s.stands));
+    let ends = journal.steps.iter().map(|s| (s.id.as_str(), s.state));
     let reported = report
         .steps
         .iter()

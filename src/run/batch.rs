@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// Returns the first batch, in plan order, with which the findings of a check exceed a limit, if it
 /// passed by itself, and its outcome therefore. The steps are those of one check; one without a record
 /// has found nothing.
-pub(super) fn over<'a>(
+pub(super) fn exceeded<'a>(
     batches: impl Iterator<Item = (StepIndex, &'a Step, Option<&'a StepRecord>)>,
 ) -> Option<(StepIndex, Outcome)> {
     let (mut errors, mut warnings) = (0_u64, 0_u64);
@@ -45,7 +45,7 @@ pub(super) fn judge_all(plan: &Plan, records: &mut Dense<StepIndex, StepRecord>)
     }
     for batches in checks.into_values() {
         let batches = batches.into_iter();
-        if let Some((batch, outcome)) = over(batches.map(|(i, s)| (i, s, Some(&records[i])))) {
+        if let Some((batch, outcome)) = exceeded(batches.map(|(i, s)| (i, s, Some(&records[i])))) {
             records[batch].end_as(outcome);
         }
     }
@@ -109,7 +109,8 @@ mod tests {
                 .iter()
                 .enumerate()
                 .map(|(i, record)| (StepIndex::new(i), &limited, record.as_ref()));
-            let got = over(batches).and_then(|(i, outcome)| Some((i.position(), outcome.cause?)));
+            let got =
+                exceeded(batches).and_then(|(i, outcome)| Some((i.position(), outcome.cause?)));
             assert_eq!(got, want, "{name}");
         }
     }

@@ -259,7 +259,7 @@ pub struct ReplayedStep {
     /// The log of its last try, relative to the run's folder.
     pub log: Option<String>,
     /// Its state when the journal ends.
-    pub stands: StepState,
+    pub state: StepState,
     /// How many tests its last try ran, where its output was read.
     pub tests: Option<TestCounts>,
     /// How many of its tries have ended.
@@ -394,7 +394,7 @@ impl Replay {
                 id,
                 kind: None,
                 log: None,
-                stands: StepState::Waiting,
+                state: StepState::Waiting,
                 tests: None,
                 tries: 0,
             }));
@@ -415,7 +415,7 @@ impl Replay {
             }
             JournalEntry::StepStarted { id, attempt, .. } => {
                 if let Some(step) = self.step(&id) {
-                    step.stands = StepState::Running;
+                    step.state = StepState::Running;
                     // A step that a rewrite made run again begins anew.
                     if attempt == 1 {
                         (step.tries, step.duration_ms) = (0, 0);
@@ -434,7 +434,7 @@ impl Replay {
                 ..
             } => {
                 if let Some(step) = self.step(&id) {
-                    step.stands = StepState::Ended(status, reason);
+                    step.state = StepState::Ended(status, reason);
                     step.tries = step.tries.saturating_add(attempt.min(1));
                     step.duration_ms = step.duration_ms.saturating_add(duration_ms);
                     step.kind = kind;
@@ -453,7 +453,7 @@ impl Replay {
             } => {
                 for FinalStatus { id, status, reason } in steps {
                     if let Some(step) = self.step(&id) {
-                        step.stands = StepState::Ended(status, reason);
+                        step.state = StepState::Ended(status, reason);
                     }
                 }
                 self.run.end = End::Finished {
@@ -859,7 +859,7 @@ mod tests {
                 .map(|entry| journal.line(0, entry.clone()))
                 .collect();
             let step = replay(text.as_bytes()).steps.pop().unwrap();
-            (step.stands, step.tries, step.duration_ms)
+            (step.state, step.tries, step.duration_ms)
         };
         let failed = StepState::Ended(Status::Failed, None);
         assert_eq!(seen(&[]), (failed, 2, 6));

@@ -76,7 +76,7 @@ impl Summary {
             End::Interrupted if writing => (State::Running, None, None, None),
             End::Interrupted => (State::Interrupted, None, None, None),
         };
-        let is = |step: &&ReplayedStep, wanted: fn(Status) -> bool| matches!(step.stands, StepState::Ended(status, _) if wanted(status));
+        let is = |step: &&ReplayedStep, wanted: fn(Status) -> bool| matches!(step.state, StepState::Ended(status, _) if wanted(status));
         Self {
             coverage,
             duration_ms: run.t,
@@ -274,7 +274,7 @@ pub fn records(run: &ReplayedRun, state: State) -> Vec<StepRecord> {
 }
 
 fn record(step: &ReplayedStep, state: State) -> StepRecord {
-    let outcome = match step.stands {
+    let outcome = match step.state {
         StepState::Ended(status, cause) => Outcome {
             cause,
             detail: None,
@@ -376,7 +376,7 @@ impl Tally {
     /// Adds a run, as far as it got. A step that was interrupted does not count.
     pub fn add(&mut self, id: &str, run: &ReplayedRun) {
         for step in &run.steps {
-            let StepState::Ended(status, reason) = step.stands else {
+            let StepState::Ended(status, reason) = step.state else {
                 continue;
             };
             let (stats, durations) = self.check(&step.id);
@@ -542,7 +542,7 @@ mod tests {
             id: (*id).to_owned(),
             kind: None,
             log: None,
-            stands: StepState::Ended(*status, None),
+            state: StepState::Ended(*status, None),
             tests: None,
             tries: u32::from(*duration_ms > 0),
         };

@@ -571,7 +571,7 @@ impl RunState {
         let batches = batches.filter(|((_, step), _)| step.batch_of.as_ref() == Some(name));
         let ended = batches.take_while(|(_, track)| track.phase == Phase::Over);
         let ended = ended.map(|((i, step), track)| (i, step, track.last.as_ref()));
-        let Some((batch, outcome)) = super::batch::over(ended) else {
+        let Some((batch, outcome)) = super::batch::exceeded(ended) else {
             return;
         };
         if let Some(record) = &mut self.tracks[batch].last {
@@ -721,7 +721,7 @@ fn settled_by_plan(step: &Step, judge: bool) -> Option<Outcome> {
 /// Returns the terms by which a try of this step is evaluated.
 fn terms(step: &Step, limit_ms: u64, by_budget: bool) -> Terms<'_> {
     let output = Output {
-        format: step.format_said().map(|f| &**f),
+        format: step.explicit_format().map(|f| &**f),
         max_errors: step.max_errors.unwrap_or(0),
         max_warnings: step.max_warnings,
         min_tests: step.min_tests,

@@ -256,7 +256,7 @@ impl Run<'_> {
             self.blocking().find_map(|(_, r)| r.filter(|r| wanted(r)))
         };
         if let Some(record) = first(|r| r.status == Status::Errored) {
-            return (Verdict::Errored, Some(said(record)));
+            return (Verdict::Errored, Some(describe_end(record)));
         }
         if let Some(violation) = self.violations.first() {
             return (Verdict::Failed, Some(violation.clone()));
@@ -269,7 +269,7 @@ impl Run<'_> {
             } else {
                 Verdict::Failed
             };
-            return (verdict, Some(said(record)));
+            return (verdict, Some(describe_end(record)));
         }
         if let Some(reason) = self.missing() {
             return (Verdict::Incomplete, Some(reason));
@@ -296,7 +296,7 @@ impl Run<'_> {
             match record {
                 None => return Some(format!("`{}` did not run", visible(step.id.as_bytes()))),
                 Some(r) if r.status == Status::NotRun || r.reason == Some(Cause::NoJudge) => {
-                    return Some(said(r));
+                    return Some(describe_end(r));
                 }
                 Some(_) => {}
             }
@@ -345,7 +345,7 @@ impl Run<'_> {
 }
 
 /// Describes a step's end on one line.
-fn said(record: &StepRecord) -> String {
+fn describe_end(record: &StepRecord) -> String {
     let what = match record.status {
         Status::Errored => "could not be run",
         Status::Failed => "failed",

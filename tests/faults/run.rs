@@ -123,7 +123,7 @@ fn killed() {
     let run = run(&project);
     let replayed = replay(&std::fs::read(run.join("events.jsonl")).unwrap());
     assert_eq!(replayed.end, End::Interrupted);
-    let stands: Vec<StepState> = replayed.steps.iter().map(|s| s.stands).collect();
+    let stands: Vec<StepState> = replayed.steps.iter().map(|s| s.state).collect();
     assert_eq!(
         stands,
         [

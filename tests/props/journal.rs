@@ -54,7 +54,7 @@ proptest! {
         prop_assert_eq!((coverage, exit_code, verdict), (report.coverage, report.exit_code, report.verdict));
         for (step, record) in run.steps.iter().zip(&report.steps) {
             prop_assert_eq!(&step.id, &record.id);
-            prop_assert_eq!(step.stands, StepState::Ended(record.status, record.reason));
+            prop_assert_eq!(step.state, StepState::Ended(record.status, record.reason));
         }
         prop_assert_eq!(run.steps.len(), report.steps.len());
         let wrong: Vec<_> = audit(&report, Some(&case.plan), Some(&run))

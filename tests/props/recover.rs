@@ -15,7 +15,9 @@ use vplan::check::evidence::{Captured, Evidence, SpawnError};
 use vplan::lang::command::parse_command;
 use vplan::plan::facts::{Certainty, FactAnswer, Facts, Question};
 use vplan::plan::{Plan, StepIndex};
-use vplan::recover::bare::{RecoverAnswer as Said, answer, bare_plan, given, plan_of_words};
+use vplan::recover::bare::{
+    RecoverAnswer as Said, answer, bare_plan, plan_of_words, reported_failure,
+};
 use vplan::recover::rewrite::{measure, well_formed};
 use vplan::recover::{Failure, Recovery, classify, preflight, preflight_questions, recover, rules};
 
@@ -117,7 +119,7 @@ fn generated_situations_reach_every_rule() {
 #[test]
 fn the_laws_can_be_broken() {
     let before = plan_of_words(&["make", "make x", "make y"]);
-    let failure = given(2, FailureCode::MissingMakeTarget);
+    let failure = reported_failure(2, FailureCode::MissingMakeTarget);
     let Recovery::Rewritten {
         plan: after,
         rewrite,
@@ -151,7 +153,7 @@ fn the_laws_can_be_broken() {
 fn drops_together_leave_something() {
     let plan = plan_of_words(&["make x", "make y"]);
     let code = FailureCode::MissingMakeTarget;
-    let both = [given(1, code), given(2, code)];
+    let both = [reported_failure(1, code), reported_failure(2, code)];
     assert!(
         matches!(recover(&plan, &both, &Facts::default()), Recovery::Refused(list) if list.len() == 2)
     );
@@ -303,7 +305,7 @@ fn refusals() {
         ),
     ];
     for (what, plan, code, facts, dropped) in cases {
-        match recover(&plan, &[given(1, code)], &facts) {
+        match recover(&plan, &[reported_failure(1, code)], &facts) {
             Recovery::Rewritten { .. } => assert!(dropped, "{what}"),
             Recovery::Refused(refusals) => {
                 assert!(
@@ -521,7 +523,7 @@ fn recovery_of_known_lists() {
         let facts = facts_of(&input["files"]);
         let number = usize::try_from(input["failed"].as_u64().unwrap()).unwrap();
         let failure = match input["code"].as_str() {
-            Some(code) => given(number, FailureCode::parse(code).unwrap()),
+            Some(code) => reported_failure(number, FailureCode::parse(code).unwrap()),
             None => classify(
                 &plan,
                 StepIndex::new(number - 1),

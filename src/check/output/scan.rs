@@ -53,10 +53,10 @@ impl Scan {
         {
             rest = behind.get(1..).unwrap_or_default();
             if partial.0.is_empty() {
-                tell(readers, stream, line.get(..LINE_MOST).unwrap_or(line));
+                feed(readers, stream, line.get(..LINE_MOST).unwrap_or(line));
             } else {
                 partial.push(line);
-                tell(readers, stream, &partial.0);
+                feed(readers, stream, &partial.0);
                 partial.0.clear();
                 partial.0.shrink_to(LINE_KEPT);
             }
@@ -69,7 +69,7 @@ impl Scan {
     pub fn finish(mut self) -> Option<Reading> {
         for (stream, partial) in [(Stream::Out, &self.out), (Stream::Err, &self.err)] {
             if !partial.0.is_empty() {
-                tell(&mut self.readers, stream, &partial.0);
+                feed(&mut self.readers, stream, &partial.0);
             }
         }
         let readings = self
@@ -103,7 +103,7 @@ impl Partial {
     }
 }
 
-fn tell(readers: &mut [Box<dyn Reader>], stream: Stream, line: &[u8]) {
+fn feed(readers: &mut [Box<dyn Reader>], stream: Stream, line: &[u8]) {
     let line = plain(line);
     for reader in readers {
         reader.line(stream, &line);

@@ -13,8 +13,8 @@ pub(super) fn together(
     readings: impl Iterator<Item = (&'static Format, Reading)>,
 ) -> Option<Reading> {
     let mut readings: Vec<(&Format, Reading)> = readings.collect();
-    if readings.iter().any(|(_, reading)| is_told(reading)) {
-        readings.retain(|(_, reading)| is_told(reading));
+    if readings.iter().any(|(_, reading)| is_detailed(reading)) {
+        readings.retain(|(_, reading)| is_detailed(reading));
     }
     let mut known: Vec<&Format> = Vec::new();
     let mut sum: Option<Reading> = None;
@@ -47,7 +47,7 @@ pub(super) fn together(
 }
 
 /// Whether it says more than that something failed: a line that a test printed names none.
-fn is_told(reading: &Reading) -> bool {
+fn is_detailed(reading: &Reading) -> bool {
     let counts = reading.tests.unwrap_or_default();
     counts.failed == 0 || !reading.failed_tests.is_empty() || !reading.problems.is_empty()
 }

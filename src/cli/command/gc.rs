@@ -7,7 +7,7 @@ use crate::cli::render::style::count;
 use crate::cli::terminal::Terminal;
 use crate::effect::store::history::Collected;
 use crate::engine::Failure;
-use crate::engine::standing::unreadable;
+use crate::engine::tree_status::unreadable;
 use crate::run::past::{short, started_at};
 use clap::Args;
 use schemars::JsonSchema;

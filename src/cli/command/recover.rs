@@ -95,7 +95,7 @@ fn from_list(site: &Site, args: &Recover) -> Result<(Plan, Vec<recover::Failure>
             )));
         };
         failures.push(match code {
-            Some(code) => bare::given(number, code),
+            Some(code) => bare::reported_failure(number, code),
             None => {
                 let facts = answer(site, &plan, &recover::questions(step));
                 recover::classify(&plan, index, &evidence, &facts)

@@ -1,7 +1,7 @@
 //! `vplan run`: verifies this change: plans, executes, repairs the plan where it was wrong,
 //! reports.
 
-mod shown;
+mod summary;
 
 use super::format;
 use crate::check::outcome::Status;
@@ -14,10 +14,10 @@ use crate::effect::os::terminal::same_stream;
 use crate::effect::os::view;
 use crate::engine::verify::{Caller, OpenEvents, Verified};
 use crate::engine::{Failure, staged, verify};
-use shown::{Showing, show};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
+use summary::{Showing, show};
 
 /// Runs the plan for this change and prints the report.
 ///

@@ -200,9 +200,9 @@ impl Walk<'_> {
             self.pieces.push(Piece {
                 of,
                 from,
-                to: import.stands,
+                to: import.extent,
             });
-            from = import.stands;
+            from = import.extent;
             self.followed += 1;
             if self.followed > self.caps.uses {
                 let message = format!(

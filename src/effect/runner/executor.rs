@@ -693,7 +693,7 @@ impl<'e> Drive<'_, '_, 'e> {
         }
         // A SIGCONT that has arrived already will not be sent again.
         if !self.goes_on() {
-            self.stand_still().await;
+            self.stop_self().await;
         }
         self.news
             .retain(|news| !matches!(news, ExecutorEvent::Signal(Signal::CONT | Signal::TSTP)));
@@ -704,7 +704,7 @@ impl<'e> Drive<'_, '_, 'e> {
     }
 
     /// Stops vplan itself until SIGCONT.
-    async fn stand_still(&mut self) {
+    async fn stop_self(&mut self) {
         let actions = (self.tell)(Message::Suspended);
         self.todo.extend(actions);
         self.driver.clock.pause();

@@ -7,9 +7,9 @@ use crate::effect::runner::background::{IoJob, IoResult};
 use crate::effect::store::records::{REPORT, RunRecord};
 use crate::effect::store::vault::Vault;
 use crate::plan::{Plan, Step};
+use crate::run::ended::EndedRun;
 use crate::run::journal::{FinalStatus, Journal, JournalEntry, PlannedStep};
 use crate::run::report::{Decision, EnvironmentUse, Report};
-use crate::run::stands::EndedRun;
 use crate::run::stop;
 use std::io::{self, Write};
 
@@ -113,7 +113,7 @@ impl<'e> JournalWriter<'e> {
         if self.events.is_some() && self.pending.last().map_or(0, |(last, _)| *last) < length {
             self.pending.push((length, line));
         }
-        self.tell();
+        self.send_synced();
         self.note(written)
     }
 
@@ -142,7 +142,7 @@ impl<'e> JournalWriter<'e> {
             self.record.release();
         }
         self.synced_len = self.synced_len.max(done.synced);
-        self.tell();
+        self.send_synced();
         self.note(fault.map_or(Ok(()), Err))
     }
 
@@ -229,7 +229,7 @@ impl<'e> JournalWriter<'e> {
     }
 
     /// Sends the second reader the lines that are synced; all lines when no sync is outstanding.
-    fn tell(&mut self) {
+    fn send_synced(&mut self) {
         if !self.unsynced && self.synced_len >= self.requested_len {
             return self.flush();
         }

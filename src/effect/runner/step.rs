@@ -296,7 +296,7 @@ impl<'e> StepExecution<'e> {
                 None
             }
             Err(refused) => {
-                context.recall.into_iter().for_each(Recall::over);
+                context.recall.into_iter().for_each(Recall::step_ended);
                 Some(*refused)
             }
         }
@@ -335,7 +335,7 @@ impl<'e> StepExecution<'e> {
         // Comparing files before and after does not count as the step's time.
         tried.evidence.duration_ms = millis(io.now.saturating_sub(started));
         tried.evidence.question = self.question.take();
-        context.recall.into_iter().for_each(Recall::over);
+        context.recall.into_iter().for_each(Recall::step_ended);
         let accepted = |exit| {
             if self.step.exit.is_empty() {
                 exit == 0
@@ -454,7 +454,7 @@ fn formats(step: &Step) -> Vec<&'static Format> {
     if !matches!(step.kind, Kind::Compile | Kind::Test | Kind::Lint) || step.argv.is_none() {
         return Vec::new();
     }
-    match step.format_said() {
+    match step.explicit_format() {
         Some(name) => name
             .known()
             .map(|name| named(name, step.kind))
@@ -474,7 +474,7 @@ fn read_as(step: &Step, evidence: &mut Evidence) {
         let written = |words: &[&str]| formats(step).into_iter().find(|f| (f.written_by)(words));
         with_words(step, written).map(|f| f.id)
     };
-    let format = match step.format_said() {
+    let format = match step.explicit_format() {
         Some(name) => Some(&**name),
         None => of_a_known_tool(),
     };

@@ -206,7 +206,7 @@ pub fn verify(
                 see,
             };
             // Steps that the plan itself decides are reported before anything runs.
-            table.tell_what_is_over(executor.now());
+            table.report_finished(executor.now());
             executor.drive(&plan, &context, actions, &mut |message| table.tell(message))?;
             if !state.is_done() {
                 bug("the executor ends before the run is over");
@@ -261,7 +261,7 @@ pub fn verify(
             records: &records,
         },
     );
-    let note = hold_against(
+    let note = apply_tree_changes(
         found,
         &mut records,
         &mut circumstances,
@@ -282,7 +282,7 @@ pub fn verify(
 }
 
 /// Applies the changes of the tree to the records and the report. Returns a note to add.
-fn hold_against(
+fn apply_tree_changes(
     found: TreeChanges,
     records: &mut [StepRecord],
     circumstances: &mut Circumstances,
@@ -494,7 +494,7 @@ impl Table<'_, '_, '_> {
         {
             actions.extend(self.storage_failed(at));
         }
-        self.tell_what_is_over(at);
+        self.report_finished(at);
         actions
     }
 
@@ -582,7 +582,7 @@ impl Table<'_, '_, '_> {
         self.state.handle(Event::RecordFailed { at, message })
     }
 
-    fn tell_what_is_over(&mut self, at: u64) {
+    fn report_finished(&mut self, at: u64) {
         for step in self.state.drain_finished() {
             let Some(outcome) = self.state.provisional_outcome(step) else {
                 bug("a step that is over has no outcome");

@@ -12,7 +12,7 @@ use crate::effect::git::object::Oid;
 use crate::effect::os::clock::Clock;
 use crate::effect::os::own_program::ProgramOutput;
 use crate::effect::repo::changes::base::{Unknown, default_base};
-use crate::effect::repo::changes::kept::CommitCache;
+use crate::effect::repo::changes::commit_cache::CommitCache;
 use crate::effect::repo::load::Site;
 use crate::effect::store::ledger::LedgerFile;
 use crate::engine::failure::changes_unknown;

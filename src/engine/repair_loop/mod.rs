@@ -28,9 +28,9 @@ use task::Task;
 /// The first round cannot begin; later, a failure that is no decision about the work (a full disk).
 pub fn repair_loop(
     engine: &Engine<'_>,
-    asked: &LoopRequest,
+    requested: &LoopRequest,
     caller: LoopCaller<'_>,
 ) -> Result<LoopOutcome, Failure> {
     let memory = RefCell::new(Ledger::default());
-    Task::new(engine, asked, caller, &memory).go()
+    Task::new(engine, requested, caller, &memory).go()
 }

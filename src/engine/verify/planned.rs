@@ -42,20 +42,20 @@ pub(super) struct Planned {
 /// The plan cannot be made, or cannot be run here.
 pub(super) fn planned(
     engine: &Engine<'_>,
-    asked: &VerifyRequest,
+    requested: &VerifyRequest,
     is_loop: bool,
     look: Look<'_>,
 ) -> Result<Planned, Failure> {
-    let subject = Subject::of(engine, asked.subject.as_deref())?;
-    let (session, mut whole, saved_plan) = made(engine, asked, subject.as_ref())?;
+    let subject = Subject::of(engine, requested.subject.as_deref())?;
+    let (session, mut whole, saved_plan) = made(engine, requested, subject.as_ref())?;
     let mut said = look(&session)?;
     said.extend(agree(&session, &whole)?);
-    expected(asked, &whole)?;
+    expected(requested, &whole)?;
     let held = match &subject {
         Some(subject) => Some(subject.requirements(
             engine,
             &session,
-            &asked.plan,
+            &requested.plan,
             &whole,
             saved_plan.is_some(),
         )?),
@@ -73,9 +73,9 @@ pub(super) fn planned(
     whole.caveats.extend(more);
     attach(
         &mut whole,
-        of_run(&session, engine, asked, is_loop, held.as_ref())?,
+        of_run(&session, engine, requested, is_loop, held.as_ref())?,
     );
-    let (plan, shard) = match asked.shard {
+    let (plan, shard) = match requested.shard {
         Some(shard) => {
             let share = share(&whole, shard);
             let record = ShardRecord::new(&whole, shard, &share);
@@ -97,26 +97,26 @@ pub(super) fn planned(
 /// Makes the plan, or reads it from its file.
 fn made(
     engine: &Engine<'_>,
-    asked: &VerifyRequest,
+    requested: &VerifyRequest,
     subject: Option<&Subject>,
 ) -> Result<(Session, Plan, Option<SavedPlan>), Failure> {
-    if let Some(file) = &asked.file {
-        let opened = saved::open(engine, asked, file)?;
+    if let Some(file) = &requested.file {
+        let opened = saved::open(engine, requested, file)?;
         return Ok((opened.session, opened.plan, Some(opened.saved)));
     }
-    let mut session = engine.open_since(&asked.plan, subject.and_then(Subject::since))?;
+    let mut session = engine.open_since(&requested.plan, subject.and_then(Subject::since))?;
     let asking = if engine.locked {
         Asking::Recorded
     } else {
         Asking::Now
     };
-    let (plan, _) = session.plan(&asked.plan, asking)?;
+    let (plan, _) = session.plan(&requested.plan, asking)?;
     Ok((session, plan, None))
 }
 
 /// Refuses every plan but the one that is expected.
-fn expected(asked: &VerifyRequest, plan: &Plan) -> Result<(), Failure> {
-    match (&asked.expect_digest, &plan.digest) {
+fn expected(requested: &VerifyRequest, plan: &Plan) -> Result<(), Failure> {
+    match (&requested.expect_digest, &plan.digest) {
         (Some(wanted), Some(found)) if wanted != found => {
             let message = format!("the plan's digest is {found}, expected was {wanted}");
             Err(Failure::new(Exit::Drift, "vplan::plan::expected_digest", message)

@@ -129,7 +129,9 @@ impl Question<'_> {
                 })
                 .collect();
             for (tier, conditions) in &self.old.places {
-                let Some(asked) = space.asked(self.old.contract, *tier, conditions, role) else {
+                let Some(asked) =
+                    space.required_clauses(self.old.contract, *tier, conditions, role)
+                else {
                     continue;
                 };
                 // With `{changed}`: a file that this place passes on, and that no place of the
@@ -285,7 +287,7 @@ impl<'a> Space<'a> {
 
     /// Returns the clauses, all of which must hold, that make a place apply. `None` when it cannot
     /// for this role.
-    fn asked(
+    fn required_clauses(
         &self,
         contract: &Contract,
         tier: u8,
@@ -465,7 +467,7 @@ fn key(region: &Region) -> String {
 
 /// Returns the atoms in which two lists of selections differ: those that only the first ones
 /// select, those that only the second ones do; a path for each. `None` when not decided.
-pub(super) fn apart(
+pub(super) fn differing_atoms(
     old: &[&Selection],
     new: &[&Selection],
 ) -> Option<(Option<RepoPath>, Option<RepoPath>)> {

@@ -1,7 +1,7 @@
 //! Compares the settings of a check, and decides which differences let more pass.
 
 use super::Class::{self, Changes, Cosmetic, Strengthens, Undecided, Weakens};
-use super::reach::apart;
+use super::reach::differing_atoms;
 use crate::base::command::Command;
 use crate::base::glob::{ItemContent, Selection};
 use crate::base::setting::{Row, Setting, Takes, Unset, Value, Weaker};
@@ -365,7 +365,7 @@ fn watched(weaker: Weaker, old: Option<&Selection>, new: Option<&Selection>) -> 
         Weaker::More { .. } => (new, old),
         _ => (old, new),
     };
-    let (class, why) = match apart(stricter.as_slice(), other.as_slice()) {
+    let (class, why) = match differing_atoms(stricter.as_slice(), other.as_slice()) {
         None => (Undecided, super::reach::TOO_LARGE.to_owned()),
         Some((Some(lost), _)) => (Weakens, format!("it no longer covers {}", shown(lost))),
         Some((None, Some(more))) => (Strengthens, format!("it covers {} too", shown(more))),

@@ -2,7 +2,7 @@
 //! recovery, gate, order.
 
 use super::contracts::{Comparison, Less, MIXED, Side, difference, open_to};
-use super::reach::{TOO_LARGE, apart, raising};
+use super::reach::{TOO_LARGE, differing_atoms, raising};
 use super::settings::{Finding, ceiling, finding, items, shown};
 use super::{At, Class};
 use crate::base::glob::Selection;
@@ -132,7 +132,7 @@ impl Comparison<'_> {
                 Some(risk),
                 other.copied(),
                 what,
-                apart(&[&risk.selection], &after),
+                differing_atoms(&[&risk.selection], &after),
                 &before,
             );
         }
@@ -140,7 +140,7 @@ impl Comparison<'_> {
             .iter()
             .filter(|(name, _)| !old_risks.contains_key(*name))
         {
-            let gained = apart(&before, &[&risk.selection]).map(|(_, gained)| gained);
+            let gained = differing_atoms(&before, &[&risk.selection]).map(|(_, gained)| gained);
             let finding = match gained {
                 None => finding(Class::Changes, "added", TOO_LARGE),
                 Some(None) => finding(
@@ -189,7 +189,7 @@ impl Comparison<'_> {
         let subject = format!("risk {}", shown(name));
         let places = (old.map(|r| r.line), new.map(|r| r.line));
         let gained = new
-            .and_then(|r| apart(before, &[&r.selection]))
+            .and_then(|r| differing_atoms(before, &[&r.selection]))
             .and_then(|(_, gained)| gained);
         match lost {
             None => self.say(
@@ -417,7 +417,7 @@ impl Comparison<'_> {
                 (None, _) => Vec::new(),
             };
             let (before, after) = (list(a), list(b));
-            let found = apart(
+            let found = differing_atoms(
                 &before.iter().collect::<Vec<_>>(),
                 &after.iter().collect::<Vec<_>>(),
             );

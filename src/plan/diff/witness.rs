@@ -159,7 +159,7 @@ impl<'a> Solver<'a> {
 
     /// Returns the requests as they are printed.
     pub fn requests(&self) -> Vec<DifferingRequest> {
-        self.shown.iter().map(asked).collect()
+        self.shown.iter().map(differing_request).collect()
     }
 }
 
@@ -196,7 +196,7 @@ fn missed(
         .collect()
 }
 
-fn asked(case: &Case) -> DifferingRequest {
+fn differing_request(case: &Case) -> DifferingRequest {
     let request = request(&case.witness);
     let exists: BTreeSet<RepoPath> = case
         .witness

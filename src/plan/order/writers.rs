@@ -29,7 +29,7 @@ pub(super) fn add(graph: &mut Graph, constraints: &Constraints) -> Vec<Bundle> {
                     .filter(|node| chain.contains(node))
                     .collect();
             }
-            let bundles = behind(graph.backwards(), &chain, waits, constraints.tiers.len());
+            let bundles = waiting_nodes(graph.backwards(), &chain, waits, constraints.tiers.len());
             bundles.iter().for_each(|bundle| graph.bundle(bundle));
             added.extend(bundles);
         }
@@ -38,7 +38,7 @@ pub(super) fn add(graph: &mut Graph, constraints: &Constraints) -> Vec<Bundle> {
 }
 
 /// Returns for each writer of a chain the nodes that wait for it and for no later one.
-fn behind(
+fn waiting_nodes(
     back: &[Vec<usize>],
     chain: &[usize],
     waits: impl Fn(usize) -> bool,

@@ -67,7 +67,7 @@ fn means_something_else(scene: &Scene<'_>, layer: &Layer) -> bool {
 fn recipe_failed(scene: &Scene<'_>, layer: &Layer) -> bool {
     layer.tool == Tool::Make
         && scene
-            .says(layer, EvidenceStream::Stderr, &["{self}: *** [{any}"])
+            .line_of_layer(layer, EvidenceStream::Stderr, &["{self}: *** [{any}"])
             .is_some()
 }
 

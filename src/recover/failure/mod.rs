@@ -169,7 +169,12 @@ impl<'a> Scene<'a> {
     }
 
     /// Like [`Scene::line`], for the names of a layer.
-    fn says(&self, layer: &Layer, place: EvidenceStream, templates: &[&str]) -> Option<String> {
+    fn line_of_layer(
+        &self,
+        layer: &Layer,
+        place: EvidenceStream,
+        templates: &[&str],
+    ) -> Option<String> {
         self.line(
             place,
             templates,
@@ -297,7 +302,7 @@ fn decide(row: &Row, scene: &Scene<'_>) -> Option<String> {
             .layers
             .iter()
             .filter(|layer| text.tools.contains(&layer.tool) && !(text.unless)(scene, layer))
-            .find_map(|layer| scene.says(layer, text.place, text.lines)),
+            .find_map(|layer| scene.line_of_layer(layer, text.place, text.lines)),
     }
 }
 
@@ -386,7 +391,7 @@ impl RequestedNames {
 
 /// Returns what a step's command requests by name.
 #[must_use]
-pub fn asked(step: &Step) -> Option<RequestedNames> {
+pub fn requested_names(step: &Step) -> Option<RequestedNames> {
     invocation::layers_of(step).into_iter().find_map(asked_of)
 }
 
@@ -422,7 +427,7 @@ fn asked_of(layer: Layer) -> Option<RequestedNames> {
 
 /// Returns the facts on which classifying a step depends, and dropping it.
 pub(super) fn questions(step: &Step) -> BTreeSet<Question> {
-    asked(step)
+    requested_names(step)
         .and_then(|asked| asked.questions())
         .into_iter()
         .flatten()

@@ -461,7 +461,7 @@ fn program_of_exec(scene: &Scene<'_>) -> Option<String> {
                 .find(|(tool, _)| *tool == layer.tool)
                 .map(|(_, lines)| (layer, lines))
         })
-        .find_map(|(layer, lines)| scene.says(layer, EvidenceStream::Either, lines))
+        .find_map(|(layer, lines)| scene.line_of_layer(layer, EvidenceStream::Either, lines))
 }
 
 /// Recognises a missing makefile: `make X` prints the message of a missing goal then; so does `make
@@ -475,7 +475,7 @@ fn makefile_missing(scene: &Scene<'_>) -> Option<String> {
         return None;
     }
     if has_no_makefile(scene, layer) {
-        return scene.says(
+        return scene.line_of_layer(
             layer,
             EvidenceStream::Stderr,
             &["{self}: *** No rule to make target '{asked}'. Stop."],

@@ -1005,7 +1005,7 @@ fn what_a_command_asks_for() {
         ("npm install", None),
         ("cargo test", None),
     ] {
-        let got = asked(&plan_of_words(&[command]).steps[0]);
+        let got = requested_names(&plan_of_words(&[command]).steps[0]);
         let files = |a: &RequestedNames| {
             a.paths()
                 .iter()

@@ -28,12 +28,12 @@ pub(super) fn carry(case: &Case<'_>) -> Option<Result<Change, String>> {
         env: case.step.env.clone(),
     };
     carried.follow_all(case.step.unsupported.as_ref()?)?;
-    Some(stands_before(case).map_or_else(|| into(case, &carried, behind), Err))
+    Some(blocked_by_earlier(case).map_or_else(|| into(case, &carried, behind), Err))
 }
 
 /// Returns why a `cd` of this step may not be followed yet: another one before it still waits to be
 /// carried.
-pub(super) fn stands_before(case: &Case<'_>) -> Option<String> {
+pub(super) fn blocked_by_earlier(case: &Case<'_>) -> Option<String> {
     let moves = |step: &Step| {
         let chain = step.unsupported.iter().flat_map(|u| &u.chain);
         step.origin == Origin::Explicit
@@ -153,7 +153,7 @@ fn with(step: Step, carried: &Env) -> Result<Step, String> {
 #[cfg(test)]
 mod tests {
     use crate::base::vocabulary::FailureCode;
-    use crate::recover::bare::{given, plan_of_lines};
+    use crate::recover::bare::{plan_of_lines, reported_failure};
     use crate::recover::{Recovery, recover};
 
     /// Returns `command@dir` of each step after the repair of these steps, or the refusals.
@@ -161,7 +161,7 @@ mod tests {
         let mut plan = plan_of_lines(lines);
         let failures: Vec<_> = failed
             .iter()
-            .map(|n| given(*n, FailureCode::UnsupportedFormat))
+            .map(|n| reported_failure(*n, FailureCode::UnsupportedFormat))
             .collect();
         loop {
             match recover(&plan, &failures, &Default::default()) {
@@ -265,7 +265,7 @@ mod tests {
         let plan = plan_of_lines(&["make", "make clean", "cd build/..", "test -f build/a"]);
         let got = recover(
             &plan,
-            &[given(4, FailureCode::SequenceIssue)],
+            &[reported_failure(4, FailureCode::SequenceIssue)],
             &Default::default(),
         );
         assert_eq!(got, Recovery::NotApplicable);

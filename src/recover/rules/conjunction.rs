@@ -65,7 +65,7 @@ pub(super) fn parts(step: &Step) -> Option<Vec<Step>> {
 pub(super) fn put_in_place(case: &Case<'_>, parts: Vec<Step>) -> Change {
     let mut steps = case.plan.steps.clone();
     let many = parts.len() > 1;
-    let mut taken = taken(case);
+    let mut taken = taken_ids(case);
     let mut previous: Option<String> = None;
     let mut new = Vec::with_capacity(parts.len());
     for mut part in parts {
@@ -103,7 +103,7 @@ pub(super) fn put_in_place(case: &Case<'_>, parts: Vec<Step>) -> Change {
 
 /// Returns the ids that are taken: present steps and checks, dropped and omitted ones, and those of
 /// failures, which would else be taken for failures of the new steps.
-fn taken(case: &Case<'_>) -> BTreeSet<String> {
+fn taken_ids(case: &Case<'_>) -> BTreeSet<String> {
     let plan = case.plan;
     let steps = plan
         .steps
@@ -132,7 +132,7 @@ mod tests {
     use crate::base::command::{Command, Unsupported, UnsupportedReason};
     use crate::base::vocabulary::FailureCode;
     use crate::base::word::Word;
-    use crate::recover::bare::{bare_plan, given, link, plan_of_lines};
+    use crate::recover::bare::{bare_plan, link, plan_of_lines, reported_failure};
     use crate::recover::{Recovery, recover};
 
     fn chained(parts: &[&str]) -> Step {
@@ -229,7 +229,7 @@ mod tests {
             reason: String::new(),
             reasons: Vec::new(),
         });
-        let failures = [given(1, FailureCode::UnsupportedFormat)];
+        let failures = [reported_failure(1, FailureCode::UnsupportedFormat)];
         let Recovery::Rewritten { plan, .. } = recover(&plan, &failures, &Default::default())
         else {
             panic!("not repaired");

@@ -12,7 +12,7 @@ use crate::plan::facts::{Certainty, Facts};
 use crate::plan::{Coverage, Origin, Plan, Step};
 use crate::recover::Failure;
 use crate::recover::bare::plan_of_words;
-use crate::recover::failure::{AskedKind, RequestedNames, asked};
+use crate::recover::failure::{AskedKind, RequestedNames, requested_names};
 use crate::recover::rewrite::{Change, replace_predecessor};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -117,7 +117,7 @@ fn refusal(plan: &Plan, step: &Step, code: FailureCode, facts: &Facts) -> Option
     }
     match code {
         FailureCode::MissingScript | FailureCode::MissingMakeTarget => {
-            let asked = asked(step)?;
+            let asked = requested_names(step)?;
             changed_declaration(plan, &asked).or_else(|| declared_before(&asked, facts))
         }
         FailureCode::NoTestFiles => changed_tests(plan, step),
@@ -192,7 +192,8 @@ const TEST_CONFIGURATIONS: &[&str] = &[
 ];
 
 fn changed_tests(plan: &Plan, step: &Step) -> Option<String> {
-    if let Some(reason) = asked(step).and_then(|asked| changed_declaration(plan, &asked)) {
+    if let Some(reason) = requested_names(step).and_then(|asked| changed_declaration(plan, &asked))
+    {
         return Some(reason);
     }
     plan.request.changed.files().iter().find_map(|file| {
@@ -234,7 +235,7 @@ mod tests {
     use crate::base::change::{ChangeSet, ChangedFile};
     use crate::base::word::Word;
     use crate::plan::facts::{FactAnswer, Question};
-    use crate::recover::bare::{given, plan_of_lines};
+    use crate::recover::bare::{plan_of_lines, reported_failure};
     use crate::recover::{Recovery, recover};
     use FailureCode::{Failed, MissingMakeTarget, MissingScript, NoTestFiles, UnsupportedFormat};
 
@@ -322,7 +323,7 @@ mod tests {
         ] {
             let mut plan = plan_of_lines(&lines);
             edit(&mut plan);
-            let failures = [given(1, codes[0]), given(2, codes[1])];
+            let failures = [reported_failure(1, codes[0]), reported_failure(2, codes[1])];
             assert_eq!(said(&plan, &failures, &Facts::default()), want, "{what}");
         }
     }
@@ -331,7 +332,7 @@ mod tests {
     /// have been tried.
     #[test]
     fn what_cannot_be_run_does_not_remain() {
-        let only_the_first = [given(1, UnsupportedFormat)];
+        let only_the_first = [reported_failure(1, UnsupportedFormat)];
         let none = Facts::default();
         assert_eq!(
             said(
@@ -355,7 +356,10 @@ mod tests {
     fn what_is_needed_by_what_stays() {
         let mut plan = plan_of_lines(&["make x", "make y", "setup"]);
         plan.steps[2].setup = true;
-        let failures = [given(1, MissingMakeTarget), given(2, MissingMakeTarget)];
+        let failures = [
+            reported_failure(1, MissingMakeTarget),
+            reported_failure(2, MissingMakeTarget),
+        ];
         assert_eq!(
             said(&plan, &failures, &Facts::default()),
             format!("{NONE}; {NONE}")
@@ -377,9 +381,11 @@ mod tests {
         let mut plan = plan_of_lines(&["a", "make x", "b"]);
         plan.steps[1].after = vec!["command-1".into()];
         plan.steps[2].after = vec!["command-2".into()];
-        let Recovery::Rewritten { plan, .. } =
-            recover(&plan, &[given(2, MissingMakeTarget)], &Facts::default())
-        else {
+        let Recovery::Rewritten { plan, .. } = recover(
+            &plan,
+            &[reported_failure(2, MissingMakeTarget)],
+            &Facts::default(),
+        ) else {
             panic!("not repaired");
         };
         assert_eq!(plan.steps[1].after, ["command-1"]);
@@ -478,7 +484,7 @@ mod tests {
         ] {
             let mut plan = plan_of_lines(&[line, "pnpm lint"]);
             plan.request.changed = changed(file, status);
-            let got = said(&plan, &[given(1, code)], &Facts::default());
+            let got = said(&plan, &[reported_failure(1, code)], &Facts::default());
             assert_eq!(
                 got.ends_with(": command-1"),
                 dropped,
@@ -513,7 +519,7 @@ mod tests {
             facts.add(Question::BaseMakeTargets(RepoPath::root()), list(base));
             let plan = plan_of_lines(&[line, "pnpm lint"]);
             assert_eq!(
-                said(&plan, &[given(1, MissingMakeTarget)], &facts),
+                said(&plan, &[reported_failure(1, MissingMakeTarget)], &facts),
                 want,
                 "{line} {now:?} {base:?}"
             );

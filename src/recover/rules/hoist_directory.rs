@@ -31,7 +31,7 @@ fn rewrite(case: &Case<'_>) -> Option<Result<Change, String>> {
     if let Some(done) = carrying::carry(case) {
         return Some(done);
     }
-    if let Some(reason) = carrying::stands_before(case) {
+    if let Some(reason) = carrying::blocked_by_earlier(case) {
         return Some(Err(reason));
     }
     let parts = conjunction::parts(case.step)?;

@@ -158,7 +158,7 @@ fn example() -> Example {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recover::bare::given;
+    use crate::recover::bare::reported_failure;
     use crate::recover::{Recovery, recover};
 
     type Edit = fn(&mut Plan);
@@ -199,7 +199,7 @@ mod tests {
             edit(&mut plan);
             match recover(
                 &plan,
-                &[given(3, FailureCode::SequenceIssue)],
+                &[reported_failure(3, FailureCode::SequenceIssue)],
                 &Default::default(),
             ) {
                 Recovery::Rewritten { plan, .. } => {
@@ -223,7 +223,7 @@ mod tests {
         plan.steps[2].after = vec!["command-2".into()];
         let got = recover(
             &plan,
-            &[given(4, FailureCode::SequenceIssue)],
+            &[reported_failure(4, FailureCode::SequenceIssue)],
             &Default::default(),
         );
         assert!(

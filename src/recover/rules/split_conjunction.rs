@@ -24,7 +24,7 @@ fn rewrite(case: &Case<'_>) -> Option<Result<Change, String>> {
     if conjunction::begins_with_carried(case.step)? {
         return None;
     }
-    if let Some(reason) = carrying::stands_before(case) {
+    if let Some(reason) = carrying::blocked_by_earlier(case) {
         return Some(Err(reason));
     }
     let parts = conjunction::parts(case.step)?;

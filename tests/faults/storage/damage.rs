@@ -199,8 +199,8 @@ fn journals() {
                 for step in &found.steps {
                     let known = whole.steps.iter().find(|s| s.id == step.id);
                     let better = found.is_pass()
-                        && passes(step.stands)
-                        && known.is_some_and(|k| !passes(k.stands));
+                        && passes(step.state)
+                        && known.is_some_and(|k| !passes(k.state));
                     assert!(!better, "{damage:?} makes {} pass", step.id);
                 }
             }

@@ -45,7 +45,7 @@ pub(super) fn row(past: &Past, check: Option<&str>) -> Row {
     let end = |step: &ReplayedStep| CheckEnd {
         duration_ms: step.duration_ms,
         id: step.id.clone(),
-        status: match step.stands {
+        status: match step.state {
             StepState::Ended(status, _) => status.name(),
             StepState::Running => "running",
             StepState::Waiting => "waiting",

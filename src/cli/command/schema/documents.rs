@@ -60,7 +60,7 @@ pub(super) const ALL: &[Kind] = documents! {
     Written "diff" ["diff"] "what two plans, or two contracts, differ in"
         => plan::diff::plans::PlanDiff, plan::diff::ContractDiff;
     Written "ended-run" [] "what vplan remembers of a run that has ended: ended/ of the state directory"
-        => run::stands::EndedRun;
+        => run::ended::EndedRun;
     Written "event" [] "a line of events.jsonl and of `run --events`"
         => run::journal::Line;
     Written "feedback" ["feedback"] "what failed and what to do about it; also what `loop --feedback json` hands to a fixer"

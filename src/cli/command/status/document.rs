@@ -3,9 +3,9 @@
 use crate::effect::runner::tree::Present;
 use crate::effect::store::history::History;
 use crate::plan::caveat::Caveat;
+use crate::run::ended::VerifiedAnswer;
 use crate::run::past::Summary;
 use crate::run::report::Report;
-use crate::run::stands::VerifiedAnswer;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -5,9 +5,9 @@ use crate::cli::history::headline;
 use crate::cli::render;
 use crate::cli::render::style::{Tone, paint};
 use crate::cli::terminal::Terminal;
-use crate::engine::standing::TreeStatus;
+use crate::engine::tree_status::TreeStatus;
+use crate::run::ended::VerifiedAnswer;
 use crate::run::past::{Summary, short};
-use crate::run::stands::VerifiedAnswer;
 
 /// A run, with what is wrong with its journal.
 pub(super) type Latest = (Summary, Option<String>);

@@ -4,7 +4,7 @@
 //! Any process that may write the repository can write its references: this base is a convenience,
 //! not a protection.
 
-use super::kept::CommitCache;
+use super::commit_cache::CommitCache;
 use crate::base::diagnostic::Diagnostics;
 use crate::base::path::RepoPath;
 use crate::base::source::{Source, Sources};

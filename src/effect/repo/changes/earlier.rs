@@ -1,6 +1,6 @@
 //! Finds the changed files that only earlier commits changed: the work tree has them as HEAD does.
 
-use super::kept::CommitCache;
+use super::commit_cache::CommitCache;
 use crate::base::change::ChangeSet;
 use crate::base::path::RepoPath;
 use crate::effect::git::Git;

@@ -1,14 +1,14 @@
 //! Determines the changed files from the source that the caller chose.
 
 pub mod base;
+pub mod base_caveats;
 pub mod ci;
+pub mod commit_cache;
 pub mod earlier;
 pub mod error;
 pub mod gathered;
-pub mod kept;
 pub mod list;
 pub mod recorded;
-pub mod said;
 
 use crate::base::change::{ChangedFile, split_status};
 use crate::effect::git::error::GitError;
@@ -17,9 +17,9 @@ use crate::effect::git::{Git, Lookup};
 use crate::plan::request::ChangedIn;
 use base::{Base, Statement, common, default_base, merge_base_with};
 use ci::Compared;
+use commit_cache::CommitCache;
 use error::ChangeError;
 use gathered::{Gathered, all, done, without_records};
-use kept::CommitCache;
 use list::{ListFormat, MAX_CHANGED};
 
 /// Where the changed files come from.
@@ -129,7 +129,7 @@ pub fn by_default(
     let found = default_base(git, statement, kept)?;
     let files = without_records(git.worktree_against(found.commit.as_ref())?, false)?;
     let gathered = done(files, found.description(), found.commit).found_in(ChangedIn::WorkTree);
-    let caveats = said::of_default(&found);
+    let caveats = base_caveats::of_default(&found);
     within_bounds(Gathered {
         by_default: true,
         caveats,

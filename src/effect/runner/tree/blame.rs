@@ -102,7 +102,7 @@ enum Is {
     Forbidden,
 }
 
-fn what(changed: &Changed, ran: &[&Step], plan: &Plan) -> Is {
+fn classify(changed: &Changed, ran: &[&Step], plan: &Plan) -> Is {
     let path = &changed.path;
     let produces = |s: &&Step| s.produces.iter().any(|glob| glob.matches(path));
     let reports = |s: &Step| s.report.as_ref().is_some_and(|r| r.glob.matches(path));
@@ -136,7 +136,7 @@ pub(super) fn blame(spans: &[Span], run: &Run<'_>) -> Attribution {
             let path = changed.path.clone();
             match run
                 .plan()
-                .map_or(Is::Forbidden, |plan| what(changed, &ran, plan))
+                .map_or(Is::Forbidden, |plan| classify(changed, &ran, plan))
             {
                 Is::Product => {}
                 Is::Written => {

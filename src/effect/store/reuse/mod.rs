@@ -217,7 +217,7 @@ impl<'a> Recall<'a> {
                 });
             }
         };
-        let made = self.made(step).map_err(Why::Unsteady)?;
+        let made = self.produced_files(step).map_err(Why::Unsteady)?;
         replaces(step, parts, &entry, |path| {
             made.0.get(path).map(|seen| seen.print.clone())
         })?;
@@ -235,7 +235,7 @@ impl<'a> Recall<'a> {
     }
 
     /// Records that all processes of a step have ended.
-    pub fn over(&self) {
+    pub fn step_ended(&self) {
         self.running.fetch_sub(1, Ordering::SeqCst);
         self.epoch.fetch_add(1, Ordering::SeqCst);
     }
@@ -267,7 +267,7 @@ impl<'a> Recall<'a> {
                     after.parts.differences(&before.parts).join(", ")
                 ));
             }
-            let made = self.made(step)?;
+            let made = self.produced_files(step)?;
             match made.0.len() {
                 0 if !step.produces.is_empty() => {
                     Err("it made nothing of what it `produces`".to_owned())
@@ -473,7 +473,7 @@ impl<'a> Recall<'a> {
     }
 
     /// Reads the files that a step `produces` and that are there.
-    fn made(&self, step: &Step) -> Result<Arc<Scan>, String> {
+    fn produced_files(&self, step: &Step) -> Result<Arc<Scan>, String> {
         if step.produces.is_empty() {
             return Ok(Arc::default());
         }

@@ -7,9 +7,9 @@ pub mod system;
 use super::base::{
     self, Base, BaseOrigin, DefaultBase, Lacking, Statement, Unknown, merge_base_with,
 };
+use super::base_caveats;
+use super::commit_cache::CommitCache;
 use super::error::ChangeError;
-use super::kept::CommitCache;
-use super::said;
 use crate::base::word::visible;
 use crate::effect::git::error::GitError;
 use crate::effect::git::object::Oid;
@@ -249,7 +249,7 @@ impl Here<'_> {
             ignored,
             ..
         } = found;
-        caveats.extend(ignored.as_deref().map(said::ignored));
+        caveats.extend(ignored.as_deref().map(base_caveats::ignored));
         let variable = if how == BaseOrigin::Statement {
             "the contract's line `base`"
         } else {

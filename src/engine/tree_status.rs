@@ -20,9 +20,9 @@ use crate::effect::store::vault::Vault;
 use crate::plan::Plan;
 use crate::plan::caveat::{self, Caveat, Code, Effect};
 use crate::plan::request::{Boundary, Mode, RequestRecord, Risk};
+use crate::run::ended::{EndedRun, Recorded, VerifiedAnswer, WhyNot, believed, failed, verifies};
 use crate::run::past::{State, short};
 use crate::run::report::Report;
-use crate::run::stands::{EndedRun, Recorded, VerifiedAnswer, WhyNot, believed, failed, stands};
 use std::collections::BTreeMap;
 
 /// The most runs that are examined, the newest first.
@@ -490,7 +490,7 @@ impl Search<'_, '_> {
         if let Err(why) = whole(&made.plan) {
             return RunMatch::Differs(why);
         }
-        if let Err(why) = stands(recorded, present.as_deref(), &[&made.plan, &made.repaired]) {
+        if let Err(why) = verifies(recorded, present.as_deref(), &[&made.plan, &made.repaired]) {
             let here = present.is_some() && present == recorded.report.tree;
             return match failed(recorded, &made.plan).first().filter(|_| here) {
                 Some(step) => RunMatch::Refutes(WhyNot::not(format!(

@@ -131,7 +131,7 @@ pub fn believed(recorded: &Recorded<'_>, ended: &EndedRun) -> Result<(), WhyNot>
 ///
 /// # Errors
 /// The requirement that it lacks.
-pub fn stands(
+pub fn verifies(
     recorded: &Recorded<'_>,
     present: Option<&str>,
     wanted: &[&Plan],
@@ -322,7 +322,8 @@ mod tests {
             plan,
             report,
         };
-        stands(&recorded, Some(TREE), &[wanted]).map_or_else(|why| why.message, |()| String::new())
+        verifies(&recorded, Some(TREE), &[wanted])
+            .map_or_else(|why| why.message, |()| String::new())
     }
 
     #[test]
@@ -371,7 +372,10 @@ mod tests {
             report: &report,
         };
         for present in [None, Some("sha256:other"), Some("")] {
-            assert!(stands(&recorded, present, &[&plan]).is_err(), "{present:?}");
+            assert!(
+                verifies(&recorded, present, &[&plan]).is_err(),
+                "{present:?}"
+            );
         }
         let unknown = Report {
             tree: None,
@@ -381,8 +385,8 @@ mod tests {
             report: &unknown,
             ..recorded
         };
-        assert!(stands(&recorded, None, &[&plan]).is_err());
-        assert!(stands(&recorded, Some(TREE), &[]).is_err());
+        assert!(verifies(&recorded, None, &[&plan]).is_err());
+        assert!(verifies(&recorded, Some(TREE), &[]).is_err());
     }
 
     #[test]
