@@ -7,6 +7,7 @@
 use super::glob::{Glob, Selection};
 use super::vocabulary::FormatName;
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 /// All that is particular to one setting.
 #[derive(Debug)]
@@ -166,7 +167,7 @@ pub enum Weaker {
     },
     /// A smaller number.
     Lower,
-    /// A word: the one that is not written; of others it is undecided.
+    /// A word or a report: the usual one, or none; of others it is undecided.
     Unsaid {
         /// Of a change to the unwritten word.
         gone: &'static str,
@@ -344,7 +345,9 @@ table! {
         },
         explained: Explained::Called("read as")
     }
-    Report "report" "report junit \"GLOB\"", Takes::Report, Reading { weaker: Weaker::Particular }
+    Report "report" "report junit \"GLOB\"", Takes::Report, Reading {
+        weaker: Weaker::Unsaid { gone: "its result is no longer read from the report", other: "another report" }
+    }
     MaxErrors "max-errors" "max-errors N", NUMBER, Findings {
         unset: Unset::Number(0), of_verb: true, weaker: HIGHER
     }
@@ -393,14 +396,16 @@ fn in_order(first: &[Row]) -> Vec<Row> {
 impl Row {
     /// Returns all rows in the order of what differs between two contracts.
     #[must_use]
-    pub fn compared() -> Vec<Row> {
-        in_order(COMPARED)
+    pub fn compared() -> &'static [Row] {
+        static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| in_order(COMPARED));
+        &ROWS
     }
 
     /// Returns all rows in the order of explanations.
     #[must_use]
-    pub fn explained() -> Vec<Row> {
-        in_order(EXPLAINED)
+    pub fn explained() -> &'static [Row] {
+        static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| in_order(EXPLAINED));
+        &ROWS
     }
 
     /// Returns the words of the settings that `defaults` may hold.
@@ -424,7 +429,7 @@ mod tests {
         let words: BTreeSet<&str> = Row::ALL.iter().map(|row| row.setting().word).collect();
         assert_eq!(words.len(), Row::ALL.len());
         for order in [Row::compared(), Row::explained()] {
-            assert_eq!(BTreeSet::from_iter(order).len(), Row::ALL.len());
+            assert_eq!(order.iter().collect::<BTreeSet<_>>().len(), Row::ALL.len());
         }
     }
 
@@ -444,7 +449,7 @@ mod tests {
                     Takes::Flag | Takes::Number { .. } | Takes::Duration | Takes::Word { .. }
                 ),
                 Weaker::Lower => matches!(takes, Takes::Number { .. } | Takes::Duration),
-                Weaker::Unsaid { .. } => matches!(takes, Takes::Word { .. }),
+                Weaker::Unsaid { .. } => matches!(takes, Takes::Word { .. } | Takes::Report),
                 _ => true,
             };
             assert!(fits, "{word}");

@@ -22,35 +22,21 @@ use std::collections::BTreeMap;
 
 const FINDINGS: &[Kind] = &[Kind::Compile, Kind::Lint];
 const READ: &[Kind] = &[Kind::Compile, Kind::Test, Kind::Lint];
-const COMMANDS: &[Kind] = &[
-    Kind::Run,
-    Kind::Compile,
-    Kind::Test,
-    Kind::Lint,
-    Kind::Shell,
-];
-const TRIED: &[Kind] = &[
-    Kind::Run,
-    Kind::Compile,
-    Kind::Test,
-    Kind::Lint,
-    Kind::Shell,
-    Kind::Judge,
-];
 
 /// Which verbs know a setting. What starts no process has no environment, no exit code and no time
 /// limit; what writes no output that is read has no format; and a `file` check tried again at once
 /// would see the same file.
 #[must_use]
 pub fn known_by(row: Row) -> &'static [Kind] {
+    use Kind::{Compile, Judge, Lint, Run, Shell, Test};
     match row.setting().with {
         Verbs::All => &Kind::ALL,
-        Verbs::Commands => COMMANDS,
-        Verbs::AllButFile => TRIED,
+        Verbs::Commands => &[Run, Compile, Test, Lint, Shell],
+        Verbs::AllButFile => &[Run, Compile, Test, Lint, Shell, Judge],
         Verbs::Reading => READ,
         Verbs::Findings => FINDINGS,
-        Verbs::Test => &[Kind::Test],
-        Verbs::Judge => &[Kind::Judge],
+        Verbs::Test => &[Test],
+        Verbs::Judge => &[Judge],
     }
 }
 

@@ -189,21 +189,19 @@ impl Lowering<'_> {
         let number = |values: &mut Values<'_>, least, most| {
             first.and_then(|a| values.number(a, least, most))
         };
+        let small = |values: &mut Values<'_>, least| {
+            let most = u64::from(u32::MAX);
+            number(values, least, most).and_then(|n| u32::try_from(n).ok())
+        };
         let limit = match node.statement.keyword {
             Keyword::Budget => first.and_then(|a| values.duration(a)).map(Limit::Budget),
             Keyword::MaxChecks => number(values, 0, u64::MAX).map(Limit::MaxChecks),
-            Keyword::Jobs => number(values, 1, u64::from(u32::MAX))
-                .and_then(|n| u32::try_from(n).ok())
-                .map(Limit::Jobs),
+            Keyword::Jobs => small(values, 1).map(Limit::Jobs),
             _ => None,
         };
         let scope = match node.statement.keyword {
-            Keyword::Allow => Some(Scope::Allow(
-                node.values().filter_map(|a| values.sel(a)).collect(),
-            )),
-            Keyword::Deny => Some(Scope::Deny(
-                node.values().filter_map(|a| values.sel(a)).collect(),
-            )),
+            Keyword::Allow => Some(Scope::Allow(values.sels(node))),
+            Keyword::Deny => Some(Scope::Deny(values.sels(node))),
             _ => None,
         };
         let recover = match node.statement.keyword {
@@ -212,17 +210,10 @@ impl Lowering<'_> {
             Keyword::RecoverContract => Some(Recover::Contract),
             _ => None,
         };
-        let small = |n: Option<u64>| n.and_then(|n| u32::try_from(n).ok());
         let gate = match node.statement.keyword {
-            Keyword::Confirmations => {
-                small(number(values, 1, u64::from(u32::MAX))).map(Gate::Confirmations)
-            }
-            Keyword::GateRetries => {
-                small(number(values, 0, u64::from(u32::MAX))).map(Gate::Retries)
-            }
-            Keyword::SameFailure => {
-                small(number(values, 2, u64::from(u32::MAX))).map(Gate::SameFailure)
-            }
+            Keyword::Confirmations => small(values, 1).map(Gate::Confirmations),
+            Keyword::GateRetries => small(values, 0).map(Gate::Retries),
+            Keyword::SameFailure => small(values, 2).map(Gate::SameFailure),
             Keyword::OnExhausted => first
                 .and_then(|a| values.one_of(a, &["fail", "escalate", "allow"]))
                 .map(|w| Gate::OnExhausted(w.into())),

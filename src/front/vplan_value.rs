@@ -93,7 +93,7 @@ impl Values<'_> {
         })
     }
 
-    fn sels(&self, node: &Node<'_>) -> Vec<Sel> {
+    pub(super) fn sels(&self, node: &Node<'_>) -> Vec<Sel> {
         node.values().filter_map(|a| self.sel(a)).collect()
     }
 

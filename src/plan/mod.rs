@@ -384,25 +384,11 @@ macro_rules! fields_of_settings {
 }
 
 fields_of_settings! {
-    Always always,
-    Cleans cleans,
-    Context context,
-    Describe describe,
-    Exclusive exclusive,
-    Format format,
-    Inputs inputs,
-    MaxErrors max_errors,
-    MaxWarnings max_warnings,
-    MinTests min_tests,
-    Optional optional,
-    Produces produces,
-    Requires requires,
-    Retries retries,
-    Setup setup,
-    Severity severity,
-    Timeout timeout_ms,
-    Unchanged unchanged,
-    Writes writes,
+    Always always, Cleans cleans, Context context, Describe describe,
+    Exclusive exclusive, Format format, Inputs inputs, MaxErrors max_errors,
+    MaxWarnings max_warnings, MinTests min_tests, Optional optional, Produces produces,
+    Requires requires, Retries retries, Setup setup, Severity severity,
+    Timeout timeout_ms, Unchanged unchanged, Writes writes,
     ;
     Dir, Env, Exit, Needs, PassEnv, Report, SkipExit, Tags, Tier, ToolPath,
 }

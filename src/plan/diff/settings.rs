@@ -210,7 +210,7 @@ fn implies(a: &Assertion, b: &Assertion) -> bool {
 
 /// Compares all settings.
 fn settings(old: &Check, new: &Check, found: &mut Vec<Finding>) {
-    for row in Row::compared() {
+    for row in Row::compared().iter().copied() {
         let word = row.setting().word;
         match row {
             Row::Exit => codes(word, "accepted", &old.exit, &new.exit, found),
@@ -218,7 +218,6 @@ fn settings(old: &Check, new: &Check, found: &mut Vec<Finding>) {
                 let verb = "taken for \"does not apply\"";
                 codes(word, verb, &old.skip_exit, &new.skip_exit, found);
             }
-            Row::Report => found.extend(report(old, new)),
             // These two are compared where they apply.
             Row::Tier | Row::Needs => {}
             row => found.extend(setting(row, old, new)),
@@ -236,7 +235,7 @@ fn setting(row: Row, old: &Check, new: &Check) -> Option<Finding> {
     let (old, new) = (was.value(row), is.value(row));
     let (old, new) = (old.as_deref(), new.as_deref());
     let what = match (row, setting.takes, new) {
-        (Row::Dir | Row::Env | Row::PassEnv | Row::ToolPath | Row::Tags, ..) => {
+        (Row::Dir | Row::Env | Row::PassEnv | Row::ToolPath | Row::Tags | Row::Report, ..) => {
             surroundings(row, was, is)?
         }
         _ if old == new => return None,
@@ -261,13 +260,13 @@ fn setting(row: Row, old: &Check, new: &Check) -> Option<Finding> {
             (class, String::new())
         }
         Weaker::Unsaid { gone, other } => {
-            let usual = |value: Option<&Value>| match (value, setting.unset) {
-                (Some(Value::Word(word)), Unset::Word(usual)) => *word == usual,
-                _ => true,
+            let said = |check: &Check| match row {
+                Row::Report => check.report.is_some(),
+                row => check.has(row),
             };
-            match (usual(old), usual(new)) {
-                (_, true) => (Weakens, gone.to_owned()),
-                (true, _) => (Strengthens, String::new()),
+            match (said(was), said(is)) {
+                (_, false) => (Weakens, gone.to_owned()),
+                (false, _) => (Strengthens, String::new()),
                 _ => (Undecided, other.to_owned()),
             }
         }
@@ -339,26 +338,6 @@ fn codes(name: &str, verb: &str, old: &[i32], new: &[i32], found: &mut Vec<Findi
     }
 }
 
-fn report(old: &Check, new: &Check) -> Option<Finding> {
-    if old.report == new.report {
-        return None;
-    }
-    let word = |c: &Check| {
-        c.report.as_ref().map_or("none".to_owned(), |r| {
-            shown(format!("{} \"{}\"", r.format, r.glob.text()))
-        })
-    };
-    let what = arrow("report", word(old), word(new));
-    Some(match (&old.report, &new.report) {
-        (Some(_), None) => {
-            let why = "its result is no longer read from the report";
-            finding(Weakens, what, why)
-        }
-        (None, _) => finding(Strengthens, what, ""),
-        _ => finding(Undecided, what, "another report"),
-    })
-}
-
 /// Compares the selections of a setting; none selects nothing.
 fn watched(weaker: Weaker, old: Option<&Selection>, new: Option<&Selection>) -> (Class, String) {
     let (stricter, other) = match weaker {
@@ -411,6 +390,10 @@ fn surroundings(row: Row, old: &Check, new: &Check) -> Option<String> {
         Row::Tags if old.tags != new.tags => differs(|c| match c.tags.as_slice() {
             [] => "none".to_owned(),
             tags => shown(tags.join(" ")),
+        }),
+        Row::Report if old.report != new.report => differs(|c| match &c.report {
+            Some(r) => shown(format!("{} \"{}\"", r.format, r.glob.text())),
+            None => "none".to_owned(),
         }),
         Row::ToolPath if old.tool_path != new.tool_path => Some("tool-path differs".to_owned()),
         Row::Env if old.env != new.env => {

@@ -50,7 +50,7 @@ pub fn settings(step: &Step) -> Vec<String> {
         let codes: Vec<String> = list.iter().map(ToString::to_string).collect();
         format!("{word} {}", codes.join(" "))
     };
-    for row in Row::explained() {
+    for row in Row::explained().iter().copied() {
         let word = row.setting().word;
         parts.extend(match row {
             Row::Tier => (step.tier > 0).then(|| format!("{word} {}", step.tier)),
@@ -241,7 +241,7 @@ impl Page<'_> {
             let path: Vec<String> = step.tool_path.iter().map(ToString::to_string).collect();
             self.labelled(indent, "tools  ", Mark::Command, &path.join(" "));
         }
-        for row in Row::explained() {
+        for row in Row::explained().iter().copied() {
             if let (Explained::Line(label, rest), FieldValue::Selection(selection)) =
                 (row.setting().explained, step.held(row))
             {
