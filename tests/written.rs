@@ -82,8 +82,8 @@ fn what_the_same_option_wrote_is_overwritten() {
 fn what_is_no_regular_file() {
     let project = Project::contract(CONTRACT);
     project.run(&["run", "--all"]).exits(0);
-    project.mkdir("folder").symlink("nowhere", "broken");
-    project.write("users", "text\n").symlink("users", "link");
+    project.mkdir("folder").symlink("broken", "nowhere");
+    project.write("users", "text\n").symlink("link", "users");
     for (command, option) in OPTIONS.iter().filter(|(_, option)| *option != "-o") {
         for (place, exit) in [("folder", 2), ("broken", 2), ("link", 2), ("/dev/null", 0)] {
             let ran = project.run(&words(command, &[option, place]));

@@ -44,8 +44,9 @@ pub const SARIF: Output = Output {
 pub const PAGE: Output = Output {
     flag: "--html",
     is_own: |text| {
-        text.starts_with(b"<!DOCTYPE html>\n")
-            && memchr::memmem::find(text, " \u{b7} vplan</title>\n<style>".as_bytes()).is_some()
+        std::str::from_utf8(text).is_ok_and(|text| {
+            text.starts_with("<!DOCTYPE html>\n") && text.contains(" \u{b7} vplan</title>\n<style>")
+        })
     },
 };
 

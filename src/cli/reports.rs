@@ -121,13 +121,7 @@ impl Reports {
         if let Some((path, error)) = events {
             failed("the events", path, &error);
         }
-        let publish = |output: Output, path: &Path, text: &str| {
-            if path == Path::new("-") {
-                terminal.print(text);
-                return Ok(());
-            }
-            output.write(path, text, self.force)
-        };
+        let publish = |output, path, text: &str| self.publish(output, path, text, terminal);
         if let Some(path) = &self.junit
             && let Err(error) = publish(JUNIT, path, &junit::run(report, plan))
         {
@@ -161,5 +155,19 @@ impl Reports {
         } else {
             Exit::Internal.code()
         }
+    }
+
+    fn publish(
+        &self,
+        output: Output,
+        path: &Path,
+        text: &str,
+        terminal: &Terminal,
+    ) -> io::Result<()> {
+        if path == Path::new("-") {
+            terminal.print(text);
+            return Ok(());
+        }
+        output.write(path, text, self.force)
     }
 }
