@@ -317,6 +317,29 @@ fn files_say_what_they_do_and_stay_readable() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Names of types that do not say of what they are.
+const VAGUE: &str = "Answer|Asked|Document|Ended|Entry|Fault|Found|Heard|Held|How|Kept|Known|Left|\
+                     Said|Seen|Shown|Standing|Stands|Wanted|What";
+
+#[test]
+fn types_say_of_what_they_are() {
+    let vague = format!(r"\b(struct|enum|trait|type) ({VAGUE})\b");
+    let vague = Regex::new(&vague).unwrap();
+    assert!(vague.is_match("pub enum Entry {"));
+    assert!(!vague.is_match("pub enum IndexEntry {"));
+    let wrong: Vec<String> = source_files()
+        .iter()
+        .flat_map(|(file, text)| {
+            let text = code(text);
+            vague
+                .find_iter(&text)
+                .map(|found| format!("src/{file}: `{}`", found.as_str()))
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn the_map_names_every_room_and_every_edge() {
     let map =

@@ -16,14 +16,14 @@ pub struct Setting {
     pub word: &'static str,
     /// How it is written.
     pub usage: &'static str,
-    /// What follows the word.
+    /// The form of the value.
     pub takes: Takes,
     /// The verbs that it goes with.
     pub with: Verbs,
     /// Whether `defaults` may hold it. A check's own replaces it, but for `env`, `tags` and
     /// `tool-path`, which add up.
     pub in_defaults: bool,
-    /// What holds when it is not written.
+    /// Its default.
     pub unset: Unset,
     /// Whether a check of another verb does not have it at all, not even when it is not written.
     pub of_verb: bool,
@@ -37,7 +37,7 @@ pub struct Setting {
     pub decides: bool,
 }
 
-/// What follows the word of a setting.
+/// The form of a setting's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
     /// Nothing: it is set or not.
@@ -46,7 +46,7 @@ pub enum Takes {
     Number {
         /// The greatest.
         most: u64,
-        /// What it is, for messages.
+        /// Its description, for messages.
         called: &'static str,
     },
     /// A duration, in milliseconds.
@@ -67,7 +67,7 @@ pub enum Takes {
     Word {
         /// These. Where their order counts, a later one lets more pass.
         known: &'static [&'static str],
-        /// What it is, for messages.
+        /// Its description, for messages.
         called: &'static str,
     },
     /// Names of variables.
@@ -120,7 +120,7 @@ pub enum Verbs {
     Judge,
 }
 
-/// What holds where a setting is not written.
+/// The default of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unset {
     /// Nothing, and that is the least.
@@ -131,7 +131,7 @@ pub enum Unset {
     Number(u64),
     /// This number, but only of evidence that happens to be there.
     AtMost(u64),
-    /// What the verb says.
+    /// The value that the verb implies.
     ByVerb,
     /// This word.
     Word(&'static str),
@@ -221,7 +221,7 @@ pub enum Value {
 /// The values of a check's settings that differ from the usual ones.
 pub type Settings = BTreeMap<Row, Value>;
 
-/// What most settings are like.
+/// The row of most settings.
 const USUAL: Setting = Setting {
     word: "",
     usage: "",

@@ -127,15 +127,15 @@ impl Output {
 #[derive(Debug)]
 pub struct Stream<W> {
     into: W,
-    fault: Fault,
+    fault: WriteFault,
 }
 
 /// Why a stream failed, if it did.
-pub type Fault = Rc<RefCell<Option<io::Error>>>;
+pub type WriteFault = Rc<RefCell<Option<io::Error>>>;
 
 impl<W: Write> Stream<W> {
     /// Makes a stream.
-    pub fn new(into: W, fault: &Fault) -> Self {
+    pub fn new(into: W, fault: &WriteFault) -> Self {
         let fault = Rc::clone(fault);
         Self { into, fault }
     }

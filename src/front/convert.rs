@@ -294,7 +294,7 @@ pub fn text(conversion: &Conversion, sources: &Sources) -> String {
 /// Reads the text again and compares it with what was converted.
 ///
 /// # Errors
-/// What differs; a bug in vplan.
+/// The difference; a bug in vplan.
 pub fn verify(conversion: &Conversion, sources: &Sources, text: &str) -> Result<Contract, String> {
     let mut sink = Diagnostics::default();
     let wanted =

@@ -7,7 +7,7 @@ use crate::base::setting::{Row, Setting, Value};
 use crate::base::vocabulary::{FormatName, Open};
 use crate::check::Severity;
 
-/// What a step has of a setting.
+/// The value of a setting in a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FieldValue<'a> {
     /// Nothing.

@@ -12,7 +12,7 @@ pub mod reader;
 mod scan;
 mod together;
 
-/// What readers share.
+/// The parts that readers share.
 pub mod kit {
     pub mod dedupe;
     pub mod document;
@@ -24,7 +24,7 @@ pub mod kit {
     pub mod xml;
 }
 
-/// What test runners print.
+/// Readers of test runners' output.
 mod test {
     pub mod cargo_nextest;
     pub mod cargo_test;
@@ -41,7 +41,7 @@ mod test {
     pub mod vitest;
 }
 
-/// What compilers and linters print.
+/// Readers of compilers' and linters' output.
 mod findings {
     pub mod eslint;
     pub mod eslint_json;
@@ -60,7 +60,7 @@ mod findings {
     pub mod tsc;
 }
 
-/// What many tools write for others to read.
+/// Readers of report formats that many tools write.
 mod report {
     pub mod junit;
     pub mod sarif;

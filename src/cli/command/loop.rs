@@ -19,7 +19,7 @@ use crate::engine::repair_loop::{
 };
 use crate::engine::{Failure, repair_loop};
 use clap::{Arg, Args};
-pub(super) use documents::{Answer, ReviewRequest, Unexplained};
+pub(super) use documents::{LoopDocument, ReviewRequest, Unexplained};
 use std::ffi::OsString;
 use words::Form;
 
@@ -148,7 +148,7 @@ fn answer(outcome: &LoopOutcome, format: Format, args: &Loop, terminal: &Termina
         _ => outcome.exit,
     };
     if format == Format::Json {
-        terminal.print_json(&Answer {
+        terminal.print_json(&LoopDocument {
             counter: report.counter,
             decision: outcome.decision,
             exit_code: exit,

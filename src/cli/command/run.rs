@@ -6,7 +6,7 @@ mod summary;
 use super::format;
 use crate::check::outcome::Status;
 use crate::cli::args::{Format, Global, Run};
-use crate::cli::outputs::{EVENTS, Fault, Stream};
+use crate::cli::outputs::{EVENTS, Stream, WriteFault};
 use crate::cli::progress::View;
 use crate::cli::terminal::{JsonLines, Terminal};
 use crate::effect::os::files;
@@ -29,7 +29,7 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
     let asked = args.verified()?;
     let streams = streams(args, Some(format))?;
     let mut view = View::new(args.progress, terminal);
-    let fault = Fault::default();
+    let fault = WriteFault::default();
     let verified = verify(
         &global.engine().with_observer(terminal),
         &asked,
@@ -120,7 +120,7 @@ pub(super) fn streams(args: &Run, format: Option<Format>) -> Result<bool, Failur
 }
 
 /// Opens the place that `--events` names, when it is time.
-fn events<'e>(path: &'e Path, fault: &'e Fault) -> OpenEvents<'e> {
+fn events<'e>(path: &'e Path, fault: &'e WriteFault) -> OpenEvents<'e> {
     Box::new(move || {
         if path == Path::new("-") {
             return Ok(Box::new(Stream::new(JsonLines, fault)) as Box<dyn Write>);

@@ -221,7 +221,7 @@ impl Git {
     /// Reads the contents of files by their ids, in order.
     ///
     /// # Errors
-    /// What git reports; an object that is missing or damaged.
+    /// Errors of git; an object that is missing or damaged.
     pub(super) fn blobs(&self, ids: &[Oid]) -> Result<Vec<Vec<u8>>, GitError> {
         let mut contents = Vec::with_capacity(ids.len());
         for part in ids.chunks(AT_ONCE) {

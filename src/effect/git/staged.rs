@@ -49,7 +49,7 @@ impl Git {
     /// Compares the work tree with the index.
     ///
     /// # Errors
-    /// What git reports, and files that cannot be read.
+    /// Errors of git, and files that cannot be read.
     pub fn apart_from_index(&self) -> Result<Apart, GitError> {
         let length = match self.head()? {
             Some(head) => head.length(),
@@ -108,7 +108,7 @@ impl Git {
     /// differs afterwards, too.
     ///
     /// # Errors
-    /// What git reports, and files that cannot be written.
+    /// Errors of git, and files that cannot be written.
     pub fn write_index(&self, apart: &Apart) -> Result<(), GitError> {
         for path in apart.untracked.iter().rev() {
             let file = self.root().join(path.to_os());

@@ -16,7 +16,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What follows the target's name in the name of a file that is being written.
+/// The part after the target's name in the name of a file that is being written.
 pub(in crate::effect) const NEW: &str = ".new-";
 
 /// How a file is kept.

@@ -4,7 +4,7 @@
 //! writes makes it ruff's. Codes that begin with W are warnings.
 
 use super::ruff::is_ruffs;
-use super::table::{Found, RUFF};
+use super::table::{RUFF, TableFinding};
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::output::launched::launched;
@@ -46,7 +46,7 @@ impl Reader for Flake8 {
         }
         let found = RUFF.read(line);
         self.ruff |= is_ruffs(line, found.as_ref());
-        if let Some(Found { finding, .. }) = found {
+        if let Some(TableFinding { finding, .. }) = found {
             let severity = match finding.code.as_deref() {
                 Some(code) if code.starts_with('W') => Level::Warning,
                 _ => Level::Error,

@@ -3,7 +3,7 @@
 //! Written from the output of ruff 0.4 to 0.14. Everything it reports is an error, as its own
 //! summary says.
 
-use super::table::{Found, RUFF};
+use super::table::{RUFF, TableFinding};
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::output::kit::json::JsonDocument;
@@ -193,7 +193,7 @@ fn headline(line: &str) -> Option<(String, String)> {
 }
 
 /// Whether a line is one that only ruff writes.
-pub fn is_ruffs(line: &str, found: Option<&Found>) -> bool {
+pub fn is_ruffs(line: &str, found: Option<&TableFinding>) -> bool {
     match line.as_bytes() {
         [b'F', b'o', b'u', b'n', b'd', ..] => left(line).is_some(),
         [b'A', b'l', b'l', ..] => line == "All checks passed!",

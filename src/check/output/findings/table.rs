@@ -10,7 +10,7 @@ use regex::{Captures, Regex};
 use std::sync::OnceLock;
 
 /// A line that reports a finding.
-pub struct Found {
+pub struct TableFinding {
     /// The finding, an error unless it is a warning.
     pub finding: Finding,
     /// Whether it is a note, which is no finding.
@@ -52,7 +52,7 @@ macro_rules! plain_file {
     };
 }
 
-/// What MSBuild writes behind the origin: a severity, a code if there is one, a message, and the
+/// The text of MSBuild after the origin: a severity, a code if there is one, a message, and the
 /// project.
 macro_rules! msbuild {
     ($origin:literal, $code:literal, $project:literal) => {
@@ -200,7 +200,7 @@ forms! {
 
 impl Forms {
     /// The finding that a line reports, by the first form that it has.
-    pub fn read(&self, line: &str) -> Option<Found> {
+    pub fn read(&self, line: &str) -> Option<TableFinding> {
         let may = |row: &Row| match row.has {
             [] => has_place(line),
             words => words
@@ -227,7 +227,7 @@ fn has_place(line: &str) -> bool {
     memchr::memchr_iter(b':', bytes).any(|at| bytes.get(at + 1).is_some_and(u8::is_ascii_digit))
 }
 
-fn found(groups: &Captures<'_>) -> Found {
+fn found(groups: &Captures<'_>) -> TableFinding {
     let text = |name| groups.name(name).map(|group| group.as_str().to_owned());
     let number = |name| {
         groups
@@ -235,7 +235,7 @@ fn found(groups: &Captures<'_>) -> Found {
             .and_then(|group| group.as_str().parse().ok())
     };
     let has = |name| groups.name(name).is_some();
-    Found {
+    TableFinding {
         finding: Finding {
             code: text("code"),
             column: number("column"),

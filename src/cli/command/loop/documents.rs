@@ -10,7 +10,7 @@ use serde::Serialize;
 /// The answer.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(in crate::cli::command) struct Answer<'a> {
+pub(in crate::cli::command) struct LoopDocument<'a> {
     /// How often the work is confirmed; absent where one pass is enough and there is no subject.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) counter: Option<u32>,

@@ -94,7 +94,7 @@ pub(super) const ALL: &[Kind] = documents! {
     Written "log" ["log"] "what a check of a recorded run wrote"
         => command::log::LogDocument;
     Written "loop" ["loop"] "rounds of verification and repair"
-        => command::r#loop::Answer<'static>;
+        => command::r#loop::LoopDocument<'static>;
     Written "plan" ["plan", "explain"] "a plan: also plan.json, and a plan file `.json`"
         => plan::Plan;
     Written "plan-written" ["plan"] "what `plan --output` wrote"

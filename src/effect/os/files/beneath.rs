@@ -356,7 +356,7 @@ impl Beneath {
     /// Moves a file to a name in another folder of the same file system, in place of one there.
     ///
     /// # Errors
-    /// What the system reports.
+    /// Errors of the system.
     pub(in crate::effect) fn move_out(
         &self,
         path: &RepoPath,
@@ -368,7 +368,7 @@ impl Beneath {
     /// Moves a file back to its path.
     ///
     /// # Errors
-    /// What the system reports; `EXIST` where there is another file now.
+    /// Errors of the system; `EXIST` where there is another file now.
     pub(in crate::effect) fn move_in(
         &self,
         (folder, name): (impl AsFd, &str),

@@ -15,7 +15,7 @@ pub const TRACKED_REPORT: Code = Code("vplan::repository::tracked_report");
 /// Returns those of these checks that report in a tracked file, each with the first such file.
 ///
 /// # Errors
-/// What git reports; it is not called when there are no reports.
+/// Errors of git; it is not called when there are no reports.
 pub fn tracked_reports<'c>(
     git: &Git,
     reports: impl Iterator<Item = (&'c str, &'c Report)>,
