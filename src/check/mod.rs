@@ -11,6 +11,7 @@ pub mod outcome;
 pub mod output;
 pub mod reading;
 pub mod request;
+pub mod tool;
 
 use crate::base::vocabulary::{Open, ReportKind};
 use schemars::JsonSchema;

@@ -5,9 +5,6 @@
 //! only for its own tool's words at the place where that tool prints them: a summary that a *test*
 //! prints is not the summary.
 
-pub mod command;
-pub mod launched;
-mod npm;
 pub mod reader;
 mod scan;
 mod together;
@@ -69,6 +66,7 @@ mod report {
 
 use super::Kind;
 use super::reading::Reading;
+use super::tool::Invocation;
 use crate::base::vocabulary::FormatName;
 use findings::{
     eslint, eslint_json, flake8, gcc, go_build, javac, msbuild, mypy, pylint, ruff, rustc,
@@ -133,8 +131,9 @@ pub fn named(name: FormatName, kind: Kind) -> Vec<&'static Format> {
 /// known to, all of the kind.
 #[must_use]
 pub fn guessed(argv: &[&str], kind: Kind) -> Vec<&'static Format> {
+    let run = Invocation::of(argv);
     let of_kind = || ALL.iter().filter(|f| f.kinds.contains(&kind));
-    let written: Vec<_> = of_kind().filter(|f| (f.written_by)(argv)).collect();
+    let written: Vec<_> = of_kind().filter(|f| (f.written_by)(&run)).collect();
     if written.is_empty() {
         of_kind().collect()
     } else {

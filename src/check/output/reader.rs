@@ -4,6 +4,7 @@
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::reading::Reading;
+use crate::check::tool::Invocation;
 
 /// A format of output.
 pub struct Format {
@@ -18,7 +19,7 @@ pub struct Format {
     pub kinds: &'static [Kind],
     /// Whether a command writes it, as far as its words show (`format auto`): the words without
     /// environment and directory.
-    pub written_by: fn(&[&str]) -> bool,
+    pub written_by: fn(&Invocation) -> bool,
     /// A fresh reader.
     pub reader: fn() -> Box<dyn Reader>,
 }

@@ -7,6 +7,7 @@ use crate::check::agreement::silence;
 use crate::check::evidence::{Captured, Evidence};
 use crate::check::output::reader::Format;
 use crate::check::output::{guessed, named};
+use crate::check::tool::Invocation;
 use crate::effect::os::atomic_file::create;
 use crate::effect::os::environment::Environment;
 use crate::effect::os::process::attempt::{Attempt, AttemptProgress, AttemptResult, Buffer, Try};
@@ -471,7 +472,10 @@ fn read_as(step: &Step, evidence: &mut Evidence) {
         return;
     }
     let of_a_known_tool = || {
-        let written = |words: &[&str]| formats(step).into_iter().find(|f| (f.written_by)(words));
+        let written = |words: &[&str]| {
+            let run = Invocation::of(words);
+            formats(step).into_iter().find(|f| (f.written_by)(&run))
+        };
         with_words(step, written).map(|f| f.id)
     };
     let format = match step.explicit_format() {

@@ -10,6 +10,7 @@ use crate::base::path::RepoPath;
 use crate::base::vocabulary::FailureCode;
 use crate::base::word::count;
 use crate::check::outcome::{Cause, Status};
+use crate::check::tool::Invocation;
 use crate::plan::scope::{List, named_outside};
 use crate::plan::{Plan, Step};
 
@@ -116,17 +117,16 @@ fn says_what_is_verified(plan: &Plan, path: &str) -> bool {
 }
 
 fn keeps(step: &Step, path: &RepoPath) -> bool {
-    let Some(program) = step.argv.as_ref().and_then(|argv| argv.first()) else {
-        return false;
-    };
-    let program = program
-        .as_bytes()
-        .rsplit(|b| *b == b'/')
-        .next()
-        .unwrap_or_default();
+    let argv: Vec<_> = step
+        .argv
+        .iter()
+        .flatten()
+        .map(|w| String::from_utf8_lossy(w.as_bytes()))
+        .collect();
+    let run = Invocation::of(&argv.iter().map(AsRef::as_ref).collect::<Vec<&str>>());
     let kept = KEPT
         .iter()
-        .filter(|(programs, _)| programs.iter().any(|p| p.as_bytes() == program));
+        .filter(|(programs, _)| run.programs().any(|program| programs.contains(&program)));
     path.below(&step.dir).is_some()
         && kept
             .flat_map(|(_, files)| *files)

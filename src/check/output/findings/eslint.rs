@@ -4,7 +4,6 @@ use super::table::{ESLINT, ESLINT_STYLISH};
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::output::kit::number::count;
-use crate::check::output::npm;
 use crate::check::output::reader::{Format, Reader, Stream};
 use crate::check::reading::{Finding, Reading};
 
@@ -14,7 +13,7 @@ pub const FORMAT: Format = Format {
     is_document: false,
     names: &[FormatName::Eslint],
     kinds: &[Kind::Lint, Kind::Compile],
-    written_by: |argv| npm::starts(argv, TOOLS),
+    written_by: |run| run.runs(TOOLS),
     reader: || Box::<Eslint>::default(),
 };
 

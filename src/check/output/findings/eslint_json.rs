@@ -4,7 +4,6 @@ use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::output::findings::eslint;
 use crate::check::output::kit::document::{self, CollectedDocument, Content, Signs};
-use crate::check::output::npm;
 use crate::check::output::reader::{Format, Reader, Stream};
 use crate::check::reading::{Finding, Level, Reading};
 use serde::Deserialize;
@@ -15,7 +14,7 @@ pub const FORMAT: Format = Format {
     is_document: true,
     names: &[FormatName::Eslint],
     kinds: &[Kind::Lint, Kind::Compile],
-    written_by: |argv| npm::starts(argv, eslint::TOOLS),
+    written_by: |run| run.runs(eslint::TOOLS),
     reader: || {
         Box::new(EslintJson {
             document: CollectedDocument::new(SIGNS),

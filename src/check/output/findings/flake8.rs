@@ -7,7 +7,6 @@ use super::ruff::is_ruffs;
 use super::table::{RUFF, TableFinding};
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
-use crate::check::output::launched::launched;
 use crate::check::output::reader::{Format, Reader, Stream};
 use crate::check::reading::{Finding, Level, Reading};
 
@@ -17,7 +16,7 @@ pub const FORMAT: Format = Format {
     is_document: false,
     names: &[FormatName::Flake8],
     kinds: &[Kind::Lint],
-    written_by,
+    written_by: |run| run.runs(&["flake8"]),
     reader: || {
         Box::new(Flake8 {
             reading: Reading::of("flake8"),
@@ -26,10 +25,6 @@ pub const FORMAT: Format = Format {
         })
     },
 };
-
-fn written_by(argv: &[&str]) -> bool {
-    launched(argv).0 == "flake8"
-}
 
 struct Flake8 {
     reading: Reading,

@@ -7,10 +7,10 @@
 use super::table::GCC;
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
-use crate::check::output::command::program;
 use crate::check::output::kit::dedupe::Distinct;
 use crate::check::output::reader::{Format, Reader, Stream};
 use crate::check::reading::{Finding, Level, Reading};
+use crate::check::tool::base_name;
 
 /// The format.
 pub const FORMAT: Format = Format {
@@ -18,9 +18,7 @@ pub const FORMAT: Format = Format {
     is_document: false,
     names: &[FormatName::Gcc],
     kinds: &[Kind::Compile, Kind::Lint],
-    written_by: |argv| {
-        is_compiler(program(argv)) || ["clang-tidy", "cppcheck"].contains(&program(argv))
-    },
+    written_by: |run| is_compiler(run.program()) || run.runs(&["clang-tidy", "cppcheck"]),
     reader: || Box::new(Gcc::default()),
 };
 
@@ -75,7 +73,7 @@ impl Gcc {
     /// without a file.
     fn linker(&mut self, line: &str) -> bool {
         let (by_linker, text) = match line.split_once(": ") {
-            Some((who, text)) if is_linker(program(&[who])) => (true, text),
+            Some((who, text)) if is_linker(base_name(who)) => (true, text),
             _ => (false, line),
         };
         if by_linker && self.located(text) {
@@ -123,7 +121,7 @@ impl Gcc {
         let Some((who, text)) = line.split_at_checked(colon) else {
             return false;
         };
-        let who = program(&[who]);
+        let who = base_name(who);
         if !is_compiler(who)
             && ![
                 "cc1",
@@ -239,7 +237,7 @@ fn is_own(line: &str) -> bool {
         _ if line == "ninja: no work to do." => true,
         _ => {
             let (first, rest) = line.split_once(' ').unwrap_or_default();
-            !rest.is_empty() && !first.ends_with(':') && is_compiler(program(&[first]))
+            !rest.is_empty() && !first.ends_with(':') && is_compiler(base_name(first))
         }
     }
 }

@@ -4,11 +4,11 @@
 use super::table::GO;
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
-use crate::check::output::command::{program, starts};
 use crate::check::output::kit::dedupe::Distinct;
 use crate::check::output::kit::place::place;
 use crate::check::output::reader::{Format, Reader, Stream};
 use crate::check::reading::{Finding, Level, Reading};
+use crate::check::tool::Tool;
 
 /// The format.
 pub const FORMAT: Format = Format {
@@ -16,11 +16,9 @@ pub const FORMAT: Format = Format {
     is_document: false,
     names: &[FormatName::Go],
     kinds: &[Kind::Compile, Kind::Lint],
-    written_by: |argv| {
-        ["build", "vet", "run", "install", "test", "generate"]
-            .iter()
-            .any(|word| starts(argv, &["go"], word))
-            || ["staticcheck", "golangci-lint", "revive"].contains(&program(argv))
+    written_by: |run| {
+        let verbs = ["build", "vet", "run", "install", "test", "generate"];
+        run.is(Tool::Go) && run.has(&verbs) || run.runs(&["staticcheck", "golangci-lint", "revive"])
     },
     reader: || Box::new(GoBuild::default()),
 };

@@ -3,7 +3,6 @@
 use super::table::JAVAC;
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
-use crate::check::output::command::program;
 use crate::check::output::kit::dedupe::Distinct;
 use crate::check::output::kit::number::counted;
 use crate::check::output::reader::{Format, Reader, Stream};
@@ -15,9 +14,7 @@ pub const FORMAT: Format = Format {
     is_document: false,
     names: &[FormatName::Javac],
     kinds: &[Kind::Compile, Kind::Lint],
-    written_by: |argv| {
-        ["javac", "mvn", "mvnw", "gradle", "gradlew", "ant"].contains(&program(argv))
-    },
+    written_by: |run| run.runs(&["javac", "mvn", "mvnw", "gradle", "gradlew", "ant"]),
     reader: || Box::new(Javac::default()),
 };
 

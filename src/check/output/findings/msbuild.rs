@@ -5,7 +5,6 @@
 use super::table::MSBUILD;
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
-use crate::check::output::command::program;
 use crate::check::output::kit::dedupe::Distinct;
 use crate::check::output::kit::number::counted;
 use crate::check::output::reader::{Format, Reader, Stream};
@@ -17,7 +16,7 @@ pub const FORMAT: Format = Format {
     is_document: false,
     names: &[FormatName::Dotnet, FormatName::Msbuild],
     kinds: &[Kind::Compile, Kind::Lint],
-    written_by: |argv| ["dotnet", "msbuild", "MSBuild", "xbuild", "csc"].contains(&program(argv)),
+    written_by: |run| run.runs(&["dotnet", "msbuild", "MSBuild", "xbuild", "csc"]),
     reader: || Box::new(Msbuild::default()),
 };
 

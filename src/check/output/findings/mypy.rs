@@ -7,7 +7,6 @@ use super::table::MYPY;
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::output::kit::number::counted;
-use crate::check::output::launched::launched;
 use crate::check::output::reader::{Format, Reader, Stream};
 use crate::check::reading::{Finding, Level, Reading};
 use serde::Deserialize;
@@ -18,7 +17,7 @@ pub const FORMAT: Format = Format {
     is_document: false,
     names: &[FormatName::Mypy],
     kinds: &[Kind::Compile, Kind::Lint],
-    written_by,
+    written_by: |run| run.runs(&["mypy", "dmypy"]),
     reader: || {
         Box::new(Mypy {
             reading: Reading::of("mypy"),
@@ -28,11 +27,6 @@ pub const FORMAT: Format = Format {
         })
     },
 };
-
-fn written_by(argv: &[&str]) -> bool {
-    let (tool, _) = launched(argv);
-    matches!(tool, "mypy" | "dmypy")
-}
 
 struct Mypy {
     reading: Reading,

@@ -8,7 +8,6 @@ use super::table::PYLINT;
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::output::kit::json::JsonDocument;
-use crate::check::output::launched::launched;
 use crate::check::output::reader::{Format, Reader, Stream};
 use crate::check::reading::{Finding, Level, Reading};
 use serde::Deserialize;
@@ -19,13 +18,9 @@ pub const FORMAT: Format = Format {
     is_document: false,
     names: &[FormatName::Pylint],
     kinds: &[Kind::Lint],
-    written_by,
+    written_by: |run| run.runs(&["pylint"]),
     reader: || Box::new(Pylint::default()),
 };
-
-fn written_by(argv: &[&str]) -> bool {
-    launched(argv).0 == "pylint"
-}
 
 #[derive(Default)]
 struct Pylint {

@@ -9,7 +9,6 @@ use crate::check::Kind;
 use crate::check::output::kit::json::JsonDocument;
 use crate::check::output::kit::number::counted;
 use crate::check::output::kit::place::{ending, place};
-use crate::check::output::launched::launched;
 use crate::check::output::reader::{Format, Reader, Stream};
 use crate::check::reading::{Finding, Level, Reading};
 use serde::Deserialize;
@@ -20,13 +19,9 @@ pub const FORMAT: Format = Format {
     is_document: false,
     names: &[FormatName::Ruff],
     kinds: &[Kind::Lint],
-    written_by,
+    written_by: |run| run.runs(&["ruff"]),
     reader: || Box::new(Ruff::default()),
 };
-
-fn written_by(argv: &[&str]) -> bool {
-    launched(argv).0 == "ruff"
-}
 
 #[derive(Default)]
 struct Ruff {

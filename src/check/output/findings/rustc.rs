@@ -10,9 +10,9 @@ use crate::check::Kind;
 use crate::check::output::kit::dedupe::Distinct;
 use crate::check::output::kit::number::counted;
 use crate::check::output::kit::place::ending;
-use crate::check::output::launched::launched;
 use crate::check::output::reader::{Format, Reader, Stream};
 use crate::check::reading::{Finding, Level, Reading};
+use crate::check::tool::Invocation;
 
 /// Text of rustc, cargo and clippy.
 pub const FORMAT: Format = Format {
@@ -25,9 +25,8 @@ pub const FORMAT: Format = Format {
 };
 
 /// Whether a command runs rustc, alone or through cargo.
-pub fn written_by(argv: &[&str]) -> bool {
-    let (tool, _) = launched(argv);
-    tool.starts_with("cargo") || matches!(tool, "rustc" | "clippy-driver" | "cross" | "maturin")
+pub fn written_by(run: &Invocation) -> bool {
+    run.program().starts_with("cargo") || run.runs(&["rustc", "clippy-driver", "cross", "maturin"])
 }
 
 /// The findings in the text of rustc and cargo; for readers of whatever cargo builds.

@@ -4,7 +4,6 @@
 use super::table::SHELLCHECK;
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
-use crate::check::output::command::program;
 use crate::check::output::reader::{Format, Reader, Stream};
 use crate::check::reading::{Finding, Level, Reading};
 use serde::Deserialize;
@@ -15,7 +14,7 @@ pub const FORMAT: Format = Format {
     is_document: false,
     names: &[FormatName::Shellcheck],
     kinds: &[Kind::Lint],
-    written_by: |argv| program(argv) == "shellcheck",
+    written_by: |run| run.runs(&["shellcheck"]),
     reader: || Box::new(Shellcheck::default()),
 };
 

@@ -4,7 +4,6 @@ use super::table::TSC;
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::output::kit::number::count;
-use crate::check::output::npm;
 use crate::check::output::reader::{Format, Reader, Stream};
 use crate::check::reading::{Finding, Reading};
 
@@ -14,7 +13,7 @@ pub const FORMAT: Format = Format {
     is_document: false,
     names: &[FormatName::Tsc],
     kinds: &[Kind::Compile, Kind::Lint],
-    written_by: |argv| npm::starts(argv, &["tsc", "vue-tsc", "tsgo"]),
+    written_by: |run| run.runs(&["tsc", "vue-tsc", "tsgo"]),
     reader: || Box::<Tsc>::default(),
 };
 

@@ -8,7 +8,6 @@ use crate::check::Kind;
 use crate::check::output::kit::document::{CollectedDocument, Content, Signs};
 use crate::check::output::kit::number::count;
 use crate::check::output::kit::xml::{self, Node};
-use crate::check::output::npm;
 use crate::check::output::reader::{Format, Reader, Stream};
 use crate::check::reading::{FailedTest, Finding, Level, Reading, TestCounts};
 
@@ -18,7 +17,7 @@ pub const FORMAT: Format = Format {
     is_document: true,
     names: &[FormatName::Junit],
     kinds: &[Kind::Test],
-    written_by: |argv| npm::asks(argv, &["junit", "xunit", "junit-xml"]),
+    written_by: |run| run.asks(&["junit", "xunit", "junit-xml"]),
     reader: || {
         Box::new(Junit {
             document: CollectedDocument::new(SIGNS),

@@ -3,7 +3,6 @@
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::output::kit::document::{self, CollectedDocument, Content, Signs};
-use crate::check::output::npm;
 use crate::check::output::reader::{Format, Reader, Stream};
 use crate::check::reading::{Finding, Level, Reading};
 use serde::{Deserialize, Deserializer};
@@ -15,7 +14,7 @@ pub const FORMAT: Format = Format {
     is_document: true,
     names: &[FormatName::Sarif],
     kinds: &[Kind::Lint, Kind::Compile],
-    written_by: |argv| npm::asks(argv, &["sarif"]),
+    written_by: |run| run.asks(&["sarif"]),
     reader: || {
         Box::new(Sarif {
             document: CollectedDocument::new(SIGNS),

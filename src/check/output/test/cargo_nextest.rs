@@ -9,9 +9,9 @@ use crate::check::Kind;
 use crate::check::output::findings::rustc::Diagnostics;
 use crate::check::output::kit::number::{count, counted};
 use crate::check::output::kit::panic::{Panic, calm};
-use crate::check::output::launched::launched;
 use crate::check::output::reader::{Format, Reader, Stream};
 use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCounts, clip};
+use crate::check::tool::Tool;
 
 /// Text of cargo-nextest.
 pub const FORMAT: Format = Format {
@@ -19,14 +19,9 @@ pub const FORMAT: Format = Format {
     is_document: false,
     names: &[FormatName::Cargo, FormatName::Nextest],
     kinds: &[Kind::Test],
-    written_by,
+    written_by: |run| run.is(Tool::Nextest) || (run.is(Tool::Cargo) && run.has(&["nextest"])),
     reader: || Box::new(Nextest::new()),
 };
-
-fn written_by(argv: &[&str]) -> bool {
-    let (tool, arguments) = launched(argv);
-    tool == "cargo-nextest" || (tool == "cargo" && arguments.contains(&"nextest"))
-}
 
 struct Nextest {
     built: Diagnostics,

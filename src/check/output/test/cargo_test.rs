@@ -9,9 +9,9 @@ use crate::check::Kind;
 use crate::check::output::findings::rustc::{Diagnostics, is_status};
 use crate::check::output::kit::number::{count, counted};
 use crate::check::output::kit::panic::{Panic, calm};
-use crate::check::output::launched::launched;
 use crate::check::output::reader::{Format, Reader, Stream};
 use crate::check::reading::{FAILED_KEPT, FailedTest, Level, Reading, TEXT_KEPT, TestCounts, clip};
+use crate::check::tool::{Invocation, Tool};
 
 /// Text of libtest, alone or through `cargo test`.
 pub const FORMAT: Format = Format {
@@ -23,13 +23,15 @@ pub const FORMAT: Format = Format {
     reader: || Box::new(CargoTest::new()),
 };
 
-fn written_by(argv: &[&str]) -> bool {
-    let (tool, arguments) = launched(argv);
-    let mut arguments = arguments.iter().filter(|a| !a.starts_with(['+', '-']));
-    matches!(tool, "cargo" | "cross")
-        && arguments
+fn written_by(run: &Invocation) -> bool {
+    let mut words = run
+        .arguments()
+        .iter()
+        .filter(|a| !a.starts_with(['+', '-']));
+    run.is(Tool::Cargo)
+        && words
             .next()
-            .is_some_and(|a| matches!(*a, "test" | "t" | "bench" | "llvm-cov" | "miri" | "hack"))
+            .is_some_and(|a| ["test", "t", "bench", "llvm-cov", "miri", "hack"].contains(&&**a))
 }
 
 /// How many runs may be open at once: those that died, and those that tests print.

@@ -5,7 +5,6 @@
 
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
-use crate::check::output::command::starts;
 use crate::check::output::findings::msbuild::Msbuild;
 use crate::check::output::kit::dedupe::append;
 use crate::check::output::kit::number::count;
@@ -18,7 +17,7 @@ pub const FORMAT: Format = Format {
     is_document: false,
     names: &[FormatName::Dotnet],
     kinds: &[Kind::Test],
-    written_by: |argv| starts(argv, &["dotnet"], "test") || starts(argv, &["dotnet"], "vstest"),
+    written_by: |run| run.runs(&["dotnet"]) && run.has(&["test", "vstest"]),
     reader: || Box::new(DotnetTest::default()),
 };
 

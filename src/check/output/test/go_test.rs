@@ -10,12 +10,12 @@
 
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
-use crate::check::output::command::starts;
 use crate::check::output::findings::go_build::GoBuild;
 use crate::check::output::kit::dedupe::{Open, PendingMessages, append, hash};
 use crate::check::output::kit::place::place;
 use crate::check::output::reader::{Format, Reader, Stream};
 use crate::check::reading::{FAILED_KEPT, FailedTest, PROBLEMS_KEPT, Reading, TestCounts, clip};
+use crate::check::tool::Tool;
 
 /// The format.
 pub const FORMAT: Format = Format {
@@ -23,7 +23,7 @@ pub const FORMAT: Format = Format {
     is_document: false,
     names: &[FormatName::Go],
     kinds: &[Kind::Test],
-    written_by: |argv| starts(argv, &["go"], "test"),
+    written_by: |run| run.is(Tool::Go) && run.has(&["test"]),
     reader: || Box::new(GoTest::default()),
 };
 

@@ -4,12 +4,12 @@
 
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
-use crate::check::output::command::starts;
 use crate::check::output::findings::go_build::GoBuild;
 use crate::check::output::kit::dedupe::{Open, PendingMessages, append, hash};
 use crate::check::output::reader::{Format, Reader, Stream};
 use crate::check::output::test::go_test::located;
 use crate::check::reading::{FailedTest, Reading, TestCounts, clip};
+use crate::check::tool::Tool;
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -20,11 +20,8 @@ pub const FORMAT: Format = Format {
     is_document: false,
     names: &[FormatName::Go],
     kinds: &[Kind::Test],
-    written_by: |argv| {
-        starts(argv, &["go"], "test")
-            && argv
-                .iter()
-                .any(|w| matches!(*w, "-json" | "--json" | "-json=true"))
+    written_by: |run| {
+        run.is(Tool::Go) && run.has(&["test"]) && run.has(&["-json", "--json", "-json=true"])
     },
     reader: || Box::new(GoTestJson::default()),
 };

@@ -8,9 +8,9 @@ use crate::check::Kind;
 use crate::check::output::kit::message::Message;
 use crate::check::output::kit::number;
 use crate::check::output::kit::place;
-use crate::check::output::npm;
 use crate::check::output::reader::{Format, Reader, Stream};
 use crate::check::reading::{FailedTest, Reading, TestCounts};
+use crate::check::tool::Tool;
 use std::collections::BTreeSet;
 
 /// jest's text.
@@ -19,7 +19,7 @@ pub const FORMAT: Format = Format {
     is_document: false,
     names: &[FormatName::Jest],
     kinds: &[Kind::Test],
-    written_by: |argv| npm::starts(argv, &["jest"]),
+    written_by: |run| run.is(Tool::Jest),
     reader: || Box::<Jest>::default(),
 };
 

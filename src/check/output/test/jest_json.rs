@@ -6,9 +6,9 @@ use crate::check::output::kit::document::{self, CollectedDocument, Content, Sign
 use crate::check::output::kit::message;
 use crate::check::output::kit::place;
 use crate::check::output::kit::xml;
-use crate::check::output::npm;
 use crate::check::output::reader::{Format, Reader, Stream};
 use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts};
+use crate::check::tool::Tool;
 use serde::{Deserialize, Deserializer};
 
 /// `{"numFailedTests":…,"testResults":[…]}`.
@@ -17,7 +17,7 @@ pub const FORMAT: Format = Format {
     is_document: true,
     names: &[FormatName::Jest, FormatName::Vitest],
     kinds: &[Kind::Test],
-    written_by: |argv| npm::starts(argv, &["jest", "vitest"]),
+    written_by: |run| run.is(Tool::Jest) || run.is(Tool::Vitest),
     reader: || {
         Box::new(JestJson {
             document: CollectedDocument::new(SIGNS),

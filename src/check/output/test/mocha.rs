@@ -8,9 +8,9 @@ use crate::check::Kind;
 use crate::check::output::kit::message::{self, Message};
 use crate::check::output::kit::number;
 use crate::check::output::kit::place;
-use crate::check::output::npm;
 use crate::check::output::reader::{Format, Reader, Stream};
 use crate::check::reading::{FailedTest, Reading, TestCounts};
+use crate::check::tool::Tool;
 
 /// mocha's text: spec, dot, list and others that end alike.
 pub const FORMAT: Format = Format {
@@ -18,7 +18,7 @@ pub const FORMAT: Format = Format {
     is_document: false,
     names: &[FormatName::Mocha],
     kinds: &[Kind::Test],
-    written_by: |argv| npm::starts(argv, &["mocha"]),
+    written_by: |run| run.is(Tool::Mocha),
     reader: || Box::<Mocha>::default(),
 };
 

@@ -6,9 +6,9 @@ use crate::check::Kind;
 use crate::check::output::kit::message::Message;
 use crate::check::output::kit::number;
 use crate::check::output::kit::place;
-use crate::check::output::npm;
 use crate::check::output::reader::{Format, Reader, Stream};
 use crate::check::reading::{FailedTest, Reading, TestCounts};
+use crate::check::tool::Tool;
 
 /// The reporter `spec`.
 pub const FORMAT: Format = Format {
@@ -16,14 +16,9 @@ pub const FORMAT: Format = Format {
     is_document: false,
     names: &[FormatName::Node],
     kinds: &[Kind::Test],
-    written_by: runs_tests,
+    written_by: |run| run.is(Tool::NodeTest),
     reader: || Box::<NodeTest>::default(),
 };
-
-/// Whether a command is Node with its own tests.
-pub fn runs_tests(argv: &[&str]) -> bool {
-    argv.contains(&"--test") && argv.first().is_some_and(|word| npm::is(word, "node"))
-}
 
 #[derive(Default)]
 struct NodeTest {

@@ -7,9 +7,9 @@ use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::output::kit::number::{count, counted};
 use crate::check::output::kit::place::place;
-use crate::check::output::launched::launched;
 use crate::check::output::reader::{Format, Reader, Stream};
 use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCounts, clip};
+use crate::check::tool::Tool;
 
 /// Text of pytest.
 pub const FORMAT: Format = Format {
@@ -17,14 +17,9 @@ pub const FORMAT: Format = Format {
     is_document: false,
     names: &[FormatName::Pytest],
     kinds: &[Kind::Test],
-    written_by,
+    written_by: |run| run.is(Tool::Pytest),
     reader: || Box::new(Pytest::default()),
 };
-
-fn written_by(argv: &[&str]) -> bool {
-    let (tool, _) = launched(argv);
-    matches!(tool, "pytest" | "py.test")
-}
 
 #[derive(Default)]
 struct Pytest {

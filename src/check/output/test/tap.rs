@@ -10,10 +10,9 @@ use crate::check::Kind;
 use crate::check::output::kit::message::{self, Message};
 use crate::check::output::kit::number;
 use crate::check::output::kit::place;
-use crate::check::output::npm;
 use crate::check::output::reader::{Format, Reader, Stream};
-use crate::check::output::test::node_test;
 use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts};
+use crate::check::tool::Tool;
 
 /// The Test Anything Protocol.
 pub const FORMAT: Format = Format {
@@ -21,10 +20,8 @@ pub const FORMAT: Format = Format {
     is_document: false,
     names: &[FormatName::Tap, FormatName::Node],
     kinds: &[Kind::Test],
-    written_by: |argv| {
-        node_test::runs_tests(argv)
-            || npm::starts(argv, &["tap", "tape"])
-            || npm::asks(argv, &["tap", "tap-flat"])
+    written_by: |run| {
+        run.is(Tool::NodeTest) || run.runs(&["tap", "tape"]) || run.asks(&["tap", "tap-flat"])
     },
     reader: || Box::<Tap>::default(),
 };

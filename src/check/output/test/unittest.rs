@@ -6,9 +6,9 @@
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::output::kit::number::{count, counted};
-use crate::check::output::launched::launched;
 use crate::check::output::reader::{Format, Reader, Stream};
 use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCounts, clip};
+use crate::check::tool::{Invocation, Tool};
 
 /// Text of unittest, and of what runs it (Django).
 pub const FORMAT: Format = Format {
@@ -20,11 +20,10 @@ pub const FORMAT: Format = Format {
     reader: || Box::new(Unittest::default()),
 };
 
-fn written_by(argv: &[&str]) -> bool {
-    let (tool, arguments) = launched(argv);
-    tool == "unittest"
-        || tool.starts_with("python")
-            && matches!(arguments, [script, "test", ..] if script.ends_with("manage.py"))
+fn written_by(run: &Invocation) -> bool {
+    run.is(Tool::Unittest)
+        || run.is(Tool::Python)
+            && matches!(run.arguments(), [script, test, ..] if script.ends_with("manage.py") && test == "test")
 }
 
 #[derive(Default)]

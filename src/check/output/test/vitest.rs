@@ -8,9 +8,9 @@ use crate::check::Kind;
 use crate::check::output::kit::message::Message;
 use crate::check::output::kit::number;
 use crate::check::output::kit::place;
-use crate::check::output::npm;
 use crate::check::output::reader::{Format, Reader, Stream};
 use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts};
+use crate::check::tool::Tool;
 
 /// vitest's text.
 pub const FORMAT: Format = Format {
@@ -18,7 +18,7 @@ pub const FORMAT: Format = Format {
     is_document: false,
     names: &[FormatName::Vitest],
     kinds: &[Kind::Test],
-    written_by: |argv| npm::starts(argv, &["vitest"]),
+    written_by: |run| run.is(Tool::Vitest),
     reader: || Box::<Vitest>::default(),
 };
 

@@ -1,8 +1,6 @@
 //! Parses the goals of make, ninja and just, and the directory in which they are built.
 
 use super::{Layer, Role, Words, moved, skip_options, value};
-use crate::base::word::Word;
-use crate::plan::Step;
 
 /// Short options of GNU make that take a value (its manual, "Summary of Options"); `j` and `l` only
 /// when a number follows.
@@ -20,7 +18,7 @@ const MAKE_LONG: &[&str] = &[
     "--eval",
 ];
 
-pub(super) fn make(rest: Words<'_>, layer: Layer) -> Layer {
+pub fn make(rest: Words<'_>, layer: Layer) -> Layer {
     let mut layer = Layer {
         role: Role::Goals,
         lenient: false,
@@ -80,37 +78,6 @@ fn goal(word: &str) -> &str {
     goal
 }
 
-/// Variables that change what make reads, or where it looks.
-const STEERING: [&str; 4] = ["MAKEFILES", "MAKEFLAGS", "GNUMAKEFLAGS", "VPATH"];
-
-/// Whether the step passes such a variable to make: in front of the command, by `env`, as an
-/// operand, or from the caller's environment.
-pub(super) fn is_steered(step: &Step) -> bool {
-    let sets = |word: &Word| {
-        let word = String::from_utf8_lossy(word.as_bytes()).into_owned();
-        STEERING
-            .iter()
-            .any(|name| word.contains(&format!("{name}=")) || word.contains(&format!("{name}:=")))
-    };
-    let passes = |wanted: &String| {
-        let (begin, any) = wanted
-            .split_once('*')
-            .map_or((wanted.as_str(), false), |(begin, _)| (begin, true));
-        STEERING.iter().any(|name| {
-            if any {
-                name.starts_with(begin)
-            } else {
-                *name == begin
-            }
-        })
-    };
-    step.env
-        .keys()
-        .any(|name| STEERING.contains(&name.as_str()))
-        || step.argv.iter().flatten().any(sets)
-        || step.pass_env.iter().any(passes)
-}
-
 fn make_option(layer: &mut Layer, name: &str, value: Option<&str>) {
     match (name, value) {
         ("-C" | "--directory", Some(to)) => layer.dir = moved(&layer.dir, to),
@@ -125,7 +92,7 @@ fn make_option(layer: &mut Layer, name: &str, value: Option<&str>) {
     }
 }
 
-pub(super) fn ninja(rest: Words<'_>, layer: Layer) -> Layer {
+pub fn ninja(rest: Words<'_>, layer: Layer) -> Layer {
     let mut layer = Layer {
         role: Role::Goals,
         ..layer
@@ -162,7 +129,7 @@ pub(super) fn ninja(rest: Words<'_>, layer: Layer) -> Layer {
     layer
 }
 
-pub(super) fn just(rest: Words<'_>, layer: Layer) -> Layer {
+pub fn just(rest: Words<'_>, layer: Layer) -> Layer {
     let valued = [
         "-f",
         "--justfile",

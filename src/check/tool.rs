@@ -1,20 +1,19 @@
-//! Parses an argument vector into the tools that it starts and what it asks of them.
+//! Parses an argument vector into the tools that it starts and what it asks of them: the one reader
+//! of commands, for the formats of output, recovery and feedback.
 //!
 //! A command is seen as layers: `env CI=1 pnpm exec vitest run` is `env`, then pnpm, then vitest.
-//! Each layer has its own message for "not found".
+//! Each layer has its own message for "not found"; the last one does the work and writes the output.
 
 mod builder;
 mod package_manager;
 
 use crate::base::path::RepoPath;
-use crate::base::word::Word;
-use crate::plan::Step;
-use builder::{is_steered, just, make, ninja};
+use builder::{just, make, ninja};
 use package_manager::{bun, npm, pnpm, script, yarn};
 
 /// The tools whose arguments and messages are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Tool {
+pub enum Tool {
     Ava,
     Bun,
     BunTest,
@@ -51,7 +50,7 @@ pub(super) enum Tool {
 
 /// The action of a layer's tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub enum Role {
     /// Run a package script.
     Script,
     /// Start another program.
@@ -68,11 +67,13 @@ pub(super) enum Role {
 
 /// One tool of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Layer {
+pub struct Layer {
     pub tool: Tool,
     pub role: Role,
     /// The program's name without its folder.
     pub program: String,
+    /// The words behind it.
+    pub arguments: Vec<String>,
     /// The requested scripts, goals, programs or modules.
     pub asked: Vec<String>,
     /// The directory of the file that declares them, if that is certain.
@@ -90,28 +91,93 @@ type Words<'a> = &'a [String];
 /// The command that a layer starts, and its directory.
 type Inner = Option<(Vec<String>, Option<RepoPath>)>;
 
+/// What a command starts.
+pub struct Invocation {
+    layers: Vec<Layer>,
+    words: Vec<String>,
+}
+
+impl Invocation {
+    /// What an argument vector starts.
+    #[must_use]
+    pub fn of(argv: &[&str]) -> Self {
+        let words: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
+        Self {
+            layers: layers(&words, None),
+            words,
+        }
+    }
+
+    /// The program that does the work, behind everything that only starts it; without its folder.
+    #[must_use]
+    pub fn program(&self) -> &str {
+        self.layers.last().map_or("", |layer| &layer.program)
+    }
+
+    /// Whether one of these programs does the work.
+    #[must_use]
+    pub fn runs(&self, programs: &[&str]) -> bool {
+        programs.contains(&self.program())
+    }
+
+    /// Whether this tool does the work, by whatever program.
+    #[must_use]
+    pub fn is(&self, tool: Tool) -> bool {
+        self.layers.last().is_some_and(|layer| layer.tool == tool)
+    }
+
+    /// The words behind the program that does the work.
+    #[must_use]
+    pub fn arguments(&self) -> &[String] {
+        self.layers.last().map_or(&[], |layer| &layer.arguments)
+    }
+
+    /// Whether one of these words is behind the program that does the work.
+    #[must_use]
+    pub fn has(&self, words: &[&str]) -> bool {
+        self.arguments().iter().any(|word| words.contains(&&**word))
+    }
+
+    /// The names of all programs that it starts, outermost first.
+    pub fn programs(&self) -> impl Iterator<Item = &str> {
+        self.layers.iter().map(|layer| &*layer.program)
+    }
+
+    /// Whether it asks a tool for one of these forms of output: `--reporter tap`, `-f=json`,
+    /// `--test-reporter=junit`.
+    #[must_use]
+    pub fn asks(&self, forms: &[&str]) -> bool {
+        const OPTIONS: [&str; 8] = [
+            "-R",
+            "-f",
+            "-o",
+            "--format",
+            "--output-format",
+            "--reporter",
+            "--reporters",
+            "--test-reporter",
+        ];
+        let mut option = false;
+        self.words.iter().any(|word| {
+            let value = match word.split_once('=') {
+                Some((name, value)) if OPTIONS.contains(&name) => Some(value),
+                _ => option.then_some(&**word),
+            };
+            option = OPTIONS.contains(&&**word);
+            value.is_some_and(|value| {
+                forms
+                    .iter()
+                    .any(|form| value == *form || value.ends_with(&format!("-{form}")))
+            })
+        })
+    }
+}
+
 /// The most layers of a command.
 const DEEPEST: usize = 8;
 
-/// Returns the layers of a step's command, outermost first. None without an argument vector.
-pub(super) fn layers_of(step: &Step) -> Vec<Layer> {
-    let words: Vec<String> = step.argv.iter().flatten().map(lossy).collect();
-    let mut layers = layers(&words, Some(&step.dir));
-    if layers.iter().any(|l| l.tool == Tool::Make) && is_steered(step) {
-        layers
-            .iter_mut()
-            .filter(|l| l.tool == Tool::Make)
-            .for_each(|l| l.lenient = true);
-    }
-    layers
-}
-
-fn lossy(word: &Word) -> String {
-    String::from_utf8_lossy(word.as_bytes()).into_owned()
-}
-
 /// Returns the layers of an argument vector that starts in this directory, if it is known.
-pub(super) fn layers(words: Words<'_>, dir: Option<&RepoPath>) -> Vec<Layer> {
+pub fn layers(words: Words<'_>, dir: Option<&RepoPath>) -> Vec<Layer> {
     let mut found = Vec::new();
     let mut next = Some((words.to_vec(), dir.cloned()));
     while let Some((words, dir)) = next
@@ -127,7 +193,7 @@ pub(super) fn layers(words: Words<'_>, dir: Option<&RepoPath>) -> Vec<Layer> {
 
 /// Returns the layers of a script's body as its runner printed it. Only its simple commands are
 /// parsed.
-pub(super) fn layers_of_body(body: &str) -> Vec<Layer> {
+pub fn layers_of_body(body: &str) -> Vec<Layer> {
     let mut found = Vec::new();
     for part in body.split(['&', '|', ';']) {
         let words: Vec<String> = part
@@ -148,8 +214,14 @@ fn is_assignment(word: &str) -> bool {
         .is_some_and(|(name, _)| crate::base::command::is_env_name(name))
 }
 
-fn base_name(program: &str) -> &str {
-    program.rsplit('/').next().unwrap_or(program)
+/// The name of a program without its folder, and without `.exe` and `.cmd`.
+#[must_use]
+pub fn base_name(program: &str) -> &str {
+    let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
+    let ends = [".exe", ".cmd"];
+    ends.iter()
+        .find_map(|end| name.strip_suffix(end))
+        .unwrap_or(name)
 }
 
 /// Returns the directory that an option names.
@@ -164,6 +236,7 @@ fn peel(words: Words<'_>, dir: Option<RepoPath>) -> (Layer, Inner) {
         tool,
         role: Role::Plain,
         program: program.to_owned(),
+        arguments: rest.to_vec(),
         asked: Vec::new(),
         dir: dir.clone(),
         lenient: true,
@@ -183,37 +256,40 @@ fn peel(words: Words<'_>, dir: Option<RepoPath>) -> (Layer, Inner) {
         "ninja" | "ninja-build" | "samu" => (ninja(rest, plain(Tool::Ninja)), None),
         "just" => (just(rest, plain(Tool::Just)), None),
         "env" | "cross-env" => environment(rest, plain(Tool::Wrapper)),
-        "timeout" | "gtimeout" => {
-            let (rest, _) = skip_options(rest, &["-k", "--kill-after", "-s", "--signal"]);
-            wrapped(rest.get(1..).unwrap_or_default(), plain(Tool::Wrapper))
-        }
-        "nice" | "ionice" | "nohup" | "setsid" | "stdbuf" | "time" | "xvfb-run" => {
-            let (rest, _) = skip_options(
-                rest,
-                &["-n", "-c", "-p", "-i", "-o", "-e", "-s", "-f", "-w"],
-            );
-            wrapped(rest, plain(Tool::Wrapper))
-        }
-        "uv" | "poetry" | "pipenv" | "pdm" | "rye" | "hatch" => match rest.split_first() {
-            Some((run, rest)) if run == "run" => {
-                let (rest, _) = skip_options(rest, UV_VALUES);
-                wrapped(rest, plain(Tool::PythonRunner))
+        "uv" | "poetry" | "pipenv" | "pdm" | "rye" | "hatch" | "pipx" | "pixi" => {
+            let (words, _) = skip_options(rest, UV_VALUES);
+            match words {
+                [run, rest @ ..] if run == "run" => {
+                    wrapped(skip_options(rest, UV_VALUES).0, plain(Tool::PythonRunner))
+                }
+                [tool, run, rest @ ..] if tool == "tool" && run == "run" => {
+                    wrapped(skip_options(rest, UV_VALUES).0, plain(Tool::PythonRunner))
+                }
+                _ => (plain(Tool::PythonRunner), None),
             }
-            _ => (plain(Tool::PythonRunner), None),
-        },
+        }
         "uvx" => wrapped(skip_options(rest, UV_VALUES).0, plain(Tool::PythonRunner)),
         "coverage" => match rest.split_first() {
-            Some((run, rest)) if run == "run" => (plain(Tool::Other), module(rest, dir).1),
+            Some((run, rest)) if run == "run" => {
+                let python = ["python".to_owned()]
+                    .into_iter()
+                    .chain(rest.iter().cloned());
+                let module = module(rest, COVERAGE_VALUES, dir.clone()).1;
+                (
+                    plain(Tool::Other),
+                    module.or_else(|| Some((python.collect(), dir))),
+                )
+            }
             _ => (plain(Tool::Other), None),
         },
         "sh" | "bash" | "dash" | "zsh" | "ksh" | "ash" => (plain(Tool::Shell), None),
-        "cargo" => cargo(rest, plain(Tool::Cargo)),
+        "cargo" | "cross" => cargo(rest, plain(Tool::Cargo)),
         "cargo-nextest" => (plain(Tool::Nextest), None),
         "go" => (
             with_subcommand(plain(Tool::Go), skip_options(rest, &["-C"]).0),
             None,
         ),
-        "node" | "nodejs" => node(rest, plain(Tool::Node)),
+        "node" | "nodejs" | "tsx" => node(rest, plain(Tool::Node)),
         "vitest" => (plain(Tool::Vitest), None),
         "jest" => (plain(Tool::Jest), None),
         "react-scripts" if rest.first().is_some_and(|w| w == "test") => (plain(Tool::Jest), None),
@@ -225,8 +301,16 @@ fn peel(words: Words<'_>, dir: Option<RepoPath>) -> (Layer, Inner) {
         "deno" if rest.first().is_some_and(|w| w == "test") => (plain(Tool::DenoTest), None),
         "pytest" | "py.test" => (plain(Tool::Pytest), None),
         "unittest" => (plain(Tool::Unittest), None),
+        _ if let Some((_, values, operands)) =
+            LAUNCHERS.iter().find(|(name, ..)| *name == program) =>
+        {
+            let (rest, _) = skip_options(rest, values);
+            let rest = rest.get(*operands..).unwrap_or_default();
+            let set = rest.iter().take_while(|word| is_assignment(word)).count();
+            wrapped(rest.get(set..).unwrap_or_default(), plain(Tool::Wrapper))
+        }
         _ if is_python(program) => {
-            let (asked, inner) = module(rest, dir.clone());
+            let (asked, inner) = module(rest, &["-W", "-X"], dir.clone());
             let role = if asked.is_empty() {
                 Role::Plain
             } else {
@@ -245,11 +329,90 @@ fn peel(words: Words<'_>, dir: Option<RepoPath>) -> (Layer, Inner) {
     }
 }
 
+/// Programs that only start another one: their options that take a value, and how many operands
+/// precede the command.
+const LAUNCHERS: &[(&str, &[&str], usize)] = &[
+    ("c8", COVER_VALUES, 0),
+    ("ccache", &[], 0),
+    ("chronic", &[], 0),
+    ("distcc", &[], 0),
+    ("doas", &["-C", "-u"], 0),
+    ("gtimeout", &["-k", "--kill-after", "-s", "--signal"], 1),
+    ("ionice", &["-c", "--class", "-n", "--classdata"], 0),
+    ("nice", &["-n", "--adjustment"], 0),
+    ("nohup", &[], 0),
+    ("nyc", COVER_VALUES, 0),
+    ("sccache", &[], 0),
+    ("setsid", &[], 0),
+    (
+        "stdbuf",
+        &["-i", "--input", "-o", "--output", "-e", "--error"],
+        0,
+    ),
+    ("sudo", &["-C", "-D", "-g", "-h", "-p", "-R", "-T", "-u"], 0),
+    ("taskset", &[], 1),
+    ("time", &["-f", "--format", "-o", "--output"], 0),
+    ("timeout", &["-k", "--kill-after", "-s", "--signal"], 1),
+    ("unbuffer", &[], 0),
+    (
+        "xvfb-run",
+        &[
+            "-e",
+            "--error-file",
+            "-f",
+            "--auth-file",
+            "-n",
+            "--server-num",
+            "-p",
+            "--xauth-protocol",
+            "-s",
+            "--server-args",
+            "-w",
+            "--wait",
+        ],
+        0,
+    ),
+];
+
+/// Options of c8 and nyc that take a value.
+const COVER_VALUES: &[&str] = &[
+    "-r",
+    "--reporter",
+    "-o",
+    "--reports-dir",
+    "--report-dir",
+    "-n",
+    "--include",
+    "-x",
+    "--exclude",
+    "-e",
+    "--extension",
+    "--src",
+    "--temp-dir",
+    "--temp-directory",
+    "--cwd",
+    "-t",
+];
+
+/// Options of `coverage run` that take a value.
+const COVERAGE_VALUES: &[&str] = &[
+    "--concurrency",
+    "--context",
+    "--data-file",
+    "--include",
+    "--omit",
+    "--rcfile",
+    "--source",
+];
+
+/// `python`, `python3.13`, `pypy3`, `py`.
 fn is_python(program: &str) -> bool {
-    ["python", "pypy"].iter().any(|name| {
-        program
-            .strip_prefix(name)
-            .is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.'))
+    let version = ["python", "pypy", "py"]
+        .iter()
+        .find_map(|name| program.strip_prefix(name));
+    version.is_some_and(|v| {
+        v.bytes()
+            .all(|b| b.is_ascii_digit() || matches!(b, b'.' | b't'))
     })
 }
 
@@ -309,14 +472,14 @@ fn exec(rest: Words<'_>, layer: Layer, valued: &[&str]) -> (Layer, Inner) {
 }
 
 /// Parses `-m NAME …`, after other options. The module's name is taken for its program.
-fn module(rest: Words<'_>, dir: Option<RepoPath>) -> (Vec<String>, Inner) {
+fn module(rest: Words<'_>, values: &[&str], dir: Option<RepoPath>) -> (Vec<String>, Inner) {
     let mut words = rest;
     while let Some((first, further)) = words.split_first() {
         if first == "-m" {
             let asked = further.first().cloned().into_iter().collect();
             return (asked, Some((further.to_vec(), dir)));
         }
-        let takes_value = matches!(first.as_str(), "-W" | "-X");
+        let takes_value = values.contains(&first.as_str());
         if !first.starts_with('-') || first == "-" || first == "-c" {
             break;
         }
@@ -401,6 +564,12 @@ fn node(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
             "--run",
             "-C",
             "--conditions",
+            "--env-file",
+            "--test-concurrency",
+            "--test-name-pattern",
+            "--test-reporter",
+            "--test-reporter-destination",
+            "--test-timeout",
         ],
     );
     if let Some(name) = value(&options, &["--run"]) {
@@ -422,7 +591,19 @@ fn node(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
             None,
         );
     }
-    (layer, None)
+    // The program of a package, by its script.
+    let inner = words.split_first().and_then(|(script, rest)| {
+        let name = base_name(script);
+        let ends = [".js", ".mjs", ".cjs"];
+        let name = ends
+            .iter()
+            .find_map(|end| name.strip_suffix(end))
+            .unwrap_or(name);
+        let words = [name.to_owned()].into_iter().chain(rest.iter().cloned());
+        script.contains("node_modules").then(|| words.collect())
+    });
+    let dir = layer.dir.clone();
+    (layer, inner.map(|words| (words, dir)))
 }
 
 fn with_subcommand(layer: Layer, rest: Words<'_>) -> Layer {
@@ -444,7 +625,9 @@ fn cargo(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
     );
     let inner = match words.first() {
         Some(name) if name == "nextest" => {
-            Some((vec!["cargo-nextest".to_owned()], layer.dir.clone()))
+            let more = words.iter().skip(1).cloned();
+            let inner = ["cargo-nextest".to_owned()].into_iter().chain(more);
+            Some((inner.collect(), layer.dir.clone()))
         }
         _ => None,
     };
@@ -603,6 +786,10 @@ mod tests {
                 "Python:Module:unittest@d Unittest:Plain:@d",
             ),
             ("coverage run -m pytest", "Other:Plain:@d Pytest:Plain:@d"),
+            (
+                "coverage run --source a manage.py test",
+                "Other:Plain:@d Python:Plain:@d",
+            ),
             ("python3 x.py -m pytest", "Python:Plain:@d"),
             ("pythonista -m pytest", "Other:Plain:@d"),
             (
@@ -628,6 +815,116 @@ mod tests {
             ("corepack pnpm@9 run x", "Wrapper:Plain:@d Pnpm:Script:x@d"),
         ] {
             assert_eq!(shown(command), want, "{command}");
+        }
+    }
+
+    /// Every tool is the same behind every launcher.
+    #[test]
+    fn tools_behind_launchers() {
+        let tools = [
+            "cargo test",
+            "cargo +nightly clippy",
+            "go test ./...",
+            "pytest -q",
+            "python3 -m unittest discover",
+            "python manage.py test",
+            "jest --ci",
+            "node --test a.mjs",
+            "mypy .",
+            "ruff check",
+            "gcc -c a.c",
+            "dotnet test",
+            "mvn verify",
+        ];
+        let launchers = [
+            "timeout 60",
+            "timeout -k 5 60",
+            "gtimeout --signal KILL 60",
+            "nice -n 5",
+            "nice -5",
+            "ionice -c 2 -n 7",
+            "nohup",
+            "env -u X A=1",
+            "env -i PATH=/bin",
+            "time",
+            "time -p",
+            "stdbuf -oL -e 0",
+            "setsid -w",
+            "xvfb-run -a -s -screen",
+            "sudo -u ci A=1",
+            "taskset 3",
+            "npx --yes",
+            "npm exec --",
+            "pnpm exec",
+            "yarn exec",
+            "bunx",
+            "corepack pnpm exec",
+            "cross-env CI=1",
+            "c8 --reporter lcov",
+            "nyc",
+            "uv run",
+            "uv --directory d run --frozen",
+            "uvx",
+            "poetry run",
+            "pipenv run",
+            "hatch run",
+            "unbuffer timeout 5 nice",
+        ];
+        for tool in tools {
+            let bare: Vec<&str> = tool.split(' ').collect();
+            let bare = Invocation::of(&bare);
+            for launcher in launchers {
+                let words: Vec<&str> = launcher.split(' ').chain(tool.split(' ')).collect();
+                let got = Invocation::of(&words);
+                assert_eq!(got.program(), bare.program(), "{launcher} {tool}");
+                assert_eq!(got.arguments(), bare.arguments(), "{launcher} {tool}");
+            }
+        }
+    }
+
+    #[test]
+    fn programs_by_their_paths_and_scripts() {
+        for (command, want) in [
+            ("/usr/bin/pytest", "pytest"),
+            ("C:\\x\\ruff.exe check", "ruff"),
+            ("node_modules\\.bin\\jest.cmd", "jest"),
+            ("node node_modules/jest/bin/jest.js", "jest"),
+            (
+                "node --no-warnings ./node_modules/vitest/vitest.mjs run",
+                "vitest",
+            ),
+            ("yarn jest a.test.js", "jest"),
+            ("python3.13t -X dev -m pytest", "pytest"),
+            ("python -m coverage run -m unittest", "unittest"),
+            ("py -m mypy .", "mypy"),
+            ("uv tool run ruff", "ruff"),
+            ("npm test", "npm"),
+            ("npm run test jest", "npm"),
+            ("echo jest", "echo"),
+            ("node a.js --test", "node"),
+            ("python t.py -m pytest", "python"),
+            ("", ""),
+            ("env", "env"),
+        ] {
+            let words: Vec<&str> = command.split_whitespace().collect();
+            let got = Invocation::of(&words);
+            assert_eq!(got.program(), want, "{command}");
+        }
+    }
+
+    #[test]
+    fn forms() {
+        for (text, want) in [
+            ("mocha -R tap", true),
+            ("mocha --reporter=tap", true),
+            ("vitest run --reporter tap", true),
+            ("eslint -f @x/eslint-formatter-tap .", true),
+            ("mocha tap", false),
+            ("mocha -R spec tap", false),
+            ("mocha -R", false),
+        ] {
+            let words: Vec<&str> = text.split(' ').collect();
+            assert_eq!(Invocation::of(&words).asks(&["tap"]), want, "{text}");
         }
     }
 

@@ -1,0 +1,54 @@
+//! Returns the layers of a step's command, with what its environment says to make.
+
+use crate::base::word::Word;
+use crate::check::tool::layers;
+pub(super) use crate::check::tool::{Layer, Role, Tool, layers_of_body};
+use crate::plan::Step;
+
+/// Returns the layers of a step's command, outermost first. None without an argument vector.
+pub(super) fn layers_of(step: &Step) -> Vec<Layer> {
+    let words: Vec<String> = step.argv.iter().flatten().map(lossy).collect();
+    let mut layers = layers(&words, Some(&step.dir));
+    if layers.iter().any(|l| l.tool == Tool::Make) && is_steered(step) {
+        layers
+            .iter_mut()
+            .filter(|l| l.tool == Tool::Make)
+            .for_each(|l| l.lenient = true);
+    }
+    layers
+}
+
+fn lossy(word: &Word) -> String {
+    String::from_utf8_lossy(word.as_bytes()).into_owned()
+}
+
+/// Variables that change what make reads, or where it looks.
+const STEERING: [&str; 4] = ["MAKEFILES", "MAKEFLAGS", "GNUMAKEFLAGS", "VPATH"];
+
+/// Whether the step passes such a variable to make: in front of the command, by `env`, as an
+/// operand, or from the caller's environment.
+fn is_steered(step: &Step) -> bool {
+    let sets = |word: &Word| {
+        let word = String::from_utf8_lossy(word.as_bytes()).into_owned();
+        STEERING
+            .iter()
+            .any(|name| word.contains(&format!("{name}=")) || word.contains(&format!("{name}:=")))
+    };
+    let passes = |wanted: &String| {
+        let (begin, any) = wanted
+            .split_once('*')
+            .map_or((wanted.as_str(), false), |(begin, _)| (begin, true));
+        STEERING.iter().any(|name| {
+            if any {
+                name.starts_with(begin)
+            } else {
+                *name == begin
+            }
+        })
+    };
+    step.env
+        .keys()
+        .any(|name| STEERING.contains(&name.as_str()))
+        || step.argv.iter().flatten().any(sets)
+        || step.pass_env.iter().any(passes)
+}
