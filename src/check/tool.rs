@@ -5,91 +5,15 @@
 //! Each layer has its own message for "not found"; the last one does the work and writes the output.
 
 mod builder;
+mod layer;
 mod package_manager;
 
 use crate::base::path::RepoPath;
 use builder::{just, make, ninja};
+pub use layer::base_name;
+use layer::{Inner, Words, exec, has, moved, skip_options, unversioned, value};
+pub(crate) use layer::{Layer, Role, Tool};
 use package_manager::{bun, npm, pnpm, script, yarn};
-
-/// The tools whose arguments and messages are known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Tool {
-    Ava,
-    Bun,
-    BunTest,
-    Cargo,
-    Ctest,
-    Cypress,
-    DenoTest,
-    Go,
-    Jest,
-    Just,
-    Make,
-    Mocha,
-    Nextest,
-    Ninja,
-    Node,
-    NodeTest,
-    Npm,
-    Playwright,
-    Pnpm,
-    Pytest,
-    Python,
-    /// `uv run`, `poetry run` and their like.
-    PythonRunner,
-    Shell,
-    /// A package script whose body is not known, since its runner did not print it.
-    SilentScript,
-    Unittest,
-    Vitest,
-    /// `env`, `timeout`, `nice`: they only start something else.
-    Wrapper,
-    Yarn,
-    Other,
-}
-
-/// The action of a layer's tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// Run a package script.
-    Script,
-    /// Start another program.
-    Exec,
-    /// Build goals.
-    Goals,
-    /// Run a Python module.
-    Module,
-    /// Run a subcommand.
-    Subcommand,
-    /// Anything else.
-    Plain,
-}
-
-/// One tool of a command.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Layer {
-    pub tool: Tool,
-    pub role: Role,
-    /// The program's name without its folder.
-    pub program: String,
-    /// The words behind it.
-    pub arguments: Vec<String>,
-    /// The requested scripts, goals, programs or modules.
-    pub asked: Vec<String>,
-    /// The directory of the file that declares them, if that is certain.
-    pub dir: Option<RepoPath>,
-    /// Whether a name that is no script may still work (`yarn eslint` starts a program).
-    pub lenient: bool,
-    /// Whether a script's body is known only from the runner's output.
-    pub echoed: bool,
-    /// A file given by option (`-f build.mk`), instead of the usual one.
-    pub file: Option<String>,
-}
-
-type Words<'a> = &'a [String];
-
-/// The command that a layer starts, and its directory.
-type Inner = Option<(Vec<String>, Option<RepoPath>)>;
 
 /// What a command starts.
 pub struct Invocation {
@@ -122,7 +46,7 @@ impl Invocation {
 
     /// Whether this tool does the work, by whatever program.
     #[must_use]
-    pub fn is(&self, tool: Tool) -> bool {
+    pub(crate) fn is(&self, tool: Tool) -> bool {
         self.layers.last().is_some_and(|layer| layer.tool == tool)
     }
 
@@ -177,7 +101,7 @@ impl Invocation {
 const DEEPEST: usize = 8;
 
 /// Returns the layers of an argument vector that starts in this directory, if it is known.
-pub fn layers(words: Words<'_>, dir: Option<&RepoPath>) -> Vec<Layer> {
+pub(crate) fn layers(words: Words<'_>, dir: Option<&RepoPath>) -> Vec<Layer> {
     let mut found = Vec::new();
     let mut next = Some((words.to_vec(), dir.cloned()));
     while let Some((words, dir)) = next
@@ -193,7 +117,7 @@ pub fn layers(words: Words<'_>, dir: Option<&RepoPath>) -> Vec<Layer> {
 
 /// Returns the layers of a script's body as its runner printed it. Only its simple commands are
 /// parsed.
-pub fn layers_of_body(body: &str) -> Vec<Layer> {
+pub(crate) fn layers_of_body(body: &str) -> Vec<Layer> {
     let mut found = Vec::new();
     for part in body.split(['&', '|', ';']) {
         let words: Vec<String> = part
@@ -212,21 +136,6 @@ pub fn layers_of_body(body: &str) -> Vec<Layer> {
 fn is_assignment(word: &str) -> bool {
     word.split_once('=')
         .is_some_and(|(name, _)| crate::base::command::is_env_name(name))
-}
-
-/// The name of a program without its folder, and without `.exe` and `.cmd`.
-#[must_use]
-pub fn base_name(program: &str) -> &str {
-    let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
-    let ends = [".exe", ".cmd"];
-    ends.iter()
-        .find_map(|end| name.strip_suffix(end))
-        .unwrap_or(name)
-}
-
-/// Returns the directory that an option names.
-fn moved(dir: &Option<RepoPath>, to: &str) -> Option<RepoPath> {
-    dir.as_ref().and_then(|d| d.join(to.as_bytes()).ok())
 }
 
 fn peel(words: Words<'_>, dir: Option<RepoPath>) -> (Layer, Inner) {
@@ -445,32 +354,6 @@ fn environment(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
     wrapped(rest, Layer { dir, ..layer })
 }
 
-/// Removes a version: `vitest@2.1.9` names the program `vitest`; `@scope/name` stays.
-fn unversioned(rest: Words<'_>) -> Vec<String> {
-    let mut words = rest.to_vec();
-    if let Some(first) = words.first_mut()
-        && let Some((name, _)) = first.rsplit_once('@').filter(|(name, _)| !name.is_empty())
-    {
-        *first = name.to_owned();
-    }
-    words
-}
-
-fn exec(rest: Words<'_>, layer: Layer, valued: &[&str]) -> (Layer, Inner) {
-    let (rest, _) = skip_options(rest, valued);
-    let words = unversioned(rest);
-    let dir = layer.dir.clone();
-    let asked = words.first().cloned().into_iter().collect();
-    (
-        Layer {
-            role: Role::Exec,
-            asked,
-            ..layer
-        },
-        Some((words, dir)),
-    )
-}
-
 /// Parses `-m NAME …`, after other options. The module's name is taken for its program.
 fn module(rest: Words<'_>, values: &[&str], dir: Option<RepoPath>) -> (Vec<String>, Inner) {
     let mut words = rest;
@@ -514,44 +397,6 @@ const NPX_VALUES: &[&str] = &[
     "--loglevel",
     "--registry",
 ];
-
-type Options<'a> = Vec<(&'a str, Option<&'a str>)>;
-
-/// Skips the options in front of the first other word; `--` ends them and is removed.
-fn skip_options<'a>(words: Words<'a>, valued: &[&str]) -> (Words<'a>, Options<'a>) {
-    let mut rest = words;
-    let mut options = Vec::new();
-    while let Some((first, further)) = rest.split_first() {
-        if first == "--" {
-            return (further, options);
-        }
-        if !first.starts_with('-') || first == "-" {
-            break;
-        }
-        rest = further;
-        if let Some((name, value)) = first.split_once('=') {
-            options.push((name, Some(value)));
-        } else if valued.contains(&first.as_str()) {
-            options.push((first, rest.first().map(String::as_str)));
-            rest = rest.get(1..).unwrap_or_default();
-        } else {
-            options.push((first, None));
-        }
-    }
-    (rest, options)
-}
-
-fn value<'a>(options: &Options<'a>, names: &[&str]) -> Option<&'a str> {
-    options
-        .iter()
-        .rev()
-        .find(|(name, _)| names.contains(name))
-        .and_then(|(_, value)| *value)
-}
-
-fn has(options: &Options<'_>, names: &[&str]) -> bool {
-    options.iter().any(|(name, _)| names.contains(name))
-}
 
 fn node(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
     let (words, options) = skip_options(

@@ -10,6 +10,7 @@ mod names;
 mod not_promised;
 mod objects;
 mod order;
+mod output;
 mod plan;
 mod recovery;
 mod reports;

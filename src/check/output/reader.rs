@@ -33,12 +33,29 @@ pub enum Stream {
     Err,
 }
 
+/// Whether a line is part of a document.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Claim {
+    /// It is not.
+    #[default]
+    None,
+    /// It is if what comes shows that there is one.
+    Perhaps,
+    /// It is.
+    Own,
+}
+
 /// Reads one output. `Send`, because a step may be read on another thread.
 pub trait Reader: Send {
     /// Takes the next line of a stream: without its end (`\n`, `\r\n`), without terminal sequences
     /// (colours), invalid UTF-8 replaced. Lines of the two streams come in the order in which
     /// they were read, which is an approximation.
     fn line(&mut self, stream: Stream, line: &str);
+
+    /// Whether the last line is part of a document, so that no other format reads it.
+    fn claim(&self) -> Claim {
+        Claim::None
+    }
 
     /// The output is over. `None` when it is not this format: nothing in it that only this format
     /// has. A document that can be told but not be read (torn XML) is a reading with a problem.

@@ -1,6 +1,9 @@
 //! Scans output while it comes: lines for all readers, one reading of what they make of them.
+//!
+//! The lines of a document are read by documents only. Where a tool runs several others and puts
+//! their names in front of their lines (`web:test: 1 failed`), each is read as a lane of its own.
 
-use super::reader::{Format, Reader, Stream};
+use super::reader::{Claim, Format, Reader, Stream};
 use super::together;
 use crate::check::reading::Reading;
 use std::borrow::Cow;
@@ -8,9 +11,78 @@ use std::borrow::Cow;
 /// Reads output while it comes, by several formats at once.
 pub struct Scan {
     formats: Vec<&'static Format>,
-    readers: Vec<Box<dyn Reader>>,
+    plain: Readers,
+    lanes: Vec<(String, Readers)>,
     out: Partial,
     err: Partial,
+}
+
+/// A reader of each format.
+struct Readers {
+    all: Vec<(&'static Format, Box<dyn Reader>)>,
+    /// The lines that may be part of a document.
+    pending: Vec<String>,
+}
+
+impl Readers {
+    fn of(formats: &[&'static Format]) -> Self {
+        Self {
+            all: formats.iter().map(|f| (*f, (f.reader)())).collect(),
+            pending: Vec::new(),
+        }
+    }
+
+    fn line(&mut self, stream: Stream, line: &str) {
+        let mut claim = Claim::None;
+        for (_, document) in self.all.iter_mut().filter(|(f, _)| f.is_document) {
+            document.line(stream, line);
+            if stream == Stream::Out {
+                claim = claim.max(document.claim());
+            }
+        }
+        match (stream, claim) {
+            (Stream::Out, Claim::Own) => self.pending.clear(),
+            (Stream::Out, Claim::Perhaps) => self.pending.push(line.to_owned()),
+            _ => {
+                if stream == Stream::Out {
+                    self.release();
+                }
+                self.text(stream, line);
+            }
+        }
+    }
+
+    /// What was held back is no document.
+    fn release(&mut self) {
+        for line in std::mem::take(&mut self.pending) {
+            self.text(Stream::Out, &line);
+        }
+    }
+
+    fn text(&mut self, stream: Stream, line: &str) {
+        for (_, reader) in self.all.iter_mut().filter(|(f, _)| !f.is_document) {
+            reader.line(stream, line);
+        }
+    }
+
+    fn finish(mut self) -> Option<Reading> {
+        let (documents, texts): (Vec<_>, Vec<_>) = std::mem::take(&mut self.all)
+            .into_iter()
+            .partition(|(f, _)| f.is_document);
+        let read =
+            |all: Vec<(&'static Format, Box<dyn Reader>)>| -> Vec<(&'static Format, Reading)> {
+                all.into_iter()
+                    .filter_map(|(f, reader)| Some((f, as_counted(reader.finish()?))))
+                    .collect()
+            };
+        let mut readings = read(documents);
+        self.all = texts;
+        if readings.is_empty() {
+            self.release();
+        }
+        readings.extend(read(self.all));
+        together::together(readings.into_iter())
+    }
 }
 
 /// A line that has begun, as much of it as is looked at.
@@ -29,7 +101,8 @@ impl Scan {
     pub fn new(formats: &[&'static Format]) -> Self {
         Self {
             formats: formats.to_vec(),
-            readers: formats.iter().map(|f| (f.reader)()).collect(),
+            plain: Readers::of(formats),
+            lanes: Vec::new(),
             out: Partial::default(),
             err: Partial::default(),
         }
@@ -37,51 +110,105 @@ impl Scan {
 
     /// Takes what was read from a stream.
     pub fn push(&mut self, stream: Stream, bytes: &[u8]) {
-        let Self {
-            formats: _,
-            readers,
-            out,
-            err,
-        } = self;
-        let partial = match stream {
-            Stream::Out => out,
-            Stream::Err => err,
-        };
+        let mut partial = std::mem::take(match stream {
+            Stream::Out => &mut self.out,
+            Stream::Err => &mut self.err,
+        });
         let mut rest = bytes;
         while let Some((line, behind)) =
             memchr::memchr(b'\n', rest).and_then(|end| rest.split_at_checked(end))
         {
             rest = behind.get(1..).unwrap_or_default();
             if partial.0.is_empty() {
-                feed(readers, stream, line.get(..LINE_MOST).unwrap_or(line));
+                self.feed(stream, line.get(..LINE_MOST).unwrap_or(line));
             } else {
                 partial.push(line);
-                feed(readers, stream, &partial.0);
+                self.feed(stream, &partial.0);
                 partial.0.clear();
                 partial.0.shrink_to(LINE_KEPT);
             }
         }
         partial.push(rest);
+        match stream {
+            Stream::Out => self.out = partial,
+            Stream::Err => self.err = partial,
+        }
+    }
+
+    fn feed(&mut self, stream: Stream, line: &[u8]) {
+        let line = plain(line);
+        self.plain.line(stream, &line);
+        let Some((name, line)) = lane(&line) else {
+            return;
+        };
+        let known = self.lanes.iter().position(|(lane, _)| lane == name);
+        if known.is_none() && self.lanes.len() < LANES {
+            self.lanes
+                .push((name.to_owned(), Readers::of(&self.formats)));
+        }
+        let at = known.unwrap_or(self.lanes.len().saturating_sub(1));
+        if let Some((_, readers)) = self.lanes.get_mut(at).filter(|(lane, _)| lane == name) {
+            readers.line(stream, line);
+        }
     }
 
     /// Both streams have ended. What the formats that recognise the output say together.
     #[must_use]
     pub fn finish(mut self) -> Option<Reading> {
-        for (stream, partial) in [(Stream::Out, &self.out), (Stream::Err, &self.err)] {
+        for (stream, partial) in [
+            (Stream::Out, std::mem::take(&mut self.out)),
+            (Stream::Err, std::mem::take(&mut self.err)),
+        ] {
             if !partial.0.is_empty() {
-                feed(&mut self.readers, stream, &partial.0);
+                self.feed(stream, &partial.0);
             }
         }
-        let readings = self
-            .readers
-            .into_iter()
-            .map(|reader| reader.finish().map(as_counted));
-        together::together(
-            self.formats
-                .into_iter()
-                .zip(readings)
-                .filter_map(|(f, reading)| Some((f, reading?))),
+        let lanes = self.lanes.into_iter();
+        together::with_lanes(
+            self.plain.finish(),
+            lanes.filter_map(|(_, readers)| readers.finish()),
         )
+    }
+}
+
+/// How many lanes are told apart.
+const LANES: usize = 64;
+
+/// The longest name of a lane, in bytes.
+const LANE_NAME: usize = 100;
+
+/// The name in front of a line, and the line: `web:test: LINE` (turbo), `packages/a test: LINE`
+/// (pnpm), `a: LINE` (lerna), `web-1  | LINE` (docker compose), `[0] LINE` (concurrently), the
+/// argument and a tab (GNU parallel).
+fn lane(line: &str) -> Option<(&str, &str)> {
+    let bytes = line.as_bytes();
+    let first = bytes.first()?;
+    if *first == b'[' {
+        let (name, rest) = line.get(1..)?.split_once("] ")?;
+        return (name.len() <= LANE_NAME && !name.contains([' ', '['])).then_some((name, rest));
+    }
+    let is_name = |b: &u8| b.is_ascii_alphanumeric() || b"@/._:#-".contains(b);
+    if !is_name(first) {
+        return None;
+    }
+    let end = bytes.iter().take(LANE_NAME).position(|b| !is_name(b))?;
+    // Behind the name of a package, that of its script.
+    let end = match (bytes.get(end), bytes.get(end + 1)) {
+        (Some(b' '), Some(b'a'..=b'z')) => {
+            end + 1 + bytes.iter().skip(end + 1).position(|b| !is_name(b))?
+        }
+        _ => end,
+    };
+    let (name, rest) = line.split_at_checked(end)?;
+    match name.strip_suffix(':') {
+        Some(name) => Some((name, rest.strip_prefix(' ')?)),
+        None => {
+            let rest = rest.trim_start_matches(' ');
+            let rest = rest
+                .strip_prefix("| ")
+                .or_else(|| rest.strip_prefix('\t'))?;
+            Some((name, rest))
+        }
     }
 }
 
@@ -103,13 +230,6 @@ impl Partial {
     }
 }
 
-fn feed(readers: &mut [Box<dyn Reader>], stream: Stream, line: &[u8]) {
-    let line = plain(line);
-    for reader in readers {
-        reader.line(stream, &line);
-    }
-}
-
 /// A line as readers see it.
 fn plain(line: &[u8]) -> Cow<'_, str> {
     let text = match memchr::memchr(0x1b, line) {
@@ -123,6 +243,31 @@ fn plain(line: &[u8]) -> Cow<'_, str> {
                 text.pop();
             }
             text.into()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_lanes() {
+        for (line, want) in [
+            ("web:test: 1 failed", Some(("web:test", "1 failed"))),
+            ("@r/web:test:   a", Some(("@r/web:test", "  a"))),
+            ("packages/a test: ok", Some(("packages/a test", "ok"))),
+            ("web-1  | FAIL", Some(("web-1", "FAIL"))),
+            ("[0] not ok 1", Some(("0", "not ok 1"))),
+            ("a.test.js\tFAIL a", Some(("a.test.js", "FAIL a"))),
+            ("pkg: FAIL", Some(("pkg", "FAIL"))),
+            ("  web:test: a", None),
+            ("test a ... ok", None),
+            ("1 failed, 2 passed", None),
+            ("", None),
+            ("[", None),
+        ] {
+            assert_eq!(lane(line), want, "{line}");
         }
     }
 }

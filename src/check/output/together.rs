@@ -2,8 +2,9 @@
 //!
 //! A command that is not known (`make check`) may run several tools, and several formats may know
 //! the same lines: a failure is neither lost nor counted twice. Of formats that share a name, which
-//! are those of one tool, the first that recognises the output counts. A document is the whole
-//! output. Tests of different tools are added up, and so are findings, each once.
+//! are those of one tool, the first that recognises the output counts; a document is of one run with
+//! the lines around it. But no reading silences the failure of another. Tests of different tools are
+//! added up, and so are findings, each once.
 
 use super::reader::Format;
 use crate::check::reading::{Finding, Level, Reading};
@@ -18,21 +19,18 @@ pub(super) fn together(
     }
     let mut known: Vec<&Format> = Vec::new();
     let mut sum: Option<Reading> = None;
+    let mut is_whole = false;
     for (format, mut reading) in readings {
         let Some(sum) = &mut sum else {
             known.push(format);
-            let is_whole = format.is_document
+            is_whole = format.is_document
                 && (reading.tests.is_some() || reading.errors > 0 || reading.warnings > 0);
-            if is_whole {
-                return Some(reading);
-            }
             sum = Some(reading);
             continue;
         };
-        if known
-            .iter()
-            .any(|k| k.names.iter().any(|name| format.names.contains(name)))
-        {
+        let mut names = known.iter().flat_map(|k| k.names);
+        let is_of_the_same = is_whole || names.any(|name| format.names.contains(name));
+        if is_of_the_same && !(fails(&reading) && !fails(sum)) {
             continue;
         }
         leave_new(&mut reading, &sum.findings);
@@ -46,10 +44,41 @@ pub(super) fn together(
     sum
 }
 
+/// Adds what the lanes of an output say, each a run of its own: all of them where nothing was read
+/// without them, else those that failed.
+pub(super) fn with_lanes(
+    plain: Option<Reading>,
+    lanes: impl Iterator<Item = Reading>,
+) -> Option<Reading> {
+    let mut sum = plain;
+    let takes_all = sum.is_none();
+    for lane in lanes {
+        match &mut sum {
+            None => sum = Some(lane),
+            Some(sum) if takes_all || fails(&lane) && !fails(sum) => {
+                let known = |format: &str| sum.format.split('+').any(|part| part == format);
+                if !known(&lane.format) {
+                    sum.format = format!("{}+{}", sum.format, lane.format);
+                }
+                sum.add(lane);
+            }
+            Some(_) => {}
+        }
+    }
+    sum
+}
+
 /// Whether it says more than that something failed: a line that a test printed names none.
 fn is_detailed(reading: &Reading) -> bool {
     let counts = reading.tests.unwrap_or_default();
     counts.failed == 0 || !reading.failed_tests.is_empty() || !reading.problems.is_empty()
+}
+
+/// Whether it says that something failed.
+fn fails(reading: &Reading) -> bool {
+    reading.tests.is_some_and(|tests| tests.failed > 0)
+        || reading.errors > 0
+        || !reading.problems.is_empty()
 }
 
 /// Takes out of a reading the findings that are known.

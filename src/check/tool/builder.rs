@@ -1,6 +1,6 @@
 //! Parses the goals of make, ninja and just, and the directory in which they are built.
 
-use super::{Layer, Role, Words, moved, skip_options, value};
+use super::layer::{Layer, Role, Words, moved, skip_options, value};
 
 /// Short options of GNU make that take a value (its manual, "Summary of Options"); `j` and `l` only
 /// when a number follows.
@@ -18,7 +18,7 @@ const MAKE_LONG: &[&str] = &[
     "--eval",
 ];
 
-pub fn make(rest: Words<'_>, layer: Layer) -> Layer {
+pub(super) fn make(rest: Words<'_>, layer: Layer) -> Layer {
     let mut layer = Layer {
         role: Role::Goals,
         lenient: false,
@@ -92,7 +92,7 @@ fn make_option(layer: &mut Layer, name: &str, value: Option<&str>) {
     }
 }
 
-pub fn ninja(rest: Words<'_>, layer: Layer) -> Layer {
+pub(super) fn ninja(rest: Words<'_>, layer: Layer) -> Layer {
     let mut layer = Layer {
         role: Role::Goals,
         ..layer
@@ -129,7 +129,7 @@ pub fn ninja(rest: Words<'_>, layer: Layer) -> Layer {
     layer
 }
 
-pub fn just(rest: Words<'_>, layer: Layer) -> Layer {
+pub(super) fn just(rest: Words<'_>, layer: Layer) -> Layer {
     let valued = [
         "-f",
         "--justfile",

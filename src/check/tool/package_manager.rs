@@ -1,9 +1,8 @@
 //! Parses which script or program a package manager's command runs.
 
-use super::Tool;
-use super::{Inner, Layer, Role, Words, exec, has, moved, skip_options, value};
+use super::layer::{Inner, Layer, Role, Tool, Words, exec, has, moved, skip_options, value};
 
-pub fn script(layer: Layer, name: &str) -> Layer {
+pub(super) fn script(layer: Layer, name: &str) -> Layer {
     Layer {
         role: Role::Script,
         asked: vec![name.to_owned()],
@@ -25,7 +24,7 @@ const NPM_VALUES: &[&str] = &[
     "--package",
 ];
 
-pub fn npm(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
+pub(super) fn npm(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
     // npm takes its options anywhere in front of `--`.
     let own = rest
         .iter()
@@ -104,7 +103,7 @@ const PNPM_COMMANDS: &str = "add approve-builds audit bin bugs c cache cat-file 
     patch-remove ping prefix prune publish rb rebuild remove rm root search self-update server set setup \
     show store un uninstall unlink up update upgrade version view whoami why";
 
-pub fn pnpm(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
+pub(super) fn pnpm(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
     let (mut words, mut options) = skip_options(rest, PNPM_VALUES);
     if let Some((first, further)) = words
         .split_first()
@@ -200,7 +199,7 @@ const YARN_COMMANDS: &str = "add audit autoclean bin cache config constraints cr
     patch-commit plugin policies publish rebuild remove search set tag team unlink unplug up upgrade \
     upgrade-interactive version versions why";
 
-pub fn yarn(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
+pub(super) fn yarn(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
     let (words, options) = skip_options(rest, YARN_VALUES);
     let dir = match value(&options, &["--cwd"]) {
         Some(to) => moved(&layer.dir, to),
@@ -253,7 +252,7 @@ const BUN_VALUES: &[&str] = &[
 const BUN_COMMANDS: &str = "a add audit build c completions create discord help i info init install link outdated patch \
     patch-commit pm publish r remove repl rm unlink update upgrade why";
 
-pub fn bun(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
+pub(super) fn bun(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
     let (words, mut options) = skip_options(rest, BUN_VALUES);
     let Some((command, further)) = words.split_first() else {
         return (layer, None);

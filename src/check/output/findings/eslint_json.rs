@@ -4,7 +4,7 @@ use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::output::findings::eslint;
 use crate::check::output::kit::document::{self, CollectedDocument, Content, Signs};
-use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::output::reader::{Claim, Format, Reader, Stream};
 use crate::check::reading::{Finding, Level, Reading};
 use serde::Deserialize;
 
@@ -58,6 +58,10 @@ struct Message {
 impl Reader for EslintJson {
     fn line(&mut self, stream: Stream, line: &str) {
         self.document.line(stream, line);
+    }
+
+    fn claim(&self) -> Claim {
+        self.document.claim()
     }
 
     fn finish(self: Box<Self>) -> Option<Reading> {

@@ -1,6 +1,6 @@
 //! Collects a document (XML, JSON) that arrives line by line, without holding what is none.
 
-use crate::check::output::reader::Stream;
+use crate::check::output::reader::{Claim, Stream};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, SeqAccess, Visitor};
 use std::marker::PhantomData;
@@ -28,6 +28,12 @@ pub struct CollectedDocument {
     signs: Signs,
     state: State,
     text: String,
+    /// The name of the root of XML, to know where it ends.
+    root: Option<String>,
+    /// Whether the document has ended; another may follow.
+    over: bool,
+    /// Whether the last line was part of a document.
+    took: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,11 +67,15 @@ impl CollectedDocument {
             signs,
             state: State::Before,
             text: String::new(),
+            root: None,
+            over: false,
+            took: false,
         }
     }
 
     /// Takes a line.
     pub fn line(&mut self, stream: Stream, line: &str) {
+        self.took = false;
         if stream == Stream::Err || matches!(self.state, State::Foreign | State::TooLarge) {
             return;
         }
@@ -84,6 +94,13 @@ impl CollectedDocument {
             }
             self.state = State::Begun;
         }
+        if std::mem::take(&mut self.over) && !(self.signs.begins)(line.trim_start()) {
+            // What comes behind it is other output.
+            self.over = true;
+            return;
+        }
+        self.took = true;
+        self.over = self.ends(line);
         if self.state == State::Begun && self.text.len() + line.len() > PROBE {
             let told = (self.signs.tells)(head(&self.text)) || (self.signs.tells)(head(line));
             self.state = if told { State::Told } else { State::Foreign };
@@ -97,6 +114,39 @@ impl CollectedDocument {
         }
         self.text.push_str(line);
         self.text.push('\n');
+    }
+
+    /// Whether the document ends with this line: the end tag of its root, or a bracket that is not
+    /// indented. What is on one line ends there.
+    fn ends(&mut self, line: &str) -> bool {
+        let line = line.trim_end();
+        if line.starts_with(['{', '[']) && line.len() > 1 {
+            return line.ends_with(['}', ']']);
+        }
+        if line.starts_with(['}', ']']) {
+            return line.len() == 1;
+        }
+        if self.root.is_none() {
+            let mut tags = line.split('<').skip(1);
+            let root = tags.find(|tag| tag.starts_with(|c: char| c.is_ascii_alphabetic()));
+            self.root = root.and_then(|tag| {
+                tag.split([' ', '>', '/'])
+                    .next()
+                    .map(|name| format!("</{name}>"))
+            });
+        }
+        self.root.as_ref().is_some_and(|end| line.ends_with(end))
+    }
+
+    /// What the document makes of the last line.
+    #[must_use]
+    pub fn claim(&self) -> Claim {
+        match self.state {
+            _ if !self.took => Claim::None,
+            State::Begun => Claim::Perhaps,
+            State::Told | State::TooLarge => Claim::Own,
+            State::Before | State::Foreign => Claim::None,
+        }
     }
 
     /// The output is over. `None` when nothing of the kind was in it.

@@ -8,7 +8,7 @@ use crate::check::Kind;
 use crate::check::output::kit::document::{CollectedDocument, Content, Signs};
 use crate::check::output::kit::number::count;
 use crate::check::output::kit::xml::{self, Node};
-use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::output::reader::{Claim, Format, Reader, Stream};
 use crate::check::reading::{FailedTest, Reading, TestCounts};
 
 /// A report of tests.
@@ -39,6 +39,10 @@ struct Trx {
 impl Reader for Trx {
     fn line(&mut self, stream: Stream, line: &str) {
         self.document.line(stream, line);
+    }
+
+    fn claim(&self) -> Claim {
+        self.document.claim()
     }
 
     fn finish(self: Box<Self>) -> Option<Reading> {

@@ -375,11 +375,10 @@ fn timed(text: &str) -> Option<&str> {
         .then_some(name)
 }
 
-/// The number at the beginning of a text, unless it is too large to be one of tests.
+/// The number at the beginning of a text, unless it is too large to be one.
 fn leading(text: &str) -> Option<u64> {
-    count(text)
-        .map(|(number, _)| number)
-        .filter(|n| *n < u64::MAX)
+    let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    text.strip_suffix(rest)?.parse().ok()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::check::output::kit::document::{self, CollectedDocument, Content, Sign
 use crate::check::output::kit::message;
 use crate::check::output::kit::place;
 use crate::check::output::kit::xml;
-use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::output::reader::{Claim, Format, Reader, Stream};
 use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts};
 use crate::check::tool::Tool;
 use serde::{Deserialize, Deserializer};
@@ -105,6 +105,10 @@ fn failed_cases<'de, D: Deserializer<'de>>(list: D) -> Result<Vec<Case>, D::Erro
 impl Reader for JestJson {
     fn line(&mut self, stream: Stream, line: &str) {
         self.document.line(stream, line);
+    }
+
+    fn claim(&self) -> Claim {
+        self.document.claim()
     }
 
     fn finish(self: Box<Self>) -> Option<Reading> {

@@ -1,7 +1,8 @@
 //! Reads the output of Python's unittest: `Ran N tests in …`, and whether that went well.
 //!
-//! Written from the output of Python 3.8 to 3.13. A test may print the same: the last summary
-//! counts, behind its line of dashes.
+//! Written from the output of Python 3.8 to 3.13. Several runs may follow each other, and a test may print the same: the
+//! last summary counts, behind its line of dashes, and of those before it each that failed and whose
+//! failures were listed.
 
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
@@ -34,6 +35,12 @@ struct Unittest {
     summary: Option<(TestCounts, bool)>,
     /// Tests have begun to be counted, and the result did not come.
     torn: bool,
+    /// The counts of the runs before it that failed.
+    before: TestCounts,
+    /// Whether a failure was listed since the last summary.
+    listed: bool,
+    /// Whether the failures of the last summary were listed.
+    last_listed: bool,
 }
 
 /// The kind of the lines so far.
@@ -57,6 +64,7 @@ enum At {
 
 impl Unittest {
     fn failure(&mut self, name: &str) {
+        self.listed = true;
         if self.failed.len() < FAILED_KEPT {
             let mut name = name.to_owned();
             clip(&mut name);
@@ -102,6 +110,11 @@ impl Unittest {
             }
             self.at = At::Elsewhere;
             if let Some((good, more)) = verdict(line) {
+                let is_own = good || std::mem::take(&mut self.listed);
+                if let Some((last, false)) = self.summary.filter(|_| self.last_listed) {
+                    self.before.add(last);
+                }
+                self.last_listed = is_own;
                 self.summary = Some((counts(ran, more), good));
                 self.torn = false;
             }
@@ -163,7 +176,7 @@ impl Reader for Unittest {
             return None;
         }
         let mut reading = Reading::of(FORMAT.id);
-        let (tests, good) = self.summary.unwrap_or_default();
+        let (mut tests, good) = self.summary.unwrap_or_default();
         if self.torn {
             reading.object("the run ended without its result");
         } else if !good && tests.failed == 0 && tests.ran() > 0 {
@@ -172,6 +185,7 @@ impl Reader for Unittest {
             reading.object("a run with failed tests says that it passed");
         }
         self.failed.into_iter().for_each(|test| reading.fail(test));
+        tests.add(self.before);
         reading.tests = Some(tests);
         Some(reading)
     }

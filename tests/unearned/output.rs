@@ -1,0 +1,200 @@
+//! No launcher, no document, no other tool and no prefix hides a failure that the output says.
+
+use crate::support::Project;
+use vplan::check::Kind;
+use vplan::check::output::guessed;
+
+const PYTEST: &str = "..F [100%]\n=== short test summary info ===\nFAILED t.py::test_a - assert 0\n\
+                      1 failed, 2 passed in 0.01s\n";
+const JUNIT: &str = "<?xml version=\"1.0\"?>\n<testsuites>\n\
+                     <testsuite name=\"a\" tests=\"1\" failures=\"0\" errors=\"0\">\n\
+                     <testcase classname=\"a\" name=\"t\" time=\"0.1\">TEXT</testcase>\n\
+                     </testsuite>\n</testsuites>\n";
+
+fn passing() -> String {
+    PYTEST
+        .replace("..F", "...")
+        .replace(
+            "=== short test summary info ===\nFAILED t.py::test_a - assert 0\n",
+            "",
+        )
+        .replace("1 failed, 2 passed", "3 passed")
+}
+
+fn junit(text: &str) -> String {
+    JUNIT.replace("TEXT", &format!("<system-out>{text}</system-out>"))
+}
+
+/// Runs a test whose command prints this and exits with 0; vplan must exit with this code.
+fn printing(command: &str, stdout: &str, stderr: &str, exit: i32) {
+    let contract = format!("vplan 1\nwhenChangedAny \"src/**\" {{\n  test unit: {command}\n}}\n");
+    let files = [
+        ("contracts/verify.vplan", contract.as_str()),
+        ("out.txt", stdout),
+        ("err.txt", stderr),
+        ("src/a", "a\n"),
+    ];
+    let project = Project::git_with(&files);
+    for name in ["say", "go", "node"] {
+        project.script(name, "cat out.txt\ncat err.txt >&2\n");
+    }
+    project.commit("scripts");
+    project.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
+    project.write("src/a", "b\n");
+    let ran = project.run(&["run", "--format", "json"]);
+    assert_eq!(
+        ran.exit,
+        Some(exit),
+        "{command}\n{stdout}\n{stderr}\n{}\n{}",
+        ran.out(),
+        ran.err()
+    );
+}
+
+#[test]
+fn a_launcher_does_not_change_which_formats_are_read() {
+    let launchers = [
+        "timeout -k 5 60",
+        "nice -n 5",
+        "nohup",
+        "env -u X A=1",
+        "time -p",
+        "stdbuf -oL",
+        "setsid -w",
+        "npx",
+        "pnpm exec",
+        "corepack pnpm exec",
+        "uv run",
+        "poetry run",
+        "sudo -u ci",
+        "c8 --reporter lcov",
+    ];
+    let tools = [
+        ("go test ./...", Kind::Test),
+        ("cargo +nightly test", Kind::Test),
+        ("cargo nextest run", Kind::Test),
+        ("python -m pytest", Kind::Test),
+        ("python -m unittest", Kind::Test),
+        ("jest", Kind::Test),
+        ("vitest run", Kind::Test),
+        ("mocha", Kind::Test),
+        ("node --test", Kind::Test),
+        ("dotnet test", Kind::Test),
+        ("eslint .", Kind::Lint),
+        ("ruff check", Kind::Lint),
+        ("tsc -b", Kind::Compile),
+        ("gcc -c a.c", Kind::Compile),
+        ("mvn verify", Kind::Compile),
+        ("shellcheck a.sh", Kind::Lint),
+    ];
+    for (tool, kind) in tools {
+        let ids = |command: &str| -> Vec<&str> {
+            let words: Vec<&str> = command.split(' ').collect();
+            guessed(&words, kind).iter().map(|f| f.id).collect()
+        };
+        let bare = ids(tool);
+        assert!(bare.len() < ids("make").len(), "{tool} is known");
+        for launcher in launchers {
+            assert_eq!(
+                ids(&format!("{launcher} {tool}")),
+                bare,
+                "{launcher} {tool}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_line_of_another_format_is_no_test_of_a_tool_behind_a_launcher() {
+    let none = "ok 1 - x\n1..1\n?   \tm\t[no test files]\n";
+    for launcher in [
+        "",
+        "timeout 60 ",
+        "nice -n 5 timeout -k 5 60 ",
+        "env -u X A=1 ",
+    ] {
+        printing(&format!("{launcher}./go test ./..."), none, "", 40);
+    }
+    printing("timeout 60 ./go test ./...", "ok  \tm\t0.1s\n", "", 0);
+}
+
+#[test]
+fn an_earlier_run_of_unittest_that_failed_is_not_passed() {
+    let (double, rule) = ("=".repeat(70), "-".repeat(70));
+    let failed = format!(
+        "F\n{double}\nFAIL: test_a (t.T)\n{rule}\nTraceback (most recent call last):\n  \
+         File \"t.py\", line 3, in test_a\nAssertionError\n\n{rule}\nRan 1 test in 0.001s\n\n\
+         FAILED (failures=1)\n"
+    );
+    let good = format!("..\n{rule}\nRan 2 tests in 0.001s\n\nOK\n");
+    printing("./say", "", &format!("{failed}{good}"), 40);
+    printing("./say", "", &format!("{failed}{good}{good}"), 40);
+    printing("./say", "", &format!("{good}{failed}"), 40);
+    printing("./say", "", &format!("{good}{good}"), 0);
+    // A summary without what failed was printed by a test.
+    let printed = format!("{rule}\nRan 1 test in 0.001s\n\nFAILED (failures=1)\n");
+    printing("./say", "", &format!("{printed}{good}"), 0);
+}
+
+#[test]
+fn a_document_does_not_silence_what_is_beside_it() {
+    let good = junit("fine");
+    printing("./say", &good, PYTEST, 40);
+    printing("./say", &format!("{good}{PYTEST}"), "", 40);
+    printing("./say", &good, &passing(), 0);
+    // What it holds is no output of its own.
+    printing("./say", &junit(PYTEST), "", 0);
+    let json = "{\"numTotalTestSuites\":1,\"numFailedTests\":0,\"numPassedTests\":1,\"numTotalTests\":1,\"success\":true,\
+                \"testResults\":[{\"name\":\"a.js\",\"status\":\"passed\",\"assertionResults\":\
+                [{\"fullName\":\"a\",\"title\":\"a\",\"ancestorTitles\":[],\"status\":\"passed\",\
+                \"failureMessages\":[]}]}]}\n";
+    printing("./say", json, "", 0);
+    printing("./say", &format!("{json}{PYTEST}"), "", 40);
+    printing("./say", &format!("{PYTEST}{json}"), "", 40);
+}
+
+#[test]
+fn a_passing_report_of_node_does_not_silence_tap() {
+    let node = "✔ a (0.5ms)\nℹ tests 1\nℹ suites 0\nℹ pass 1\nℹ fail 0\nℹ cancelled 0\n\
+                ℹ skipped 0\nℹ todo 0\nℹ duration_ms 40.1\n";
+    let tap = "TAP version 13\nok 1 - a\nnot ok 2 - b\n1..2\n";
+    printing("./node --test", &format!("{node}{tap}"), "", 40);
+    printing("./node --test", &format!("{tap}{node}"), "", 40);
+    printing("./node --test", node, "", 0);
+    printing(
+        "./node --test",
+        &format!("{node}{}", tap.replace("not ok", "ok")),
+        "",
+        0,
+    );
+}
+
+#[test]
+fn a_name_in_front_of_each_line_hides_no_failure() {
+    for prefix in [
+        "web:test: ",
+        "@shop/web:test: ",
+        "packages/web test: ",
+        "web: ",
+        "web-1  | ",
+        "[0] ",
+        "[web] ",
+        "a.py\t",
+    ] {
+        let lines = |text: &str| -> String {
+            text.lines()
+                .map(|line| format!("{prefix}{line}\n"))
+                .collect()
+        };
+        let other = "api:test: cache hit\n";
+        printing("./say", &format!("{other}{}", lines(PYTEST)), "", 40);
+        printing(
+            "./say",
+            &format!("{}{}", lines(&passing()), lines(PYTEST)),
+            "",
+            40,
+        );
+        printing("./say", &format!("{}{}", passing(), lines(PYTEST)), "", 40);
+        printing("./say", &lines(&passing()), "", 0);
+    }
+}
