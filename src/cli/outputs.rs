@@ -141,12 +141,11 @@ impl<W: Write> Stream<W> {
     }
 
     fn heed<T>(&self, done: io::Result<T>) -> io::Result<T> {
-        done.map_err(|error| {
+        done.inspect_err(|error| {
             if error.kind() != io::ErrorKind::BrokenPipe {
                 let copy = io::Error::new(error.kind(), error.to_string());
                 self.fault.borrow_mut().get_or_insert(copy);
             }
-            error
         })
     }
 }

@@ -78,12 +78,10 @@ impl Reports {
             let Some(file) = file else { continue };
             let flag = output.flag;
             let name = visible(file.as_os_str().as_bytes());
-            if file == Path::new("-") {
-                if let Some(holder) = stdout {
-                    return wrong(format!(
-                        "standard output is taken by `{holder}`, so `{flag} -` has no place"
-                    ));
-                }
+            if let Some(holder) = stdout.filter(|_| file == Path::new("-")) {
+                return wrong(format!(
+                    "standard output is taken by `{holder}`, so `{flag} -` has no place"
+                ));
             }
             output.check(file, self.force, "vplan::usage::report")?;
             if let Some((other, _)) = taken.iter().find(|(_, path)| *path == file) {

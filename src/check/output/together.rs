@@ -30,7 +30,8 @@ pub(super) fn together(
         };
         let mut names = known.iter().flat_map(|k| k.names);
         let is_of_the_same = is_whole || names.any(|name| format.names.contains(name));
-        if is_of_the_same && !(fails(&reading) && !fails(sum)) {
+        let adds_failure = fails(&reading) && !fails(sum);
+        if is_of_the_same && !adds_failure {
             continue;
         }
         leave_new(&mut reading, &sum.findings);

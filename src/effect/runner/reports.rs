@@ -218,13 +218,11 @@ impl Drop for Before {
             let Earlier::Moved(name) = earlier else {
                 continue;
             };
-            match self.beneath.move_in((&aside.folder, name), path) {
-                // The try has replaced it, or removed the folder that it was in.
-                Err(Errno::EXIST | Errno::NOENT | Errno::NOTDIR) => {
-                    let _ = unlinkat(&aside.folder, &**name, AtFlags::empty());
-                }
-                // It stays in the record of the run.
-                Ok(()) | Err(_) => {}
+            let moved = self.beneath.move_in((&aside.folder, name), path);
+            // The try has replaced it, or removed the folder that it was in. After any other error it
+            // stays in the record of the run.
+            if let Err(Errno::EXIST | Errno::NOENT | Errno::NOTDIR) = moved {
+                let _ = unlinkat(&aside.folder, &**name, AtFlags::empty());
             }
         }
         aside.running().remove(&self.number);

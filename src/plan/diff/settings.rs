@@ -489,7 +489,9 @@ mod tests {
                     kind: Kind::Test,
                     ..plain_check("c")
                 };
-                least.map(|n| check.set(Row::MinTests, Value::Number(n)));
+                if let Some(n) = least {
+                    check.set(Row::MinTests, Value::Number(n));
+                }
                 check
             };
             compare(&test(a), &test(b)).first().map(|f| f.class)

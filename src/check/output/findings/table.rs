@@ -127,9 +127,8 @@ forms! {
             r"^\[(?:ERROR|(?<warning>WARNING))\] (?<file>.+?\.java):\[(?<line>[0-9]+),",
             r"(?<column>[0-9]+)\] (?:error: )?(?:\[(?<code>[a-z-]+)\] )?(?<message>.*?)\s*$"
         ),
-        ["error: ", "warning: "] concat!(
-            r"^(?:error|(?<warning>warning)): (?:\[(?<code>[a-z-]+)\] )?(?<message>.*?)\s*$"
-        );
+        ["error: ", "warning: "]
+            r"^(?:error|(?<warning>warning)): (?:\[(?<code>[a-z-]+)\] )?(?<message>.*?)\s*$";
     /// MSBuild's canonical form: the mark is the project.
     MSBUILD:
         [": error", ": warning", ": fatal error", ": Command line error"] msbuild!(
