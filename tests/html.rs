@@ -89,8 +89,8 @@ fn what_cannot_be_shown_or_written() {
     project.mkdir("taken");
     project
         .run(&["report", "--html", "taken"])
-        .exits(5)
-        .warns("vplan::records::page");
+        .exits(2)
+        .warns("vplan::usage::html");
     project
         .run(&["report", "--html", "-"])
         .exits(0)
