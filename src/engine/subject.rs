@@ -12,6 +12,7 @@ use crate::base::word::visible;
 use crate::contract::Contract;
 use crate::effect::git::Git;
 use crate::effect::git::object::Oid;
+use crate::effect::os::view;
 use crate::effect::repo::changes::ChangeSource;
 use crate::effect::repo::changes::base::default_base;
 use crate::effect::repo::changes::error::ChangeError;
@@ -161,7 +162,13 @@ impl Subject {
         let place = self.place(session, requested, saved)?;
         let base = place.map(|p| p.commit);
         let whole = whole(session, requested, base.as_ref(), saved)?;
-        let scope = scope(plan, whole.plan.as_ref());
+        // The work tree has more than what is staged.
+        let is_view = view::inside(&session.site.root).is_some();
+        let scope = if is_view {
+            Scope::Part
+        } else {
+            scope(plan, whole.plan.as_ref())
+        };
         let mut caveats = Vec::new();
         if scope == Scope::Part {
             caveats.push(self.part(plan, whole.plan.as_ref()));
@@ -172,8 +179,11 @@ impl Subject {
             ));
         }
         let head = session.git().and_then(|git| git.head().ok().flatten());
-        let (contained, left_behind) =
-            self.look(session, head.as_ref(), &whole.changes, &mut caveats);
+        let (contained, left_behind) = if is_view {
+            (Vec::new(), false)
+        } else {
+            self.look(session, head.as_ref(), &whole.changes, &mut caveats)
+        };
         let touched = whole.changes.contains(&session.contract_path);
         let present = if touched {
             engine.by_default(&session.site, session.loaded.as_ref())?
@@ -190,7 +200,9 @@ impl Subject {
             present: present.as_ref(),
         };
         let terms = self.gate(&reader, &mut caveats);
-        let trace = head.map(|id| trace(&session.site.root, id.to_string(), &whole.changes));
+        let trace = head
+            .filter(|_| !is_view)
+            .map(|id| trace(&session.site.root, id.to_string(), &whole.changes));
         let about = self.about(session, place, terms);
         let about = About {
             contained,

@@ -240,8 +240,10 @@ fn what_is_verified_and_said_to_be_made() {
     }
     let report = changed(
         "  run true lint\n",
-        "  lint true lint\n  report junit \"out/a.xml\"\n",
+        "  lint true lint\n  report junit \"src/new\"\n",
     );
+    // One that is tracked is an error.
+    report.write("src/new", "1");
     assert!(said(&report.run(PLAIN), "contract_weakened").is_some());
     // What is no part of the change, and what nothing is about.
     let other = changed(
@@ -433,6 +435,8 @@ fn commits_do_not_hide_it() {
 #[test]
 fn names_of_files_do_not_hide_it() {
     let project = changed("  exit 0\n", "  severity warning\n");
+    // `--staged` is about the contract that is staged.
+    project.git(&["add", "--all"]);
     for flags in [
         &["--changed", "src/a"][..],
         &["--all"],

@@ -27,7 +27,9 @@ fn junit(text: &str) -> String {
 
 /// Runs a test whose command prints this and exits with 0; vplan must exit with this code.
 fn printing(command: &str, stdout: &str, stderr: &str, exit: i32) {
-    let contract = format!("vplan 1\nwhenChangedAny \"src/**\" {{\n  test unit: {command}\n}}\n");
+    let contract = format!(
+        "vplan 1\nwhenChangedAny \"src/**\" {{\n  check unit {{\n    test {command}\n  }}\n}}\n"
+    );
     let files = [
         ("contracts/verify.vplan", contract.as_str()),
         ("out.txt", stdout),
@@ -36,7 +38,7 @@ fn printing(command: &str, stdout: &str, stderr: &str, exit: i32) {
     ];
     let project = Project::git_with(&files);
     for name in ["say", "go", "node"] {
-        project.script(name, "cat out.txt\ncat err.txt >&2\n");
+        project.script(name, "#!/bin/sh\ncat out.txt\ncat err.txt >&2\n");
     }
     project.commit("scripts");
     project.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
@@ -113,7 +115,7 @@ fn a_line_of_another_format_is_no_test_of_a_tool_behind_a_launcher() {
         "nice -n 5 timeout -k 5 60 ",
         "env -u X A=1 ",
     ] {
-        printing(&format!("{launcher}./go test ./..."), none, "", 40);
+        printing(&format!("{launcher}./go test ./..."), none, "", 42);
     }
     printing("timeout 60 ./go test ./...", "ok  \tm\t0.1s\n", "", 0);
 }
@@ -127,9 +129,9 @@ fn an_earlier_run_of_unittest_that_failed_is_not_passed() {
          FAILED (failures=1)\n"
     );
     let good = format!("..\n{rule}\nRan 2 tests in 0.001s\n\nOK\n");
-    printing("./say", "", &format!("{failed}{good}"), 40);
-    printing("./say", "", &format!("{failed}{good}{good}"), 40);
-    printing("./say", "", &format!("{good}{failed}"), 40);
+    printing("./say", "", &format!("{failed}{good}"), 42);
+    printing("./say", "", &format!("{failed}{good}{good}"), 42);
+    printing("./say", "", &format!("{good}{failed}"), 42);
     printing("./say", "", &format!("{good}{good}"), 0);
     // A summary without what failed was printed by a test.
     let printed = format!("{rule}\nRan 1 test in 0.001s\n\nFAILED (failures=1)\n");
@@ -139,8 +141,8 @@ fn an_earlier_run_of_unittest_that_failed_is_not_passed() {
 #[test]
 fn a_document_does_not_silence_what_is_beside_it() {
     let good = junit("fine");
-    printing("./say", &good, PYTEST, 40);
-    printing("./say", &format!("{good}{PYTEST}"), "", 40);
+    printing("./say", &good, PYTEST, 42);
+    printing("./say", &format!("{good}{PYTEST}"), "", 42);
     printing("./say", &good, &passing(), 0);
     // What it holds is no output of its own.
     printing("./say", &junit(PYTEST), "", 0);
@@ -149,8 +151,8 @@ fn a_document_does_not_silence_what_is_beside_it() {
                 [{\"fullName\":\"a\",\"title\":\"a\",\"ancestorTitles\":[],\"status\":\"passed\",\
                 \"failureMessages\":[]}]}]}\n";
     printing("./say", json, "", 0);
-    printing("./say", &format!("{json}{PYTEST}"), "", 40);
-    printing("./say", &format!("{PYTEST}{json}"), "", 40);
+    printing("./say", &format!("{json}{PYTEST}"), "", 42);
+    printing("./say", &format!("{PYTEST}{json}"), "", 42);
 }
 
 #[test]
@@ -158,8 +160,8 @@ fn a_passing_report_of_node_does_not_silence_tap() {
     let node = "✔ a (0.5ms)\nℹ tests 1\nℹ suites 0\nℹ pass 1\nℹ fail 0\nℹ cancelled 0\n\
                 ℹ skipped 0\nℹ todo 0\nℹ duration_ms 40.1\n";
     let tap = "TAP version 13\nok 1 - a\nnot ok 2 - b\n1..2\n";
-    printing("./node --test", &format!("{node}{tap}"), "", 40);
-    printing("./node --test", &format!("{tap}{node}"), "", 40);
+    printing("./node --test", &format!("{node}{tap}"), "", 42);
+    printing("./node --test", &format!("{tap}{node}"), "", 42);
     printing("./node --test", node, "", 0);
     printing(
         "./node --test",
@@ -187,14 +189,14 @@ fn a_name_in_front_of_each_line_hides_no_failure() {
                 .collect()
         };
         let other = "api:test: cache hit\n";
-        printing("./say", &format!("{other}{}", lines(PYTEST)), "", 40);
+        printing("./say", &format!("{other}{}", lines(PYTEST)), "", 42);
         printing(
             "./say",
             &format!("{}{}", lines(&passing()), lines(PYTEST)),
             "",
-            40,
+            42,
         );
-        printing("./say", &format!("{}{}", passing(), lines(PYTEST)), "", 40);
+        printing("./say", &format!("{}{}", passing(), lines(PYTEST)), "", 42);
         printing("./say", &lines(&passing()), "", 0);
     }
 }
