@@ -221,6 +221,16 @@ pub fn visible(bytes: &[u8]) -> String {
     out
 }
 
+/// Returns ` and 3 more`, behind a list that was cut short; nothing for 0.
+#[must_use]
+pub fn and_more<N: std::fmt::Display + PartialEq + From<u8>>(number: N) -> String {
+    if number == N::from(0) {
+        String::new()
+    } else {
+        format!(" and {number} more")
+    }
+}
+
 /// Formats a count with its noun: `1 step`, `2 steps`.
 #[must_use]
 pub fn count<N: std::fmt::Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {

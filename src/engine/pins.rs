@@ -52,12 +52,7 @@ impl Engine<'_> {
             .iter()
             .filter(|i| !asked.contains(&i.origin));
         if let Some(import) = surplus.next().filter(|_| self.locked && complete) {
-            let more = surplus.count();
-            let also = if more > 0 {
-                format!(" and {more} more")
-            } else {
-                String::new()
-            };
+            let also = crate::base::word::and_more(surplus.count());
             let message = format!(
                 "the lock `{path}` pins `{}`{also}, which nothing imports",
                 import.origin

@@ -8,6 +8,7 @@ use super::open::Session;
 use super::place::Engine;
 use super::propose::Asking;
 use super::request::{PlanFile, PlanRequest, VerifyRequest, deny, selector};
+use super::staged::at_index;
 use crate::base::canon::Digest;
 use crate::base::command::Command;
 use crate::base::diagnostic::{Code, Diagnostic};
@@ -133,7 +134,10 @@ pub fn open(
     file: &PlanFile,
 ) -> Result<Opened, Failure> {
     let mut plan = read_plan(&file.path)?;
-    let site = engine.locate()?;
+    let mut site = engine.locate()?;
+    if plan.request.changed_in == Some(ChangedIn::Index) {
+        site = at_index(site);
+    }
     let mut session = gather(engine, requested, file, site, &plan)?;
     session.leave_out(&file.path);
     let as_is = session.loaded.is_none() && plan.contract.is_some();

@@ -4,8 +4,10 @@
 use super::failure::{Failure, changes_unknown};
 use super::open::Session;
 use super::place::Engine;
+use crate::base::change::ChangeSet;
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::Exit;
+use crate::base::word::and_more;
 use crate::contract::Test;
 use crate::effect::git;
 use crate::effect::git::error::GitError;
@@ -15,6 +17,7 @@ use crate::effect::repo::load::Site;
 use crate::plan::Plan;
 use crate::plan::caveat::{Caveat, Code, Effect};
 use crate::plan::request::ChangedIn;
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 
 /// The code of the failure that [`in_view`] answers.
@@ -32,16 +35,21 @@ pub(super) fn agree(session: &Session, plan: &Plan) -> Result<Option<Caveat>, Fa
         (Some(ChangedIn::Index), Some(git)) => git,
         _ => return Ok(None),
     };
-    let apart = git.apart_from_index().map_err(unknown)?;
+    let apart = git
+        .apart_from_index(&session.request.changed)
+        .map_err(unknown)?;
     if !apart.conflicts.is_empty() {
         let message = format!("the index has conflicts in {}", named(&apart.conflicts));
         return Err(Failure::usage("vplan::staged::conflicts", message)
             .help("resolve them and `git add` the files"));
     }
-    let untracked = apart.untracked.into_iter();
-    let mut differing = apart.tracked;
-    differing.extend(untracked.filter(|path| matters(session, plan, path)));
-    let is_view = view::inside(&session.site.root).is_some();
+    let untracked = apart.untracked.iter();
+    let mut differing: Vec<RepoPath> = untracked
+        .filter(|path| matters(session, plan, path))
+        .chain(apart.tracked())
+        .cloned()
+        .collect();
+    let is_view = view::is_inside(&session.site.root);
     if differing.is_empty() {
         let message = "the index was verified apart from the work tree, which differs from it; what the checks wrote is not kept";
         return Ok(is_view.then(|| Caveat::new(Code::IndexView, Effect::Note, message)));
@@ -58,6 +66,12 @@ pub(super) fn agree(session: &Session, plan: &Plan) -> Result<Option<Caveat>, Fa
     let message = format!("what is staged is not what is in the work tree: {files}");
     Err(Failure::new(Exit::Setup, DIFFERS, message)
         .help("`vplan run --staged` verifies it apart from the work tree"))
+}
+
+/// Uses the index of the commit that git is making, if it is making one.
+pub(super) fn at_index(site: Site) -> Site {
+    let git = site.git.map(|git| git.with_index_of(&git::environment));
+    Site { git, ..site }
 }
 
 /// Whether a file that git does not know may decide about the plan: a condition of the contract, or
@@ -108,39 +122,42 @@ pub fn in_view(failure: Failure) -> Failure {
 #[must_use]
 pub fn enter(engine: &Engine<'_>, records: Option<&Path>) -> Failure {
     match entered(engine, records) {
-        Ok(never) => never,
+        Ok(never) => match never {},
         Err(failure) => failure,
     }
 }
 
-fn entered(engine: &Engine<'_>, records: Option<&Path>) -> Result<Failure, Failure> {
+fn entered(engine: &Engine<'_>, records: Option<&Path>) -> Result<Infallible, Failure> {
     view::separate().map_err(|e| no_view(&e))?;
     let site = engine.locate()?;
-    let state = std::path::absolute(engine.state_base()?).unwrap_or_default();
-    let kept = kept(&site, &[Some(&state), engine.cache_dir, records])
-        .map_err(|e| no_view(&ViewError::refused("no folder for what is kept", e)))?;
+    let no_folder = |e| no_view(&ViewError::refused("no folder for what is kept", e));
+    let state = std::path::absolute(engine.state_base()?).map_err(no_folder)?;
+    let kept = kept(&site, &[Some(&state), engine.cache_dir, records]).map_err(no_folder)?;
     let view = View::make(&site.root, &state, &kept).map_err(|e| no_view(&e))?;
-    match write(engine.locate()?) {
-        Ok(()) => Ok(no_view(&ViewError::refused(
-            "vplan cannot be executed again",
-            view.execute(),
-        ))),
-        Err(error) => {
-            view.discard();
-            Err(unknown(error))
-        }
+    if let Err(error) = engine.locate().and_then(|site| write(site, &kept)) {
+        view.discard();
+        return Err(error);
     }
+    let error = view.execute();
+    Err(no_view(&ViewError::refused(
+        "vplan cannot be executed again",
+        error,
+    )))
 }
 
 /// Gives the view the index's content. Once more where that brings other ignore rules, which hid
 /// files from the first comparison.
-fn write(site: Site) -> Result<(), GitError> {
-    let git = site.git?.with_index_of(&git::environment);
-    for _ in 0..2 {
-        let apart = git.apart_from_index()?;
-        git.write_index(&apart)?;
-    }
-    Ok(())
+fn write(site: Site, kept: &[PathBuf]) -> Result<(), Failure> {
+    let write = || {
+        let git = at_index(site).git?;
+        let changed = ChangeSet::new(git.staged(git.head()?.as_ref())?);
+        for _ in 0..2 {
+            let apart = git.apart_from_index(&changed)?;
+            git.write_index(&apart, kept)?;
+        }
+        Ok(())
+    };
+    write().map_err(unknown)
 }
 
 /// Returns the folders inside the repository that are no part of a view: vplan's and git's.
@@ -161,10 +178,12 @@ fn kept(site: &Site, places: &[Option<&Path>]) -> std::io::Result<Vec<PathBuf>> 
     Ok(kept)
 }
 
-/// Removes what was written in the view that this process runs in, if it does.
-pub fn leave(engine: &Engine<'_>, site: &Site) {
-    if let (Some(view), Ok(state)) = (view::inside(&site.root), engine.state_base()) {
-        view.leave(&std::path::absolute(state).unwrap_or_default());
+/// Removes what was written in the view that this process runs in, if it does: the last step.
+pub fn leave(engine: &Engine<'_>) {
+    if let Ok(state) = engine.state_base()
+        && let Ok(state) = std::path::absolute(state)
+    {
+        view::leave(&state);
     }
 }
 
@@ -181,11 +200,6 @@ fn unknown(error: GitError) -> Failure {
 
 fn named(files: &[RepoPath]) -> String {
     let shown: Vec<String> = files.iter().take(NAMED).map(|f| format!("`{f}`")).collect();
-    let more = files.len().saturating_sub(NAMED);
-    let more = if more > 0 {
-        format!(" and {more} more")
-    } else {
-        String::new()
-    };
+    let more = and_more(files.len().saturating_sub(NAMED));
     shown.join(", ") + &more
 }

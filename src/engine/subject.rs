@@ -8,7 +8,7 @@ use super::request::PlanRequest;
 use crate::base::canon::Digest;
 use crate::base::change::ChangeSet;
 use crate::base::path::RepoPath;
-use crate::base::word::visible;
+use crate::base::word::{and_more, visible};
 use crate::contract::Contract;
 use crate::effect::git::Git;
 use crate::effect::git::object::Oid;
@@ -163,7 +163,7 @@ impl Subject {
         let base = place.map(|p| p.commit);
         let whole = whole(session, requested, base.as_ref(), saved)?;
         // The work tree has more than what is staged.
-        let is_view = view::inside(&session.site.root).is_some();
+        let is_view = view::is_inside(&session.site.root);
         let scope = if is_view {
             Scope::Part
         } else {
@@ -311,12 +311,7 @@ impl Subject {
             .take(NAMED)
             .map(|c| format!("`{}`", visible(c.as_bytes())))
             .collect();
-        let more = checks.len().saturating_sub(NAMED);
-        let more = if more > 0 {
-            format!(" and {more} more")
-        } else {
-            String::new()
-        };
+        let more = and_more(checks.len().saturating_sub(NAMED));
         let lacks = if named.is_empty() {
             String::new()
         } else {

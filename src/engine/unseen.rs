@@ -5,6 +5,7 @@ use super::failure::Failure;
 use super::open::Session;
 use crate::base::change::{ChangeSet, ChangedFile, Status};
 use crate::base::path::RepoPath;
+use crate::base::word::and_more;
 use crate::check::Severity;
 use crate::effect::git::Git;
 use crate::effect::git::unseen::Unseen;
@@ -197,12 +198,7 @@ impl Session {
             .take(LINES)
             .map(|line| format!("`{line}`"))
             .collect();
-        let more = lines.len().saturating_sub(LINES);
-        let more = if more > 0 {
-            format!(" and {more} more")
-        } else {
-            String::new()
-        };
+        let more = and_more(lines.len().saturating_sub(LINES));
         let message = format!(
             "the change hides files that checks select, by {}{more}",
             named.join(", ")

@@ -124,31 +124,66 @@ fn a_file_that_is_not_staged_does_not_help() {
     if !has_views(&[]) {
         return;
     }
-    for setting in [
-        "whenChangedAny \"src/**\" {\n  check good: test -e src/new\n}\n",
-        "check good {\n  run test -e src/new\n  inputs \"src/**\"\n}\n",
-        "check good {\n  run test -e src/new\n  requires \"src/new\"\n}\n",
-        "whenExists \"src/new\" {\n  check good: false\n}\ncheck other: test ! -e src/new\n",
+    for (setting, exit) in [
+        (
+            "whenChangedAny \"src/**\" {\n  check good: test -e src/new\n}\n",
+            40,
+        ),
+        (
+            "check good {\n  run test -e src/new\n  inputs \"src/**\"\n}\n",
+            40,
+        ),
+        (
+            "check good {\n  run test -e src/new\n  requires \"src/new\"\n}\n",
+            40,
+        ),
+        (
+            "whenExists \"src/new\" {\n  check good: false\n}\ncheck other: test ! -e src/new\n",
+            0,
+        ),
     ] {
         let project = of(&format!("vplan 1\n{setting}"));
         project.write("src/a", "better\n");
         project.git(&["add", "src/a"]);
         project.write("src/new", "1\n");
-        let expected = if setting.contains("other") { 0 } else { 40 };
-        let ran = project.run(&["run", "--staged", "--format", "json"]);
-        assert!(
-            ran.exit == Some(expected) || (expected == 40 && ran.exit == Some(5)),
-            "{setting} {ran:?}"
-        );
+        assert!(is_view(&staged(&project, exit)), "{setting}");
         assert!(project.exists("src/new"));
         // `--intent-to-add` stages nothing of a file.
         project.git(&["add", "--intent-to-add", "src/new"]);
-        let ran = project.run(&["run", "--staged"]);
-        assert_ne!(
-            ran.exit,
-            Some(if expected == 0 { 40 } else { 0 }),
-            "{ran:?}"
-        );
+        assert!(is_view(&staged(&project, exit)), "{setting}");
+    }
+}
+
+#[test]
+fn a_file_outside_a_sparse_checkout_is_staged_like_any_other() {
+    if !has_views(&[]) {
+        return;
+    }
+    let project = project();
+    project.write("src/a", "bad\n");
+    project.git(&["add", "src/a"]);
+    project.git(&["config", "core.sparseCheckout", "true"]);
+    project.git(&["update-index", "--skip-worktree", "src/a", "src/b"]);
+    project.remove("src/a").remove("src/b");
+    staged(&project, 40);
+    assert!(!project.exists("src/a"));
+}
+
+#[test]
+fn what_vplan_keeps_inside_the_repository_stays() {
+    if !has_views(&[]) {
+        return;
+    }
+    let project = project();
+    project.write("src/a", "bad\n");
+    project.git(&["add", "src/a"]);
+    project.write("src/a", "good\n");
+    project.write("own/state/mine", "1\n");
+    for _ in 0..2 {
+        project
+            .run(&["run", "--staged", "--state-dir", "own/state"])
+            .exits(40);
+        assert_eq!(project.read("own/state/mine"), "1\n");
     }
 }
 

@@ -25,6 +25,12 @@ use summary::{Showing, show};
 /// Whatever keeps the plan from being made or begun. A failed check is no error: its exit code is
 /// the answer.
 pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failure> {
+    let code = run_here(global, args, terminal).map_err(staged::in_view);
+    staged::leave(&global.engine());
+    code
+}
+
+fn run_here(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
     let asked = args.verified()?;
     let streams = streams(args, Some(format))?;
@@ -41,12 +47,10 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
         },
     );
     let seen = view.close();
-    let verified = verified.map_err(staged::in_view)?;
+    let verified = verified?;
     print(&verified, args, (Some(format), streams), &seen, terminal);
     let fault = args.events.as_deref().zip(fault.take());
-    let code = write(&verified, args, fault, terminal);
-    staged::leave(&global.engine(), &verified.session.site);
-    Ok(code)
+    Ok(write(&verified, args, fault, terminal))
 }
 
 /// Prints the report of a run, in a form or not at all.

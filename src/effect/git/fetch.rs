@@ -10,7 +10,6 @@
 use super::call::{self, CallError, Output};
 use super::error::GitError;
 use super::object::Oid;
-use super::scratch::Scratch;
 use super::{HARDENING, Lookup, safe_path};
 use crate::base::diagnostic::Code;
 use crate::base::origin::GitOrigin;
@@ -24,6 +23,7 @@ use crate::effect::os::process::attempt::{Attempt, AttemptProgress, Buffer, Try}
 use crate::effect::os::process::mask::Secrets;
 use crate::effect::os::process::pool::Pool;
 use crate::effect::os::process::program::{Root, SearchPath};
+use crate::effect::os::scratch::{self, Scratch};
 use rustix::event::{PollFd, Timespec, poll};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -48,6 +48,12 @@ pub const NOT_A_FILE: Code = Code("vplan::lock::not_a_file");
 pub const TOO_LARGE: Code = Code("vplan::lock::too_large");
 /// Git, or a place for its repository, is missing.
 pub const SETUP: Code = Code("vplan::lock::setup");
+/// The folders that fetches are made in.
+const FETCHES: scratch::Kind = scratch::Kind {
+    prefix: "vplan-fetch-",
+    remove: |path| std::fs::remove_dir_all(path),
+};
+
 /// All codes of this file.
 pub const CODES: [Code; 8] = [
     FETCH_FAILED,
@@ -167,7 +173,7 @@ impl Fetcher {
     pub fn fetch(&self, origin: &GitOrigin, cap: u64) -> Result<Vec<u8>, PinError> {
         let setup =
             |e: std::io::Error| error(SETUP, format!("there is no room to fetch into: {e}"), None);
-        let dir = Scratch::new().map_err(setup)?;
+        let dir = Scratch::below(&tempfile::env::temp_dir(), FETCHES).map_err(setup)?;
         let repository = Repository {
             fetcher: self,
             dir: dir.path(),

@@ -30,7 +30,6 @@ pub mod refs;
 pub mod repository;
 pub mod revision;
 mod rules;
-mod scratch;
 pub mod snapshot;
 pub mod staged;
 mod tree;

@@ -5,6 +5,7 @@ use super::index::{IndexEntry, SUBMODULE, SYMLINK};
 use super::listing::Listing;
 use super::worktree::{Comparison, LARGE, add_untracked, look_at_all};
 use super::{Git, Lookup, is_record};
+use crate::base::change::ChangeSet;
 use crate::base::path::RepoPath;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Permissions;
@@ -14,17 +15,22 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// The differences between the work tree and the index.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Apart {
-    /// Tracked files that differ, ascending.
-    pub tracked: Vec<RepoPath>,
+    /// Tracked files that differ, with their entries of the index.
+    entries: BTreeMap<RepoPath, IndexEntry>,
     /// Files that are not in the index and not ignored, ascending. A nested repository is its
     /// folder and all files in it.
     pub untracked: Vec<RepoPath>,
     /// Paths with a conflict, ascending.
     pub conflicts: Vec<RepoPath>,
-    /// The entries of the index at the paths of `tracked`.
-    entries: BTreeMap<RepoPath, IndexEntry>,
+}
+
+impl Apart {
+    /// Returns the tracked files that differ, ascending.
+    pub fn tracked(&self) -> impl Iterator<Item = &RepoPath> {
+        self.entries.keys()
+    }
 }
 
 impl Git {
@@ -46,11 +52,12 @@ impl Git {
         self
     }
 
-    /// Compares the work tree with the index.
+    /// Compares the work tree with the index. `changed`: what is staged against HEAD; of a file outside
+    /// a sparse checkout that is not among it, the work tree lacks nothing.
     ///
     /// # Errors
     /// Errors of git, and files that cannot be read.
-    pub fn apart_from_index(&self) -> Result<Apart, GitError> {
+    pub fn apart_from_index(&self, changed: &ChangeSet) -> Result<Apart, GitError> {
         let length = match self.head()? {
             Some(head) => head.length(),
             None => self.empty_tree()?.length(),
@@ -75,16 +82,16 @@ impl Git {
         let listing = Listing::of_index(&entries);
         let mut comparison = Comparison::new(self, &listing, 0);
         comparison.compare(&entries, seen)?;
-        let (changed, ..) = comparison.finish();
-        let entries: BTreeMap<RepoPath, IndexEntry> = changed
-            .into_iter()
-            .filter_map(|file| {
-                let at = entries
-                    .binary_search_by(|e| (*e.path).cmp(file.path.as_bytes()))
-                    .ok()?;
-                Some((file.path, entries.get(at)?.clone()))
-            })
-            .collect();
+        let (differing, left_out, _) = comparison.finish();
+        let differing = differing.into_iter().map(|file| file.path);
+        let left_out = left_out.into_iter().filter(|path| changed.contains(path));
+        let with_entry = |path: RepoPath| {
+            let at = entries
+                .binary_search_by(|e| (*e.path).cmp(path.as_bytes()))
+                .ok()?;
+            Some((path, entries.get(at)?.clone()))
+        };
+        let entries = differing.chain(left_out).filter_map(with_entry).collect();
         let ignored = self.ignored_by_this_machine(&found.others)?;
         let mut others = Vec::new();
         for path in &found.others {
@@ -95,29 +102,33 @@ impl Git {
         untracked.extend(others.into_iter().map(|file| file.path));
         untracked.sort();
         Ok(Apart {
-            tracked: entries.keys().cloned().collect(),
+            entries,
             untracked,
             conflicts: conflicts.into_iter().collect(),
-            entries,
         })
     }
 
     /// Gives the work tree the content of the index: writes the tracked files that differ, and
     /// removes those that are not in the index. Only for a copy of the work tree, where nothing is
-    /// lost. Filters of the repository's configuration do not run; what only they could write
-    /// differs afterwards, too.
+    /// lost but in the folders `kept`, which are left alone. Filters of the repository's configuration
+    /// do not run; what only they could write differs afterwards, too.
     ///
     /// # Errors
     /// Errors of git, and files that cannot be written.
-    pub fn write_index(&self, apart: &Apart) -> Result<(), GitError> {
-        for path in apart.untracked.iter().rev() {
+    pub fn write_index(&self, apart: &Apart, kept: &[PathBuf]) -> Result<(), GitError> {
+        let is_kept = |path: &RepoPath| {
+            let file = self.root().join(path.to_os());
+            kept.iter()
+                .any(|folder| file.starts_with(folder) || folder.starts_with(&file))
+        };
+        for path in apart.untracked.iter().rev().filter(|path| !is_kept(path)) {
             let file = self.root().join(path.to_os());
             remove(&file).map_err(|e| failed(path, &e))?;
         }
         let wanted: Vec<(&RepoPath, &IndexEntry)> = apart
             .entries
             .iter()
-            .filter(|(_, entry)| entry.mode != SUBMODULE)
+            .filter(|(path, entry)| entry.mode != SUBMODULE && !is_kept(path))
             .collect();
         let ids: Vec<_> = wanted.iter().map(|(_, entry)| entry.id).collect();
         for ((path, entry), content) in wanted.into_iter().zip(self.blobs(&ids)?) {

@@ -9,6 +9,7 @@ pub mod own_program;
 pub mod parallel;
 pub mod process;
 pub mod retry_eintr;
+pub mod scratch;
 pub mod signals;
 pub mod stale_temp;
 pub mod stat_cache;

@@ -8,9 +8,10 @@
 
 use crate::effect::os::process::own_mounts;
 use crate::effect::os::retry_eintr::openat;
-use crate::effect::os::{files, own_program, stale_temp};
+use crate::effect::os::scratch::{self, Scratch};
+use crate::effect::os::{files, own_program};
 use rustix::fd::{AsRawFd as _, IntoRawFd as _, OwnedFd};
-use rustix::fs::{CWD, Mode, OFlags, statfs};
+use rustix::fs::{CWD, Mode, OFlags, fstat, stat, statfs};
 use rustix::io::FdFlags;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind_recursive, mount_change};
 use std::ffi::{CString, OsStr, OsString};
@@ -26,7 +27,10 @@ const ARGUMENT: &str = "__view";
 const VARIABLE: &str = "VPLAN_VIEW";
 /// The folder of all views, in vplan's state.
 const FOLDER: &str = "views";
-const PREFIX: &str = "view-";
+const VIEWS: scratch::Kind = scratch::Kind {
+    prefix: "view-",
+    remove,
+};
 /// `OVERLAYFS_SUPER_MAGIC` (statfs(2)).
 const OVERLAY: u64 = 0x794c_7630;
 
@@ -113,7 +117,9 @@ impl View {
         if let Some(inside) = mounted_inside(root, kept).map_err(refused("the mounts"))? {
             return Err(ViewError::Mounted(inside));
         }
-        let (dir, lock) = folder(&state.join(FOLDER)).map_err(refused("no folder for it"))?;
+        let views = state.join(FOLDER);
+        let made = files::make_folders(&views).and_then(|()| Scratch::below(&views, VIEWS));
+        let (dir, lock) = made.map_err(refused("no folder for it"))?.keep();
         let open = |path: &Path| openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
         let entered = || -> io::Result<OwnedFd> {
             let (upper, work) = (dir.join("upper"), dir.join("work"));
@@ -141,6 +147,10 @@ impl View {
                 MountFlags::empty(),
                 CString::new(options)?.as_c_str(),
             )?;
+            // What is not the overlay is the repository itself, in which nothing may be written.
+            if stat(root)?.st_dev == fstat(&real)?.st_dev {
+                return Err(io::Error::other("it is not there"));
+            }
             for (path, folder) in under {
                 mount_bind_recursive(of(&folder), path)?;
             }
@@ -184,20 +194,23 @@ impl View {
     }
 }
 
-/// The view that this process runs in.
-#[derive(Clone, Debug)]
-pub struct Inside {
-    dir: PathBuf,
+/// Whether this process runs in a view of this repository. The variable alone makes none: what is
+/// claimed of a repository that is no overlay is ignored.
+#[must_use]
+pub fn is_inside(root: &Path) -> bool {
+    #[expect(clippy::cast_sign_loss, reason = "the numbers have 32 bits")]
+    let is_overlay = || statfs(root).is_ok_and(|found| found.f_type as u64 == OVERLAY);
+    variable().is_some() && is_overlay()
 }
 
-/// Whether this process runs in a view. The variable alone makes none: what is claimed of a
-/// repository that is no overlay is ignored.
-#[must_use]
-pub fn inside(root: &Path) -> Option<Inside> {
-    #[expect(clippy::cast_sign_loss, reason = "the numbers have 32 bits")]
-    let is_overlay = statfs(root).is_ok_and(|found| found.f_type as u64 == OVERLAY);
-    let (_, dir) = variable().filter(|_| is_overlay)?;
-    Some(Inside { dir })
+/// Removes what was written in the view that this process runs in, if it does: the last step.
+/// `state`: where vplan keeps its state.
+pub fn leave(state: &Path) {
+    if let Some((_, dir)) = variable()
+        && dir.parent() == Some(&*state.join(FOLDER))
+    {
+        let _ = remove(&dir);
+    }
 }
 
 /// Returns the path by which a file that the caller named is reached, which is one of the repository
@@ -207,7 +220,7 @@ pub fn outside(path: &Path) -> PathBuf {
     let real = || {
         let (real, _) = variable()?;
         let root = std::fs::read_link(&real).ok()?;
-        inside(&root)?;
+        is_inside(&root).then_some(())?;
         let file = std::path::absolute(path).ok()?;
         let folder = file.parent()?.canonicalize().ok()?;
         let below = folder.strip_prefix(&root).ok()?;
@@ -229,47 +242,14 @@ fn variable() -> Option<(PathBuf, PathBuf)> {
     ))
 }
 
-impl Inside {
-    /// Removes what was written in the view, at the end of the command.
-    pub fn leave(&self, state: &Path) {
-        if self.dir.parent() == Some(&*state.join(FOLDER)) {
-            let _ = remove(&self.dir);
-        }
-    }
-}
-
 /// The path of an open file, which needs no quotes among mount options.
 fn of(fd: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", fd.as_raw_fd())
 }
 
-/// Makes a locked folder; removes those that killed processes have left.
-fn folder(views: &Path) -> io::Result<(PathBuf, OwnedFd)> {
-    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let open = |path: &Path| openat(CWD, path, flags, Mode::empty());
-    files::make_folders(views)?;
-    for entry in std::fs::read_dir(views)?.flatten() {
-        let path = entry.path();
-        let is_one = entry.file_name().as_bytes().starts_with(PREFIX.as_bytes());
-        if let Some(found) = is_one.then(|| open(&path).ok()).flatten() {
-            stale_temp::reap(found, || remove(&path));
-        }
-    }
-    loop {
-        let dir = tempfile::Builder::new().prefix(PREFIX).tempdir_in(views)?;
-        let lock = match open(dir.path()) {
-            Err(rustix::io::Errno::NOENT) => continue,
-            opened => opened?,
-        };
-        if stale_temp::claim(&lock)? {
-            return Ok((dir.keep(), lock));
-        }
-    }
-}
-
 /// Removes the folder of a view. The kernel's own folder in it can be entered by nobody at first.
 fn remove(dir: &Path) -> io::Result<()> {
-    let own = dir.join("work").join("work");
+    let own = dir.join("work/work");
     if own.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
         std::fs::set_permissions(&own, std::fs::Permissions::from_mode(0o700))?;
     }

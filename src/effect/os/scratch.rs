@@ -1,5 +1,5 @@
-//! Temporary folders for fetches. A killed process leaves its folder behind; the next one removes
-//! it.
+//! Temporary folders. A killed process leaves its folder behind; the next one that makes one of the
+//! same kind removes it.
 
 use crate::effect::os::retry_eintr::{openat, read_dir};
 use crate::effect::os::stale_temp;
@@ -8,44 +8,54 @@ use rustix::fs::{CWD, Mode, OFlags, fstat};
 use rustix::io::Errno;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-const PREFIX: &str = "vplan-fetch-";
+/// A kind of temporary folder.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::effect) struct Kind {
+    /// The beginning of its name.
+    pub prefix: &'static str,
+    /// Removes it with all that is in it.
+    pub remove: fn(&Path) -> io::Result<()>,
+}
 
 /// A folder that is removed on drop.
 #[derive(Debug)]
-pub(super) struct Scratch {
+pub(in crate::effect) struct Scratch {
     dir: TempDir,
-    _lock: OwnedFd,
+    lock: OwnedFd,
 }
 
 impl Scratch {
-    /// Makes one below the system's folder for temporary files.
+    /// Makes one of a kind, and removes those that killed processes have left.
     ///
     /// # Errors
     /// Errors of the system.
-    pub(super) fn new() -> io::Result<Self> {
-        Self::below(&tempfile::env::temp_dir())
-    }
-
-    fn below(parent: &Path) -> io::Result<Self> {
-        remove_abandoned(parent);
+    pub(in crate::effect) fn below(parent: &Path, kind: Kind) -> io::Result<Self> {
+        remove_abandoned(parent, kind);
         loop {
-            let dir = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
+            let dir = tempfile::Builder::new()
+                .prefix(kind.prefix)
+                .tempdir_in(parent)?;
             let lock = match open(dir.path()) {
                 // Another process took it for abandoned and removed it.
                 Err(Errno::NOENT) => continue,
                 opened => opened?,
             };
             if stale_temp::claim(&lock)? {
-                return Ok(Self { dir, _lock: lock });
+                return Ok(Self { dir, lock });
             }
         }
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(in crate::effect) fn path(&self) -> &Path {
         self.dir.path()
+    }
+
+    /// Leaves it, with its lock, to the caller.
+    pub(in crate::effect) fn keep(self) -> (PathBuf, OwnedFd) {
+        (self.dir.keep(), self.lock)
     }
 }
 
@@ -58,7 +68,7 @@ fn open(path: &Path) -> rustix::io::Result<OwnedFd> {
     )
 }
 
-fn remove_abandoned(parent: &Path) {
+fn remove_abandoned(parent: &Path, kind: Kind) {
     let Ok(entries) = openat(
         CWD,
         parent,
@@ -71,14 +81,14 @@ fn remove_abandoned(parent: &Path) {
     let user = rustix::process::geteuid().as_raw();
     for entry in entries
         .flatten()
-        .filter(|e| e.file_name().to_bytes().starts_with(PREFIX.as_bytes()))
+        .filter(|e| e.file_name().to_bytes().starts_with(kind.prefix.as_bytes()))
     {
         let path = parent.join(std::ffi::OsStr::from_bytes(entry.file_name().to_bytes()));
         let Ok(dir) = open(&path) else { continue };
         if fstat(&dir).is_ok_and(|stat| stat.st_uid == user) {
             stale_temp::reap(dir, || {
                 tracing::debug!(path = %path.display(), "abandoned");
-                std::fs::remove_dir_all(&path)
+                (kind.remove)(&path)
             });
         }
     }
@@ -87,6 +97,11 @@ fn remove_abandoned(parent: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const KIND: Kind = Kind {
+        prefix: "vplan-fetch-",
+        remove: |path| std::fs::remove_dir_all(path),
+    };
 
     #[test]
     fn what_was_abandoned_goes_and_what_is_used_stays() {
@@ -97,10 +112,10 @@ mod tests {
         std::fs::create_dir(path("vplan-other")).unwrap();
         std::fs::write(path("vplan-fetch-file"), "x").unwrap();
         std::os::unix::fs::symlink("vplan-other", path("vplan-fetch-link")).unwrap();
-        let one = Scratch::below(parent.path()).unwrap();
+        let one = Scratch::below(parent.path(), KIND).unwrap();
         assert!(!path("vplan-fetch-killed").exists());
         std::fs::write(one.path().join("HEAD"), "x").unwrap();
-        let other = Scratch::below(parent.path()).unwrap();
+        let other = Scratch::below(parent.path(), KIND).unwrap();
         assert!(one.path().join("HEAD").exists() && other.path() != one.path());
         drop(one);
         drop(other);
@@ -123,7 +138,7 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..50 {
-                        let scratch = Scratch::below(parent.path()).unwrap();
+                        let scratch = Scratch::below(parent.path(), KIND).unwrap();
                         std::fs::write(scratch.path().join("HEAD"), "x").unwrap();
                     }
                 });
