@@ -10,8 +10,7 @@ use super::Kind;
 use super::evidence::{Captured, Evidence};
 use super::outcome::{Cause, Outcome, Status, Terms, wrong_exit};
 use super::reading::{Finding, Level, Reading};
-use crate::base::word::count;
-use crate::base::word::visible;
+use crate::base::word::{and_more, count, visible};
 
 /// How many failed tests are named.
 const NAMED: usize = 3;
@@ -343,12 +342,7 @@ fn list(names: impl Iterator<Item = String>, total: u64) -> String {
     if names.is_empty() {
         return String::new();
     }
-    let more = total.saturating_sub(names.len() as u64);
-    let more = if more > 0 {
-        format!(" and {more} more")
-    } else {
-        String::new()
-    };
+    let more = and_more(total.saturating_sub(names.len() as u64));
     format!(": {}{more}", names.join(", "))
 }
 

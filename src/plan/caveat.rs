@@ -2,7 +2,7 @@
 //! or its report is shown.
 
 use crate::base::path::RepoPath;
-use crate::base::word::visible;
+use crate::base::word::{and_more, visible};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -217,12 +217,7 @@ impl Caveat {
                 .take(FEW)
                 .map(ToString::to_string)
                 .collect();
-            let more = self.files_count.saturating_sub(shown.len());
-            let more = if more > 0 {
-                format!(" and {more} more")
-            } else {
-                String::new()
-            };
+            let more = and_more(self.files_count.saturating_sub(shown.len()));
             text.push_str(&format!(": {}{more}", shown.join(", ")));
         }
         if let Some(way_out) = &self.way_out {

@@ -9,7 +9,7 @@ pub mod shell;
 pub mod story;
 pub mod text;
 
-use crate::base::word::visible;
+use crate::base::word::{and_more, visible};
 use crate::plan::Reason;
 
 /// The meaning of a piece of text.
@@ -94,7 +94,7 @@ pub fn sentence(reason: &Reason, files: usize) -> String {
                 .matched_count
                 .unwrap_or(0)
                 .saturating_sub(reason.names.len() as u64);
-            format!("needed by {}", and_more(names(), more))
+            format!("needed by {}", cut_list(&names(), more))
         }
         "explicit" => "asked for as a command".to_owned(),
         "inferred" => "declared by the repository".to_owned(),
@@ -153,17 +153,12 @@ fn matched(reason: &Reason, files: usize) -> Option<String> {
         .map(ToString::to_string)
         .collect();
     let more = count.saturating_sub(shown.len() as u64);
-    Some(and_more(shown, more))
+    Some(cut_list(&shown, more))
 }
 
 /// Formats `a, b and 3 more`.
-fn and_more(shown: Vec<String>, more: u64) -> String {
-    let list = shown.join(", ");
-    if more > 0 {
-        format!("{list} and {more} more")
-    } else {
-        list
-    }
+fn cut_list(shown: &[String], more: u64) -> String {
+    shown.join(", ") + &and_more(more)
 }
 
 /// Breaks text at blanks so that no line is wider, unless a word is.

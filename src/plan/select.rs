@@ -7,7 +7,7 @@ use crate::base::change::ChangeSet;
 use crate::base::glob::{Item, ItemContent, Selection};
 use crate::base::matching::{Hits, Matcher, SHOWN, Selected, match_all};
 use crate::base::path::RepoPath;
-use crate::base::word::visible;
+use crate::base::word::{and_more, visible};
 use crate::contract::{Check, Condition, Contract, Placement, Risk, Test};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -761,12 +761,7 @@ pub(super) fn items_text<'a>(items: impl Iterator<Item = &'a Item>) -> String {
 fn shorten(mut texts: Vec<String>) -> String {
     let more = texts.len().saturating_sub(ITEMS_SHOWN);
     texts.truncate(ITEMS_SHOWN);
-    let text = texts.join(" ");
-    if more > 0 {
-        format!("{text} and {more} more")
-    } else {
-        text
-    }
+    texts.join(" ") + &and_more(more)
 }
 
 fn or_list(names: &[String]) -> String {

@@ -5,7 +5,7 @@ use super::report::Report;
 use super::verdict::Verdict;
 use crate::base::canon::Digest;
 use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
+use crate::base::word::{and_more, visible};
 use crate::check::Severity;
 use crate::plan::contains::missing;
 use crate::plan::request::Mode;
@@ -252,10 +252,7 @@ fn names(steps: &[&Step]) -> String {
         .take(SHOWN)
         .map(|c| format!("`{}`", visible(c.as_bytes())))
         .collect();
-    let more = match checks.len().saturating_sub(SHOWN) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
+    let more = and_more(checks.len().saturating_sub(SHOWN));
     format!("{}{more}", shown.join(", "))
 }
 

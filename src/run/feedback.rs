@@ -11,7 +11,7 @@ use crate::base::change::ChangedFile;
 use crate::base::inert::inert;
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::{FailureCode, Open};
-use crate::base::word::visible;
+use crate::base::word::{and_more, visible};
 use crate::check::Severity;
 use crate::check::evidence::{Captured, Evidence};
 use crate::check::outcome::{Cause, Status};
@@ -318,12 +318,7 @@ fn shown(caveats: &[Caveat], bounds: Bounds) -> Vec<String> {
         let more = c.files_count.saturating_sub(files.len());
         let mut text = format!("{}: {}", c.code.name(), c.message);
         if !files.is_empty() {
-            let more = if more > 0 {
-                format!(" and {more} more")
-            } else {
-                String::new()
-            };
-            text.push_str(&format!(" ({}{more})", files.join(", ")));
+            text.push_str(&format!(" ({}{})", files.join(", "), and_more(more)));
         }
         cut(&visible(text.as_bytes()), bounds.text)
     };

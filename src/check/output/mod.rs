@@ -150,6 +150,15 @@ pub fn read(formats: &[&'static Format], stdout: &[u8], stderr: &[u8]) -> Option
     scan.finish()
 }
 
+/// Returns what a format counts in an output: tests that passed, failed and were skipped, and problems.
+#[cfg(test)]
+fn counted(format: &'static Format, text: &str) -> Option<(u64, u64, u64, usize)> {
+    let reading = read(&[format], text.as_bytes(), b"")?;
+    let tests = reading.tests?;
+    let problems = reading.problems.len();
+    Some((tests.passed, tests.failed, tests.skipped, problems))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,9 @@
 //! Scans output while it comes: lines for all readers, one reading of what they make of them.
 //!
 //! The lines of a document are read by documents only. Where a tool runs several others and puts
-//! their names in front of their lines (`web:test: 1 failed`), each is read as a lane of its own.
+//! their names in front of their lines (`web:test: 1 failed`), each is read as a lane of its own, by
+//! lines only: documents, of which each lane would hold as much as a whole output may, have no names
+//! in front.
 
 use super::reader::{Claim, Format, Reader, Stream};
 use super::together;
@@ -10,7 +12,8 @@ use std::borrow::Cow;
 
 /// Reads output while it comes, by several formats at once.
 pub struct Scan {
-    formats: Vec<&'static Format>,
+    /// The formats that are no documents.
+    of_lines: Vec<&'static Format>,
     plain: Readers,
     lanes: Vec<(String, Readers)>,
     out: Partial,
@@ -100,7 +103,7 @@ impl Scan {
     #[must_use]
     pub fn new(formats: &[&'static Format]) -> Self {
         Self {
-            formats: formats.to_vec(),
+            of_lines: formats.iter().copied().filter(|f| !f.is_document).collect(),
             plain: Readers::of(formats),
             lanes: Vec::new(),
             out: Partial::default(),
@@ -144,7 +147,7 @@ impl Scan {
         let known = self.lanes.iter().position(|(lane, _)| lane == name);
         if known.is_none() && self.lanes.len() < LANES {
             self.lanes
-                .push((name.to_owned(), Readers::of(&self.formats)));
+                .push((name.to_owned(), Readers::of(&self.of_lines)));
         }
         let at = known.unwrap_or(self.lanes.len().saturating_sub(1));
         if let Some((_, readers)) = self.lanes.get_mut(at).filter(|(lane, _)| lane == name) {

@@ -7,6 +7,7 @@
 pub mod blame;
 
 use crate::base::path::RepoPath;
+use crate::base::word::and_more;
 use crate::effect::git::Git;
 use crate::effect::git::object::Oid;
 use crate::effect::git::snapshot::Snapshot;
@@ -217,10 +218,7 @@ fn note(changed: &[RepoPath]) -> Option<Note> {
         .take(NAMED)
         .map(|path| format!("`{path}`"))
         .collect();
-    let more = match changed.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
+    let more = and_more(changed.len().saturating_sub(NAMED));
     let message = format!(
         "the tree changed while the run went on: {}{more}",
         named.join(", ")

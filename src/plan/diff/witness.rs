@@ -6,7 +6,7 @@ use super::contracts::Pairs;
 use super::reach::{Sample, Witness};
 use crate::base::change::{ChangeSet, ChangedFile, Status};
 use crate::base::path::RepoPath;
-use crate::base::word::Word;
+use crate::base::word::{Word, and_more};
 use crate::contract::Contract;
 use crate::contract::expect::AssertionKind;
 use crate::plan::compile::{Compiled, compile};
@@ -219,11 +219,14 @@ fn differing_request(case: &Case) -> DifferingRequest {
         .collect();
     let first = told.first().map(|n| n.name.as_str()).unwrap_or_default();
     let title = if can_tell(missed) {
-        format!("only the {side} contract runs {first}{}", more(told.len()))
+        format!(
+            "only the {side} contract runs {first}{}",
+            and_more(told.len().saturating_sub(1))
+        )
     } else {
         format!(
             "the {side} contract runs {first}{} with more files",
-            more(told.len())
+            and_more(told.len().saturating_sub(1))
         )
     };
     let runs: Vec<String> = told.iter().take(NAMED).map(|n| n.name.clone()).collect();
@@ -243,14 +246,6 @@ fn differing_request(case: &Case) -> DifferingRequest {
         lost: names(&case.lost),
         role: case.witness.role.clone(),
         run_end: case.witness.end,
-    }
-}
-
-fn more(count: usize) -> String {
-    if count > 1 {
-        format!(" and {} more", count - 1)
-    } else {
-        String::new()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Renders a plan as text for people.
 
-use super::{Mark, Options, and_more, sentence, wrap};
+use super::{Mark, Options, cut_list, sentence, wrap};
 use crate::base::command::{quote, to_text};
 use crate::base::setting::{Explained, Row, Setting, Takes, Unset};
 use crate::base::unit::show_duration;
@@ -266,7 +266,7 @@ impl Page<'_> {
                 .map(|id| visible(id.as_bytes()))
                 .collect();
             let more = step.after.len().saturating_sub(AFTER_SHOWN) as u64;
-            self.labelled(indent, "after  ", Mark::Dim, &and_more(shown, more));
+            self.labelled(indent, "after  ", Mark::Dim, &cut_list(&shown, more));
         }
     }
 

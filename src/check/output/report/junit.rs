@@ -355,16 +355,11 @@ impl FailureElement {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::output::counted;
     use crate::check::output::read;
 
     fn tests(text: &str) -> Option<(u64, u64, u64, usize)> {
-        let reading = read(&[&FORMAT], text.as_bytes(), b"")?;
-        let TestCounts {
-            failed,
-            passed,
-            skipped,
-        } = reading.tests?;
-        Some((passed, failed, skipped, reading.problems.len()))
+        counted(&FORMAT, text)
     }
 
     #[test]

@@ -283,19 +283,12 @@ fn place(line: &str) -> Option<(&str, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::output::counted;
     use crate::check::output::read;
 
     #[test]
     fn reports() {
-        let tests = |text: &str| {
-            let reading = read(&[&FORMAT], text.as_bytes(), b"")?;
-            let TestCounts {
-                failed,
-                passed,
-                skipped,
-            } = reading.tests?;
-            Some((passed, failed, skipped, reading.problems.len()))
-        };
+        let tests = |text: &str| counted(&FORMAT, text);
         let result = |outcome: &str| format!("<UnitTestResult testName='t' outcome='{outcome}'/>");
         let all: String = ["Passed", "Failed", "NotExecuted", "Timeout", "Inconclusive"]
             .map(result)

@@ -189,19 +189,11 @@ fn one(run: Run, reading: &mut Reading) -> TestCounts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::output::read;
+    use crate::check::output::counted;
 
     #[test]
     fn outputs() {
-        let tests = |text: &str| {
-            let reading = read(&[&FORMAT], text.as_bytes(), b"")?;
-            let TestCounts {
-                failed,
-                passed,
-                skipped,
-            } = reading.tests?;
-            Some((passed, failed, skipped, reading.problems.len()))
-        };
+        let tests = |text: &str| counted(&FORMAT, text);
         let one = r#"{"numFailedTestSuites":0,"numFailedTests":1,"numPassedTests":2,"numPendingTests":3,"numTodoTests":4,"success":false}"#;
         for (text, want) in [
             (one.to_owned(), Some((2, 1, 7, 0))),

@@ -232,19 +232,12 @@ fn first(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::output::counted;
     use crate::check::output::read;
 
     #[test]
     fn summaries() {
-        let tests = |text: &str| {
-            let reading = read(&[&FORMAT], text.as_bytes(), b"")?;
-            let TestCounts {
-                failed,
-                passed,
-                skipped,
-            } = reading.tests?;
-            Some((passed, failed, skipped, reading.problems.len()))
-        };
+        let tests = |text: &str| counted(&FORMAT, text);
         for (text, want) in [
             (
                 " Test Files  1 passed (1)\n      Tests  2 passed | 1 skipped | 1 todo (4)\n",

@@ -1,6 +1,7 @@
 //! Attributes the changes between two snapshots to steps, and decides which of them are allowed.
 
 use crate::base::path::RepoPath;
+use crate::base::word::and_more;
 use crate::contract::Contract;
 use crate::effect::git::snapshot::Snapshot;
 use crate::effect::runner::looks::{Changed, Span, Was};
@@ -214,10 +215,7 @@ fn had_passed<'a>(
 
 fn detail(files: &BTreeSet<RepoPath>) -> String {
     let first = files.first().map(ToString::to_string).unwrap_or_default();
-    let more = match files.len().saturating_sub(1) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
+    let more = and_more(files.len().saturating_sub(1));
     format!("`{first}`{more} changed while it ran, which nothing in the contract lets it change")
 }
 
