@@ -3,7 +3,6 @@
 use super::failure::{Failure, changes_unknown, invalid, load_failed, root_failed};
 use super::place::Engine;
 use super::request::PlanRequest;
-use super::staged::at_index;
 use crate::base::change::ChangeSet;
 use crate::base::command::Command;
 use crate::base::path::RepoPath;
@@ -58,7 +57,7 @@ impl Engine<'_> {
     ) -> Result<Session, Failure> {
         let mut site = self.locate()?;
         if requested.changes == Some(ChangeSource::Staged) {
-            site = at_index(site);
+            site = site.at_index();
         }
         let early = self.early(&site, requested);
         let line = match &early {

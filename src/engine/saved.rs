@@ -8,7 +8,6 @@ use super::open::Session;
 use super::place::Engine;
 use super::propose::Asking;
 use super::request::{PlanFile, PlanRequest, VerifyRequest, deny, selector};
-use super::staged::at_index;
 use crate::base::canon::Digest;
 use crate::base::command::Command;
 use crate::base::diagnostic::{Code, Diagnostic};
@@ -136,7 +135,7 @@ pub fn open(
     let mut plan = read_plan(&file.path)?;
     let mut site = engine.locate()?;
     if plan.request.changed_in == Some(ChangedIn::Index) {
-        site = at_index(site);
+        site = site.at_index();
     }
     let mut session = gather(engine, requested, file, site, &plan)?;
     session.leave_out(&file.path);

@@ -9,7 +9,6 @@ use crate::base::path::RepoPath;
 use crate::base::vocabulary::Exit;
 use crate::base::word::and_more;
 use crate::contract::Test;
-use crate::effect::git;
 use crate::effect::git::error::GitError;
 use crate::effect::os::view::{self, View, ViewError};
 use crate::effect::repo::changes::error::ChangeError;
@@ -66,12 +65,6 @@ pub(super) fn agree(session: &Session, plan: &Plan) -> Result<Option<Caveat>, Fa
     let message = format!("what is staged is not what is in the work tree: {files}");
     Err(Failure::new(Exit::Setup, DIFFERS, message)
         .help("`vplan run --staged` verifies it apart from the work tree"))
-}
-
-/// Uses the index of the commit that git is making, if it is making one.
-pub(super) fn at_index(site: Site) -> Site {
-    let git = site.git.map(|git| git.with_index_of(&git::environment));
-    Site { git, ..site }
 }
 
 /// Whether a file that git does not know may decide about the plan: a condition of the contract, or
@@ -149,7 +142,7 @@ fn entered(engine: &Engine<'_>, records: Option<&Path>) -> Result<Infallible, Fa
 /// files from the first comparison.
 fn write(site: Site, kept: &[PathBuf]) -> Result<(), Failure> {
     let write = || {
-        let git = at_index(site).git?;
+        let git = site.at_index().git?;
         let changed = ChangeSet::new(git.staged(git.head()?.as_ref())?);
         for _ in 0..2 {
             let apart = git.apart_from_index(&changed)?;

@@ -14,7 +14,7 @@ use crate::effect::git::error::GitError;
 use crate::effect::git::object::Oid;
 use crate::effect::git::pins::Pins;
 use crate::effect::git::repository::{self, Discovery};
-use crate::effect::git::{Git, Lookup};
+use crate::effect::git::{self, Git, Lookup};
 use crate::effect::os::files::beneath::{Beneath, ReadError, shown};
 use crate::effect::repo::changes;
 use crate::effect::repo::import::{self, NOT_UTF8, TOO_LARGE};
@@ -43,6 +43,13 @@ impl Site {
     #[must_use]
     pub fn usable_git(&self) -> Option<&Git> {
         self.git.as_ref().ok().filter(|git| git.available().is_ok())
+    }
+
+    /// Uses the index of the commit that git is making, if it is making one.
+    #[must_use]
+    pub fn at_index(self) -> Self {
+        let git = self.git.map(|git| git.with_index_of(&git::environment));
+        Self { git, ..self }
     }
 }
 
